@@ -1,4 +1,4 @@
-// The reference of the API, api/reference/ and its index docs/reference/api.md, written from the doc comments of the declarations that the package ships.
+// The reference of the API, api/reference/, its index docs/reference/api.md and the tables of docs/reference/errors.md, written from the doc comments of the declarations that the package ships.
 //
 //   node scripts/api-reference.mjs check     fails when the pages and dist/ differ
 //   node scripts/api-reference.mjs update    writes them anew
@@ -6,6 +6,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import ts from 'typescript';
+import { errorCodes } from './error-codes.mjs';
 import { checker, exportsOfEntries, isPrivate, meantBy, mentionedIn, root, wholeOf } from './public-api.mjs';
 
 const command = process.argv[2];
@@ -15,6 +16,7 @@ if (command !== 'check' && command !== 'update') {
 }
 const folder = join(root, 'api/reference');
 const index = join(root, 'docs/reference/api.md');
+const errors = join(root, 'docs/reference/errors.md');
 
 /**
  * The pages, each with the exports that it begins with, in their order. What else an entry exports stands on the first page on
@@ -312,12 +314,20 @@ const rows = PAGES.map(({ file, title, entry, begins }) => {
 });
 const indexText = `# API\n\n${HEAD}\n\n${rows.join('\n')}\n`;
 
+const errorPage = readFileSync(errors, 'utf8');
+const codes = errorCodes(root, errorPage);
+if (codes.problems.length > 0) {
+  for (const problem of codes.problems) console.error(problem);
+  process.exitCode = 1;
+}
+
 const there = existsSync(folder) ? readdirSync(folder) : [];
 if (command === 'update') {
   mkdirSync(folder, { recursive: true });
   for (const name of there) if (!pages.has(name)) rmSync(join(folder, name));
   for (const [name, text] of pages) writeFileSync(join(folder, name), text);
   writeFileSync(index, indexText);
+  writeFileSync(errors, codes.text);
   console.log(`${relative(root, folder)}: ${pages.size} pages`);
 } else {
   const names = new Set([...there, ...pages.keys()]);
@@ -326,6 +336,7 @@ if (command === 'update') {
     return !pages.has(name) || !existsSync(path) || readFileSync(path, 'utf8') !== pages.get(name);
   });
   if (!existsSync(index) || readFileSync(index, 'utf8') !== indexText) wrong.push(relative(folder, index));
+  if (errorPage !== codes.text) wrong.push(relative(folder, errors));
   for (const name of wrong) console.error(`${relative(root, join(folder, name))} is not what the doc comments say`);
   if (wrong.length > 0) {
     console.error('Write the pages anew, and commit them:\n  npm run build && npm run api:update');

@@ -6,7 +6,13 @@ export type { ArrayPart } from './api/array-part.js';
 export { attachArray, attachSpace } from './api/attach.js';
 export type { BehindSpecification } from './api/behind.js';
 export { AddressSpace, Device, HostStream, ManagedArray, SharedArray, Stream, StreamEvent } from './api/classes.js';
-export type { ArrayDescription } from './api/description.js';
+export type {
+  ArrayDescription,
+  DeviceDescription,
+  SpaceDescription,
+  StreamDescription,
+  StreamEventDescription,
+} from './api/description.js';
 export type {
   BuiltInDeviceSpecification,
   CustomDeviceSpecification,
@@ -119,6 +125,7 @@ export type { YoungRun } from './api/use-reports.js';
 export type { WaitResult } from './api/wait.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';
 export type { ElementType, NumericArray, ReadonlyView, WritableView } from './core/elements.js';
+export type { OnememErrorCode } from './core/error-codes.js';
 export type {
   CreateNotifier,
   Invalidation,

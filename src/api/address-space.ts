@@ -12,7 +12,7 @@ import { type ArrayType, elementOf } from './array-type.js';
 import { checkSignal } from './cancellation.js';
 import { Client } from './client.js';
 import { closeSpace, closeWithThread, type OpenedSpace } from './closing.js';
-import { INSPECT, inspectSpace, UNSENDABLE_SPACE } from './description.js';
+import { describeSpace, INSPECT, inspectSpace, type SpaceDescription, shown, UNSENDABLE_SPACE } from './description.js';
 import { Device } from './device.js';
 import { withMemory } from './device-memory.js';
 import { type DeviceSpecification, deviceOptions } from './device-specification.js';
@@ -27,6 +27,7 @@ import { lend } from './lending.js';
 import { ManagedArray } from './managed-array.js';
 import type { ManagerThreads } from './manager-threads.js';
 import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
+import { descriptorError } from './opening-errors.js';
 import { pointerAttributes } from './pointer.js';
 import {
   PROVIDED_ARRAY_OPTIONS,
@@ -166,7 +167,9 @@ export class AddressSpace implements api.AddressSpace {
     this.client.assertOpen('cannot allocate an array');
     const bytes = length * elementBytes;
     const wanted = { bytes, name, writable, file: null, provider, elementBytes };
-    const { id, firstPage, pages } = await this.client.request('allocate', wanted);
+    const { id, firstPage, pages } = await this.client.request('allocate', wanted).catch((error: unknown) => {
+      throw descriptorError(`cannot start the provider of array ${name}`, error);
+    });
     const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
     return new ManagedArray(this, placement);
   }
@@ -241,7 +244,7 @@ export class AddressSpace implements api.AddressSpace {
     const { options, lenders } = await lend([specification], known);
     const info = await this.client.request('addDevice', { options: options[0] }).catch(async (error: unknown) => {
       await Promise.all(lenders.map((lender) => lender.withdraw()));
-      throw error;
+      throw descriptorError('cannot add a device', error);
     });
     this.opened.lenders.push(...lenders);
     return this.takeDevice(info, null);
@@ -305,6 +308,14 @@ export class AddressSpace implements api.AddressSpace {
   /** The thread that opened the space ends. */
   threadEnds(limitMs: number): void {
     closeWithThread(this.opened, limitMs);
+  }
+
+  toJSON(): SpaceDescription {
+    return describeSpace(this);
+  }
+
+  toString(): string {
+    return this[INSPECT](0, {}, shown);
   }
 
   /** For console.log. */

@@ -10,6 +10,7 @@ import { ThreadLine } from '../pager/protocol/threads.js';
 import type { Line } from '../pager/protocol/transport.js';
 import type { WireError } from '../pager/protocol/wire.js';
 import { fromWire, OnememError } from './errors.js';
+import { UnseenFailures } from './unseen-failures.js';
 
 /** How often a thread that waits for an answer looks whether the space is still there. */
 const LOOK_MS = 1000;
@@ -37,6 +38,7 @@ export class Client {
   onFreed: (range: number | null) => void = () => undefined;
   /** Hears of devices that any thread has added, or started again. */
   onDevice: (info: DeviceInfo, instead: number | null) => void = () => undefined;
+  readonly unseenFailures = new UnseenFailures();
   private nextId = 1;
   private refs = 0;
   private closed = false;

@@ -27,6 +27,7 @@ describe('closing a space', () => {
       isClosed: false,
       request: () => new Promise((resolve) => (answered = resolve)),
       close: () => undefined,
+      unseenFailures: { warn: () => undefined },
     } as unknown as Client;
     const none = () => undefined;
     const views = { freed: none, tryUnmap: none, unmapAfterThreads: none, isUnmapped: true } as unknown as Views;

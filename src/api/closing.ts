@@ -32,6 +32,7 @@ export interface OpenedSpace {
 export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): Promise<void> {
   const { client, views, handle, threads, lenders, onClosed } = space;
   if (threads === null) {
+    client.unseenFailures.warn();
     client.close();
     views.freed(null);
     onClosed();
@@ -44,6 +45,7 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
   const none: End = { answers: false, lost: null };
   const { answers, lost } = client.isClosed ? none : await endManager(space, threads, timeoutMs, leftover);
   await endLending(lenders.splice(0));
+  client.unseenFailures.warn();
   client.close();
   if (!answers) onClosed();
   views.freed(null);

@@ -39,6 +39,56 @@ export function describe(array: ArraySeen): ArrayDescription {
   return { name, type: typeName(array), length, byteLength, address, state, note: NOTE };
 }
 
+/** A space as `JSON.stringify` shows it. */
+export interface SpaceDescription {
+  readonly state: 'open' | 'closed';
+  readonly devices: readonly DeviceDescription[];
+  /** Where more is. */
+  readonly note: string;
+}
+
+/** A device as `JSON.stringify` shows it. */
+export interface DeviceDescription {
+  readonly name: string;
+  readonly kind: string;
+  /** In bytes. */
+  readonly memory: number;
+  readonly units: number;
+}
+
+/** A stream as `JSON.stringify` shows it. */
+export interface StreamDescription {
+  /** The name of its device, or 'host'. */
+  readonly place: string;
+  readonly state: 'open' | 'closed';
+  /** Operations that have not ended. */
+  readonly pending: number;
+}
+
+/** An event as `JSON.stringify` shows it. */
+export interface StreamEventDescription {
+  readonly stream: StreamDescription;
+  readonly result: 'done' | 'failed' | 'cancelled' | 'not ended';
+  readonly error: string | null;
+}
+
+/** Stands in for `util.inspect` where an object becomes a string. */
+export function shown(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+export function describeSpace(space: {
+  readonly isClosed: boolean;
+  readonly devices: readonly DeviceDescription[];
+}): SpaceDescription {
+  const state = space.isClosed ? 'closed' : 'open';
+  return { state, devices: space.devices.map(describeDevice), note: 'more: space.stats()' };
+}
+
+export function describeDevice({ name, kind, memory, units }: DeviceDescription): DeviceDescription {
+  return { name, kind, memory, units };
+}
+
 /** One line; elements are not shown, since a look at them would bring their pages. */
 export function inspectArray(array: ArraySeen, inspect: (value: unknown) => string): string {
   const { name, type, length, address, state } = describe(array);

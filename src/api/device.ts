@@ -4,7 +4,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import type { DeviceInfo, ProcessorStats } from '../pager/protocol/space.js';
 import { checkOptions } from './arguments.js';
 import { checkSignal, checkTimeout } from './cancellation.js';
-import { INSPECT, inspectDevice } from './description.js';
+import { type DeviceDescription, describeDevice, INSPECT, inspectDevice, shown } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
@@ -145,6 +145,14 @@ export class Device implements api.Device {
     const found = this.space.stats().processors.find((each) => each.name === this.info.name);
     if (found === undefined) throw new OnememError('DEVICE_LOST', `device ${this.info.name} is gone`);
     return found;
+  }
+
+  toJSON(): DeviceDescription {
+    return describeDevice(this);
+  }
+
+  toString(): string {
+    return this[INSPECT](0, {}, shown);
   }
 
   /** For console.log. */

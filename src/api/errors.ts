@@ -1,4 +1,5 @@
 /** What a user of onemem catches. */
+import type { OnememErrorCode } from '../core/error-codes.js';
 import type { WireError } from '../pager/protocol/wire.js';
 
 /**
@@ -13,7 +14,7 @@ export class OnememError extends Error {
   override readonly name = 'OnememError';
 
   constructor(
-    readonly code: string,
+    readonly code: OnememErrorCode,
     message: string,
     readonly details: Readonly<Record<string, unknown>> = {},
     options?: ErrorOptions,
@@ -38,7 +39,7 @@ export function fromWire(wire: WireError, options?: ErrorOptions): Error {
   return error;
 }
 
-export function argumentError(code: string, message: string): RangeError {
+export function argumentError(code: OnememErrorCode, message: string): RangeError {
   return Object.assign(new RangeError(message), { code });
 }
 
@@ -47,6 +48,6 @@ export function madeElsewhere(what: string, by: string): TypeError {
   return typeError('CONSTRUCTOR', `${what} is made by ${by}, and not by new`);
 }
 
-export function typeError(code: string, message: string): TypeError {
+export function typeError(code: OnememErrorCode, message: string): TypeError {
   return Object.assign(new TypeError(message), { code });
 }

@@ -8,6 +8,7 @@ import type { FileSource } from '../pager/protocol/requests.js';
 import { checkFlag, checkName, checkOptions, checkSize } from './arguments.js';
 import { checkLength } from './array-length.js';
 import { argumentError, OnememError, typeError } from './errors.js';
+import { descriptorError } from './opening-errors.js';
 
 /** How an array over a file may be used. */
 export interface FileUse {
@@ -69,11 +70,13 @@ export function checkUse<T extends FileUse>(what: string, path: string, options:
 /** Opens the file, has `use` make something of it, and closes it again if that fails. */
 export function withFile<R>(path: string, shared: boolean, use: (fd: number, size: number) => R): R {
   // To open a pipe that no program writes must not stop this program: the pipe is refused once it is open.
-  const opened = shared ? openShared(path) : openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const opened = shared ? openShared(path) : openPlain(path);
   let fd: number;
   try {
     // The manager closes it, in another thread. Node would close the number of what it opened once more when this thread ends.
     fd = duplicateDescriptor(opened);
+  } catch (error) {
+    throw descriptorError(`cannot open ${path}`, error);
   } finally {
     closeSync(opened);
   }
@@ -140,6 +143,14 @@ export function partOfFile(
   };
 }
 
+function openPlain(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    throw descriptorError(`cannot open ${path}`, error);
+  }
+}
+
 /** Opens a file that an array is to share, and keeps other arrays from sharing it, too. */
 function openShared(path: string): number {
   let fd: number;
@@ -147,7 +158,8 @@ function openShared(path: string): number {
     fd = openSync(path, 'r+');
   } catch (error) {
     const { code = '' } = error as { code?: string };
-    if (!['EACCES', 'EPERM', 'EROFS', 'ETXTBSY', 'EISDIR'].includes(code)) throw error;
+    if (!['EACCES', 'EPERM', 'EROFS', 'ETXTBSY', 'EISDIR'].includes(code))
+      throw descriptorError(`cannot share ${path}`, error);
     const message = `cannot share ${path}: this process may not write it (${code}); allow that, or leave out \`shared\` to read it, with \`writable: true\` for changes that stay in memory`;
     throw new OnememError('FILE_NOT_WRITABLE', message, { path, errno: code }, { cause: error });
   }

@@ -8,7 +8,7 @@ import { checkOptions, show } from './arguments.js';
 import { noWholePage } from './array-part.js';
 import { cancelOperationOn, cancelStreamOn, checkSignal, reasonOf, type StreamState } from './cancellation.js';
 import { checkCopy, copyEnd, stageEnds } from './copy.js';
-import { INSPECT, inspectStream } from './description.js';
+import { INSPECT, inspectStream, type StreamDescription, shown } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { madeElsewhere, OnememError, typeError } from './errors.js';
 import { type Place, pagesAround, placeOf } from './place.js';
@@ -174,8 +174,18 @@ export class HostStream implements api.HostStream {
     const error = this.firstError;
     if (error === null) return;
     this.firstError = null;
+    this.space.client.unseenFailures.told(this.id);
     this.space.client.tell('forgive', { stream: this.id });
     throw error;
+  }
+
+  toJSON(): StreamDescription {
+    const place = this.home === null ? 'host' : this.home.name;
+    return { place, state: this.state.closed ? 'closed' : 'open', pending: this.pending };
+  }
+
+  toString(): string {
+    return this[INSPECT](0, {}, shown);
   }
 
   /** @internal */
@@ -279,7 +289,9 @@ export class HostStream implements api.HostStream {
     client.onStreamEvent(this.id, sequence, (ended) => {
       ignore?.();
       event.end(ended);
-      if (event.result === 'failed' || event.aborted !== null) this.firstError ??= event.error;
+      if (event.result === 'failed' || event.aborted !== null) this.firstError ??= event.madeError();
+      if (event.result === 'failed' && event.aborted === null && !this.single)
+        client.unseenFailures.note(this.id, event);
       if (--this.pending === 0 && this.state.closed) this.end();
     });
     client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);

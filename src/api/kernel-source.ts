@@ -61,6 +61,12 @@ export function kernelSource(body: (...args: never[]) => unknown, name: string):
   if (text.includes('[native code]')) {
     throw typeError('KERNEL_SOURCE', `kernel ${name} has no source (it is native or bound); write the function itself`);
   }
+  if (/^class\b/.test(text)) {
+    throw typeError(
+      'KERNEL_SOURCE',
+      `kernel ${name} is a class, which no device can call; write a function, such as ({ x }, { begin, end }) => { ... }`,
+    );
+  }
   if (Object.prototype.toString.call(body).includes('Generator')) {
     throw typeError('KERNEL_SOURCE', `kernel ${name} is a generator, of which nothing would run; leave out the *`);
   }

@@ -1,6 +1,7 @@
 /** Kernels: functions that run on a device, with the types of their parameters. */
 import type { AddressView } from '../core/address-view.js';
 import type { ElementType } from '../core/elements.js';
+import type { OnememErrorCode } from '../core/error-codes.js';
 import type { OptionNames } from '../core/option-names.js';
 import type { AnyKernelCode, WgslCode } from '../drivers/driver.js';
 import { checkName, checkOptions, isObject, show } from './arguments.js';
@@ -393,7 +394,7 @@ function warnOfGlobals(name: string, used: readonly string[], meant: readonly st
 }
 
 /** The name of a module's export; 'default' unless said otherwise. */
-export function exportOf(code: string, name: unknown): string {
+export function exportOf(code: OnememErrorCode, name: unknown): string {
   if (name === undefined) return 'default';
   if (typeof name === 'string') return name;
   throw typeError(code, `the export of a module is named by a string, not ${show(name)}`);
@@ -403,7 +404,7 @@ export function exportOf(code: string, name: unknown): string {
  * The URL of a module that another thread or process is to load. `code` is that of the error for
  * what is none.
  */
-export function moduleUrl(code: string, module: URL | string): string {
+export function moduleUrl(code: OnememErrorCode, module: URL | string): string {
   try {
     if (typeof module === 'string' || isUrl(module)) return new URL(module).href;
   } catch {

@@ -15,7 +15,7 @@ import { checkLength } from './array-length.js';
 import { allPages, blocksAround, elementsIn, pagesAround, pagesWithin } from './array-pages.js';
 import { type ArrayPart, checkRange, noWholePage, partOf } from './array-part.js';
 import { bufferOf, readStreamOf, webStreamOf } from './byte-streams.js';
-import { type ArrayDescription, describe, INSPECT, inspectArray, UNSENDABLE } from './description.js';
+import { type ArrayDescription, describe, INSPECT, inspectArray, shown, UNSENDABLE } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { ElementRange } from './element-range.js';
 import { argumentError, madeElsewhere, OnememError, typeError } from './errors.js';
@@ -348,6 +348,10 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
 
   toJSON(): ArrayDescription {
     return describe(this);
+  }
+
+  toString(): string {
+    return this[INSPECT](0, {}, shown);
   }
 
   /** For console.log. */

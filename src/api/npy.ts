@@ -2,7 +2,7 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { bytesOf, type ElementType, type NumericArray } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
-import type { AtomicFile } from '../files/atomic-file.js';
+import type { AtomicFile, RefusalCode } from '../files/atomic-file.js';
 import { createResult } from '../files/leftovers.js';
 import { ArrayFileError, type Dtype, dtypes, type NumpyType, npyHeader, readNpyLayout } from '../files/npy.js';
 import { EFBIG } from '../linux/constants.js';
@@ -15,6 +15,7 @@ import { type ArrayType, elementOf, typeName } from './array-type.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { checkUse, FILE_USE, type FileUse, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
+import { descriptorError } from './opening-errors.js';
 import { type ArraySeen, isManaged, type SpaceSeen } from './seen.js';
 
 export type { NumpyType };
@@ -187,7 +188,9 @@ function create(path: string): AtomicFile {
     return createResult(path);
   } catch (error) {
     const { code = '', errno, message } = error as NodeJS.ErrnoException;
-    if (errno === undefined) throw new OnememError(code, message, { path }, { cause: error });
+    if (errno === undefined) throw new OnememError(code as RefusalCode, message, { path }, { cause: error });
+    const shortage = descriptorError(`cannot write ${path}`, error);
+    if (shortage !== error) throw shortage;
     const why = code === 'ENOENT' ? 'there is no such folder' : `its folder does not allow it (${code})`;
     throw new OnememError('FILE_NOT_WRITABLE', `cannot write ${path}: ${why}`, { path, errno: code }, { cause: error });
   }

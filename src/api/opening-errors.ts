@@ -13,6 +13,23 @@ const DEVICE_DESCRIPTORS = 10;
 /** All that programs have. */
 const ADDRESSES = 2 ** 47;
 
+/**
+ * An error of files that cannot be opened since no descriptors are left; any other as it is.
+ * @param what cannot be done, as the beginning of the message
+ */
+export function descriptorError(what: string, error: unknown): unknown {
+  const { code, message: told } = error as { code?: string; message?: string };
+  const [shortage] = /\bE[MN]FILE\b/.exec(`${code} ${told}`) ?? [];
+  if (shortage === undefined || code === 'DESCRIPTORS') return error;
+  const limit = descriptorLimit();
+  const remedy =
+    shortage === 'EMFILE'
+      ? `this process may have ${limit} of them: close files, sockets or spaces, or raise the limit (ulimit -n)`
+      : 'the machine has no more: end programs that have files open, or raise fs.file-max';
+  const message = `${what}: no file descriptors are left (${shortage}); ${remedy}`;
+  return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
+}
+
 /** Descriptors can be missed wherever something is opened, be it a file that says how much memory there is. */
 export function shortageError(error: Error): Error {
   const { code, message: told } = error as { code?: string; message: string };

@@ -5,14 +5,20 @@
  */
 import type { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import type { ElementType, NumericArray, ReadonlyView, WritableView } from '../core/elements.js';
+import type { ElementType, NumericArray, ReadonlyView, WritableView, WrittenView } from '../core/elements.js';
 import type { NumpyType } from '../files/npy.js';
 import type { ProcessorStats, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
 import type { Attributes } from './advice.js';
 import type { ArrayHandle } from './array-handle.js';
 import type { ArrayPart } from './array-part.js';
 import type { ArrayType } from './array-type.js';
-import type { ArrayDescription } from './description.js';
+import type {
+  ArrayDescription,
+  DeviceDescription,
+  SpaceDescription,
+  StreamDescription,
+  StreamEventDescription,
+} from './description.js';
 import type { DeviceSpecification } from './device-specification.js';
 import type { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
 import type { FileArrayOptions } from './file-array.js';
@@ -69,8 +75,8 @@ export interface CopyOptions {
  * ended well. Operations that nothing puts in order are refused if one writes it (ARRAY_IN_USE).
  */
 export type LaunchArguments<P extends KernelParameters> = {
-  readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer _U>
-    ? ManagedElements<TypedArrays[T]>
+  readonly [K in keyof P]: P[K] extends ArrayParameter<infer T, infer U>
+    ? ManagedElements<U extends 'in' ? TypedArrays[T] : WrittenView<TypedArrays[T]>>
     : P[K] extends ScalarParameter<infer T>
       ? T extends 'i64' | 'u64'
         ? bigint
@@ -382,6 +388,14 @@ export interface AddressSpace {
    */
   close(options?: CloseOptions): Promise<void>;
   [ASYNC_DISPOSE](): Promise<void>;
+  /**
+   * A description, for `JSON.stringify`.
+   * @example
+   * console.log(JSON.parse(JSON.stringify(space)).state); // open
+   */
+  toJSON(): SpaceDescription;
+  /** The same in one line. */
+  toString(): string;
 }
 
 /** What a device can do. */
@@ -496,6 +510,14 @@ export interface Device {
    * console.log(device.stats().kind); // process
    */
   stats(): ProcessorStats;
+  /**
+   * A description, for `JSON.stringify`.
+   * @example
+   * console.log(JSON.parse(JSON.stringify(device)).kind); // process
+   */
+  toJSON(): DeviceDescription;
+  /** The same in one line. */
+  toString(): string;
 }
 
 /** Options of `array.flush`. */
@@ -795,6 +817,12 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
    * console.log(space.array(Int8Array, 5, { name: 'five' }).toJSON().length); // 5
    */
   toJSON(): ArrayDescription;
+  /**
+   * The same in one line.
+   * @example
+   * console.log(String(space.array(Int8Array, 5)).startsWith('ManagedArray(5)')); // true
+   */
+  toString(): string;
 }
 
 /** Options of `barrier`. */
@@ -924,6 +952,14 @@ export interface HostStream {
   synchronize(): Promise<void>;
   /** Ends the stream. Operations given before still run. */
   [DISPOSE](): void;
+  /**
+   * A description, for `JSON.stringify`.
+   * @example
+   * console.log(JSON.stringify(stream)); // {"place":"process0","state":"open","pending":0}
+   */
+  toJSON(): StreamDescription;
+  /** The same in one line. */
+  toString(): string;
 }
 
 /**
@@ -1010,4 +1046,12 @@ export interface StreamEvent {
    * console.log(event.result); // done
    */
   synchronize(): Promise<void>;
+  /**
+   * A description, for `JSON.stringify`.
+   * @example
+   * console.log(stream.record().toJSON().result); // not ended
+   */
+  toJSON(): StreamEventDescription;
+  /** The same in one line. */
+  toString(): string;
 }

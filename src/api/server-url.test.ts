@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { checkServerUrls, serverUrls } from './server-url.js';
 
 test('one address is a list of one, and of several each is there once', () => {
-  expect(serverUrls('on.url', 'valkey://a', 'CODE')).toEqual(['valkey://a']);
-  expect(serverUrls('on.url', ['valkey://a', 'valkey://b', 'valkey://a'], 'CODE')).toEqual([
+  expect(serverUrls('on.url', 'valkey://a', 'BEHIND')).toEqual(['valkey://a']);
+  expect(serverUrls('on.url', ['valkey://a', 'valkey://b', 'valkey://a'], 'BEHIND')).toEqual([
     'valkey://a',
     'valkey://b',
   ]);
@@ -17,7 +17,7 @@ test.each([
   ['an empty list', [], `on.url is a list of 0 addresses${NO_LENGTH}`],
   ['a list that is too long', new Array(2 ** 31), `on.url is a list of 2147483648 addresses${NO_LENGTH}`],
 ])('%s is refused', (_, said, message) => {
-  expect(() => serverUrls('on.url', said, 'CODE')).toThrow(expect.objectContaining({ code: 'CODE', message }));
+  expect(() => serverUrls('on.url', said, 'BEHIND')).toThrow(expect.objectContaining({ code: 'BEHIND', message }));
 });
 
 test.each([
@@ -30,13 +30,13 @@ test.each([
       `^on has the urls valkey://a:6379 and valkeys?://b:6379, which differ in ${difference}; .*in host and port alone$`,
     ),
   );
-  expect(() => checkServerUrls('on', urls, undefined, 'CODE')).toThrow(
-    expect.objectContaining({ code: 'CODE', message }),
+  expect(() => checkServerUrls('on', urls, undefined, 'BEHIND')).toThrow(
+    expect.objectContaining({ code: 'BEHIND', message }),
   );
 });
 
 test('addresses that differ in host and port are reached in one way', () => {
   expect(() =>
-    checkServerUrls('on', ['valkeys://me:secret@a', 'valkeys://me:secret@b:7000'], {}, 'CODE'),
+    checkServerUrls('on', ['valkeys://me:secret@a', 'valkeys://me:secret@b:7000'], {}, 'BEHIND'),
   ).not.toThrow();
 });

@@ -1,4 +1,5 @@
 /** Where a server is, and whether what else was said of the way there fits it. */
+import type { OnememErrorCode } from '../core/error-codes.js';
 import { type ValkeyAddress, valkeyAddress } from '../valkey/address.js';
 import type { TlsOptions } from '../valkey/connection.js';
 import { checkObject, show } from './arguments.js';
@@ -12,7 +13,7 @@ const MOST_URLS = 100;
  *
  * @param what of which it was said
  */
-export function serverUrls(what: string, said: unknown, code: string): readonly string[] {
+export function serverUrls(what: string, said: unknown, code: OnememErrorCode): readonly string[] {
   if (!Array.isArray(said)) return [checkText(what, said, code)];
   if (said.length < 1 || said.length > MOST_URLS)
     throw argumentError(
@@ -22,7 +23,7 @@ export function serverUrls(what: string, said: unknown, code: string): readonly 
   return [...new Set(Array.from(said, (each: unknown, at) => checkText(`${what}[${at}]`, each, code)))];
 }
 
-function checkText(what: string, said: unknown, code: string): string {
+function checkText(what: string, said: unknown, code: OnememErrorCode): string {
   if (typeof said === 'string') return said;
   throw argumentError(
     code,
@@ -38,7 +39,7 @@ export function checkServerUrls(
   what: string,
   urls: readonly string[],
   tls: TlsOptions | undefined,
-  code: string,
+  code: OnememErrorCode,
 ): void {
   const [first, ...others] = urls.map(valkeyAddress);
   for (const other of others) {
@@ -58,7 +59,7 @@ function differenceOf(one: ValkeyAddress, other: ValkeyAddress): string | null {
   return one.user === other.user && one.password === other.password ? null : 'user or password';
 }
 
-function checkTls(what: string, address: ValkeyAddress, tls: TlsOptions, code: string): void {
+function checkTls(what: string, address: ValkeyAddress, tls: TlsOptions, code: OnememErrorCode): void {
   checkObject(`tls in ${what}`, tls);
   if (address.tls) return;
   // A program that names certificates would take the connection for an encrypted one.

@@ -3,7 +3,7 @@
 import type { StreamEvent as WireEvent } from '../pager/protocol/operations.js';
 import type { WireError } from '../pager/protocol/wire.js';
 import { show } from './arguments.js';
-import { INSPECT, inspectEvent } from './description.js';
+import { INSPECT, inspectEvent, type StreamEventDescription, shown } from './description.js';
 import { fromWire, OnememError, typeError } from './errors.js';
 import type * as api from './public.js';
 import type { SpaceSeen } from './seen.js';
@@ -24,6 +24,8 @@ interface StreamSeen extends api.HostStream {
 export class StreamEvent implements api.StreamEvent {
   private ended: WireEvent | null = null;
   private listeners: (() => void)[] = [];
+  /** The program has asked how it ended, or waits to hear. */
+  isSeen = false;
   /** Where the reason is, if the operation is cancelled. */
   signal: AbortSignal | null = null;
   /** What a function of the program's threw. */
@@ -50,6 +52,12 @@ export class StreamEvent implements api.StreamEvent {
   }
 
   get error(): Error | null {
+    this.isSeen = true;
+    return this.madeError();
+  }
+
+  /** The same, without the program having looked. */
+  madeError(): Error | null {
     const error = this.ended?.error ?? null;
     if (error === null) return null;
     if (error.code === 'CALLBACK_ERROR' && this.thrown !== null) return fromWire(error, { cause: this.thrown.value });
@@ -93,6 +101,15 @@ export class StreamEvent implements api.StreamEvent {
     return this.times().endedMs - earlier.times().endedMs;
   }
 
+  toJSON(): StreamEventDescription {
+    const error = this.failure?.message ?? null;
+    return { stream: this.stream.toJSON(), result: this.result ?? 'not ended', error };
+  }
+
+  toString(): string {
+    return this[INSPECT](0, {}, shown);
+  }
+
   /** @internal */
   [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
     return inspectEvent(
@@ -103,6 +120,7 @@ export class StreamEvent implements api.StreamEvent {
   }
 
   async synchronize(): Promise<void> {
+    this.isSeen = true;
     refuseDeadlock(this);
     if (this.ended === null) await new Promise<void>((resolve) => this.listeners.push(resolve));
     const { error } = this;

@@ -1,6 +1,11 @@
 /** What goes wrong in a command, in the words that its user sees. */
 
 import { getSystemErrorMap } from 'node:util';
+import type { OnememErrorCode } from '../core/error-codes.js';
+import type { CommandErrorCode } from './command-codes.js';
+
+/** Failures of files keep the code that Node.js gives them, such as ENOENT. */
+type FailureCode = CommandErrorCode | OnememErrorCode | `E${string}`;
 
 /** The command line itself is wrong; the command ends with 2, as shells' own do. */
 export class UsageError extends Error {
@@ -12,7 +17,7 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 
   constructor(
-    readonly code: string,
+    readonly code: FailureCode,
     message: string,
     readonly trace: readonly string[] = [],
     options?: ErrorOptions,
@@ -51,9 +56,9 @@ export function explainTransfer(path: string, error: unknown): string {
 }
 
 /** The code that a program can tell failures by. */
-export function codeOf(error: unknown): string {
+export function codeOf(error: unknown): FailureCode {
   const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : 'ERROR';
+  return typeof code === 'string' ? (code as FailureCode) : 'ERROR';
 }
 
 /** Error numbers are negative here, as in Node's own errors. */

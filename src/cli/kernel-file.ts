@@ -25,7 +25,12 @@ export async function loadKernelFile(path: string, wgsl: WgslChoices = {}): Prom
     module = await import(url.href);
   } catch (error) {
     // The place of a syntax error is known to Node's own printer alone.
-    const where = error instanceof SyntaxError ? ` (to see where: node --check ${path})` : '';
+    const where =
+      error instanceof SyntaxError
+        ? ` (to see where: node --check ${path})`
+        : (error as { code?: unknown } | null)?.code === 'ERR_UNKNOWN_FILE_EXTENSION'
+          ? `; compile it to JavaScript${/\.[cm]?ts$/.test(path) ? ', or use Node.js 22.18 or newer, which loads TypeScript' : ''}`
+          : '';
     throw new CommandError('KERNEL_FILE', `${path} cannot be loaded: ${explain(error)}${where}`, linesOfStack(error), {
       cause: error,
     });

@@ -3,7 +3,7 @@
 import { closeSync, constants, fstatSync, fsync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import type { AtomicFile } from '../files/atomic-file.js';
+import type { AtomicFile, RefusalCode } from '../files/atomic-file.js';
 import { createResult } from '../files/leftovers.js';
 import { type ArrayLayout, type Dtype, dtypes, npyHeader, rawLayout, readNpyLayout } from '../files/npy.js';
 import type { ManagedArray } from '../index.js';
@@ -97,7 +97,9 @@ function createFile({ parameter, path }: Result): AtomicFile {
   } catch (error) {
     const { code = '', errno, message } = error as NodeJS.ErrnoException;
     if (errno === undefined) {
-      throw new CommandError(code, `${message} (--save ${parameter}=FILE for an --inout)`, [], { cause: error });
+      throw new CommandError(code as RefusalCode, `${message} (--save ${parameter}=FILE for an --inout)`, [], {
+        cause: error,
+      });
     }
     const problem = code === 'ENOENT' ? 'there is no such folder' : fileProblem(errno);
     throw new CommandError('RESULT_FILE', `cannot write ${path}: ${problem}`, [], { cause: error });

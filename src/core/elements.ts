@@ -19,11 +19,17 @@ export type NumericArray =
 
 type Mutator = 'fill' | 'set' | 'copyWithin' | 'reverse' | 'sort';
 
+/** The compiler's word for what must not be written. */
+declare const MAY_ONLY_BE_READ: unique symbol;
+
 /** A typed array that may only be read. */
 export type ReadonlyView<T extends NumericArray> = Extract<
-  Readonly<T> & { readonly [K in Mutator]: never },
+  Readonly<T> & { readonly [K in Mutator]: never } & { readonly [MAY_ONLY_BE_READ]: true },
   NumericArray
 >;
+
+/** Any typed array but one that may only be read. */
+export type WrittenView<T extends NumericArray> = T & { readonly [MAY_ONLY_BE_READ]?: undefined };
 
 /** The writable typed array of a read-only one. */
 export type WritableView<T extends NumericArray> = [T['fill']] extends [never]

@@ -1,5 +1,7 @@
 /** Names that a program uses for options, parameters and parts: one that does not exist is refused with the nearest that does. */
 
+import type { OnememErrorCode } from './error-codes.js';
+
 /** Every option of an object of options, so that the compiler says where one is added and not named. */
 export type OptionNames<T> = Readonly<Record<keyof T, true>>;
 
@@ -9,7 +11,12 @@ const LONGEST_NAME = 60;
  * Throws a TypeError for the first name that is not known, with the nearest one that is.
  * @param what the beginning of the message, up to the name: 'array() has no option'
  */
-export function refuseUnknown(code: string, what: string, names: readonly string[], known: readonly string[]): void {
+export function refuseUnknown(
+  code: OnememErrorCode,
+  what: string,
+  names: readonly string[],
+  known: readonly string[],
+): void {
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return;
   const near = nearest(unknown, known);

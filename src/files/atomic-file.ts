@@ -168,8 +168,11 @@ export class AtomicFile {
   }
 }
 
+/** Why a file is not replaced. */
+export type RefusalCode = 'NOT_A_REGULAR_FILE' | 'HARD_LINKS' | 'FILE_OWNER' | 'FILE_NOT_WRITABLE';
+
 /** An error for users: the file cannot be replaced without a loss that they have not asked for. */
-function refusal(code: string, path: string, what: string): Error {
+function refusal(code: RefusalCode, path: string, what: string): Error {
   return Object.assign(new Error(`${what}; name another file`), { code, path });
 }
 

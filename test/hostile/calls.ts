@@ -107,7 +107,7 @@ export const CALLS: readonly Call[] = [
   {
     ...call('OnememError', [values.junk, values.junk, values.junk], 1),
     run: (_receiver, [code, message, details]) => {
-      const error = new api.OnememError(`${typeof code}`, `${typeof message}`, { details });
+      const error = new api.OnememError(`${typeof code}` as 'INTERNAL', `${typeof message}`, { details });
       return error.ranges;
     },
   },
@@ -126,6 +126,8 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.notify', space, [counter, values.counterIndex, values.counterValue]),
   method('AddressSpace.pointerAttributes', space, [values.anyAddress]),
   method('AddressSpace.stats', space, [], 1),
+  method('AddressSpace.toJSON', space, [], 1),
+  method('AddressSpace.toString', space, [], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
   method('AddressSpace.setHostMemory', space, [values.hostMemory]),
   method('AddressSpace.bindThread', space, [values.bindOptions]),
@@ -148,6 +150,8 @@ export const CALLS: readonly Call[] = [
   method('Device.kill', mortalDevice, [], 2),
   method('Device.restart', mortalDevice, [], 1),
   method('Device.stats', device, [], 1),
+  method('Device.toJSON', device, [], 1),
+  method('Device.toString', device, [], 1),
 
   getter('ManagedArray.address', readable),
   getter('ManagedArray.isFreed', readable),
@@ -161,6 +165,7 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.[Symbol.dispose]', prey, [], 2),
   method('ManagedArray.watch', readable, [values.watchOptions], 5),
   method('ManagedArray.toJSON', readable, [], 1),
+  method('ManagedArray.toString', readable, [], 1),
   method('ManagedArray.hold', readable, [values.holdOptions], 4),
   method('ManagedArray.createReadStream', readable, [values.part], 1),
   method('ManagedArray.toReadableStream', readable, [values.part], 1),
@@ -220,6 +225,8 @@ export const CALLS: readonly Call[] = [
   method('HostStream.free', anyStream, [values.doomed], 3),
   method('HostStream.wait', anyStream, [values.event], 5),
   method('HostStream.record', anyStream, []),
+  method('HostStream.toJSON', anyStream, []),
+  method('HostStream.toString', anyStream, []),
   method('HostStream.synchronize', anyStream, [], 4),
   method('HostStream.[Symbol.dispose]', anyStream, [], 2),
 
@@ -232,6 +239,8 @@ export const CALLS: readonly Call[] = [
   getter('StreamEvent.elements', event),
   method('StreamEvent.since', event, [values.event]),
   method('StreamEvent.synchronize', event, []),
+  method('StreamEvent.toJSON', event, []),
+  method('StreamEvent.toString', event, []),
 ];
 
 export const steps: fc.Arbitrary<Step[]> = fc.array(

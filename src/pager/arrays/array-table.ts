@@ -19,6 +19,8 @@ export interface ArrayRecord {
   /** Arguments of launches that wait for their device or run there. */
   launches: number;
   warned: boolean;
+  /** By `resize`: another range has its content. */
+  moved: boolean;
   /** What of the host's budget is kept for it: whatever was written must fit the host, where a device's pages go. */
   committedPages: number;
 }

@@ -175,6 +175,7 @@ export class Arrays {
       uses: 0,
       launches: 0,
       warned: false,
+      moved: false,
       committedPages: committed,
     };
     this.table.add(record);
@@ -288,6 +289,7 @@ export class Arrays {
 
   /** All of the range has been freed, since its array is elsewhere now. */
   moved(record: ArrayRecord): void {
+    record.moved = true;
     this.movedRanges.add(record.range.id);
     this.freedPages(record, record.range.first, record.range.pages);
   }

@@ -72,6 +72,8 @@ export class Places {
 
   /** Why, with what the provider of the page said if it was its doing. */
   explain(reason: DenyReason, page: number): string {
+    if (reason === 'FREED' && this.table.of(page)?.moved === true)
+      return 'which resize() has moved to other addresses; take array.data anew';
     const why = explainDenial(reason, this.sources.of(page)?.remedy);
     if (reason === 'OUT_OF_STORAGE') return `${why}: ${this.files.problem ?? this.stores.problem}`;
     if (reason === 'FORGOTTEN' || reason === 'ALTERED' || reason === 'GONE')

@@ -1,4 +1,5 @@
 /** Errors as values that can be posted to another thread. */
+import type { OnememErrorCode } from '../../core/error-codes.js';
 import type { DenyReason } from '../../core/types.js';
 import { SystemCallError } from '../../linux/errors.js';
 import { ThreadError } from '../../linux/threads.js';
@@ -7,14 +8,14 @@ import { PolicyError } from '../../policy/guard.js';
 /** An error on its way between threads. */
 export interface WireError {
   readonly name: 'OnememError' | 'RangeError' | 'TypeError';
-  readonly code: string;
+  readonly code: OnememErrorCode;
   readonly message: string;
   readonly details: Readonly<Record<string, unknown>>;
   readonly stack?: string;
 }
 
 export function wireError(
-  code: string,
+  code: OnememErrorCode,
   message: string,
   details: Record<string, unknown> = {},
   stack?: string,
@@ -30,7 +31,7 @@ export function abortError(reason: string): WireError {
 /** An error with the code that a user sees, thrown by the manager while it answers a request. */
 export class RequestError extends Error {
   constructor(
-    readonly code: string,
+    readonly code: OnememErrorCode,
     message: string,
     readonly details: Record<string, unknown> = {},
     readonly kind: WireError['name'] = 'OnememError',
@@ -60,7 +61,7 @@ export function toWire(error: unknown): WireError {
 }
 
 /** The code that a user sees for a denied access. */
-export function codeOfDenial(reason: DenyReason): string {
+export function codeOfDenial(reason: DenyReason): OnememErrorCode {
   switch (reason) {
     case 'FREED':
       return 'USE_AFTER_FREE';

@@ -91,7 +91,7 @@ describe('streams', () => {
 
   it('take back what was handed over behind one that failed, or was taken back', () => {
     for (const [failing, results] of [
-      ['by itself', ['1.1 failed BROKEN', '1.2 cancelled BROKEN', '1.3 cancelled BROKEN']],
+      ['by itself', ['1.1 failed KERNEL_ERROR', '1.2 cancelled KERNEL_ERROR', '1.3 cancelled KERNEL_ERROR']],
       ['taken back', ['1.1 done', '1.2 cancelled ABORTED', '1.3 cancelled CANCELLED']],
     ] as const) {
       const world = new World();
@@ -99,7 +99,7 @@ describe('streams', () => {
       for (const sequence of [1, 2, 3]) world.launch(1, sequence);
       for (const sequence of [2, 3]) world.withdrawable.add(sequence);
       if (failing === 'taken back') world.streams.cancel({ stream: 1, sequence: 2, ended: false, reason: 'enough' });
-      world.begun[0].done(failing === 'by itself' ? wireError('BROKEN', 'it broke') : null);
+      world.begun[0].done(failing === 'by itself' ? wireError('KERNEL_ERROR', 'it broke') : null);
       expect(world.results).toEqual(results);
       expect(world.given.size).toBe(0);
     }
@@ -132,16 +132,16 @@ describe('streams', () => {
     world.now = 5;
     world.begun[0].done(null, { bytes: 4096, pages: 1 });
     expect(world.events[0]).toMatchObject({ result: 'done', bytes: 4096, pages: 1, startedMs: 0, endedMs: 5 });
-    world.begun[1].done(wireError('BROKEN', 'it broke'));
+    world.begun[1].done(wireError('KERNEL_ERROR', 'it broke'));
     world.launch(1, 4);
     world.streams.forgive(1);
     world.launch(1, 5);
     world.begun[2].done(null);
     expect(world.results).toEqual([
       '1.1 done',
-      '1.2 failed BROKEN',
-      '1.3 cancelled BROKEN',
-      '1.4 cancelled BROKEN',
+      '1.2 failed KERNEL_ERROR',
+      '1.3 cancelled KERNEL_ERROR',
+      '1.4 cancelled KERNEL_ERROR',
       '1.5 done',
     ]);
   });
@@ -244,7 +244,7 @@ describe('streams', () => {
     world.streams.cancel({ ...cancelAll, sequence: 3 });
     expect(world.given.size).toBe(3);
     world.begun[0].done(null);
-    world.begun[1].done(wireError('BROKEN', 'it broke'));
+    world.begun[1].done(wireError('KERNEL_ERROR', 'it broke'));
     expect(world.given.size).toBe(0);
     expect(world.results).toHaveLength(4);
   });
@@ -266,14 +266,19 @@ describe('streams', () => {
     world.launch(1, 1);
     world.launch(2, 1);
     wait(1, 2);
-    world.begun[0].done(wireError('BROKEN', 'it broke'));
+    world.begun[0].done(wireError('KERNEL_ERROR', 'it broke'));
     // The program knows, and has let go of the stream.
     world.streams.forgive(1);
     world.streams.end(1);
     world.begun[1].done(null);
     world.streams.forgive(2);
-    wait(1, 3, wireError('BROKEN', 'it broke'));
-    expect(world.results).toEqual(['1.1 failed BROKEN', '2.1 done', '2.2 failed BROKEN', '2.3 failed BROKEN']);
+    wait(1, 3, wireError('KERNEL_ERROR', 'it broke'));
+    expect(world.results).toEqual([
+      '1.1 failed KERNEL_ERROR',
+      '2.1 done',
+      '2.2 failed KERNEL_ERROR',
+      '2.3 failed KERNEL_ERROR',
+    ]);
   });
 
   it('let others have their turn, and begin what had to wait when it is theirs again', () => {

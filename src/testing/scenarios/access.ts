@@ -1,7 +1,7 @@
 /** Opening a space, and data that the CPU, devices and files hand to each other. */
 import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { OnememError } from '../../index.js';
+import type { ManagedArray, OnememError } from '../../index.js';
 import {
   atMost,
   BLOCK_BYTES,
@@ -159,7 +159,7 @@ export const access: readonly Scenario[] = [
       same('what the CPU reads', array.data, content);
       equal('bytes read at all', fromFiles(), BUFFER_BYTES);
       await refused('a device that writes it', 'ACCESS_DENIED', () =>
-        device.run(mix, { data: array, seed: 1 }, { size: content.length }),
+        device.run(mix, { data: array as ManagedArray<Uint32Array>, seed: 1 }, { size: content.length }),
       );
 
       const own = space.fileArray(Uint32Array, path, { byteOffset, length: content.length, writable: true });
