@@ -56,6 +56,22 @@ export function statusOf(reason: DenyReason | null): Status {
   }
 }
 
+/**
+ * Whether what cannot be had for this reason may be had later: there is no room for it, or where it
+ * lies does not answer.
+ */
+export function passes(reason: DenyReason): boolean {
+  switch (reason) {
+    case 'OUT_OF_MEMORY':
+    case 'OUT_OF_STORAGE':
+    case 'COPY_FAILED':
+    case 'NODE_LOST':
+      return true;
+    default:
+      return false;
+  }
+}
+
 /** Whether a transfer that ended so need not be tried again. */
 export function isFinal(failure: number): boolean {
   return failure >= Status.SourceChanged;

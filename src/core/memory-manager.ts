@@ -308,9 +308,10 @@ export class MemoryManager {
   }
 
   /**
-   * Fills pages of one block from their provider and makes the content theirs from then on, which the provider need not give again.
-   * With `lastChance` it cannot: a single page that cannot be filled is lost; of several each must be asked for again. What is dirty,
-   * blank or freed already stays as it is.
+   * Fills pages of one block from their provider and makes the content theirs from then on, which
+   * the provider need not give again. With `lastChance` it cannot: a single page that cannot be
+   * filled for good is lost; of several each must be asked for again. What is dirty, blank or freed
+   * already stays as it is.
    */
   own(request: number, first: number, count: number, lastChance: boolean): void {
     this.requests.ask({ id: request, kind: 'own', first, count, access: Access.Read, ahead: true, lastChance });

@@ -121,7 +121,9 @@ function transferTo(
   task: Task | null,
 ): Outcome {
   const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
-  if (!hasRoom(state, block, node, access, mask, operation.firstWord, operation.endWord))
+  // What becomes a block's own cannot go any more, no more than what is written.
+  const use = task?.kind === 'own' ? Access.Write : access;
+  if (!hasRoom(state, block, node, use, mask, operation.firstWord, operation.endWord))
     return waitForMemory(state, block, node, task);
   operation.access = access;
   operation.map = mapped !== null;

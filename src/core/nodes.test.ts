@@ -466,13 +466,37 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
-  it('that is full has what came to be read become the own of its block where that is the last chance', () => {
+  it('that is full has what came to be read beyond the budget neither lost nor become the own of its block at the last chance', () => {
     write(allocate(6 * BLOCK), 6);
     manager.nodeFull(behind, manager.node(behind)?.backedPages ?? 0);
     const first = allocate(1, { provided: true });
     manager.fault(HOST, first, false, 1);
     manager.own(8, first, 1, true);
-    expect([manager.pages.isInherited(first), manager.pages.lossOf(first)]).toEqual([false, null]);
+    expect([log.at(-1), manager.pages.isInherited(first)]).toEqual(['done 8 0 OUT_OF_STORAGE', true]);
+    expect(manager.pages.lossOf(first)).toBe(null);
+    manager.checkInvariants();
+  });
+
+  it('that is full has what clones could not be given stay, and all else of an array that is freed go', () => {
+    const first = allocate(BLOCK);
+    write(first, 1);
+    manager.copyOnWrite(1, first, BLOCK / 2);
+    manager.nodeFull(behind, 0);
+    log = [];
+    manager.free(8, first, BLOCK);
+    expect(log).toEqual([`break ${first}+${BLOCK / 2}`]);
+    manager.copyOnWriteBroken(first, 8, null);
+    manager.copyOnWriteBroken(first + 8, BLOCK / 2 - 8, 'OUT_OF_STORAGE');
+    // There may be room by now.
+    expect(log.at(-1)).toBe(`break ${first + 8}+${BLOCK / 2 - 8}`);
+    manager.copyOnWriteBroken(first + 8, BLOCK / 2 - 8, 'OUT_OF_STORAGE');
+    expect(log.at(-1)).toBe('done 8 0 OUT_OF_STORAGE');
+    expect([manager.pages.firstKept(first, first + BLOCK), manager.pages.firstFreed(first + 8, first + BLOCK)]).toEqual(
+      [first + 8, first + BLOCK / 2],
+    );
+    manager.free(9, first, BLOCK);
+    manager.copyOnWriteBroken(first + 8, BLOCK / 2 - 8, null);
+    expect([log.at(-1), manager.pages.firstKept(first, first + BLOCK)]).toEqual([`done 9 ${BLOCK} null`, -1]);
     manager.checkInvariants();
   });
 

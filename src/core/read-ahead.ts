@@ -174,6 +174,9 @@ function begin(
     ahead: false,
     early: false,
     lastChance: false,
+    kept: null,
+    keptFor: null,
+    forgot: 0,
     request: NO_REQUEST,
     written: false,
   };

@@ -27,9 +27,7 @@ export function mayComeToBeRead(state: State, block: Block, node: Node, mask: Ma
   if (node.backedPages + pages > node.budgetPages + readingRoomOf(node)) return false;
   const { backed } = residenceOf(state, block, node.id);
   for (let word = 0; word < WORDS; word++) {
-    // A clone's page is its own as soon as it has come.
-    const own = block.range.derived === true ? -1 : block.dirty[word];
-    if ((mask[word] & ~backed[word] & own & ~storedIn(state, block, word)) !== 0) return false;
+    if ((mask[word] & ~backed[word] & block.dirty[word] & ~storedIn(state, block, word)) !== 0) return false;
   }
   return true;
 }

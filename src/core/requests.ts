@@ -184,6 +184,9 @@ export class Requests {
       early,
       lastChance,
       request: id,
+      kept: null,
+      keptFor: null,
+      forgot: 0,
       written: false,
     });
     makeReady(this.state, block);

@@ -80,7 +80,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
         continue;
       }
       if (outcome === 'stuck') reason = shortageOf(state);
-      else reason ??= loss(block, task);
+      else reason ??= loss(block, task) ?? task.keptFor;
     }
     block.tasks.splice(at, 1);
     // Now, while nothing is under way in the block.

@@ -1,5 +1,5 @@
 /** What is asked of a block besides faults, each kind of task as the next operation that brings it nearer to its end. */
-import { lose, lossIn, lossOf } from './absence.js';
+import { lose, lossIn, lossOf, passes } from './absence.js';
 import { holderOf } from './contents.js';
 import { add, clear, createMask, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import {
@@ -29,9 +29,21 @@ import {
   residenceOf,
   type State,
 } from './state.js';
-import { Access, type DenyReason, HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK } from './types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+} from './types.js';
 import { type Block, changedPages, isInherited } from './va-block.js';
 import type { Task } from './work.js';
+
+/** Fewer forgotten pages give too little room to try again to copy those that are kept for clones. */
+const WORTHWHILE = PAGES_PER_GROUP;
 
 /** The node that a task's pages go to. */
 function goalOf(state: State, block: Block, { node, processor }: Task): NodeId {
@@ -73,8 +85,9 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
 }
 
 /**
- * Pages that have come are the clone's own from now on. It asks for the others again when it needs them, unless this was the last chance:
- * then a single page is lost; of several it is not known which one failed, and they are tried again.
+ * Pages that have come are the clone's own from now on. It asks for the others again when it needs
+ * them. At the last chance a single page that cannot be had for good is lost; of several it is not
+ * known which one failed, and they are tried again.
  */
 export function own(state: State, block: Block, { mask, lastChance }: Task, failure: DenyReason | null): void {
   const { mark } = state.masks;
@@ -83,10 +96,10 @@ export function own(state: State, block: Block, { mask, lastChance }: Task, fail
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
     if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE) add(come, page);
   }
-  if (failure !== null && !lastChance) excludeBeyondBudget(state, block, come);
+  if (failure !== null) excludeBeyondBudget(state, block, come);
   for (let word = 0; word < WORDS; word++) block.dirty[word] |= come[word];
   state.masks.backTo(mark);
-  if (failure === null || !lastChance || size(mask) > 1) return;
+  if (failure === null || !lastChance || passes(failure) || size(mask) > 1) return;
   const page = next(mask, 0);
   if (isInherited(block, page)) lose(block, mask, failure);
 }
@@ -200,7 +213,7 @@ function bringTo(state: State, block: Block, node: Node, mapped: Processor | nul
   }
   excludeScratch(block, node.id, allowed);
   if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) {
-    // What is a block's own cannot go any more, no more than what is written.
+    // It may have come before, to be read.
     const mayBeOwn = task.kind !== 'own' || mayBeWritten(state, block, node, allowed);
     return mayBeOwn ? 'done' : waitForMemory(state, block, node, task);
   }
@@ -257,22 +270,61 @@ export function protection(block: Block, mask: Mask, access: Access): DenyReason
   return unwritable !== 0 && access === Access.Write ? 'READ_ONLY' : null;
 }
 
-/** Before these pages are forgotten their clones get what they need of them. True when that is under way. */
-function breaksFirst(state: State, block: Block, pages: Mask): boolean {
+/**
+ * Before these pages are forgotten their clones get what they need of them. True when that is under
+ * way. Otherwise pages leave the mask whose content a clone could not be given just now: they are
+ * kept, and the task fails.
+ */
+function breaksFirst(state: State, block: Block, task: Task, pages: Mask): boolean {
+  noteKept(block, task);
   const copyOnWrite = state.masks.take();
-  for (let word = 0; word < WORDS; word++) copyOnWrite[word] = pages[word] & block.copyOnWrite[word];
-  if (isEmpty(copyOnWrite)) return false;
+  for (let word = 0; word < WORDS; word++)
+    copyOnWrite[word] = pages[word] & block.copyOnWrite[word] & ~(task.kept?.[word] ?? 0);
+  if (isEmpty(copyOnWrite)) {
+    for (let word = 0; word < WORDS; word++) pages[word] &= ~block.copyOnWrite[word];
+    return false;
+  }
   breakCopyOnWrite(state, block, copyOnWrite, true);
+  return true;
+}
+
+/** Notes pages of the task that clones could not be given. */
+function noteKept({ unbroken, copyOnWrite }: Block, task: Task): void {
+  if (unbroken === null) return;
+  for (const [page, reason] of unbroken) {
+    if (!has(task.mask, page) || !has(copyOnWrite, page) || !passes(reason)) continue;
+    task.kept ??= createMask();
+    add(task.kept, page);
+    task.keptFor ??= reason;
+  }
+}
+
+/**
+ * Whether pages that were kept are to be tried again: what has been forgotten meanwhile may have
+ * made room for copies of them.
+ */
+function triesAgain({ unbroken }: Block, task: Task): boolean {
+  if (task.kept === null || task.forgot < WORTHWHILE) return false;
+  for (let page = next(task.kept, 0); page < PAGES_PER_BLOCK; page = next(task.kept, page + 1)) unbroken?.delete(page);
+  task.kept = null;
+  task.keptFor = null;
+  task.forgot = 0;
   return true;
 }
 
 function empty(state: State, block: Block, task: Task): Outcome {
   if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
-  if (breaksFirst(state, block, task.mask)) return 'blocked';
   const mask = state.masks.take();
-  for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
-  if (isEmptied(block, task, mask)) return 'done';
-  return immediate(state, block, task.kind === 'free' ? 'free' : 'zero', task, Access.None, mask);
+  do {
+    for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
+    if (breaksFirst(state, block, task, mask)) return 'blocked';
+    if (!isEmptied(block, task, mask)) {
+      task.forgot += size(mask);
+      const kind = task.kind === 'free' ? 'free' : 'zero';
+      if (immediate(state, block, kind, task, Access.None, mask) === 'started') return 'started';
+    }
+  } while (triesAgain(block, task));
+  return 'done';
 }
 
 /**
@@ -295,18 +347,24 @@ function beginCleaning(state: State, block: Block, task: Task): Outcome {
 function forget(state: State, block: Block, task: Task): Outcome {
   if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
   const mask = state.masks.take();
-  for (let word = 0; word < WORDS; word++) {
-    const changed = block.dirty[word] | block.blank[word] | block.lost[word];
-    let there = task.kind === 'revert' ? changed : 0;
-    for (let node = 0; node < block.residences.length; node++) {
-      const resident = block.residences[node]?.resident[word] ?? 0;
-      there |= task.kind === 'revert' ? resident : resident & ~changed;
+  do {
+    for (let word = 0; word < WORDS; word++) {
+      const changed = block.dirty[word] | block.blank[word] | block.lost[word];
+      let there = task.kind === 'revert' ? changed : 0;
+      for (let node = 0; node < block.residences.length; node++) {
+        const resident = block.residences[node]?.resident[word] ?? 0;
+        there |= task.kind === 'revert' ? resident : resident & ~changed;
+      }
+      mask[word] = there & task.mask[word] & block.inside[word] & ~block.freed[word];
     }
-    mask[word] = there & task.mask[word] & block.inside[word] & ~block.freed[word];
-  }
-  // Clones have all other pages from here as before: what is kept, and what no node has.
-  if (breaksFirst(state, block, mask)) return 'blocked';
-  return isEmpty(mask) ? 'done' : immediate(state, block, 'drop', task, Access.None, mask);
+    // Clones have all other pages from here as before: what is kept, and what no node has.
+    if (breaksFirst(state, block, task, mask)) return 'blocked';
+    if (!isEmpty(mask)) {
+      task.forgot += size(mask);
+      if (immediate(state, block, 'drop', task, Access.None, mask) === 'started') return 'started';
+    }
+  } while (triesAgain(block, task));
+  return 'done';
 }
 
 /** Takes from all processors what is more than the task allows, and does not give it again. */

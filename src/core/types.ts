@@ -205,8 +205,9 @@ export interface Commands {
     stranded: boolean,
   ): void;
   /**
-   * The clones of these pages are to be given copies, since a processor wants to write the pages, or, with `lastChance`, since their content is
-   * to be forgotten: a clone then loses what it cannot have. The event `copyOnWriteBroken` follows; until then the pages stay as they are. The
+   * The clones of these pages are to be given copies, since a processor wants to write the pages,
+   * or, with `lastChance`, since their content is to be forgotten: a clone then loses what cannot be
+   * had for good. The event `copyOnWriteBroken` follows; until then the pages stay as they are. The
    * core commands it once for a page.
    */
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void;

@@ -1,6 +1,6 @@
 /** What a block may be asked for besides faults, and the change that it is going through. */
 import type { Mask } from './mask.js';
-import type { Access, NodeId, ProcessorId, Source, Status } from './types.js';
+import type { Access, DenyReason, NodeId, ProcessorId, Source, Status } from './types.js';
 
 /**
  * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the node. `clean`: no processor writes its changed
@@ -41,9 +41,15 @@ export interface Task {
   readonly ahead: boolean;
   /** Comes before its turn, and need not: no task waits behind it. */
   readonly early: boolean;
-  /** The source forgets the content afterwards: what a clone cannot have now is lost (own). */
+  /** The source forgets the content afterwards: what cannot be had for good is lost (own). */
   readonly lastChance: boolean;
   readonly request: number;
+  /** Pages that stay, since a clone needs them and could not be given them just now; null: none. */
+  kept: Mask | null;
+  /** Why it could not. */
+  keptFor: DenyReason | null;
+  /** Pages that were forgotten since: there may be room by now for copies of those that stay. */
+  forgot: number;
   /** What may be written has come; what may only be read is to follow. */
   written: boolean;
 }

@@ -387,7 +387,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'make what came the own of a block beyond the budget of the host, though it may not be',
     file: 'src/core/tasks.ts',
-    original: 'if (failure !== null && !lastChance) excludeBeyondBudget(state, block, come);',
+    original: 'if (failure !== null) excludeBeyondBudget(state, block, come);',
     instead: '',
     why: 'The request is refused, and the room for what is only read is taken all the same.',
   },
@@ -401,7 +401,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'bring what cannot go again beyond the budget of the host',
     file: 'src/core/reading-room.ts',
-    original: 'own & ~storedIn(state, block, word)',
+    original: 'block.dirty[word] & ~storedIn(state, block, word)',
     instead: '0',
     why: 'The room for what is only read is taken by what stays.',
   },
@@ -450,16 +450,38 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'lose a page of a clone that its source still has',
     file: 'src/core/tasks.ts',
-    original: '!lastChance || size(mask) > 1',
-    instead: 'size(mask) > 1',
-    why: 'A device that dies before it writes, or want of memory, takes pages from clones for good.',
+    original: '!lastChance || passes(failure) || size(mask) > 1',
+    instead: 'passes(failure) || size(mask) > 1',
+    why: 'A source that is only written, and cannot be had just now, takes pages from clones for good.',
+  },
+  {
+    name: 'lose a page of a clone for which there is no room just now',
+    file: 'src/core/tasks.ts',
+    original: 'passes(failure)',
+    instead: 'false',
+    why: 'What is on the disk, or in memory, is lost since its source was freed while a disk was full.',
+  },
+  {
+    name: 'forget what a clone could not be given',
+    file: 'src/core/tasks.ts',
+    original: 'pages[word] &= ~block.copyOnWrite[word];',
+    instead: '',
+    why: 'The clone finds what its source has next, or nothing.',
+  },
+  {
+    name: 'say that all was forgotten though some was kept for clones',
+    file: 'src/core/service.ts',
+    original: 'task.keptFor',
+    instead: 'null',
+    why: 'An array that was emptied has what it had, and the addresses of one that was freed are taken for free.',
   },
   {
     name: 'have clones lose what their source keeps when its file is read again',
     file: 'src/core/tasks.ts',
-    original: 'breaksFirst(state, block, mask)',
-    instead: 'breaksFirst(state, block, task.mask)',
-    why: 'For want of room a clone loses a page whose content nobody forgets.',
+    after: 'const changed = block.dirty[word] | block.blank[word] | block.lost[word];',
+    original: 'breaksFirst(state, block, task, mask)',
+    instead: 'breaksFirst(state, block, task, task.mask)',
+    why: 'Clones lose what cannot be had, though nobody forgets it.',
   },
   {
     name: 'keep from clones what their source is protected against',
@@ -485,8 +507,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'say nothing of lost pages to who asks for them',
     file: 'src/core/service.ts',
-    original: 'reason ??= loss(block, task);',
-    instead: '',
+    original: 'loss(block, task) ?? task.keptFor',
+    instead: 'task.keptFor',
     why: 'A prefetch of lost pages says that all is well.',
   },
   {

@@ -1,6 +1,16 @@
 /** What programs do to arrays by calls: making, cloning, moving, emptying, protecting and freeing them, and having pages brought. */
+
+import { passes } from '../../src/core/absence.js';
 import type { Range } from '../../src/core/range.js';
-import { Access, type Advice, HOST, HOST_NODE, PAGES_PER_BLOCK, type ProcessorId } from '../../src/core/types.js';
+import {
+  Access,
+  type Advice,
+  type DenyReason,
+  HOST,
+  HOST_NODE,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from '../../src/core/types.js';
 import { isProvided, isRecyclable, type Memory, newMemory } from './memories.js';
 import { providedValue } from './model-device.js';
 import { WatchedDevice } from './watched-device.js';
@@ -9,13 +19,19 @@ import type { World } from './world.js';
 export class Arrays {
   /** Requests under way that have pages come from their provider again. */
   drops = 0;
+  /** Arrays that are being freed, as far as that goes at once. */
+  tries = 0;
 
   constructor(private readonly world: World) {}
 
   allocate(): void {
     const { random } = this.world;
     const sizes =
-      this.world.overflows || this.world.plots.returns ? [300, 512, 700] : this.world.breeds ? [1, 7, 40, 100] : null;
+      this.world.overflows || this.world.plots.returns || this.world.plots.starves
+        ? [300, 512, 700]
+        : this.world.breeds
+          ? [1, 7, 40, 100]
+          : null;
     let pages = this.world.walks
       ? 2048
       : random.pick(sizes ?? (this.world.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]));
@@ -62,18 +78,23 @@ export class Arrays {
     memory.frees++;
     memory.freesLeft++;
     for (let page = first; page < first + count; page++) this.world.fuzzy[page]++;
-    const request = this.world.ask((_, failure) => {
-      if (failure !== null) throw new Error(`freeing failed: ${failure}`);
-      for (let page = first; page < first + count; page++) {
-        this.world.fuzzy[page]--;
-        this.world.freed[page] = 1;
-        this.world.shadow[page] = 0;
-        this.world.announcements.checkFreed(page);
-      }
-      memory.freesLeft--;
-    });
-    this.world.trace(() => `  request ${request}: free ${first}+${count}`);
-    this.world.manager.free(request, first, count);
+    this.world.trace(() => `  free ${first}+${count}`);
+    this.tries++;
+    this.world.kept.free(
+      memory,
+      first,
+      count,
+      () => this.tries--,
+      () => {
+        for (let page = first; page < first + count; page++) {
+          this.world.fuzzy[page]--;
+          this.world.freed[page] = 1;
+          this.world.shadow[page] = 0;
+          this.world.announcements.checkFreed(page);
+        }
+        memory.freesLeft--;
+      },
+    );
   }
 
   /** Freed arrays whose addresses may be used again: none has a clone that would have its content from there. */
@@ -91,7 +112,19 @@ export class Arrays {
   }
 
   zero(): void {
-    const memory = this.world.random.pick(this.world.memories);
+    this.empty(this.world.random.pick(this.world.memories));
+  }
+
+  /** Has an array lose its content, in one way or another. */
+  forget(memory: Memory): void {
+    if (memory.exclusive || memory.pinned !== null || memory.users > 0) return;
+    const way = this.world.random.below(4);
+    if (way < 2) this.freePages(memory, ...this.world.pages(memory));
+    else if (way === 2 && isProvided(memory)) this.dropFrom(memory);
+    else this.empty(memory);
+  }
+
+  private empty(memory: Memory): void {
     if (memory.exclusive || memory.users > 0 || memory.frees > 0) return;
     const [first, count] = this.world.pages(memory);
     if (!this.mayWriteAll(first, count)) return;
@@ -100,15 +133,19 @@ export class Arrays {
     const asked = this.world.step;
     const request = this.world.ask((_, failure) => {
       memory.exclusive = false;
-      if (failure !== null) throw new Error(`emptying failed: ${failure}`);
-      this.emptied(first, count, asked);
+      this.mayBeKept(failure);
+      this.emptied(first, count, asked, failure);
     });
     this.world.trace(() => `  request ${request}: zero ${first}+${count}`);
     this.world.manager.zero(request, first, count);
   }
 
-  emptied(first: number, count: number, asked: number): void {
-    for (let page = first; page < first + count; page++) this.forgotten(page, 0, asked);
+  /** @param failure why some pages could not be emptied, which are as they were; null: all were */
+  emptied(first: number, count: number, asked: number, failure: DenyReason | null = null): void {
+    for (let page = first; page < first + count; page++) {
+      if (failure !== null && !this.world.manager.pages.isZero(page)) this.world.fuzzy[page]--;
+      else this.forgotten(page, 0, asked);
+    }
   }
 
   /** Since the event `asked` the page has lost its content, and gives `value`. */
@@ -293,7 +330,8 @@ export class Arrays {
   fillHost(): void {
     const memory = this.world.usable();
     if (memory?.range.writable !== true) return;
-    const [first, count] = this.world.pages(memory);
+    const { range } = memory;
+    const [first, count] = this.world.plots.starves ? [range.first, range.pages] : this.world.pages(memory);
     this.bring(first, count, HOST, Access.Write);
   }
 
@@ -330,7 +368,10 @@ export class Arrays {
   /** Pages come from their file again: unchanged ones at any time, all of them while the array is not in use. */
   drop(): void {
     const memory = this.world.usable();
-    if (memory === null || !isProvided(memory)) return;
+    if (memory !== null && isProvided(memory)) this.dropFrom(memory);
+  }
+
+  private dropFrom(memory: Memory): void {
     const [first, count] = this.world.pages(memory);
     const all = memory.users === 0 && memory.frees === 0 && this.world.random.chance(0.4);
     if (all) {
@@ -341,13 +382,24 @@ export class Arrays {
     const asked = this.world.step;
     const request = this.world.ask((_, failure) => {
       this.drops--;
-      if (failure !== null) throw new Error(`dropping failed: ${failure}`);
+      this.mayBeKept(failure);
       if (!all) return;
       memory.exclusive = false;
-      for (let page = first; page < first + count; page++) this.forgotten(page, this.world.sources.file[page], asked);
+      for (let page = first; page < first + count; page++) {
+        if (failure !== null && !this.world.manager.pages.isAbsent(page)) this.world.fuzzy[page]--;
+        else this.forgotten(page, this.world.sources.file[page], asked);
+      }
     });
     this.world.trace(() => `  request ${request}: drop ${first}+${count}${all ? ' with what was changed' : ''}`);
     this.world.manager.drop(request, first, count, all);
+  }
+
+  /** To forget content fails where clones need it that could not be given it just now. */
+  private mayBeKept(failure: DenyReason | null): void {
+    if (failure === null) return;
+    if (!passes(failure)) throw new Error(`pages are kept for clones, which could not have them for good: ${failure}`);
+    if (this.world.parents.size === 0)
+      throw new Error(`pages are kept for clones, and there never was one: ${failure}`);
   }
 
   private recyclable(): Memory | undefined {

@@ -1,8 +1,9 @@
 /** What programs of a schedule allocated, and what is going on with it. */
 import type { Range } from '../../src/core/range.js';
+import type { Keeper } from '../../src/pager/arrays/kept-pages.js';
 
 /** What a program allocated. */
-export interface Memory {
+export interface Memory extends Keeper {
   readonly range: Range;
   /** Programs that are in the middle of using it. */
   users: number;
@@ -18,7 +19,7 @@ export interface Memory {
 }
 
 export function newMemory(range: Range, source: Memory | null): Memory {
-  return { range, users: 0, exclusive: false, frees: 0, freesLeft: 0, source, pinned: null };
+  return { range, users: 0, exclusive: false, frees: 0, freesLeft: 0, source, pinned: null, kept: [] };
 }
 
 export function isPinned(memory: Memory): boolean {
@@ -34,5 +35,10 @@ export function isProvided({ range }: Memory): boolean {
 }
 
 export function isRecyclable(memory: Memory): boolean {
-  return memory.users === 0 && memory.freesLeft === 0 && memory.range.freedPages === memory.range.pages;
+  return (
+    memory.users === 0 &&
+    memory.freesLeft === 0 &&
+    memory.kept.length === 0 &&
+    memory.range.freedPages === memory.range.pages
+  );
 }

@@ -28,6 +28,8 @@ export class Plots {
   readonly storeFails: boolean;
   /** Behind the store there is another one, which does not answer now and then. */
   readonly chains: boolean;
+  /** The store is mostly full, and what has been cloned is given back, emptied or read again. */
+  readonly starves: boolean;
   /** Other machines have some of the arrays, too. */
   readonly shares: boolean;
   /** Devices with room for it walk through long arrays, and what comes next is brought ahead of them. */
@@ -46,6 +48,7 @@ export class Plots {
     this.withholds = plot === 6;
     this.strands = plot === 7;
     this.chains = plot === 9;
+    this.starves = plot === 13 || plot === 14;
     this.storeFails = plot === 8 || this.chains;
     this.streams = plot === 12;
     this.shares = plot === 11 || plot === 15;
@@ -53,7 +56,7 @@ export class Plots {
 
   /** Whether lines of clones are wanted, by whichever plot. */
   get clones(): boolean {
-    return this.weaves || this.orphans || this.withholds;
+    return this.weaves || this.orphans || this.withholds || this.starves;
   }
 
   line(): Line | null {

@@ -1,4 +1,5 @@
 /** What a thread or a request is told that does not get a page must be so. */
+import { passes } from '../../src/core/absence.js';
 import { PATIENCE } from '../../src/core/faults.js';
 import { Access, type DenyReason, type ProcessorId } from '../../src/core/types.js';
 import { ModelDevice } from './model-device.js';
@@ -46,7 +47,8 @@ export class Reasons {
       throw new Error(`page ${page} is not freed`);
     if (reason === 'READ_ONLY' && world.rights[page] === Access.Write && world.changing[page] === 0)
       throw new Error(`page ${page} may be written`);
-    if (reason === 'NO_ACCESS' && world.rights[page] !== Access.None && world.changing[page] === 0)
+    const kept = world.memories.some((memory) => memory.kept.some(({ first, end }) => page >= first && page < end));
+    if (reason === 'NO_ACCESS' && world.rights[page] !== Access.None && world.changing[page] === 0 && !kept)
       throw new Error(`page ${page} may be read`);
     if (reason === 'PINNED' && !world.isPinned(page)) throw new Error(`page ${page} is not pinned`);
     if (reason === 'OUTSIDE' && world.manager.state.va.rangeOfPage(page) !== undefined)
@@ -64,6 +66,7 @@ export class Reasons {
   ofLoss(reason: DenyReason, page: number): void {
     const { world } = this;
     this.weather(reason, `page ${page}`, undefined);
+    if (passes(reason)) throw new Error(`page ${page} of a clone is lost for what passes: ${reason}`);
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
       throw new Error(`page ${page} is lost with ${reason}, which nobody said`);
     for (const at of world.lineage(page)) if (at !== page && this.mayBeForgotten(at)) return;

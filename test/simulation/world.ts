@@ -10,9 +10,18 @@ import type { Range } from '../../src/core/range.js';
 import { type Entry, Recorder } from '../../src/core/recording.js';
 import { replay } from '../../src/core/replay.js';
 import type { Policies } from '../../src/core/state.js';
-import { Access, type DenyReason, HOST, HOST_NODE, NO_NODE, PAGES_PER_BLOCK } from '../../src/core/types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+  PAGES_PER_BLOCK,
+  PAGES_PER_TRANSFER,
+} from '../../src/core/types.js';
 import { Router } from '../../src/drivers/router.js';
 import { Clones } from '../../src/pager/arrays/clones.js';
+import { KeptPages } from '../../src/pager/arrays/kept-pages.js';
 import { CoreRequests } from '../../src/pager/core/core-requests.js';
 import { adaptive } from '../../src/policy/eviction/adaptive.js';
 import { fifo } from '../../src/policy/eviction/fifo.js';
@@ -77,6 +86,22 @@ const DISTURBING: ReadonlySet<string> = new Set([
   'move',
   'spoil',
 ]);
+/** What goes on by itself, once it was begun. */
+const GOING_ON: ReadonlySet<string> = new Set([
+  DEVICE_GOES_ON,
+  'acknowledge',
+  'cover',
+  'remap',
+  'deliver a fault',
+  'end a copy',
+  'end late readers',
+  'end launch',
+  'go on writing back',
+  'let go',
+  'next piece',
+  'provide',
+  'take back',
+]);
 /** How often copies fail while devices leave, in the plot that strands what they have, and how often otherwise there. */
 const STRANDING = 0.97;
 const FAIR = 0.01;
@@ -137,6 +162,8 @@ export class World implements Surroundings {
   readonly rights = new Uint8Array(PAGES).fill(Access.Write);
   readonly changing = new Uint8Array(PAGES);
   readonly clones: Clones;
+  /** Freed pages that clones still need. */
+  readonly kept: KeptPages;
   private readonly cloneRequests = new CoreRequests();
   /** What the core told while it was at work. */
   private readonly later: (() => void)[] = [];
@@ -154,6 +181,8 @@ export class World implements Surroundings {
   /** Large memories move as a whole. */
   readonly heavy: boolean;
   walks = false;
+  /** Nothing new begins until all has ended, or waits: want of memory is noticed only then. */
+  private hushed = false;
   /** Queued pieces that are carried out between two other events, at most. */
   private readonly pieces: number;
   readonly lossy: boolean;
@@ -286,9 +315,9 @@ export class World implements Surroundings {
     this.returns = turn < 8;
     // A quarter, with some of each of these kinds.
     this.forgets = this.plots.storeFails && seed % FORGETTING_SHARE === 3;
-    this.fills = this.plots.storeFails || FILLING_TURNS.includes(turn);
+    this.fills = this.plots.storeFails || this.plots.starves || FILLING_TURNS.includes(turn);
     this.sources.returnFailure = calm ? 0 : choices.pick([0, 0.1, 0.5]);
-    if (this.overflows || this.resizes) this.tight = true;
+    if (this.overflows || this.resizes || this.plots.starves) this.tight = true;
     const eviction = this.whims.chance(0.8) ? recent : fifo;
     this.policies = {
       eviction: () => ({ ...eviction(), ahead: () => ahead }),
@@ -315,6 +344,10 @@ export class World implements Surroundings {
         this.mayBeLost.add(page);
       },
     );
+    this.kept = new KeptPages(this.manager, this.cloneRequests, ({ first, end, reason }) => {
+      this.trace(() => `  of ${first}+${end - first} something is kept: ${reason}`);
+      this.reasons.ofRequest(reason);
+    });
     this.audit = new Audit(this);
     this.announcements = new Announcements(this);
     this.others = new Others(this, new Random(seed ^ OTHERS), this.cloneRequests);
@@ -328,7 +361,8 @@ export class World implements Surroundings {
       memorySurvives: true,
     });
     for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
-    if (this.whims.chance(0.35) || this.plots.storeFails) this.behind.store = this.behind.addStore(HOST_NODE);
+    if (this.whims.chance(0.35) || this.plots.storeFails || this.plots.starves)
+      this.behind.store = this.behind.addStore(HOST_NODE);
     if (this.plots.chains) this.behind.far = this.behind.addStore(this.behind.store);
     if (this.whims.chance(0.25)) this.processors.addNeighbour();
     const process = this.plots.streams || this.perils || this.plots.orphans || this.plots.returns || this.plots.strands;
@@ -343,7 +377,12 @@ export class World implements Surroundings {
   /** Runs the whole schedule; throws at the first thing that is wrong. */
   run(): void {
     const steps =
-      this.plots.chains || this.overflows || this.walks || this.plots.returns || this.plots.strands
+      this.plots.chains ||
+      this.overflows ||
+      this.walks ||
+      this.plots.returns ||
+      this.plots.strands ||
+      this.plots.starves
         ? this.plots.streams
           ? 800
           : 400
@@ -435,6 +474,12 @@ export class World implements Surroundings {
       act: () => this.arrays.drop(),
     },
     {
+      name: 'free what was kept',
+      weight: 2,
+      can: () => !this.closing && this.kept.any,
+      act: () => this.kept.tryAgain(),
+    },
+    {
       name: 'launch',
       weight: 5,
       can: () => !this.closing && this.processors.idleDevice() !== -1,
@@ -509,13 +554,24 @@ export class World implements Surroundings {
     {
       name: 'lose the store',
       weight: 0.2,
-      can: () => !this.closing && this.behind.store !== NO_NODE && !this.behind.storeLeaves && !this.plots.chains,
+      can: () =>
+        !this.closing &&
+        this.behind.store !== NO_NODE &&
+        !this.behind.storeLeaves &&
+        !this.plots.chains &&
+        !this.plots.starves,
       act: () => this.behind.loseStore(),
     },
     {
       name: 'fill the store',
       weight: 0.6,
       can: () => this.fills && this.behind.hasStore(),
+      act: () => this.behind.fillStore(),
+    },
+    {
+      name: 'fill the store again',
+      weight: 10,
+      can: () => this.plots.starves && this.behind.hasStore() && this.behind.full.size === 0,
       act: () => this.behind.fillStore(),
     },
     {
@@ -631,6 +687,26 @@ export class World implements Surroundings {
         ),
     },
     {
+      name: 'fill the host',
+      weight: 40,
+      can: () => this.plots.starves && !this.closing && this.memories.length > 0 && this.hostHasRoom,
+      act: () => this.arrays.fillHost(),
+    },
+    {
+      name: 'hush',
+      weight: 8,
+      can: () => this.plots.starves && !this.closing,
+      act: () => {
+        this.hushed = true;
+      },
+    },
+    {
+      name: 'forget what was cloned',
+      weight: 20,
+      can: () => this.plots.starves && !this.closing && !this.hostHasRoom && this.plots.cloned().length > 0,
+      act: () => this.arrays.forget(this.random.pick(this.plots.cloned())),
+    },
+    {
       name: 'resize the host',
       weight: 3,
       can: () => this.resizes && !this.closing,
@@ -703,17 +779,25 @@ export class World implements Surroundings {
   private event(): boolean {
     this.strand();
     let total = 0;
-    for (const action of this.actions) if (action.can()) total += this.weightOf(action);
+    for (const action of this.actions) if (this.can(action)) total += this.weightOf(action);
+    if (total === 0 && this.hushed) {
+      this.hushed = false;
+      return this.event();
+    }
     if (total === 0) return false;
     let at = (this.random.next() / 0x1_0000_0000) * total;
     for (const action of this.actions) {
-      if (!action.can()) continue;
+      if (!this.can(action)) continue;
       at -= this.weightOf(action);
       if (at >= 0) continue;
       this.perform(action.name, action.act);
       return true;
     }
     return true;
+  }
+
+  private can({ name, can }: { readonly name: string; readonly can: () => boolean }): boolean {
+    return (!this.hushed || GOING_ON.has(name)) && can();
   }
 
   /** Where devices walk, what disturbs them is seldom. */
@@ -837,6 +921,7 @@ export class World implements Surroundings {
     if (this.manager.state.breaks > 0) list.push(`${this.manager.state.breaks} copies for clones`);
     if (this.others.isBusy) list.push('other machines');
     if (this.invalidations.length > 0) list.push(`${this.invalidations.length} invalidations`);
+    if (this.arrays.tries > 0) list.push(`${this.arrays.tries} arrays that are being freed`);
     if (this.requests.size > 0) list.push(`${this.requests.size} requests`);
     for (const launch of this.programs.launches) list.push(`launch ${launch.id} (${launch.state})`);
     if (this.holders.holds.length > 0) list.push(`${this.holders.holds.length} holds`);
@@ -881,6 +966,11 @@ export class World implements Surroundings {
       }
     }
     this.settle();
+    for (let guard = 0; this.kept.any; guard++) {
+      this.perform('free the last that was kept', () => this.kept.tryAgain());
+      this.settle();
+      if (guard > 1000) throw new Error(`what was freed never goes: ${this.stuckBlocks()}`);
+    }
     while (this.memories.length > 0) {
       this.perform('recycle all', () => {
         const [{ range }] = this.memories;
@@ -906,6 +996,11 @@ export class World implements Surroundings {
   usedPages(): number {
     const all = [...this.memories, ...this.others.memories];
     return all.reduce((sum, { range }) => sum + range.pages, 0);
+  }
+
+  private get hostHasRoom(): boolean {
+    const host = this.manager.node(HOST_NODE);
+    return host !== undefined && host.backedPages + PAGES_PER_TRANSFER < host.budgetPages;
   }
 
   /** Pages that the host can hold, and send on. */

@@ -2,8 +2,9 @@
 import type { PageQueries } from '../../core/page-queries.js';
 import type { Range } from '../../core/range.js';
 import { PAGE_BYTES } from '../../core/types.js';
+import type { Keeper } from './kept-pages.js';
 
-export interface ArrayRecord {
+export interface ArrayRecord extends Keeper {
   readonly range: Range;
   bytes: number;
   /** Pages that it has now, freed ones among them; its range may have had more. */
@@ -28,6 +29,10 @@ export interface ArrayRecord {
 /** Pages of an array of so many bytes. One without elements has a page, so that it has addresses and is found by them. */
 export function pagesOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / PAGE_BYTES));
+}
+
+function partAt(kept: Keeper['kept'], page: number): Keeper['kept'][number] | undefined {
+  return kept.find(({ first, end }) => page >= first && page < end);
 }
 
 export class ArrayTable {
@@ -59,6 +64,19 @@ export class ArrayTable {
   of(page: number): ArrayRecord | undefined {
     const range = this.pages.rangeOf(page);
     return range === undefined ? undefined : this.records.get(range.id);
+  }
+
+  /** Whether the page was freed, and is kept for clones of its array. */
+  isKept(page: number): boolean {
+    return partAt(this.of(page)?.kept ?? [], page) !== undefined;
+  }
+
+  /** The first page in [first, end) of an array that was not freed, or -1. */
+  firstLeft({ kept }: ArrayRecord, first: number, end: number): number {
+    let page = this.pages.firstKept(first, end);
+    for (let part = partAt(kept, page); part !== undefined; part = partAt(kept, page))
+      page = part.end < end ? this.pages.firstKept(part.end, end) : -1;
+    return page;
   }
 
   /** Whether an array ends at this byte of the space: what follows in its last page belongs to no array. */

@@ -2,7 +2,6 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range, RangeOptions } from '../../core/range.js';
 import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
-import type { CoreRequests } from '../core/core-requests.js';
 import type { ClosedArray } from '../protocol/closed-space.js';
 import type { Answer } from '../protocol/messages.js';
 import type { ArrayPages } from '../protocol/pages.js';
@@ -14,6 +13,7 @@ import type { Sources } from '../sources/sources.js';
 import type { Wanted } from './array-pages.js';
 import { type ArrayRecord, type ArrayTable, pagesOf } from './array-table.js';
 import type { Commitment } from './commitment.js';
+import type { KeptPages } from './kept-pages.js';
 import type { Places } from './places.js';
 import type { SharedArrays } from './shared-arrays.js';
 
@@ -25,10 +25,10 @@ export class Arrays {
 
   constructor(
     private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
     private readonly table: ArrayTable,
     private readonly places: Places,
     private readonly commitment: Commitment,
+    private readonly kept: KeptPages,
     private readonly sources: Sources,
     private readonly files: FileProvider,
     private readonly providers: Providers,
@@ -55,8 +55,8 @@ export class Arrays {
   usable(id: number, name: string, verb: string): ArrayRecord {
     const record = this.table.get(id);
     if (record?.resizing === true) throw resizingError(verb, name);
-    if (record !== undefined && record.range.freedPages < record.range.pages) return record;
     if (this.movedRanges.has(id)) throw staleError(name);
+    if (record !== undefined && !this.hasGone(record)) return record;
     throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: it has been freed`, { array: name });
   }
 
@@ -67,12 +67,30 @@ export class Arrays {
     freedToo = false,
     sharedToo = false,
   }: Wanted): void {
-    const { range } = this.usable(id, name, verb);
-    if (range.shared === true && !sharedToo) throw sharedError(verb, name);
-    const freed = freedToo || range.freedPages === 0 ? -1 : this.places.findDenied('FREED', firstPage, count);
+    const record = this.usable(id, name, verb);
+    if (record.range.shared === true && !sharedToo) throw sharedError(verb, name);
+    const freed = freedToo ? -1 : this.firstFreed(record, firstPage, firstPage + count);
     if (freed === -1) return;
     const { text, details } = this.places.placeOf(freed);
     throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: ${text}, has been freed`, details);
+  }
+
+  /** Whether all of the array was freed. */
+  private hasGone(record: ArrayRecord): boolean {
+    const { range, kept, pages } = record;
+    if (range.freedPages === range.pages) return true;
+    return kept.length > 0 && this.table.firstLeft(record, range.first, range.first + pages) === -1;
+  }
+
+  /** The first page in [first, end) that was freed, whether it has gone or is kept; or -1. */
+  private firstFreed({ range, kept }: ArrayRecord, first: number, end: number): number {
+    let found = range.freedPages === 0 ? -1 : this.manager.pages.firstFreed(first, end);
+    for (const part of kept) {
+      if (part.first >= end || part.end <= first) continue;
+      const page = Math.max(first, part.first);
+      if (found === -1 || page < found) found = page;
+    }
+    return found;
   }
 
   /** The array that a request has been checked for. */
@@ -122,21 +140,19 @@ export class Arrays {
     const { range: source, pages, bytes, elementBytes } = record;
     if (source.shared === true) throw sharedError('clone', name);
     const { first } = source;
-    const known = this.hasFreed(record) ? 'FREED' : this.manager.pages.denial(first, pages, Access.Read, HOST);
+    const freed = this.firstFreed(record, first, first + pages);
+    const known = freed === -1 ? this.manager.pages.denial(first, pages, Access.Read, HOST) : 'FREED';
     // A clone of pages whose content is lost could never be read.
     const lost = known === null ? this.manager.pages.firstLost(first, first + pages) : -1;
     const denial = lost === -1 ? known : this.manager.pages.lossOf(lost);
     if (denial !== null) {
-      const { text, details } = this.places.placeOf(lost === -1 ? this.places.pageWith(denial, first, pages) : lost);
+      const page = lost === -1 ? this.places.pageWith(denial, first, pages) : lost;
+      const { text, details } = this.places.placeOf(freed === -1 ? page : freed);
       const message = `cannot clone array ${name}: it contains ${text}, ${explainDenial(denial)}`;
       throw new RequestError(codeOfDenial(denial), message, details);
     }
     const options = { name: cloneName, writable: true, provided: true, derived: true };
     return { source, range: this.make(bytes, elementBytes, options, `cannot clone array ${name}`).range };
-  }
-
-  private hasFreed({ range: { first, freedPages }, pages }: ArrayRecord): boolean {
-    return freedPages > 0 && this.manager.pages.firstFreed(first, first + pages) !== -1;
   }
 
   /** @param what what is not possible when it cannot be made */
@@ -177,6 +193,7 @@ export class Arrays {
       warned: false,
       moved: false,
       committedPages: committed,
+      kept: [],
     };
     this.table.add(record);
     return record;
@@ -199,16 +216,18 @@ export class Arrays {
       return;
     }
     if (record.resizing) throw resizingError('free', record.range.name);
-    if (count < record.pages) this.refuseFreed(record.range, firstPage, count);
-    this.requests.start(
-      (request) => this.manager.free(request, firstPage, count),
-      () => {
-        this.freedPages(record, firstPage, count);
-        done();
-      },
-    );
+    if (count < record.pages) this.refuseFreed(record, firstPage, count);
+    this.freePages(record, firstPage, count, done);
     // A thread that reads freed pages gets zeros, also where it was denied before. Most pages are freed by now, and no thread waits for the answer.
     this.restore(firstPage, count);
+  }
+
+  /**
+   * Frees pages of an array. `tried` is called when no processor may use any of them; some may be
+   * kept for clones.
+   */
+  freePages(record: ArrayRecord, firstPage: number, count: number, tried: () => void): void {
+    this.kept.free(record, firstPage, count, tried, () => this.freedPages(record, firstPage, count));
   }
 
   /** Refuses a handle that is not, or no longer, that of an array. */
@@ -216,7 +235,7 @@ export class Arrays {
     const record = this.table.get(id);
     const range = record?.range;
     if (this.movedRanges.has(id)) throw staleError(name);
-    if (record === undefined || range === undefined || range.freedPages === range.pages) throw freedError(name);
+    if (record === undefined || range === undefined || this.hasGone(record)) throw freedError(name);
     const same = range.first === firstPage && record.elementBytes === elementBytes;
     if (same && record.pages === pages && record.bytes === bytes) return;
     if (same && record.wasResized && pages === pagesOf(bytes)) throw staleError(name);
@@ -230,7 +249,7 @@ export class Arrays {
     const record = this.table.get(id);
     if (this.movedRanges.has(id)) throw staleError(name);
     // Another thread may have freed the array, and its addresses may be those of another one by now.
-    if (record === undefined || record.range.freedPages === record.range.pages) throw freedError(name);
+    if (record === undefined || this.hasGone(record)) throw freedError(name);
     return this.files.map(record.range.first, name);
   }
 
@@ -271,8 +290,9 @@ export class Arrays {
   }
 
   /** What has been freed cannot be freed again; a part of which something is left can. */
-  private refuseFreed(range: Range, firstPage: number, count: number): void {
-    if (this.manager.pages.firstKept(firstPage, firstPage + count) !== -1) return;
+  private refuseFreed(record: ArrayRecord, firstPage: number, count: number): void {
+    if (this.table.firstLeft(record, firstPage, firstPage + count) !== -1) return;
+    const { range } = record;
     const { text, details } = this.places.placeOf(firstPage);
     throw new RequestError(
       'USE_AFTER_FREE',
@@ -282,16 +302,17 @@ export class Arrays {
   }
 
   /** Pages of an array have been freed, and no processor is denied them any more. */
-  freedPages(record: ArrayRecord, firstPage: number, count: number): void {
+  private freedPages(record: ArrayRecord, firstPage: number, count: number): void {
     this.restore(firstPage, count);
     this.freed(record);
   }
 
-  /** All of the range has been freed, since its array is elsewhere now. */
-  moved(record: ArrayRecord): void {
+  /** The array is elsewhere now: frees all that it has at its old place. */
+  move(record: ArrayRecord, tried: () => void): void {
+    const { range } = record;
     record.moved = true;
-    this.movedRanges.add(record.range.id);
-    this.freedPages(record, record.range.first, record.range.pages);
+    this.movedRanges.add(range.id);
+    this.freePages(record, range.first, range.pages, tried);
   }
 
   private freed(record: ArrayRecord): void {
@@ -307,8 +328,10 @@ export class Arrays {
 
   /** Addresses are used again only when no view, use or launch is left that may look at them. */
   private recycle(record: ArrayRecord): void {
-    const { range } = record;
+    const { range, kept } = record;
     if (record.views > 0 || record.uses > 0 || record.launches > 0 || range.freedPages < range.pages) return;
+    // What was kept has gone, but is yet to be known so.
+    if (kept.length > 0) return;
     if (!this.manager.recycle(range)) return;
     this.restore(range.first, range.reserved);
     this.table.remove(range.id);

@@ -23,6 +23,8 @@ interface Breaking {
   readonly count: number;
   /** Their content is to be forgotten. */
   readonly lastChance: boolean;
+  /** A single page found no room: none of the others would. */
+  starved: boolean;
   /** Pages that some clone could not be given, and still has from the source. */
   readonly failures: Map<number, DenyReason>;
   /** Pages of clones that were waited for once. */
@@ -92,9 +94,13 @@ export class Clones {
     return Status.Pending;
   }
 
-  /** Gives the content of pages of a source to all clones that need it. With `lastChance` a clone loses what it cannot have. */
+  /**
+   * Gives the content of pages of a source to all clones that need it. With `lastChance` a clone
+   * loses what cannot be had for good.
+   */
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
-    this.later(() => this.breakNow({ first: page, count, lastChance, failures: new Map(), settled: new Set() }));
+    const [failures, settled] = [new Map(), new Set<number>()];
+    this.later(() => this.breakNow({ first: page, count, lastChance, starved: false, failures, settled }));
   }
 
   /** Fills one run after the other that come from one source each. */
@@ -208,20 +214,23 @@ export class Clones {
     this.requests.start(
       (request) => manager.own(request, first, count, breaking.lastChance),
       (_pages, failure) => {
-        if (failure !== null && count > 1) {
+        const starves = failure === 'OUT_OF_MEMORY' || failure === 'OUT_OF_STORAGE';
+        if (failure !== null && count > 1 && !(starves && breaking.starved)) {
           const rest = (): void => this.giveRun(breaking, range, first + half, count - half, done);
           this.later(() => this.giveRun(breaking, range, first, half, rest));
           return;
         }
+        breaking.starved ||= starves;
         const end = first + count;
         const { pages } = manager;
         if (breaking.lastChance) {
           for (let lost = pages.firstLost(first, end); lost !== -1; lost = pages.firstLost(lost + 1, end))
             this.tellLoss(lost, pages.lossOf(lost) ?? 'LOST');
-        } else if (failure !== null) {
-          const source = range.sources.at(first - range.first);
-          if (source !== null && pages.isInherited(first))
-            breaking.failures.set(source.first + first - range.first, failure);
+        }
+        for (let page = first; failure !== null && page < end; page++) {
+          const source = range.sources.at(page - range.first);
+          if (source !== null && pages.isInherited(page))
+            breaking.failures.set(source.first + page - range.first, failure);
         }
         this.later(done);
       },

@@ -59,7 +59,8 @@ export class Places {
   }
 
   /** @param operation what was denied the page, as messages name it */
-  denialError(reason: DenyReason, page: number, operation: string, write?: boolean): WireError {
+  denialError(denial: DenyReason, page: number, operation: string, write?: boolean): WireError {
+    const reason = this.reasonFor(denial, page);
     const what = write === undefined ? 'touched' : write ? 'wrote' : 'read';
     // A request for a range is told of the page that the range's provider failed on.
     const failure = write === undefined ? this.providerFailure(reason, page) : null;
@@ -70,8 +71,14 @@ export class Places {
     return wireError(codeOfDenial(reason), message, { ...details, ...about, reason }, stack);
   }
 
+  /** No processor may use pages that were freed and are kept for clones. */
+  private reasonFor(denial: DenyReason, page: number): DenyReason {
+    return denial === 'NO_ACCESS' && this.table.isKept(page) ? 'FREED' : denial;
+  }
+
   /** Why, with what the provider of the page said if it was its doing. */
-  explain(reason: DenyReason, page: number): string {
+  explain(denial: DenyReason, page: number): string {
+    const reason = this.reasonFor(denial, page);
     if (reason === 'FREED' && this.table.of(page)?.moved === true)
       return 'which resize() has moved to other addresses; take array.data anew';
     const why = explainDenial(reason, this.sources.of(page)?.remedy);

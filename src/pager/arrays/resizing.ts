@@ -84,16 +84,12 @@ export class Resizing {
       }
       const first = range.first + pages;
       const resized = this.notifiers.resizing(first, count);
-      this.requests.start(
-        (request) => this.manager.free(request, first, count),
-        () => {
-          resized();
-          record.bytes = bytes;
-          record.pages = pages;
-          this.arrays.freedPages(record, first, count);
-          done(null);
-        },
-      );
+      this.arrays.freePages(record, first, count, () => {
+        resized();
+        record.bytes = bytes;
+        record.pages = pages;
+        done(null);
+      });
     });
   }
 
@@ -101,6 +97,13 @@ export class Resizing {
     const { range, pages: before } = record;
     const pages = pagesOf(bytes);
     const more = pages - before;
+    const end = range.first + pages;
+    // What it had there is kept for its clones.
+    const kept = record.kept.find((part) => part.first < end && part.end > range.first + before);
+    if (kept !== undefined) {
+      done(kept.reason);
+      return;
+    }
     this.commitment.reserve(`cannot resize array ${range.name}`, more * PAGE_BYTES, more);
     // A view that is older than a shrink could have written behind the end.
     this.clearTail(range, record.bytes, (failure) => {
@@ -120,33 +123,43 @@ export class Resizing {
     const options = { name: range.name, writable: true, provided: true, derived: true };
     const made = this.arrays.make(bytes, elementBytes, options, `cannot resize array ${range.name}`);
     const { first } = made.range;
+    const giveUp = (failure: DenyReason): void => {
+      this.arrays.free({ range: made.range.id, firstPage: first, count: made.pages });
+      done(old, failure);
+    };
     this.manager.blank(first + before, made.pages - before);
     const rights: Run[] = [];
     range.protection.each(0, before, (from, to, access) => rights.push([from, to, access]));
-    const holes = this.holesOf(range, before);
+    const holes = this.holesOf(old);
     // Pages that may not be read could not be taken over.
     const hidden = rights.filter(([, , access]) => access === Access.None);
-    this.protectAll(range.first, hidden, Access.Read, () => {
-      this.cloning.derive(range, made.range, (failure) => {
-        if (failure !== null) {
-          this.arrays.free({ range: made.range.id, firstPage: first, count: made.pages });
-          done(old, failure);
-          return;
-        }
-        range.advice.each(0, before, (from, to, advice) => this.manager.advise(made.range, from, to, advice));
-        this.notifiers.release(range);
-        this.freeAll(made, holes, () => {
-          this.requests.start(
-            (request) => this.manager.free(request, range.first, range.pages),
-            () => {
-              this.arrays.moved(old);
-              this.clearTail(made.range, old.bytes, () => {
-                const kept = rights.filter(([, , access]) => access !== Access.Write);
-                this.protectAll(first, kept, null, () => done(made, null));
-              });
-            },
-          );
+    this.clearTail(range, old.bytes, (unclear) => {
+      if (unclear !== null) giveUp(unclear);
+      else
+        this.protectAll(range.first, hidden, Access.Read, () => {
+          this.cloning.derive(range, made.range, (failure) => {
+            if (failure === null) this.takeOver(old, made, holes, rights, () => done(made, null));
+            else giveUp(failure);
+          });
         });
+    });
+  }
+
+  /** The new place has what the old one had, which goes. */
+  private takeOver(
+    old: ArrayRecord,
+    made: ArrayRecord,
+    holes: readonly Run[],
+    rights: readonly Run[],
+    done: () => void,
+  ): void {
+    const { range, pages: before } = old;
+    range.advice.each(0, before, (from, to, advice) => this.manager.advise(made.range, from, to, advice));
+    this.notifiers.release(range);
+    this.freeAll(made, holes, () => {
+      this.arrays.move(old, () => {
+        const kept = rights.filter(([, , access]) => access !== Access.Write);
+        this.protectAll(made.range.first, kept, null, done);
       });
     });
   }
@@ -200,26 +213,22 @@ export class Resizing {
       next();
       return;
     }
-    const first = record.range.first + hole[0];
-    this.requests.start(
-      (request) => this.manager.free(request, first, hole[1] - hole[0]),
-      () => {
-        this.arrays.freedPages(record, first, hole[1] - hole[0]);
-        this.freeAll(record, rest, next);
-      },
-    );
+    const [from, to] = hole;
+    this.arrays.freePages(record, record.range.first + from, to - from, () => this.freeAll(record, rest, next));
   }
 
   /** Parts that were freed. */
-  private holesOf(range: Range, pages: number): Run[] {
-    if (range.freedPages === 0) return [];
+  private holesOf({ range, pages, kept }: ArrayRecord): Run[] {
     const { manager } = this;
     const { first } = range;
     const last = first + pages;
-    const holes: Run[] = [];
+    const holes: Run[] = kept
+      .filter((part) => part.first < last)
+      .map((part) => [part.first - first, Math.min(part.end, last) - first, Access.None]);
+    if (range.freedPages === 0) return holes;
     for (let hole = manager.pages.firstFreed(first, last); hole !== -1; ) {
-      const kept = manager.pages.firstKept(hole, last);
-      const end = kept === -1 ? last : kept;
+      const after = manager.pages.firstKept(hole, last);
+      const end = after === -1 ? last : after;
       holes.push([hole - first, end - first, Access.None]);
       hole = manager.pages.firstFreed(end, last);
     }

@@ -237,6 +237,7 @@ export class Pager implements ClientEvents {
       hostBudget,
       follower,
       patience,
+      kept,
       polls,
       poison,
       launches,
@@ -257,6 +258,7 @@ export class Pager implements ClientEvents {
     nearDisk.look(now);
     hostBudget.look();
     patience.look();
+    kept.look(now);
     shared.look();
     launches.endings.freeLenders(now);
     this.parts.settle();

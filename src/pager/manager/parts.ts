@@ -19,6 +19,7 @@ import { Commitment } from '../arrays/commitment.js';
 import { HostBudget } from '../arrays/host-budget.js';
 import { HostBudgetFollower } from '../arrays/host-budget-follower.js';
 import { HostDenials } from '../arrays/host-denials.js';
+import { KeptPages } from '../arrays/kept-pages.js';
 import { Notifiers } from '../arrays/notifiers.js';
 import { PageReports } from '../arrays/page-reports.js';
 import { Pins } from '../arrays/pins.js';
@@ -144,6 +145,13 @@ export function makeParts(
   const table = new ArrayTable(pages);
   const places = new Places(table, pages, files, providers, stores, sources, base);
   const commitment = new Commitment(manager, stores.any);
+  const kept = new KeptPages(manager, requests, ({ first, end, reason }) => {
+    const { text } = places.placeOf(first);
+    const why = places.explain(reason, first);
+    warn(
+      `warning: ${end - first} pages that were freed, from ${text} on, stay until their clones can be given copies: ${why}`,
+    );
+  });
   const tellFreed = (range: number): void => clients.tellFreed(range);
   const shared = new SharedArrays(
     manager,
@@ -159,10 +167,10 @@ export function makeParts(
   );
   const arrays = new Arrays(
     manager,
-    requests,
     table,
     places,
     commitment,
+    kept,
     sources,
     files,
     providers,
@@ -329,6 +337,7 @@ export function makeParts(
     reports,
     pins,
     clones,
+    kept,
     cloning,
     notifiers,
     resizing,
