@@ -7,6 +7,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { bytesOf } from '../core/elements.js';
 import { READ_BYTES } from '../pager/protocol/requests.js';
 import { checkRange } from './array-part.js';
+import { copyOfElements } from './byte-moves.js';
 import type { ArraySeen } from './seen.js';
 
 /** Reads the bytes of elements in order, a piece at a time: null when all have been read. */
@@ -68,9 +69,6 @@ export function webStreamOf(array: ArraySeen, begin: number, end: number): Reada
   });
 }
 
-/** A copy by plain loads. */
 export function bufferOf(array: ArraySeen, begin: number, end: number): Buffer {
-  const size = bytesOf(array.type);
-  const { buffer, byteOffset } = array.data;
-  return Buffer.from(new Uint8Array(buffer, byteOffset + begin * size, (end - begin) * size));
+  return Buffer.from(copyOfElements(array, begin, end));
 }

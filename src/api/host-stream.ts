@@ -254,10 +254,10 @@ export class HostStream implements api.HostStream {
   }
 
   /** A function in the stream's order, ours or the program's. */
-  protected callback(callback: () => unknown): StreamEvent {
+  protected callback(callback: () => unknown, isOurs = false): StreamEvent {
     const { client } = this.space;
     const event = this.add({ kind: 'call', thread: threadId() });
-    const run = prepareCall(event, callback);
+    const run = prepareCall(event, callback, isOurs);
     const { id } = this;
     client.onCall(id, event.sequence, () => {
       void run().then((error) => client.called(id, event.sequence, error));

@@ -776,8 +776,8 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
    */
   toReadableStream(part?: ArrayPart): ReadableStream<Uint8Array>;
   /**
-   * A copy of the bytes in ordinary memory. A page that cannot be had ends the process; `hold` and
-   * `writeTo` reject instead.
+   * A copy of the bytes in ordinary memory. Throws the code of a page that cannot be had:
+   * ACCESS_DENIED, DATA_LOST, ACCESS_REFUSED, OUT_OF_STORAGE and the like.
    * @example
    * const x = space.array(Uint8Array, 3);
    * x.data.fill(7);

@@ -3,10 +3,11 @@ import { bytesOf, type ElementType, type NumericArray } from '../core/elements.j
 import type { StreamEvent as WireEvent } from '../pager/protocol/operations.js';
 import type { WireError } from '../pager/protocol/wire.js';
 import { textOf } from './arguments.js';
+import { putOwn, takeOwn } from './byte-moves.js';
 import { OnememError } from './errors.js';
 import type { Place } from './place.js';
 import { copyToShare, endUse, makeCopy, type PlainUse, plainBytes, useCopy, writersOf } from './plain-copies.js';
-import type { ArraySeen, SpaceSeen } from './seen.js';
+import type { SpaceSeen } from './seen.js';
 import type { StreamOrder } from './stream-order.js';
 
 /** Where the bytes of a plain array lie in the space. */
@@ -38,7 +39,7 @@ export class Staging {
     this.uses.push(use);
     if (shared !== null) this.waits ||= back;
     else if (reads && (last !== undefined || order.isBehindCall)) this.late.push(use);
-    else if (reads) stagedBytes(use).set(bytesIn(use));
+    else if (reads) take(use);
     const { array } = copy;
     const offset = array.offset + bytes.begin - copy.begin;
     return { array, offset, length: plain.byteLength / bytesOf(type), bytes: plain.byteLength };
@@ -62,7 +63,7 @@ export class Staging {
   /** Takes the elements whose turn has come; results of operations before this one have been put back by now. */
   step(): WireError | null {
     try {
-      for (const use of this.late) stagedBytes(use).set(bytesIn(use));
+      for (const use of this.late) take(use);
       return null;
     } catch (error) {
       return this.goneError('cannot begin, since elements of its arrays cannot be taken', error);
@@ -91,7 +92,8 @@ export class Staging {
       return { name: 'OnememError', code: 'SPACE_CLOSED', message, details: {} };
     }
     try {
-      bytesIn(use).set(stagedBytes(use));
+      const { copy, begin } = use;
+      takeOwn(copy.array, begin - copy.begin, bytesIn(use));
       return null;
     } catch (error) {
       return this.goneError('has ended, but its results cannot be copied back', error);
@@ -99,6 +101,10 @@ export class Staging {
   }
 
   private goneError(what: string, error: unknown): WireError {
+    if (error instanceof OnememError) {
+      const { code, details } = error;
+      return { name: 'OnememError', code, message: `${this.what} ${what}: ${error.message}`, details };
+    }
     const message = `${this.what} ${what}: ${textOf(error)}; was the array transferred or resized?`;
     return { name: 'OnememError', code: 'PLAIN_ARRAY_GONE', message, details: {} };
   }
@@ -122,8 +128,8 @@ function bytesIn({ buffer, begin, end }: PlainUse): Uint8Array {
   return new Uint8Array(buffer, begin, end - begin);
 }
 
-/** Their copy in the space. */
-function stagedBytes({ copy, begin, end }: PlainUse): Uint8Array {
-  const { buffer, byteOffset } = (copy.array as ArraySeen).data;
-  return new Uint8Array(buffer, byteOffset + begin - copy.begin, end - begin);
+/** Has their copy in the space be as they are. */
+function take(use: PlainUse): void {
+  const { copy, begin } = use;
+  putOwn(copy.array, begin - copy.begin, bytesIn(use));
 }

@@ -18,13 +18,14 @@ interface Call {
   running: boolean;
 }
 
-/** What a verification fails with. */
-const OWN = new Set(['KERNEL_DIFFERS', 'VERIFY_SIZE']);
-
 const calls = new AsyncLocalStorage<Call>();
 
-/** Prepares a function for its call, in the asynchronous context of the caller. The result tells how it ended. */
-export function prepareCall(event: Place, callback: () => unknown): () => Promise<WireError | null> {
+/**
+ * Prepares a function for its call, in the asynchronous context of the caller. The result tells how
+ * it ended.
+ * @param isOurs whether the function is the package's own, whose errors keep their names
+ */
+export function prepareCall(event: Place, callback: () => unknown, isOurs: boolean): () => Promise<WireError | null> {
   const resource = new AsyncResource('OnememStreamCall');
   return async () => {
     const call: Call = { event, running: true };
@@ -34,8 +35,7 @@ export function prepareCall(event: Place, callback: () => unknown): () => Promis
     } catch (thrown) {
       event.thrown = { value: thrown };
       const stack = stackOf(thrown);
-      // What we call ourselves in a stream fails by its own name.
-      if (thrown instanceof OnememError && OWN.has(thrown.code)) {
+      if (isOurs && thrown instanceof OnememError) {
         const { code, message, details } = thrown;
         return { name: 'OnememError', code, message, details };
       }

@@ -67,7 +67,7 @@ export class Stream extends HostStream implements api.Stream {
     if (!runs) return this.add({ kind: 'marker' }, signal);
     const verified =
       sized === null && (options.verify ?? this.space.verifies)
-        ? this.callback(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }))
+        ? this.callback(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }), true)
         : null;
     const staging = new Staging(this.space, `kernel ${kernel.name}`, this.order);
     const handed = staging.attempt(() => handOver(kernel, given, whole, staging));

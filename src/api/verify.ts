@@ -6,11 +6,12 @@ import { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/el
 import type { CallableKernel } from '../drivers/driver.js';
 import { importKernel } from '../drivers/kernel-loader.js';
 import { isObject, textOf } from './arguments.js';
+import { takeBytes } from './byte-moves.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelRange } from './kernel.js';
 import { kernelSource } from './kernel-source.js';
-import { isManaged } from './seen.js';
+import { type ArraySeen, isManaged } from './seen.js';
 
 /** Work items of the first part. */
 const ITEMS = 1024;
@@ -103,18 +104,23 @@ async function failureOf(action: () => unknown): Promise<{ text: string } | null
   }
 }
 
-/** The elements of an argument: of a managed array, of a part of one, or of a plain one. */
-function elementsOf(value: unknown): NumericArray {
-  if (isManaged(value)) return value.data;
-  const part = value as { array?: unknown; begin?: number; end?: number };
-  if (isObject(value) && isManaged(part.array)) return part.array.data.subarray(part.begin, part.end);
-  return value as NumericArray;
+/** A managed array as an argument, or the part of one; null: the argument is a plain one. */
+function managedPart(value: unknown): { array: ArraySeen; begin: number; end: number } | null {
+  if (isManaged(value)) return { array: value, begin: 0, end: value.length };
+  const { array, begin, end } = value as { array?: unknown; begin: number; end: number };
+  return isObject(value) && isManaged(array) ? { array, begin, end } : null;
+}
+
+function bytesIn(value: unknown): number {
+  const part = managedPart(value);
+  if (part === null) return (value as NumericArray).byteLength;
+  return (part.end - part.begin) * bytesOf(part.array.type);
 }
 
 function checkBytes(kernel: Kernel, args: Readonly<Record<string, unknown>>): void {
   let bytes = 0;
   for (const [name, { kind }] of Object.entries(kernel.parameters)) {
-    if (kind === 'array') bytes += elementsOf(args[name]).byteLength;
+    if (kind === 'array') bytes += bytesIn(args[name]);
   }
   if (bytes <= MOST_BYTES) return;
   throw new OnememError(
@@ -128,12 +134,19 @@ function copiesOf(kernel: Kernel, args: Readonly<Record<string, unknown>>, whole
   return Object.fromEntries(
     Object.entries(kernel.parameters).map(([name, parameter]) => {
       if (parameter.kind !== 'array') return [name, args[name]];
-      const elements = elementsOf(args[name]);
-      const copy = viewOf(parameter.type as ElementType, new ArrayBuffer(elements.length * bytesOf(parameter.type)));
-      if (!whole || parameter.use !== 'out') (copy as Float32Array).set(elements as Float32Array);
-      return [name, copy];
+      const copy = new Uint8Array(bytesIn(args[name]));
+      if (!whole || parameter.use !== 'out') copyTo(copy, args[name]);
+      return [name, viewOf(parameter.type as ElementType, copy.buffer)];
     }),
   );
+}
+
+function copyTo(target: Uint8Array, value: unknown): void {
+  const part = managedPart(value);
+  if (part === null) {
+    const { buffer, byteOffset, byteLength } = value as NumericArray;
+    target.set(new Uint8Array(buffer, byteOffset, byteLength));
+  } else takeBytes(part.array, part.begin * bytesOf(part.array.type), target);
 }
 
 function differs(kernel: Kernel, what: string, details: Record<string, unknown>): OnememError {

@@ -35,6 +35,7 @@ const PURPOSES: { readonly [K in Exclude<OfPages, 'free'>]: Purpose } = {
   dirty: { verb: 'report on', freedToo: true, sharedToo: true },
   young: { verb: 'report on', freedToo: true, sharedToo: true },
   readBytes: { verb: 'read', sharedToo: true },
+  writeBytes: { verb: 'write', sharedToo: true },
   transferFile: { verb: 'read or write', sharedToo: true },
 };
 

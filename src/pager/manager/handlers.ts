@@ -47,7 +47,7 @@ function orFailure(answer: Answer<null>): (failure: WireError | null) => void {
 
 export function handlersOf(parts: Parts, closing: Closing): Handlers {
   const { manager, deferred, arrays, shared, advice, cloning, rights, pins, resizing, notifiers, reports } = parts;
-  const { devices, freeing, writeBack, fileTransfers, byteReads, sharing, streams, clients } = parts;
+  const { devices, freeing, writeBack, fileTransfers, byteMoves, sharing, streams, clients } = parts;
 
   /** All clients are told of a device that has come, or has taken the place of another one. */
   const started =
@@ -119,7 +119,9 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       );
     },
     readBytes: (wanted, answer) =>
-      later(whileHeld('a read', wanted, false, answer, (held) => byteReads.start(wanted, held))),
+      later(whileHeld('a read', wanted, false, answer, (held) => byteMoves.read(wanted, held))),
+    writeBytes: (wanted, answer) =>
+      later(whileHeld('a write', wanted, true, answer, (held) => byteMoves.write(wanted, held))),
     transferFile: (wanted, answer) => {
       const writes = wanted.direction === 'read';
       const operation = writes ? 'a transfer from a file' : 'a transfer to a file';

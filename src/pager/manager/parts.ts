@@ -61,7 +61,7 @@ import { Providers } from '../sources/providers.js';
 import { Sources } from '../sources/sources.js';
 import { Operations } from '../streams/operations.js';
 import { Streams } from '../streams/streams.js';
-import { ByteReads } from '../transfers/byte-reads.js';
+import { ByteMoves } from '../transfers/byte-moves.js';
 import { Copies } from '../transfers/copies.js';
 import { FileTransfers } from '../transfers/file-transfers.js';
 import { Freeing } from '../transfers/freeing.js';
@@ -271,7 +271,7 @@ export function makeParts(
   const memoryOf = (node: NodeId): number => (node === HOST_NODE ? memory : devices.memoryOf(node));
   const prefetches = new Prefetches(manager, requests, places, devices);
   const copies = new Copies(manager, requests, arrays, table, places, memoryOf, prefetches, later, restore);
-  const byteReads = new ByteReads(manager, requests, places, memory);
+  const byteMoves = new ByteMoves(manager, requests, places, memory);
   const fileTransfers = new FileTransfers(manager, requests, table, places, engine, pipes, memory, later, restore);
   const writeBack = new WriteBack(manager, requests, places, files, engine, memory, later);
   const freeing = new Freeing(arrays, pins, notifiers, writeBack, shared, say);
@@ -348,7 +348,7 @@ export function makeParts(
     devices,
     copies,
     copyThreads,
-    byteReads,
+    byteMoves,
     fileTransfers,
     writeBack,
     freeing,

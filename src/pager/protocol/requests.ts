@@ -150,6 +150,8 @@ export interface Requests {
   endStream: { in: { stream: number }; out: null };
   /** A copy of bytes that no thread faults for, READ_BYTES of them at most. */
   readBytes: { in: BytePlace & { bytes: number }; out: { data: Uint8Array } };
+  /** The other way round. */
+  writeBytes: { in: BytePlace & { bytes: number; data: Uint8Array }; out: null };
   transferFile: { in: FileTransfer; out: { bytes: number } };
   /** Starts a device; the answer comes when it is up. */
   addDevice: { in: { options: DeviceOptions }; out: DeviceInfo };
