@@ -30,6 +30,7 @@ const threads = [
   'pager/manager/manager',
   'pager/manager/messages-thread',
   'pager/manager/witness',
+  'pager/attached/watch',
   'pager/sources/io-engine',
   'pager/sources/provider-thread',
   'pager/sources/sharing-thread',

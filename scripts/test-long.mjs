@@ -91,6 +91,7 @@ await runStages(
       whole('node versions', ['node', 'scripts/node-versions.mjs', '--all'], { fetches: true }),
       whole('integration', built('integration', '--except', 'storage', '--except', 'device-death')),
       whole('users', built('users')),
+      whole('processes', built('processes')),
       whole('command line', built('cli')),
       whole('examples', built('examples', '--mistakes')),
       whole('mutants', built('mutants', '--schedules', '3000', '--jobs', '1')),

@@ -52,6 +52,7 @@ await runStages(
       { name: 'package', run: built('package'), fetches: true, seconds: 240 },
       { name: 'knip', run: npm('knip'), seconds: 120 },
       { name: 'users', run: built('users'), seconds: 900 },
+      { name: 'processes', run: built('processes'), seconds: 600 },
       { name: 'suite', run: built('suite'), seconds: 900 },
       // A lossy device differs from one that is not when it dies.
       { name: 'conformance', run: built('conformance', '--device', 'process'), seconds: 600 },

@@ -83,6 +83,7 @@ export type {
   ManagedElements,
   NpyArray,
   PointerAttributes,
+  ShareOptions,
   ViewedRange,
   WatchOptions,
 } from './api/public.js';
@@ -126,6 +127,7 @@ export type { WaitResult } from './api/wait.js';
 export type { AddressView, WordOf, WordType } from './core/address-view.js';
 export type { ElementType, NumericArray, ReadonlyView, WritableView } from './core/elements.js';
 export type { OnememErrorCode } from './core/error-codes.js';
+export type { ShareRights } from './pager/protocol/attaching.js';
 export type {
   CreateNotifier,
   Invalidation,

@@ -10,7 +10,7 @@ import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
 import { type ArrayType, elementOf } from './array-type.js';
 import { checkSignal } from './cancellation.js';
-import { Client } from './client.js';
+import { Client, type Connect } from './client.js';
 import { closeSpace, closeWithThread, type OpenedSpace } from './closing.js';
 import { describeSpace, INSPECT, inspectSpace, type SpaceDescription, shown, UNSENDABLE_SPACE } from './description.js';
 import { Device } from './device.js';
@@ -36,8 +36,9 @@ import {
   providerSource,
 } from './provided-array.js';
 import type * as api from './public.js';
-import type { ArrayOptions, ArrayRange, CloseOptions, NpyArray, PointerAttributes } from './public.js';
+import type { ArrayOptions, ArrayRange, CloseOptions, NpyArray, PointerAttributes, ShareOptions } from './public.js';
 import type { PlaceNames } from './residency.js';
+import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
 import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingPlace } from './sharing.js';
 import { handOut } from './space-handle.js';
@@ -63,12 +64,22 @@ export class AddressSpace implements api.AddressSpace {
   private closing: Promise<void> | null = null;
   private names = 0;
 
-  constructor(spaceHandle: SpaceHandle, threads: ManagerThreads | null, onClosed: () => void, lenders: Lender[] = []) {
+  constructor(
+    spaceHandle: SpaceHandle,
+    threads: ManagerThreads | null,
+    onClosed: () => void,
+    lenders: Lender[] = [],
+    connect?: Connect,
+  ) {
     if (!(spaceHandle?.control instanceof SharedArrayBuffer))
       throw madeElsewhere('a space', 'openSpace(), and by attachSpace(handle) in another thread');
     this.spaceHandle = spaceHandle;
     this.threads = threads;
-    this.client = new Client(spaceHandle, threads === null);
+    // As text it goes to other processes.
+    if (!Object.isFrozen(spaceHandle))
+      Object.defineProperty(spaceHandle, 'toJSON', { value: () => ({ onemem: 1, attach: this.share() }) });
+    Object.freeze(spaceHandle);
+    this.client = new Client(spaceHandle, threads === null, connect);
     this.client.onDevice = (info, instead) => this.takeDevice(info, instead);
     // The handle knows those that were there when the space was opened.
     const infos = threads === null ? this.client.call('devices', null) : spaceHandle.devices;
@@ -81,6 +92,22 @@ export class AddressSpace implements api.AddressSpace {
   get handle(): SpaceHandle {
     this.client.assertOpen('cannot share the space');
     return handOut(this.spaceHandle);
+  }
+
+  share(options: ShareOptions = {}): string {
+    const { rights, ranges } = shareWish(this, options);
+    this.client.assertOpen('cannot share the space');
+    const { attachedBy } = this.spaceHandle;
+    if (attachedBy !== undefined && rights === 'write' && ranges === null) return attachedBy;
+    return this.client.call('shareSpace', { rights, ranges }).handle;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a name says nothing of the type of the elements.
+  find<T extends NumericArray = any>(name: string): ManagedArray<T> | null {
+    checkName('an array', name);
+    const listing = this.client.call('arrays', null).findLast((each) => each.name === name);
+    if (listing === undefined) return null;
+    return new ManagedArray<T>(this, { space: this.spaceHandle, ...listing }, true);
   }
 
   get isClosed(): boolean {
@@ -166,7 +193,7 @@ export class AddressSpace implements api.AddressSpace {
     const provider = providerSource(name, element, length, options);
     this.client.assertOpen('cannot allocate an array');
     const bytes = length * elementBytes;
-    const wanted = { bytes, name, writable, file: null, provider, elementBytes };
+    const wanted = { bytes, name, writable, file: null, provider, elementBytes, type: element };
     const { id, firstPage, pages } = await this.client.request('allocate', wanted).catch((error: unknown) => {
       throw descriptorError(`cannot start the provider of array ${name}`, error);
     });
@@ -186,7 +213,8 @@ export class AddressSpace implements api.AddressSpace {
     const { name, place } = sharingPlace(options, element, length);
     this.client.assertOpen('cannot open a shared array');
     const bytes = length * elementBytes;
-    const wanted = { bytes, name, writable: true, file: null, provider: null, sharing: true, elementBytes };
+    const shared = { writable: true, file: null, provider: null, sharing: true };
+    const wanted = { bytes, name, ...shared, elementBytes, type: element };
     // Before the server is asked, which makes the array where there is none: what this program cannot have takes no name from others.
     const { id, firstPage, pages } = await this.client.request('allocate', wanted);
     try {
@@ -366,6 +394,7 @@ export class AddressSpace implements api.AddressSpace {
       file,
       provider: null,
       elementBytes,
+      type,
       reserveBytes: maxLength * elementBytes,
     });
     const mapped = file?.mapped === true;

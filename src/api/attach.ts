@@ -4,11 +4,14 @@ import type { NumericArray } from '../core/elements.js';
 import { witnessFile } from '../linux/bundle.js';
 import { threadExists, threadId } from '../linux/process.js';
 import { startThread } from '../linux/threads.js';
+import { readHandle } from '../pager/protocol/attaching.js';
 import { Control, LISTED_THREADS } from '../pager/protocol/control.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import { AddressSpace as SpaceClass } from './address-space.js';
+import { isObject, show } from './arguments.js';
 import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
-import { OnememError } from './errors.js';
+import { attachProcess } from './attach-process.js';
+import { OnememError, typeError } from './errors.js';
 import type { AddressSpace, ManagedArray } from './public.js';
 import { checkSpaceHandle, checkUnchanged, NO_OTHER_PROCESS } from './space-handle.js';
 
@@ -27,8 +30,10 @@ function listThread(control: Int32Array): void {
 const attached = new Map<string, SpaceClass>();
 
 /**
- * The space that another thread of this process opened, from its handle. Attaching twice gives the
- * same object. Throws OTHER_PROCESS for a handle of another process, and SPACE_HANDLE for something else.
+ * The space that another thread or process opened. A thread of the same process passes `space.handle`,
+ * another process of the same user the text that `space.share()` gives. Attaching twice gives the same
+ * object. Throws OWNER_LOST if the other process has ended, ADDRESS_SPACE if the addresses of the space
+ * are taken here, PROCESSES if there is no room for one more, and SPACE_HANDLE for something else.
  * @example
  * import { attachSpace, openSpace } from 'onemem';
  *
@@ -37,7 +42,9 @@ const attached = new Map<string, SpaceClass>();
  * console.log(same.stats().processors[0].name); // host
  * await space.close();
  */
-export function attachSpace(handle: SpaceHandle): AddressSpace {
+export function attachSpace(handle: SpaceHandle | string): AddressSpace {
+  const text = textOf(handle);
+  if (text !== null) return attachByText(text);
   checkSpaceHandle(handle);
   if (handle.owner !== process.pid) {
     throw new OnememError('OTHER_PROCESS', `the space belongs to process ${handle.owner}; ${NO_OTHER_PROCESS}`);
@@ -76,6 +83,31 @@ export function attachSpace(handle: SpaceHandle): AddressSpace {
   return space;
 }
 
+/** What a handle is for other processes; null: it is one for threads of the process that opened the space. */
+function textOf(handle: unknown): string | null {
+  if (typeof handle === 'string') return handle;
+  const { attach, attachedBy } = (isObject(handle) ? handle : {}) as { attach?: unknown; attachedBy?: unknown };
+  return typeof attach === 'string' ? attach : typeof attachedBy === 'string' ? attachedBy : null;
+}
+
+function attachByText(text: string): AddressSpace {
+  const parts = readHandle(text);
+  if (parts === null)
+    throw typeError('SPACE_HANDLE', `${show(text)} is no handle of a space; pass what space.share() gives, as it is`);
+  if (parts.owner === process.pid)
+    throw typeError(
+      'SPACE_HANDLE',
+      'this process opened the space: its threads attach by space.handle, which postMessage() and workerData pass',
+    );
+  const known = attached.get(text);
+  if (known !== undefined && !known.isClosed) return known;
+  const space = attachProcess(text, parts, () => {
+    if (attached.get(text) === space) attached.delete(text);
+  });
+  attached.set(text, space);
+  return space;
+}
+
 /** Where a worker thread opened the space, a witness must see whether that thread still lives. */
 function startWitness({ control }: SpaceHandle): Worker {
   const witness = startThread(witnessFile(), { execArgv: [], workerData: control, name: 'onemem witness' });
@@ -99,5 +131,6 @@ function startWitness({ control }: SpaceHandle): Worker {
 // biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
 export function attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T> {
   checkArrayHandle(handle);
-  return attachSpace(handle.space).attachArray(handle);
+  const space = attachSpace(handle.space);
+  return space.attachArray({ ...handle, space: space.handle });
 }

@@ -20,6 +20,9 @@ interface Pending {
   reject(error: Error): void;
 }
 
+/** Makes the connection of a client elsewhere than in the manager's process. */
+export type Connect = (listener: (message: FromManager) => void, lost: (loss: OnememError) => void) => Line;
+
 export class Client {
   private readonly line: Line;
   private readonly control: Int32Array;
@@ -39,6 +42,8 @@ export class Client {
   /** Hears of devices that any thread has added, or started again. */
   onDevice: (info: DeviceInfo, instead: number | null) => void = () => undefined;
   readonly unseenFailures = new UnseenFailures();
+  /** Why the manager is not there any more. */
+  private loss: OnememError | null = null;
   private nextId = 1;
   private refs = 0;
   private closed = false;
@@ -47,6 +52,7 @@ export class Client {
   constructor(
     readonly handle: SpaceHandle,
     private readonly attached: boolean,
+    connect?: Connect,
   ) {
     this.control = new Int32Array(handle.control);
     this.assertOpen('cannot attach');
@@ -57,12 +63,10 @@ export class Client {
           'that it was handed, and tables of its own',
       );
     }
-    this.line = new ThreadLine(
-      handle,
-      attached,
-      () => this.assertOpen('cannot attach'),
-      (message) => this.take(message),
-    );
+    const listener = (message: FromManager): void => this.take(message);
+    this.line =
+      connect?.(listener, (loss) => this.lose(loss)) ??
+      new ThreadLine(handle, attached, () => this.assertOpen('cannot attach'), listener);
   }
 
   get isClosed(): boolean {
@@ -146,6 +150,16 @@ export class Client {
     else this.notices.set(subscription, listener);
   }
 
+  /** Whether threads of other processes may use the space. */
+  get hasOtherProcesses(): boolean {
+    return Atomics.load(this.control, Control.OtherProcesses) === 1;
+  }
+
+  /** This thread, as requests name it. */
+  get thread(): number {
+    return this.line.thread;
+  }
+
   /** A number that no other subscription of the space has. */
   newNotifier(): number {
     return Atomics.add(this.control, Control.Notifiers, 1) + 1;
@@ -163,8 +177,17 @@ export class Client {
 
   /** @param ended whether the thread ends */
   close(ended = false): void {
+    this.end(new OnememError('SPACE_CLOSED', 'the space has been closed'), ended);
+  }
+
+  /** The manager is not there any more. */
+  private lose(loss: OnememError): void {
+    this.loss = loss;
+    this.end(loss, false);
+  }
+
+  private end(error: OnememError, ended: boolean): void {
     if (this.closed) return;
-    const error = new OnememError('SPACE_CLOSED', 'the space has been closed');
     this.abandonCalls({ name: 'OnememError', code: error.code, message: error.message, details: {} });
     if (this.attached) this.tell('leave', { ended });
     this.closed = true;
@@ -191,6 +214,7 @@ export class Client {
   }
 
   assertOpen(what: string): void {
+    if (this.loss !== null) throw new OnememError(this.loss.code, `${what}: ${this.loss.message}`);
     if (this.isClosed) throw new OnememError('SPACE_CLOSED', `${what}: the space has been closed; open a new one`);
   }
 

@@ -2,7 +2,6 @@
 import { bytesOf } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
-import { threadId } from '../linux/process.js';
 import type { StreamOperation } from '../pager/protocol/operations.js';
 import { checkOptions, show } from './arguments.js';
 import { noWholePage } from './array-part.js';
@@ -256,7 +255,7 @@ export class HostStream implements api.HostStream {
   /** A function in the stream's order, ours or the program's. */
   protected callback(callback: () => unknown, isOurs = false): StreamEvent {
     const { client } = this.space;
-    const event = this.add({ kind: 'call', thread: threadId() });
+    const event = this.add({ kind: 'call', thread: this.space.client.thread });
     const run = prepareCall(event, callback, isOurs);
     const { id } = this;
     client.onCall(id, event.sequence, () => {
@@ -270,7 +269,7 @@ export class HostStream implements api.HostStream {
     if (staging.hasStep) {
       const { client } = this.space;
       const { id } = this;
-      const { sequence } = this.add({ kind: 'call', thread: threadId() });
+      const { sequence } = this.add({ kind: 'call', thread: this.space.client.thread });
       client.onCall(id, sequence, () => client.called(id, sequence, staging.step()));
     }
     const event = this.add(operation, signal);

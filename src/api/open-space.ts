@@ -169,7 +169,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     throw openingError(ready instanceof Error ? ready : fromWire(ready.error), hasOpened);
   }
   if (!isMainThread) Atomics.store(words, Control.OpenedByWorker, 1);
-  const handle: SpaceHandle = Object.freeze({
+  const handle: SpaceHandle = {
     stores: [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])],
     onemem: 1,
     name,
@@ -180,7 +180,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     control,
     devices: ready.devices,
     hostBudgetBytes,
-  });
+  };
   const unwatched = await threads.unwatched;
   const space = new SpaceClass(handle, threads, forget, lent.lenders);
   opened = space;

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { ElementType, NumericArray, ReadonlyView, WritableView, WrittenView } from '../core/elements.js';
 import type { NumpyType } from '../files/npy.js';
+import type { ShareRights } from '../pager/protocol/attaching.js';
 import type { ProcessorStats, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
 import type { Attributes } from './advice.js';
 import type { ArrayHandle } from './array-handle.js';
@@ -149,6 +150,14 @@ export interface NpyArray<T extends NumericArray = NumericArray> {
   readonly dtype: NumpyType;
 }
 
+/** Options of `space.share()`. */
+export interface ShareOptions {
+  /** Whether processes may write, launch and allocate, or only read; 'write' by default. */
+  readonly rights?: ShareRights;
+  /** The arrays that the handle allows; all that the space has, now and later, by default. */
+  readonly arrays?: readonly ManagedArray[];
+}
+
 /** Options of `space.close`. */
 export interface CloseOptions {
   /** After so many milliseconds running launches are ended; by default they may finish. */
@@ -176,7 +185,10 @@ export interface ArrayOptions {
 export interface AddressSpace {
   /** All devices in the order in which they came, with dead and detached ones. */
   readonly devices: readonly Device[];
-  /** For `postMessage`: another thread passes it to `attachSpace`. */
+  /**
+   * Another thread passes it to `attachSpace`, and so does another process that gets it as JSON, as by
+   * `process.send()`.
+   */
   readonly handle: SpaceHandle;
   readonly isClosed: boolean;
   /**
@@ -310,6 +322,25 @@ export interface AddressSpace {
    */
   // biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
   attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T>;
+  /**
+   * A text by which other processes of this user attach to the space: `attachSpace(text)`. It passes
+   * through an environment variable, an argument or a message. With `rights: 'read'` they can neither
+   * store nor change anything; with `arrays` they reach these alone. Both guard against mistakes: a
+   * process of the same user can read this process's memory anyway.
+   * @example
+   * const text = space.share({ rights: 'read' });
+   * console.log(text.startsWith('onemem:')); // true
+   */
+  share(options?: ShareOptions): string;
+  /**
+   * The array of that name, made by any thread or process; the last one if several have it. Null:
+   * there is none.
+   * @example
+   * space.array(Float64Array, 10, { name: 'table' });
+   * console.log(space.find('table')?.length); // 10
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: a name says nothing of the type of the elements.
+  find<T extends NumericArray = any>(name: string): ManagedArray<T> | null;
   /**
    * Stops this thread while an element has `value`, until `notify` or `timeoutMs`. It may return
    * 'ok' without a reason: look at the element again. Changes by devices are noticed within 0.2 s.

@@ -17,9 +17,7 @@ export function handOut(handle: SpaceHandle): SpaceHandle {
 }
 
 /** Of a handle that came from another process. */
-export const NO_OTHER_PROCESS =
-  'other processes cannot attach; what they read together goes into a file that each of them maps, ' +
-  'space.fileArray(type, path, { mapped: true }), and what they write together into a space.sharedArray()';
+export const NO_OTHER_PROCESS = 'other processes attach by the text that space.share() gives';
 
 /** What was handed in where a handle is wanted, as far as that can be told. */
 export function whatIs(given: unknown, wanted: 'space' | 'array'): string {

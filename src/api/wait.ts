@@ -34,7 +34,8 @@ export function wait(
   if (read(array, index) !== value) return 'not-equal';
   for (let left = Math.max(0, timeoutMs); ; left = deadline - performance.now()) {
     if (left <= 0) return 'timed-out';
-    const result = futexWait(address, value, Math.min(left, LOOK_MS), 'private');
+    const scope = client.hasOtherProcesses ? 'shared' : 'private';
+    const result = futexWait(address, value, Math.min(left, LOOK_MS), scope);
     if (result === 'woken') return 'ok';
     client.assertOpen(`waiting for array ${array.name}`);
     // A thread that changed the element while this one looked around found no thread asleep to wake.
@@ -62,7 +63,13 @@ export function notify(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, in
     throw argumentError('COUNT', `count is ${show(count)}; it must be a whole number of 0 or more, or Infinity`);
   }
   if (count === 0) return 0;
-  return futexWake(addressOf(array, index), Math.min(count, 0x7fff_ffff), 'private');
+  const address = addressOf(array, index);
+  const most = Math.min(count, 0x7fff_ffff);
+  const woken = futexWake(address, most, 'private');
+  if (!array.space.client.hasOtherProcesses || woken === most) return woken;
+  // The kernel finds threads of other processes by the page, which must be there.
+  Atomics.load(array.data as Int32Array, index);
+  return woken + futexWake(address, most - woken, 'shared');
 }
 
 function addressOf(array: ArraySeen, index: number): number {

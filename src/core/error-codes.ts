@@ -179,6 +179,8 @@ export type OnememErrorCode =
   | 'MEMORY_LIMIT'
   /** Pages cannot be locked: the limit is too low (`ulimit -l`). */
   | 'MEMORY_LOCK'
+  /** A process that attached sent a request that is none. Nothing is changed. */
+  | 'MESSAGE'
   /** A message between processes is too large. */
   | 'MESSAGE_SIZE'
   /** A message between processes came in part. */
@@ -219,7 +221,7 @@ export type OnememErrorCode =
   | 'NO_WHOLE_PAGE'
   /** Options are no object, or have one that does not exist or cannot be so. */
   | 'OPTIONS'
-  /** The space belongs to another process. */
+  /** Only the process that opened the space can do this. */
   | 'OTHER_PROCESS'
   /** No memory is left for a page: all is pinned, held, or cannot be brought again. */
   | 'OUT_OF_MEMORY'
@@ -229,6 +231,10 @@ export type OnememErrorCode =
   | 'OUT_OF_STORAGE'
   /** A written argument of a launch overlaps another one. */
   | 'OVERLAPPING_ARGUMENTS'
+  /** The process that shared the space did not answer in time; it may be stopped. */
+  | 'OWNER_BUSY'
+  /** The process that shared the space has ended, has closed it, or is another user's. */
+  | 'OWNER_LOST'
   /** An optional package cannot be loaded; the message names the line that installs it. */
   | 'PACKAGE_MISSING'
   /** A part whose rights change begins or ends within a page. */
@@ -243,6 +249,8 @@ export type OnememErrorCode =
   | 'POLICY'
   /** The poll of the manager has no such place. */
   | 'POLL_SLOT'
+  /** A space has no room for another process. */
+  | 'PROCESSES'
   /** `data` of a provider cannot be sent to its thread. */
   | 'PROVIDER_DATA'
   /** The function of a provider failed. Everything else stays. */

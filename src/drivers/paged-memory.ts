@@ -7,16 +7,11 @@
 import { Access, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/types.js';
 import { createBlockFile } from '../linux/block-file.js';
 import {
-  EAGAIN,
   EEXIST,
-  EINTR,
   ENOENT,
   ENOMEM,
   ENOSPC,
   ESRCH,
-  MADV_DONTDUMP,
-  MADV_DONTFORK,
-  MADV_NOHUGEPAGE,
   MADV_POPULATE_WRITE,
   MAP_ANONYMOUS,
   MAP_NORESERVE,
@@ -24,33 +19,17 @@ import {
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
-  UFFD_EVENT_PAGEFAULT,
-  UFFD_FEATURES,
-  UFFD_PAGEFAULT_FLAG_WP,
-  UFFD_PAGEFAULT_FLAG_WRITE,
-  UFFDIO_REGISTER_MODE_MINOR,
-  UFFDIO_REGISTER_MODE_MISSING,
-  UFFDIO_REGISTER_MODE_WP,
 } from '../linux/constants.js';
-import { type CallArguments, SystemCallError } from '../linux/errors.js';
 import { closeDescriptor } from '../linux/libc.js';
+import { settleMapping } from '../linux/managed-mapping.js';
 import { allocate, copyMemory, fillMemory, mmap, munmap, punchHole, tryMadvise } from '../linux/memory.js';
 import type { Userfaultfd } from '../linux/userfaultfd.js';
 import { Kind } from './copies/copy-ring.js';
 import type { CopyThread } from './copies/copy-thread.js';
 import type { Injection } from './driver.js';
-import { insertPages, RETRIES } from './page-filling.js';
+import { insertPages } from './page-filling.js';
+import { NodeError, PageTable, passes, persist } from './page-table.js';
 import { WholeBlocks } from './whole-blocks.js';
-
-/** What the manager needs of userfaultfd; the process that maps the memory asks for these. */
-export const FAULT_FEATURES =
-  UFFD_FEATURES.PAGEFAULT_FLAG_WP |
-  UFFD_FEATURES.MISSING_SHMEM |
-  UFFD_FEATURES.MINOR_SHMEM |
-  UFFD_FEATURES.WP_HUGETLBFS_SHMEM |
-  UFFD_FEATURES.THREAD_ID;
-
-export const FAULT_MODES = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
 
 /** The longest run that a transfer moves, and so the most zeros that one needs. */
 const ZERO_BYTES = 512 * PAGE_BYTES;
@@ -63,30 +42,6 @@ const LEAST_BESIDE = 32;
  * where it went well.
  */
 export type CopyEnded = (token: number, page: number, count: number, finish: () => Status) => void;
-
-/** Errors that pass: the address space was changing, a signal came, or the kernel found no memory for its tables just then. */
-function passes(errno: number): boolean {
-  return errno === EAGAIN || errno === EINTR || errno === ENOMEM;
-}
-
-/** Makes a call again while it fails for a reason that passes. Returns 0 or the error number. */
-export function persist(call: () => number): number {
-  let result = call();
-  for (let attempt = 0; passes(result) && attempt < RETRIES; attempt++) result = call();
-  return result;
-}
-
-/**
- * A node's memory or page tables cannot be made what the core's table says, though it was tried again. Nothing that follows would be
- * right: the node's processor ends, or the manager does.
- */
-export class NodeError extends Error {
-  override readonly name = 'NodeError';
-
-  constructor(call: string, args: CallArguments, errno: number) {
-    super(new SystemCallError(call, args, errno).message);
-  }
-}
 
 let zeros = 0;
 
@@ -108,18 +63,13 @@ export function releaseZeroArea(): void {
   zeros = 0;
 }
 
-/** Keeps a mapping of node memory out of forks, core dumps and huge pages: a huge page would break the budget. */
-export function settleMapping(address: number, bytes: number): void {
-  for (const advice of [MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE]) tryMadvise(address, bytes, advice);
-}
-
 export class PagedMemory {
   readonly fd: number;
   /** The manager's mapping. */
   readonly alias: number;
   /** Pieces of more pages are refused memory, as by an allocator that has no large piece left; for tests. */
   private refuseLargerThan = Number.POSITIVE_INFINITY;
-  private faults: Userfaultfd | null = null;
+  private served: PageTable | null = null;
   private readonly wholeBlocks: WholeBlocks;
   /** What copies beside the manager, and hears of it. */
   private copies: CopyThread | null = null;
@@ -146,7 +96,7 @@ export class PagedMemory {
 
   /** Faults of the processor's mapping are answered through this descriptor. */
   serve(faults: Userfaultfd): void {
-    this.faults = faults;
+    this.served = new PageTable(this.name, this.base, faults);
   }
 
   /** Has large copies that no thread waits for made by a thread of their own. */
@@ -164,53 +114,20 @@ export class PagedMemory {
     this.refuseLargerThan = injection?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY;
   }
 
+  get table(): PageTable {
+    if (this.served === null) throw new Error(`${this.name} is not registered for faults yet`);
+    return this.served;
+  }
+
   get userfaultfd(): Userfaultfd {
-    if (this.faults === null) throw new Error(`${this.name} is not registered for faults yet`);
-    return this.faults;
+    return this.table.userfaultfd;
   }
 
   /** Hands the waiting messages to the core; returns how many there were. */
   readFaults(report: (page: number, write: boolean, thread: number) => void): number {
     const count = this.userfaultfd.readMessages();
-    this.reportFaults(count, report);
+    this.table.reportFaults(count, report);
     return count;
-  }
-
-  /** Hands on messages that were read. */
-  reportFaults(count: number, report: (page: number, write: boolean, thread: number) => void): void {
-    const { userfaultfd, base } = this;
-    for (let index = 0; index < count; index++) {
-      if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
-      const page = Math.floor((userfaultfd.addressOf(index) - base) / PAGE_BYTES);
-      const write = (userfaultfd.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
-      report(page, write, userfaultfd.threadOf(index));
-    }
-  }
-
-  map(page: number, count: number, access: Access, previous: Access): Status {
-    const address = this.base + page * PAGE_BYTES;
-    const length = count * PAGE_BYTES;
-    if (previous === Access.None) return this.publish(address, length, access === Access.Read);
-    return this.protect(address, length, access === Access.Read);
-  }
-
-  /** Takes the right to write. No thread can write any more when this returns. */
-  writeProtect(page: number, count: number): Status {
-    return this.protect(this.base + page * PAGE_BYTES, count * PAGE_BYTES, true);
-  }
-
-  /**
-   * A thread that is not woken would wait for ever. One that is woken while its page table lacks the page would come back for ever: the kernel
-   * takes pages out of page tables when it takes a folio apart, or needs memory itself.
-   */
-  wake(page: number, count: number, access: Access): void {
-    const address = this.base + page * PAGE_BYTES;
-    const length = count * PAGE_BYTES;
-    if (access !== Access.None && this.userfaultfd.continue_(address, length, access === Access.Read) === 0) return;
-    let result = this.userfaultfd.wake(address, length);
-    if (passes(result)) result = persist(() => this.userfaultfd.wake(address, length));
-    if (result === 0 || result === ESRCH || result === ENOENT) return;
-    throw new NodeError('ioctl', { request: 'UFFDIO_WAKE', name: this.name, address, length }, result);
   }
 
   /** Gives the memory back and unmaps it everywhere. */
@@ -218,6 +135,22 @@ export class PagedMemory {
     const result = this.punch(page, count);
     if (result !== 0) throw new NodeError('fallocate', { name: this.name, page, count }, result);
     this.wholeBlocks.released(page, count);
+  }
+
+  /** Has pages lie in other memory, with the content that they have; nobody can write them meanwhile. */
+  renew(page: number, count: number): void {
+    const length = count * PAGE_BYTES;
+    const target = this.alias + page * PAGE_BYTES;
+    const kept = mmap(length, { protection: PROT_READ | PROT_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
+    try {
+      copyMemory(kept, target, length);
+      this.release(page, count);
+      const status = this.populate(page, count, false);
+      if (status !== Status.Done) throw new NodeError('madvise', { name: this.name, page, count }, ENOMEM);
+      copyMemory(target, kept, length);
+    } finally {
+      munmap(kept, length);
+    }
   }
 
   /** As `Driver.transferIn`. */
@@ -235,7 +168,7 @@ export class PagedMemory {
     // Memory that was taken in one piece is zero until its pages are filled.
     else if (!whole) fillMemory(target, 0, length);
     if (access === Access.None) return Status.Done;
-    return this.publish(this.base + page * PAGE_BYTES, length, access === Access.Read);
+    return this.table.publish(this.base + page * PAGE_BYTES, length, access === Access.Read);
   }
 
   /** As `fill`, for a copy that no thread waits for: Pending where another thread makes it. */
@@ -264,7 +197,9 @@ export class PagedMemory {
           if (insert) return this.inserted(errno, progress, address, page, count, access);
           // Where there was no memory nothing has been done yet; this thread tries what else may be tried.
           if (progress < 0) return this.fill(address, page, count, access, backed);
-          return errno === 0 ? Status.Done : this.publish(target + progress, length - progress, access === Access.Read);
+          return errno === 0
+            ? Status.Done
+            : this.table.publish(target + progress, length - progress, access === Access.Read);
         });
       },
     });
@@ -304,7 +239,7 @@ export class PagedMemory {
 
   /** @param faults whether the descriptor of the faults is closed, too */
   close(faults = true): void {
-    if (faults) this.faults?.close();
+    if (faults) this.served?.userfaultfd.close();
     munmap(this.alias, this.bytes);
     closeDescriptor(this.fd);
   }
@@ -336,47 +271,11 @@ export class PagedMemory {
       const rest = this.alias + page * PAGE_BYTES + progress;
       if (source === 0) fillMemory(rest, 0, length - progress);
       else copyMemory(rest, source + progress, length - progress);
-      return this.publish(address + progress, length - progress, access === Access.Read);
+      return this.table.publish(address + progress, length - progress, access === Access.Read);
     }
     if (result === ESRCH || result === ENOENT) return Status.Lost;
     this.release(page, count);
     return result === ENOMEM || result === ENOSPC ? Status.NoMemory : Status.Failed;
-  }
-
-  /** Maps pages that have memory. Pages that are mapped already get the right that is asked for, and their threads are woken. */
-  private publish(address: number, length: number, readOnly: boolean): Status {
-    const { userfaultfd } = this;
-    let done = 0;
-    let attempts = 0;
-    while (done < length) {
-      const result = userfaultfd.continue_(address + done, length - done, readOnly);
-      if (result === 0) return Status.Done;
-      done += userfaultfd.progress;
-      if (result === EEXIST) {
-        const status = this.protect(address + done, PAGE_BYTES, readOnly);
-        if (status !== Status.Done) return status;
-        this.wake((address + done - this.base) / PAGE_BYTES, 1, Access.None);
-        done += PAGE_BYTES;
-      } else if (result === ESRCH || result === ENOENT) {
-        return Status.Lost;
-      } else if (!passes(result) || ++attempts > RETRIES) {
-        throw new NodeError(
-          'ioctl',
-          { request: 'UFFDIO_CONTINUE', name: this.name, address: address + done, length },
-          result,
-        );
-      }
-    }
-    return Status.Done;
-  }
-
-  private protect(address: number, length: number, on: boolean): Status {
-    const { userfaultfd } = this;
-    let result = userfaultfd.writeProtect(address, length, on);
-    if (passes(result)) result = persist(() => userfaultfd.writeProtect(address, length, on));
-    if (result === 0) return Status.Done;
-    if (result === ESRCH || result === ENOENT) return Status.Lost;
-    throw new NodeError('ioctl', { request: 'UFFDIO_WRITEPROTECT', name: this.name, address, length, on }, result);
   }
 
   private punch(page: number, count: number): number {

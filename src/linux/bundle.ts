@@ -29,6 +29,11 @@ export function witnessFile(): URL {
   return new URL('../pager/manager/witness.js', import.meta.url);
 }
 
+/** The module of a thread that watches for the end of another process, which opened a space. */
+export function attachedWatchFile(): URL {
+  return new URL('../pager/attached/watch.js', import.meta.url);
+}
+
 /** What the author of a bundle can do about it. */
 export function bundledMessage(): string {
   const here = placeOf(import.meta.url);

@@ -180,6 +180,7 @@ export const MSG_TRUNC = 0x20;
 export const MSG_DONTWAIT = 0x40;
 export const MSG_WAITALL = 0x100;
 export const MSG_NOSIGNAL = 0x4000;
+export const SO_PEERCRED = 17;
 export const SO_RCVTIMEO = 20;
 export const MSG_CMSG_CLOEXEC = 0x40000000;
 /** The kernel passes no more descriptors than these in one message. */

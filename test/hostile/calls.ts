@@ -122,6 +122,8 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 2),
   method('AddressSpace.sharedArray', space, [values.arrayType, values.length, values.sharedOptions], 2),
   method('AddressSpace.attachArray', space, [values.arrayHandle]),
+  method('AddressSpace.share', space, [values.shareOptions], 1),
+  method('AddressSpace.find', space, [values.arrayName], 2),
   method('AddressSpace.wait', space, values.waiting),
   method('AddressSpace.notify', space, [counter, values.counterIndex, values.counterValue]),
   method('AddressSpace.pointerAttributes', space, [values.anyAddress]),

@@ -625,6 +625,11 @@ export const parameterText = mostly(
   choice({ "'f32'": 'f32', "'u8.out'": 'u8.out', "'f32.in.out'": 'f32.in.out', "'f32.'": 'f32.', "'.in'": '.in' }),
 );
 
+export const shareOptions = mostly(
+  record({ rights: mostly(choice({ "'read'": 'read', "'write'": 'write' })), arrays: mostly(choice({ '[]': [] })) }),
+);
+export const arrayName = mostly(choice({ "'table'": 'table', "'none'": 'none' }));
+
 export const uniformType = mostly(choice({ f32, u32, vec2u, mat4x4f }));
 export const uniformMembers = mostly(record({ size: uniformType, scale: uniformType, time: uniformType }));
 

@@ -15,29 +15,26 @@ import {
   PROT_READ,
   PROT_WRITE,
 } from '../../linux/constants.js';
+import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/managed-mapping.js';
 import { mmap, tryMadvise } from '../../linux/memory.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
 import type { Driver, DriverEvents } from '../driver.js';
-import {
-  FAULT_FEATURES,
-  FAULT_MODES,
-  NodeError,
-  PagedMemory,
-  persist,
-  releaseZeroArea,
-  settleMapping,
-} from '../paged-memory.js';
+import { NodeError, persist } from '../page-table.js';
+import { PagedMemory, releaseZeroArea } from '../paged-memory.js';
 import type { CopiedBeside } from '../process-driver.js';
+import type { HostSharer, SharedHost } from '../shared-host.js';
 import { watchClosed } from './closed-space.js';
 
 /** Threads of the application whose last page is kept until they fault again. */
 const THREADS = 64;
+/** What those take at most of the budget: threads of other processes may come. */
+const SHARE = 3 / 4;
 
 /** Tries of calls that may fail for a reason that passes. */
 const TRIES = 1000;
 
-export class HostDriver implements Driver, CopiedBeside {
+export class HostDriver implements Driver, CopiedBeside, SharedHost {
   readonly kind = 'host';
   readonly description: DeviceDescription;
   readonly memory: number;
@@ -45,6 +42,7 @@ export class HostDriver implements Driver, CopiedBeside {
   private readonly report: DriverEvents['fault'];
   /** Pages whose every access fails, until they are mapped again or their rights are given back. */
   private readonly poisoned = new Set<number>();
+  private readonly sharers = new Set<HostSharer>();
 
   /**
    * @param base first address of the space, which must be free
@@ -66,7 +64,7 @@ export class HostDriver implements Driver, CopiedBeside {
       frames: 'identity',
       faults: true,
       addressable: true,
-      units: Math.min(THREADS, Math.floor(budgetPages / PAGES_PER_BLOCK) - 1),
+      units: Math.min(THREADS, Math.floor((SHARE * budgetPages) / PAGES_PER_BLOCK) - 1),
       memorySurvives: true,
     };
     const faults = Userfaultfd.open({ features: FAULT_FEATURES, userModeOnly });
@@ -111,11 +109,11 @@ export class HostDriver implements Driver, CopiedBeside {
 
   map(page: number, count: number, access: Access, previous: Access): void {
     if (this.poisoned.size > 0) this.restore(page, count);
-    this.node.map(page, count, access, previous);
+    this.node.table.map(page, count, access, previous);
   }
 
   revoke(_token: number, page: number, count: number, to: Access): Status {
-    if (to === Rights.Read) return this.node.writeProtect(page, count);
+    if (to === Rights.Read) return this.node.table.writeProtect(page, count);
     this.unmap(page, count);
     return Status.Done;
   }
@@ -127,7 +125,7 @@ export class HostDriver implements Driver, CopiedBeside {
 
   wake(page: number, count: number, access: Access = Rights.None): void {
     // To be mapped would end what a poisoned page is there for.
-    this.node.wake(page, count, this.poisoned.has(page) ? Rights.None : access);
+    this.node.table.wake(page, count, this.poisoned.has(page) ? Rights.None : access);
   }
 
   transferIn(
@@ -201,6 +199,24 @@ export class HostDriver implements Driver, CopiedBeside {
       this.poisoned.delete(each);
       this.unmap(each, 1);
     }
+  }
+
+  addSharer(sharer: HostSharer): void {
+    this.sharers.add(sharer);
+  }
+
+  removeSharer(sharer: HostSharer): void {
+    this.sharers.delete(sharer);
+  }
+
+  /**
+   * Takes pages out of the page tables of every process. The kernel does so only when their memory is
+   * given back: their content is kept meanwhile. A thread that has a right to one faults, and gets it again.
+   */
+  unmapEverywhere(page: number, count: number): void {
+    this.unmap(page, count);
+    for (const sharer of this.sharers) sharer.stopWrites(page, count);
+    this.node.renew(page, count);
   }
 
   /**

@@ -16,12 +16,12 @@ import {
   SOCK_STREAM,
 } from '../../linux/constants.js';
 import { closeDescriptor } from '../../linux/libc.js';
+import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/managed-mapping.js';
 import { mmap, view } from '../../linux/memory.js';
 import { startOwnThread } from '../../linux/own-threads.js';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { createSocketPair, descriptorsOf, MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
-import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
 import { RING_BYTES, ring } from './bell.js';
 import { LaunchBoard } from './board.js';
 import type { ControlData } from './control.js';

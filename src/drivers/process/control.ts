@@ -13,11 +13,11 @@ import {
   PROT_WRITE,
 } from '../../linux/constants.js';
 import { closeDescriptor } from '../../linux/libc.js';
+import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/managed-mapping.js';
 import { madvise, mmap, munmap, view } from '../../linux/memory.js';
 import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
-import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../paged-memory.js';
 import { LaunchBoard } from './board.js';
 import {
   type HiddenFile,

@@ -5,14 +5,24 @@
  */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { type Access, type DeviceDescription, PAGE_BYTES, Access as Rights, Status } from '../../core/types.js';
+import {
+  type Access,
+  type DeviceDescription,
+  PAGE_BYTES,
+  PAGES_PER_BLOCK,
+  Access as Rights,
+  Status,
+} from '../../core/types.js';
+import { FAULT_FEATURES } from '../../linux/managed-mapping.js';
 import { descriptorsOf, type Message, type MessageSocket } from '../../linux/socket.js';
 import { LIMITS } from '../../linux/threads.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
 import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
-import { FAULT_FEATURES, NodeError, PagedMemory } from '../paged-memory.js';
+import { NodeError } from '../page-table.js';
+import { PagedMemory } from '../paged-memory.js';
 import type { CopiedBeside, FilePart, ProcessDriver } from '../process-driver.js';
+import type { HostSharer, SharedHost } from '../shared-host.js';
 import { DeviceProcess } from './device-process.js';
 import { FileWindows } from './file-windows.js';
 import {
@@ -61,6 +71,7 @@ export interface ProcessDeviceOptions {
   readonly lossy: boolean;
   /** The memory file of the host, which the device can reach in place. */
   readonly hostMemory: number;
+  readonly host: SharedHost;
   /** The module that the device's process runs (child.ts). */
   readonly program: URL;
   readonly inject?: Injection;
@@ -75,7 +86,7 @@ interface RunningLaunch {
   failure: LaunchFailure | null;
 }
 
-export class ProcessDevice implements ProcessDriver, CopiedBeside {
+export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
   readonly kind = 'process';
   readonly kernels = 'functions';
   readonly description: DeviceDescription;
@@ -84,6 +95,8 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
   private readonly process: DeviceProcess;
   private readonly units: Units;
   private readonly zaps = new Set<number>();
+  /** Blocks at whose addresses it has the host's memory. */
+  private readonly remoteBlocks = new Set<number>();
   private readonly windows: FileWindows;
   private readonly showings = new Map<number, Showing>();
   private lastWindow = 0;
@@ -144,6 +157,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
       this.node.close();
       throw error;
     }
+    options.host.addSharer(this);
     const hello: Hello = { base, bytes, units: options.units, name: options.name };
     // One that has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know, says so by its pidfd.
     this.process.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory, this.units.file]);
@@ -189,7 +203,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
       this.process.fail(error);
     }
     // Outside of that: what goes wrong while a fault is served is no failure to read it.
-    if (count > 0) this.node.reportFaults(count, this.report);
+    if (count > 0) this.node.table.reportFaults(count, this.report);
     return count;
   }
 
@@ -338,7 +352,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
   map(page: number, count: number, access: Access, previous: Access): void {
     if (this.dead) return;
     try {
-      this.node.map(page, count, access, previous);
+      this.node.table.map(page, count, access, previous);
     } catch (error) {
       this.failIn(error);
     }
@@ -348,7 +362,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
     if (this.dead) return Status.Done;
     // Write access ends at once. The mapping itself only the process can take away, and its control thread does.
     try {
-      const status = this.node.writeProtect(page, count);
+      const status = this.node.table.writeProtect(page, count);
       if (to === Rights.Read || status === Status.Lost) return Status.Done;
     } catch (error) {
       this.failIn(error);
@@ -384,7 +398,19 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
   }
 
   remap(token: number, page: number, on: boolean): Status {
+    const block = Math.floor(page / PAGES_PER_BLOCK);
+    if (on) this.remoteBlocks.add(block);
+    else this.remoteBlocks.delete(block);
     return this.dead ? Status.Done : this.ask(token, numberPacket(Packet.Remap, token, page, on ? 1 : 0));
+  }
+
+  stopWrites(page: number, count: number): void {
+    if (this.dead || !this.remoteBlocks.has(Math.floor(page / PAGES_PER_BLOCK))) return;
+    try {
+      this.node.table.writeProtect(page, count);
+    } catch (error) {
+      this.failIn(error);
+    }
   }
 
   cover(token: number, page: number): Status {
@@ -424,7 +450,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
   wake(page: number, count: number, access: Access): void {
     if (this.dead) return;
     try {
-      this.node.wake(page, count, access);
+      this.node.table.wake(page, count, access);
     } catch (error) {
       this.failIn(error);
     }
@@ -501,6 +527,7 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside {
     if (!this.dead) this.kill();
     this.dead = true;
     this.watched = 0;
+    this.options.host.removeSharer(this);
     this.process.close();
     this.units.close();
     this.node.close();

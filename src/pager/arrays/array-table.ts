@@ -1,4 +1,5 @@
 /** The arrays of a space as the manager sees them: ranges of the core with what only arrays have. */
+import type { ElementType } from '../../core/elements.js';
 import type { PageQueries } from '../../core/page-queries.js';
 import type { Range } from '../../core/range.js';
 import { PAGE_BYTES } from '../../core/types.js';
@@ -13,6 +14,8 @@ export interface ArrayRecord extends Keeper {
   /** Handles may be of it as it was before. */
   wasResized: boolean;
   readonly elementBytes: number;
+  /** Undefined: the maker of the array has not said it. */
+  type: ElementType | undefined;
   /** Views of it in all threads. */
   views: number;
   /** Operations of streams that were given it and have not ended. */

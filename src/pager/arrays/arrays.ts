@@ -2,6 +2,7 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range, RangeOptions } from '../../core/range.js';
 import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
+import type { ArrayListing } from '../protocol/attaching.js';
 import type { ClosedArray } from '../protocol/closed-space.js';
 import type { Answer } from '../protocol/messages.js';
 import type { ArrayPages } from '../protocol/pages.js';
@@ -110,7 +111,9 @@ export class Arrays {
     const takesBack = file?.shared === true;
     const provided = file !== null || provider !== null || sharing;
     const options = { name, writable, provided, takesBack, shared: sharing };
-    const { range } = this.make(bytes, elementBytes, options, `cannot allocate array ${name}`, reserveBytes);
+    const record = this.make(bytes, elementBytes, options, `cannot allocate array ${name}`, reserveBytes);
+    record.type = wanted.type;
+    const { range } = record;
     const { id, first: firstPage, pages } = range;
     if (file !== null) this.files.add(firstPage, pages, file);
     if (provider === null) {
@@ -152,7 +155,9 @@ export class Arrays {
       throw new RequestError(codeOfDenial(denial), message, details);
     }
     const options = { name: cloneName, writable: true, provided: true, derived: true };
-    return { source, range: this.make(bytes, elementBytes, options, `cannot clone array ${name}`).range };
+    const clone = this.make(bytes, elementBytes, options, `cannot clone array ${name}`);
+    clone.type = record.type;
+    return { source, range: clone.range };
   }
 
   /** @param what what is not possible when it cannot be made */
@@ -180,13 +185,14 @@ export class Arrays {
         'RangeError',
       );
     }
-    const record = {
+    const record: ArrayRecord = {
       range,
       bytes,
       pages,
       resizing: false,
       wasResized: false,
       elementBytes,
+      type: undefined,
       views: 0,
       uses: 0,
       launches: 0,
@@ -244,13 +250,19 @@ export class Arrays {
   }
 
   /** A thread is about to make a view. It counts even when it is refused: the thread says that it is gone, as of any view. */
-  viewed({ range: id, name }: Requests['viewed']['in']): Requests['viewed']['out'] {
+  viewed({ range: id, name }: Requests['viewed']['in'], elsewhere: boolean): Requests['viewed']['out'] {
     this.countView(id, 1);
     const record = this.table.get(id);
     if (this.movedRanges.has(id)) throw staleError(name);
     // Another thread may have freed the array, and its addresses may be those of another one by now.
     if (record === undefined || this.hasGone(record)) throw freedError(name);
-    return this.files.map(record.range.first, name);
+    if (!elsewhere || !this.files.isMapped(record.range.first)) return this.files.map(record.range.first, name);
+    const path = this.files.sourceOf(record.range.first)?.path;
+    throw new RequestError(
+      'OTHER_PROCESS',
+      `array ${name} lies over a mapped file: open ${path} in this process, space.fileArray(type, path, { mapped: true })`,
+      { array: name, path },
+    );
   }
 
   /** A thread has made a view of the array, or the last users of some are gone. */
@@ -274,6 +286,18 @@ export class Arrays {
     const record = this.table.of(page);
     if (record === undefined) return;
     record.launches += by;
+  }
+
+  /** What other processes need to find them by their names. */
+  listings(): ArrayListing[] {
+    const listings: ArrayListing[] = [];
+    for (const { range, bytes, pages, elementBytes, type, resizing } of this.table.all) {
+      if (type === undefined || resizing || range.freedPages === range.pages) continue;
+      const { id, name, first } = range;
+      const mapped = this.files.isMapped(first);
+      listings.push({ range: id, name, firstPage: first, pages, length: bytes / elementBytes, type, mapped });
+    }
+    return listings;
   }
 
   /** What is known of them when the space has been closed. */

@@ -122,6 +122,7 @@ export class Resizing {
     const { range, pages: before, elementBytes } = old;
     const options = { name: range.name, writable: true, provided: true, derived: true };
     const made = this.arrays.make(bytes, elementBytes, options, `cannot resize array ${range.name}`);
+    made.type = old.type;
     const { first } = made.range;
     const giveUp = (failure: DenyReason): void => {
       this.arrays.free({ range: made.range.id, firstPage: first, count: made.pages });

@@ -8,6 +8,7 @@ import { DriverGuard } from '../../drivers/guard.js';
 import type { KernelFunction } from '../../drivers/kernel-loader.js';
 import { ProcessDevice } from '../../drivers/process/device.js';
 import type { ProcessEvents } from '../../drivers/process-driver.js';
+import type { SharedHost } from '../../drivers/shared-host.js';
 import { SimulatedDevice } from '../../drivers/simulated/simulated-device.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
 import type { DeviceOptions } from '../protocol/space.js';
@@ -28,6 +29,7 @@ export interface SharedSpace {
   readonly hostMemory: number;
   /** Where the manager has that file mapped. */
   readonly hostAddress: number;
+  readonly host: SharedHost;
 }
 
 export class DriverMaker {
@@ -44,10 +46,10 @@ export class DriverMaker {
   /** Makes a driver that comes with the package. */
   make(options: DeviceOptions, events: DriverEvents): MadeDriver {
     if (options.kind === 'simulated') return this.simulated(options, events);
-    const { base, bytes, hostMemory } = this.space;
+    const { base, bytes, hostMemory, host } = this.space;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
     const { copies } = this;
-    const made = { ...options, budgetPages, hostMemory, program: CHILD, copies };
+    const made = { ...options, budgetPages, hostMemory, host, program: CHILD, copies };
     const process = new ProcessDevice(base, bytes, made, events);
     return { driver: process, process, guard: null };
   }

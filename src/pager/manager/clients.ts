@@ -36,7 +36,12 @@ export class Client implements Subscriber, StreamOwner {
 
   /** Whether its thread has ended. */
   get hasEnded(): boolean {
-    return !threadExists(this.thread);
+    return this.connection.hasEnded;
+  }
+
+  /** Whether it is of another process. */
+  get isElsewhere(): boolean {
+    return this.thread < 0;
   }
 
   hasViewsOf(range: number): boolean {
@@ -113,7 +118,7 @@ export class Clients {
 
   /** @param control words that all threads of the space share */
   constructor(
-    private readonly transport: Transport,
+    private readonly transports: readonly Transport[],
     private readonly control: Int32Array,
   ) {}
 
@@ -156,11 +161,22 @@ export class Clients {
   }
 
   private greet(): void {
-    for (let come = this.transport.accept(); come !== undefined; come = this.transport.accept()) {
-      if (this.ended.length === 0) this.ended = this.clients.filter(({ hasEnded }) => hasEnded);
-      this.clients.push(new Client(come));
-      come.raise();
+    for (const transport of this.transports) {
+      for (let come = transport.accept(); come !== undefined; come = transport.accept()) {
+        this.lookForEnded();
+        this.clients.push(new Client(come));
+        come.raise();
+      }
     }
+  }
+
+  /** Whether a thread of this process, or a client of another one, is still there. */
+  readonly threadExists = (thread: number): boolean =>
+    thread >= 0 ? threadExists(thread) : this.clients.some((client) => client.thread === thread && !client.hasEnded);
+
+  /** Clients that have ended are forgotten when what they said last has been heard. */
+  lookForEnded(): void {
+    if (this.ended.length === 0) this.ended = this.clients.filter(({ hasEnded }) => hasEnded);
   }
 
   broadcast(message: FromManager): void {
@@ -200,7 +216,7 @@ export class Clients {
   }
 
   close(): void {
-    this.transport.close();
+    for (const transport of this.transports) transport.close();
     for (const { connection } of this.clients) connection.close();
   }
 }

@@ -1,6 +1,6 @@
 /** What is done about each request: one handler a name, which the compiler checks, and the part of the manager that it is the business of. */
-import { threadExists } from '../../linux/process.js';
 import { usedBytes } from '../arrays/shared-uses.js';
+import { Control } from '../protocol/control.js';
 import type { Answer, RequestMessage, RequestName } from '../protocol/messages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { DeviceInfo } from '../protocol/space.js';
@@ -47,7 +47,7 @@ function orFailure(answer: Answer<null>): (failure: WireError | null) => void {
 
 export function handlersOf(parts: Parts, closing: Closing): Handlers {
   const { manager, deferred, arrays, shared, advice, cloning, rights, pins, resizing, notifiers, reports } = parts;
-  const { devices, freeing, writeBack, fileTransfers, byteMoves, sharing, streams, clients } = parts;
+  const { attachments, devices, freeing, writeBack, fileTransfers, byteMoves, sharing, streams, clients } = parts;
 
   /** All clients are told of a device that has come, or has taken the place of another one. */
   const started =
@@ -87,7 +87,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       // What is done at once is done when the program goes on: a file can be shared again.
       return later(deferred.later(() => answer(null, null)));
     },
-    viewed: (view) => arrays.viewed(view),
+    viewed: (view, _answer, { isElsewhere }) => arrays.viewed(view, isElsewhere),
     unviewed: ({ range }) => done(arrays.countView(range, -1)),
     taken: () => null,
 
@@ -98,6 +98,12 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     pin: (wanted, answer) => later(pins.pin(wanted, answer)),
     unpin: ({ pin }) => done(pins.unpin(pin)),
 
+    arrays: () => arrays.listings(),
+    shareSpace: ({ rights: allowed, ranges }) => {
+      closing.refuse();
+      Atomics.store(parts.control, Control.OtherProcesses, 1);
+      return { handle: attachments.share(allowed, ranges) };
+    },
     share: (wanted) => {
       closing.refuse();
       return done(arrays.share(wanted));
@@ -149,9 +155,9 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     },
     releaseThread: (_wanted, _answer, { thread }) => done(parts.bindings.release(thread)),
     stats: () => {
-      notifiers.look(threadExists, true);
+      notifiers.look(clients.threadExists, true);
       return {
-        processors: devices.stats(),
+        processors: [...devices.stats(), ...attachments.stats()],
         storage: parts.stores.storageStats,
         behind: parts.stores.serverStats,
         ranges: arrays.count,

@@ -4,10 +4,11 @@
  */
 import type { Policies } from '../../core/state.js';
 import { PAGES_PER_BLOCK, PAGES_PER_TRANSFER } from '../../core/types.js';
-import { NodeError } from '../../drivers/paged-memory.js';
+import { NodeError } from '../../drivers/page-table.js';
 import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { drainEventfd } from '../../linux/eventfd.js';
-import { threadExists, yieldProcessor } from '../../linux/process.js';
+import { yieldProcessor } from '../../linux/process.js';
+import type { AttachedNews } from '../attached/attachments.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, ToManager } from '../protocol/messages.js';
@@ -61,6 +62,13 @@ export class Pager implements ClientEvents {
     this.rest = new Rest(this.parts, this.spin, this.faultReads);
     this.closing = new Closing(this.parts, this);
     this.handlers = handlersOf(this.parts, this.closing);
+    this.parts.attachments.begin(() => this.newsForAttached(), new Set(Object.keys(this.handlers)));
+  }
+
+  private newsForAttached(): AttachedNews {
+    const { storage, behind, hostBudgetBytes } = this.options;
+    const stores = [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])];
+    return { devices: this.parts.devices.infos, stores, hostBudgetBytes };
   }
 
   get base(): number {
@@ -117,15 +125,15 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { stores, files, polls, copies, copyThreads, gathers, pins, providers, poller } = this.parts;
+    const { stores, files, polls, copies, copyThreads, gathers, pins, providers, poller, attachments } = this.parts;
     let served = 0;
     let looks = this.looks();
-    let reading = looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults;
+    let reading = looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults || attachments.haveFaults;
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       if (look === 1 && this.spin.yields) this.yield();
       stores.look();
       files.look();
-      let found = reading ? this.faultReads.read() : 0;
+      let found = reading ? this.faultReads.read() + attachments.readFaults() : 0;
       if (copyThreads.poll()) found++;
       if (this.moveSome() || this.goAhead() || copyThreads.help()) found++;
       else polls.sendReads();
@@ -151,11 +159,11 @@ export class Pager implements ClientEvents {
    * what the poller finds is enough.
    */
   private looks(): number {
-    const { router, clients, polls } = this.parts;
+    const { router, clients, polls, attachments } = this.parts;
     const answers = router.answers + clients.answers;
     const expected = answers !== this.answers;
     this.answers = answers;
-    return expected ? this.spin.looks(1 + polls.processes) : 1;
+    return expected ? this.spin.looks(1 + polls.processes + attachments.count) : 1;
   }
 
   /** Has threads that share the CPU run, above all the one that was answered. */
@@ -196,6 +204,7 @@ export class Pager implements ClientEvents {
   private goRound(): boolean {
     const { control, clients, streams, streamShare, engine, pipes, stores, providers, shared, devices, poller } =
       this.parts;
+    const { attachments } = this.parts;
     Atomics.add(control, Control.Heartbeat, 1);
     this.requestShare.renew();
     streamShare.renew();
@@ -206,6 +215,7 @@ export class Pager implements ClientEvents {
     }
     if (!this.sleep(this.parts.now())) return false;
     devices.poll();
+    if (attachments.any && attachments.poll()) clients.lookForEnded();
     const woken = poller.readyAt(WAKE_SLOT) !== 0;
     const asked = this.rest.takeAsked();
     if (woken) {
@@ -220,7 +230,8 @@ export class Pager implements ClientEvents {
       stores.poll();
       this.parts.settle();
     }
-    if (clients.more || woken || asked) clients.read(this.requestShare, this);
+    if (clients.more || woken || asked || (attachments.any && attachments.haveMessages))
+      clients.read(this.requestShare, this);
     streams.go();
     this.parts.settle();
     return true;
@@ -248,6 +259,7 @@ export class Pager implements ClientEvents {
       bindings,
       nearDisk,
       reserve,
+      attachments,
     } = this.parts;
     reserve.look(now);
     engine.poll();
@@ -266,9 +278,10 @@ export class Pager implements ClientEvents {
     polls.sendRest();
     poison.look(now);
     launches.endings.look(now);
-    streams.look(threadExists);
-    notifiers.look(threadExists);
+    streams.look(clients.threadExists);
+    notifiers.look(clients.threadExists);
     notifiers.flush();
+    if (attachments.any) attachments.prepare();
     const working = this.isWorking();
     if (!working) recording?.flush();
     const ready = working ? poller.wait(0) : this.rest.wait(this.longestSleep(now));

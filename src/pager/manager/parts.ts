@@ -29,6 +29,7 @@ import { Rights } from '../arrays/rights.js';
 import { SharedArrays } from '../arrays/shared-arrays.js';
 import { SharedUses } from '../arrays/shared-uses.js';
 import { Uses } from '../arrays/uses.js';
+import { ATTACHED_SLOTS, Attachments } from '../attached/attachments.js';
 import { openCore } from '../core/core.js';
 import { CoreRequests } from '../core/core-requests.js';
 import { type CoreListener, Deferred } from '../core/deferred.js';
@@ -96,7 +97,7 @@ export function makeParts(
   const clock = new RunningClock(wall);
   /** For all limits of time. */
   const now = (): number => clock.now();
-  const poller = new Poller(pollerSlots(FIRST_DEVICE_SLOT));
+  const poller = new Poller(pollerSlots(FIRST_DEVICE_SLOT) + ATTACHED_SLOTS);
 
   // The core, and what it says and asks.
   const requests = new CoreRequests();
@@ -139,11 +140,27 @@ export function makeParts(
   const { base } = host.node;
   const poison = new Poison(manager, host, deferred, control, say, now);
   const { restore } = poison;
-  const clients = new Clients(new ThreadTransport(options.name), control);
 
   // Arrays.
   const table = new ArrayTable(pages);
   const places = new Places(table, pages, files, providers, stores, sources, base);
+
+  // Who asks: threads of this process, and of others.
+  const attachments = new Attachments(manager, router, poller, pollerSlots(FIRST_DEVICE_SLOT), {
+    name: options.name,
+    base,
+    bytes: options.bytes,
+    memory: host.node.fd,
+    userModeOnly: options.userModeOnly || host.faults.via === 'user-mode',
+    host,
+    rangeAt: (page) => pages.rangeOf(page)?.id,
+    placeOf: (page) => places.placeOf(page).text,
+    explain: (reason, page) => places.explain(reason, page),
+    warn,
+    now,
+    later,
+  });
+  const clients = new Clients([new ThreadTransport(options.name), attachments], control);
   const commitment = new Commitment(manager, stores.any);
   const kept = new KeptPages(manager, requests, ({ first, end, reason }) => {
     const { text } = places.placeOf(first);
@@ -263,7 +280,7 @@ export function makeParts(
     now,
   );
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
-  const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory };
+  const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory, host };
   const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
   const devices = new Devices(manager, router, launches, notifiers, maker, polls, later, keptApart, bindings);
 
@@ -294,8 +311,15 @@ export function makeParts(
 
   /** Does what the core has said. */
   const listener: CoreListener = {
-    denied: (access) => (access.processor === HOST ? hostDenials.denied(access) : devices.denied(access)),
-    drained: (processor) => devices.drained(processor),
+    denied: (access) => {
+      const { processor, page, reason } = access;
+      if (processor === HOST) hostDenials.denied(access);
+      else if (!attachments.denied(processor, page, reason)) devices.denied(access);
+    },
+    drained: (processor) => {
+      if (attachments.drained(processor)) notifiers.forgetProcessor(processor);
+      else devices.drained(processor);
+    },
     breakCopyOnWrite: (page, count, lastChance) => clones.breakCopyOnWrite(page, count, lastChance),
     wanted: (page, write) => shared.wanted(page, write),
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
@@ -327,6 +351,7 @@ export function makeParts(
     patience,
     stores,
     poison,
+    attachments,
     clients,
     arrays,
     shared,

@@ -43,8 +43,10 @@ export const Control = {
   StartingThreads: 22,
   /** Set when the manager's thread has nothing left to do. */
   Ended: 23,
+  /** Set once other processes may be attached, whose threads sleep and wake by the page and not by the address alone. */
+  OtherProcesses: 24,
   /** From here on, the kernel's ids of threads that attached; an id may be of a thread that has ended. */
-  Threads: 24,
+  Threads: 25,
 } as const;
 
 /** A space can serve the faults of 64 threads at once; more than that may attach, and are not listed. */

@@ -1,6 +1,8 @@
 /**
  * What clients ask of the manager. A client that needs an answer at once waits with its thread stopped; faults take none of this.
  */
+import type { ElementType } from '../../core/elements.js';
+import type { ArrayListing, ShareRights } from './attaching.js';
 import type { ClosedSpace } from './closed-space.js';
 import type { NotifierSource } from './notifiers.js';
 import type { Cancellation, StreamOperation } from './operations.js';
@@ -53,6 +55,8 @@ export interface Requests {
       /** Other machines are to have it, too, by `share`: until then nothing of it can be used. */
       sharing?: boolean;
       elementBytes: number;
+      /** Of its elements, for processes that find it by its name. */
+      type?: ElementType;
       /** Addresses to keep for it; as many as it has bytes, unless more. */
       reserveBytes?: number;
     };
@@ -103,6 +107,10 @@ export interface Requests {
   unviewed: { in: { range: number }; out: null };
   /** The memory of a view has been taken, and is kept for as long as its new buffer lives. */
   taken: { in: { range: number }; out: null };
+  /** Arrays that are there, in the order in which they were made. */
+  arrays: { in: null; out: readonly ArrayListing[] };
+  /** A handle for other processes. `ranges`: the arrays that it allows; null: all. */
+  shareSpace: { in: { rights: ShareRights; ranges: readonly number[] | null }; out: { handle: string } };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */
   leave: { in: { ended: boolean }; out: null };
   /** Has the host's memory be so large from now on; the answer comes when it is. */

@@ -24,6 +24,8 @@ export interface SpaceHandle {
   /** Names of the nodes behind the host, from the second one on. */
   readonly stores: readonly string[];
   readonly hostBudgetBytes: number;
+  /** The text by which this process attached to a space of another one. */
+  readonly attachedBy?: string;
 }
 
 export interface DeviceOptions {

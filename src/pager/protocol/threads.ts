@@ -4,7 +4,7 @@
  */
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { notifyEventfd } from '../../linux/eventfd.js';
-import { threadId } from '../../linux/process.js';
+import { threadExists, threadId } from '../../linux/process.js';
 import { randomName } from '../../linux/random.js';
 import { Control } from './control.js';
 import type { FromManager, ToManager } from './messages.js';
@@ -104,6 +104,10 @@ class ThreadConnection implements Connection {
     this.answers = new Int32Array(answers);
   }
 
+  get hasEnded(): boolean {
+    return !threadExists(this.thread);
+  }
+
   take(): ToManager | undefined {
     return this.inbox.take();
   }
@@ -127,6 +131,7 @@ const LOOK_MS = 1000;
 
 /** A client's end. */
 export class ThreadLine implements Line {
+  readonly thread = threadId();
   private readonly channel: BroadcastChannel;
   private readonly answers = new Int32Array(new SharedArrayBuffer(4));
   private readonly control: Int32Array;
@@ -150,7 +155,7 @@ export class ThreadLine implements Line {
     const hello = new BroadcastChannel(helloChannel(handle.name));
     try {
       const answers = this.answers.buffer as SharedArrayBuffer;
-      hello.postMessage({ client, answers, thread: threadId(), attached } satisfies Hello);
+      hello.postMessage({ client, answers, thread: this.thread, attached } satisfies Hello);
       notifyEventfd(handle.wakeFd);
       // A broadcast reaches only threads that listen already: the manager raises the word when it has heard it.
       while (!this.wait(0, LOOK_MS)) assertOpen();

@@ -14,8 +14,10 @@ export interface Transport {
 
 /** The manager's end of the connection to one client. */
 export interface Connection {
-  /** The kernel's id of the client's thread, which serves to see that it has ended without a word. */
+  /** The kernel's id of the client's thread; of another process, the negative number of the client. */
   readonly thread: number;
+  /** Whether the client has ended, with or without a word. */
+  readonly hasEnded: boolean;
   /** Whether the client attached to a space that another one opened. */
   readonly attached: boolean;
   /** The next message that has come, or undefined. Never waits. */
@@ -32,6 +34,8 @@ export interface Line {
   post(message: ToManager): void;
   /** The next message that has come, without a turn of the event loop, or undefined. Messages that are not taken go to the listener. */
   take(): FromManager | undefined;
+  /** The thread as requests name it. */
+  readonly thread: number;
   /** Counts how often the manager has raised the client. */
   readonly raised: number;
   /** Stops the thread until the manager has raised it since then; false when the time is over. */

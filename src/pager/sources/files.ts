@@ -106,6 +106,10 @@ export class FileProvider {
    * Maps the file of an array for a thread, as the kernel has it: its own memory, in pieces as large as that lies in. Null: the array's
    * pages are those of the space.
    */
+  isMapped(firstPage: number): boolean {
+    return this.rangeOf(firstPage)?.source.mapped === true;
+  }
+
   map(firstPage: number, name: string): FileMapping | null {
     const source = this.rangeOf(firstPage)?.source;
     if (source?.mapped !== true) return null;

@@ -1,6 +1,6 @@
 /** Carries out what streams hold: launches, prefetches, copies, and pages that are forgotten or freed. */
 
-import { NodeError } from '../../drivers/paged-memory.js';
+import { NodeError } from '../../drivers/page-table.js';
 import type { Rights } from '../arrays/rights.js';
 import type { UsedPages } from '../arrays/shared-arrays.js';
 import { type SharedUse, type SharedUses, usedBytes } from '../arrays/shared-uses.js';

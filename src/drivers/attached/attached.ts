@@ -1,0 +1,136 @@
+/**
+ * The threads of another process as a processor. It has no memory of its own: it maps the host's
+ * memory file at the same addresses, and hands over the userfaultfd that serves its faults. Nothing
+ * here waits for that process, which may be stopped or end at any moment.
+ */
+import { Access, PAGE_BYTES, type ProcessorDescription, Status } from '../../core/types.js';
+import type { Userfaultfd } from '../../linux/userfaultfd.js';
+import type { ProcessorDriver } from '../driver.js';
+import { NodeError, PageTable } from '../page-table.js';
+import type { HostSharer, SharedHost } from '../shared-host.js';
+
+/** Threads whose last page is kept until they fault again. */
+const THREADS = 1;
+/** Tries of a call that may find the page changing. */
+const TRIES = 1000;
+
+export interface AttachedEvents {
+  fault(page: number, write: boolean, thread: number): void;
+  /** Its page tables cannot be changed any more. */
+  failed(reason: string): void;
+}
+
+export class AttachedProcess implements ProcessorDriver, HostSharer {
+  readonly kind = 'attached';
+  readonly description: ProcessorDescription;
+  private readonly table: PageTable;
+  /** Pages whose accesses are about to fail: no thread of the process is woken for them. */
+  private readonly denied = new Set<number>();
+  private dead = false;
+
+  constructor(
+    name: string,
+    base: number,
+    faults: Userfaultfd,
+    private readonly host: SharedHost,
+    /** Whether its threads may write. */
+    private readonly writes: boolean,
+    private readonly events: AttachedEvents,
+  ) {
+    this.description = { name, faults: true, units: THREADS };
+    this.table = new PageTable(name, base, faults);
+    host.addSharer(this);
+  }
+
+  /** To poll; -1 once it has gone. */
+  get faultFd(): number {
+    return this.dead ? -1 : this.table.userfaultfd.fd;
+  }
+
+  readFaults(): number {
+    if (this.dead) return 0;
+    let count = 0;
+    try {
+      count = this.table.userfaultfd.readMessages();
+    } catch (error) {
+      this.events.failed(String(error));
+    }
+    if (count > 0) this.table.reportFaults(count, (page, write, thread) => this.events.fault(page, write, thread));
+    return count;
+  }
+
+  map(page: number, count: number, access: Access, previous: Access): void {
+    for (const each of this.denied) if (each >= page && each < page + count) this.denied.delete(each);
+    this.change(() => this.table.map(page, count, this.given(access), previous));
+  }
+
+  revoke(_token: number, page: number, count: number, to: Access): Status {
+    if (this.dead) return Status.Done;
+    if (to === Access.Read) this.change(() => this.table.writeProtect(page, count));
+    else this.host.unmapEverywhere(page, count);
+    return Status.Done;
+  }
+
+  stopWrites(page: number, count: number): void {
+    this.change(() => this.table.writeProtect(page, count));
+  }
+
+  wake(page: number, count: number, access: Access): void {
+    if (this.denied.size > 0 && this.denied.has(page)) return;
+    this.change(() => this.table.wake(page, count, this.given(access)));
+  }
+
+  /** Its threads cannot be sent on: nothing stands in for the page, whose accesses fail. */
+  cover(): Status {
+    return Status.Done;
+  }
+
+  /** From now on no thread is woken for the page, until it is mapped. False: that was so before. */
+  deny(page: number): boolean {
+    if (this.dead || this.denied.has(page)) return false;
+    this.denied.add(page);
+    return true;
+  }
+
+  remap(): Status {
+    return Status.Done;
+  }
+
+  /** It has ended: nothing of it is left to be changed. */
+  end(): void {
+    this.dead = true;
+    this.host.removeSharer(this);
+  }
+
+  close(): void {
+    this.end();
+    this.table.userfaultfd.close();
+  }
+
+  /** Makes accesses to the page fail: SIGBUS for a load or store, EFAULT for a system call. */
+  poison(page: number): void {
+    if (this.dead) return;
+    const address = this.table.base + page * PAGE_BYTES;
+    const { userfaultfd } = this.table;
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (userfaultfd.writeProtect(address, PAGE_BYTES, false, true) !== 0) continue;
+      if (userfaultfd.poison(address, PAGE_BYTES) === 0) return;
+      // It is mapped: for reading, where a write was denied.
+      this.host.unmapEverywhere(page, 1);
+    }
+  }
+
+  private given(access: Access): Access {
+    return access === Access.Write && !this.writes ? Access.Read : access;
+  }
+
+  private change(call: () => unknown): void {
+    if (this.dead) return;
+    try {
+      call();
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error;
+      this.events.failed(error.message);
+    }
+  }
+}

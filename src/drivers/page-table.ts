@@ -1,0 +1,125 @@
+/**
+ * Page tables that are changed through a userfaultfd: of threads of this process, or of another one.
+ * All pages are those of one memory file, mapped at `base`.
+ */
+import { Access, PAGE_BYTES, Status } from '../core/types.js';
+import {
+  EAGAIN,
+  EEXIST,
+  EINTR,
+  ENOENT,
+  ENOMEM,
+  ESRCH,
+  UFFD_EVENT_PAGEFAULT,
+  UFFD_PAGEFAULT_FLAG_WP,
+  UFFD_PAGEFAULT_FLAG_WRITE,
+} from '../linux/constants.js';
+import { type CallArguments, SystemCallError } from '../linux/errors.js';
+import type { Userfaultfd } from '../linux/userfaultfd.js';
+import { RETRIES } from './page-filling.js';
+
+/** Errors that pass: the address space was changing, a signal came, or the kernel found no memory for its tables just then. */
+export function passes(errno: number): boolean {
+  return errno === EAGAIN || errno === EINTR || errno === ENOMEM;
+}
+
+/** Makes a call again while it fails for a reason that passes. Returns 0 or the error number. */
+export function persist(call: () => number): number {
+  let result = call();
+  for (let attempt = 0; passes(result) && attempt < RETRIES; attempt++) result = call();
+  return result;
+}
+
+/**
+ * A node's memory or page tables cannot be made what the core's table says, though it was tried again. Nothing that follows would be
+ * right: the node's processor ends, or the manager does.
+ */
+export class NodeError extends Error {
+  override readonly name = 'NodeError';
+
+  constructor(call: string, args: CallArguments, errno: number) {
+    super(new SystemCallError(call, args, errno).message);
+  }
+}
+
+export class PageTable {
+  constructor(
+    private readonly name: string,
+    /** Where the processor's threads have page 0. */
+    readonly base: number,
+    readonly userfaultfd: Userfaultfd,
+  ) {}
+
+  /** Hands on messages that were read. */
+  reportFaults(count: number, report: (page: number, write: boolean, thread: number) => void): void {
+    const { userfaultfd, base } = this;
+    for (let index = 0; index < count; index++) {
+      if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
+      const page = Math.floor((userfaultfd.addressOf(index) - base) / PAGE_BYTES);
+      const write = (userfaultfd.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
+      report(page, write, userfaultfd.threadOf(index));
+    }
+  }
+
+  map(page: number, count: number, access: Access, previous: Access): Status {
+    const address = this.base + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    if (previous === Access.None) return this.publish(address, length, access === Access.Read);
+    return this.protect(address, length, access === Access.Read);
+  }
+
+  /** Takes the right to write. No thread can write any more when this returns. */
+  writeProtect(page: number, count: number): Status {
+    return this.protect(this.base + page * PAGE_BYTES, count * PAGE_BYTES, true);
+  }
+
+  /**
+   * A thread that is not woken would wait for ever. One that is woken while its page table lacks the page would come back for ever: the kernel
+   * takes pages out of page tables when it takes a folio apart, or needs memory itself.
+   */
+  wake(page: number, count: number, access: Access): void {
+    const address = this.base + page * PAGE_BYTES;
+    const length = count * PAGE_BYTES;
+    if (access !== Access.None && this.userfaultfd.continue_(address, length, access === Access.Read) === 0) return;
+    let result = this.userfaultfd.wake(address, length);
+    if (passes(result)) result = persist(() => this.userfaultfd.wake(address, length));
+    if (result === 0 || result === ESRCH || result === ENOENT) return;
+    throw new NodeError('ioctl', { request: 'UFFDIO_WAKE', name: this.name, address, length }, result);
+  }
+
+  /** Maps pages that have memory. Pages that are mapped already get the right that is asked for, and their threads are woken. */
+  publish(address: number, length: number, readOnly: boolean): Status {
+    const { userfaultfd } = this;
+    let done = 0;
+    let attempts = 0;
+    while (done < length) {
+      const result = userfaultfd.continue_(address + done, length - done, readOnly);
+      if (result === 0) return Status.Done;
+      done += userfaultfd.progress;
+      if (result === EEXIST) {
+        const status = this.protect(address + done, PAGE_BYTES, readOnly);
+        if (status !== Status.Done) return status;
+        this.wake((address + done - this.base) / PAGE_BYTES, 1, Access.None);
+        done += PAGE_BYTES;
+      } else if (result === ESRCH || result === ENOENT) {
+        return Status.Lost;
+      } else if (!passes(result) || ++attempts > RETRIES) {
+        throw new NodeError(
+          'ioctl',
+          { request: 'UFFDIO_CONTINUE', name: this.name, address: address + done, length },
+          result,
+        );
+      }
+    }
+    return Status.Done;
+  }
+
+  private protect(address: number, length: number, on: boolean): Status {
+    const { userfaultfd } = this;
+    let result = userfaultfd.writeProtect(address, length, on);
+    if (passes(result)) result = persist(() => userfaultfd.writeProtect(address, length, on));
+    if (result === 0) return Status.Done;
+    if (result === ESRCH || result === ENOENT) return Status.Lost;
+    throw new NodeError('ioctl', { request: 'UFFDIO_WRITEPROTECT', name: this.name, address, length, on }, result);
+  }
+}

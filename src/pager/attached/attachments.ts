@@ -1,0 +1,494 @@
+/**
+ * Other processes on the space: where they connect, what they are handed, and what becomes of them.
+ * A process is a processor of the core as long as it lives; each of its threads that attached is a
+ * client. Nothing here waits for a process.
+ */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import type { DenyReason, ProcessorId } from '../../core/types.js';
+import { AttachedProcess } from '../../drivers/attached/attached.js';
+import type { Router } from '../../drivers/router.js';
+import type { SharedHost } from '../../drivers/shared-host.js';
+import { POLLIN, POLLOUT } from '../../linux/constants.js';
+import { addressOf, closeDescriptor, libc } from '../../linux/libc.js';
+import { acceptLocally, listenLocally, peerOf, setNonBlocking } from '../../linux/local-socket.js';
+import { FAULT_FEATURES } from '../../linux/managed-mapping.js';
+import type { Poller } from '../../linux/poll.js';
+import { mayOpenPidfd, pidfdOpen } from '../../linux/process.js';
+import { randomName } from '../../linux/random.js';
+import { MessageSocket } from '../../linux/socket.js';
+import { Userfaultfd } from '../../linux/userfaultfd.js';
+import { figuresOf, NO_LAUNCHES } from '../devices/figures.js';
+import {
+  ATTACH_VERSION,
+  type AttachHello,
+  type AttachMapped,
+  type AttachOffer,
+  type AttachRefusal,
+  type AttachWelcome,
+  type DenialNotice,
+  handleText,
+  type ShareRights,
+  socketName,
+} from '../protocol/attaching.js';
+import type { DeviceInfo, ProcessorStats } from '../protocol/space.js';
+import type { Connection, Transport } from '../protocol/transport.js';
+import { RequestError, toWire, wireError } from '../protocol/wire.js';
+import { ProcessGate } from './gate.js';
+import { type Grant, Grants } from './grants.js';
+import { LineConnection } from './line-connection.js';
+
+/** Threads of other processes that may be attached, or about to. */
+const MOST_LINES = 64;
+/** What a thread that connected has time for until it is through. */
+const HANDSHAKE_MS = 10_000;
+const LOOK_MS = 1000;
+/** Of a line: the socket by which it came, and its stream. */
+const SLOTS_PER_LINE = 2;
+const SLOTS_PER_PROCESS = 2;
+/** The core has no room for more. */
+const MOST_PROCESSES = 16;
+
+export const ATTACHED_SLOTS = 1 + MOST_LINES * SLOTS_PER_LINE + MOST_PROCESSES * SLOTS_PER_PROCESS;
+
+/** What the parts of the manager are asked. */
+export interface AttachedSurroundings {
+  readonly name: string;
+  readonly base: number;
+  readonly bytes: number;
+  readonly memory: number;
+  readonly userModeOnly: boolean;
+  readonly host: SharedHost;
+  /** Which range a page is part of. */
+  rangeAt(page: number): number | undefined;
+  /** Which array and elements a page is. */
+  placeOf(page: number): string;
+  /** Why a page was denied, as the rest of a sentence. */
+  explain(reason: DenyReason, page: number): string;
+  warn(message: string): void;
+  now(): number;
+  later(action: () => void): void;
+}
+
+/** What clients are told as they come. */
+export interface AttachedNews {
+  readonly devices: readonly DeviceInfo[];
+  readonly stores: readonly string[];
+  readonly hostBudgetBytes: number;
+}
+
+/** A process that has the space's memory mapped. */
+interface Member {
+  readonly pid: number;
+  readonly place: number;
+  readonly driver: AttachedProcess;
+  readonly processor: ProcessorId;
+  /** Becomes readable when the process ends; -1: the system allows none. */
+  pidfd: number;
+  /** The number of the userfaultfd there. */
+  readonly faults: number;
+  gone: boolean;
+}
+
+/** A thread of another process, from its connection on. */
+interface Line {
+  readonly place: number;
+  readonly socket: MessageSocket;
+  readonly pid: number;
+  readonly since: number;
+  grant: Grant | null;
+  codec: AttachHello['codec'];
+  member: Member | null;
+  connection: LineConnection | null;
+  /** By which the process is told of its end; -1: it has not come yet. */
+  life: number;
+}
+
+export class Attachments implements Transport {
+  private readonly grants = new Grants();
+  private readonly lines: (Line | undefined)[] = [];
+  private readonly members: (Member | undefined)[] = [];
+  private readonly accepted: LineConnection[] = [];
+  private listener = -1;
+  private socket = '';
+  private clients = 0;
+  /** A client has ended since that was asked last. */
+  private someEnded = false;
+  private lastLook = Number.NEGATIVE_INFINITY;
+  private news: () => AttachedNews = () => ({ devices: [], stores: [], hostBudgetBytes: 0 });
+  private requestNames: ReadonlySet<string> = new Set();
+
+  constructor(
+    private readonly manager: MemoryManager,
+    private readonly router: Router,
+    private readonly poller: Poller,
+    private readonly firstSlot: number,
+    private readonly around: AttachedSurroundings,
+  ) {}
+
+  /** What is known only when all parts are there. */
+  begin(news: () => AttachedNews, requestNames: ReadonlySet<string>): void {
+    this.news = news;
+    this.requestNames = requestNames;
+  }
+
+  /** A handle by which other processes of this user attach. */
+  share(rights: ShareRights, ranges: readonly number[] | null): string {
+    if (this.listener === -1) {
+      this.socket = randomName();
+      this.listener = listenLocally(socketName(this.socket));
+      this.poller.set(this.firstSlot, this.listener);
+    }
+    const { token } = this.grants.add(rights, ranges);
+    return handleText({ owner: process.pid, socket: this.socket, token });
+  }
+
+  /** Whether any process is attached, or about to be. */
+  get any(): boolean {
+    return this.listener !== -1;
+  }
+
+  /** Processes whose faults are read. */
+  get count(): number {
+    return this.members.length;
+  }
+
+  accept(): Connection | undefined {
+    return this.accepted.shift();
+  }
+
+  get haveFaults(): boolean {
+    for (const member of this.members)
+      if (member !== undefined && this.poller.readyAt(this.faultSlot(member.place)) !== 0) return true;
+    return false;
+  }
+
+  /** Takes the faults that wait; returns how many there were. */
+  readFaults(): number {
+    let found = 0;
+    for (const member of this.members) if (member !== undefined) found += member.driver.readFaults();
+    return found;
+  }
+
+  /** Whether a client has something to be read. */
+  get haveMessages(): boolean {
+    for (const line of this.lines)
+      if (line?.connection != null && this.poller.readyAt(this.streamSlot(line.place)) !== 0) return true;
+    return this.accepted.length > 0;
+  }
+
+  /** Handles what the poller found. True: a client has ended. */
+  poll(): boolean {
+    const { poller } = this;
+    if (this.listener !== -1 && poller.readyAt(this.firstSlot) !== 0) this.greet();
+    for (const member of [...this.members]) {
+      if (member !== undefined && poller.readyAt(this.lifeSlot(member.place)) !== 0) this.lost(member);
+    }
+    for (const line of [...this.lines])
+      if (line !== undefined && poller.readyAt(this.socketSlot(line.place)) !== 0) this.hear(line);
+    this.look();
+    const ended = this.someEnded;
+    this.someEnded = false;
+    return ended;
+  }
+
+  /** Sends what waits, and has the poller tell what the manager must know. */
+  prepare(): void {
+    for (const line of this.lines) if (line?.connection != null) this.pump(line, line.connection);
+  }
+
+  /** An access of an attached process was denied. False: the processor is none of these. */
+  denied(processor: ProcessorId, page: number, reason: DenyReason): boolean {
+    const member = this.members.find((each) => each?.processor === processor);
+    if (member === undefined) return false;
+    this.condemn(member, page, this.around.explain(reason, page));
+    return true;
+  }
+
+  /** The core has nothing more of a processor. False: it is none of these. */
+  drained(processor: ProcessorId): boolean {
+    const member = this.members.find((each) => each?.processor === processor);
+    if (member === undefined) return false;
+    this.router.detachProcessor(processor);
+    this.members[member.place] = undefined;
+    return true;
+  }
+
+  stats(): ProcessorStats[] {
+    return this.members.flatMap((member) => {
+      if (member === undefined || member.gone) return [];
+      const { name } = member.driver.description;
+      return [figuresOf(this.manager, member.processor, name, member.driver.kind, NO_LAUNCHES)];
+    });
+  }
+
+  close(): void {
+    if (this.listener !== -1) {
+      this.poller.clear(this.firstSlot);
+      closeDescriptor(this.listener);
+    }
+    this.listener = -1;
+    this.grants.clear();
+    for (const line of [...this.lines]) if (line !== undefined) this.drop(line);
+    for (const member of this.members) {
+      if (member === undefined) continue;
+      this.unpoll(member);
+      member.driver.close();
+    }
+    this.members.length = 0;
+  }
+
+  private greet(): void {
+    for (let fd = acceptLocally(this.listener); fd !== null; fd = acceptLocally(this.listener)) {
+      const { pid, uid } = peerOf(fd);
+      const place = firstFree(this.lines);
+      // What another user may know is not enough, whatever it is.
+      if (uid !== process.geteuid?.() || place >= MOST_LINES) {
+        closeDescriptor(fd);
+        continue;
+      }
+      const line: Line = {
+        place,
+        socket: new MessageSocket(fd),
+        pid,
+        since: this.around.now(),
+        grant: null,
+        codec: 'v8',
+        member: null,
+        connection: null,
+        life: -1,
+      };
+      this.lines[place] = line;
+      this.poller.set(this.socketSlot(place), fd);
+    }
+  }
+
+  /** A thread says something before it is through, or has ended. */
+  private hear(line: Line): void {
+    try {
+      while (line.connection === null) {
+        const message = line.socket.receive();
+        if (message === null) return;
+        const fds = message === 'closed' ? [] : message.fds;
+        if (fds === null) throw new RequestError('DESCRIPTORS', 'cannot attach: the owner has no descriptor left');
+        if (message === 'closed') {
+          this.drop(line);
+          return;
+        }
+        this.take(line, parse(message.bytes), fds);
+      }
+    } catch (error) {
+      this.refuse(line, error);
+    }
+  }
+
+  private take(line: Line, said: Record<string, unknown>, fds: readonly number[]): void {
+    if (line.grant === null) {
+      for (const fd of fds) closeDescriptor(fd);
+      this.offer(line, said as unknown as AttachHello);
+      return;
+    }
+    const [stream, life, faults] = fds;
+    const expected = line.member === null ? 3 : 2;
+    if (fds.length !== expected) {
+      for (const fd of fds) closeDescriptor(fd);
+      throw new Error(`${expected} descriptors were to come, not ${fds.length}`);
+    }
+    try {
+      if (line.member === null) line.member = this.join(line, said as unknown as AttachMapped, faults);
+    } catch (error) {
+      for (const fd of fds) closeDescriptor(fd);
+      throw error;
+    }
+    this.welcome(line, line.grant, stream, life);
+  }
+
+  private offer(line: Line, { onemem, token, codec }: AttachHello): void {
+    const grant = this.grants.get(token);
+    if (onemem !== ATTACH_VERSION || grant === undefined || (codec !== 'v8' && codec !== 'json')) {
+      const message =
+        onemem === ATTACH_VERSION
+          ? 'the owner of the space knows no such handle; pass what space.share() gives, as it is'
+          : `the owner of the space speaks version ${ATTACH_VERSION}, this process ${onemem}; use the same onemem in both`;
+      this.refuse(line, wireError('SPACE_HANDLE', message));
+      return;
+    }
+    line.grant = grant;
+    line.codec = codec;
+    line.member = this.members.find((member) => member?.pid === line.pid && !member.gone) ?? null;
+    const { name, base, bytes, memory, userModeOnly } = this.around;
+    const offer: AttachOffer = { name, base, bytes, userModeOnly, mapped: line.member?.faults ?? null };
+    if (!line.socket.send(bytesOf(offer), [memory])) this.drop(line);
+  }
+
+  /** The process has mapped the memory: it is a processor from now on. */
+  private join({ pid, grant }: Line, { faults: number }: AttachMapped, fd: number): Member {
+    const place = firstFree(this.members);
+    const name = `process ${pid}`;
+    const events = {
+      fault: (page: number, write: boolean, thread: number): void =>
+        this.fault(member, grant as Grant, page, write, thread),
+      failed: (): void => this.around.later(() => this.lost(member)),
+    };
+    const { base, host } = this.around;
+    const faults = Userfaultfd.fromFd(fd, FAULT_FEATURES);
+    const writes = grant?.rights === 'write';
+    const driver = new AttachedProcess(name, base, faults, host, writes, events);
+    let processor: ProcessorId;
+    try {
+      processor = this.manager.addProcessor(driver.description);
+    } catch (error) {
+      driver.end();
+      throw new RequestError('PROCESSES', `cannot attach: ${(error as Error).message}`, {}, 'RangeError');
+    }
+    this.router.attachProcessor(processor, driver);
+    const pidfd = mayOpenPidfd() ? pidfdOpen(pid) : -1;
+    const member: Member = { pid, place, driver, processor, pidfd, faults: number, gone: false };
+    this.members[place] = member;
+    this.poller.set(this.faultSlot(place), driver.faultFd);
+    if (pidfd !== -1) this.poller.set(this.lifeSlot(place), pidfd);
+    return member;
+  }
+
+  private welcome(line: Line, grant: Grant, stream: number, life: number): void {
+    const client = ++this.clients;
+    const gate = new ProcessGate(grant, this.around, client, this.requestNames);
+    line.connection = new LineConnection(stream, -client, line.codec, gate);
+    line.life = life;
+    setNonBlocking(life);
+    this.poller.set(this.streamSlot(line.place), stream);
+    const welcome: AttachWelcome = { client, rights: grant.rights, ...this.news() };
+    const isSent = line.socket.send(bytesOf(welcome));
+    this.poller.clear(this.socketSlot(line.place));
+    line.socket.close();
+    this.accepted.push(line.connection);
+    if (!isSent) this.drop(line);
+  }
+
+  private fault(member: Member, grant: Grant, page: number, write: boolean, thread: number): void {
+    const why = this.objection(grant, page, write);
+    if (why === null) this.manager.fault(member.processor, page, write, thread);
+    else this.condemn(member, page, why);
+  }
+
+  private objection({ rights, ranges }: Grant, page: number, write: boolean): string | null {
+    if (ranges !== null) {
+      const range = this.around.rangeAt(page);
+      if (range === undefined || !ranges.has(range)) return 'which the handle by which it attached does not allow';
+    }
+    return write && rights === 'read' ? 'to write, and the handle by which it attached allows to read alone' : null;
+  }
+
+  /** Has the process say why it ends, and end the access; where none of its threads hears of that, the manager does. */
+  private condemn({ pid, driver }: Member, page: number, why: string): void {
+    if (!driver.deny(page)) return;
+    const what = `touched ${this.around.placeOf(page)}, ${why}`;
+    const say = `onemem: denied access: this process (${pid}) ${what}. The access fails.\n`;
+    const heard = this.lines.some((line) => {
+      if (line?.pid !== pid || line.connection === null || line.codec !== 'v8') return false;
+      const notice = Buffer.from(`${JSON.stringify({ say, page } satisfies DenialNotice)}\n`);
+      return libc.write(line.life, addressOf(notice), notice.length) === notice.length;
+    });
+    if (heard) return;
+    this.around.warn(`denied access: process ${pid} ${what}. The access fails.`);
+    driver.poison(page);
+  }
+
+  private lost(member: Member): void {
+    if (member.gone) return;
+    member.gone = true;
+    this.unpoll(member);
+    member.driver.close();
+    for (const line of [...this.lines]) if (line?.member === member) this.drop(line);
+    this.manager.processorLost(member.processor);
+  }
+
+  private unpoll(member: Member): void {
+    this.poller.clear(this.faultSlot(member.place));
+    this.poller.clear(this.lifeSlot(member.place));
+    if (member.pidfd !== -1) closeDescriptor(member.pidfd);
+    member.pidfd = -1;
+  }
+
+  private pump(line: Line, connection: LineConnection): void {
+    connection.flush();
+    if (connection.hasEnded) this.drop(line);
+    else {
+      const events = connection.wantsRoom ? POLLIN | POLLOUT : POLLIN;
+      this.poller.set(this.streamSlot(line.place), connection.descriptor, events);
+    }
+  }
+
+  private refuse(line: Line, error: unknown): void {
+    const refused = isWire(error) ? error : toWire(error);
+    try {
+      line.socket.send(bytesOf({ refused } satisfies AttachRefusal));
+    } catch {
+      // It has gone.
+    }
+    this.drop(line);
+  }
+
+  private drop(line: Line): void {
+    const { place, socket, connection, member } = line;
+    if (this.lines[place] !== line) return;
+    this.lines[place] = undefined;
+    this.poller.clear(this.socketSlot(place));
+    this.poller.clear(this.streamSlot(place));
+    socket.close();
+    if (line.life !== -1) closeDescriptor(line.life);
+    if (connection !== null) {
+      connection.end();
+      this.someEnded = true;
+    }
+    // Where the system tells nothing of the process, its last thread does.
+    if (member !== null && !member.gone && member.pidfd === -1 && !this.lines.some((each) => each?.member === member))
+      this.lost(member);
+  }
+
+  /** Threads that connect and then say nothing keep no place. */
+  private look(): void {
+    const now = this.around.now();
+    if (now - this.lastLook < LOOK_MS) return;
+    this.lastLook = now;
+    for (const line of [...this.lines])
+      if (line !== undefined && line.connection === null && now - line.since > HANDSHAKE_MS) this.drop(line);
+  }
+
+  private faultSlot(place: number): number {
+    return this.firstSlot + 1 + place * SLOTS_PER_PROCESS;
+  }
+
+  private lifeSlot(place: number): number {
+    return this.faultSlot(place) + 1;
+  }
+
+  private socketSlot(place: number): number {
+    return this.firstSlot + 1 + MOST_PROCESSES * SLOTS_PER_PROCESS + place * SLOTS_PER_LINE;
+  }
+
+  private streamSlot(place: number): number {
+    return this.socketSlot(place) + 1;
+  }
+}
+
+function firstFree(places: readonly unknown[]): number {
+  let place = 0;
+  while (places[place] !== undefined) place++;
+  return place;
+}
+
+function bytesOf(message: object): Uint8Array {
+  return Buffer.from(JSON.stringify(message));
+}
+
+function parse(bytes: Uint8Array): Record<string, unknown> {
+  const said: unknown = JSON.parse(Buffer.from(bytes).toString());
+  if (typeof said !== 'object' || said === null) throw new Error('a message was not understood');
+  return said as Record<string, unknown>;
+}
+
+function isWire(error: unknown): error is AttachRefusal['refused'] {
+  return (
+    typeof error === 'object' && error !== null && 'code' in error && 'details' in error && !(error instanceof Error)
+  );
+}

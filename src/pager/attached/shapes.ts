@@ -1,0 +1,196 @@
+/** What requests of other processes must look like. */
+import { bytesOf, isElementType } from '../../core/elements.js';
+import { PAGE_BYTES } from '../../core/types.js';
+
+/** True: the value is as it must be. */
+type Check = (value: unknown) => boolean;
+
+const MOST_TEXT = 4 * 2 ** 20;
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
+}
+
+export function isWhole(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+const anything: Check = () => true;
+const flag: Check = (value) => typeof value === 'boolean';
+const text: Check = (value) => typeof value === 'string' && value.length <= MOST_TEXT;
+const number: Check = (value) => typeof value === 'number' && !Number.isNaN(value);
+const nothing: Check = (value) => value === null || value === undefined;
+const positive: Check = (value) => isWhole(value) && value > 0;
+const elementSize: Check = (value) => value === 1 || value === 2 || value === 4 || value === 8;
+
+function oneOf(...values: readonly unknown[]): Check {
+  return (value) => values.includes(value);
+}
+
+function optional(check: Check): Check {
+  return (value) => value === undefined || check(value);
+}
+
+function orNull(check: Check): Check {
+  return (value) => value === null || check(value);
+}
+
+function list(check: Check, most = 4096): Check {
+  return (value) => Array.isArray(value) && value.length <= most && value.every(check);
+}
+
+function record(fields: Record<string, Check>): Check {
+  return (value) => isRecord(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
+}
+
+function plus(...checks: readonly Check[]): Check {
+  return (value) => checks.every((check) => check(value));
+}
+
+const error = orNull(record({ name: text, code: text, message: text, details: isRecord }));
+
+/** What is where in the space. */
+export interface SpaceLayout {
+  readonly bytes: number;
+  /** Which range a page is part of. */
+  rangeAt(page: number): number | undefined;
+}
+
+/** By name; a request that is not among them is not for other processes. */
+export function shapesOf({ bytes: spaceBytes, rangeAt }: SpaceLayout, client: number): Record<string, Check> {
+  /** Pages that one range has. */
+  const isIn = (first: number, end: number): boolean => {
+    const last = Math.max(first, end - 1);
+    if (!(last < spaceBytes / PAGE_BYTES)) return false;
+    const range = rangeAt(first);
+    return range !== undefined && rangeAt(last) === range;
+  };
+  const pages = plus(record({ range: positive, name: text, firstPage: isWhole, count: isWhole }), (value) => {
+    const { range, firstPage, count } = value as { range: number; firstPage: number; count: number };
+    // What has been freed is refused by its name, which is said better elsewhere.
+    if (rangeAt(firstPage) !== range)
+      return rangeAt(firstPage) === undefined && firstPage + count <= spaceBytes / PAGE_BYTES;
+    return isIn(firstPage, firstPage + count);
+  });
+  const bytesAt = (value: unknown, count: number): boolean => {
+    const { offset } = value as { offset: number };
+    return isIn(Math.floor(offset / PAGE_BYTES), Math.ceil((offset + count) / PAGE_BYTES));
+  };
+  const place = record({ range: positive, name: text, offset: isWhole });
+  const ofRange = record({ range: positive, name: text });
+  const size = plus(isWhole, (value) => (value as number) <= spaceBytes);
+  const own = record({ stream: positive, sequence: isWhole });
+
+  const parameter: Check = (value) => {
+    if (!record({ name: text, kind: oneOf('array', 'scalar', 'value', 'bytes') })(value)) return false;
+    const { kind, type, offset, length, use } = value as Record<string, unknown>;
+    if (kind !== 'array') return true;
+    if (!isElementType(type) || !isWhole(offset) || !isWhole(length) || !oneOf('in', 'out', 'inout')(use)) return false;
+    return bytesAt(value, length * bytesOf(type));
+  };
+  const code = (value: unknown): boolean =>
+    record({ kind: oneOf('inline'), source: text })(value) ||
+    record({ kind: oneOf('module'), url: text, exportName: text })(value) ||
+    record({
+      kind: oneOf('wgsl'),
+      source: text,
+      entryPoint: text,
+      bindings: list(isRecord),
+      constants: list(isRecord),
+    })(value);
+  const operations: Record<string, Check> = {
+    launch: record({
+      device: isWhole,
+      kernelName: text,
+      code,
+      parameters: list(parameter, 256),
+      begin: isWhole,
+      end: isWhole,
+      size: isWhole,
+      arrays: list(pages, 256),
+      gathers: list(record({ table: text, indices: text, row: positive }), 256),
+      timeoutMs: orNull(number),
+      indirect: optional(
+        plus(record({ offset: isWhole, numbers: positive }), (value) =>
+          bytesAt(value, 4 * (value as { numbers: number }).numbers),
+        ),
+      ),
+    }),
+    prefetch: plus(pages, record({ device: isWhole, exclusive: flag })),
+    copy: plus(record({ to: place, from: place, bytes: isWhole, at: orNull(isWhole) }), (value) => {
+      const { to, from, bytes } = value as { to: unknown; from: unknown; bytes: number };
+      return bytesAt(to, bytes) && bytesAt(from, bytes);
+    }),
+    discard: pages,
+    free: plus(pages, record({ whole: flag })),
+    call: record({ thread: oneOf(-client) }),
+    cancelled: record({ reason: text }),
+    wait: record({ other: positive, otherSequence: isWhole, failure: error }),
+    marker: anything,
+  };
+
+  return {
+    allocate: record({
+      bytes: size,
+      name: text,
+      writable: flag,
+      file: nothing,
+      provider: nothing,
+      sharing: optional(oneOf(false)),
+      elementBytes: elementSize,
+      type: optional(isElementType),
+      reserveBytes: optional(size),
+    }),
+    resize: plus(ofRange, record({ bytes: size })),
+    usable: plus(ofRange, record({ verb: text })),
+    clone: plus(ofRange, record({ cloneName: text })),
+    free: plus(pages, record({ whole: optional(flag) })),
+    flush: plus(pages, record({ durable: flag })),
+    protect: plus(pages, record({ access: oneOf(0, 1, 2) })),
+    advise: plus(
+      pages,
+      record({
+        change: record({
+          readMostly: optional(flag),
+          preferred: optional(number),
+          accessedBy: optional(isWhole),
+          pattern: optional(oneOf('normal', 'sequential', 'random')),
+        }),
+      }),
+    ),
+    attributes: pages,
+    discard: pages,
+    pin: plus(pages, record({ pin: positive, lock: oneOf(true, false, 'require'), writable: flag, hold: flag })),
+    unpin: record({ pin: positive }),
+    reload: plus(pages, record({ discard: flag })),
+    attachArray: record({
+      range: positive,
+      firstPage: isWhole,
+      pages: isWhole,
+      bytes: isWhole,
+      elementBytes: elementSize,
+      name: text,
+    }),
+    arrays: nothing,
+    viewed: ofRange,
+    unviewed: record({ range: positive }),
+    taken: record({ range: positive }),
+    leave: record({ ended: flag }),
+    stats: nothing,
+    check: nothing,
+    devices: nothing,
+    residency: pages,
+    pointer: record({ offset: size }),
+    dirty: pages,
+    young: plus(pages, record({ clear: flag })),
+    enqueue: plus(own, (value) => {
+      const kind = (value as { kind?: unknown }).kind;
+      return typeof kind === 'string' && Object.hasOwn(operations, kind) && operations[kind](value);
+    }),
+    cancel: record({ stream: positive, sequence: orNull(isWhole), ended: flag, reason: text }),
+    called: plus(own, record({ error })),
+    forgive: record({ stream: positive }),
+    endStream: record({ stream: positive }),
+    readBytes: plus(place, record({ bytes: isWhole }), (value) => bytesAt(value, (value as { bytes: number }).bytes)),
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * A thread of a process that attached to a space of another one. It writes why an access was denied,
+ * and ends the access. When the owner is not there any more, it answers the faults of this process:
+ * a touch of a page that is not here would wait for ever otherwise.
+ */
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { workerData } from 'node:worker_threads';
+import { PAGE_BYTES } from '../../core/types.js';
+import { MADV_DONTNEED, UFFD_EVENT_PAGEFAULT } from '../../linux/constants.js';
+import { FAULT_FEATURES } from '../../linux/managed-mapping.js';
+import { tryMadvise } from '../../linux/memory.js';
+import { Userfaultfd } from '../../linux/userfaultfd.js';
+import type { AttachedWatchData, DenialNotice } from '../protocol/attaching.js';
+
+/** Between two looks for faults that nobody else answers. */
+const LOOK_MS = 20;
+/** Tries of a call that may find the page changing. */
+const TRIES = 1000;
+
+const { life, faults, base, owner } = workerData as AttachedWatchData;
+const userfaultfd = Userfaultfd.fromFd(faults, FAULT_FEATURES);
+const poisoned = new Set<number>();
+let text = '';
+
+const socket = new Socket({ fd: life, readable: true, writable: true });
+socket.on('data', (piece: Buffer) => {
+  const lines = (text + piece.toString()).split('\n');
+  text = lines.pop() ?? '';
+  for (const line of lines) deny(JSON.parse(line) as DenialNotice);
+});
+socket.on('error', () => undefined);
+socket.on('close', () => setInterval(serveAlone, LOOK_MS));
+
+/** The line comes first: the process may end by the access. */
+function deny({ say, page }: DenialNotice): void {
+  write(say);
+  poison(page);
+}
+
+function serveAlone(): void {
+  const count = userfaultfd.readMessages();
+  for (let index = 0; index < count; index++) {
+    if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
+    const address = userfaultfd.addressOf(index);
+    const page = Math.floor((address - base) / PAGE_BYTES);
+    if (!poisoned.has(page)) {
+      write(
+        `onemem: process ${owner}, which opened the space, has ended or has closed it, and the page at ` +
+          `0x${address.toString(16)} is not in memory here. The access fails.\n`,
+      );
+    }
+    poison(page);
+  }
+}
+
+function poison(page: number): void {
+  const address = base + page * PAGE_BYTES;
+  poisoned.add(page);
+  for (let tries = 0; tries < TRIES; tries++) {
+    tryMadvise(address, PAGE_BYTES, MADV_DONTNEED);
+    if (userfaultfd.writeProtect(address, PAGE_BYTES, false, true) !== 0) continue;
+    if (userfaultfd.poison(address, PAGE_BYTES) === 0) return;
+  }
+}
+
+function write(line: string): void {
+  try {
+    writeSync(2, line);
+  } catch {
+    // Nobody reads it.
+  }
+}

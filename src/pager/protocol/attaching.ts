@@ -1,0 +1,112 @@
+/**
+ * How a thread of another process comes to a space: what it says, and what it gets.
+ *
+ * It connects to the owner's socket and says `AttachHello`. The owner answers with `AttachOffer` and
+ * the memory file. The process maps that at the same addresses, and sends a userfaultfd for them,
+ * which the owner serves from then on, and the ends of two streams: one for requests (frames), one
+ * by which the process is told of its end. The owner answers with `AttachWelcome`.
+ */
+import type { ElementType } from '../../core/elements.js';
+import type { DeviceInfo } from './space.js';
+import type { WireError } from './wire.js';
+
+/** Raised when what is said here changes. */
+export const ATTACH_VERSION = 1;
+
+/** How values of requests are written: by node:v8, or as text for other languages. */
+export type Codec = 'v8' | 'json';
+
+/** What another process may do with the arrays of a space. */
+export type ShareRights = 'read' | 'write';
+
+export interface AttachHello {
+  readonly onemem: number;
+  /** Of the handle. */
+  readonly token: string;
+  readonly codec: Codec;
+}
+
+export interface AttachOffer {
+  readonly name: string;
+  readonly base: number;
+  readonly bytes: number;
+  readonly userModeOnly: boolean;
+  /**
+   * Another thread of the process attached before: the number of its userfaultfd. Nothing is to be
+   * mapped then.
+   */
+  readonly mapped: number | null;
+}
+
+/** What the process says when it has mapped the memory. Both streams come along, then the userfaultfd if it is new. */
+export interface AttachMapped {
+  /** The number of the userfaultfd in the process. */
+  readonly faults: number;
+}
+
+export interface AttachWelcome {
+  /** Of the client; requests that name a thread name this one, negative. */
+  readonly client: number;
+  readonly devices: readonly DeviceInfo[];
+  readonly stores: readonly string[];
+  readonly hostBudgetBytes: number;
+  readonly rights: ShareRights;
+}
+
+export interface AttachRefusal {
+  readonly refused: WireError;
+}
+
+/** What the thread of a process that watches for the owner's end is started with. */
+export interface AttachedWatchData {
+  /** The end of a stream by which the owner says `DenialNotice`, a line each. */
+  readonly life: number;
+  readonly faults: number;
+  readonly base: number;
+  /** The owner's process. */
+  readonly owner: number;
+}
+
+/** A line for the standard error of a process whose access was denied; then the page is poisoned there. */
+export interface DenialNotice {
+  readonly say: string;
+  readonly page: number;
+}
+
+/** An array as other processes find it. */
+export interface ArrayListing {
+  readonly range: number;
+  readonly name: string;
+  readonly firstPage: number;
+  readonly pages: number;
+  readonly length: number;
+  readonly type: ElementType;
+  readonly mapped: boolean;
+}
+
+/** Each process takes numbers of streams, pins and notifiers from a part of its own. */
+export const NUMBERS_PER_CLIENT = 2 ** 20;
+
+/** What a handle for other processes says. */
+export interface HandleParts {
+  readonly owner: number;
+  /** Of the owner's socket. */
+  readonly socket: string;
+  readonly token: string;
+}
+
+const HANDLE = /^onemem:(\d{1,10}):([0-9a-f]{24}):([0-9a-f]{24})$/;
+
+export function handleText({ owner, socket, token }: HandleParts): string {
+  return `onemem:${owner}:${socket}:${token}`;
+}
+
+/** Null: the text is no handle. */
+export function readHandle(text: string): HandleParts | null {
+  const found = HANDLE.exec(text);
+  return found === null ? null : { owner: Number(found[1]), socket: found[2], token: found[3] };
+}
+
+export function socketName(socket: string): string {
+  return `onemem-${socket}`;
+}

@@ -1,0 +1,111 @@
+/** The owner, or a process that attached, ends or stands still: nobody hangs, and no page reads as wrong data. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { openSpace } from '../../src/index.js';
+import { Agent, attachedAgent } from '../harness/agents.js';
+import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+
+const MIB = 2 ** 20;
+
+/** A process that owns a space with an array of ones, and one that attached to it. */
+async function ownerAndUser(length: number): Promise<{ owner: Agent; user: Agent }> {
+  const owner = new Agent();
+  const handle = await owner.do('open', '32MiB');
+  await owner.do('make', 'x', length, 1);
+  return { owner, user: await attachedAgent(handle) };
+}
+
+test('when the owner is killed, what is in memory reads on, and calls say why they fail', async () => {
+  const { owner, user } = await ownerAndUser(MIB);
+  assert.equal(await user.do('keep', 'x'), MIB);
+  await owner.kill();
+  assert.equal(await user.do('readKept', MIB - 1), 1);
+  await failsWith('OWNER_LOST', () => user.do('sum', 'x'));
+  await failsWith('OWNER_LOST', () => user.do('names'));
+  await user.kill();
+});
+
+test('when the owner is killed, a touch of what is not in memory ends in a line', async () => {
+  const { owner, user } = await ownerAndUser(16 * MIB);
+  await user.do('keep', 'x');
+  await owner.do('fill', 'x', 0, 16 * MIB, 2);
+  await owner.kill();
+  assert.equal(await user.endsBy('sumKept'), 'SIGBUS');
+  assert.match(user.stderr, /onemem: process \d+, which opened the space, has ended .* not in memory here/);
+});
+
+test('a thread that waits for a page when the owner is killed does not wait for ever', async () => {
+  const { owner, user } = await ownerAndUser(16 * MIB);
+  await user.do('keep', 'x');
+  owner.process.kill('SIGSTOP');
+  await owner.stopped();
+  const ended = user.endsBy('sumKept');
+  await sleep(300);
+  await owner.kill();
+  assert.equal(await ended, 'SIGBUS');
+  assert.match(user.stderr, /has ended/);
+});
+
+test('an attached process that is killed in the middle takes nothing along', async () => {
+  await using space = await openSpace({ hostMemory: '32MiB', storage: true });
+  const x = space.array(Int32Array, 16 * MIB, { name: 'x' });
+  for (let round = 0; round < 5; round++) {
+    const agent = await attachedAgent(space.share());
+    const ended = agent.endsBy('addForEver', 'x');
+    const last = x.length - 1;
+    while (Atomics.load(x.data, last) === round) await sleep(1);
+    agent.process.kill('SIGKILL');
+    await ended;
+    for (let i = 0; i < x.length; i++) x.data[i] = round + 1;
+    while (space.stats().processors.length > 1) await sleep(5);
+    space.checkInvariants();
+  }
+  sameData(x.data, () => 5);
+});
+
+test('an attached process that is stopped stops nobody else', async () => {
+  await using space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
+  const x = space.array(Int32Array, MIB, { name: 'x' });
+  const [stopped, other] = [await attachedAgent(space.share()), await attachedAgent(space.share())];
+  await stopped.do('add', 'x', 0, MIB);
+  stopped.process.kill('SIGSTOP');
+  await stopped.stopped();
+  await other.do('launch', 'x');
+  assert.equal(await other.do('sum', 'x'), 2 * MIB);
+  for (let i = 0; i < MIB; i++) x.data[i]++;
+  stopped.process.kill('SIGCONT');
+  assert.equal(await stopped.do('sum', 'x'), 3 * MIB);
+  await Promise.all([stopped.kill(), other.kill()]);
+});
+
+test('an owner that closes the space lets processes read on, and tells their calls', async () => {
+  const space = await openSpace({ hostMemory: '64MiB' });
+  space.array(Int32Array, MIB, { name: 'x' }).data.fill(4);
+  await using agent = await attachedAgent(space.share());
+  assert.equal(await agent.do('keep', 'x'), 4 * MIB);
+  await space.close();
+  await sleep(50);
+  await failsWith('OWNER_LOST', () => agent.do('names'));
+});
+
+test('a handle of a process that has ended is refused by name', async () => {
+  const owner = new Agent();
+  const handle = await owner.do('open', '32MiB');
+  await owner.kill();
+  await using late = new Agent();
+  await failsWith('OWNER_LOST', () => late.do('attach', handle));
+});
+
+test('an owner that ends by itself ends, though processes are attached', async () => {
+  const { owner, user } = await ownerAndUser(1000);
+  owner.process.disconnect();
+  const [code] = await once(owner.process, 'exit');
+  assert.equal(code, 0);
+  await failsWith('OWNER_LOST', () => user.do('names'));
+  await user.kill();
+});
+
+await runTests();

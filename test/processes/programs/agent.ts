@@ -1,0 +1,127 @@
+/** A process that attaches to the space of another one, and does what that asks, one after the other. */
+import {
+  type AddressSpace,
+  type ArrayHandle,
+  attachArray,
+  attachSpace,
+  i32,
+  kernel,
+  openSpace,
+} from '../../../src/index.js';
+
+let space: AddressSpace;
+
+const addOne = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] += 1;
+});
+
+function dataOf(name: string): Int32Array {
+  const array = space.find<Int32Array>(name);
+  if (array === null) throw new Error(`there is no array ${name}`);
+  return array.data;
+}
+
+/** What the process can be asked for. */
+const deeds = {
+  attach(handle: string): string {
+    space = attachSpace(handle);
+    return space.devices.map(({ name }) => name).join();
+  },
+  attachArray(handle: ArrayHandle<Int32Array>): number {
+    return attachArray(handle).data[0];
+  },
+  sum(name: string): number {
+    return dataOf(name).reduce((sum, value) => sum + value, 0);
+  },
+  read(name: string, index: number): number {
+    return dataOf(name)[index];
+  },
+  async open(hostMemory: string): Promise<string> {
+    space = await openSpace({ hostMemory, storage: true });
+    return space.share();
+  },
+  /** Keeps a view, which asks nobody afterwards. */
+  keep(name: string): number {
+    kept = dataOf(name);
+    return kept.length <= 2 ** 20 ? kept.reduce((sum, value) => sum + value, 0) : 0;
+  },
+  sumKept(): number {
+    return kept.reduce((sum, value) => sum + value, 0);
+  },
+  addForEver(name: string): void {
+    const data = dataOf(name);
+    for (;;) for (let i = data.length - 1; i >= 0; i--) data[i]++;
+  },
+  readKept(index: number): number {
+    return kept[index];
+  },
+  fill(name: string, begin: number, end: number, value: number): void {
+    dataOf(name).fill(value, begin, end);
+  },
+  add(name: string, begin: number, end: number): void {
+    const data = dataOf(name);
+    for (let i = begin; i < end; i++) data[i] += 1;
+  },
+  atomicAdd(name: string, index: number, times: number): void {
+    const data = dataOf(name);
+    for (let i = 0; i < times; i++) Atomics.add(data, index, 1);
+  },
+  make(name: string, length: number, value: number): string {
+    space.array(Int32Array, length, { name }).data.fill(value);
+    return space.share();
+  },
+  async launch(name: string): Promise<void> {
+    const x = space.find<Int32Array>(name);
+    if (x !== null) await space.devices[0].run(addOne, { x }, { size: x.length });
+  },
+  async copy(to: string, from: string): Promise<number> {
+    using stream = space.stream();
+    const [target, source] = [space.find(to), space.find(from)];
+    if (target === null || source === null) throw new Error('there is no such array');
+    let called = 0;
+    stream.copy(target, source);
+    stream.call(() => called++);
+    await stream.synchronize();
+    return called;
+  },
+  async clone(name: string, cloneName: string): Promise<void> {
+    await space.find(name)?.clone({ name: cloneName });
+  },
+  async pin(name: string): Promise<void> {
+    await space.find(name)?.pin();
+  },
+  free(name: string): void {
+    space.find(name)?.free();
+  },
+  wait(name: string, index: number, value: number): string {
+    const array = space.find<Int32Array>(name);
+    return array === null ? 'none' : space.wait(array, index, value, 10_000);
+  },
+  names(): string {
+    return space
+      .stats()
+      .processors.map(({ name }) => name)
+      .join();
+  },
+  /** Asks without waiting, for ever: until it is ended. */
+  flood(name: string): void {
+    for (;;) void space.find(name)?.residency();
+  },
+  async close(): Promise<void> {
+    await space.close();
+  },
+};
+
+export type Deeds = typeof deeds;
+
+let kept: Int32Array = new Int32Array();
+
+process.on('message', async ({ deed, args }: { deed: keyof Deeds; args: never[] }) => {
+  try {
+    const value: unknown = await (deeds[deed] as (...given: never[]) => unknown)(...args);
+    process.send?.({ value });
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    process.send?.({ error: { code, message } });
+  }
+});
