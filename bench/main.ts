@@ -23,6 +23,7 @@ import { policyTraces } from './policy-traces.js';
 import { remotePage } from './remote-page.js';
 import { remoteShare } from './remote-share.js';
 import { resident } from './resident.js';
+import { run } from './run.js';
 import { searchBench } from './search.js';
 import { launchEmpty, open } from './start.js';
 import { storageBenches } from './storage.js';
@@ -44,6 +45,7 @@ const benches: readonly Bench[] = [
   fileRandom,
   remotePage,
   remoteShare,
+  run,
   searchBench,
   launchEmpty,
   open,

@@ -2,7 +2,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parseFileName, type Result, ResultFiles } from './run-files.js';
+import type { ManagedArray } from '../index.js';
+import { parseFileName, ResultFiles } from './run-files.js';
+
+/** A result without elements. */
+function createIn(files: ResultFiles, path: string): void {
+  const result = { parameter: path, path, from: null, header: Buffer.from('new'), bytes: 0, inPlace: false };
+  files.create(result);
+  files.keepIn(path, { writeTo: async () => 0 } as unknown as ManagedArray);
+}
 
 test('a type or a shape at the end of a name is none of it', () => {
   const name = (path: string, raw: string | null = null, shape: number[] | null = null) => ({ path, raw, shape });
@@ -22,10 +30,9 @@ test('who interrupts a run is told which files have their results', async () => 
     using files = new ResultFiles();
     expect(files.giveUp()).toBe('nothing was written');
     const paths = ['y', 'z'].map((name) => join(folder, name));
-    const array = { byteLength: 0, writeTo: async () => 0 } as unknown as Result['array'];
     for (const path of paths) {
       writeFileSync(path, 'old');
-      files.create({ parameter: path, path, array, header: Buffer.from('new') });
+      createIn(files, path);
     }
     await files.write(() => undefined);
     expect(files.giveUp()).toBe(`${paths.join(', ')} have their results`);
@@ -37,14 +44,13 @@ test('who interrupts a run is told which files have their results', async () => 
 
 test('results are put in place together, also by a run that is interrupted meanwhile', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-run-files-'));
-  const array = { byteLength: 0, writeTo: async () => 0 } as unknown as Result['array'];
   try {
     using files = new ResultFiles();
     const paths = ['x', 'y', 'z'].map((name) => join(folder, name));
     const contents = (): string[] => paths.map((path) => readFileSync(path, 'utf8'));
     for (const path of paths) {
       writeFileSync(path, 'old');
-      files.create({ parameter: path, path, array, header: Buffer.from('new') });
+      createIn(files, path);
     }
     const writing = files.write(() => undefined).catch(() => undefined);
     while (contents()[0] === 'old') await new Promise(setImmediate);

@@ -1,8 +1,21 @@
 /** The files of a run: which elements they hold, and where results go. */
 
-import { closeSync, constants, fstatSync, fsync, openSync, readSync, statfsSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsync,
+  openSync,
+  read,
+  readSync,
+  statfsSync,
+  statSync,
+  write,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { allocateResult } from '../api/result-array.js';
 import type { AtomicFile, RefusalCode } from '../files/atomic-file.js';
 import { createResult } from '../files/leftovers.js';
 import { type ArrayLayout, type Dtype, dtypes, npyHeader, rawLayout, readNpyLayout } from '../files/npy.js';
@@ -12,6 +25,8 @@ import { formatBytes } from './format.js';
 import { warn } from './output.js';
 
 const syncFile = promisify(fsync);
+const readFile = promisify(read);
+const writeFile = promisify(write);
 
 /** A file as the command line names it: PATH, PATH:TYPE for a file without a header, and for results PATH:SHAPE. */
 export interface FileName {
@@ -38,6 +53,9 @@ export function parseFileName(text: string): FileName {
 export interface InputFile extends ArrayLayout {
   readonly path: string;
   readonly raw: boolean;
+  /** Which file it is, whatever gets its name meanwhile. */
+  readonly dev: number;
+  readonly ino: number;
   /** What stands before the elements, for a result of the same kind. */
   readonly header: Uint8Array;
 }
@@ -53,14 +71,15 @@ export function openInput({ path, raw, shape }: FileName): InputFile {
   // To open a pipe that no program writes must not stop the command: it is refused once it is open.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    const { dev, ino } = fstatSync(fd);
     if (raw !== null) {
       refuseHeader(fd, path, raw);
-      return { ...rawLayout(fd, raw, path), path, raw: true, header: new Uint8Array() };
+      return { ...rawLayout(fd, raw, path), path, raw: true, dev, ino, header: new Uint8Array() };
     }
     const layout = readNpyLayout(fd, path);
     const header = new Uint8Array(layout.dataOffset);
     readSync(fd, header, 0, header.length, 0);
-    return { ...layout, path, raw: false, header };
+    return { ...layout, path, raw: false, dev, ino, header };
   } finally {
     closeSync(fd);
   }
@@ -80,9 +99,28 @@ export interface Result {
   readonly parameter: string;
   /** As the command line names it. */
   readonly path: string;
-  readonly array: ManagedArray;
+  /** What its elements are before the launch; null: zeros. */
+  readonly from: InputFile | null;
   readonly header: Uint8Array;
+  /** Of its elements. */
+  readonly bytes: number;
+  /**
+   * Whether the device writes the kernel's memory of the temporary file, which is made as long as
+   * it will be before the launch. The others are written when all is done.
+   */
+  readonly inPlace: boolean;
 }
+
+interface OpenResult {
+  readonly result: Result;
+  readonly file: AtomicFile;
+  array: ManagedArray | null;
+}
+
+/** Pieces of this size get large pages in the kernel's memory, which are cheap to map. */
+const COPY_BYTES = 4 * 2 ** 20;
+/** Pieces that are copied at once. */
+const COPIES = 2;
 
 export function headerOf(type: Dtype, shape: readonly number[], raw: boolean): Uint8Array {
   return raw ? new Uint8Array() : npyHeader(type, shape);
@@ -106,15 +144,30 @@ function createFile({ parameter, path }: Result): AtomicFile {
   }
 }
 
+/** @param at in both files */
+async function copyPiece(from: number, to: number, piece: Uint8Array, at: number): Promise<void> {
+  for (let done = 0; done < piece.length; ) {
+    const { bytesRead } = await readFile(from, piece, done, piece.length - done, at + done);
+    if (bytesRead === 0) throw new CommandError('FILE_CHANGED', 'the file that is read became shorter');
+    done += bytesRead;
+  }
+  for (let done = 0; done < piece.length; ) {
+    const { bytesWritten } = await writeFile(to, piece, done, piece.length - done, at + done);
+    done += bytesWritten;
+  }
+}
+
 /** Result files, all of them or none as far as a file system can promise it: they take their names together at the end. */
 export class ResultFiles {
-  private readonly open: { result: Result; file: AtomicFile }[] = [];
+  private readonly open: OpenResult[] = [];
+  private filling: Promise<void> = Promise.resolve();
+  private isOver = false;
 
   /** Before the work: a folder that cannot be written, or a full disk, is better known now. */
   create(result: Result): void {
     const file = createFile(result);
     const twin = this.open.find((each) => each.file.path === file.path);
-    this.open.push({ result, file });
+    this.open.push({ result, file, array: null });
     if (twin !== undefined) {
       throw new CommandError(
         'SAME_RESULT',
@@ -129,7 +182,7 @@ export class ResultFiles {
     for (const { result, file } of this.open) {
       const folder = dirname(file.path);
       const disk = statSync(folder).dev;
-      const needed = (needs.get(disk) ?? 0) + result.header.length + result.array.byteLength;
+      const needed = (needs.get(disk) ?? 0) + result.header.length + result.bytes;
       needs.set(disk, needed);
       const { bavail, bsize } = statfsSync(folder);
       if (needed <= bavail * bsize) continue;
@@ -141,15 +194,84 @@ export class ResultFiles {
     }
   }
 
-  async write(onFile: (path: string) => void): Promise<void> {
+  /** Begins to make the files of results that are written in place, in other threads. */
+  fill(): void {
+    this.filling = this.fillAll();
+    // It is told of where it is awaited.
+    this.filling.catch(() => undefined);
+  }
+
+  private async fillAll(): Promise<void> {
     for (const { result, file } of this.open) {
-      const { path, array, header } = result;
+      if (!result.inPlace) continue;
+      try {
+        writeSync(file.fd, result.header, 0, result.header.length, 0);
+        if (result.from === null) allocateResult(file.fd, result.path, result.header.length + result.bytes);
+        else await this.copy(result.from, file.fd);
+      } catch (error) {
+        throw new CommandError('FILE_IO', explainTransfer(result.path, error), [], { cause: error });
+      }
+    }
+  }
+
+  /** The elements stand where the file has them that they come from. */
+  private async copy({ path, dataOffset, byteLength }: InputFile, to: number): Promise<void> {
+    const from = openSync(path, constants.O_RDONLY);
+    const end = dataOffset + byteLength;
+    let next = 0;
+    const copyPieces = async (): Promise<void> => {
+      const piece = Buffer.allocUnsafeSlow(Math.min(COPY_BYTES, end));
+      while (next < end && !this.isOver) {
+        const at = next;
+        next += piece.length;
+        await copyPiece(from, to, piece.subarray(0, Math.min(piece.length, end - at)), at);
+      }
+    };
+    try {
+      const copies = await Promise.allSettled(Array.from({ length: COPIES }, copyPieces));
+      for (const each of copies) if (each.status === 'rejected') throw each.reason;
+    } finally {
+      closeSync(from);
+    }
+  }
+
+  /** Before the launch. */
+  async filled(): Promise<void> {
+    await this.filling;
+  }
+
+  /** Before the files are closed: no thread may write them then. */
+  async stopFilling(): Promise<void> {
+    this.isOver = true;
+    await this.filling.catch(() => undefined);
+  }
+
+  /** Tells in which array the elements of a result are. */
+  keepIn(parameter: string, array: ManagedArray): void {
+    for (const each of this.open) if (each.result.parameter === parameter) each.array = array;
+  }
+
+  /** Where the elements of a result are, if it is written in place. */
+  placeOf(parameter: string): { fd: number; path: string; byteOffset: number } | null {
+    const found = this.open.find(({ result }) => result.parameter === parameter);
+    if (found === undefined || !found.result.inPlace) return null;
+    const { result, file } = found;
+    return { fd: file.fd, path: result.path, byteOffset: result.header.length };
+  }
+
+  async write(onFile: (path: string) => void): Promise<void> {
+    for (const { result, file, array } of this.open) {
+      const { path, header, bytes, inPlace } = result;
       onFile(path);
       try {
-        writeSync(file.fd, header, 0, header.length, 0);
-        const written = await array.writeTo(file.fd, { position: header.length });
-        if (written !== array.byteLength) {
-          throw new CommandError('FILE_IO', `only ${written} of ${array.byteLength} bytes could be written`);
+        // Nothing is left to be flushed unless the device could not map the file.
+        if (inPlace) await array?.flush();
+        else {
+          writeSync(file.fd, header, 0, header.length, 0);
+          const written = await array?.writeTo(file.fd, { position: header.length });
+          if (written !== bytes) {
+            throw new CommandError('FILE_IO', `only ${written} of ${bytes} bytes could be written`);
+          }
         }
         // The slow part of a commit; once all are on the disk, the names change within a moment.
         await syncFile(file.fd);
@@ -167,10 +289,10 @@ export class ResultFiles {
 
   /** For the report. */
   get written(): { parameter: string; file: string; bytes: number }[] {
-    return this.open.map(({ result: { parameter, path, array, header } }) => ({
+    return this.open.map(({ result: { parameter, path, bytes, header } }) => ({
       parameter,
       file: path,
-      bytes: header.length + array.byteLength,
+      bytes: header.length + bytes,
     }));
   }
 

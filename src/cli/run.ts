@@ -3,7 +3,9 @@
 import { statSync } from 'node:fs';
 import { leastMemory, MAX_UNITS } from '../api/device-specification.js';
 import { AUTO, memoryToShare } from '../api/host-memory.js';
+import { resultArray } from '../api/result-array.js';
 import { takesParts, wgslDimensions } from '../api/wgsl-kernel.js';
+import { bytesOf } from '../core/elements.js';
 import { BLOCK_BYTES } from '../core/types.js';
 import type { Dtype } from '../files/npy.js';
 import {
@@ -31,7 +33,15 @@ import { assignments, parseOptions, sizeInBytes, wholeNumber } from './options.j
 import { print, warn } from './output.js';
 import { createProgress } from './progress.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
-import { type FileName, headerOf, type InputFile, openInput, parseFileName, ResultFiles } from './run-files.js';
+import {
+  type FileName,
+  headerOf,
+  type InputFile,
+  openInput,
+  parseFileName,
+  type Result,
+  ResultFiles,
+} from './run-files.js';
 
 export const RUN_SUMMARY = 'run a kernel over files that may be larger than the device';
 
@@ -54,6 +64,8 @@ export const RUN_HELP = `onemem run KERNEL [options]: ${RUN_SUMMARY}
   --device-memory SIZE      memory of the device (256MiB; of a GPU three quarters of what is left)
   --units N                 threads of the device (1)
   --lossy                   the device's memory dies with it
+  --paged                   the device gets pages of the files by faults, and has room for so many
+                            as --device-memory says, also where it could use the files' own memory
   --host-memory SIZE        memory of arrays in the host (what is left, at most 70% of the limit),
                             or auto: it follows what other programs leave
   --storage FOLDER[:SIZE]   where arrays go that are larger; none: they are refused
@@ -104,6 +116,7 @@ const OPTIONS = {
   'device-memory': { type: 'string' },
   units: { type: 'string' },
   lossy: { type: 'boolean' },
+  paged: { type: 'boolean' },
   'host-memory': { type: 'string' },
   storage: { type: 'string' },
   behind: { type: 'string', multiple: true },
@@ -133,6 +146,8 @@ interface Plan {
   readonly entryPoint: string | undefined;
   readonly constants: ReadonlyMap<string, string>;
   readonly device: DeviceSpecification;
+  /** Whether kernels read and write the kernel's own memory of files where they can. */
+  readonly isMapped: boolean;
   readonly hostMemory: number | typeof AUTO | undefined;
   readonly storage: StorageSpecification | false | undefined;
   readonly behind: BehindSpecification | undefined;
@@ -195,6 +210,7 @@ function parsePlan(args: readonly string[]): Plan {
       kind === 'webgpu'
         ? { kind, ...(memory === undefined ? {} : { memory }) }
         : { kind, memory: memory ?? usualMemory(leastMemory(kind, units).bytes), units, lossy: values.lossy ?? false },
+    isMapped: kind === 'process' && values.paged !== true,
     hostMemory:
       values['host-memory'] === AUTO
         ? AUTO
@@ -269,11 +285,16 @@ async function carryOut(plan: Plan): Promise<RunReport> {
 
   using results = new ResultFiles();
   using _signals = endOnSignals(() => results.giveUp());
+  for (const result of resultsOf(plan, uses, inputs, extent)) results.create(result);
+  results.checkRoom();
+  await using _filling = { [Symbol.asyncDispose]: () => results.stopFilling() };
+  // The space opens meanwhile.
+  results.fill();
   await using space = await openFor(plan).catch((error: unknown) => {
     throw new CommandError('OPEN', explain(error), [], { cause: error });
   });
   const arrays = makeArrays(space, plan, uses, inputs, extent, results);
-  results.checkRoom();
+  await results.filled();
 
   const [device] = space.devices;
   // A module that is not told which part it is to do does all of it.
@@ -296,8 +317,10 @@ async function carryOut(plan: Plan): Promise<RunReport> {
         },
       );
     } catch (error) {
-      throw launchFailure(error);
+      refuseCut(inputs);
+      throw launchFailure(error, plan.isMapped);
     }
+    refuseCut(inputs);
     launchMs = performance.now() - launchStarted;
     await results.write((path) => progress.update(size, `writing ${path}`));
   }
@@ -465,6 +488,55 @@ function parseNumber(name: string, type: ElementType, text: string): number | bi
   return type === 'i64' || type === 'u64' ? value : Number(value);
 }
 
+/** What the run writes, before any of it has a place. */
+function resultsOf(
+  plan: Plan,
+  uses: ReadonlyMap<string, ArrayParameter<ElementType, Use>>,
+  inputs: ReadonlyMap<string, InputFile>,
+  extent: Extent,
+): Result[] {
+  const results: Result[] = [];
+  for (const [parameter, { type, use }] of uses) {
+    if (use === 'in') continue;
+    const input = inputs.get(parameter);
+    if (input !== undefined) {
+      const { header, byteLength: bytes } = input;
+      const path = savePath(plan.saves.get(parameter), input);
+      results.push({
+        parameter,
+        path,
+        from: input,
+        header,
+        bytes,
+        inPlace: isMapped(plan, type, header.length, bytes),
+      });
+      continue;
+    }
+    const file = plan.files.out.get(parameter) as FileName;
+    if (file.raw !== null && file.raw !== fileType(type)) {
+      throw new CommandError(
+        'FILE_TYPE',
+        `--out ${parameter}=${file.path}:${file.raw}: the kernel declares ${parameter} as ${type}; state ${fileType(type)}, or change the kernel`,
+      );
+    }
+    const shape = outShape(file, extent, inputs);
+    const header = headerOf(fileType(type), shape, file.raw !== null);
+    const bytes = product(shape) * bytesOf(type);
+    const inPlace = isMapped(plan, type, header.length, bytes);
+    results.push({ parameter, path: file.path, from: null, header, bytes, inPlace });
+  }
+  return results;
+}
+
+function outShape(file: FileName, extent: Extent, inputs: ReadonlyMap<string, InputFile>): readonly number[] {
+  return file.shape ?? shapeFor(extent, inputs);
+}
+
+/** Elements must stand at a multiple of their size; where they do not, their pages are copied. */
+function isMapped(plan: Plan, type: ElementType, dataOffset: number, bytes: number): boolean {
+  return plan.isMapped && bytes > 0 && dataOffset % bytesOf(type) === 0;
+}
+
 function makeArrays(
   space: AddressSpace,
   plan: Plan,
@@ -475,41 +547,35 @@ function makeArrays(
 ): Record<string, ManagedArray> {
   const arrays: Record<string, ManagedArray> = {};
   for (const [name, { type, use }] of uses) {
-    const input = inputs.get(name);
     try {
-      if (input !== undefined) {
-        const { path, dataOffset, length, header } = input;
-        const array = space.fileArray(ARRAY_TYPES[type], path, {
-          byteOffset: dataOffset,
-          length,
-          writable: use === 'inout',
-          name,
-        });
-        arrays[name] = array;
-        if (use === 'inout') {
-          results.create({ parameter: name, path: savePath(plan.saves.get(name), input), array, header });
-        }
-      } else {
-        const file = plan.files.out.get(name) as FileName;
-        const shape = file.shape ?? shapeFor(extent, inputs);
-        if (file.raw !== null && file.raw !== fileType(type)) {
-          throw new CommandError(
-            'FILE_TYPE',
-            `--out ${name}=${file.path}:${file.raw}: the kernel declares ${name} as ${type}; state ${fileType(type)}, or change the kernel`,
-          );
-        }
-        const length = product(shape);
-        const array =
-          type === 'bytes' ? space.bytes(length, { name }) : space.array(ARRAY_TYPES[type], length, { name });
-        arrays[name] = array;
-        const header = headerOf(fileType(type), shape, file.raw !== null);
-        results.create({ parameter: name, path: file.path, array, header });
-      }
+      arrays[name] = makeArray(space, plan, { name, type, use }, inputs, extent, results);
     } catch (error) {
       throw allocationFailure(error);
     }
+    if (use !== 'in') results.keepIn(name, arrays[name]);
   }
   return arrays;
+}
+
+function makeArray(
+  space: AddressSpace,
+  plan: Plan,
+  { name, type, use }: { readonly name: string; readonly type: ElementType; readonly use: Use },
+  inputs: ReadonlyMap<string, InputFile>,
+  extent: Extent,
+  results: ResultFiles,
+): ManagedArray {
+  const input = inputs.get(name);
+  const length = input?.length ?? product(outShape(plan.files.out.get(name) as FileName, extent, inputs));
+  const place = use === 'in' ? null : results.placeOf(name);
+  if (place !== null) return resultArray(space, type, length, { ...place, name });
+  if (input === undefined) {
+    return type === 'bytes' ? space.bytes(length, { name }) : space.array(ARRAY_TYPES[type], length, { name });
+  }
+  const { path, dataOffset: byteOffset } = input;
+  const writable = use === 'inout';
+  const mapped = !writable && isMapped(plan, type, byteOffset, input.byteLength);
+  return space.fileArray(ARRAY_TYPES[type], path, { byteOffset, length, name, writable, mapped });
 }
 
 /** The result of an --inout is of the same kind as what was read. */
@@ -540,12 +606,25 @@ function allocationFailure(error: unknown): unknown {
   });
 }
 
-function launchFailure(error: unknown): unknown {
+/** What a mapping shows behind the end of a file, up to the next page, reads as zeros. */
+function refuseCut(inputs: ReadonlyMap<string, InputFile>): void {
+  for (const { path, dev, ino, dataOffset, byteLength } of inputs.values()) {
+    const now = statSync(path, { throwIfNoEntry: false });
+    const end = dataOffset + byteLength;
+    if (now === undefined || now.dev !== dev || now.ino !== ino || now.size >= end) continue;
+    const what = `${path} became shorter during the run: it has ${now.size} bytes, and its elements end at ${end}`;
+    throw new CommandError('FILE_CHANGED', `${what}; no file was changed`);
+  }
+}
+
+function launchFailure(error: unknown, isMapped: boolean): unknown {
   if (!(error instanceof OnememError)) return error;
   if (error.code === 'DEVICE_LOST') {
+    const crash = isMapped ? ', or crashed: if the kernel wrote to an --in, --paged tells where' : ', or crashed';
     return new CommandError(
       'DEVICE_LOST',
-      `device ${error.details.device ?? ''} ended before the work was done (its process was killed, or crashed); no file was changed: run it again`,
+      `device ${error.details.device ?? ''} ended before the work was done (its process was killed${crash}); ` +
+        'no file was changed: run it again',
       [],
       { cause: error },
     );

@@ -21,6 +21,8 @@ export interface FilePart {
   readonly fd: number;
   readonly offset: number;
   readonly bytes: number;
+  /** Whether stores go to the file. Without it they end the process. */
+  readonly writable: boolean;
 }
 
 /** Why a launch does not begin. `DEVICE_LIMIT`: its device has room for it, and cannot run it as it is. */
@@ -71,7 +73,7 @@ export interface ProcessDriver extends Driver {
   /** Looks whether the process still does what it is there for; to be called about once a second. */
   look(): void;
   /**
-   * Has the process map a part of a file for reading, beside the space. `shown` is told where, by byte, as offsets of arguments are; null: it cannot, or it
+   * Has the process map a part of a file beside the space. `shown` is told where, by byte, as offsets of arguments are; null: it cannot, or it
    * has ended. Without this kernels get the pages of arrays over files.
    */
   showFile?(part: FilePart, shown: (at: number | null) => void): void;

@@ -225,6 +225,7 @@ test('limits are named with the option that raises them', async () => {
     '130MiB',
     '--storage',
     'none',
+    '--paged',
   );
   await folder.fail(
     1,

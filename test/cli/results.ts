@@ -28,7 +28,7 @@ test('files larger than the device: the file of an inout is replaced, and the re
   const { expected } = filesFor(folder);
   chmodSync(folder.file('y.npy'), 0o640);
   const inode = statSync(folder.file('y.npy')).ino;
-  const { stdout, stderr } = await folder.succeed(...ARGUMENTS, '--device-memory', '8MiB', '--units', '2');
+  const { stdout, stderr } = await folder.succeed(...ARGUMENTS, '--device-memory', '8MiB', '--units', '2', '--paged');
   assert.ok(folder.read('y.npy').equals(expected));
   const status = statSync(folder.file('y.npy'));
   assert.equal(status.mode & 0o777, 0o640);
@@ -67,7 +67,7 @@ async function fillMore(folder: Folder, ...where: string[]): Promise<void> {
     'fill.js',
     `export default { params: { y: 'u32.out' }, kernel({ y }, { begin, end }) { for (let i = begin; i < end; i++) y[i] = i * 3; } };`,
   );
-  const sizes = ['--size', String(12 * MIB), '--host-memory', '32MiB', '--device-memory', '8MiB'];
+  const sizes = ['--size', String(12 * MIB), '--host-memory', '32MiB', '--device-memory', '8MiB', '--paged'];
   await folder.succeed('run', 'fill.js', '--out', 'y=y.bin:u32', ...sizes, ...where);
   const { buffer, byteOffset, length } = folder.read('y.bin');
   const result = new Uint32Array(buffer, byteOffset, length / 4);
@@ -114,6 +114,7 @@ test('the result of an inout elsewhere, and figures for programs', async () => {
     'y=sum.npy',
     '--device-memory',
     '8MiB',
+    '--paged',
     '--json',
   );
   assert.ok(folder.read('sum.npy').equals(expected));
@@ -151,7 +152,8 @@ longTest('other devices and other parts give the same bytes', async () => {
     ['--lossy', '--chunks', '1000'],
     // One launch is given while another ends: on a device without page faults its pages were then held for ever.
     ['--device', 'simulated', '--chunks', '2', '--host-memory', 'auto'],
-    ['--host-memory', '130MiB', '--device-memory', '4MiB'],
+    ['--host-memory', '130MiB', '--device-memory', '4MiB', '--paged'],
+    ['--host-memory', '130MiB', '--device-memory', '4MiB', '--chunks', '1', '--units', '2'],
   ]) {
     await folder.succeed(...ARGUMENTS, '--save', 'y=sum.npy', ...options);
     assert.ok(folder.read('sum.npy').equals(expected), options.join(' '));
@@ -175,6 +177,7 @@ test('files are read where they are touched, and nowhere else', async () => {
     'found=found.bin:f32:1',
     '--size',
     '1',
+    '--paged',
     '--json',
   );
   const { processors } = JSON.parse(stdout) as RunReport;

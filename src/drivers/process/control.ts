@@ -99,7 +99,7 @@ class Control {
   }
 
   /** The mapping keeps the file; a launch waits for the answer. @param fd undefined: this process had none left for it */
-  private show({ window, page, offset, bytes }: ShownFile, fd: number | undefined): void {
+  private show({ window, page, offset, bytes, writable }: ShownFile, fd: number | undefined): void {
     if (fd === undefined) {
       this.socket.send(numberPacket(Packet.Shown, window, 0), [], true);
       return;
@@ -107,7 +107,9 @@ class Control {
     let done = 1;
     try {
       const address = this.data.base + page * PAGE_BYTES;
-      mmap(bytes, { address, protection: PROT_READ, flags: MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, offset });
+      const protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+      const kind = writable ? MAP_SHARED : MAP_PRIVATE;
+      mmap(bytes, { address, protection, flags: kind | MAP_FIXED_NOREPLACE, fd, offset });
     } catch {
       done = 0;
     }

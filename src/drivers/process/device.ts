@@ -417,15 +417,15 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     return this.dead ? Status.Done : this.ask(token, numberPacket(Packet.Cover, token, page));
   }
 
-  showFile({ fd, offset, bytes }: FilePart, shown: (at: number | null) => void): void {
-    const page = this.dead ? -1 : this.windows.take(Math.ceil(bytes / PAGE_BYTES));
+  showFile({ fd, offset, bytes, writable }: FilePart, shown: (at: number | null) => void): void {
+    const page = this.dead ? -1 : this.windows.take(Math.ceil(bytes / PAGE_BYTES), offset / PAGE_BYTES);
     if (page === -1) {
       shown(null);
       return;
     }
     const window = ++this.lastWindow;
     this.showings.set(window, { page, shown });
-    this.process.post(jsonPacket(Packet.Show, { window, page, offset, bytes } satisfies ShownFile), [fd]);
+    this.process.post(jsonPacket(Packet.Show, { window, page, offset, bytes, writable } satisfies ShownFile), [fd]);
   }
 
   hideFile(at: number): void {

@@ -1,4 +1,5 @@
 /** Where files that a device's process maps lie in its addresses: behind the space, so that offsets of arguments reach them, too. */
+import { PAGES_PER_BLOCK } from '../../core/types.js';
 
 interface Window {
   readonly first: number;
@@ -19,12 +20,16 @@ export class FileWindows {
     return this.windows.length > 0;
   }
 
-  /** The first page of so many that nothing else uses; -1: there are not so many. */
-  take(pages: number): number {
-    let from = this.first;
+  /**
+   * The first page of so many that nothing else uses; -1: there are not so many. It lies in its block
+   * where `filePage`, the first page of the file, lies in its own: then the kernel maps large pages
+   * of its memory as a whole.
+   */
+  take(pages: number, filePage: number): number {
+    let from = placeAfter(this.first, filePage);
     let at = 0;
     for (; at < this.windows.length && this.windows[at].first - from < pages; at++)
-      from = this.windows[at].first + this.windows[at].pages;
+      from = placeAfter(this.windows[at].first + this.windows[at].pages, filePage);
     if (at === this.windows.length && this.end - from < pages) return -1;
     this.windows.splice(at, 0, { first: from, pages });
     return from;
@@ -35,4 +40,9 @@ export class FileWindows {
     const at = this.windows.findIndex((window) => window.first === first);
     return this.windows.splice(at, 1)[0].pages;
   }
+}
+
+function placeAfter(page: number, filePage: number): number {
+  const ahead = (filePage - page) % PAGES_PER_BLOCK;
+  return page + (ahead < 0 ? ahead + PAGES_PER_BLOCK : ahead);
 }

@@ -62,6 +62,7 @@ export interface ShownFile {
   readonly page: number;
   readonly offset: number;
   readonly bytes: number;
+  readonly writable: boolean;
 }
 
 export type HiddenFile = Pick<ShownFile, 'page' | 'bytes'>;

@@ -39,7 +39,7 @@ describe('mapped files of a device', () => {
 
   it('are asked for once, by whole pages, and then found behind their header', () => {
     expect([parameters(), parameters()]).toEqual([null, null]);
-    expect(asked.map(({ part }) => part)).toEqual([{ fd: 7, offset: PAGE_BYTES, bytes: 8128 }]);
+    expect(asked.map(({ part }) => part)).toEqual([{ fd: 7, offset: PAGE_BYTES, bytes: 8128, writable: false }]);
     asked[0].shown(2 ** 40);
     expect(retries).toBe(2);
     expect(parameters()).toMatchObject([{ offset: 2 ** 40 + 128 + 400, length: 10 }, { offset: 0 }, { value: 3 }]);

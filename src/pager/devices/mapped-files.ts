@@ -70,9 +70,10 @@ export class MappedFiles {
     if (known !== undefined) return known;
     const window: Window = { at: undefined, waiting: [] };
     windows.set(range, window);
-    const { fd, offset, bytes } = range.source;
+    const { fd, offset, bytes, shared } = range.source;
     const before = offset % PAGE_BYTES;
-    device.process?.showFile?.({ fd, offset: offset - before, bytes: before + bytes }, (at) => {
+    const part = { fd, offset: offset - before, bytes: before + bytes, writable: shared };
+    device.process?.showFile?.(part, (at) => {
       window.at = at === null ? null : at + before;
       // The array has gone meanwhile, and the launch that wanted it.
       if (windows.get(range) !== window) this.hide(device, range, window);
