@@ -23,10 +23,10 @@ import { collectViews } from './leftovers.js';
 import { endLending, lend } from './lending.js';
 import { ManagerThreads } from './manager-threads.js';
 import { moduleOptions } from './node-options.js';
-import { checkWorkingFolder, openingError, shortageError } from './opening-errors.js';
+import { checkWorkingFolder, noAddressesError, openingError, shortageError } from './opening-errors.js';
 import { checkPolicies } from './policies.js';
 import type { AddressSpace } from './public.js';
-import { addressesFor, basesFor, slotOf } from './space-addresses.js';
+import { addressesFor, basesFor, freeBases, slotOf } from './space-addresses.js';
 import { type StorageSpecification, storageOf } from './storage.js';
 import { warnOfUserMode } from './user-mode.js';
 
@@ -122,7 +122,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const specifications = options.devices ?? [];
   const described = deviceOptions(specifications);
   const bytes = addressesFor(options.addressSpace, described.length);
-  const bases = basesFor(bytes);
+  const possible = basesFor(bytes);
   const hostBudgetBytes = hostBudget(options.hostMemory, described, root);
   const storage = storageOf(options.storage);
   const behind = await behindOf(options.behind);
@@ -131,6 +131,9 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   if (files === null) throw new OnememError('BUNDLED', bundledMessage());
   const devices = await withMemory(described, () => hostBudgetBytes);
   await collectViews(slotOf(bytes));
+  // The first space finds its place at the first try.
+  const bases = hasOpened ? freeBases(possible, bytes) : possible;
+  if (bases.length === 0) throw noAddressesError();
   const lent = await lend(specifications, devices);
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
   const name = randomName();

@@ -4,6 +4,7 @@ import { occupantsOf } from '../linux/memory.js';
 import { descriptorLimit } from '../linux/process.js';
 import { workingFolderIsGone } from '../linux/working-folder.js';
 import { OnememError } from './errors.js';
+import { SPACES_OF_DEFAULT } from './space-addresses.js';
 
 /** How many file descriptors a space takes at most while its modules are loaded, and for each of its devices. */
 const SPACE_DESCRIPTORS = 60;
@@ -59,6 +60,14 @@ function spacesOfProcess(): boolean {
   return occupantsOf(0, ADDRESSES).some(({ path }) => path.startsWith('/memfd:onemem-host'));
 }
 
+export function noAddressesError(): OnememError {
+  const message =
+    `no addresses are left for another space: a process has room for ${SPACES_OF_DEFAULT} of 1 TiB, with closed ones of which ` +
+    "a view is left; open them with addressSpace: '64GiB', which has room for more than a hundred, or close spaces, " +
+    'those of worker threads before these are terminated, and drop the views of closed ones';
+  return new OnememError('ADDRESS_SPACE', message);
+}
+
 /**
  * A failure to open usually has a reason that `onemem doctor` names, with its remedy.
  * @param hasOpened whether this thread has opened a space before
@@ -70,10 +79,7 @@ export function openingError(error: Error, hasOpened: boolean): Error {
   if (hasOpened || spacesOfProcess()) {
     // The machine has what a space needs; only the addresses of other spaces can be in the way.
     if (!error.message.includes('EEXIST')) return error;
-    const message =
-      'no addresses are left for another space: close spaces, those of worker threads before these are terminated, and drop the views of those that are ' +
-      'closed, or open spaces with a smaller addressSpace';
-    return new OnememError('ADDRESS_SPACE', message, {}, { cause: error });
+    return noAddressesError();
   }
   const features = probeFeatures();
   const reasons = explainMissing(features);

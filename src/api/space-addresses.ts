@@ -1,21 +1,29 @@
 /** Where spaces lie, and how many addresses a space gets. */
 import { BLOCK_BYTES } from '../core/types.js';
 import { fileSizeLimit, tooLarge } from '../linux/file-limit.js';
+import { occupantsOf } from '../linux/memory.js';
 import { freeAddresses } from '../linux/process.js';
 import { argumentError } from './errors.js';
 import { toBytes } from './sizes.js';
 
-/** Where spaces lie: from 96 TiB on, where neither V8 nor the dynamic linker puts anything, one TiB or more each. */
+/** Where spaces lie: from 96 TiB on, where neither V8 nor the dynamic linker puts anything. */
 const FIRST_BASE = 0x6000_0000_0000;
 
 const LAST_ADDRESS = 0x7000_0000_0000;
 
 const DEFAULT_SPACE_BYTES = 2 ** 40;
 
-/** Addresses between the beginnings of two spaces that lie next to each other. */
+const LEAST_SLOT = 2 ** 34;
+
+/** Addresses between the beginnings of two spaces that lie next to each other: a power of two. */
 export function slotOf(bytes: number): number {
-  return Math.ceil(bytes / DEFAULT_SPACE_BYTES) * DEFAULT_SPACE_BYTES;
+  let slot = LEAST_SLOT;
+  while (slot < bytes) slot *= 2;
+  return slot;
 }
+
+/** How many spaces a process has room for: the host's memory is mapped once more, above. */
+export const SPACES_OF_DEFAULT = 15;
 
 /**
  * How many bytes of addresses a space gets. The host's memory is mapped twice, a device's once; where a limit leaves only so many
@@ -54,6 +62,12 @@ export function basesFor(bytes: number): number[] {
     'ADDRESS_SPACE',
     `addressSpace of ${bytes} bytes is more than the ${LAST_ADDRESS - FIRST_BASE} that are possible`,
   );
+}
+
+/** Those of the bases at which nothing lies; another thread may take one meanwhile. */
+export function freeBases(bases: readonly number[], bytes: number): number[] {
+  const taken = occupantsOf(FIRST_BASE, LAST_ADDRESS - FIRST_BASE);
+  return bases.filter((base) => !taken.some(({ start, end }) => start < base + bytes && end > base));
 }
 
 /** Whether so many addresses are most of what there is for spaces. */
