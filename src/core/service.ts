@@ -86,7 +86,10 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     // Now, while nothing is under way in the block.
     if (task.kind === 'own') own(state, block, task, reason);
     const kept = reason === null || (task.kind === 'present' && !task.hold && reason !== 'DEVICE_LOST');
+    // A launch that has waited for it makes room at once, which must not begin with this block.
+    block.kept++;
     taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);
+    block.kept--;
   }
   serviceFaults(state, block, failure);
   if (block.operation === null) block.unbroken = null;

@@ -364,6 +364,13 @@ export const mutants: readonly Mutant[] = [
     why: 'A disk that is full for a moment ends the program.',
   },
   {
+    name: 'let what an answer begins push out the block that gave it',
+    file: 'src/core/service.ts',
+    original: 'block.kept++;\n    taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);\n    block.kept--;',
+    instead: 'taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);',
+    why: 'The next task of the block finds an operation under way that it did not begin.',
+  },
+  {
     name: 'take memory that was to be had before for room that was found',
     file: 'src/core/state.ts',
     original: 'node.pump = pump;',
