@@ -6,6 +6,7 @@
 import { PAGE_BYTES, Status } from '../../core/types.js';
 import type { NodeDriver } from '../driver.js';
 import { gonePage, type SpillFile, spoiledPage } from './disk.js';
+import type { PatientReads } from './patient-reads.js';
 
 /** The most bytes of one call. */
 const LONGEST_BYTES = 2 ** 21;
@@ -35,6 +36,8 @@ interface MoveJob {
   readonly pages: number;
   /** Pages that came back wrong, counted from the first one. */
   readonly bad: { readonly page: number; readonly reason: 'CORRUPTED' | 'GONE' }[];
+  /** When it failed first; 0: it has not. */
+  readonly failedAt: number;
 }
 
 export class StorageDriver implements NodeDriver {
@@ -54,11 +57,15 @@ export class StorageDriver implements NodeDriver {
   /** A write failed: others would, too, until something has changed. */
   private failing = false;
 
-  /** @param unreadable how a transfer ends that could not be read: whether it is worth while to try again at once */
+  /**
+   * @param unreadable how a transfer ends that could not be read
+   * @param patient has reads that failed tried again; null: whoever reads has done so
+   */
   constructor(
     readonly kind: string,
     private readonly file: SpillFile,
     private readonly unreadable: Status,
+    private readonly patient: PatientReads | null,
     private readonly events: StorageEvents,
   ) {}
 
@@ -132,7 +139,7 @@ export class StorageDriver implements NodeDriver {
       pages += piece.count;
       pieces++;
     }
-    this.move({ pieces: queue.splice(0, pieces), write, pages, bad: [] }, 0);
+    this.move({ pieces: queue.splice(0, pieces), write, pages, bad: [], failedAt: 0 }, 0);
   }
 
   /** Moves the pages of a job from one on. */
@@ -165,12 +172,20 @@ export class StorageDriver implements NodeDriver {
     }
     if (well && write) for (const piece of pieces) this.note(piece);
     if (well && write) this.pagesWritten += pages;
-    else if (well) this.pagesRead += pages - bad.length;
+    else if (well) {
+      this.pagesRead += pages - bad.length;
+      this.patient?.succeeded();
+    }
     // A file that is shorter than what was written to it is as broken as a disk that says so.
     else {
       this.failing ||= write;
       this.events.failed(result < 0 ? -result : 0, write);
       for (const { token } of write ? this.writes.splice(0) : []) this.events.transferred(token, Status.Failed);
+      const again = (failedAt: number): void => this.move({ ...job, failedAt }, from);
+      if (!write && this.patient?.failed(job.failedAt, again) === true) {
+        this.go();
+        return;
+      }
     }
     this.answer(job, well ? Status.Done : write ? Status.Failed : this.unreadable);
     this.go();

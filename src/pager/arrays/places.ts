@@ -14,7 +14,7 @@ export class Places {
     private readonly pages: PageQueries,
     private readonly files: FileProvider,
     private readonly providers: Providers,
-    private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'serverName' | 'detailsOf'>,
+    private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'unreadable' | 'serverName' | 'detailsOf'>,
     private readonly sources: Sources,
     /** First address of the space. */
     private readonly base: number,
@@ -85,6 +85,7 @@ export class Places {
     if (reason === 'OUT_OF_STORAGE') return `${why}: ${this.files.problem ?? this.stores.problem}`;
     if (reason === 'FORGOTTEN' || reason === 'ALTERED' || reason === 'GONE')
       return this.sources.of(page)?.loss?.(reason, page) ?? `${why}: ${this.stores.serverName}`;
+    if (reason === 'COPY_FAILED' && this.stores.unreadable !== null) return `${why}: ${this.stores.unreadable}`;
     if (reason === 'NODE_LOST') return `${why}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
     if (reason === 'SOURCE_CHANGED') {
       // What a clone could not have its source's file did not give.

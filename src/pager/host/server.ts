@@ -12,6 +12,7 @@ export class ServerPlace implements StorePlace {
   readonly file: ValkeyFile;
   /** Its threads have waited for it as long as may be. */
   readonly unreadable = Status.Unreachable;
+  readonly retriesReads = false;
   readonly spoiled = 'ALTERED';
   /** Of the server that answered first, without the password. */
   readonly url: string;

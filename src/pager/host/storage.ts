@@ -33,8 +33,9 @@ export class StoragePlace implements StorePlace {
   readonly name = 'storage';
   readonly bytes: number;
   readonly file: Spill;
-  /** The disk may be better at the next try. */
-  readonly unreadable = Status.Failed;
+  readonly retriesReads = true;
+  /** It has been tried for as long as may be. */
+  readonly unreadable = Status.SourceFailed;
   readonly spoiled = 'CORRUPTED';
 
   constructor(

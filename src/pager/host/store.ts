@@ -1,5 +1,6 @@
 /** A store behind the host: what of it the core hears, and what is said of it when it fails. */
 import { type NodeId, PAGE_BYTES, type Status } from '../../core/types.js';
+import { PatientReads, READ_MS } from '../../drivers/storage/patient-reads.js';
 import { StorageDriver } from '../../drivers/storage/storage.js';
 import type { Core } from '../core/core.js';
 import type { StoreFile } from '../sources/io-engines.js';
@@ -20,6 +21,8 @@ export interface StorePlace {
   readonly file: StoreFile;
   /** How a transfer ends that could not be read. */
   readonly unreadable: Status;
+  /** Whether reads that failed are to be tried again. */
+  readonly retriesReads: boolean;
   /** What becomes of a page that comes back other than it was written. */
   readonly spoiled: 'CORRUPTED' | 'ALTERED';
   /** How likely it is that what failed with an error number would not fail again. */
@@ -59,6 +62,7 @@ export class Store {
   private toldOfRead = false;
   private toldOfKept = false;
   private readErrno = 0;
+  private readonly patient: PatientReads | null;
 
   /** @param before the node whose pages go there when it has no room */
   constructor(
@@ -70,7 +74,8 @@ export class Store {
   ) {
     const { manager, router } = core;
     const budgetPages = Math.floor(place.bytes / PAGE_BYTES);
-    this.driver = new StorageDriver(place.name, place.file, place.unreadable, {
+    this.patient = place.retriesReads ? new PatientReads(now) : null;
+    this.driver = new StorageDriver(place.name, place.file, place.unreadable, this.patient, {
       transferred: (token, status) => router.completed(token, status),
       released: (token) => manager.released(token),
       spoiled: (token, page, reason) => {
@@ -89,6 +94,7 @@ export class Store {
   /** Begins what has come for it. A store that was full, or failed, may be written again if there is a reason to try: called before anything wants room. */
   look(): void {
     if (this.driver.isFresh) this.driver.go();
+    this.patient?.look();
     if (this.errno === 0 || !this.driver.isStill) return;
     const now = this.now();
     if (now - this.lookedAt < LOOK_MS) return;
@@ -115,6 +121,15 @@ export class Store {
   /** Why they cannot come back. */
   get readProblem(): string {
     return this.place.unread(this.place.textOf(this.readErrno));
+  }
+
+  /** Why they cannot just now, as a sentence; null: none was given up. */
+  get lasting(): string | null {
+    return this.patient?.gaveUp === true ? this.readProblem : null;
+  }
+
+  sleepMs(most: number): number {
+    return this.patient?.sleepMs(most) ?? most;
   }
 
   get details(): Record<string, unknown> {
@@ -156,7 +171,10 @@ export class Store {
   private failed(errno: number, write: boolean): void {
     if (!write) {
       this.readErrno = errno;
-      if (!this.toldOfRead) this.warn(`warning: ${this.readProblem}; it is tried again`);
+      if (!this.toldOfRead)
+        this.warn(
+          `warning: ${this.readProblem}; it is tried again${this.patient === null ? '' : ` for ${READ_MS / 1000} s`}`,
+        );
       this.toldOfRead = true;
       return;
     }

@@ -44,7 +44,7 @@ export class Stores {
   }
 
   sleepMs(most: number): number {
-    return this.all.reduce((least, { place }) => place.file.engines.sleepMs(least), most);
+    return this.all.reduce((least, store) => store.sleepMs(store.place.file.engines.sleepMs(least)), most);
   }
 
   /** Whether the next look begins something. */
@@ -64,6 +64,11 @@ export class Stores {
   /** Why pages that only another machine has cannot be had. */
   get readProblem(): string {
     return this.server?.readProblem ?? '';
+  }
+
+  /** Why pages of a disk cannot be had just now; null: as far as is known they can. */
+  get unreadable(): string | null {
+    return this.storage?.lasting ?? null;
   }
 
   /** The store that has lost pages, as messages name it. */

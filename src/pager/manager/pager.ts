@@ -308,9 +308,9 @@ export class Pager implements ClientEvents {
   }
 
   private longestSleep(now: number): number {
-    const { launches, providers, poison, devices, pipes, engine, stores, hostBudget } = this.parts;
+    const { launches, providers, poison, devices, pipes, engine, stores, files, hostBudget } = this.parts;
     const longest = hostBudget.sleepMs(launches.endings.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS));
-    return stores.sleepMs(engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest)))));
+    return stores.sleepMs(files.sleepMs(engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest))))));
   }
 
   /** Whether the event loop must have a turn: to load modules, and to see threads and processes start and end. */

@@ -6,6 +6,7 @@
 import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
+import { PatientReads } from '../../drivers/storage/patient-reads.js';
 import { MAP_PRIVATE, PROT_READ } from '../../linux/constants.js';
 import { errnoName, SystemCallError } from '../../linux/errors.js';
 import { preadWithoutWaiting } from '../../linux/file-io.js';
@@ -36,6 +37,7 @@ export class FileProvider {
   /** Files that could not be written. */
   private readonly refusing = new Map<FileRange, { readonly since: number; readonly problem: string }>();
   private readonly told = new WeakSet<FileRange>();
+  private readonly patient: PatientReads;
   /** Called when an array over a file has gone, before the file is closed. */
   onEnd: (range: FileRange) => void = () => undefined;
 
@@ -47,7 +49,9 @@ export class FileProvider {
     private readonly now: () => number,
     private readonly later: (action: () => void) => void,
     private readonly warn: (message: string) => void,
-  ) {}
+  ) {
+    this.patient = new PatientReads(now);
+  }
 
   add(firstPage: number, pages: number, source: FileSource): void {
     const range = { firstPage, pages, source, takenBack: new PageRuns() };
@@ -136,12 +140,18 @@ export class FileProvider {
 
   /** Files that could not be written are tried again after a while: called before anything wants room. */
   look(): void {
+    this.patient.look();
     if (this.refusing.size === 0) return;
     for (const [range, { since }] of this.refusing) {
       if (this.now() - since < PAUSE_MS) continue;
       this.refusing.delete(range);
       this.manager.providerRefuses(range.firstPage, false);
     }
+  }
+
+  /** Milliseconds that the manager may sleep. */
+  sleepMs(most: number): number {
+    return this.patient.sleepMs(most);
   }
 
   private takeBack(range: FileRange, token: number, page: number, count: number, address: number): Status {
@@ -198,14 +208,16 @@ export class FileProvider {
       return Status.Done;
     }
     const done = Math.max(got, 0);
-    this.engine.read(source.fd, target + done, bytes - done, source.offset + within + done, (result) => {
-      // Fewer bytes than the file had when it was opened: a program has cut it.
-      if (result !== bytes - done) this.completed(token, Status.SourceChanged);
-      else {
-        clearRest(target, bytes, count);
-        this.completed(token, Status.Done);
-      }
-    });
+    const read = (failedAt: number): void =>
+      this.engine.read(source.fd, target + done, bytes - done, source.offset + within + done, (result) => {
+        if (result === bytes - done) {
+          this.patient.succeeded();
+          clearRest(target, bytes, count);
+          this.completed(token, Status.Done);
+          // Fewer bytes than the file had when it was opened: a program has cut it.
+        } else if (result >= 0 || !this.patient.failed(failedAt, read)) this.completed(token, Status.SourceChanged);
+      });
+    read(0);
     return Status.Pending;
   }
 }
