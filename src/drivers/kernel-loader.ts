@@ -1,20 +1,27 @@
 /** Turns the code of a kernel into a function, once. */
 
-import { Script } from 'node:vm';
+import { compileFunction } from 'node:vm';
 import { type AddressView, launchedMemory } from '../core/address-view.js';
 import { missingModule } from '../core/missing-module.js';
+import { RecentMap } from '../core/recent-map.js';
 import type { CallableKernel, KernelCode } from './driver.js';
 
 export type KernelFunction = CallableKernel;
 
-const inline = new Map<string, KernelFunction>();
+/** Programs that put numbers into the text of kernels make thousands, each used once. */
+const MOST_KERNELS = 256;
 
-const PREFIX = '(function (__name) { "use strict"; return (';
+const inline = new RecentMap<string, KernelFunction>(MOST_KERNELS);
 
-/** In a script of its own, whose name and places the author's stack traces are made of. */
+const PREFIX = '"use strict"; return (';
+
+/**
+ * With a name and places that the author's stack traces are made of. By no `Script`, of which
+ * Node.js 20 keeps a kilobyte for ever.
+ */
 function compile(source: string): (name: (value: unknown) => unknown) => unknown {
-  const script = new Script(`${PREFIX}${source});})`, { filename: 'onemem:kernel', columnOffset: -PREFIX.length });
-  return script.runInThisContext();
+  const options = { filename: 'onemem:kernel', columnOffset: -PREFIX.length };
+  return compileFunction(`${PREFIX}${source});`, ['__name'], options) as ReturnType<typeof compile>;
 }
 
 /** Compiles a kernel's own text. `__name` is what some TypeScript runners put around functions. */

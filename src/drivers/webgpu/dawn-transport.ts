@@ -1,4 +1,5 @@
 /** Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer, which the process of an engine alone loads. */
+import { collector } from './collect.js';
 import type { FailingGpu } from './failing-gpu.js';
 import { factsOf, GpuTransport } from './gpu-transport.js';
 import type { Transport } from './transport.js';
@@ -39,5 +40,6 @@ export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
     device,
     { ...factsOf(device, name), transport: 'dawn-node', model, features: [...requiredFeatures] },
     failing,
+    collector(),
   );
 }

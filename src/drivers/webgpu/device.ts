@@ -2,6 +2,7 @@
  * A GPU as a device, seen from the manager. Its pages lie in buffers that an engine, mostly a process of its own, has on the GPU; it has no
  * page faults, so that what a launch uses is there before it begins. What it holds is gone with it.
  */
+import { RecentMap } from '../../core/recent-map.js';
 import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
 import { copyMemory, readMemory } from '../../linux/memory.js';
 import type {
@@ -41,6 +42,7 @@ import {
   type Hello,
   type Launched,
   MOST_DISPATCHES,
+  MOST_MODULES,
   type Move,
   Packet,
   type Part,
@@ -97,14 +99,17 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private readonly engineCpu: EngineCpu;
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
-  private readonly modules = new Map<string, number>();
+  private readonly modules = new RecentMap<string, number>(MOST_MODULES, (module) =>
+    this.post(Packet.Forget, [module]),
+  );
+  private lastModule = 0;
   protected launched: number | null = null;
   /** Launches that follow it. */
   private following: number[] = [];
   /** Pipelines of the launches that run, in their order, where these are whole: one that has run without a mistake is proven. */
   private unproven: string[] = [];
   /** Pipelines that have run without a mistake, by what they are made of. */
-  private readonly proven = new Set<string>();
+  private readonly proven = new RecentMap<string, true>(4 * MOST_MODULES);
   /** How long its kernel has run, as far as that was told. */
   private gpuMs: number | undefined;
   /** The same, if it is paged. */
@@ -375,7 +380,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   /** Behind a launch that fails nothing runs: so those that go together are of kernels of which that is not to be expected. */
   joins({ code }: Omit<WgslLaunch, 'id'>): boolean {
     const isSmall = code.bindings.every((each) => each.kind !== 'uniform' || each.bytes <= MOST_UNIFORM_BYTES);
-    return isSmall && this.proven.has(pipelineKey(this.moduleOf(code), code));
+    return isSmall && this.proven.get(pipelineKey(this.moduleOf(code), code)) === true;
   }
 
   launchWgsl(launches: readonly WgslLaunch[]): void {
@@ -523,7 +528,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private moduleOf({ source }: WgslCode): number {
     const known = this.modules.get(source);
     if (known !== undefined) return known;
-    const module = this.modules.size + 1;
+    const module = ++this.lastModule;
     this.modules.set(source, module);
     for (let at = 0; at < source.length; at += SOURCE_PIECE)
       this.post(Packet.Source, [module, source.slice(at, at + SOURCE_PIECE)]);
@@ -559,7 +564,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   protected ended({ launch, failure, gpuMs }: Launched): void {
     if (this.launched !== launch) return;
     const key = this.unproven.shift();
-    if (failure === null && key !== undefined) this.proven.add(key);
+    if (failure === null && key !== undefined) this.proven.set(key, true);
     if (gpuMs !== undefined) this.gpuMs = (this.gpuMs ?? 0) + gpuMs;
     if (this.paged === null) this.launchEnded(launch, failure);
     else this.paged.launched(failure);

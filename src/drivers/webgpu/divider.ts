@@ -3,6 +3,7 @@
  * whole pages and blocks, of which the analysis knows nothing but what they come to.
  */
 import { bytesOf } from '../../core/elements.js';
+import { RecentMap } from '../../core/recent-map.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
 import type { LaunchFacts } from '../../wgsl/access.js';
 import { type Description, describe, type Resource } from '../../wgsl/describe.js';
@@ -21,7 +22,7 @@ import type { LaunchDivision, LaunchParameter, WgslBinding, WgslCode, WgslLaunch
 import { arrayBytes, arrayOf, bindingBytesOf, sharerOf, uniformContent, workgroupsOf } from './launch-plan.js';
 import { requireParser } from './parser.js';
 import { PartPlanner } from './part-planner.js';
-import type { Limits } from './protocol.js';
+import { type Limits, MOST_MODULES } from './protocol.js';
 
 type Launch = Omit<WgslLaunch, 'id'>;
 type Box = Pick<LaunchPart, 'first' | 'count'>;
@@ -72,10 +73,10 @@ export class Divider {
   constructor(private readonly parser: string | undefined) {}
 
   /** By the texts of modules, their entry points and constants. */
-  private readonly known = new Map<string, Analyzed>();
+  private readonly known = new RecentMap<string, Analyzed>(MOST_MODULES);
   /** By all that they depend on; the one that was used last stands last. */
-  private readonly plans = new Map<string, Plan>();
-  private readonly paged = new Map<string, PagedParts>();
+  private readonly plans = new RecentMap<string, Plan>(KEPT_PLANS);
+  private readonly paged = new RecentMap<string, PagedParts>(KEPT_PLANS);
 
   /** Why it cannot be cut is a text, with line and column where a place in the module is to blame. */
   divide(launch: Launch, room: Room): LaunchDivision | string {
@@ -107,7 +108,7 @@ export class Divider {
     if (found === null) {
       found = foundPaged(launch, description, facts, room, all);
       if (typeof found === 'string') return found;
-      keep(this.paged, keyOf(launch, facts, room, all), found);
+      this.paged.set(keyOf(launch, facts, room, all), found);
     }
     return pagedDivision(launch, found, facts);
   }
@@ -118,7 +119,7 @@ export class Divider {
     if (known === undefined) return null;
     const left = room.budgetPages * PAGE_BYTES - known.poolBytes;
     if (!known.parts.every(({ windows }) => besidePages(launch, windows, room) <= left)) return null;
-    keep(this.paged, key, known);
+    this.paged.set(key, known);
     return known;
   }
 
@@ -139,7 +140,7 @@ export class Divider {
     const heldPages = (windows: readonly Window[]) => pagesOf(windowsOf(launch, windows));
     // Blocks may have become larger or smaller with the arrays that lie in them.
     if (known?.parts.every(({ windows }) => heldPages(windows) <= budgetPages)) {
-      keep(this.plans, key, known);
+      this.plans.set(key, known);
       return known;
     }
     const plan = planWindows(description, facts, {
@@ -151,7 +152,7 @@ export class Divider {
     });
     if (plan.kind === 'refused') return plan.reason;
     const made = { parts: plan.parts, backwards: false };
-    keep(this.plans, key, made);
+    this.plans.set(key, made);
     return made;
   }
 
@@ -191,13 +192,6 @@ function orReason<T>(make: () => T | string): T | string {
 
 function keyOfCode({ source, entryPoint, constants }: WgslCode): string {
   return `${entryPoint} ${JSON.stringify(constants)} ${source}`;
-}
-
-/** What was used last stands last. */
-function keep<T>(kept: Map<string, T>, key: string, value: T): void {
-  kept.delete(key);
-  kept.set(key, value);
-  if (kept.size > KEPT_PLANS) kept.delete(kept.keys().next().value as string);
 }
 
 /** Numbers that are no integers say nothing about elements. */

@@ -67,6 +67,9 @@ export class Executor {
         this.sources.set(module, (this.sources.get(module) ?? '') + text);
         return;
       }
+      case Packet.Forget:
+        this.sources.delete(readJson<[number]>(packet)[0]);
+        return;
       case Packet.Dispatch:
         return this.later(this.dispatch(readJson<Dispatch[]>(packet)));
       case Packet.Round:

@@ -1,9 +1,10 @@
 /** A GPU, driven through the standard's `GPUDevice`, the engine's own or one that the program has lent. */
 
+import { RecentMap } from '../../core/recent-map.js';
 import { BoundGroups, boundIn, isLasting, placeOf } from './bound-groups.js';
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuClock, TIMESTAMPS } from './gpu-clock.js';
-import type { AdapterFacts, Bound, Dispatch, Launched, Limits } from './protocol.js';
+import { type AdapterFacts, type Bound, type Dispatch, type Launched, type Limits, MOST_MODULES } from './protocol.js';
 import { type Order, type Ran, ransOf, type Transport } from './transport.js';
 import { changedUniforms, type Uniform } from './uniforms.js';
 import { outOfMemory, spilledBytes } from './unmet-buffers.js';
@@ -66,20 +67,28 @@ export function factsOf({ limits, features }: GPUDevice, name: string): AdapterF
   return { name, limits: given, features: [...features] };
 }
 
+/** Pipelines that are dropped before their memory is asked back. */
+const COLLECTED_AT_ONCE = 64;
+
 export class GpuTransport implements Transport {
   readonly lost: Promise<string>;
   private readonly buffers = new Map<number, Held>();
-  private readonly pipelines = new Map<string, Promise<Compiled>>();
+  private readonly pipelines = new RecentMap<string, Promise<Compiled>>(
+    MOST_MODULES,
+    (compiled) => void this.drop(compiled),
+  );
   private readonly readers: GPUBuffer[] = [];
-  private readonly uniforms: GPUBuffer[] = [];
   private clock: GpuClock | null = null;
   /** Buffers that were made so far. */
   private made = 0;
+  private droppedPipelines = 0;
 
   constructor(
     private readonly device: GPUDevice,
     readonly facts: AdapterFacts,
     private readonly failing: FailingGpu | null,
+    /** Asks for the memory of objects that nothing refers to any more; null: the program does that. */
+    private readonly collect: (() => void) | null = null,
   ) {
     this.lost = device.lost.then(({ message }) => message || 'the driver says no more');
   }
@@ -188,7 +197,6 @@ export class GpuTransport implements Transport {
   release(): void {
     for (const { gpu } of this.buffers.values()) gpu?.destroy();
     for (const reader of this.readers.splice(0)) reader.destroy();
-    for (const uniform of this.uniforms.splice(0)) uniform.destroy();
     this.clock?.destroy();
     this.clock = null;
     this.buffers.clear();
@@ -287,10 +295,15 @@ export class GpuTransport implements Transport {
   }
 
   private readonly makeUniform = (size: number): GPUBuffer => {
-    const buffer = this.device.createBuffer({ size, usage: Usage.UNIFORM | Usage.COPY_DST });
-    this.uniforms.push(buffer);
-    return buffer;
+    return this.device.createBuffer({ size, usage: Usage.UNIFORM | Usage.COPY_DST });
   };
+
+  /** Its uniform variables have memory of the GPU; all else goes with the last reference. */
+  private async drop(gone: Promise<Compiled>): Promise<void> {
+    const compiled = await gone;
+    if (!('failure' in compiled)) for (const { buffer } of compiled.uniforms.values()) buffer.destroy();
+    if (++this.droppedPipelines % COLLECTED_AT_ONCE === 0) this.collect?.();
+  }
 
   private pipelineOf(order: Dispatch, source: string): Promise<Compiled> {
     const key = `${order.module} ${order.entryPoint} ${JSON.stringify(order.constants)}`;

@@ -40,6 +40,8 @@ export const Packet = {
   End: 18,
   /** To the engine: [buffer, another]; the buffer, in which nothing lies any more, is the other one from now on. */
   Reuse: 19,
+  /** To the engine: [module], which no later packet names. */
+  Forget: 20,
 } as const;
 
 /** Characters of a module's text in one packet: JSON may take six bytes for each. */
@@ -116,6 +118,12 @@ export interface Drain {
   readonly from: Part;
   readonly to: readonly (readonly [at: number, bytes: number])[];
 }
+
+/**
+ * Modules that a device keeps, and pipelines that an engine does. More than one launch names: what launches
+ * under way use is never the oldest.
+ */
+export const MOST_MODULES = 256;
 
 /** What is written before dispatches of one launch, these one after the other, and what is read when they have run. */
 export interface Round {

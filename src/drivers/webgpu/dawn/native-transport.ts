@@ -3,10 +3,11 @@
  * it, and bytes go straight from where they lie, and to where they are to lie.
  */
 
+import { RecentMap } from '../../../core/recent-map.js';
 import { view } from '../../../linux/memory.js';
 import { boundIn, isLasting, placeOf } from '../bound-groups.js';
 import type { FailingGpu } from '../failing-gpu.js';
-import type { AdapterFacts, Bound, Dispatch, Launched } from '../protocol.js';
+import { type AdapterFacts, type Bound, type Dispatch, type Launched, MOST_MODULES } from '../protocol.js';
 import { type Order, type Ran, ransOf, type WaitedTransport } from '../transport.js';
 import { changedUniforms, type Uniform } from '../uniforms.js';
 import { outOfMemory, spilledBytes } from '../unmet-buffers.js';
@@ -62,7 +63,7 @@ export class NativeTransport implements WaitedTransport {
   private loseBy: (message: string) => void = () => undefined;
   private gone = false;
   private readonly buffers = new Map<number, Held>();
-  private readonly pipelines = new Map<string, Compiled>();
+  private readonly pipelines = new RecentMap<string, Compiled>(MOST_MODULES, (compiled) => this.drop(compiled));
   private readonly readers: Reader[] = [];
   private clock: NativeClock | null = null;
   /** Buffers that were made so far. */
@@ -214,16 +215,8 @@ export class NativeTransport implements WaitedTransport {
   }
 
   release(): void {
-    const { dawn } = this.gpu;
     for (const { handle } of this.buffers.values()) if (handle !== 0) this.free(handle);
     for (const { handle } of this.readers.splice(0)) this.free(handle);
-    for (const compiled of this.pipelines.values()) {
-      if ('failure' in compiled) continue;
-      compiled.groups.clear();
-      for (const { buffer } of compiled.uniforms.values()) this.free(buffer);
-      for (const layout of compiled.layouts) dawn.bindGroupLayoutRelease(layout);
-      dawn.computePipelineRelease(compiled.pipeline);
-    }
     this.clock?.destroy();
     this.clock = null;
     this.buffers.clear();
@@ -332,6 +325,15 @@ export class NativeTransport implements WaitedTransport {
     }
     const [buffer, offset, size] = each.part;
     return { buffer: this.handleOf(buffer), offset, size };
+  }
+
+  private drop(compiled: Compiled): void {
+    if ('failure' in compiled) return;
+    const { dawn } = this.gpu;
+    compiled.groups.clear();
+    for (const { buffer } of compiled.uniforms.values()) this.free(buffer);
+    for (const layout of compiled.layouts) dawn.bindGroupLayoutRelease(layout);
+    dawn.computePipelineRelease(compiled.pipeline);
   }
 
   private pipelineOf(order: Dispatch, source: string): Compiled {
