@@ -27,6 +27,7 @@ import { rolldown } from 'rolldown';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const threads = [
   'pager/manager/sentinel',
+  'pager/manager/standard-output',
   'pager/manager/manager',
   'pager/manager/messages-thread',
   'pager/manager/witness',
@@ -48,6 +49,7 @@ const threads = [
  */
 const plain = [
   'pager/manager/sentinel',
+  'pager/manager/standard-output',
   'pager/manager/manager',
   'pager/sources/io-engine',
   'drivers/copies/copier',

@@ -4,6 +4,7 @@
  * manager's end also while the opener sits in a fault.
  */
 import { EventEmitter } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { MessageChannel, type Worker, type WorkerOptions } from 'node:worker_threads';
 import { startUnbound } from '../linux/affinity.js';
 import type { ManagerFiles } from '../linux/bundle.js';
@@ -37,7 +38,7 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
       workerData: { options, sentinel, start: managerStart } satisfies ManagerData,
       transferList: [sentinel],
       name: 'onemem manager',
-      execArgv: [...nodeOptions],
+      execArgv: nodeOptions.length === 0 ? [] : ['--require', fileURLToPath(files.output), ...nodeOptions],
       ...(crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
     }).catch((error: Error) => error);
     const sentinelStart = beginStart(control);

@@ -6,6 +6,7 @@ import { PAGE_BYTES } from '../core/types.js';
 import { bundledMessage, managerFiles } from '../linux/bundle.js';
 import { closeEventfd, createEventfd } from '../linux/eventfd.js';
 import { PAGE_SIZE } from '../linux/memory.js';
+import { reapOrphans } from '../linux/orphans.js';
 import { randomName } from '../linux/random.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
 import type { Injection, ManagerOptions, SpaceHandle } from '../pager/protocol/space.js';
@@ -23,7 +24,13 @@ import { collectViews } from './leftovers.js';
 import { endLending, lend } from './lending.js';
 import { ManagerThreads } from './manager-threads.js';
 import { moduleOptions } from './node-options.js';
-import { checkWorkingFolder, noAddressesError, openingError, shortageError } from './opening-errors.js';
+import {
+  checkWorkingFolder,
+  noAddressesError,
+  openingError,
+  refuseOtherRuntimes,
+  shortageError,
+} from './opening-errors.js';
 import { checkPolicies } from './policies.js';
 import type { AddressSpace } from './public.js';
 import { addressesFor, basesFor, freeBases, slotOf } from './space-addresses.js';
@@ -106,6 +113,7 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
 }
 
 async function open(options: SpaceOptions): Promise<SpaceClass> {
+  refuseOtherRuntimes();
   if (PAGE_SIZE !== PAGE_BYTES) {
     throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
   }
@@ -127,6 +135,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const storage = storageOf(options.storage);
   const behind = await behindOf(options.behind);
   checkWorkingFolder();
+  reapOrphans();
   const files = managerFiles();
   if (files === null) throw new OnememError('BUNDLED', bundledMessage());
   const devices = await withMemory(described, () => hostBudgetBytes);

@@ -46,6 +46,18 @@ export function shortageError(error: Error): Error {
   return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
 }
 
+/** Others that run JavaScript stand in for Node.js, and hang where threads share memory as here. */
+export function refuseOtherRuntimes(versions: Readonly<Record<string, string | undefined>> = process.versions): void {
+  const other = [
+    ['bun', 'Bun'],
+    ['deno', 'Deno'],
+  ].find(([key]) => versions[key] !== undefined);
+  if (other === undefined) return;
+  const [key, name] = other;
+  const message = `onemem runs on Node.js, and not on ${name} (${versions[key]}); start the program by: node program.js`;
+  throw new OnememError('UNSUPPORTED', message, { runtime: key });
+}
+
 /** Node.js starts no thread in a folder that is not there, and says only that a call of its own failed. */
 export function checkWorkingFolder(): void {
   if (!workingFolderIsGone()) return;

@@ -14,6 +14,8 @@ function placeOf(url: string | undefined): URL | null {
 export interface ManagerFiles {
   readonly manager: URL;
   readonly sentinel: URL;
+  /** What the manager preloads before modules of the program. */
+  readonly output: URL;
 }
 
 /** Null where they are not beside this module. */
@@ -21,7 +23,9 @@ export function managerFiles(): ManagerFiles | null {
   const here = placeOf(import.meta.url);
   if (here?.protocol !== 'file:') return null;
   const manager = new URL('../pager/manager/manager.cjs', here);
-  return existsSync(manager) ? { manager, sentinel: new URL('sentinel.cjs', manager) } : null;
+  return existsSync(manager)
+    ? { manager, sentinel: new URL('sentinel.cjs', manager), output: new URL('standard-output.cjs', manager) }
+    : null;
 }
 
 /** The module of a thread that watches the manager for another thread than the one that opened the space. */

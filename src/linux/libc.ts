@@ -139,6 +139,7 @@ export const libc = {
   sendmsg: onUse<Call<3>>('int64_t sendmsg(int fd, uint64_t message, int flags)'),
   recvmsg: onUse<Call<3>>('int64_t recvmsg(int fd, uint64_t message, int flags)'),
   setsockopt: onUse<Call<5>>('int setsockopt(int fd, int level, int option, uint64_t value, uint32_t length)'),
+  waitpid: onUse<Call<3>>('int waitpid(int pid, uint64_t status, int options)'),
   prctl: onUse<Call<5>>('int prctl(int option, uint64_t a, uint64_t b, uint64_t c, uint64_t d)'),
   sigaction: onUse<Call<3>>('int sigaction(int signal, uint64_t action, uint64_t previous)'),
   schedSetaffinity: onUse<Call<3>>('int sched_setaffinity(int thread, uint64_t size, uint64_t mask)'),

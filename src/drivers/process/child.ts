@@ -18,6 +18,7 @@ import {
 import { closeDescriptor } from '../../linux/libc.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/managed-mapping.js';
 import { mmap, view } from '../../linux/memory.js';
+import { nameDeviceProcess } from '../../linux/orphans.js';
 import { startOwnThread } from '../../linux/own-threads.js';
 import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
 import { createSocketPair, descriptorsOf, MessageSocket } from '../../linux/socket.js';
@@ -56,6 +57,7 @@ interface Unit {
 
 // The device ends with its owner, however that ends, and with nothing else: a Ctrl-C is for the owner to handle.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
+nameDeviceProcess();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 // Node would wait for its threads, of which one waits for messages and others may wait in faults.
 process.on('exit', (code) => exitImmediately(code));

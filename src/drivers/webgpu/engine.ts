@@ -4,6 +4,7 @@
  */
 import '../process/told-binary.js';
 import { setFlagsFromString } from 'node:v8';
+import { nameDeviceProcess } from '../../linux/orphans.js';
 import { exitImmediately, setParentDeathSignal, yieldProcessor } from '../../linux/process.js';
 import { MessageSocket } from '../../linux/socket.js';
 import { MAX_PACKET_BYTES } from '../process/protocol.js';
@@ -28,6 +29,7 @@ setFlagsFromString('--no-lazy-feedback-allocation');
 
 // The engine ends with its owner, however that ends, and with nothing else: a Ctrl-C is for the owner to handle.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
+nameDeviceProcess();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('exit', (code) => exitImmediately(code));
 

@@ -1,4 +1,6 @@
 /** Entry of the manager's thread. */
+// Drivers, notifiers and the kernels of simulated devices run here, and may print.
+import './standard-output.js';
 import { parentPort, workerData } from 'node:worker_threads';
 import { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
@@ -31,9 +33,6 @@ function say(text: string): number {
 function toSentinel(message: ToSentinel): void {
   sentinel.postMessage(message);
 }
-
-// Drivers, notifiers and the kernels of simulated devices run here. Standard output is the program's alone.
-Object.defineProperty(process, 'stdout', { configurable: true, get: () => process.stderr });
 
 // The sentinel hears of the end of this thread in any case, and here of what it comes from.
 let problem = '';
