@@ -92,7 +92,7 @@ async function runFiles(settings: Settings): Promise<void> {
     try {
       writeFileSync(join(cwd, 'kernel.mjs'), KERNEL);
       writeFileSync(join(cwd, 'by-hand.mjs'), BY_HAND);
-      writeFileSync(join(cwd, 'numpy.py'), NUMPY);
+      writeFileSync(join(cwd, 'with-numpy.py'), NUMPY);
       makeFile(join(cwd, 'x.npy'), length, 2);
       makeFile(join(cwd, 'y.npy'), length, 1);
       await compare(settings, {
@@ -103,7 +103,7 @@ async function runFiles(settings: Settings): Promise<void> {
         references: { 'by hand': () => timed(process.execPath, 'by-hand.mjs', String(length)) },
         beside: {
           'one unit': () => run(1),
-          ...(hasNumpy ? { NumPy: () => timed('python3', 'numpy.py') } : {}),
+          ...(hasNumpy ? { NumPy: () => timed('python3', 'with-numpy.py') } : {}),
         },
         extra: { elements: length, units: 2 },
         rotates: true,

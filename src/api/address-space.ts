@@ -18,7 +18,15 @@ import { withMemory } from './device-memory.js';
 import { type DeviceSpecification, deviceOptions } from './device-specification.js';
 import { ASYNC_DISPOSE } from './disposal.js';
 import { argumentError, madeElsewhere, typeError } from './errors.js';
-import { checkUse, FILE_ARRAY_OPTIONS, type FileArrayOptions, partOfFile, withFile } from './file-array.js';
+import {
+  checkCreated,
+  checkUse,
+  createdArray,
+  FILE_ARRAY_OPTIONS,
+  type FileArrayOptions,
+  partOfFile,
+  withFile,
+} from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { hostBytes, memoryLimit, warnOfMemory } from './host-memory.js';
 import { HostStream } from './host-stream.js';
@@ -135,7 +143,7 @@ export class AddressSpace implements api.AddressSpace {
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
     file: FilePath,
-    options: FileArrayOptions & ({ readonly writable: true } | { readonly shared: true }),
+    options: FileArrayOptions & ({ readonly writable: true } | { readonly shared: true } | { readonly create: number }),
   ): ManagedArray<T>;
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
@@ -146,7 +154,12 @@ export class AddressSpace implements api.AddressSpace {
     const element = elementOf(type);
     const path = pathOf(file);
     const use = checkUse('fileArray()', path, options, FILE_ARRAY_OPTIONS);
-    return withFile(path, use.shared, (fd, size) => {
+    const { byteOffset = 0, create: created } = options;
+    if (created !== undefined) {
+      checkCreated(options, use.name, bytesOf(element));
+      return createdArray(this, path, element, use.name, { head: byteOffset, length: created }) as ManagedArray;
+    }
+    return withFile(path, use.shared ? 'shared' : 'read', (fd, size) => {
       const { source, length } = partOfFile({ fd, path, size }, element, use, options);
       return this.allocate(element, length, use.name, use.writable, source);
     });
@@ -154,7 +167,8 @@ export class AddressSpace implements api.AddressSpace {
 
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,
-    options: OpenNpyOptions<T> & ({ readonly writable: true } | { readonly shared: true }),
+    options: OpenNpyOptions<T> &
+      ({ readonly writable: true } | { readonly shared: true } | { readonly create: readonly number[] }),
   ): NpyArray<T>;
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,

@@ -1,5 +1,5 @@
 /** Arrays over files: what may be asked for, and the file that is opened for it. */
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { bytesOf, constructorName, type ElementType } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { duplicateDescriptor, tryLockFile } from '../linux/file-io.js';
@@ -9,6 +9,7 @@ import { checkFlag, checkName, checkOptions, checkSize } from './arguments.js';
 import { checkLength } from './array-length.js';
 import { argumentError, OnememError, typeError } from './errors.js';
 import { descriptorError } from './opening-errors.js';
+import type { ArraySeen, SpaceSeen } from './seen.js';
 
 /** How an array over a file may be used. */
 export interface FileUse {
@@ -33,10 +34,20 @@ export interface FileArrayOptions extends FileUse {
   readonly byteOffset?: number;
   /** Elements; by default the rest of the file, which must be a whole number of them. */
   readonly length?: number;
+  /**
+   * Makes the file, or empties it, and gives it so many elements, all zero, that the array shares
+   * with it (`shared`). What was in the file is never read.
+   */
+  readonly create?: number;
 }
 
 export const FILE_USE: OptionNames<FileUse> = { writable: true, shared: true, mapped: true, name: true };
-export const FILE_ARRAY_OPTIONS: OptionNames<FileArrayOptions> = { ...FILE_USE, byteOffset: true, length: true };
+export const FILE_ARRAY_OPTIONS: OptionNames<FileArrayOptions> = {
+  ...FILE_USE,
+  byteOffset: true,
+  length: true,
+  create: true,
+};
 
 /** What is asked for, checked and complete. */
 export interface CheckedUse {
@@ -46,9 +57,20 @@ export interface CheckedUse {
   readonly name: string;
 }
 
-export function checkUse<T extends FileUse>(what: string, path: string, options: T, names: OptionNames<T>): CheckedUse {
+export function checkUse<T extends FileUse & { readonly create?: unknown }>(
+  what: string,
+  path: string,
+  options: T,
+  names: OptionNames<T>,
+): CheckedUse {
   checkOptions(what, options, names);
-  const { shared = false, writable = shared, mapped = false, name = path } = options;
+  const isCreated = options.create !== undefined;
+  for (const [option, wrong] of Object.entries(isCreated ? BESIDE_CREATE : {})) {
+    if ((options as Readonly<Record<string, unknown>>)[option] !== wrong) continue;
+    const message = `array ${options.name ?? path} shares the file that \`create\` makes; leave out \`${option}: ${wrong}\``;
+    throw typeError('CREATE', message);
+  }
+  const { shared = isCreated, writable = shared, mapped = false, name = path } = options;
   checkFlag('shared', shared);
   checkFlag('writable', writable);
   checkFlag('mapped', mapped);
@@ -67,10 +89,13 @@ export function checkUse<T extends FileUse>(what: string, path: string, options:
   return { shared, writable, mapped, name };
 }
 
+/** What contradicts `create`. */
+const BESIDE_CREATE = { shared: false, writable: false, mapped: true } as const;
+
 /** Opens the file, has `use` make something of it, and closes it again if that fails. */
-export function withFile<R>(path: string, shared: boolean, use: (fd: number, size: number) => R): R {
+export function withFile<R>(path: string, how: 'read' | 'shared' | 'created', use: (fd: number, size: number) => R): R {
   // To open a pipe that no program writes must not stop this program: the pipe is refused once it is open.
-  const opened = shared ? openShared(path) : openPlain(path);
+  const opened = how === 'read' ? openPlain(path) : openShared(path, how === 'created');
   let fd: number;
   try {
     // The manager closes it, in another thread. Node would close the number of what it opened once more when this thread ends.
@@ -143,6 +168,61 @@ export function partOfFile(
   };
 }
 
+export function checkCreated(
+  { byteOffset = 0, length, create }: FileArrayOptions,
+  name: string,
+  elementBytes: number,
+): void {
+  checkSize('byteOffset', byteOffset, 0);
+  if (length !== undefined)
+    throw typeError('CREATE', `array ${name}: \`create\` says the length; leave out \`length\``);
+  checkLength(`cannot allocate array ${name}`, create, elementBytes);
+}
+
+/**
+ * An array over all elements of a file that has been opened for it. The file is emptied, and the pages
+ * of the array begin as those of one without a file do: none is read from it.
+ */
+export function createdArray(
+  space: SpaceSeen,
+  path: string,
+  element: ElementType,
+  name: string,
+  { head, length }: { readonly head: Uint8Array | number; readonly length: number },
+): ArraySeen {
+  return withFile(path, 'created', (fd) => {
+    const offset = typeof head === 'number' ? head : head.length;
+    const bytes = length * bytesOf(element);
+    const own = duplicateDescriptor(fd);
+    let array: ArraySeen;
+    try {
+      array = space.allocate(element, length, name, true, {
+        fd: own,
+        path,
+        offset,
+        bytes,
+        shared: true,
+        mapped: false,
+      });
+    } catch (error) {
+      closeDescriptor(own);
+      throw error;
+    }
+    try {
+      // Not before: what cannot be allocated leaves the file as it was.
+      ftruncateSync(fd, 0);
+      ftruncateSync(fd, offset + bytes);
+      if (typeof head !== 'number') writeSync(fd, head, 0, head.length, 0);
+      if (length > 0) space.client.call('discard', array.allPages);
+    } catch (error) {
+      array.free();
+      throw error;
+    }
+    closeDescriptor(fd);
+    return array;
+  });
+}
+
 function openPlain(path: string): number {
   try {
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -152,10 +232,10 @@ function openPlain(path: string): number {
 }
 
 /** Opens a file that an array is to share, and keeps other arrays from sharing it, too. */
-function openShared(path: string): number {
+function openShared(path: string, isMade: boolean): number {
   let fd: number;
   try {
-    fd = openSync(path, 'r+');
+    fd = openSync(path, isMade ? constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK : 'r+');
   } catch (error) {
     const { code = '' } = error as { code?: string };
     if (!['EACCES', 'EPERM', 'EROFS', 'ETXTBSY', 'EISDIR'].includes(code))

@@ -10,10 +10,11 @@ import { errnoName, isOfFullDisk } from '../linux/errors.js';
 import { tryLockFile } from '../linux/file-io.js';
 import { tooLarge } from '../linux/file-limit.js';
 import { checkFlag, checkOptions, isObject, isWhole, show } from './arguments.js';
+import { checkLength } from './array-length.js';
 import { checkRange } from './array-part.js';
 import { type ArrayType, elementOf, typeName } from './array-type.js';
 import { argumentError, OnememError, typeError } from './errors.js';
-import { checkUse, FILE_USE, type FileUse, partOfFile, withFile } from './file-array.js';
+import { type CheckedUse, checkUse, createdArray, FILE_USE, type FileUse, partOfFile, withFile } from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { descriptorError } from './opening-errors.js';
 import { type ArraySeen, isManaged, type SpaceSeen } from './seen.js';
@@ -26,6 +27,11 @@ export interface OpenNpyOptions<T extends NumericArray = NumericArray> extends F
   readonly type?: ArrayType<T>;
   /** Whether something may follow the array in the file. */
   readonly allowTrailingBytes?: boolean;
+  /**
+   * Makes the file, or empties it, and gives it an array of this shape and of `type`, all zero, that
+   * the array shares with it (`shared`). What was in the file is never read.
+   */
+  readonly create?: readonly number[];
 }
 
 export interface SaveNpyOptions {
@@ -38,7 +44,12 @@ export interface SaveNpyOptions {
   readonly dtype?: NumpyType;
 }
 
-const OPEN_NPY_OPTIONS: OptionNames<OpenNpyOptions> = { ...FILE_USE, type: true, allowTrailingBytes: true };
+const OPEN_NPY_OPTIONS: OptionNames<OpenNpyOptions> = {
+  ...FILE_USE,
+  type: true,
+  allowTrailingBytes: true,
+  create: true,
+};
 const SAVE_NPY_OPTIONS: OptionNames<SaveNpyOptions> = { shape: true, dtype: true };
 
 /** An array over a file, with what the file says about it. */
@@ -52,7 +63,8 @@ export function openNpy<T extends NumericArray>(
   const { type, allowTrailingBytes = false } = options;
   checkFlag('allowTrailingBytes', allowTrailingBytes);
   const wanted = type === undefined ? null : elementOf(type);
-  return withFile(path, use.shared, (fd, size) => {
+  if (options.create !== undefined) return createNpy(space, path, use, wanted, options.create);
+  return withFile(path, use.shared ? 'shared' : 'read', (fd, size) => {
     const { dtype, numpyType, shape, length, dataOffset } = layoutOf(fd, path, allowTrailingBytes);
     const element = wanted ?? dtype;
     if (fileType(element) !== dtype) {
@@ -63,6 +75,23 @@ export function openNpy<T extends NumericArray>(
     const array = space.allocate(element, length, use.name, use.writable, source);
     return { array, shape: Object.freeze([...shape]), dtype: numpyType };
   });
+}
+
+function createNpy(
+  space: SpaceSeen,
+  path: string,
+  use: CheckedUse,
+  element: ElementType | null,
+  wanted: readonly number[],
+): { array: ArraySeen; shape: readonly number[]; dtype: NumpyType } {
+  if (element === null) throw typeError('ARRAY_TYPE', `openNpy() with \`create\` needs \`type\`, such as Float32Array`);
+  const shape = Object.freeze([...checkShape(wanted, 'such as [2, 3]')]);
+  const length = shape.reduce((all, extent) => all * extent, 1);
+  checkLength(`cannot allocate array ${use.name}`, length, bytesOf(element));
+  const type = fileType(element);
+  const header = npyHeader(type, shape);
+  const array = createdArray(space, path, element, use.name, { head: header, length });
+  return { array, shape, dtype: dtypes[type].numpyType };
 }
 
 export async function saveNpy(
@@ -134,13 +163,16 @@ function rangeOf(space: SpaceSeen, source: unknown): { array: ArraySeen; begin: 
 
 function shapeOf(shape: unknown, length: number): readonly number[] {
   if (shape === undefined) return [length];
-  if (!Array.isArray(shape) || !shape.every((extent) => isWhole(extent, 0))) {
-    throw typeError('SHAPE', `a shape is an array of whole numbers such as [2, ${length}], not ${show(shape)}`);
-  }
-  const product = shape.reduce((all: number, extent: number) => all * extent, 1);
-  if (product === length && shape.length <= 64) return shape as number[];
-  const what = shape.length > 64 ? 'has more than 64 dimensions' : `has ${product} elements`;
-  throw argumentError('SHAPE', `shape (${shape.slice(0, 64).join(', ')}) ${what}, and ${length} are to be saved`);
+  const extents = checkShape(shape, `such as [2, ${length}]`);
+  const product = extents.reduce((all, extent) => all * extent, 1);
+  if (product === length && extents.length <= 64) return extents;
+  const what = extents.length > 64 ? 'has more than 64 dimensions' : `has ${product} elements`;
+  throw argumentError('SHAPE', `shape (${extents.slice(0, 64).join(', ')}) ${what}, and ${length} are to be saved`);
+}
+
+function checkShape(shape: unknown, example: string): readonly number[] {
+  if (Array.isArray(shape) && shape.every((extent) => isWhole(extent, 0))) return shape as number[];
+  throw typeError('SHAPE', `a shape is an array of whole numbers ${example}, not ${show(shape)}`);
 }
 
 function numpyTypeOf(array: ArraySeen, type: Dtype, wanted: unknown): NumpyType {

@@ -230,8 +230,9 @@ export interface AddressSpace {
   /**
    * An array over a file, read page by page on touch. It is private: with `writable: true` changes
    * stay in memory, with `shared: true` `flush` writes them to the file. `mapped: true` shows the
-   * kernel's own memory of the file. Throws TRAILING_BYTES, FILE_LOCKED (shared twice),
-   * MAPPED_WRITABLE, FILE_ALIGNMENT, or the error of Node.js. A file that becomes shorter ends
+   * kernel's own memory of the file, which is the fastest way to read it. `create: length` makes or
+   * empties the file and shares it; none of it is read. Throws TRAILING_BYTES, FILE_LOCKED (shared
+   * twice), MAPPED_WRITABLE, FILE_ALIGNMENT, CREATE, or the error of Node.js. A file that becomes shorter ends
    * later touches with FILE_CHANGED.
    * @example
    * import { writeFileSync } from 'node:fs';
@@ -246,7 +247,7 @@ export interface AddressSpace {
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
     file: FilePath,
-    options: FileArrayOptions & ({ readonly writable: true } | { readonly shared: true }),
+    options: FileArrayOptions & ({ readonly writable: true } | { readonly shared: true } | { readonly create: number }),
   ): ManagedArray<T>;
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
@@ -255,7 +256,8 @@ export interface AddressSpace {
   ): ManagedArray<ReadonlyView<T>>;
   /**
    * An array over a NumPy `.npy` file. Only the header is read. Element (i, j) of shape [rows,
-   * columns] is `array.data[i * columns + j]`. Throws UNSUPPORTED_ARRAY_FILE (with the NumPy
+   * columns] is `array.data[i * columns + j]`. `create: shape` makes a file of zeros that the array
+   * shares. Throws UNSUPPORTED_ARRAY_FILE (with the NumPy
    * expression that converts the file), NOT_AN_ARRAY_FILE, TRUNCATED_ARRAY_FILE, or
    * TRAILING_BYTES.
    * @example
@@ -267,7 +269,8 @@ export interface AddressSpace {
    */
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,
-    options: OpenNpyOptions<T> & ({ readonly writable: true } | { readonly shared: true }),
+    options: OpenNpyOptions<T> &
+      ({ readonly writable: true } | { readonly shared: true } | { readonly create: readonly number[] }),
   ): NpyArray<T>;
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,

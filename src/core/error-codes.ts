@@ -63,6 +63,8 @@ export type OnememErrorCode =
   | 'COUNT'
   /** There is no such CPU, or the process may not use it. */
   | 'CPU'
+  /** `create` goes with an option that contradicts it. The file is as before. */
+  | 'CREATE'
   /** The only copy was on a lost device or server, or came back changed. Everything else stays. */
   | 'DATA_LOST'
   /** A thread waits for itself. A part of the launch may be written. */
