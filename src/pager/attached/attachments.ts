@@ -384,7 +384,7 @@ export class Attachments implements Transport {
     const what = `touched ${this.around.placeOf(page)}, ${why}`;
     const say = `onemem: denied access: this process (${pid}) ${what}. The access fails.\n`;
     const heard = this.lines.some((line) => {
-      if (line?.pid !== pid || line.connection === null || line.codec !== 'v8') return false;
+      if (line?.pid !== pid || line.connection === null) return false;
       const notice = Buffer.from(`${JSON.stringify({ say, page } satisfies DenialNotice)}\n`);
       return libc.write(line.life, addressOf(notice), notice.length) === notice.length;
     });

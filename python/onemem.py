@@ -1,0 +1,390 @@
+"""Arrays of a onemem space in Python, over the same memory.
+
+    import onemem
+    space = onemem.attach(handle)      # what space.share() of Node.js gives
+    table = space['table']             # a NumPy array; without NumPy a memoryview
+    new = space.array('new', (1000, 3), 'f64')
+    space.close()
+
+A page comes when it is touched, as in every process of the space: arrays may be larger than RAM.
+Python 3.9 or newer on Linux; nothing is compiled. A thread that waits for a page may hold the GIL:
+other threads of the interpreter then wait with it, those of other processes do not.
+"""
+
+import atexit
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import platform
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+
+__all__ = ['attach', 'Space', 'OnememError']
+
+VERSION = 1
+PAGE = 4096
+
+# By NumPy's names, and their codes in the struct module.
+TYPES = {
+    'i8': ('int8', 'b', 1), 'u8': ('uint8', 'B', 1), 'u8c': ('uint8', 'B', 1), 'bytes': ('uint8', 'B', 1),
+    'i16': ('int16', 'h', 2), 'u16': ('uint16', 'H', 2), 'i32': ('int32', 'i', 4), 'u32': ('uint32', 'I', 4),
+    'i64': ('int64', 'q', 8), 'u64': ('uint64', 'Q', 8), 'f32': ('float32', 'f', 4), 'f64': ('float64', 'd', 8),
+}
+NAMES = {numpy: short for short, (numpy, _, _) in reversed(list(TYPES.items())) if short not in ('u8c', 'bytes')}
+
+# Linux: mmap, madvise, userfaultfd.
+PROT_READ_WRITE = 3
+MAP_SHARED, MAP_NORESERVE, MAP_FIXED_NOREPLACE = 0x1, 0x4000, 0x100000
+MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE = 10, 16, 15
+USERFAULTFD = {'x86_64': 323, 'aarch64': 282}
+USERFAULTFD_IOC_NEW = 0xAA00
+UFFDIO_API, UFFDIO_REGISTER = 0xC018AA3F, 0xC020AA00
+UFFDIO_WRITEPROTECT, UFFDIO_POISON = 0xC018AA06, 0xC020AA08
+USER_MODE_ONLY = 1
+# Flags of faults, missing and minor faults of shared memory, thread ids, write protection.
+FEATURES = 1 | 1 << 5 | 1 << 8 | 1 << 10 | 1 << 12
+MISSING_WP_MINOR = 7
+MESSAGE = 32
+PAGEFAULT, FLAG_WP = 0x12, 2
+
+HEADER = struct.Struct('<I')
+ANSWER_SECONDS = 10
+LOOK_SECONDS = 0.02
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.syscall.restype = ctypes.c_long
+
+# Mapped memory by the socket of its owner, and whose watcher it is: it stays until the process ends.
+_mapped = {}
+
+
+class OnememError(Exception):
+    """What went wrong, with the same codes as in Node.js."""
+
+    def __init__(self, code, message):
+        super().__init__(f'{code}: {message}')
+        self.code = code
+
+
+def attach(handle=None):
+    """The space that a process of Node.js shared, from the text that space.share() gives.
+
+    Without one it is taken from the environment variable ONEMEM_SPACE.
+    """
+    text = os.environ.get('ONEMEM_SPACE') if handle is None else handle
+    parts = text.split(':') if isinstance(text, str) else []
+    if len(parts) != 4 or parts[0] != 'onemem':
+        raise OnememError('SPACE_HANDLE', f'{text!r} is no handle of a space; pass what space.share() gives, as it is')
+    return Space(int(parts[1]), parts[2], parts[3])
+
+
+class Space:
+    """The arrays of a space, by their names: space['table']."""
+
+    def __init__(self, owner, name, token):
+        self._lock = threading.Lock()
+        self._bytes = b''
+        self._last = 0
+        self._pid = os.getpid()
+        self._owner = owner
+        self._line = None
+        meeting = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        meeting.settimeout(ANSWER_SECONDS)
+        try:
+            self._meet(meeting, name, token)
+        except (ConnectionError, FileNotFoundError) as error:
+            raise OnememError('OWNER_LOST', f'process {owner}, which shared the space, has ended or closed it') from error
+        except socket.timeout as error:
+            raise OnememError('OWNER_BUSY', f'process {owner} did not answer within {ANSWER_SECONDS} s') from error
+        finally:
+            meeting.close()
+
+    def _meet(self, meeting, name, token):
+        meeting.connect('\0onemem-' + name)
+        offer, fds = _ask(meeting, {'onemem': VERSION, 'token': token, 'codec': 'json'}, [])
+        memory = fds[0]
+        try:
+            known = _mapped.get(name) if offer['mapped'] is not None else None
+            if known is None and offer['mapped'] is not None:
+                raise OnememError('ADDRESS_SPACE', 'another library of this process has attached already; use that one')
+            faults = _map(offer, memory) if known is None else known
+        finally:
+            os.close(memory)
+        line, their_line = socket.socketpair()
+        life, their_life = socket.socketpair()
+        descriptors = [their_line.fileno(), their_life.fileno()] + ([faults] if known is None else [])
+        welcome, _ = _ask(meeting, {'faults': faults}, descriptors)
+        their_line.close()
+        their_life.close()
+        _mapped[name] = faults
+        self._watch = _watch(life, faults, offer['base'], self._owner)
+        self._line = line
+        self._base = offer['base']
+        self._client = welcome['client']
+
+    def names(self):
+        """The names of the arrays that there are."""
+        return [each['name'] for each in self._request('arrays', None)]
+
+    def __contains__(self, name):
+        return name in self.names()
+
+    def __getitem__(self, name):
+        found = [each for each in self._request('arrays', None) if each['name'] == name]
+        if not found:
+            raise KeyError(name)
+        return self._view(found[-1])
+
+    def array(self, name, shape, dtype='f64'):
+        """Makes an array of zeros, which every process of the space finds by its name."""
+        short = _short(dtype)
+        size = TYPES[short][2]
+        lengths = (shape,) if isinstance(shape, int) else tuple(shape)
+        length = 1
+        for each in lengths:
+            length *= each
+        made = self._request('allocate', {
+            'bytes': length * size, 'name': name, 'writable': True, 'file': None, 'provider': None,
+            'elementBytes': size, 'type': short,
+        })
+        view = self._view({'range': made['id'], 'name': name, 'firstPage': made['firstPage'], 'length': length, 'type': short})
+        return view.reshape(lengths) if hasattr(view, 'reshape') else view
+
+    def free(self, name):
+        """Gives an array's memory back, for every process."""
+        for each in reversed(self._request('arrays', None)):
+            if each['name'] == name:
+                pages = {'range': each['range'], 'name': name, 'firstPage': each['firstPage'], 'count': each['pages']}
+                self._request('free', {**pages, 'whole': True})
+                return
+        raise KeyError(name)
+
+    def stats(self):
+        """Counters of the space: faults, bytes and memory by processor."""
+        return self._request('stats', None)
+
+    def close(self):
+        """Ends the calls. Views read on until the process ends."""
+        if self._line is not None and self._pid == os.getpid():
+            self._line.close()
+        self._line = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _view(self, listing):
+        short = listing['type']
+        _, code, size = TYPES[short]
+        self._request('viewed', {'range': listing['range'], 'name': listing['name']})
+        count = listing['length'] * size
+        memory = (ctypes.c_ubyte * count).from_address(self._base + listing['firstPage'] * PAGE)
+        weakref.finalize(memory, _unview, weakref.ref(self), listing['range']).atexit = False
+        try:
+            import numpy
+        except ImportError:
+            return memoryview(memory).cast('B').cast(code)
+        return numpy.frombuffer(memory, dtype=TYPES[short][0])
+
+    def _tell(self, name, value):
+        with self._lock:
+            self._send(0, name, value)
+
+    def _request(self, name, value):
+        with self._lock:
+            self._last += 1
+            self._send(self._last, name, value)
+            while True:
+                message = self._receive()
+                if message.get('id') != self._last:
+                    continue
+                if message['error'] is not None:
+                    raise OnememError(message['error']['code'], message['error']['message'])
+                return message['value']
+
+    def _send(self, number, name, value):
+        if self._pid != os.getpid():
+            raise OnememError('OTHER_PROCESS', 'a forked process has not the arrays of its parent; start it by spawn, and attach')
+        if self._line is None:
+            raise OnememError('SPACE_CLOSED', f'{name}: the space has been closed; attach again')
+        text = json.dumps({'id': number, 'name': name, 'value': value}).encode()
+        try:
+            self._line.sendall(HEADER.pack(len(text)) + text)
+        except ConnectionError as error:
+            raise self._lost(name) from error
+
+    def _receive(self):
+        while True:
+            if len(self._bytes) >= HEADER.size:
+                (length,) = HEADER.unpack_from(self._bytes)
+                end = HEADER.size + length
+                if len(self._bytes) >= end:
+                    text, self._bytes = self._bytes[HEADER.size:end], self._bytes[end:]
+                    return json.loads(text)
+            piece = self._line.recv(65536)
+            if not piece:
+                raise self._lost('an answer')
+            self._bytes += piece
+
+    def _lost(self, what):
+        return OnememError(
+            'OWNER_LOST',
+            f'{what}: process {self._owner}, which opened the space, has ended or closed it; '
+            'what is in memory here can still be read',
+        )
+
+
+def _short(dtype):
+    if isinstance(dtype, str) and dtype in TYPES:
+        return dtype
+    name = getattr(dtype, 'name', None) or getattr(dtype, '__name__', None) or str(dtype)
+    if name == 'float':
+        name = 'float64'
+    if name not in NAMES:
+        raise OnememError('ARRAY_TYPE', f'{dtype!r} is no type of elements; there are {", ".join(TYPES)}')
+    return NAMES[name]
+
+
+def _unview(space, number):
+    owner = space()
+    if owner is None or owner._line is None:
+        return
+    try:
+        owner._tell('unviewed', {'range': number})
+    except OnememError:
+        pass
+
+
+def _ask(meeting, message, descriptors):
+    socket.send_fds(meeting, [json.dumps(message).encode()], descriptors)
+    data, fds, _, _ = socket.recv_fds(meeting, 65536, 4)
+    if not data:
+        raise ConnectionResetError('closed')
+    answer = json.loads(data)
+    if 'refused' in answer:
+        for fd in fds:
+            os.close(fd)
+        raise OnememError(answer['refused']['code'], answer['refused']['message'])
+    return answer, fds
+
+
+def _map(offer, memory):
+    base, size = offer['base'], offer['bytes']
+    faults = _open_userfaultfd(offer['userModeOnly'])
+    fcntl.ioctl(faults, UFFDIO_API, struct.pack('QQQ', 0xAA, FEATURES, 0))
+    flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE
+    if _libc.mmap(base, size, PROT_READ_WRITE, flags, memory, 0) != base:
+        os.close(faults)
+        raise OnememError('ADDRESS_SPACE', f'the addresses of the space, 0x{base:x}, are in use in this process')
+    for advice in (MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE):
+        _libc.madvise(base, size, advice)
+    fcntl.ioctl(faults, UFFDIO_REGISTER, struct.pack('QQQQ', base, size, MISSING_WP_MINOR, 0))
+    return faults
+
+
+def _open_userfaultfd(user_mode_only):
+    number = USERFAULTFD.get(platform.machine())
+    if number is None:
+        raise OnememError('UNSUPPORTED', f'onemem.py does not know this machine ({platform.machine()})')
+    flags = os.O_CLOEXEC | os.O_NONBLOCK
+    if not user_mode_only:
+        fd = _libc.syscall(number, flags)
+        if fd >= 0:
+            return fd
+        try:
+            device = os.open('/dev/userfaultfd', os.O_RDWR | os.O_CLOEXEC)
+            try:
+                return fcntl.ioctl(device, USERFAULTFD_IOC_NEW, flags)
+            finally:
+                os.close(device)
+        except OSError:
+            pass
+    fd = _libc.syscall(number, flags | USER_MODE_ONLY)
+    if fd >= 0:
+        return fd
+    why = os.strerror(ctypes.get_errno())
+    raise OnememError('UNSUPPORTED', f'this machine does not allow page faults in user space ({why}); see npx onemem doctor')
+
+
+def _watch(life, faults, base, owner):
+    """A process that says why accesses fail: no thread of this one could, while another one holds the GIL."""
+    here, there = os.pipe()
+    command = [sys.executable, '-S', '-E', os.path.abspath(__file__), '--watch']
+    numbers = [life.fileno(), faults, here, base, owner, os.getpid()]
+    watch = subprocess.Popen(command + [str(each) for each in numbers], pass_fds=[life.fileno(), faults, here])
+    os.close(here)
+    os.set_inheritable(there, False)
+    life.close()
+    atexit.register(_end, watch, there)
+    return watch, there
+
+
+def _end(watch, pipe):
+    os.close(pipe)
+    watch.wait()
+
+
+def _serve(life, faults, parent_pipe, base, owner, parent):
+    text = b''
+    has_owner = True
+    while True:
+        waiting = [parent_pipe] + ([life] if has_owner else [])
+        ready, _, _ = select.select(waiting, [], [], None if has_owner else LOOK_SECONDS)
+        if parent_pipe in ready:
+            return
+        if life in ready:
+            piece = os.read(life, 65536)
+            has_owner = piece != b''
+            *lines, text = (text + piece).split(b'\n')
+            for line in lines:
+                notice = json.loads(line)
+                _fail(faults, base + notice['page'] * PAGE, parent, notice['say'])
+        if not has_owner:
+            _serve_alone(faults, owner, parent)
+
+
+def _serve_alone(faults, owner, parent):
+    try:
+        messages = os.read(faults, 64 * MESSAGE)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EINTR):
+            return
+        raise
+    for at in range(0, len(messages), MESSAGE):
+        event, _, _, _, _, address, _ = struct.unpack_from('<BBHIQQQ', messages, at)
+        if event != PAGEFAULT:
+            continue
+        say = (
+            f'onemem: process {owner}, which opened the space, has ended or has closed it, and the page at 0x{address:x} '
+            'is not in memory here. The access fails.\n'
+        )
+        _fail(faults, address - address % PAGE, parent, say)
+
+
+def _fail(faults, address, parent, say):
+    os.write(2, say.encode())
+    try:
+        fcntl.ioctl(faults, UFFDIO_WRITEPROTECT, struct.pack('QQQ', address, PAGE, 2))
+        fcntl.ioctl(faults, UFFDIO_POISON, struct.pack('QQQq', address, PAGE, 0, 0))
+    except OSError:
+        # The page is there, to be read alone.
+        os.kill(parent, signal.SIGBUS)
+
+
+if __name__ == '__main__' and sys.argv[1:2] == ['--watch']:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _serve(*(int(each) for each in sys.argv[2:]))

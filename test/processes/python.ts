@@ -1,0 +1,155 @@
+/** Python on the arrays of a space: the same memory, whoever writes, and the same words where something fails. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { i32, kernel, openSpace } from '../../src/index.js';
+import { Agent } from '../harness/agents.js';
+import { note, runTests, sameData, test } from '../harness/suite.js';
+
+const MODULES = fileURLToPath(new URL('../../../python', import.meta.url));
+const MIB = 2 ** 20;
+
+interface Outcome {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A program that has attached: `space`, and `np` if there is NumPy. */
+class Python {
+  private readonly child;
+  private stdout = '';
+  private stderr = '';
+
+  constructor(handle: string, program: string) {
+    const prelude = `import os, sys, onemem\ntry:\n import numpy as np\nexcept ImportError:\n np = None\nspace = onemem.attach()\n`;
+    const env = { ...process.env, PYTHONPATH: MODULES, ONEMEM_SPACE: handle, PYTHONDONTWRITEBYTECODE: '1' };
+    this.child = spawn('python3', ['-c', prelude + program], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+    });
+    this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+  }
+
+  /** Until it has said something. */
+  async said(what: string): Promise<void> {
+    while (!this.stdout.includes(what)) await once(this.child.stdout, 'data');
+  }
+
+  goOn(): void {
+    this.child.stdin.write('go\n');
+  }
+
+  async outcome(): Promise<Outcome> {
+    const [code, signal] = (await once(this.child, 'close')) as [number | null, NodeJS.Signals | null];
+    return { code, signal, stdout: this.stdout, stderr: this.stderr };
+  }
+}
+
+async function run(handle: string, program: string): Promise<string> {
+  const { code, signal, stdout, stderr } = await new Python(handle, program).outcome();
+  assert.equal(code, 0, `${signal} ${stderr}`);
+  return stdout;
+}
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
+if (!hasPython) note('python3 is not here: nothing of it is tested');
+else if (!hasNumpy) note('NumPy is not here: Python is tested without it');
+const pythonTest = hasPython ? test : () => undefined;
+const numpyTest = hasNumpy ? test : () => undefined;
+
+const double = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] *= 2;
+});
+
+pythonTest('Python reads and writes an array without NumPy', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const x = space.array(Int32Array, 1000, { name: 'x' });
+  x.data[7] = 5;
+  const program = `sys.modules['numpy'] = None\nv = space['x']\nv[8] = v[7] + 1\nprint(len(v), v[7], space.names())`;
+  assert.equal(await run(space.share(), program), "1000 5 ['x']\n");
+  assert.equal(x.data[8], 6);
+});
+
+numpyTest('NumPy computes over more than host memory, and Node.js sees the result', async () => {
+  await using space = await openSpace({ hostMemory: '32MiB', storage: true });
+  const x = space.array(Int32Array, 16 * MIB, { name: 'x' });
+  for (let i = 0; i < x.length; i++) x.data[i] = i % 100;
+  const sum = x.data.reduce((all, value) => all + value, 0);
+  const program = `a = space['x']\nprint(int(a.sum(dtype=np.int64)))\na += 1\nnp.sort(a[:1000])[::-1].tofile(os.devnull)`;
+  assert.equal(await run(space.share(), program), `${sum}\n`);
+  sameData(x.data, (i) => (i % 100) + 1);
+  space.checkInvariants();
+});
+
+numpyTest('an array that Python makes is found by name, and a device computes on it', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  const python = new Python(
+    space.share(),
+    `m = space.array('m', (1000, 3), 'int32')\nm[:] = np.arange(3000).reshape(1000, 3)\nprint('made', flush=True)\n` +
+      `sys.stdin.readline()\nprint(int(m.sum()), m.shape)`,
+  );
+  await python.said('made');
+  const m = space.find<Int32Array>('m');
+  assert.ok(m !== null);
+  await space.devices[0].run(double, { x: m }, { size: m.length });
+  python.goOn();
+  const { stdout, stderr } = await python.outcome();
+  assert.equal(stdout, `made\n${2999 * 3000} (1000, 3)\n`, stderr);
+  sameData(m.data, (i) => 2 * i);
+});
+
+pythonTest('a store that the handle does not allow ends Python in a line', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const x = space.array(Int32Array, 1000, { name: 'x' });
+  x.data[0] = 3;
+  const program = `v = space['x']\nprint(v[0], flush=True)\nv[0] = 9\nprint('stored')`;
+  const { signal, stdout, stderr } = await new Python(space.share({ rights: 'read' }), program).outcome();
+  assert.deepEqual([signal, stdout], ['SIGBUS', '3\n']);
+  assert.match(stderr, /denied access: this process .* array x, elements 0 to 999 .* allows to read alone/);
+  assert.equal(x.data[0], 3);
+});
+
+pythonTest('when the owner is killed, Python reads on what is in memory, and its calls say why they fail', async () => {
+  const owner = new Agent();
+  const handle = await owner.do('open', '32MiB');
+  await owner.do('make', 'x', 1000, 4);
+  const python = new Python(
+    handle,
+    `v = space['x']\nprint('first', v[0], flush=True)\nsys.stdin.readline()\nprint(v[999])\n` +
+      `try:\n space.names()\nexcept onemem.OnememError as error:\n print(error.code)`,
+  );
+  await python.said('first 4');
+  await owner.kill();
+  python.goOn();
+  const { stdout, stderr } = await python.outcome();
+  assert.equal(stdout, 'first 4\n4\nOWNER_LOST\n', stderr);
+});
+
+pythonTest('a wrong handle, a forked process and a closed space are errors with codes', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  space.array(Int32Array, 10, { name: 'x' });
+  const program =
+    `def code(action):\n try:\n  action()\n except onemem.OnememError as error:\n  return error.code\n` +
+    `print(code(lambda: onemem.attach('onemem:1')))\nprint(code(lambda: space.array('y', 3, 'f16')))\n` +
+    `sys.stdout.flush()\nif os.fork() == 0:\n print(code(space.names), flush=True)\n os._exit(0)\nos.wait()\n` +
+    `space.close()\nprint(code(space.names))`;
+  assert.equal(await run(space.share(), program), 'SPACE_HANDLE\nARRAY_TYPE\nOTHER_PROCESS\nSPACE_CLOSED\n');
+});
+
+pythonTest('processes of multiprocessing attach by the handle', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const x = space.array(Int32Array, 4, { name: 'x' });
+  const program =
+    `import subprocess\ncode = "import onemem, sys; v = onemem.attach()['x']; v[int(sys.argv[1])] = 10 + int(sys.argv[1])"\n` +
+    `for child in [subprocess.Popen([sys.executable, '-c', code, str(i)]) for i in range(4)]: assert child.wait() == 0`;
+  await run(space.share(), program);
+  sameData(x.data, (i) => 10 + i);
+});
+
+await runTests();
