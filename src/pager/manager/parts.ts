@@ -66,6 +66,7 @@ import { ByteMoves } from '../transfers/byte-moves.js';
 import { Copies } from '../transfers/copies.js';
 import { FileTransfers } from '../transfers/file-transfers.js';
 import { Freeing } from '../transfers/freeing.js';
+import { MappedReads } from '../transfers/mapped-reads.js';
 import { Prefetches } from '../transfers/prefetches.js';
 import { WriteBack } from '../transfers/write-back.js';
 import { Clients } from './clients.js';
@@ -288,8 +289,20 @@ export function makeParts(
   const memoryOf = (node: NodeId): number => (node === HOST_NODE ? memory : devices.memoryOf(node));
   const prefetches = new Prefetches(manager, requests, places, devices);
   const copies = new Copies(manager, requests, arrays, table, places, memoryOf, prefetches, later, restore);
-  const byteMoves = new ByteMoves(manager, requests, places, memory);
-  const fileTransfers = new FileTransfers(manager, requests, table, places, engine, pipes, memory, later, restore);
+  const mappedReads = new MappedReads(files, engine);
+  const byteMoves = new ByteMoves(manager, requests, places, mappedReads, memory);
+  const fileTransfers = new FileTransfers(
+    manager,
+    requests,
+    table,
+    places,
+    engine,
+    pipes,
+    mappedReads,
+    memory,
+    later,
+    restore,
+  );
   const writeBack = new WriteBack(manager, requests, places, files, engine, memory, later);
   const freeing = new Freeing(arrays, pins, notifiers, writeBack, shared, say);
 

@@ -5,22 +5,38 @@
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
+import { NativeBuffer } from '../../linux/native-buffer.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { Answer } from '../protocol/messages.js';
 import { READ_BYTES, type Requests } from '../protocol/requests.js';
+import type { MappedReads } from './mapped-reads.js';
 
 export class ByteMoves {
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly places: Places,
+    private readonly mapped: MappedReads,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
   ) {}
 
   /** At most READ_BYTES: no more is copied between two looks at the faults. */
   read({ offset, bytes }: Requests['readBytes']['in'], answer: Answer<Requests['readBytes']['out']>): void {
+    const range = this.mapped.rangeAt(offset);
+    if (range === null) {
+      this.readPages(offset, bytes, answer);
+      return;
+    }
+    const buffer = new NativeBuffer(Math.min(bytes, READ_BYTES));
+    this.mapped.read(range, offset, buffer.length, buffer.address, (complete) => {
+      if (complete) answer({ data: buffer.bytes }, null);
+      else this.readPages(offset, bytes, answer);
+    });
+  }
+
+  private readPages(offset: number, bytes: number, answer: Answer<Requests['readBytes']['out']>): void {
     this.hold(offset, bytes, Access.Read, 'a read', answer, () => {
       const data = new Uint8Array(Math.min(bytes, READ_BYTES));
       readMemory(data, this.memory + offset);

@@ -5,21 +5,29 @@ import { EBADF, EFBIG } from '../../linux/constants.js';
 import { pathOfDescriptor } from '../../linux/descriptor-path.js';
 import { errnoName, isOfFullDisk } from '../../linux/errors.js';
 import { tooLarge } from '../../linux/file-limit.js';
+import { NativeBuffer } from '../../linux/native-buffer.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { Places } from '../arrays/places.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { Answer } from '../protocol/messages.js';
 import type { FileTransfer, Requests } from '../protocol/requests.js';
 import { type WireError, wireError } from '../protocol/wire.js';
+import type { FileRange } from '../sources/files.js';
 import type { IoEngine } from '../sources/io-ring.js';
 import type { Pipes } from '../sources/pipes.js';
+import type { MappedReads } from './mapped-reads.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
 const WINDOW_PAGES = 2048;
 /** Where there is no room for a window, smaller ones are tried: down to a page. */
 const SMALLER = 1 / 8;
+/** What of a mapped file is read before it is written. */
+const COPY_BYTES = 2 ** 20;
 
 export class FileTransfers {
+  /** Of transfers from mapped files. */
+  private readonly buffers = new WeakMap<FileTransfer, NativeBuffer>();
+
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
@@ -28,6 +36,7 @@ export class FileTransfers {
     private readonly engine: IoEngine,
     /** For what is read or written where it stands. */
     private readonly pipes: Pipes,
+    private readonly mapped: MappedReads,
     /** The manager's address of page 0 of the host's memory. */
     private readonly memory: number,
     private readonly later: (action: () => void) => void,
@@ -37,6 +46,52 @@ export class FileTransfers {
 
   start(transfer: FileTransfer, answer: Answer<Requests['transferFile']['out']>): void {
     this.next(transfer, 0, WINDOW_PAGES, answer);
+  }
+
+  /** Writes a piece of a mapped file, which is read from the file itself. */
+  private copy(
+    transfer: FileTransfer,
+    range: FileRange,
+    moved: number,
+    answer: Answer<Requests['transferFile']['out']>,
+  ): void {
+    const buffer = this.bufferOf(transfer);
+    const bytes = Math.min(buffer.length, transfer.bytes - moved);
+    this.mapped.read(range, transfer.offset + moved, bytes, buffer.address, (complete) => {
+      if (!complete) {
+        this.movePages(transfer, moved, WINDOW_PAGES, answer);
+        return;
+      }
+      this.move(transfer, buffer.address, moved, bytes, (result, movedBefore) => {
+        if (result < 0) answer(null, failureOf(transfer, moved + movedBefore, -result));
+        else if (result < bytes) answer({ bytes: moved + result }, null);
+        else this.later(() => this.next(transfer, moved + bytes, WINDOW_PAGES, answer));
+      });
+    });
+  }
+
+  private bufferOf(transfer: FileTransfer): NativeBuffer {
+    let buffer = this.buffers.get(transfer);
+    if (buffer === undefined) {
+      buffer = new NativeBuffer(Math.min(COPY_BYTES, transfer.bytes));
+      this.buffers.set(transfer, buffer);
+    }
+    return buffer;
+  }
+
+  private move(
+    { direction, fd, position }: FileTransfer,
+    address: number,
+    moved: number,
+    bytes: number,
+    done: (result: number, movedBefore: number) => void,
+  ): void {
+    const reading = direction === 'read';
+    if (position === null) {
+      if (reading) this.pipes.read(fd, address, bytes, done);
+      else this.pipes.write(fd, address, bytes, done);
+    } else if (reading) this.engine.read(fd, address, bytes, position + moved, done);
+    else this.engine.write(fd, address, bytes, position + moved, done);
   }
 
   private next(
@@ -51,6 +106,20 @@ export class FileTransfers {
       answer({ bytes: moved }, null);
       return;
     }
+    // It may have been freed meanwhile, and its file closed: its pages tell that.
+    const range = transfer.direction === 'write' ? this.mapped.rangeAt(at) : null;
+    if (range !== null) this.copy(transfer, range, moved, answer);
+    else this.movePages(transfer, moved, windowPages, answer);
+  }
+
+  private movePages(
+    transfer: FileTransfer,
+    moved: number,
+    windowPages: number,
+    answer: Answer<Requests['transferFile']['out']>,
+  ): void {
+    const at = transfer.offset + moved;
+    const end = transfer.offset + transfer.bytes;
     const reading = transfer.direction === 'read';
     const access = reading ? Access.Write : Access.Read;
     const first = Math.floor(at / PAGE_BYTES);
@@ -82,20 +151,14 @@ export class FileTransfers {
         // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {
           if (failure === 'OUT_OF_STORAGE' && count > 1) {
-            this.later(() => this.next(transfer, moved, Math.ceil(count * SMALLER), answer));
+            this.later(() => this.movePages(transfer, moved, Math.ceil(count * SMALLER), answer));
             return;
           }
           const page = this.places.pageWith(failure, first, count);
           answer(null, this.places.denialError(failure, page, 'a file transfer'));
           return;
         }
-        const { fd, position } = transfer;
-        const address = this.memory + at;
-        if (position === null) {
-          if (reading) this.pipes.read(fd, address, bytes, transferred);
-          else this.pipes.write(fd, address, bytes, transferred);
-        } else if (reading) this.engine.read(fd, address, bytes, position + moved, transferred);
-        else this.engine.write(fd, address, bytes, position + moved, transferred);
+        this.move(transfer, this.memory + at, moved, bytes, transferred);
       },
     );
   }
