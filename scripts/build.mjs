@@ -44,13 +44,15 @@ const threads = [
   'drivers/webgpu/probe',
 ];
 /**
- * Of these, what is started with each space or device, and needs nothing that only ES modules have: Node.js starts without its loader
- * for those.
+ * Of these, what is started with each space or device, and needs nothing that only ES modules have:
+ * Node.js starts without its loader for those. The loader reads by Node.js's thread pool, all threads
+ * of which may wait in faults: a thread that is to tell why must start without it.
  */
 const plain = [
   'pager/manager/sentinel',
   'pager/manager/standard-output',
   'pager/manager/manager',
+  'pager/manager/messages-thread',
   'pager/sources/io-engine',
   'drivers/copies/copier',
   'drivers/process/child',

@@ -174,6 +174,11 @@ export class Clients {
   readonly threadExists = (thread: number): boolean =>
     thread >= 0 ? threadExists(thread) : this.clients.some((client) => client.thread === thread && !client.hasEnded);
 
+  /** Whether a thread is that of a client. */
+  has(thread: number): boolean {
+    return this.clients.some((client) => client.thread === thread);
+  }
+
   /** Clients that have ended are forgotten when what they said last has been heard. */
   lookForEnded(): void {
     if (this.ended.length === 0) this.ended = this.clients.filter(({ hasEnded }) => hasEnded);

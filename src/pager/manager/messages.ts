@@ -128,7 +128,7 @@ export class Messages {
 }
 
 function start(workerData: MessagesData): Worker {
-  return startThread(new URL('./messages-thread.js', import.meta.url), { workerData, name: 'onemem messages' });
+  return startThread(new URL('./messages-thread.cjs', import.meta.url), { workerData, name: 'onemem messages' });
 }
 
 function writeDirectly(text: string): void {

@@ -128,7 +128,9 @@ export function makeParts(
   const engine = new IoEngine(options.wakeFd, options.control, now, undefined, options.storage?.path, { reserve });
   const pipes = new Pipes(() => new IoEngine(options.wakeFd, options.control, now));
   const files = new FileProvider(engine, manager, completed, sources, now, later, warn);
-  const providers = new Providers(options.wakeFd, control, completed, sources, pages, now);
+  const providers = new Providers(options.wakeFd, control, completed, sources, pages, now, (thread) =>
+    clients.has(thread),
+  );
 
   // The host, and what is behind it.
   const stopped = new StoppedThreads(pages, now);

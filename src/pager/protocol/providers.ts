@@ -70,7 +70,11 @@ export interface ProviderThreadData {
   readonly wakeFd: number;
 }
 
-export type ToProvider = { readonly place: number; readonly byteOffset: number; readonly byteLength: number } | 'end';
+/** `pool`: it is to count its requests to Node.js's thread pool. */
+export type ToProvider =
+  | { readonly place: number; readonly byteOffset: number; readonly byteLength: number }
+  | 'pool'
+  | 'end';
 
 export interface ProviderFailure {
   readonly refused: boolean;
@@ -82,4 +86,5 @@ export type FromProvider =
   /** The module has been loaded, in the thread with this number of the kernel's. */
   | { readonly thread: number }
   | { readonly unusable: ProviderFailure }
+  | { readonly poolRequests: number }
   | { readonly place: number; readonly failure: ProviderFailure | null };

@@ -17,6 +17,7 @@ import type {
   ProviderThreadData,
   ToProvider,
 } from '../protocol/providers.js';
+import { poolRequests } from './pool-watch.js';
 
 const {
   url,
@@ -95,7 +96,7 @@ function end(answer: FromProvider): void {
 
 async function fill(
   provide: FillFunction,
-  { place, byteOffset, byteLength }: Exclude<ToProvider, 'end'>,
+  { place, byteOffset, byteLength }: Exclude<ToProvider, string>,
 ): Promise<void> {
   Atomics.store(marks, place, 1);
   try {
@@ -124,7 +125,8 @@ try {
   port.on('message', (message: ToProvider) => {
     // With exit rather than by terminate: what the module attached to hears of it.
     if (message === 'end') process.exit(0);
-    void fill(provide, message);
+    if (message === 'pool') tell({ poolRequests: poolRequests(process.getActiveResourcesInfo()) });
+    else void fill(provide, message);
   });
   tell({ thread: ownThread() });
 } catch (error) {

@@ -20,6 +20,7 @@ import type {
   ProviderThreadData,
   ToProvider,
 } from '../protocol/providers.js';
+import { type PoolUser, PoolWatch } from './pool-watch.js';
 import type { Sources } from './sources.js';
 
 /** Parts that one function works on at once: enough for some that wait for a network. */
@@ -80,6 +81,33 @@ interface Provider {
   /** It is to end: when it was told, or Infinity. */
   endingSince: number;
   terminated: boolean;
+  readonly poolUser: Calls;
+}
+
+/** What is known of a provider's calls where they may wait for the pool. */
+class Calls implements PoolUser {
+  requests: number | null = null;
+
+  constructor(readonly provider: () => Provider) {}
+
+  get calls(): number {
+    return this.begun.length;
+  }
+
+  get youngestSince(): number {
+    return Math.max(...this.begun);
+  }
+
+  ask(): void {
+    this.requests = null;
+    this.provider().port.postMessage('pool' satisfies ToProvider);
+  }
+
+  /** Of calls under way, when they were seen to have begun. */
+  private get begun(): number[] {
+    const parts = this.provider().places.filter((part): part is Part => part !== null && part.begun > 0);
+    return parts.filter(({ handedIn }) => handedIn !== Number.POSITIVE_INFINITY).map(({ begun }) => begun);
+  }
 }
 
 interface Answer {
@@ -97,6 +125,7 @@ export class Providers {
   private readonly answers: Answer[] = [];
   private failures = 0;
   private lastTurn = 0;
+  private readonly pool: PoolWatch<Calls>;
   private closing: { readonly since: number; done: (() => void) | null } | null = null;
 
   constructor(
@@ -106,7 +135,17 @@ export class Providers {
     private readonly sources: Sources,
     private readonly known: PageQueries,
     private readonly now: () => number,
-  ) {}
+    /** Whether a thread runs the program's JavaScript. */
+    isProgram: (thread: number) => boolean,
+  ) {
+    const own = (thread: number): boolean => this.providers.some((provider) => provider.thread === thread);
+    this.pool = new PoolWatch(
+      known,
+      (page) => this.find(page)?.poolUser ?? null,
+      (thread) => isProgram(thread) || own(thread),
+      now,
+    );
+  }
 
   /** Loads the module of a new range; `ready` is called when it may be asked, or with why it never will be. */
   start(
@@ -167,6 +206,7 @@ export class Providers {
       endedThen: 0,
       endingSince: Number.POSITIVE_INFINITY,
       terminated: false,
+      poolUser: new Calls(() => provider),
     };
     this.watch(provider);
     this.providers.push(provider);
@@ -240,6 +280,7 @@ export class Providers {
     if (this.threads.size === 0) return false;
     const now = this.now();
     for (const provider of this.threads.keys()) this.checkTime(provider, now);
+    this.checkPool();
     if (this.closing?.done != null && now - this.closing.since > CLOSE_MS) this.closed();
     if (now - this.lastTurn < (this.active ? BUSY_TURN_MS : IDLE_TURN_MS)) return false;
     this.lastTurn = now;
@@ -249,6 +290,7 @@ export class Providers {
   /** Why a thread may not have the page that it faulted on, or null: a provider must not wait for itself. */
   objection(page: number, thread: number): string | null {
     if (this.providers.length === 0) return null;
+    this.pool.fault(page, thread);
     const own = this.providers.find((provider) => provider.thread === thread);
     if (own === undefined) return null;
     const touched = this.find(page);
@@ -348,7 +390,8 @@ export class Providers {
         provider.thread = message.thread;
         this.ready(provider, null);
         this.handIn(provider);
-      } else if ('unusable' in message) this.breakDown(provider, message.unusable);
+      } else if ('poolRequests' in message) provider.poolUser.requests = message.poolRequests;
+      else if ('unusable' in message) this.breakDown(provider, message.unusable);
       else {
         const part = provider.places[message.place];
         if (part !== null && provider.broken === null) {
@@ -400,6 +443,15 @@ export class Providers {
       const message = `did not answer within ${limit} ms; give up earlier and throw, or set a larger timeoutMs`;
       this.breakDown(provider, { refused: false, message });
       return;
+    }
+  }
+
+  private checkPool(): void {
+    for (const { provider } of this.pool.stuck()) {
+      const message =
+        `waits for Node.js's thread pool, all ${this.pool.threads} threads of which wait for pages of provided arrays; ` +
+        'read by calls that need no pool (readSync, inflateSync), or have fewer asynchronous calls of Node.js (zlib, crypto, fs) use the array at once';
+      this.breakDown(provider(), { refused: false, message });
     }
   }
 
