@@ -20,6 +20,7 @@ import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { patternsBench } from './patterns.js';
 import { policyTraces } from './policy-traces.js';
+import { record } from './record.js';
 import { remotePage } from './remote-page.js';
 import { remoteShare } from './remote-share.js';
 import { resident } from './resident.js';
@@ -40,6 +41,7 @@ const benches: readonly Bench[] = [
   fitsCold,
   fitsWarm,
   oversubscribed,
+  record,
   bandwidth,
   fileScan,
   fileRandom,

@@ -152,6 +152,8 @@ const { output } = await bundle.write({
   codeSplitting: {
     groups: [
       { name: 'library', test: inLibrary, priority: 2 },
+      // The command has it, and so does a space that explains itself, which must not run the command.
+      { name: 'trace', test: /\/trace\//, priority: 1 },
       { name: 'cli', test: /\/cli\// },
       { name: 'testing', test: /\/testing\// },
     ],

@@ -87,6 +87,13 @@ export type {
   ViewedRange,
   WatchOptions,
 } from './api/public.js';
+export {
+  type Explanation,
+  Recording,
+  type RecordingSummary,
+  type RecordOptions,
+  type SpaceReport,
+} from './api/recording.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
 export type { Rights } from './api/rights.js';
 export type { SharedArrayOptions, SharingServer } from './api/sharing.js';
@@ -144,3 +151,5 @@ export type {
   SpaceStats,
   StorageStats,
 } from './pager/protocol/space.js';
+export type { PageStory, StoryLine } from './trace/page-story.js';
+export type { ArrayCost, MemoryCost, RegrettedEvictions, Remedy, Report } from './trace/report.js';

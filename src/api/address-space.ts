@@ -45,6 +45,15 @@ import {
 } from './provided-array.js';
 import type * as api from './public.js';
 import type { ArrayOptions, ArrayRange, CloseOptions, NpyArray, PointerAttributes, ShareOptions } from './public.js';
+import {
+  type Explanation,
+  explain,
+  type Recording,
+  type RecordOptions,
+  record,
+  report,
+  type SpaceReport,
+} from './recording.js';
 import type { PlaceNames } from './residency.js';
 import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
@@ -314,6 +323,18 @@ export class AddressSpace implements api.AddressSpace {
 
   stats(): SpaceStats {
     return this.client.call('stats', null);
+  }
+
+  record(file: FilePath, options: RecordOptions = {}): Promise<Recording> {
+    return record(this.client, file, options);
+  }
+
+  report(): Promise<SpaceReport> {
+    return report(this.client);
+  }
+
+  explain(array: ManagedArray, element: number): Promise<Explanation> {
+    return explain(this.client, array, element);
   }
 
   checkInvariants(): void {

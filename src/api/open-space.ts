@@ -33,6 +33,7 @@ import {
 } from './opening-errors.js';
 import { checkPolicies } from './policies.js';
 import type { AddressSpace } from './public.js';
+import { recordedBytes } from './recording.js';
 import { addressesFor, basesFor, freeBases, slotOf } from './space-addresses.js';
 import { type StorageSpecification, storageOf } from './storage.js';
 import { warnOfUserMode } from './user-mode.js';
@@ -62,6 +63,11 @@ export interface SpaceOptions {
   readonly userModeOnly?: boolean;
   /** Decisions of the manager, by name or module; see `onemem/policy`. */
   readonly policies?: PolicyChoices;
+  /**
+   * Bytes of the last moves of pages that the space keeps in memory, for `report()` and `explain()`;
+   * at least '64KiB'. None by default.
+   */
+  readonly history?: number | string;
   /** Checks the manager's books after every event; slow, for tests. */
   readonly checkInvariants?: boolean;
   /** Makes host memory refuse large pieces, for tests. */
@@ -85,6 +91,7 @@ const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
   addressSpace: true,
   userModeOnly: true,
   policies: true,
+  history: true,
   verify: true,
   checkInvariants: true,
   inject: true,
@@ -126,6 +133,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const injection = injectionOf(options.inject);
   const internal = internalOptions({ crash, heartbeatLimitMs, memoryRoot });
   const policies = options.policies === undefined ? {} : { policies: checkPolicies(options.policies) };
+  const history = options.history === undefined ? {} : { history: recordedBytes('history', options.history) };
   const root = memoryRoot ?? '';
   const specifications = options.devices ?? [];
   const described = deviceOptions(specifications);
@@ -161,6 +169,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     devices: lent.options,
     checkInvariants: options.checkInvariants ?? false,
     ...recordingOf(process.env.ONEMEM_RECORD),
+    ...history,
     nodeOptions: moduleOptions(process.execArgv),
     ...injection,
     ...policies,

@@ -31,6 +31,7 @@ import type { InvalidationEvent, Notifier } from './notifier.js';
 import type { OpenNpyOptions, SaveNpyOptions } from './npy.js';
 import type { Pin, PinOptions } from './pin.js';
 import type { ProvidedArrayOptions } from './provided-array.js';
+import type { Explanation, Recording, RecordOptions, SpaceReport } from './recording.js';
 import type { Residency, ResidencyRun } from './residency.js';
 import type { Rights } from './rights.js';
 import type { SharedArrayOptions } from './sharing.js';
@@ -401,6 +402,47 @@ export interface AddressSpace {
    * console.log(space.stats().processors[0].name); // host
    */
   stats(): SpaceStats;
+  /**
+   * Writes moves of pages down in a file, with their causes and times, until `stop()`: for `onemem
+   * explain` and `onemem view`. It has names of arrays and kernels, and no content. A disk that is
+   * full ends the recording with a warning, and not the program. Rejects with RECORDING if the file
+   * cannot be written, and with SIZE or OPTIONS.
+   * @example
+   * const recording = await space.record('run.rec', { limit: '64MiB' });
+   * space.array(Float32Array, 1000).data.fill(1);
+   * const { bytes, failure } = await recording.stop();
+   * console.log(bytes > 0, failure); // true null
+   */
+  record(file: FilePath, options?: RecordOptions): Promise<Recording>;
+  /**
+   * What moves of pages cost, which evictions were regretted, and what to change, of the last moves
+   * that the space keeps: by `openSpace({ history })`, or while it records. Rejects with NO_HISTORY
+   * if it keeps none.
+   * @example
+   * import { openSpace } from 'onemem';
+   *
+   * const space = await openSpace({ history: '16MiB' });
+   * space.array(Float32Array, 1000, { name: 'x' }).data.fill(1);
+   * const { arrays, text } = await space.report();
+   * console.log(arrays[0].name, text.includes('evictions')); // x true
+   * await space.close();
+   */
+  report(): Promise<SpaceReport>;
+  /**
+   * Where the page of an element is, since when and why, with its last moves and their causes.
+   * Rejects with NO_HISTORY if the space keeps no moves, with ARRAY, ARRAY_INDEX, FOREIGN_ARRAY or
+   * USE_AFTER_FREE.
+   * @example
+   * import { openSpace } from 'onemem';
+   *
+   * const space = await openSpace({ history: '16MiB' });
+   * const x = space.array(Float32Array, 1000, { name: 'x' });
+   * x.data[5] = 1;
+   * const { memories, text } = await space.explain(x, 5);
+   * console.log(memories, text.includes('a write of x[0] by host')); // [ 'host' ] true
+   * await space.close();
+   */
+  explain(array: ManagedArray, element: number): Promise<Explanation>;
   /**
    * Throws if the manager's books do not agree with themselves. For tests and bug reports.
    * @example

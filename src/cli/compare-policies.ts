@@ -8,11 +8,11 @@ import type { BlockTrace } from '../sim/block-trace.js';
 import { comparePolicies, type RoomResult } from '../sim/policy-comparison.js';
 import { recordedUses } from '../sim/recorded-uses.js';
 import { formatOf, parseTrace, TraceError } from '../sim/trace-formats.js';
+import { alignColumns } from '../trace/columns.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { formatBytes, formatCount } from './format.js';
 import { sizeInBytes } from './options.js';
 import { print } from './output.js';
-import { alignColumns } from './report.js';
 
 const USUAL_OVERSUBSCRIPTION = [1.25, 2, 4];
 /** Of a recorded memory: half of it, all, twice. */

@@ -2,19 +2,18 @@
 import { PAGE_BYTES } from '../core/types.js';
 import type { History, RecordedArray } from '../trace/history.js';
 import { pageOfElement, storyOf } from '../trace/page-story.js';
-import { mebibytes, type Report, reportOf } from '../trace/report.js';
-import { count, milliseconds } from '../trace/words.js';
+import { reportOf } from '../trace/report.js';
+import { reportText, storyText } from '../trace/report-text.js';
 import { UsageError } from './failure.js';
 import { parseOptions } from './options.js';
 import { print } from './output.js';
 import { readHistory } from './recorded-history.js';
-import { alignColumns } from './report.js';
 
 export const EXPLAIN_SUMMARY = 'say why pages of a recorded run moved';
 
 export const EXPLAIN_HELP = `onemem explain TRACE [--array NAME --element N]: ${EXPLAIN_SUMMARY}
 
-TRACE is a recording: run the program with ONEMEM_RECORD=TRACE. The report names the arrays that
+TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The report names the arrays that
 cost most, the evictions that were regretted most (their pages were needed again), and what to
 change. A recording has no touches of present pages.
 
@@ -28,7 +27,6 @@ Examples
   onemem explain run.rec                after: ONEMEM_RECORD=run.rec node program.js
   onemem explain run.rec --array table --element 5`;
 
-const MOST_ARRAYS = 8;
 const USUAL_LINES = 20;
 
 export async function explainRun(args: readonly string[]): Promise<number> {
@@ -49,7 +47,7 @@ export async function explainRun(args: readonly string[]): Promise<number> {
   if (values.array === undefined) {
     const report = reportOf(history);
     if (values.json) print(JSON.stringify(report));
-    else printReport(report);
+    else print(reportText(report));
   } else printStory(history, arrayNamed(history, values.array), element, limit, values.json === true);
   return 0;
 }
@@ -80,50 +78,5 @@ function printStory(history: History, array: RecordedArray, element: number, lim
     print(JSON.stringify({ ...story, element }));
     return;
   }
-  print(`${array.name}[${element}], page ${page - array.first} of the array`);
-  print(story.now);
-  if (story.remedy !== null) print(story.remedy);
-  if (story.lines.length > limit) print(`The last ${limit} of ${story.lines.length} moves:`);
-  for (const { atMs, text } of story.lines.slice(-limit)) print(`  ${milliseconds(atMs).padStart(8)}  it ${text}`);
-}
-
-function printReport(report: Report): void {
-  const { durationMs, launches, faults, memories, arrays, decisions, advice } = report;
-  const used = memories.filter(({ bytesIn }) => bytesIn > 0);
-  print(
-    `${milliseconds(durationMs)}, ${count(launches, 'launch').replace(/launchs$/, 'launches')}, ${count(faults, 'fault')}`,
-  );
-  print('');
-  const rows = used.map((each) => [
-    each.name,
-    mebibytes(each.peakBytes),
-    mebibytes(each.bytesIn),
-    mebibytes(each.bytesReturned),
-    `${each.evictions}`,
-    `${each.regretted}`,
-  ]);
-  const header = ['memory', 'peak', 'moved in', 'of it again', 'evictions', 'regretted'];
-  for (const line of alignColumns([header, ...rows])) print(line);
-  print('');
-  const costs = arrays
-    .slice(0, MOST_ARRAYS)
-    .map((each) => [
-      each.name,
-      mebibytes(each.bytes),
-      `${each.faults}`,
-      mebibytes(each.bytesMoved),
-      mebibytes(each.bytesReturned),
-      mebibytes(each.bytesEvicted),
-    ]);
-  const columns = ['array', 'size', 'faults', 'moved', 'of it again', 'evicted'];
-  for (const line of alignColumns([columns, ...costs])) print(line);
-  if (arrays.length > MOST_ARRAYS) print(`and ${arrays.length - MOST_ARRAYS} more`);
-  print('');
-  if (decisions.length === 0)
-    print('No eviction was regretted: no page was needed again in a memory that it had left.');
-  for (const { memory, evicted, sake, regretted, bytesReturned, medianMs } of decisions) {
-    const times = `${count(regretted, 'time')}, needed again after ${milliseconds(medianMs)} (median)`;
-    print(`${memory} evicted ${evicted} for ${sake}: ${times}, ${mebibytes(bytesReturned)}.`);
-  }
-  for (const { text } of advice) print(`- ${text}`);
+  print(storyText(story, `${array.name}[${element}], page ${page - array.first} of the array`, limit));
 }

@@ -1,6 +1,7 @@
 /** What a run did, by processor. */
 
 import type { ProcessorStats, SpaceStats } from '../index.js';
+import { alignColumns } from '../trace/columns.js';
 import { formatBytes, formatCount } from './format.js';
 
 /** For programs. Bytes are bytes, faults are those that the manager served. */
@@ -50,15 +51,4 @@ export function processorTable(reports: readonly ProcessorReport[]): string[] {
     `${formatBytes(each.peakBytes)} of ${formatBytes(each.budgetBytes)}`,
   ]);
   return alignColumns([['', 'faults', 'moved in', 'moved out', 'from files', 'evictions', 'peak memory'], ...rows]);
-}
-
-/** Columns of text: the first stands to the left, the others to the right. */
-export function alignColumns(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
-      .join('  ')
-      .trimEnd(),
-  );
 }

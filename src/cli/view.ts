@@ -13,7 +13,7 @@ export const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, tra
 
 export const VIEW_HELP = `onemem view TRACE [--html FILE]: ${VIEW_SUMMARY}
 
-TRACE is a recording: run the program with ONEMEM_RECORD=TRACE. The command writes one page for a
+TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The command writes one page for a
 browser. The page loads nothing, and can be sent to others: it has names of arrays and kernels, and
 no content of arrays.
 

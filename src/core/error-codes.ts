@@ -219,6 +219,8 @@ export type OnememErrorCode =
   | 'NO_CANCELLATION'
   /** The array has no file. */
   | 'NO_FILE'
+  /** The space has kept no moves; open it with `history`, or record. */
+  | 'NO_HISTORY'
   /** The part contains no whole page. */
   | 'NO_WHOLE_PAGE'
   /** Options are no object, or have one that does not exist or cannot be so. */
@@ -259,7 +261,7 @@ export type OnememErrorCode =
   | 'PROVIDER_FAILED'
   /** The module or export of a provider cannot be named so. */
   | 'PROVIDER_MODULE'
-  /** `ONEMEM_RECORD` names a file that cannot be written. */
+  /** A recording names a file that cannot be written. */
   | 'RECORDING'
   /** Rights are `'none'`, `'read'` or `'readwrite'`. */
   | 'RIGHTS'

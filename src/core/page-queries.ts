@@ -7,6 +7,7 @@ import { isRemote, type State } from './state.js';
 import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PageState, type ProcessorId } from './types.js';
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
 import { type Block, changedPages, isInherited, perhapsNotZero } from './va-block.js';
+import { type Whereabouts, whereaboutsOf } from './whereabouts.js';
 
 export class PageQueries {
   /** For a look at one page. */
@@ -253,5 +254,10 @@ export class PageQueries {
   /** The blocks that hold some of these pages and were used since `forgetUse`, and the processors that used them. */
   young(first: number, count: number): UsedPages[] {
     return youngRuns(this.state, first, count);
+  }
+
+  /** Which memories hold which pages now, and what they are of. Walks over all blocks. */
+  whereabouts(): Whereabouts {
+    return whereaboutsOf(this.state);
   }
 }

@@ -39,7 +39,7 @@ export class VaSpace {
       block = old.first;
       if (old.blocks > blocks) this.returned.push({ first: block + blocks, blocks: old.blocks - blocks });
     }
-    const { name, writable, provided, derived = false, takesBack = false, shared = false } = options;
+    const { name, writable, provided, derived = false, takesBack = false, shared = false, elementBytes = 1 } = options;
     // All ranges have the same fields in the same order, so that the compiler knows one kind: every fault reads some of them.
     const range: Range = {
       name,
@@ -48,6 +48,7 @@ export class VaSpace {
       derived,
       takesBack,
       shared,
+      elementBytes,
       id: this.nextId++,
       first: block * PAGES_PER_BLOCK,
       pages,

@@ -4,13 +4,13 @@
  * says that this is all. A process that is killed, and a disk that gets full, leave a file without the last
  * line. What is before it can be played all the same.
  */
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Entry } from '../core/recording.js';
 import type { PolicyChoices } from '../policy/choices.js';
+import { LineFile } from './line-file.js';
 
 /** Changes with what entries mean. */
 const FORMAT = 5;
-const BUFFER_CHARACTERS = 256 * 1024;
 /** Entries closer together than this share a time, in milliseconds. */
 const TIME_STEP_MS = 0.02;
 /** The last line. */
@@ -24,77 +24,39 @@ export interface RecordingHeader {
 }
 
 export class RecordingFile {
-  private readonly fd: number;
-  private text: string;
+  private readonly file: LineFile;
   private readonly began = performance.now();
   /** The last time that was written. */
   private time = 0;
-  /** Nothing is written any more: it was closed, or the file takes no more. */
-  private ended = false;
 
   /**
    * Throws the system's error where the file cannot be made, or takes nothing at all.
    * @param failed told once, why the file takes no more: the recording ends there, and the program goes on
    */
-  constructor(
-    path: string,
-    header: Omit<RecordingHeader, 'onememRecording'>,
-    private readonly failed: (why: Error) => void,
-  ) {
-    this.fd = openSync(path, 'w');
-    this.text = `${JSON.stringify({ onememRecording: FORMAT, ...header } satisfies RecordingHeader)}\n`;
-    try {
-      this.put();
-    } catch (error) {
-      closeSync(this.fd);
-      throw error;
-    }
+  constructor(path: string, header: Omit<RecordingHeader, 'onememRecording'>, failed: (why: Error) => void) {
+    const first = JSON.stringify({ onememRecording: FORMAT, ...header } satisfies RecordingHeader);
+    this.file = new LineFile(path, `${first}\n`, failed);
   }
 
   write(entries: readonly Entry[]): void {
-    if (this.ended) return;
+    let text = '';
     const time = performance.now() - this.began;
     if (time - this.time >= TIME_STEP_MS) {
       this.time = time;
-      this.text += `["@",${time.toFixed(3)}]\n`;
+      text += `["@",${time.toFixed(3)}]\n`;
     }
-    for (const entry of entries) this.text += `${JSON.stringify(entry)}\n`;
-    if (this.text.length > BUFFER_CHARACTERS) this.flush();
+    for (const entry of entries) text += `${JSON.stringify(entry)}\n`;
+    this.file.write(text);
   }
 
   /** Hands to the system what it does not have yet. */
   flush(): void {
-    if (this.ended || this.text === '') return;
-    try {
-      this.put();
-    } catch (error) {
-      this.end(error as Error);
-    }
+    this.file.flush();
   }
 
   close(): void {
-    if (this.ended) return;
-    this.text += `${END}\n`;
-    this.flush();
-    if (!this.ended) this.end(null);
-  }
-
-  private put(): void {
-    const bytes = Buffer.from(this.text);
-    this.text = '';
-    for (let done = 0; done < bytes.length; ) done += writeSync(this.fd, bytes, done);
-  }
-
-  private end(why: Error | null): void {
-    this.ended = true;
-    let problem = why;
-    try {
-      closeSync(this.fd);
-    } catch (error) {
-      // Some file systems say only now that what was written has no room.
-      problem ??= error as Error;
-    }
-    if (problem !== null) this.failed(problem);
+    this.file.write(`${END}\n`);
+    this.file.close();
   }
 }
 
@@ -119,6 +81,8 @@ export function readRecording(path: string): Recording {
   } catch {
     // It is no recording.
   }
+  if (header !== null && 'onememMoves' in header)
+    throw new Error(`${path} is by space.record() and has moves only; to play a run again, record it by ONEMEM_RECORD`);
   if (header?.onememRecording === undefined) {
     throw new Error(`${path} is no recording; make one by ONEMEM_RECORD=${path} before a command that opens a space`);
   }

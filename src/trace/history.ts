@@ -15,6 +15,7 @@ import {
   Status,
   type Transfer,
 } from '../core/types.js';
+import type { Whereabouts } from '../core/whereabouts.js';
 
 /** A memory that holds pages. */
 export interface Memory {
@@ -110,6 +111,24 @@ export interface Fault {
   readonly write: boolean;
 }
 
+/** What a record of moves begins with: where all pages are, and which launches run. */
+export interface State extends Whereabouts {
+  readonly launches: readonly {
+    readonly id: number;
+    readonly kernel: string;
+    readonly processor: number;
+    readonly arrays: readonly string[];
+    readonly beganMs: number;
+  }[];
+}
+
+/** Pages that a memory had already. */
+export interface Held {
+  readonly memory: number;
+  readonly page: number;
+  readonly pages: number;
+}
+
 export interface History {
   readonly memories: readonly Memory[];
   readonly processors: readonly Processor[];
@@ -117,6 +136,8 @@ export interface History {
   readonly launches: readonly Launch[];
   readonly faults: readonly Fault[];
   readonly moves: readonly Move[];
+  /** What memories had when the record began. */
+  readonly held: readonly Held[];
   readonly endMs: number;
   /** The array that had the page at the end, or last; null: none. */
   arrayAt(page: number): RecordedArray | null;
@@ -150,6 +171,19 @@ export function historyOf(
   return reader.history;
 }
 
+/** Of a record of moves, which may have begun at any time. @param beganMs when: times of `state` count from before */
+export function historyOfMoves(
+  state: State,
+  entries: readonly Entry[],
+  timesMs: readonly number[],
+  beganMs: number,
+): History {
+  const reader = new Reader();
+  reader.begin(state, beganMs);
+  for (const [at, entry] of entries.entries()) reader.read(entry, timesMs[at], () => -1);
+  return reader.history;
+}
+
 /** What a memory has of a block, and what was evicted of it and has not come back. */
 class Residence {
   readonly here = new Uint8Array(PAGES_PER_BLOCK);
@@ -165,6 +199,7 @@ class Reader {
   private readonly running = new Map<number, Launch>();
   private readonly faults: Fault[] = [];
   private readonly moves: Move[] = [];
+  private readonly held: Held[] = [];
   /** By the token of a command that has no answer yet. */
   private readonly causes = new Map<number, Cause>();
   private readonly transfers = new Map<number, Transfer>();
@@ -174,7 +209,7 @@ class Reader {
   private now = 0;
 
   get history(): History {
-    const { memories, processors, arrays, launches, faults, moves, now: endMs } = this;
+    const { memories, processors, arrays, launches, faults, moves, held, now: endMs } = this;
     return {
       memories,
       processors,
@@ -182,9 +217,36 @@ class Reader {
       launches,
       faults,
       moves,
+      held,
       endMs,
       arrayAt: (page) => this.byBlock[Math.floor(page / PAGES_PER_BLOCK)] ?? null,
     };
+  }
+
+  begin({ memories, processors, arrays, held, coming, launches }: State, beganMs: number): void {
+    for (const memory of memories) {
+      // Numbers of memories that have gone are free.
+      for (let id = this.memories.length; id < memory.id; id++)
+        this.memories.push({ id, name: `memory ${id}`, budgetPages: 0 });
+      this.memories[memory.id] = { ...memory };
+    }
+    for (const processor of processors) this.processors[processor.id] = processor;
+    for (const { reserved, ...array } of arrays) this.arrayComes(array, reserved);
+    for (const [memory, page, pages] of held) {
+      this.held.push({ memory, page, pages });
+      for (let at = page; at < page + pages; ) {
+        const end = Math.min(page + pages, (Math.floor(at / PAGES_PER_BLOCK) + 1) * PAGES_PER_BLOCK);
+        this.residence(memory, at).here.fill(1, at % PAGES_PER_BLOCK, ((end - 1) % PAGES_PER_BLOCK) + 1);
+        at = end;
+      }
+    }
+    for (const [token, node, source, page, count] of coming)
+      this.waits(token, { token, node, source, page, count } as Transfer);
+    for (const launch of launches) {
+      const known = { ...launch, beganMs: launch.beganMs - beganMs, endedMs: Number.NaN };
+      this.running.set(launch.id, known);
+      this.launches.push(known);
+    }
   }
 
   read(entry: Entry, atMs: number, firstOf: (range: number) => number): void {
@@ -265,12 +327,15 @@ class Reader {
         { name: string; elementBytes?: number },
         number?,
       ];
-      const { range: id } = result as { range: number };
-      const array = { id, name: called, first: firstOf(id), pages, elementBytes };
-      this.arrays.push(array);
-      const block = Math.floor(array.first / PAGES_PER_BLOCK);
-      for (let each = 0; each < Math.ceil(reserved / PAGES_PER_BLOCK); each++) this.byBlock[block + each] = array;
+      const { range: id, first = firstOf(id) } = result as { range: number; first?: number };
+      this.arrayComes({ id, name: called, first, pages, elementBytes }, reserved);
     }
+  }
+
+  private arrayComes(array: RecordedArray, reservedPages: number): void {
+    this.arrays.push(array);
+    const block = Math.floor(array.first / PAGES_PER_BLOCK);
+    for (let each = 0; each < Math.ceil(reservedPages / PAGES_PER_BLOCK); each++) this.byBlock[block + each] = array;
   }
 
   private ended(id: number): void {

@@ -1,5 +1,5 @@
 /** The story of one page of a recorded run: where it was, since when, why, and what came of it. */
-import type { History, Move, RecordedArray } from './history.js';
+import type { Held, History, Move, RecordedArray } from './history.js';
 import { arrivalText, departureText, milliseconds } from './words.js';
 
 export interface StoryLine {
@@ -27,7 +27,8 @@ export function pageOfElement(array: RecordedArray, element: number, pageBytes: 
 
 export function storyOf(history: History, page: number): PageStory {
   const moves = history.moves.filter((move) => page >= move.page && page < move.page + move.pages);
-  const here = new Map<number, Move>();
+  const here = new Map<number, Move | Held>();
+  for (const run of history.held) if (page >= run.page && page < run.page + run.pages) here.set(run.memory, run);
   for (const move of moves) {
     if (move.kind === 'arrival') here.set(move.memory, move);
     else here.delete(move.memory);
@@ -49,6 +50,8 @@ export function storyOf(history: History, page: number): PageStory {
 
 function nowText(moves: readonly Move[], memories: readonly string[], lines: readonly StoryLine[]): string {
   const last = lines.at(-1);
+  if (last === undefined && memories.length > 0)
+    return `It is in ${memories.join(' and ')} since before the record began.`;
   if (last === undefined) return 'It is in no memory: nothing has touched it, or it still is in its file.';
   const where = memories.length === 0 ? 'in no memory' : `in ${memories.join(' and ')}`;
   const since = `It is ${where} since ${milliseconds(last.atMs)}: it ${last.text}.`;

@@ -114,6 +114,11 @@ class Painter {
     const places = new Uint8Array(rows * COLUMNS).fill(NOWHERE);
     const occupancy = memories.map(() => bands.map(series));
     const held = memories.map(() => new Float64Array(rows));
+    for (const run of history.held) {
+      this.forRows(run, (row, pages) => {
+        held[run.memory][row] += pages;
+      });
+    }
     let painted = 0;
     for (const move of history.moves) {
       const column = this.column(move.atMs);
@@ -185,7 +190,7 @@ class Painter {
     }
   }
 
-  private forRows(move: Move, visit: (row: number, pages: number) => void): void {
+  private forRows(move: Pick<Move, 'page' | 'pages'>, visit: (row: number, pages: number) => void): void {
     const band = this.bandAt(move.page);
     if (band === null) return;
     const from = move.page - band.array.first;

@@ -35,7 +35,7 @@ export interface ArrayCost {
 }
 
 /** The evictions of one array for the sake of another one that were regretted. */
-export interface Decision {
+export interface RegrettedEvictions {
   readonly memory: string;
   readonly evicted: string;
   readonly sake: string;
@@ -46,7 +46,7 @@ export interface Decision {
   readonly medianMs: number;
 }
 
-export interface Advice {
+export interface Remedy {
   readonly array: string | null;
   readonly what: 'memory' | 'pin' | 'accessedBy' | 'readMostly';
   readonly text: string;
@@ -58,8 +58,8 @@ export interface Report {
   readonly faults: number;
   readonly memories: readonly MemoryCost[];
   readonly arrays: readonly ArrayCost[];
-  readonly decisions: readonly Decision[];
-  readonly advice: readonly Advice[];
+  readonly decisions: readonly RegrettedEvictions[];
+  readonly advice: readonly Remedy[];
 }
 
 export function reportOf(history: History): Report {
@@ -79,12 +79,17 @@ export function reportOf(history: History): Report {
 
 const blockOf = (page: number): number => Math.floor(page / PAGES_PER_BLOCK);
 
-function memoryCost({ memories, moves }: History, id: number): MemoryCost {
+function memoryCost({ memories, moves, held }: History, id: number): MemoryCost {
   const { name, budgetPages } = memories[id];
   const blocks = new Set<number>();
   const total = { bytesIn: 0, bytesReturned: 0, bytesEvicted: 0, evictions: 0, regretted: 0 };
   let pages = 0;
-  let peak = 0;
+  for (const run of held) {
+    if (run.memory !== id) continue;
+    pages += run.pages;
+    for (let page = run.page; page < run.page + run.pages; page += PAGES_PER_BLOCK) blocks.add(blockOf(page));
+  }
+  let peak = pages;
   for (const move of moves) {
     if (move.memory !== id) continue;
     if (move.kind === 'arrival') {
@@ -138,7 +143,7 @@ function arrayCosts(history: History): ArrayCost[] {
   return [...sums.values()].sort((a, b) => b.bytesMoved - a.bytesMoved || b.faults - a.faults);
 }
 
-function decisionsOf(history: History): Decision[] {
+function decisionsOf(history: History): RegrettedEvictions[] {
   const groups = new Map<string, Departure[]>();
   for (const move of history.moves) {
     if (move.kind !== 'departure' || move.why !== 'evicted' || move.regret === null) continue;
@@ -148,7 +153,7 @@ function decisionsOf(history: History): Decision[] {
     if (group === undefined) groups.set(key, [move]);
     else group.push(move);
   }
-  const decisions = [...groups].map(([key, moves]): Decision => {
+  const decisions = [...groups].map(([key, moves]): RegrettedEvictions => {
     const [memory, evicted, sake] = JSON.parse(key) as [string, string, string];
     const times = moves.map(({ regret }) => regret?.afterMs ?? 0).sort((a, b) => a - b);
     return {
@@ -173,9 +178,9 @@ function adviceOn(
   history: History,
   memories: readonly MemoryCost[],
   arrays: readonly ArrayCost[],
-  decisions: readonly Decision[],
-): Advice[] {
-  const advice: Advice[] = [];
+  decisions: readonly RegrettedEvictions[],
+): Remedy[] {
+  const advice: Remedy[] = [];
   for (const { name, usedBytes, budgetBytes, bytesReturned } of memories) {
     if (bytesReturned === 0 || usedBytes <= budgetBytes) continue;
     const [used, had, again] = [usedBytes, budgetBytes, bytesReturned].map(mebibytes);

@@ -84,6 +84,7 @@ const reader = values.from('reader');
 const pin = values.from('pin');
 const hold = values.from('hold');
 const binding = values.from('binding');
+const recording = values.from('recording');
 const addressView = values.from('address view');
 const event = values.from('event');
 
@@ -130,6 +131,9 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.stats', space, [], 1),
   method('AddressSpace.toJSON', space, [], 1),
   method('AddressSpace.toString', space, [], 1),
+  method('AddressSpace.record', space, [values.recordPath, values.recordOptions], 1),
+  method('AddressSpace.report', space, [], 1),
+  method('AddressSpace.explain', space, [values.array, values.begin], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
   method('AddressSpace.setHostMemory', space, [values.hostMemory]),
   method('AddressSpace.bindThread', space, [values.bindOptions]),
@@ -210,6 +214,10 @@ export const CALLS: readonly Call[] = [
 
   method('Pin.unpin', pin, []),
   method('Pin.[Symbol.dispose]', pin, [], 1),
+
+  getter('Recording.path', recording),
+  method('Recording.stop', recording, [], 2),
+  method('Recording.[Symbol.asyncDispose]', recording, [], 1),
 
   getter('ThreadBinding.cpu', binding),
   method('ThreadBinding.release', binding, [], 6),

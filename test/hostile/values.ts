@@ -711,6 +711,17 @@ export const providedOptions = mostly(
 
 export const hostMemory = mostly(choice({ "'256MiB'": '256MiB', "'64MiB'": '64MiB', "'1KiB'": '1KiB' }));
 
+export const recordPath = fc.constantFrom(
+  inFolder('run.rec'),
+  inFolder('run.rec'),
+  inFolder('.', 'a folder'),
+  inFolder('missing/x.rec'),
+  literal('/dev/full', () => '/dev/full'),
+  literal('5', () => 5),
+);
+const size = choice({ "'64KiB'": '64KiB', "'1MiB'": '1MiB', '1': 1 });
+export const recordOptions = mostly(record({ limit: mostly(size) }));
+
 /** CPU 0, which mostly is there, and others, which may be. */
 export const bindOptions = mostly(record({ cpu: mostly(whole(0, 3)) }));
 

@@ -16,6 +16,7 @@ import {
   type NumericArray,
   openSpace,
   type Pin,
+  Recording,
   SequenceReader,
   SharedArray,
   Stream,
@@ -54,6 +55,7 @@ export type Pool =
   | 'pin'
   | 'hold'
   | 'binding'
+  | 'recording'
   | 'space handle'
   | 'array handle';
 
@@ -166,6 +168,7 @@ interface Homes {
   readonly pins: readonly Pin[];
   readonly hold: Hold;
   readonly binding: ThreadBinding;
+  readonly recording: Recording;
   readonly victims: readonly Victims[];
   /** Bytes of the two spaces when only the victims are in them. */
   readonly allocated: readonly number[];
@@ -263,6 +266,8 @@ export class Field {
     hold.release();
     const binding = both.bindThread();
     binding.release();
+    const recording = await both.record('/dev/null');
+    await recording.stop();
     const victims = [new Victims(both, 1), new Victims(simulated, 2)];
     // The thread for files is started by the first of them.
     for (const { arrays } of victims) await arrays[0].writeTo(this.fd('both'), { position: 0 });
@@ -288,6 +293,7 @@ export class Field {
       pins,
       hold,
       binding,
+      recording,
       victims,
       allocated,
     };
@@ -384,6 +390,7 @@ export class World {
       pin: [...homes.pins],
       hold: [homes.hold],
       binding: [homes.binding],
+      recording: [homes.recording],
       'address view': [addressView(words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
       'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
@@ -470,6 +477,7 @@ export class World {
     } else if (isPin(result)) this.pools.pin.push(result);
     else if (result instanceof Hold) this.pools.hold.push(result);
     else if (result instanceof ThreadBinding) this.pools.binding.push(result);
+    else if (result instanceof Recording) this.pools.recording.push(result);
     else if (result instanceof SequenceReader) this.pools.reader.push(result);
     else if (result instanceof StreamEvent) this.pools.event.push(result);
   }
@@ -499,6 +507,7 @@ export class World {
     for (const pin of this.pools.pin as Pin[]) pin.unpin();
     for (const hold of this.pools.hold as Hold[]) hold.release();
     for (const binding of this.pools.binding as ThreadBinding[]) binding.release();
+    for (const recording of this.pools.recording as Recording[]) await recording[Symbol.asyncDispose]();
     for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
     for (const pool of ['stream', 'host stream'] as const)
       for (const stream of this.pools[pool] as HostStream[]) stream[Symbol.dispose]();

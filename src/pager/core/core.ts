@@ -7,6 +7,7 @@ import { type Notices, type ProviderPort, Router } from '../../drivers/router.js
 import { RecordingFile, type RecordingHeader } from '../../files/recording-file.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { RequestError } from '../protocol/wire.js';
+import { Recordings } from './recordings.js';
 import { StagingMemory } from './staging.js';
 
 export interface Core {
@@ -14,12 +15,16 @@ export interface Core {
   readonly router: Router;
   /** Where the run is written down, if it is. */
   readonly recording: RecordingFile | null;
+  /** Records of moves, which a program starts and stops. */
+  readonly recordings: Recordings;
   /** Memory that pages go over from one store to the next. */
   readonly staging: StagingMemory;
 }
 
+type RecordedOptions = Pick<ManagerOptions, 'name' | 'bytes' | 'record' | 'history' | 'policies'>;
+
 export function openCore(
-  { bytes, record, policies: choices = {} }: Pick<ManagerOptions, 'bytes' | 'record' | 'policies'>,
+  { name, bytes, record, history, policies: choices = {} }: RecordedOptions,
   policies: Policies,
   notices: Notices,
   sources: ProviderPort,
@@ -31,9 +36,11 @@ export function openCore(
   const staging = new StagingMemory();
   const transferred = (token: number, status: Status): void => manager.transferred(token, status);
   const router: Router = new Router(notices, sources, transferred, PAGE_BYTES, staging);
-  const manager = new MemoryManager(recorder?.commands(router) ?? router, policies, blocks);
+  const commands = recorder?.commands(router) ?? router;
+  const manager = new MemoryManager(commands, policies, blocks);
   recorder?.events(manager);
-  return { manager, router, recording, staging };
+  const recordings = new Recordings(manager, commands, name, history ?? null, warn);
+  return { manager, router, recording, recordings, staging };
 }
 
 /** A run that cannot be written down at all is refused; one that could be for a while goes on without. */

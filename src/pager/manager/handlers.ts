@@ -46,8 +46,9 @@ function orFailure(answer: Answer<null>): (failure: WireError | null) => void {
 }
 
 export function handlersOf(parts: Parts, closing: Closing): Handlers {
-  const { manager, deferred, arrays, shared, advice, cloning, rights, pins, resizing, notifiers, reports } = parts;
   const { attachments, devices, freeing, writeBack, fileTransfers, byteMoves, sharing, streams, clients } = parts;
+  const { manager, deferred, arrays, shared, advice, cloning, rights, pins, resizing, notifiers, reports, recordings } =
+    parts;
 
   /** All clients are told of a device that has come, or has taken the place of another one. */
   const started =
@@ -169,6 +170,9 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       };
     },
     check: () => done(manager.checkInvariants()),
+    record: ({ path, limitBytes }) => ({ id: recordings.start(path, limitBytes) }),
+    unrecord: ({ id }) => recordings.stop(id),
+    history: () => ({ texts: recordings.last }),
 
     watch: ({ range, name, ...wishes }, answer, client) => {
       arrays.usable(range, name, 'watch');

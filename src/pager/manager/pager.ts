@@ -120,6 +120,7 @@ export class Pager implements ClientEvents {
     } finally {
       this.rest.end();
       this.parts.recording?.close();
+      this.parts.recordings.close();
     }
   }
 
@@ -255,6 +256,7 @@ export class Pager implements ClientEvents {
       notifiers,
       poller,
       recording,
+      recordings,
       shared,
       bindings,
       nearDisk,
@@ -283,7 +285,10 @@ export class Pager implements ClientEvents {
     notifiers.flush();
     if (attachments.any) attachments.prepare();
     const working = this.isWorking();
-    if (!working) recording?.flush();
+    if (!working) {
+      recording?.flush();
+      recordings.flush();
+    }
     const ready = working ? poller.wait(0) : this.rest.wait(this.longestSleep(now));
     return ready > 0 || clients.more || streams.more || this.rest.isOver;
   }

@@ -106,7 +106,7 @@ export function makeParts(
   const { later } = deferred;
   const sources = new Sources();
   const core = openCore(options, policies, deferred, sources, warn);
-  const { manager, router, recording } = core;
+  const { manager, router, recording, recordings } = core;
   const { pages } = manager;
   const completed = router.completed.bind(router);
 
@@ -355,6 +355,7 @@ export function makeParts(
     manager,
     router,
     recording,
+    recordings,
     deferred,
     engine,
     pipes,

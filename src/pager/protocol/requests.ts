@@ -170,6 +170,11 @@ export interface Requests {
   detach: { in: { device: number }; out: null };
   kill: { in: { device: number }; out: null };
   check: { in: null; out: null };
+  /** Writes moves down in a file, or in two with a limit, until `unrecord`. */
+  record: { in: { path: string; limitBytes: number | null }; out: { id: number } };
+  unrecord: { in: { id: number }; out: { bytes: number; failure: string | null } };
+  /** The last moves, as texts that begin with where all pages were; null: none were kept. */
+  history: { in: null; out: { texts: readonly string[] | null } };
   /** `timeoutMs`: how long launches that run may take; null: as long as they like. */
   /**
    * `closed`: spaces of which views are left. The answer is this space, if views of it are left, too: the manager's thread answers late

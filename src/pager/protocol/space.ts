@@ -141,6 +141,8 @@ export interface ManagerOptions {
   readonly policies?: PolicyChoices;
   /** Where what the core is told, and what it commands, is written down; see `onemem replay`. */
   readonly record?: string;
+  /** Bytes of the last moves that are kept in memory; missing: none, until a record begins. */
+  readonly history?: number;
   readonly checkInvariants: boolean;
   /**
    * Options of the node command with which the threads that load modules of the program are

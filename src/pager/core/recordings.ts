@@ -1,0 +1,79 @@
+/** Records of moves that a program starts and stops: in files, and the last moves in memory. */
+import type { MemoryManager } from '../../core/memory-manager.js';
+import type { Commands } from '../../core/types.js';
+import { MovesFile } from '../../files/moves-file.js';
+import { MoveRecorder } from '../../trace/move-recorder.js';
+import { MoveRing } from '../../trace/move-ring.js';
+import { RequestError } from '../protocol/wire.js';
+
+/** What memory keeps of moves while a file is written, if the program said nothing of it. */
+const RING_BYTES = 16 * 2 ** 20;
+
+export class Recordings {
+  private readonly recorder: MoveRecorder;
+  private readonly files = new Map<number, MovesFile>();
+  private records = 0;
+  private ring: MoveRing | null = null;
+  /** The ring stays when the last file is closed. */
+  private readonly always: boolean;
+
+  /** @param ringBytes of the last moves in memory, from the beginning on; null: only beside a file */
+  constructor(
+    manager: MemoryManager,
+    commands: Commands,
+    name: string,
+    private readonly ringBytes: number | null,
+    private readonly warn: (message: string) => void,
+  ) {
+    this.recorder = new MoveRecorder(`${name} ${Date.now()}`, manager, commands, () => performance.now());
+    this.always = ringBytes !== null;
+    if (this.always) this.keepLast();
+  }
+
+  /** The last moves, as parts of a text; null: none were kept. */
+  get last(): readonly string[] | null {
+    return this.ring?.texts ?? null;
+  }
+
+  /** Returns the record's number. */
+  start(path: string, limitBytes: number | null): number {
+    const file = new MovesFile(path, limitBytes, ({ message }) =>
+      this.warn(`warning: the recording in ${path} ends here, and the program goes on: ${message}`),
+    );
+    try {
+      this.recorder.add(file);
+    } catch (error) {
+      const message = `cannot record in ${path}: ${(error as Error).message}`;
+      const remedy = 'name a file in a folder that is there, where this program may write and the disk has room';
+      throw new RequestError('RECORDING', `${message}; ${remedy}`, { path });
+    }
+    if (this.files.size === 0 && !this.always) this.keepLast();
+    this.files.set(++this.records, file);
+    return this.records;
+  }
+
+  stop(id: number): { bytes: number; failure: string | null } {
+    const file = this.files.get(id);
+    if (file === undefined) return { bytes: 0, failure: null };
+    this.files.delete(id);
+    this.recorder.remove(file);
+    file.close();
+    // What it kept can be asked for after the end of the file.
+    if (this.files.size === 0 && !this.always && this.ring !== null) this.recorder.remove(this.ring);
+    return { bytes: file.bytes, failure: file.failure?.message ?? null };
+  }
+
+  /** Hands to the system what it does not have yet. */
+  flush(): void {
+    for (const file of this.files.values()) file.flush();
+  }
+
+  close(): void {
+    for (const file of this.files.values()) file.close();
+  }
+
+  private keepLast(): void {
+    this.ring = new MoveRing(this.ringBytes ?? RING_BYTES);
+    this.recorder.add(this.ring);
+  }
+}
