@@ -2,12 +2,13 @@
  * Bytes of arrays for code that makes system calls: in ordinary memory, since a system call into a page of an array that is not there fails
  * where faults of system calls are not served (`onemem doctor` says where).
  */
-import { Readable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { bytesOf } from '../core/elements.js';
 import { READ_BYTES } from '../pager/protocol/requests.js';
 import { checkRange } from './array-part.js';
 import { copyOfElements } from './byte-moves.js';
+import { argumentError } from './errors.js';
 import type { ArraySeen } from './seen.js';
 
 /** Reads the bytes of elements in order, a piece at a time: null when all have been read. */
@@ -65,6 +66,60 @@ export function webStreamOf(array: ArraySeen, begin: number, end: number): Reada
         // A reader that brings memory of its own to read into waits for this.
         controller.byobRequest?.respond(0);
       } else controller.enqueue(data);
+    },
+  });
+}
+
+/** Writes the bytes of elements in order, as they come. */
+class ByteWriter {
+  private at: number;
+
+  constructor(
+    private readonly array: ArraySeen,
+    private readonly begin: number,
+    private readonly end: number,
+  ) {
+    this.at = begin * bytesOf(array.type);
+  }
+
+  async put(chunk: Uint8Array): Promise<void> {
+    const { array, begin, end } = this;
+    const left = end * bytesOf(array.type) - this.at;
+    if (chunk.length > left) {
+      const what = `${chunk.length} bytes come where ${left} are left of elements ${begin} to ${end}`;
+      throw argumentError('ARRAY_RANGE', `array ${array.name}: ${what}; none of them is written`);
+    }
+    for (let done = 0; done < chunk.length; ) {
+      // The array may have been freed or made shorter since.
+      array.assertUsable('write');
+      checkRange(array, begin, end);
+      // A part of a buffer is sent with the whole of it.
+      const data = new Uint8Array(chunk.subarray(done, done + READ_BYTES));
+      const { rangeId: range, name } = array;
+      const place = { range, name, offset: array.offset + this.at };
+      await array.space.client.request('writeBytes', { ...place, bytes: data.length, data });
+      this.at += data.length;
+      done += data.length;
+    }
+  }
+
+  /** What a device left half done has been overwritten. */
+  close(): void {
+    const { array, begin, end } = this;
+    if (begin === 0 && end === array.length && this.at === array.byteLength) array.indeterminate = false;
+  }
+}
+
+export function writeStreamOf(array: ArraySeen, begin: number, end: number): Writable {
+  const writer = new ByteWriter(array, begin, end);
+  return new Writable({
+    highWaterMark: READ_BYTES,
+    write: (chunk: Buffer, _encoding, done) => {
+      writer.put(chunk).then(() => done(), done);
+    },
+    final: (done) => {
+      writer.close();
+      done();
     },
   });
 }

@@ -1,6 +1,6 @@
 /** Arrays that live in a space: ordinary typed arrays, whose pages come when they are touched. */
 
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { ElementType } from '../core/elements.js';
 import { bytesOf, type NumericArray, viewOf, type WritableView } from '../core/elements.js';
@@ -14,7 +14,7 @@ import type { ArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
 import { allPages, blocksAround, elementsIn, pagesAround, pagesWithin } from './array-pages.js';
 import { type ArrayPart, checkRange, noWholePage, partOf } from './array-part.js';
-import { bufferOf, readStreamOf, webStreamOf } from './byte-streams.js';
+import { bufferOf, readStreamOf, webStreamOf, writeStreamOf } from './byte-streams.js';
 import { type ArrayDescription, describe, INSPECT, inspectArray, shown, UNSENDABLE } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { ElementRange } from './element-range.js';
@@ -283,6 +283,12 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     this.assertUsable('read');
     const { begin, end } = partOf(this, part);
     return readStreamOf(this, begin, end);
+  }
+
+  createWriteStream(part: ArrayPart = {}): Writable {
+    this.assertUsable('write');
+    const { begin, end } = partOf(this, part);
+    return writeStreamOf(this, begin, end);
   }
 
   toReadableStream(part: ArrayPart = {}): ReadableStream<Uint8Array> {

@@ -3,7 +3,7 @@
  * other since an array tells its space and a space makes arrays; and what their calls take and
  * give. The classes behind them know this file, and of each other only those that they make.
  */
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { ElementType, NumericArray, ReadonlyView, WritableView, WrittenView } from '../core/elements.js';
 import type { NumpyType } from '../files/npy.js';
@@ -843,6 +843,22 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
    * console.log(Buffer.concat(chunks)); // <Buffer 02 03 04>
    */
   createReadStream(part?: ArrayPart): Readable;
+  /**
+   * Fills the elements with bytes, in order, for `pipe` and `pipeline`. Elements beyond the last byte
+   * keep their values. The stream fails with ARRAY_RANGE if more come than the elements have, or with
+   * the code of a page that cannot be written.
+   * @example
+   * import { Readable } from 'node:stream';
+   * import { pipeline } from 'node:stream/promises';
+   * import { openSpace } from 'onemem';
+   *
+   * const space = await openSpace();
+   * const x = space.array(Uint8Array, 5);
+   * await pipeline(Readable.from([Buffer.of(1, 2), Buffer.of(3)]), x.createWriteStream({ begin: 1 }));
+   * console.log(x.data.join()); // 0,1,2,3,0
+   * await space.close();
+   */
+  createWriteStream(part?: ArrayPart): Writable;
   /**
    * The same as a stream of the web, such as the body of a `Response`.
    * @example

@@ -174,6 +174,7 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.toString', readable, [], 1),
   method('ManagedArray.hold', readable, [values.holdOptions], 4),
   method('ManagedArray.createReadStream', readable, [values.part], 1),
+  method('ManagedArray.createWriteStream', prey, [values.part], 1),
   method('ManagedArray.toReadableStream', readable, [values.part], 1),
   method('ManagedArray.toBuffer', readable, [values.part], 1),
   getter('ManagedArray.length', readable),
