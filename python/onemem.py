@@ -66,7 +66,7 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.syscall.restype = ctypes.c_long
 
-# Mapped memory by the socket of its owner, and whose watcher it is: it stays until the process ends.
+# Userfaultfds by the socket of the owner: what is mapped stays until the process ends, and is watched.
 _mapped = {}
 
 
@@ -123,13 +123,16 @@ class Space:
         finally:
             os.close(memory)
         line, their_line = socket.socketpair()
-        life, their_life = socket.socketpair()
-        descriptors = [their_line.fileno(), their_life.fileno()] + ([faults] if known is None else [])
-        welcome, _ = _ask(meeting, {'faults': faults}, descriptors)
+        descriptors = [their_line.fileno()]
+        if known is None:
+            life, their_life = socket.socketpair()
+            descriptors += [their_life.fileno(), faults]
+        welcome, _ = _ask(meeting, {'faults': faults, 'watched': known is not None}, descriptors)
         their_line.close()
-        their_life.close()
-        _mapped[name] = faults
-        self._watch = _watch(life, faults, offer['base'], self._owner)
+        if known is None:
+            their_life.close()
+            _mapped[name] = faults
+            _watch(life, faults, offer['base'], self._owner)
         self._line = line
         self._base = offer['base']
         self._client = welcome['client']
@@ -330,7 +333,6 @@ def _watch(life, faults, base, owner):
     os.set_inheritable(there, False)
     life.close()
     atexit.register(_end, watch, there)
-    return watch, there
 
 
 def _end(watch, pipe):

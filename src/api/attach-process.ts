@@ -43,6 +43,13 @@ const ANSWER_MS = 10_000;
 /** For requests, and for the end of the owner. */
 const STREAMS = 2;
 
+/** Sockets of owners whose end a thread of this thread's watches for. */
+const watches = new Set<string>();
+
+function watch(workerData: AttachedWatchData): void {
+  startThread(attachedWatchFile(), { execArgv: [], workerData, name: 'onemem attached' }).unref();
+}
+
 export function attachProcess(text: string, { owner, socket, token }: HandleParts, onClosed: () => void): SpaceClass {
   const meeting = new MessageSocket(connect(owner, socket));
   let faults = -1;
@@ -62,18 +69,23 @@ export function attachProcess(text: string, { owner, socket, token }: HandlePart
       closeDescriptor(memory);
     }
     const theirs: number[] = [];
-    for (let pair = 0; pair < STREAMS; pair++) {
+    const watched = watches.has(socket);
+    for (let pair = watched ? 1 : 0; pair < STREAMS; pair++) {
       const [here, there] = createSocketPair(SOCK_STREAM);
       ours.push(here);
       theirs.push(there);
     }
-    const mapped: AttachMapped = { faults: offer.mapped ?? faults };
+    const mapped: AttachMapped = { faults: offer.mapped ?? faults, watched };
     say(meeting, mapped, faults === -1 ? theirs : [...theirs, faults], owner);
     for (const fd of theirs) closeDescriptor(fd);
     const { message: welcome } = receive<AttachWelcome>(meeting, owner);
     meeting.close();
     const [stream, life] = ours;
-    return open(text, owner, offer, welcome, { stream, life, faults: offer.mapped ?? faults }, onClosed);
+    if (!watched) {
+      watch({ life, faults: offer.mapped ?? faults, base: offer.base, owner });
+      watches.add(socket);
+    }
+    return open(text, owner, offer, welcome, stream, onClosed);
   } catch (error) {
     for (const fd of ours) closeDescriptor(fd);
     meeting.close();
@@ -126,18 +138,12 @@ function mapSpace({ base, bytes, userModeOnly }: AttachOffer, memory: number): n
   return faults.fd;
 }
 
-interface Descriptors {
-  readonly stream: number;
-  readonly life: number;
-  readonly faults: number;
-}
-
 function open(
   text: string,
   owner: number,
   offer: AttachOffer,
   welcome: AttachWelcome,
-  { stream, life, faults }: Descriptors,
+  stream: number,
   onClosed: () => void,
 ): SpaceClass {
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
@@ -159,8 +165,6 @@ function open(
     hostBudgetBytes: welcome.hostBudgetBytes,
     attachedBy: text,
   };
-  const workerData: AttachedWatchData = { life, faults, base: offer.base, owner };
-  startThread(attachedWatchFile(), { execArgv: [], workerData, name: 'onemem attached' }).unref();
   return new SpaceClass(
     handle,
     null,

@@ -124,6 +124,20 @@ test('an attached process leaves, attaches again, and the space goes on', async 
   sameData(x.data, () => 2);
 });
 
+test('a view reads and writes on when its process has closed the space', async () => {
+  await using space = await openSpace({ hostMemory: '32MiB', storage: true });
+  const x = space.array(Int32Array, 16 * MIB, { name: 'x' });
+  x.data.fill(1);
+  await using agent = await attachedAgent(space.share());
+  await agent.do('keep', 'x');
+  for (let round = 0; round < 3; round++) {
+    await agent.do('close');
+    assert.equal(await agent.do('sumKept'), 16 * MIB);
+    await agent.do('attach', space.share());
+  }
+  space.checkInvariants();
+});
+
 test('a handle serves processes that come later, and none once the space is closed', async () => {
   const space = await openSpace({ hostMemory: '64MiB' });
   const handle = space.share();

@@ -12,6 +12,7 @@ import { POLLIN, POLLOUT } from '../../linux/constants.js';
 import { addressOf, closeDescriptor, libc } from '../../linux/libc.js';
 import { acceptLocally, listenLocally, peerOf, setNonBlocking } from '../../linux/local-socket.js';
 import { FAULT_FEATURES } from '../../linux/managed-mapping.js';
+import { scratch } from '../../linux/native-buffer.js';
 import type { Poller } from '../../linux/poll.js';
 import { mayOpenPidfd, pidfdOpen } from '../../linux/process.js';
 import { randomName } from '../../linux/random.js';
@@ -86,6 +87,8 @@ interface Member {
   pidfd: number;
   /** The number of the userfaultfd there. */
   readonly faults: number;
+  /** By which threads of it are told of denied accesses, and of the owner's end. They outlive its clients: views do, too. */
+  lives: number[];
   gone: boolean;
 }
 
@@ -99,8 +102,6 @@ interface Line {
   codec: AttachHello['codec'];
   member: Member | null;
   connection: LineConnection | null;
-  /** By which the process is told of its end; -1: it has not come yet. */
-  life: number;
 }
 
 export class Attachments implements Transport {
@@ -255,7 +256,6 @@ export class Attachments implements Transport {
         codec: 'v8',
         member: null,
         connection: null,
-        life: -1,
       };
       this.lines[place] = line;
       this.poller.set(this.socketSlot(place), fd);
@@ -287,19 +287,22 @@ export class Attachments implements Transport {
       this.offer(line, said as unknown as AttachHello);
       return;
     }
-    const [stream, life, faults] = fds;
-    const expected = line.member === null ? 3 : 2;
+    const { watched } = said as unknown as AttachMapped;
+    const [stream, ...others] = fds;
+    const expected = 1 + (watched === true ? 0 : 1) + (line.member === null ? 1 : 0);
     if (fds.length !== expected) {
       for (const fd of fds) closeDescriptor(fd);
       throw new Error(`${expected} descriptors were to come, not ${fds.length}`);
     }
     try {
-      if (line.member === null) line.member = this.join(line, said as unknown as AttachMapped, faults);
+      if (line.member === null)
+        line.member = this.join(line, said as unknown as AttachMapped, others[others.length - 1]);
     } catch (error) {
       for (const fd of fds) closeDescriptor(fd);
       throw error;
     }
-    this.welcome(line, line.grant, stream, life);
+    if (watched !== true) this.watch(line.member, others[0]);
+    this.welcome(line, line.grant, stream);
   }
 
   private offer(line: Line, { onemem, token, codec }: AttachHello): void {
@@ -342,19 +345,25 @@ export class Attachments implements Transport {
     }
     this.router.attachProcessor(processor, driver);
     const pidfd = mayOpenPidfd() ? pidfdOpen(pid) : -1;
-    const member: Member = { pid, place, driver, processor, pidfd, faults: number, gone: false };
+    const member: Member = { pid, place, driver, processor, pidfd, faults: number, lives: [], gone: false };
     this.members[place] = member;
     this.poller.set(this.faultSlot(place), driver.faultFd);
     if (pidfd !== -1) this.poller.set(this.lifeSlot(place), pidfd);
     return member;
   }
 
-  private welcome(line: Line, grant: Grant, stream: number, life: number): void {
+  /** A thread of the process wants to be told. */
+  private watch(member: Member, life: number): void {
+    setNonBlocking(life);
+    const ended = member.lives.filter((each) => libc.read(each, scratch.address, 1) === 0);
+    for (const each of ended) closeDescriptor(each);
+    member.lives = [...member.lives.filter((each) => !ended.includes(each)), life];
+  }
+
+  private welcome(line: Line, grant: Grant, stream: number): void {
     const client = ++this.clients;
     const gate = new ProcessGate(grant, this.around, client, this.requestNames);
     line.connection = new LineConnection(stream, -client, line.codec, gate);
-    line.life = life;
-    setNonBlocking(life);
     this.poller.set(this.streamSlot(line.place), stream);
     const welcome: AttachWelcome = { client, rights: grant.rights, ...this.news() };
     const isSent = line.socket.send(bytesOf(welcome));
@@ -379,15 +388,12 @@ export class Attachments implements Transport {
   }
 
   /** Has the process say why it ends, and end the access; where none of its threads hears of that, the manager does. */
-  private condemn({ pid, driver }: Member, page: number, why: string): void {
+  private condemn({ pid, driver, lives }: Member, page: number, why: string): void {
     if (!driver.deny(page)) return;
     const what = `touched ${this.around.placeOf(page)}, ${why}`;
     const say = `onemem: denied access: this process (${pid}) ${what}. The access fails.\n`;
-    const heard = this.lines.some((line) => {
-      if (line?.pid !== pid || line.connection === null) return false;
-      const notice = Buffer.from(`${JSON.stringify({ say, page } satisfies DenialNotice)}\n`);
-      return libc.write(line.life, addressOf(notice), notice.length) === notice.length;
-    });
+    const notice = Buffer.from(`${JSON.stringify({ say, page } satisfies DenialNotice)}\n`);
+    const heard = lives.some((life) => libc.write(life, addressOf(notice), notice.length) === notice.length);
     if (heard) return;
     this.around.warn(`denied access: process ${pid} ${what}. The access fails.`);
     driver.poison(page);
@@ -407,6 +413,7 @@ export class Attachments implements Transport {
     this.poller.clear(this.lifeSlot(member.place));
     if (member.pidfd !== -1) closeDescriptor(member.pidfd);
     member.pidfd = -1;
+    for (const life of member.lives.splice(0)) closeDescriptor(life);
   }
 
   private pump(line: Line, connection: LineConnection): void {
@@ -435,7 +442,6 @@ export class Attachments implements Transport {
     this.poller.clear(this.socketSlot(place));
     this.poller.clear(this.streamSlot(place));
     socket.close();
-    if (line.life !== -1) closeDescriptor(line.life);
     if (connection !== null) {
       connection.end();
       this.someEnded = true;

@@ -38,10 +38,15 @@ export interface AttachOffer {
   readonly mapped: number | null;
 }
 
-/** What the process says when it has mapped the memory. Both streams come along, then the userfaultfd if it is new. */
+/**
+ * What the process says when it has mapped the memory. The stream of requests comes along, then the
+ * one of its end and the userfaultfd if they are new.
+ */
 export interface AttachMapped {
   /** The number of the userfaultfd in the process. */
   readonly faults: number;
+  /** The thread is told of the owner's end already, since it attached before. */
+  readonly watched: boolean;
 }
 
 export interface AttachWelcome {
