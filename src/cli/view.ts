@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { chromeTraceOf } from '../trace/chrome-trace.js';
 import { type Picture, pictureOf } from '../trace/picture.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
 import { formatBytes } from './format.js';
@@ -11,33 +12,45 @@ import { readHistory } from './recorded-history.js';
 
 export const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, transfers, launches';
 
-export const VIEW_HELP = `onemem view TRACE [--html FILE]: ${VIEW_SUMMARY}
+export const VIEW_HELP = `onemem view TRACE [--html FILE | --chrome FILE]: ${VIEW_SUMMARY}
 
 TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The command writes one page for a
 browser. The page loads nothing, and can be sent to others: it has names of arrays and kernels, and
 no content of arrays.
 
   --html FILE    where the page is written (TRACE.html)
+  --chrome FILE  write Chrome's trace format instead, which ui.perfetto.dev opens
   -h, --help
 
 Examples
   onemem view run.rec                      after: ONEMEM_RECORD=run.rec node program.js
-  onemem view run.rec --html picture.html`;
+  onemem view run.rec --html picture.html
+  onemem view run.rec --chrome run.json    for ui.perfetto.dev`;
 
 export async function view(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('view', args, { html: { type: 'string' } });
+  const { values, positionals } = parseOptions('view', args, {
+    html: { type: 'string' },
+    chrome: { type: 'string' },
+  });
   const [path, ...more] = positionals;
   if (path === undefined || more.length > 0)
     throw new UsageError('onemem view takes one recording; see: onemem view --help');
-  const file = values.html ?? `${path}.html`;
-  const page = pageOf(basename(path), pictureOf(await readHistory(path)));
+  const { html, chrome } = values;
+  if (html !== undefined && chrome !== undefined)
+    throw new UsageError('--html and --chrome are two forms; write one of them at a time');
+  const history = await readHistory(path);
+  if (chrome !== undefined) write(chrome, JSON.stringify(chromeTraceOf(history)), 'open it at ui.perfetto.dev');
+  else write(html ?? `${path}.html`, pageOf(basename(path), pictureOf(history)), 'open it in a browser');
+  return 0;
+}
+
+function write(file: string, text: string, use: string): void {
   try {
-    writeFileSync(file, page);
+    writeFileSync(file, text);
   } catch (error) {
     throw new CommandError(codeOf(error), explain(error), [], { cause: error });
   }
-  print(`${file}: ${formatBytes(page.length)}; open it in a browser`);
-  return 0;
+  print(`${file}: ${formatBytes(text.length)}; ${use}`);
 }
 
 function pageOf(title: string, picture: Picture): string {

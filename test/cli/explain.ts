@@ -110,6 +110,41 @@ test('a page shows the run, says what it may load, and loads nothing', async () 
   assert.ok(details.some(({ text }) => text.includes('was evicted from process0')));
 });
 
+interface Traced {
+  readonly traceEvents: readonly {
+    name: string;
+    ph: string;
+    pid: number;
+    tid: number;
+    ts: number;
+    dur?: number;
+    args: Record<string, unknown>;
+  }[];
+}
+
+test('a trace for Perfetto has launches, faults, moves and bytes on the tracks of their places', async () => {
+  const { stdout } = await folder.succeed('view', 'run.rec', '--chrome', 'run.json');
+  assert.match(stdout, /^run\.json: .*; open it at ui\.perfetto\.dev\n$/);
+  const { traceEvents } = JSON.parse(folder.read('run.json').toString()) as Traced;
+  const trackOf = (pid: number, name: string): number | undefined =>
+    traceEvents.find((each) => each.name === 'thread_name' && each.pid === pid && each.args.name === name)?.tid;
+  const device = trackOf(1, 'process0');
+  const launches = traceEvents.filter(({ ph }) => ph === 'X');
+  assert.equal(launches.length, 4);
+  assert.ok(
+    launches.every(({ tid, dur = 0, args }) => tid === device && dur > 0 && String(args.arrays) === 'table,data'),
+  );
+  const report = JSON.parse((await folder.succeed('explain', 'run.rec', '--json')).stdout) as Costs & {
+    faults: number;
+  };
+  assert.equal(traceEvents.filter(({ name }) => name.endsWith(' fault')).length, report.faults);
+  const evicted = traceEvents.filter(({ name, tid }) => name === 'evicted' && tid === trackOf(2, 'process0'));
+  assert.ok(evicted.length > 0 && evicted.every(({ args }) => /^was evicted from process0/.test(String(args.why))));
+  const bytes = traceEvents.filter(({ name }) => name === 'process0 bytes').map(({ args }) => Number(args.bytes));
+  assert.equal(Math.max(...bytes), 8 * 2 ** 20);
+  await folder.refuse(2, /--html and --chrome are two forms/, 'view', 'run.rec', '--html', 'a', '--chrome', 'b');
+});
+
 test('what cannot be explained is refused with what there is', async () => {
   await folder.refuse(2, /there is no array 'x'; the recording has table, data/, 'explain', 'run.rec', '--array', 'x');
   await folder.refuse(
