@@ -117,7 +117,10 @@ interface OpenResult {
   array: ManagedArray | null;
 }
 
-/** Pieces of this size get large pages in the kernel's memory, which are cheap to map. */
+/**
+ * Pieces of this size get large pages in the kernel's memory, which are cheap to map. What
+ * copy_file_range writes gets small ones.
+ */
 const COPY_BYTES = 4 * 2 ** 20;
 /** Pieces that are copied at once. */
 const COPIES = 2;
