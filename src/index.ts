@@ -5,6 +5,7 @@ export type { ArrayHandle } from './api/array-handle.js';
 export type { ArrayPart } from './api/array-part.js';
 export { attachArray, attachSpace } from './api/attach.js';
 export type { BehindSpecification } from './api/behind.js';
+export type { AsyncBuffer } from './api/byte-streams.js';
 export { AddressSpace, Device, HostStream, ManagedArray, SharedArray, Stream, StreamEvent } from './api/classes.js';
 export type {
   ArrayDescription,
@@ -72,6 +73,9 @@ export type {
   Advice,
   ArrayOptions,
   ArrayRange,
+  ArrowColumn,
+  ArrowFile,
+  ArrowTable,
   BarrierOptions,
   CloseOptions,
   CopyOptions,
@@ -84,6 +88,8 @@ export type {
   NpyArray,
   PointerAttributes,
   ShareOptions,
+  Tensor,
+  TensorFile,
   ViewedRange,
   WatchOptions,
 } from './api/public.js';

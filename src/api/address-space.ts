@@ -9,6 +9,7 @@ import { checkFlag, checkName, checkOptions, isWhole, show } from './arguments.j
 import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
 import { type ArrayType, elementOf } from './array-type.js';
+import { fromArrow, openArrow } from './arrow.js';
 import { checkSignal } from './cancellation.js';
 import { Client, type Connect } from './client.js';
 import { closeSpace, closeWithThread, type OpenedSpace } from './closing.js';
@@ -44,7 +45,17 @@ import {
   providerSource,
 } from './provided-array.js';
 import type * as api from './public.js';
-import type { ArrayOptions, ArrayRange, CloseOptions, NpyArray, PointerAttributes, ShareOptions } from './public.js';
+import type {
+  ArrayOptions,
+  ArrayRange,
+  ArrowFile,
+  ArrowTable,
+  CloseOptions,
+  NpyArray,
+  PointerAttributes,
+  ShareOptions,
+  TensorFile,
+} from './public.js';
 import {
   type Explanation,
   explain,
@@ -59,6 +70,7 @@ import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
 import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingPlace } from './sharing.js';
 import { handOut } from './space-handle.js';
+import { openSafetensors } from './tensor-file.js';
 import { type BindThreadOptions, bindThread, releaseThread, type ThreadBinding } from './thread-binding.js';
 import { Views } from './views.js';
 import { notify, type WaitResult, wait } from './wait.js';
@@ -185,6 +197,20 @@ export class AddressSpace implements api.AddressSpace {
   ): NpyArray<ReadonlyView<T>>;
   openNpy(file: FilePath, options: OpenNpyOptions = {}): unknown {
     return openNpy(this, file, options);
+  }
+
+  openSafetensors(file: FilePath): TensorFile {
+    this.client.assertOpen('cannot open a file');
+    return openSafetensors(this, file);
+  }
+
+  async openArrow(file: FilePath): Promise<ArrowFile> {
+    return openArrow(this, file);
+  }
+
+  fromArrow(table: ArrowTable): Record<string, ManagedArray> {
+    this.client.assertOpen('cannot allocate an array');
+    return fromArrow(this, table) as Record<string, ManagedArray>;
   }
 
   async saveNpy(file: FilePath, source: ManagedArray | ArrayRange, options: SaveNpyOptions = {}): Promise<number> {

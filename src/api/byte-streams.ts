@@ -6,9 +6,10 @@ import { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { bytesOf } from '../core/elements.js';
 import { READ_BYTES } from '../pager/protocol/requests.js';
+import { show } from './arguments.js';
 import { checkRange } from './array-part.js';
 import { copyOfElements } from './byte-moves.js';
-import { argumentError } from './errors.js';
+import { argumentError, typeError } from './errors.js';
 import type { ArraySeen } from './seen.js';
 
 /** Reads the bytes of elements in order, a piece at a time: null when all have been read. */
@@ -126,4 +127,35 @@ export function writeStreamOf(array: ArraySeen, begin: number, end: number): Wri
 
 export function bufferOf(array: ArraySeen, begin: number, end: number): Buffer {
   return Buffer.from(copyOfElements(array, begin, end));
+}
+
+/** Bytes that are read when they are asked for: what hyparquet and its like take for a file. */
+export interface AsyncBuffer {
+  readonly byteLength: number;
+  /** Copies bytes [begin, end); negative places count from the end, as those of `ArrayBuffer`. */
+  slice(begin: number, end?: number): Promise<ArrayBuffer>;
+}
+
+export function asyncBufferOf(array: ArraySeen): AsyncBuffer {
+  return {
+    byteLength: array.byteLength,
+    slice: async (begin, end = array.byteLength) => {
+      array.assertUsable('read');
+      const from = placeIn(array.byteLength, begin);
+      const bytes = new Uint8Array(Math.max(0, placeIn(array.byteLength, end) - from));
+      const { rangeId: range, name, offset, space } = array;
+      for (let at = 0; at < bytes.length; at += READ_BYTES) {
+        const count = Math.min(READ_BYTES, bytes.length - at);
+        const read = await space.client.request('readBytes', { range, name, offset: offset + from + at, bytes: count });
+        bytes.set(read.data, at);
+      }
+      return bytes.buffer;
+    },
+  };
+}
+
+function placeIn(length: number, said: number): number {
+  const at = typeof said === 'number' ? Math.trunc(said) || 0 : Number.NaN;
+  if (Number.isNaN(at)) throw typeError('ARRAY_RANGE', `slice() takes numbers of bytes, not ${show(said)}`);
+  return at < 0 ? Math.max(0, length + at) : Math.min(at, length);
 }

@@ -223,6 +223,16 @@ export function createdArray(
   });
 }
 
+/** Has `use` look at a file, and closes it. */
+export function lookAtFile<R>(path: string, use: (fd: number, size: number) => R): R {
+  const fd = openPlain(path);
+  try {
+    return use(fd, fstatSync(fd).size);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 function openPlain(path: string): number {
   try {
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -14,7 +14,7 @@ import type { ArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
 import { allPages, blocksAround, elementsIn, pagesAround, pagesWithin } from './array-pages.js';
 import { type ArrayPart, checkRange, noWholePage, partOf } from './array-part.js';
-import { bufferOf, readStreamOf, webStreamOf, writeStreamOf } from './byte-streams.js';
+import { type AsyncBuffer, asyncBufferOf, bufferOf, readStreamOf, webStreamOf, writeStreamOf } from './byte-streams.js';
 import { type ArrayDescription, describe, INSPECT, inspectArray, shown, UNSENDABLE } from './description.js';
 import { DISPOSE } from './disposal.js';
 import { ElementRange } from './element-range.js';
@@ -295,6 +295,11 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     this.assertUsable('read');
     const { begin, end } = partOf(this, part);
     return webStreamOf(this, begin, end);
+  }
+
+  asyncBuffer(): AsyncBuffer {
+    this.assertUsable('read');
+    return asyncBufferOf(this);
   }
 
   toBuffer(part: ArrayPart = {}): Buffer {

@@ -13,6 +13,7 @@ import type { Attributes } from './advice.js';
 import type { ArrayHandle } from './array-handle.js';
 import type { ArrayPart } from './array-part.js';
 import type { ArrayType } from './array-type.js';
+import type { AsyncBuffer } from './byte-streams.js';
 import type {
   ArrayDescription,
   DeviceDescription,
@@ -22,7 +23,7 @@ import type {
 } from './description.js';
 import type { DeviceSpecification } from './device-specification.js';
 import type { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
-import type { FileArrayOptions } from './file-array.js';
+import type { FileArrayOptions, FileUse } from './file-array.js';
 import type { FilePath } from './file-path.js';
 import type { Hold, HoldOptions } from './hold.js';
 import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
@@ -159,6 +160,59 @@ export interface ShareOptions {
   readonly arrays?: readonly ManagedArray[];
 }
 
+/** What onemem knows of a `Table` of `apache-arrow`. */
+export interface ArrowTable {
+  readonly numRows: number;
+  readonly schema: { readonly fields: readonly { readonly name: string }[] };
+  getChild(name: string): ArrowColumn | null;
+}
+
+/** What onemem knows of a `Vector` of `apache-arrow`. */
+export interface ArrowColumn {
+  readonly length: number;
+  readonly nullCount: number;
+  readonly data: readonly { readonly length: number; readonly values: unknown }[];
+}
+
+/** A file of Arrow IPC, not read yet. */
+export interface ArrowFile {
+  /** A `Table` of `apache-arrow`, over the array. */
+  readonly table: ArrowTable;
+  /** All of the file. Keep it as long as the table. */
+  readonly bytes: ManagedArray<ReadonlyView<Uint8Array>>;
+}
+
+/** A tensor of a file. */
+export interface Tensor {
+  readonly name: string;
+  /** As the file calls it, such as 'F32', 'BF16' or 'Q4_K'. */
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** Where it begins in the file. */
+  readonly byteOffset: number;
+  readonly byteLength: number;
+  /** Whether it begins at a multiple of its elements' size: only then can it be `mapped`. */
+  readonly isAligned: boolean;
+}
+
+/** The tensors of a model file. Only the header has been read. */
+export interface TensorFile {
+  /** In the order of the file. */
+  readonly tensors: readonly Tensor[];
+  /** What else the header says. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /**
+   * A tensor as an array over the file. Numbers that JavaScript has no typed array for are raw:
+   * 'F16' and 'BF16' as Uint16Array, all others as bytes. Throws TENSOR for a name that is not
+   * there, and FILE_ALIGNMENT for one that cannot be mapped.
+   */
+  array(
+    name: string,
+    options: FileUse & ({ readonly writable: true } | { readonly shared: true }),
+  ): ManagedArray<NumericArray>;
+  array(name: string, options?: FileUse): ManagedArray<ReadonlyView<NumericArray>>;
+}
+
 /** Options of `space.close`. */
 export interface CloseOptions {
   /** After so many milliseconds running launches are ended; by default they may finish. */
@@ -255,6 +309,33 @@ export interface AddressSpace {
     file: FilePath,
     options?: FileArrayOptions,
   ): ManagedArray<ReadonlyView<T>>;
+  /**
+   * The tensors of a safetensors file; only the header is read. Throws TENSOR_FILE, or the error of
+   * Node.js.
+   * @example
+   * import { writeFileSync } from 'node:fs';
+   * import { openSpace } from 'onemem';
+   *
+   * const header = '{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  ';
+   * const length = new BigUint64Array([BigInt(header.length)]);
+   * const content = [new Uint8Array(length.buffer), Buffer.from(header), new Uint8Array(8)];
+   * writeFileSync('model.safetensors', Buffer.concat(content));
+   * const space = await openSpace();
+   * const model = space.openSafetensors('model.safetensors');
+   * console.log(model.tensors[0].shape, model.array('w', { mapped: true }).data[1]); // [ 2 ] 0
+   * await space.close();
+   */
+  openSafetensors(file: FilePath): TensorFile;
+  /**
+   * An Arrow IPC file as a table over an array, by the package `apache-arrow`. Columns are read
+   * when they are looked at. Rejects with ARROW, or PACKAGE_MISSING.
+   */
+  openArrow(file: FilePath): Promise<ArrowFile>;
+  /**
+   * Copies the columns of a table of `apache-arrow` to arrays, each under its name. Throws ARROW
+   * for a column that lacks values, or has no numbers.
+   */
+  fromArrow(table: ArrowTable): Record<string, ManagedArray>;
   /**
    * An array over a NumPy `.npy` file. Only the header is read. Element (i, j) of shape [rows,
    * columns] is `array.data[i * columns + j]`. `create: shape` makes a file of zeros that the array
@@ -867,6 +948,14 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
    * console.log(await new Response(x.toReadableStream()).text()); // OK!
    */
   toReadableStream(part?: ArrayPart): ReadableStream<Uint8Array>;
+  /**
+   * The bytes as hyparquet and its like take a file: read when they are asked for.
+   * @example
+   * const x = space.array(Uint8Array, 4);
+   * x.data.set([1, 2, 3, 4]);
+   * console.log(new Uint8Array(await x.asyncBuffer().slice(1, 3))); // Uint8Array(2) [ 2, 3 ]
+   */
+  asyncBuffer(): AsyncBuffer;
   /**
    * A copy of the bytes in ordinary memory. Throws the code of a page that cannot be had:
    * ACCESS_DENIED, DATA_LOST, ACCESS_REFUSED, OUT_OF_STORAGE and the like.

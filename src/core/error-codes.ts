@@ -33,6 +33,8 @@ export type OnememErrorCode =
   | 'ARRAY_RANGE'
   /** The type is no typed array that a space can hold, or the file holds another one. */
   | 'ARRAY_TYPE'
+  /** The file is no Arrow file, or a column of a table cannot become an array. */
+  | 'ARROW'
   /** A barrier is for an impossible number of programs, or others wait for another number. */
   | 'BARRIER'
   /** The other programs did not come to the barrier in time. */
@@ -295,6 +297,10 @@ export type OnememErrorCode =
   | 'STREAM_CLOSED'
   /** A system call of the manager failed; `details.errno` names the error. */
   | 'SYSTEM_CALL'
+  /** The file has no tensor of this name. */
+  | 'TENSOR'
+  /** The file is no safetensors file, or a damaged one. */
+  | 'TENSOR_FILE'
   /** The thread is bound already, or the manager is bound elsewhere. */
   | 'THREAD_BOUND'
   /** The thread that was to call a function of a stream has ended. */

@@ -119,6 +119,9 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.bytes', space, [values.length, values.arrayOptions]),
   method('AddressSpace.fileArray', space, [values.arrayType, values.path, values.fileOptions], 6),
   method('AddressSpace.openNpy', space, [values.npyPath, values.npyOptions], 3),
+  method('AddressSpace.openSafetensors', space, [values.npyPath]),
+  method('AddressSpace.openArrow', space, [values.npyPath]),
+  method('AddressSpace.fromArrow', space, [values.junk]),
   method('AddressSpace.saveNpy', space, [values.savePath, values.savedPart, values.saveOptions], 3),
   method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 2),
   method('AddressSpace.sharedArray', space, [values.arrayType, values.length, values.sharedOptions], 2),
@@ -176,6 +179,11 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.createReadStream', readable, [values.part], 1),
   method('ManagedArray.createWriteStream', prey, [values.part], 1),
   method('ManagedArray.toReadableStream', readable, [values.part], 1),
+  {
+    ...method('ManagedArray.asyncBuffer', readable, [values.begin, values.end], 2),
+    run: (array, [begin, end]) =>
+      api.ManagedArray.prototype.asyncBuffer.call(array as api.ManagedArray).slice(begin as number, end as number),
+  },
   method('ManagedArray.toBuffer', readable, [values.part], 1),
   getter('ManagedArray.length', readable),
   getter('ManagedArray.byteLength', readable),
