@@ -35,6 +35,7 @@ import { HOST_STREAM_OPTIONS, type HostStreamOptions } from './launch-options.js
 import { lend } from './lending.js';
 import { ManagedArray } from './managed-array.js';
 import type { ManagerThreads } from './manager-threads.js';
+import { metricsText } from './metrics.js';
 import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from './npy.js';
 import { descriptorError } from './opening-errors.js';
 import { pointerAttributes } from './pointer.js';
@@ -349,6 +350,10 @@ export class AddressSpace implements api.AddressSpace {
 
   stats(): SpaceStats {
     return this.client.call('stats', null);
+  }
+
+  metrics(): string {
+    return metricsText(this.stats(), this.spaceHandle.name);
   }
 
   record(file: FilePath, options: RecordOptions = {}): Promise<Recording> {

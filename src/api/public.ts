@@ -484,6 +484,12 @@ export interface AddressSpace {
    */
   stats(): SpaceStats;
   /**
+   * The counters of `stats()` in the text format of Prometheus, for the program's own `/metrics`.
+   * @example
+   * console.log(space.metrics().includes('# TYPE onemem_faults_total counter')); // true
+   */
+  metrics(): string;
+  /**
    * Writes moves of pages down in a file, with their causes and times, until `stop()`: for `onemem
    * explain` and `onemem view`. It has names of arrays and kernels, and no content. A disk that is
    * full ends the recording with a warning, and not the program. Rejects with RECORDING if the file
