@@ -51,15 +51,24 @@ export async function read(player: Player): Promise<void> {
   const tracked = player.pickArray(() => true);
   if (tracked === null) return;
   const part = player.part(tracked.length);
-  if (!tracked.allows(part, 'read')) return;
-  const copies = player.random.chance(0.2);
-  player.log(`${copies ? 'toBuffer() of' : 'read'} ${tracked.name} ${part.begin} to ${part.end}`);
-  if (!copies) tracked.verify(part);
-  else {
-    const found = plainArray(tracked.array.type, part.end - part.begin);
-    bytesOf(found).set(tracked.array.toBuffer(part));
-    tracked.compare(found, part, 'toBuffer() of');
+  const allowed = tracked.allows(part, 'read');
+  if (!allowed || player.random.chance(0.2)) {
+    await copyOut(player, tracked, part);
+    return;
   }
+  player.log(`read ${tracked.name} ${part.begin} to ${part.end}`);
+  tracked.verify(part);
+}
+
+/** By toBuffer(), which fails by a code where pages cannot be had. */
+async function copyOut(player: Player, tracked: Tracked, part: Part): Promise<void> {
+  player.log(`toBuffer() of ${tracked.name} ${part.begin} to ${part.end}`);
+  const must = tracked.refusals(part, 'read');
+  const found = plainArray(tracked.array.type, part.end - part.begin);
+  const copy = async (): Promise<unknown> => bytesOf(found).set(tracked.array.toBuffer(part));
+  const lost = (): string[] => player.lossOf(tracked, part);
+  if (await player.judge(copy(), must, lost, `toBuffer() of ${tracked.name}`))
+    tracked.compare(found, part, 'toBuffer() of');
 }
 
 /** Loads and stores by address, over two arrays at once. */
