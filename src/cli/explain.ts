@@ -13,8 +13,8 @@ export const EXPLAIN_SUMMARY = 'say why pages of a recorded run moved';
 
 export const EXPLAIN_HELP = `onemem explain TRACE [--array NAME --element N]: ${EXPLAIN_SUMMARY}
 
-TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The report names the arrays that
-cost most, the evictions that were regretted most (their pages were needed again), and what to
+TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The report names the arrays
+that cost most, the evictions that were regretted most (their pages were needed again), and what to
 change. A recording has no touches of present pages.
 
   --array NAME    the story of one page of this array: where it is, why, its moves and their causes
