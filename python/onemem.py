@@ -47,7 +47,7 @@ MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE = 10, 16, 15
 USERFAULTFD = {'x86_64': 323, 'aarch64': 282}
 USERFAULTFD_IOC_NEW = 0xAA00
 UFFDIO_API, UFFDIO_REGISTER = 0xC018AA3F, 0xC020AA00
-UFFDIO_WRITEPROTECT, UFFDIO_POISON = 0xC018AA06, 0xC020AA08
+UFFDIO_WAKE, UFFDIO_WRITEPROTECT, UFFDIO_POISON = 0x8010AA02, 0xC018AA06, 0xC020AA08
 USER_MODE_ONLY = 1
 # Flags of faults, missing and minor faults of shared memory, thread ids, write protection.
 FEATURES = 1 | 1 << 5 | 1 << 8 | 1 << 10 | 1 << 12
@@ -132,7 +132,7 @@ class Space:
         if known is None:
             their_life.close()
             _mapped[name] = faults
-            _watch(life, faults, offer['base'], self._owner)
+            _watch(life, faults, offer, self._owner)
         self._line = line
         self._base = offer['base']
         self._client = welcome['client']
@@ -323,11 +323,11 @@ def _open_userfaultfd(user_mode_only):
     raise OnememError('UNSUPPORTED', f'this machine does not allow page faults in user space ({why}); see npx onemem doctor')
 
 
-def _watch(life, faults, base, owner):
+def _watch(life, faults, offer, owner):
     """A process that says why accesses fail: no thread of this one could, while another one holds the GIL."""
     here, there = os.pipe()
     command = [sys.executable, '-S', '-E', os.path.abspath(__file__), '--watch']
-    numbers = [life.fileno(), faults, here, base, owner, os.getpid()]
+    numbers = [life.fileno(), faults, here, offer['base'], offer['bytes'], owner, os.getpid()]
     watch = subprocess.Popen(command + [str(each) for each in numbers], pass_fds=[life.fileno(), faults, here])
     os.close(here)
     os.set_inheritable(there, False)
@@ -340,7 +340,7 @@ def _end(watch, pipe):
     watch.wait()
 
 
-def _serve(life, faults, parent_pipe, base, owner, parent):
+def _serve(life, faults, parent_pipe, base, size, owner, parent):
     text = b''
     has_owner = True
     while True:
@@ -356,10 +356,12 @@ def _serve(life, faults, parent_pipe, base, owner, parent):
                 notice = json.loads(line)
                 _fail(faults, base + notice['page'] * PAGE, parent, notice['say'])
         if not has_owner:
-            _serve_alone(faults, owner, parent)
+            _serve_alone(faults, base, size, owner, parent)
 
 
-def _serve_alone(faults, owner, parent):
+def _serve_alone(faults, base, size, owner, parent):
+    # The owner may have heard of a fault and not have answered it: its thread faults again.
+    fcntl.ioctl(faults, UFFDIO_WAKE, struct.pack('QQ', base, size))
     try:
         messages = os.read(faults, 64 * MESSAGE)
     except OSError as error:

@@ -82,7 +82,7 @@ export function attachProcess(text: string, { owner, socket, token }: HandlePart
     meeting.close();
     const [stream, life] = ours;
     if (!watched) {
-      watch({ life, faults: offer.mapped ?? faults, base: offer.base, owner });
+      watch({ life, faults: offer.mapped ?? faults, base: offer.base, bytes: offer.bytes, owner });
       watches.add(socket);
     }
     return open(text, owner, offer, welcome, stream, onClosed);

@@ -26,16 +26,16 @@ test('when the owner is killed, what is in memory reads on, and calls say why th
 });
 
 test('when the owner is killed, a touch of what is not in memory ends in a line', async () => {
-  const { owner, user } = await ownerAndUser(16 * MIB);
+  const { owner, user } = await ownerAndUser(10 * MIB);
   await user.do('keep', 'x');
-  await owner.do('fill', 'x', 0, 16 * MIB, 2);
+  await owner.do('fill', 'x', 0, 10 * MIB, 2);
   await owner.kill();
   assert.equal(await user.endsBy('sumKept'), 'SIGBUS');
   assert.match(user.stderr, /onemem: process \d+, which opened the space, has ended .* not in memory here/);
 });
 
 test('a thread that waits for a page when the owner is killed does not wait for ever', async () => {
-  const { owner, user } = await ownerAndUser(16 * MIB);
+  const { owner, user } = await ownerAndUser(10 * MIB);
   await user.do('keep', 'x');
   owner.process.kill('SIGSTOP');
   await owner.stopped();
@@ -48,7 +48,7 @@ test('a thread that waits for a page when the owner is killed does not wait for 
 
 test('an attached process that is killed in the middle takes nothing along', async () => {
   await using space = await openSpace({ hostMemory: '32MiB', storage: true });
-  const x = space.array(Int32Array, 16 * MIB, { name: 'x' });
+  const x = space.array(Int32Array, 10 * MIB, { name: 'x' });
   for (let round = 0; round < 5; round++) {
     const agent = await attachedAgent(space.share());
     const ended = agent.endsBy('addForEver', 'x');

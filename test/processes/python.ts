@@ -78,7 +78,7 @@ pythonTest('Python reads and writes an array without NumPy', async () => {
 
 numpyTest('NumPy computes over more than host memory, and Node.js sees the result', async () => {
   await using space = await openSpace({ hostMemory: '32MiB', storage: true });
-  const x = space.array(Int32Array, 16 * MIB, { name: 'x' });
+  const x = space.array(Int32Array, 10 * MIB, { name: 'x' });
   for (let i = 0; i < x.length; i++) x.data[i] = i % 100;
   const sum = x.data.reduce((all, value) => all + value, 0);
   const program = `a = space['x']\nprint(int(a.sum(dtype=np.int64)))\na += 1\nnp.sort(a[:1000])[::-1].tofile(os.devnull)`;

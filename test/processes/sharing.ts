@@ -64,7 +64,7 @@ test('pages go between a device, the owner and an attached process, whoever writ
 
 test('more is shared than memory holds: pages come from storage for every process', async () => {
   await using space = await openSpace({ hostMemory: '32MiB', storage: true });
-  const length = 16 * MIB;
+  const length = 10 * MIB;
   const x = space.array(Int32Array, length, { name: 'x' });
   for (let i = 0; i < length; i++) x.data[i] = i % 1000;
   const agents = await Promise.all([attachedAgent(space.share()), attachedAgent(space.share())]);
@@ -126,13 +126,13 @@ test('an attached process leaves, attaches again, and the space goes on', async 
 
 test('a view reads and writes on when its process has closed the space', async () => {
   await using space = await openSpace({ hostMemory: '32MiB', storage: true });
-  const x = space.array(Int32Array, 16 * MIB, { name: 'x' });
+  const x = space.array(Int32Array, 10 * MIB, { name: 'x' });
   x.data.fill(1);
   await using agent = await attachedAgent(space.share());
   await agent.do('keep', 'x');
   for (let round = 0; round < 3; round++) {
     await agent.do('close');
-    assert.equal(await agent.do('sumKept'), 16 * MIB);
+    assert.equal(await agent.do('sumKept'), 10 * MIB);
     await agent.do('attach', space.share());
   }
   space.checkInvariants();

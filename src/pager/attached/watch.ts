@@ -18,7 +18,7 @@ const LOOK_MS = 20;
 /** Tries of a call that may find the page changing. */
 const TRIES = 1000;
 
-const { life, faults, base, owner } = workerData as AttachedWatchData;
+const { life, faults, base, bytes, owner } = workerData as AttachedWatchData;
 const userfaultfd = Userfaultfd.fromFd(faults, FAULT_FEATURES);
 const poisoned = new Set<number>();
 let text = '';
@@ -39,6 +39,8 @@ function deny({ say, page }: DenialNotice): void {
 }
 
 function serveAlone(): void {
+  // The owner may have heard of a fault and not have answered it: its thread faults again.
+  userfaultfd.wake(base, bytes);
   const count = userfaultfd.readMessages();
   for (let index = 0; index < count; index++) {
     if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;

@@ -68,6 +68,7 @@ export interface AttachedWatchData {
   readonly life: number;
   readonly faults: number;
   readonly base: number;
+  readonly bytes: number;
   /** The owner's process. */
   readonly owner: number;
 }

@@ -15,6 +15,16 @@ const addOne = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += 1;
 });
 
+/** Writes what is there. */
+const same = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i += 4096) x[i] = i;
+});
+
+/** A device may die; what it had is not lost. */
+function deviceLost(error: Error & { code?: string }): void {
+  if (error.code !== 'DEVICE_LOST') throw error;
+}
+
 function dataOf(name: string): Int32Array {
   const array = space.find<Int32Array>(name);
   if (array === null) throw new Error(`there is no array ${name}`);
@@ -44,6 +54,31 @@ const deeds = {
   keep(name: string): number {
     kept = dataOf(name);
     return kept.length <= 2 ** 20 ? kept.reduce((sum, value) => sum + value, 0) : 0;
+  },
+  /** Owns a space with a device, and an array of numbers that tell their places. */
+  async openWithDevice(length: number): Promise<{ handle: string; device: number }> {
+    const devices = [{ kind: 'process', memory: '8MiB' }] as const;
+    space = await openSpace({ hostMemory: '32MiB', storage: true, devices });
+    const { data } = space.array(Int32Array, length, { name: 'x' });
+    for (let i = 0; i < length; i++) data[i] = i;
+    return { handle: space.share(), device: space.devices[0].pid ?? 0 };
+  },
+  /** Reads parts of it here and there, writes what is there, and has a device read it; says how much was wrong. */
+  async verify(rounds: number, seed: number, launches: boolean): Promise<number> {
+    const x = space.find<Int32Array>('x');
+    if (x === null) return -1;
+    kept = x.data;
+    let wrong = 0;
+    for (let round = 0; round < rounds; round++) {
+      const begin = (Math.imul(seed + round, 2654435761) >>> 0) % (kept.length - 5000);
+      for (let i = begin; i < begin + 5000; i++) {
+        if (kept[i] !== i) wrong++;
+        if (i % 700 === 0) kept[i] = i;
+      }
+      if (launches && round % 100 === 0) await space.devices[0].run(same, { x }, { size: x.length }).catch(deviceLost);
+      if (round % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    return wrong;
   },
   sumKept(): number {
     return kept.reduce((sum, value) => sum + value, 0);

@@ -1,0 +1,101 @@
+/** kill -9 at random moments: of the owner, a process that attached, or a device. Nobody hangs, no byte is wrong. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { Agent, attachedAgent } from '../harness/agents.js';
+import { LONG, note, runTests, sleep, test } from '../harness/suite.js';
+
+const LENGTH = 10 * 2 ** 20;
+const ROUNDS = 200;
+const KILLS = LONG ? 100 : 1;
+
+interface Group {
+  readonly owner: Agent;
+  readonly users: readonly [Agent, Agent];
+  /** The process of the device. */
+  readonly device: number;
+}
+
+async function group(): Promise<Group> {
+  const owner = new Agent();
+  const { handle, device } = await owner.do('openWithDevice', LENGTH);
+  return { owner, users: [await attachedAgent(handle), await attachedAgent(handle)], device };
+}
+
+/** What became of work that may have been cut off: the number of wrong elements, or why it ended. */
+type Result = number | string;
+
+async function resultOf(work: Promise<number>): Promise<Result> {
+  return work.catch((error: Error & { code?: string }) => error.code ?? error.message);
+}
+
+function randomMoment(): Promise<void> {
+  return sleep(Math.random() * 400);
+}
+
+async function endAll({ owner, users, device }: Group): Promise<void> {
+  await Promise.all([owner, ...users].map((agent) => agent.kill()));
+  while (existsSync(`/proc/${device}`)) await sleep(5);
+}
+
+const [forOwner, forUsers] = [true, false];
+
+test(
+  'a process that attached is killed: the owner and others go on with right data',
+  async () => {
+    for (let kill = 0; kill < KILLS; kill++) {
+      const all = await group();
+      const { owner, users } = all;
+      const cut = resultOf(users[0].do('verify', 100 * ROUNDS, kill, forUsers));
+      const others = [owner.do('verify', ROUNDS, kill, forOwner), users[1].do('verify', ROUNDS, kill + 7, forUsers)];
+      await randomMoment();
+      users[0].process.kill('SIGKILL');
+      assert.deepEqual(await Promise.all(others), [0, 0]);
+      assert.match(String(await cut), /SIGKILL/);
+      assert.equal(await users[1].do('verify', ROUNDS, kill, forUsers), 0);
+      await endAll(all);
+    }
+  },
+  LONG ? 1200 : 60,
+);
+
+test(
+  'the owner is killed: each process reads right data, or ends in a line',
+  async () => {
+    const ends = new Map<string, number>();
+    for (let kill = 0; kill < KILLS; kill++) {
+      const all = await group();
+      const results = all.users.map((user) => resultOf(user.do('verify', 100 * ROUNDS, kill, forUsers)));
+      await randomMoment();
+      all.owner.process.kill('SIGKILL');
+      for (const [at, result] of (await Promise.all(results)).entries()) {
+        const { stderr } = all.users[at];
+        const told = /SIGBUS/.test(String(result)) && /which opened the space, has ended/.test(stderr);
+        assert.ok(result === 0 || result === 'OWNER_LOST' || told, `${result} ${stderr}`);
+        const end = told ? 'ended in a line' : String(result);
+        ends.set(end, (ends.get(end) ?? 0) + 1);
+      }
+      await endAll(all);
+    }
+    note(JSON.stringify(Object.fromEntries(ends)));
+  },
+  LONG ? 1200 : 60,
+);
+
+test(
+  'a device is killed while processes use its arrays: what was written stays',
+  async () => {
+    for (let kill = 0; kill < KILLS; kill++) {
+      const all = await group();
+      const { owner, users, device } = all;
+      const work = [owner.do('verify', ROUNDS, kill, forOwner)];
+      work.push(...users.map((user, at) => user.do('verify', ROUNDS, kill + at, forUsers)));
+      await randomMoment();
+      process.kill(device, 'SIGKILL');
+      assert.deepEqual(await Promise.all(work), [0, 0, 0]);
+      await endAll(all);
+    }
+  },
+  LONG ? 1200 : 60,
+);
+
+await runTests();
