@@ -12,11 +12,11 @@ import { readHistory } from './recorded-history.js';
 
 export const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, transfers, launches';
 
-export const VIEW_HELP = `onemem view TRACE [--html FILE | --chrome FILE]: ${VIEW_SUMMARY}
+export const VIEW_HELP = `onemem view TRACE [options]: ${VIEW_SUMMARY}
 
-TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The command writes one page for a
-browser. The page loads nothing, and can be sent to others: it has names of arrays and kernels, and
-no content of arrays.
+TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The command writes one page
+for a browser. The page loads nothing, and can be sent to others: it has names of arrays and
+kernels, and no content of arrays.
 
   --html FILE    where the page is written (TRACE.html)
   --chrome FILE  write Chrome's trace format instead, which ui.perfetto.dev opens
