@@ -20,6 +20,7 @@ import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { patternsBench } from './patterns.js';
 import { policyTraces } from './policy-traces.js';
+import { processBenches } from './processes.js';
 import { record } from './record.js';
 import { remotePage } from './remote-page.js';
 import { remoteShare } from './remote-share.js';
@@ -51,6 +52,7 @@ const benches: readonly Bench[] = [
   searchBench,
   launchEmpty,
   open,
+  ...processBenches,
   gpuFits,
   gpuLaunches,
   gpuStream,

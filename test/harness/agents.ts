@@ -18,7 +18,7 @@ export class Agent {
   private readonly exit: Promise<[number | null, NodeJS.Signals | null]>;
 
   constructor(user: { readonly uid?: number; readonly gid?: number } = {}) {
-    this.process = fork(PROGRAM, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'], ...user });
+    this.process = fork(PROGRAM, { stdio: ['pipe', 'inherit', 'pipe', 'ipc'], ...user });
     this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text;
     });

@@ -63,6 +63,44 @@ const deeds = {
     for (let i = 0; i < length; i++) data[i] = i;
     return { handle: space.share(), device: space.devices[0].pid ?? 0 };
   },
+  /** Milliseconds that it takes to attach and to read one page in so many. */
+  attachAndTouch(handle: string, name: string, step: number): number {
+    const start = performance.now();
+    space = attachSpace(handle);
+    const data = dataOf(name);
+    let sum = 0;
+    for (let i = 0; i < data.length; i += step * 1024) sum += data[i];
+    const elapsed = performance.now() - start;
+    return sum === data.length / (step * 1024) ? elapsed : Number.NaN;
+  },
+  /** Microseconds a page of which one word is read. */
+  touchTimed(name: string, pages: number): number {
+    const data = dataOf(name);
+    const start = performance.now();
+    let sum = 0;
+    for (let page = 0; page < pages; page++) sum += data[page * 1024];
+    return sum === pages ? ((performance.now() - start) * 1000) / pages : Number.NaN;
+  },
+  /** Nanoseconds an element of a sum: of the array, or of a plain one of the same content. */
+  sumTimed(name: string, plain: boolean): number {
+    if (plain && copied.length === 0) copied = new Int32Array(dataOf(name));
+    const data = plain ? copied : dataOf(name);
+    const start = performance.now();
+    let sum = 0;
+    for (let i = 0; i < data.length; i++) sum += data[i];
+    const elapsed = performance.now() - start;
+    return sum === data.length ? (elapsed * 1e6) / data.length : Number.NaN;
+  },
+  /** Milliseconds until so many bytes have come through standard input. */
+  async pipeTimed(bytes: number): Promise<number> {
+    const start = performance.now();
+    let left = bytes;
+    for await (const piece of process.stdin) {
+      left -= (piece as Buffer).length;
+      if (left <= 0) break;
+    }
+    return performance.now() - start;
+  },
   /** Reads parts of it here and there, writes what is there, and has a device read it; says how much was wrong. */
   async verify(rounds: number, seed: number, launches: boolean): Promise<number> {
     const x = space.find<Int32Array>('x');
@@ -150,6 +188,7 @@ const deeds = {
 export type Deeds = typeof deeds;
 
 let kept: Int32Array = new Int32Array();
+let copied = new Int32Array();
 
 process.on('message', async ({ deed, args }: { deed: keyof Deeds; args: never[] }) => {
   try {
