@@ -1,8 +1,10 @@
-// The directions in which the parts of src/ may depend on each other (docs/internals/architecture.md has the picture):
+// The directions in which the parts of src/ may depend on each other
+// (docs/internals/architecture.md has the picture):
 //
 //   core <- policy <- pager <- api <- cli        drivers and linux are seen by the pager, files by the api
 //
-// Unit tests are free to import test tools, so rules about packages and node: modules leave them out.
+// Unit tests are free to import test tools, so rules about packages and node: modules leave them
+// out.
 
 const tests = '\\.test\\.ts$';
 
@@ -15,8 +17,19 @@ const only = (folder, allowed, comment) => ({
   to: { pathNot: allowed },
 });
 
-// The rooms of the pager, lowest first: each knows those before it. Files of one room may know each other.
-const rooms = ['protocol', 'core', 'sources', 'host', 'arrays', 'devices', 'transfers', 'streams', 'manager'];
+// The rooms of the pager, lowest first: each knows those before it. Files of one room may know each
+// other.
+const rooms = [
+  'protocol',
+  'core',
+  'sources',
+  'host',
+  'arrays',
+  'devices',
+  'transfers',
+  'streams',
+  'manager',
+];
 const roomRules = rooms.slice(0, -1).map((room, at) => ({
   name: `pager-${room}-looks-down`,
   comment: `The room ${room} of the pager does not know those above it.`,
@@ -27,7 +40,11 @@ const roomRules = rooms.slice(0, -1).map((room, at) => ({
 
 module.exports = {
   forbidden: [
-    only('core', ['^src/core/'], 'The core is sans-I/O and deterministic: no node: module, no package, no other part.'),
+    only(
+      'core',
+      ['^src/core/'],
+      'The core is sans-I/O and deterministic: no node: module, no package, no other part.',
+    ),
     only(
       'coherence',
       ['^src/coherence/'],
@@ -76,14 +93,16 @@ module.exports = {
     },
     {
       name: 'valkey-imports',
-      comment: 'The client of Valkey servers stands below everything else, beside the system calls.',
+      comment:
+        'The client of Valkey servers stands below everything else, beside the system calls.',
       severity: 'error',
       from: { path: '^src/valkey/', pathNot: tests },
       to: { path: '^src/', pathNot: '^src/valkey/' },
     },
     {
       name: 'who-sees-valkey',
-      comment: 'The pager connects to servers; the api knows what a URL of one is, and asks before it opens a space.',
+      comment:
+        'The pager connects to servers; the api knows what a URL of one is, and asks before it opens a space.',
       severity: 'error',
       from: { path: '^src/', pathNot: ['^src/(pager|sharing|valkey)/', tests] },
       to: { path: '^src/valkey/', pathNot: '^src/valkey/(address|check|connection|errors)\\.ts$' },
@@ -101,7 +120,10 @@ module.exports = {
       comment:
         'The api and the command; the manager serves bytes, whatever their form, and writes nothing down but its own run.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/(files|api|cli)/', '^src/pager/core/(core|recordings)\\.ts$'] },
+      from: {
+        path: '^src/',
+        pathNot: ['^src/(files|api|cli)/', '^src/pager/core/(core|recordings)\\.ts$'],
+      },
       to: { path: '^src/files/' },
     },
     {
@@ -113,10 +135,14 @@ module.exports = {
     },
     {
       name: 'testing-imports',
-      comment: 'The conformance suite uses the package as its users do. Its broken driver wraps the simulated one.',
+      comment:
+        'The conformance suite uses the package as its users do. Its broken driver wraps the simulated one.',
       severity: 'error',
       from: { path: '^src/testing/', pathNot: tests },
-      to: { path: '^src/', pathNot: ['^src/(testing|policy)/', '^src/index\\.ts$', '^src/drivers/(index|simulated/)'] },
+      to: {
+        path: '^src/',
+        pathNot: ['^src/(testing|policy)/', '^src/index\\.ts$', '^src/drivers/(index|simulated/)'],
+      },
     },
     {
       name: 'nothing-imports-testing',
@@ -171,7 +197,8 @@ module.exports = {
     },
     {
       name: 'api-sees-core-types',
-      comment: 'The core lives in the manager; elsewhere an instance of it would be a second truth.',
+      comment:
+        'The core lives in the manager; elsewhere an instance of it would be a second truth.',
       severity: 'error',
       from: { path: '^src/api/', pathNot: tests },
       // Constants, element types and views hold no state of the manager's.
@@ -206,14 +233,16 @@ module.exports = {
     ...roomRules,
     {
       name: 'only-tests-look-inside-the-core',
-      comment: 'What is in the core is known by queries. What its tests are put together from is theirs alone.',
+      comment:
+        'What is in the core is known by queries. What its tests are put together from is theirs alone.',
       severity: 'error',
       from: { path: '^src/', pathNot: [tests, '^src/core/test-parts\\.ts$'] },
       to: { path: '^src/core/(open-manager|test-parts)\\.ts$' },
     },
     {
       name: 'api-sees-the-protocol',
-      comment: 'A client knows what is said to the manager, and nothing of how the manager does it.',
+      comment:
+        'A client knows what is said to the manager, and nothing of how the manager does it.',
       severity: 'error',
       from: { path: '^src/(api|cli|index)', pathNot: tests },
       to: { path: '^src/pager/', pathNot: '^src/pager/protocol/' },
@@ -225,7 +254,10 @@ module.exports = {
         'The demonstration alone uses data that the package does not bring along, and says so where they are missing.',
       severity: 'error',
       from: { path: '^src/', pathNot: [tests, '^src/cli/demo-data\\.ts$'] },
-      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only', 'npm-peer'] },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],
+        dependencyTypesNot: ['type-only', 'npm-peer'],
+      },
     },
   ],
   options: {
@@ -233,6 +265,9 @@ module.exports = {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
     doNotFollow: { path: 'node_modules' },
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'node', 'default'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node', 'default'],
+    },
   },
 };

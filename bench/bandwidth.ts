@@ -1,6 +1,15 @@
-/** How fast pages move by prefetch, by size and direction, beside one memcpy of as many bytes between memory that is backed. */
+/**
+ * How fast pages move by prefetch, by size and direction, beside one memcpy of as many bytes
+ * between memory that is backed.
+ */
 import { type Device, f32, kernel, type ManagedArray, openSpace } from '../src/index.js';
-import { MADV_POPULATE_WRITE, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../src/linux/constants.js';
+import {
+  MADV_POPULATE_WRITE,
+  MAP_NORESERVE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+} from '../src/linux/constants.js';
 import { copyMemory, createMemoryFile, madvise, mmap } from '../src/linux/memory.js';
 import { type Bench, compare, median, rounded, type Settings, verify } from './harness.js';
 import { warmMemory } from './placement.js';
@@ -12,7 +21,10 @@ const SIZES = [
   ['64MiB', 2 ** 26],
 ] as const;
 const LARGEST = 2 ** 26;
-/** The engine has compiled the way of a prefetch after about a thousand, and a small one is little else. */
+/**
+ * The engine has compiled the way of a prefetch after about a thousand, and a small one is little
+ * else.
+ */
 const WARM_BYTES = 2 ** 26;
 
 /** Writes a word of every page, so that the device has the only copy. */
@@ -35,7 +47,11 @@ export class MemoryCopy {
 
 function backed(name: string): number {
   const fd = createMemoryFile(name, LARGEST);
-  const address = mmap(LARGEST, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED | MAP_NORESERVE, fd });
+  const address = mmap(LARGEST, {
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_SHARED | MAP_NORESERVE,
+    fd,
+  });
   madvise(address, LARGEST, MADV_POPULATE_WRITE);
   return address;
 }
@@ -84,7 +100,8 @@ async function run(settings: Settings): Promise<void> {
           return moved(array, b, b);
         },
         pageable: async () => {
-          // A plain array into managed memory that the CPU has nothing of yet: the first touch is part of the copy.
+          // A plain array into managed memory that the CPU has nothing of yet: the first touch is
+          // part of the copy.
           const fresh = space.array(Float32Array, bytes / 4);
           const { data } = fresh;
           const start = performance.now();
@@ -109,7 +126,8 @@ async function run(settings: Settings): Promise<void> {
             rates.push(rate);
             if (direction !== 'pageable') {
               let wrong = 0;
-              for (let page = 0; page < pages; page++) if (array.data[page * 1024] !== page + by) wrong++;
+              for (let page = 0; page < pages; page++)
+                if (array.data[page * 1024] !== page + by) wrong++;
               verify(wrong === 0, `${wrong} pages`);
             }
             return rate;

@@ -22,17 +22,24 @@ export function buildReference(name: string): { path: string } | { missing: stri
   if (existsSync(path)) return { path };
   mkdirSync(folder, { recursive: true });
   const made = `${path}.${process.pid}`;
-  const { status, error, stderr } = spawnSync(compiler, [...flags, '-o', made, source], { encoding: 'utf8' });
+  const { status, error, stderr } = spawnSync(compiler, [...flags, '-o', made, source], {
+    encoding: 'utf8',
+  });
   if (error !== undefined) return { missing: `no C compiler (${compiler}): ${error.message}` };
-  if (status !== 0) return { missing: `${compiler} failed: ${stderr.trim().split('\n').slice(-1)[0]}` };
+  if (status !== 0)
+    return { missing: `${compiler} failed: ${stderr.trim().split('\n').slice(-1)[0]}` };
   renameSync(made, path);
   return { path };
 }
 
 /** Runs a program that prints one number. */
 export function runReference(path: string, args: readonly (string | number)[]): number {
-  const { status, stdout, stderr, error } = spawnSync(path, args.map(String), { encoding: 'utf8', timeout: 60_000 });
+  const { status, stdout, stderr, error } = spawnSync(path, args.map(String), {
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
   if (error !== undefined) throw error;
-  if (status !== 0) throw new Error(`${path} ${args.join(' ')} exited with ${status}: ${stderr.trim()}`);
+  if (status !== 0)
+    throw new Error(`${path} ${args.join(' ')} exited with ${status}: ${stderr.trim()}`);
   return Number(stdout);
 }

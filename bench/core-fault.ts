@@ -1,6 +1,6 @@
 /**
- * The core's part of a fault: what it looks up, decides and notes for a page, a page each, with commands that do nothing. In processor time, which
- * what else the machine does changes less.
+ * The core's part of a fault: what it looks up, decides and notes for a page, a page each, with
+ * commands that do nothing. In processor time, which what else the machine does changes less.
  */
 import { MemoryManager } from '../src/core/memory-manager.js';
 import {
@@ -62,7 +62,10 @@ class Machine {
     this.device = this.manager.addDevice(device).processor;
   }
 
-  /** Microseconds of the processor for each of the faults of the last of these processors; those before it have the pages first. */
+  /**
+   * Microseconds of the processor for each of the faults of the last of these processors; those
+   * before it have the pages first.
+   */
   touch(processors: readonly ProcessorId[]): number {
     const range = this.manager.allocate(PAGES, { name: 'x', writable: true, provided: false });
     if (range === null) throw new Error('there are no addresses');
@@ -70,7 +73,8 @@ class Machine {
     let us = 0;
     for (const processor of processors) {
       const start = process.cpuUsage();
-      for (let page = range.first; page < range.first + PAGES; page++) this.manager.fault(processor, page, true, 1);
+      for (let page = range.first; page < range.first + PAGES; page++)
+        this.manager.fault(processor, page, true, 1);
       const { user, system } = process.cpuUsage(start);
       us = (user + system) / PAGES;
     }

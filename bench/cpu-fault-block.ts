@@ -1,9 +1,20 @@
-/** Bringing home what a device wrote last, by 64 KiB or 2 MiB at a fault of the CPU, beside the same in C. */
+/**
+ * Bringing home what a device wrote last, by 64 KiB or 2 MiB at a fault of the CPU, beside the same
+ * in C.
+ */
 import { f32, kernel, openSpace } from '../src/index.js';
 import { buildReference } from './c-reference.js';
 import { cReferences } from './cpu-fault.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
-import { pin, pinSelf, placements, startedThreads, threadsOf, unpinSelf, warmMemory } from './placement.js';
+import {
+  pin,
+  pinSelf,
+  placements,
+  startedThreads,
+  threadsOf,
+  unpinSelf,
+  warmMemory,
+} from './placement.js';
 
 const BLOCKS = 16;
 const BLOCK_BYTES = 2 * 2 ** 20;
@@ -27,7 +38,8 @@ function touch(name: string, data: Float32Array, by: number): number {
   let wrong = 0;
   const start = performance.now();
   if (name === '64KiB') {
-    // One group of each block in turn: where a neighbouring block is whole, more than a group would come.
+    // One group of each block in turn: where a neighbouring block is whole, more than a group would
+    // come.
     for (let group = 0; group < GROUPS; group++) {
       for (let block = 0; block < BLOCKS; block++) {
         const page = block * 512 + group * 16;
@@ -45,7 +57,11 @@ async function run(settings: Settings): Promise<void> {
   const reference = buildReference('faults');
   for (const { name, mode, prefetch } of kinds) {
     const { result: space, threads } = await startedThreads(() =>
-      openSpace({ hostMemory: '512MiB', policies: { prefetch }, devices: [{ kind: 'process', memory: '64MiB' }] }),
+      openSpace({
+        hostMemory: '512MiB',
+        policies: { prefetch },
+        devices: [{ kind: 'process', memory: '64MiB' }],
+      }),
     );
     const [device] = space.devices;
     try {

@@ -1,6 +1,6 @@
 /**
- * What a fault of a thread of the application costs, a page at a time, beside the same handler in C. Prefetching is off: with it a fault
- * brings 64 KiB or more, which is cpu-fault-block.
+ * What a fault of a thread of the application costs, a page at a time, beside the same handler in
+ * C. Prefetching is off: with it a fault brings 64 KiB or more, which is cpu-fault-block.
  */
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,12 +14,23 @@ const PAGES = 1024;
 const WORDS = 1024;
 const PAGE_BYTES = 4096;
 /**
- * The reference looks around for as long as this before it sleeps, or not at all: ours is compared with whichever is faster, so that no
- * choice of ours can handicap it.
+ * The reference looks around for as long as this before it sleeps, or not at all: ours is compared
+ * with whichever is faster, so that no choice of ours can handicap it.
  */
-const REFERENCE_SPINS_NS = { 'C, blocking': 0, 'C, spinning 5 us': 5000, 'C, spinning 20 us': 20_000 };
-/** Measured in C on the machine on which the design was made; a reference far above them is a handicapped one. */
-const DESIGN_US = { same: 'C 3.0 us', across: 'C 6.0 us spinning, 9.1 us blocking', free: 'not measured' };
+const REFERENCE_SPINS_NS = {
+  'C, blocking': 0,
+  'C, spinning 5 us': 5000,
+  'C, spinning 20 us': 20_000,
+};
+/**
+ * Measured in C on the machine on which the design was made; a reference far above them is a
+ * handicapped one.
+ */
+const DESIGN_US = {
+  same: 'C 3.0 us',
+  across: 'C 6.0 us spinning, 9.1 us blocking',
+  free: 'not measured',
+};
 
 interface Kind {
   readonly name: string;
@@ -96,7 +107,8 @@ async function run(settings: Settings): Promise<void> {
           kind.touch(data);
           const elapsed = performance.now() - start;
           if (name === 'zero')
-            for (let page = 0; page < PAGES; page++) verify(data[page * WORDS + 1] === number(page), `page ${page}`);
+            for (let page = 0; page < PAGES; page++)
+              verify(data[page * WORDS + 1] === number(page), `page ${page}`);
           array.free();
           return (elapsed * 1000) / PAGES;
         };
@@ -116,7 +128,14 @@ async function run(settings: Settings): Promise<void> {
                   },
                 }
               : {},
-          references: cReferences(reference, kind.mode, PAGES, placement, [path], (ns) => ns / 1000 / PAGES),
+          references: cReferences(
+            reference,
+            kind.mode,
+            PAGES,
+            placement,
+            [path],
+            (ns) => ns / 1000 / PAGES,
+          ),
           extra: {
             placement: placement.name,
             pages: PAGES,

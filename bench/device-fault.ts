@@ -1,4 +1,7 @@
-/** What a fault of the process device costs, a page at a time, beside two processes in C. The kernel times itself. */
+/**
+ * What a fault of the process device costs, a page at a time, beside two processes in C. The kernel
+ * times itself.
+ */
 import { f64, kernel, openSpace, u32 } from '../src/index.js';
 import { buildReference } from './c-reference.js';
 import { cReferences } from './cpu-fault.js';
@@ -49,19 +52,28 @@ async function run(settings: Settings): Promise<void> {
             warmMemory(3 * PAGES * 4096);
             const pages = space.array(Uint32Array, PAGES * WORDS);
             const { data } = pages;
-            if (kind === 'copy') for (let page = 0; page < PAGES; page++) data[page * WORDS] = page + 1;
+            if (kind === 'copy')
+              for (let page = 0; page < PAGES; page++) data[page * WORDS] = page + 1;
             // The page of the result is brought before the clock starts.
             result.data[1] = 0;
             if (kind === 'zero') await device.run(write, { pages, result }, { size: PAGES });
             else await device.run(read, { pages, result }, { size: PAGES });
             verify(result.data[1] === 0, `${result.data[1]} pages`);
             if (kind === 'zero')
-              for (let page = 0; page < PAGES; page++) verify(data[page * WORDS + 1] === page + 1, `page ${page}`);
+              for (let page = 0; page < PAGES; page++)
+                verify(data[page * WORDS + 1] === page + 1, `page ${page}`);
             const elapsed = result.data[0];
             pages.free();
             return (elapsed * 1000) / PAGES;
           },
-          references: cReferences(reference, `device-${kind}`, PAGES, placement, [], (ns) => ns / 1000 / PAGES),
+          references: cReferences(
+            reference,
+            `device-${kind}`,
+            PAGES,
+            placement,
+            [],
+            (ns) => ns / 1000 / PAGES,
+          ),
           extra: { placement: placement.name, pages: PAGES },
         });
       }

@@ -1,13 +1,28 @@
 /**
- * What an expert writes by hand for data that does not fit the device: the same two processes, the data cut into chunks, two buffers of
- * device memory that are never given back, and copies of one chunk while the device computes the other. It pays for no fault, no table
- * and no memory that comes and goes.
+ * What an expert writes by hand for data that does not fit the device: the same two processes, the
+ * data cut into chunks, two buffers of device memory that are never given back, and copies of one
+ * chunk while the device computes the other. It pays for no fault, no table and no memory that
+ * comes and goes.
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { MADV_POPULATE_WRITE, MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../src/linux/constants.js';
+import {
+  MADV_POPULATE_WRITE,
+  MAP_NORESERVE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+} from '../src/linux/constants.js';
 import { closeDescriptor } from '../src/linux/libc.js';
-import { createMemoryFile, madvise, mmap, munmap, readMemory, view, writeMemory } from '../src/linux/memory.js';
+import {
+  createMemoryFile,
+  madvise,
+  mmap,
+  munmap,
+  readMemory,
+  view,
+  writeMemory,
+} from '../src/linux/memory.js';
 import { createSocketPair, MessageSocket } from '../src/linux/socket.js';
 
 const SOCKET = 3;
@@ -40,7 +55,11 @@ export function triad(
 }
 
 export function stencil(
-  { from, to, width }: { readonly from: Readonly<Float32Array>; readonly to: Float32Array; readonly width: number },
+  {
+    from,
+    to,
+    width,
+  }: { readonly from: Readonly<Float32Array>; readonly to: Float32Array; readonly width: number },
   { begin, end, size }: Range,
 ): void {
   for (let row = Math.max(begin, 1); row < Math.min(end, size - 1); row++) {
@@ -54,7 +73,10 @@ export type ExpertProgram = 'triad' | 'stencil';
 /** The arrays of each chunk: what is written first, then what is read. */
 const ARRAYS = { triad: 3, stencil: 2 } as const;
 
-/** One chunk: elements that are copied in, each to its array of the chunk, and those that are copied out of the first array. */
+/**
+ * One chunk: elements that are copied in, each to its array of the chunk, and those that are copied
+ * out of the first array.
+ */
 export interface Chunk {
   readonly elements: number;
   readonly inputs: readonly Float32Array[];
@@ -93,7 +115,10 @@ export class ExpertDevice {
 
   private readonly arrays: number;
 
-  /** Computes all chunks: while the device works on one, the one before is copied out and the next one in. */
+  /**
+   * Computes all chunks: while the device works on one, the one before is copied out and the next
+   * one in.
+   */
   run(chunks: readonly Chunk[]): void {
     this.copyIn(chunks[0], 0);
     this.begin(chunks[0], 0);
@@ -121,7 +146,8 @@ export class ExpertDevice {
   }
 
   private copyIn({ inputs }: Chunk, buffer: number): void {
-    for (const [index, input] of inputs.entries()) writeMemory(this.addressOf(buffer, 1 + index), bytesOf(input));
+    for (const [index, input] of inputs.entries())
+      writeMemory(this.addressOf(buffer, 1 + index), bytesOf(input));
   }
 
   private copyOut({ result, resultAt }: Chunk, buffer: number): void {
@@ -152,7 +178,10 @@ function serve(program: ExpertProgram, most: number, width: number): void {
     if (message === 'closed') return;
     if (message === null) continue;
     const [buffer, elements] = new Int32Array(Uint8Array.from(message.bytes).buffer);
-    const [first, second, third] = arrays.slice(buffer * ARRAYS[program], (buffer + 1) * ARRAYS[program]);
+    const [first, second, third] = arrays.slice(
+      buffer * ARRAYS[program],
+      (buffer + 1) * ARRAYS[program],
+    );
     if (program === 'triad')
       triad({ a: first, b: second, c: third, s: 3 }, { begin: 0, end: elements, size: elements });
     else {

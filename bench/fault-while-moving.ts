@@ -1,4 +1,7 @@
-/** What a thread waits for a page that a device has written, while a long prefetch to that device is under way; beside the same with nothing that moves. */
+/**
+ * What a thread waits for a page that a device has written, while a long prefetch to that device is
+ * under way; beside the same with nothing that moves.
+ */
 import { f32, kernel, type ManagedArray, openSpace } from '../src/index.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 import { warmMemory } from './placement.js';
@@ -31,7 +34,10 @@ function touch({ data }: ManagedArray, by: number): number {
 async function run(settings: Settings): Promise<void> {
   if (!settings.wants(NAME)) return;
   warmMemory(4 * MOVED_BYTES);
-  const space = await openSpace({ hostMemory: '512MiB', devices: [{ kind: 'process', memory: '256MiB' }] });
+  const space = await openSpace({
+    hostMemory: '512MiB',
+    devices: [{ kind: 'process', memory: '256MiB' }],
+  });
   const [device] = space.devices;
   const moved = space.array(Float32Array, MOVED_BYTES / 4);
   const touched = space.array(Float32Array, TOUCHED_BYTES / 4);

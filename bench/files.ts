@@ -1,4 +1,7 @@
-/** Files that the kernel has in memory, read as arrays: in order by the CPU and by a device, and page by page at random; beside C. */
+/**
+ * Files that the kernel has in memory, read as arrays: in order by the CPU and by a device, and
+ * page by page at random; beside C.
+ */
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,14 +20,17 @@ const TOUCHES = 8192;
 const FREE_CPU = -1;
 
 /** Sums of lines, by parts of the launch, each of which has an element of its own. */
-const sumLines = kernel({ words: u32.in, sums: f64.out }, ({ words, sums }, { begin, end, size }) => {
-  const each = words.length / size;
-  for (let part = begin; part < end; part++) {
-    let sum = 0;
-    for (let at = part * each; at < (part + 1) * each; at += 16) sum += words[at];
-    sums[part] = sum;
-  }
-});
+const sumLines = kernel(
+  { words: u32.in, sums: f64.out },
+  ({ words, sums }, { begin, end, size }) => {
+    const each = words.length / size;
+    for (let part = begin; part < end; part++) {
+      let sum = 0;
+      for (let at = part * each; at < (part + 1) * each; at += 16) sum += words[at];
+      sums[part] = sum;
+    }
+  },
+);
 
 /** Word i of the file is i, so that the sum of its lines is known. */
 function expectedSum(): number {
@@ -32,7 +38,10 @@ function expectedSum(): number {
   return (LINE_WORDS * lines * (lines - 1)) / 2;
 }
 
-/** Functions of their own, as a program would have them, so that the compiler sees the loop and nothing else. */
+/**
+ * Functions of their own, as a program would have them, so that the compiler sees the loop and
+ * nothing else.
+ */
 function sumOfLines(words: Uint32Array): number {
   let sum = 0;
   for (let at = 0; at < words.length; at += LINE_WORDS) sum += words[at];
@@ -74,10 +83,16 @@ async function withFile(use: (path: string, space: AddressSpace) => Promise<void
 }
 
 /** The C program, in one of its ways, as a figure. */
-function reference(mode: string, path: string, figure: (ns: number) => number): Record<string, () => number> {
+function reference(
+  mode: string,
+  path: string,
+  figure: (ns: number) => number,
+): Record<string, () => number> {
   const built = buildReference('files');
   if ('missing' in built) return {};
-  return { [`C, ${mode}`]: () => figure(runReference(built.path, [mode, path, TOUCHES, FREE_CPU])) };
+  return {
+    [`C, ${mode}`]: () => figure(runReference(built.path, [mode, path, TOUCHES, FREE_CPU])),
+  };
 }
 
 async function runScan(settings: Settings): Promise<void> {

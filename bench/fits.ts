@@ -1,11 +1,20 @@
 /**
- * Everything fits the device: what managed memory then costs beside bulk copies by hand. Cold: the data is on the host, the device has
- * no memory yet, and the result comes home. Warm: the second and later launches, with everything in its place.
+ * Everything fits the device: what managed memory then costs beside bulk copies by hand. Cold: the
+ * data is on the host, the device has no memory yet, and the result comes home. Warm: the second
+ * and later launches, with everything in its place.
  */
 import { type AddressSpace, f32, kernel, type ManagedArray, openSpace } from '../src/index.js';
 import { HandDevice, saxpy } from './hand-device.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
-import { pin, pinSelf, placements, startedThreads, threadsOf, unpinSelf, warmMemory } from './placement.js';
+import {
+  pin,
+  pinSelf,
+  placements,
+  startedThreads,
+  threadsOf,
+  unpinSelf,
+  warmMemory,
+} from './placement.js';
 
 const LENGTH = 8 * 2 ** 20;
 const BYTES = LENGTH * 4;
@@ -19,7 +28,10 @@ interface Sides {
   readonly y: ManagedArray<Float32Array>;
 }
 
-/** Both devices, the device's process on one CPU and everything that copies on the other where there are two. */
+/**
+ * Both devices, the device's process on one CPU and everything that copies on the other where there
+ * are two.
+ */
 async function withSides(use: (sides: Sides) => Promise<void>): Promise<void> {
   const { result: space, threads } = await startedThreads(() =>
     openSpace({ hostMemory: '1GiB', devices: [{ kind: 'process', memory: '128MiB' }] }),
@@ -52,7 +64,8 @@ function verifyAll(data: Float32Array, expected: number): void {
 /** The launch and the way home of its result, in milliseconds. */
 async function launchCold({ space }: Sides, prefetch: boolean): Promise<number> {
   const [device] = space.devices;
-  // New arrays, so that the device has no memory for them; what the last run left there has been freed.
+  // New arrays, so that the device has no memory for them; what the last run left there has been
+  // freed.
   const x = space.array(Float32Array, LENGTH);
   const y = space.array(Float32Array, LENGTH);
   x.data.fill(2);

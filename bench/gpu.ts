@@ -1,6 +1,7 @@
 /**
- * Launches on a GPU beside the same by plain WebGPU (hand-gpu.ts): where everything fits, where data streams through, pages that come home by
- * faults of the CPU, a search, and rows by id. Figures of a GPU in software say nothing about GPUs.
+ * Launches on a GPU beside the same by plain WebGPU (hand-gpu.ts): where everything fits, where
+ * data streams through, pages that come home by faults of the CPU, a search, and rows by id.
+ * Figures of a GPU in software say nothing about GPUs.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,11 +15,18 @@ const MIB = 2 ** 20;
 /** What streams is so many times as large as the memory that it streams through. */
 const TIMES = 4;
 
-/** Runs of each side before those that count: a launch in a program that does many is meant, and what they do first is compiled after some hundred calls. */
+/**
+ * Runs of each side before those that count: a launch in a program that does many is meant, and
+ * what they do first is compiled after some hundred calls.
+ */
 const COMPILED_AFTER = 100;
 
 const saxpy = kernel({ x: f32.in, y: f32.inout }, { wgsl: SAXPY }, { name: 'saxpy' });
-const lookup = kernel({ table: f32.in, ids: u32.in, rows: f32.out }, { wgsl: LOOKUP.source }, { name: 'lookup' });
+const lookup = kernel(
+  { table: f32.in, ids: u32.in, rows: f32.out },
+  { wgsl: LOOKUP.source },
+  { name: 'lookup' },
+);
 const search = kernel(
   { vectors: f32.in, asked: f32.in, scores: f32.out, rows: u32, columns: u32, queries: u32 },
   { wgsl: SEARCH.source },
@@ -90,14 +98,20 @@ function ramp(space: AddressSpace, bytes: number, value: number) {
   return array;
 }
 
-/** Goes of saxpy over two arrays, where the second one is 0 first; the CPU looks at the result at the end of each. */
+/**
+ * Goes of saxpy over two arrays, where the second one is 0 first; the CPU looks at the result at
+ * the end of each.
+ */
 async function saxpyOver(space: AddressSpace, bytes: number): Promise<() => Promise<number>> {
   const [x, y] = [ramp(space, bytes, 1), ramp(space, bytes, 0)];
   let times = 0;
   return async () => {
     const elapsed = await timed(() => space.devices[0].run(saxpy, { x, y }, { size: x.length }));
     times++;
-    verify(y.data[y.length - 1] === 3 * times, `the last element is ${y.data[y.length - 1]} after ${times} launches`);
+    verify(
+      y.data[y.length - 1] === 3 * times,
+      `the last element is ${y.data[y.length - 1]} after ${times} launches`,
+    );
     return elapsed;
   };
 }
@@ -140,7 +154,8 @@ export const gpuLaunches: Bench = {
         const stream = space.devices[0].stream();
         return () =>
           timed(async () => {
-            for (let count = 0; count < LAUNCHES; count++) stream.launch(saxpy, { x, y }, { size: x.length });
+            for (let count = 0; count < LAUNCHES; count++)
+              stream.launch(saxpy, { x, y }, { size: x.length });
             await stream.synchronize();
           });
       },
@@ -216,14 +231,18 @@ export const gpuSearch: Bench = {
             scores.data.at(-1);
           });
           const { data } = scores;
-          for (let at = 0; at < data.length; at++) verify(data[at] === columns / 2, `score ${at} is ${data[at]}`);
+          for (let at = 0; at < data.length; at++)
+            verify(data[at] === columns / 2, `score ${at} is ${data[at]}`);
           return elapsed;
         };
       },
     }),
 };
 
-/** Rows of 4 KiB by id, of a table that is four times the memory: so much of it. The rows come home, as by hand. */
+/**
+ * Rows of 4 KiB by id, of a table that is four times the memory: so much of it. The rows come home,
+ * as by hand.
+ */
 function gather(settings: Settings, task: HandTask['task'], share: number): Promise<void> {
   const { width } = LOOKUP;
   const bytes = TIMES * settings.gpuMemory;
@@ -249,7 +268,10 @@ function gather(settings: Settings, task: HandTask['task'], share: number): Prom
           await gpu.run(lookup, { table, ids: order, rows }, { size: rows.length });
           for (let at = 0; at < rows.length; at += width) sum += rows.data[at];
         });
-        verify(sum === ids.reduce((all, id) => all + 2 * ((id * width) % 4093), 0), `the sum is ${sum}`);
+        verify(
+          sum === ids.reduce((all, id) => all + 2 * ((id * width) % 4093), 0),
+          `the sum is ${sum}`,
+        );
         return elapsed;
       };
     },

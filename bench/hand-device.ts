@@ -1,6 +1,7 @@
 /**
- * A device without any memory management: a process with its own memory, which copies that its owner makes by hand fill. It runs the
- * kernel when told to, in the same kind of thread on the same kind of mapping as the library's process device.
+ * A device without any memory management: a process with its own memory, which copies that its
+ * owner makes by hand fill. It runs the kernel when told to, in the same kind of thread on the same
+ * kind of mapping as the library's process device.
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +14,15 @@ import {
   PROT_WRITE,
 } from '../src/linux/constants.js';
 import { closeDescriptor } from '../src/linux/libc.js';
-import { copyMemory, createMemoryFile, madvise, mmap, munmap, punchHole, view } from '../src/linux/memory.js';
+import {
+  copyMemory,
+  createMemoryFile,
+  madvise,
+  mmap,
+  munmap,
+  punchHole,
+  view,
+} from '../src/linux/memory.js';
 import { createSocketPair, MessageSocket } from '../src/linux/socket.js';
 
 const SOCKET = 3;
@@ -21,7 +30,11 @@ const MEMORY = 4;
 const PACKET_BYTES = 64;
 
 function mapShared(fd: number, bytes: number): number {
-  const address = mmap(bytes, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED | MAP_NORESERVE, fd });
+  const address = mmap(bytes, {
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_SHARED | MAP_NORESERVE,
+    fd,
+  });
   madvise(address, bytes, MADV_NOHUGEPAGE);
   return address;
 }
@@ -103,7 +116,11 @@ function serve(length: number): void {
 
 /** The kernel, the same text for both devices. */
 export function saxpy(
-  { x, y, alpha }: { readonly x: Readonly<Float32Array>; readonly y: Float32Array; readonly alpha: number },
+  {
+    x,
+    y,
+    alpha,
+  }: { readonly x: Readonly<Float32Array>; readonly y: Float32Array; readonly alpha: number },
   { begin, end }: { readonly begin: number; readonly end: number },
 ): void {
   for (let i = begin; i < end; i++) y[i] += alpha * x[i];

@@ -1,6 +1,7 @@
 /**
- * What the benches of GPUs are compared with: the same work by plain WebGPU, written as well as can be. It runs in a process of its own, as
- * onemem's engine does, and measures itself there: `{ task, bytes, memory }` comes in by a message, milliseconds go back.
+ * What the benches of GPUs are compared with: the same work by plain WebGPU, written as well as can
+ * be. It runs in a process of its own, as onemem's engine does, and measures itself there: `{ task,
+ * bytes, memory }` comes in by a message, milliseconds go back.
  */
 import { create } from 'webgpu';
 import { idsOf, LAUNCHES, LOOKUP, SAXPY, SEARCH } from './gpu-kernels.js';
@@ -22,7 +23,9 @@ export const gpu = create([]);
 const adapter = await gpu.requestAdapter();
 if (adapter === null) throw new Error('no GPU was found');
 const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
-const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
+const device = await adapter.requestDevice({
+  requiredLimits: { maxBufferSize, maxStorageBufferBindingSize },
+});
 const { queue } = device;
 
 function buffer(size: number, usage: number): GPUBuffer {
@@ -30,7 +33,10 @@ function buffer(size: number, usage: number): GPUBuffer {
 }
 
 function pipelineOf(code: string): GPUComputePipeline {
-  return device.createComputePipeline({ layout: 'auto', compute: { module: device.createShaderModule({ code }) } });
+  return device.createComputePipeline({
+    layout: 'auto',
+    compute: { module: device.createShaderModule({ code }) },
+  });
 }
 
 function bound(pipeline: GPUComputePipeline, buffers: readonly GPUBuffer[]): GPUBindGroup {
@@ -38,7 +44,12 @@ function bound(pipeline: GPUComputePipeline, buffers: readonly GPUBuffer[]): GPU
   return device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
 }
 
-function dispatch(encoder: GPUCommandEncoder, pipeline: GPUComputePipeline, group: GPUBindGroup, size: number): void {
+function dispatch(
+  encoder: GPUCommandEncoder,
+  pipeline: GPUComputePipeline,
+  group: GPUBindGroup,
+  size: number,
+): void {
   const pass = encoder.beginComputePass();
   pass.setPipeline(pipeline);
   pass.setBindGroup(0, group);
@@ -103,7 +114,12 @@ function stream(bytes: number, memory: number): Made {
   const pipeline = pipelineOf(SAXPY);
   const sets = [0, 1].map(() => {
     const [x, y] = [buffer(chunk, STORAGE), buffer(chunk, STORAGE)];
-    return { x, y, back: buffer(chunk, Usage.MAP_READ | Usage.COPY_DST), group: bound(pipeline, [x, y]) };
+    return {
+      x,
+      y,
+      back: buffer(chunk, Usage.MAP_READ | Usage.COPY_DST),
+      group: bound(pipeline, [x, y]),
+    };
   });
   const x = new Float32Array(bytes / 4).fill(1);
   const y = new Float32Array(bytes / 4).fill(2);
@@ -158,12 +174,18 @@ function search(bytes: number, memory: number): Made {
   const asked = buffer(4 * queries * columns, STORAGE);
   queue.writeBuffer(asked, 0, new Float32Array(queries * columns).fill(1));
   const sets = [0, 1].map(() => {
-    const [part, scores] = [buffer(4 * chunkRows * columns, STORAGE), buffer(4 * chunkRows * queries, STORAGE)];
+    const [part, scores] = [
+      buffer(4 * chunkRows * columns, STORAGE),
+      buffer(4 * chunkRows * queries, STORAGE),
+    ];
     const shape = uniform(chunkRows, columns, queries);
     return { part, scores, shape, group: bound(pipeline, [part, asked, scores, shape]) };
   });
   const scoreBytes = 4 * rows * queries;
-  const [all, back] = [buffer(scoreBytes, STORAGE), buffer(scoreBytes, Usage.MAP_READ | Usage.COPY_DST)];
+  const [all, back] = [
+    buffer(scoreBytes, STORAGE),
+    buffer(scoreBytes, Usage.MAP_READ | Usage.COPY_DST),
+  ];
   const into = new Float32Array(rows * queries);
   return {
     run: async () => {
@@ -189,7 +211,10 @@ function search(bytes: number, memory: number): Made {
   };
 }
 
-/** The host packs the rows that a chunk names into one buffer, of which there are two; what comes of them is read back. */
+/**
+ * The host packs the rows that a chunk names into one buffer, of which there are two; what comes of
+ * them is read back.
+ */
 function gather(bytes: number, memory: number, share: number): Made {
   const { source, width } = LOOKUP;
   const rowBytes = 4 * width;

@@ -1,10 +1,15 @@
-/** What all benches share: runs in turn, medians, and lines that say everything needed to doubt them. */
+/**
+ * What all benches share: runs in turn, medians, and lines that say everything needed to doubt
+ * them.
+ */
 
 /** One figure beside its reference. */
 export interface Line {
   readonly name: string;
   readonly ours: number;
-  /** Null where there is nothing to compare with; `skipped` then says why, if something is missing. */
+  /**
+   * Null where there is nothing to compare with; `skipped` then says why, if something is missing.
+   */
   readonly reference: number | null;
   /** Ours divided by the reference: below 1 is better for times, above 1 for rates. */
   readonly ratio: number | null;
@@ -39,21 +44,33 @@ export interface Comparison {
   readonly unit: string;
   readonly better: 'lower' | 'higher';
   readonly ours: Measured;
-  /** Where there are several, ours is compared with the best of them; the others are printed beside. */
+  /**
+   * Where there are several, ours is compared with the best of them; the others are printed beside.
+   */
   readonly references?: Readonly<Record<string, Measured>>;
-  /** Further figures of ours or of the machine, measured in turn with the rest, that are printed and not compared. */
+  /**
+   * Further figures of ours or of the machine, measured in turn with the rest, that are printed and
+   * not compared.
+   */
   readonly beside?: Readonly<Record<string, Measured>>;
   readonly extra?: Readonly<Record<string, unknown>> | (() => Readonly<Record<string, unknown>>);
-  /** Runs whose figures are thrown away: the compiler is through with the fault path after some thousand faults. */
+  /**
+   * Runs whose figures are thrown away: the compiler is through with the fault path after some
+   * thousand faults.
+   */
   readonly warmUp?: number;
   /**
-   * Runs of ours alone that come before these, for what takes the compiler thousands of calls. The median of the first of them is reported beside
-   * (`beforeCompiled`): a program that does it only now and then has that.
+   * Runs of ours alone that come before these, for what takes the compiler thousands of calls. The
+   * median of the first of them is reported beside (`beforeCompiled`): a program that does it only
+   * now and then has that.
    */
   readonly compiledAfter?: number;
   /** Whether the references are compiled as well: they run as often before. */
   readonly compilesReferences?: boolean;
-  /** Another side begins each time: what one has left behind, as a disk that still writes, the next one finds. */
+  /**
+   * Another side begins each time: what one has left behind, as a disk that still writes, the next
+   * one finds.
+   */
   readonly rotates?: boolean;
 }
 
@@ -72,7 +89,10 @@ export function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }
 
-/** Measures ours and every reference in turn, so that whatever else the machine does falls on all of them. */
+/**
+ * Measures ours and every reference in turn, so that whatever else the machine does falls on all of
+ * them.
+ */
 export async function compare(settings: Settings, comparison: Comparison): Promise<Line | null> {
   const {
     name,
@@ -146,10 +166,14 @@ export async function compare(settings: Settings, comparison: Comparison): Promi
 }
 
 /** What the first runs were, as many as count, if there were some that do not. */
-function beforeCompiled(ours: readonly number[], others: readonly number[]): Readonly<Record<string, unknown>> {
+function beforeCompiled(
+  ours: readonly number[],
+  others: readonly number[],
+): Readonly<Record<string, unknown>> {
   if (ours.length === 0) return {};
   const first = median(ours);
-  const ratio = others.length === 0 ? {} : { ratioBeforeCompiled: Number((first / median(others)).toFixed(3)) };
+  const ratio =
+    others.length === 0 ? {} : { ratioBeforeCompiled: Number((first / median(others)).toFixed(3)) };
   return { beforeCompiled: rounded(first), ...ratio };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Every figure that is published, a command each. Each bench runs in a process of its own, so that none finds what another left behind: compiled
- * code, threads on a CPU, a heap.
+ * Every figure that is published, a command each. Each bench runs in a process of its own, so that
+ * none finds what another left behind: compiled code, threads on a CPU, a heap.
  */
 import { spawn } from 'node:child_process';
 import { cpus, release, totalmem } from 'node:os';
@@ -102,7 +102,9 @@ else process.exitCode = await runAll();
 
 /** Whether a figure was asked for: by its own name, a beginning of it, or not by name at all. */
 function wanted(names: readonly string[], figure: string): boolean {
-  return names.length === 0 || names.some((name) => figure === name || figure.startsWith(`${name}/`));
+  return (
+    names.length === 0 || names.some((name) => figure === name || figure.startsWith(`${name}/`))
+  );
 }
 
 async function runHere(name: string): Promise<void> {
@@ -119,7 +121,9 @@ async function runAll(): Promise<number> {
   if (!values.json) {
     const [cpu] = cpus();
     const memory = Math.round(totalmem() / 2 ** 30);
-    console.log(`# ${cpus().length} x ${cpu?.model}, ${memory} GiB, Linux ${release()}, Node.js ${process.version}`);
+    console.log(
+      `# ${cpus().length} x ${cpu?.model}, ${memory} GiB, Linux ${release()}, Node.js ${process.version}`,
+    );
   }
   let failed = 0;
   for (const { name } of benches) {
@@ -151,7 +155,8 @@ async function runChild(names: readonly string[]): Promise<number | string> {
 
 function show(line: Line): void {
   const { name, ours, reference, ratio, unit, runs: count, spread, comparedWith, ...rest } = line;
-  const against = reference === null ? '' : `${String(comparedWith)} ${reference} ${unit}, ${ratio?.toFixed(2)}x`;
+  const against =
+    reference === null ? '' : `${String(comparedWith)} ${reference} ${unit}, ${ratio?.toFixed(2)}x`;
   const shown = Object.entries(rest).map(
     ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );

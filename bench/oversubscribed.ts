@@ -1,10 +1,20 @@
 /**
- * Launches over more than the device has. The reference is a roofline that cannot be beaten: the longest of computing with everything in
- * place, copying every input in once, and copying every output out once, as if the three went on at the same time and cost nothing else.
- * Ours runs from the launch, with all data on the host, until the results are home. Beside it stands an expert's program for the same
- * two processes (expert-device.ts); at the end ours must be what that one has computed.
+ * Launches over more than the device has. The reference is a roofline that cannot be beaten: the
+ * longest of computing with everything in place, copying every input in once, and copying every
+ * output out once, as if the three went on at the same time and cost nothing else. Ours runs from
+ * the launch, with all data on the host, until the results are home. Beside it stands an expert's
+ * program for the same two processes (expert-device.ts); at the end ours must be what that one has
+ * computed.
  */
-import { type AddressSpace, type Device, f32, kernel, type ManagedArray, openSpace, u32 } from '../src/index.js';
+import {
+  type AddressSpace,
+  type Device,
+  f32,
+  kernel,
+  type ManagedArray,
+  openSpace,
+  u32,
+} from '../src/index.js';
 import { MemoryCopy } from './bandwidth.js';
 import { buildReference } from './c-reference.js';
 import { cReferences } from './cpu-fault.js';
@@ -20,18 +30,26 @@ const COPIED_BYTES = 2 ** 26;
 /** Of a device in C. */
 const FAULTS = 1024;
 
-/** One program at one size: the managed arrays, the same data in plain ones, and how both are run. */
+/**
+ * One program at one size: the managed arrays, the same data in plain ones, and how both are run.
+ */
 interface Job {
   readonly inputs: readonly ManagedArray[];
   /** What must come in at least, where that is not all of the inputs. */
   readonly bytesIn?: number;
-  /** Each page that is needed takes a fault of its own: a device in C that does the same stands beside it. */
+  /**
+   * Each page that is needed takes a fault of its own: a device in C that does the same stands
+   * beside it.
+   */
   readonly faultsAPage?: boolean;
   readonly outputs: readonly { readonly array: ManagedArray; readonly plain: Float32Array }[];
   launch(device: Device): Promise<void>;
   /** On plain arrays: the compute part of the roofline, and the right result. */
   compute(): void;
-  /** The same by an expert's program, where there is one; its results go into the first of the plain outputs. */
+  /**
+   * The same by an expert's program, where there is one; its results go into the first of the plain
+   * outputs.
+   */
   readonly expert?: {
     readonly program: ExpertProgram;
     readonly most: number;
@@ -56,20 +74,23 @@ const CHUNK = 2 ** 18;
 /** 32 rows of a by all of b, so that b is what does not fit. */
 const SGEMM_ROWS = 32;
 
-const sgemmKernel = kernel({ a: f32.in, b: f32.in, c: f32.out, n: u32 }, ({ a, b, c, n }, { begin, end }) => {
-  // 16 rows at a time, so that b is walked once for each of these and not once for each row.
-  for (let first = begin; first < end; first += 16) {
-    const last = Math.min(first + 16, end);
-    for (let k = 0; k < n; k++) {
-      for (let row = first; row < last; row++) {
-        const factor = a[row * n + k];
-        const to = row * n;
-        const from = k * n;
-        for (let column = 0; column < n; column++) c[to + column] += factor * b[from + column];
+const sgemmKernel = kernel(
+  { a: f32.in, b: f32.in, c: f32.out, n: u32 },
+  ({ a, b, c, n }, { begin, end }) => {
+    // 16 rows at a time, so that b is walked once for each of these and not once for each row.
+    for (let first = begin; first < end; first += 16) {
+      const last = Math.min(first + 16, end);
+      for (let k = 0; k < n; k++) {
+        for (let row = first; row < last; row++) {
+          const factor = a[row * n + k];
+          const to = row * n;
+          const from = k * n;
+          for (let column = 0; column < n; column++) c[to + column] += factor * b[from + column];
+        }
       }
     }
-  }
-});
+  },
+);
 
 const gatherKernel = kernel(
   { table: f32.in, order: u32.in, result: f32.out },
@@ -156,7 +177,9 @@ const programs: readonly Program[] = [
           most: CHUNK,
           width: 1,
           chunks: startsOf(length, CHUNK).map((at) => {
-            const [inB, inC, result] = [plainB, plainC, plain].map((each) => each.subarray(at, at + CHUNK));
+            const [inB, inC, result] = [plainB, plainC, plain].map((each) =>
+              each.subarray(at, at + CHUNK),
+            );
             return { elements: result.length, inputs: [inB, inC], result, resultAt: 0 };
           }),
         },
@@ -205,7 +228,9 @@ const programs: readonly Program[] = [
     make: (space, bytes) => {
       // b, and two strips of 32 rows: n * n + 2 * 32 * n words.
       const n = Math.floor(Math.sqrt(bytes / 4 + SGEMM_ROWS ** 2) - SGEMM_ROWS);
-      const [a, b, c] = [SGEMM_ROWS * n, n * n, SGEMM_ROWS * n].map((length) => space.array(Float32Array, length));
+      const [a, b, c] = [SGEMM_ROWS * n, n * n, SGEMM_ROWS * n].map((length) =>
+        space.array(Float32Array, length),
+      );
       const [plainA, plainB, plain] = [fill(a, 3), fill(b, 7), new Float32Array(SGEMM_ROWS * n)];
       const range = { begin: 0, end: SGEMM_ROWS, size: SGEMM_ROWS, unit: 0, units: 1 };
       return {
@@ -223,29 +248,50 @@ const programs: readonly Program[] = [
   gather('gather-planned', plannedKernel),
 ];
 
-/** GB/s of a device in C that takes a fault for each page and gets 4 KiB, on the CPU of what answers it and wherever the kernel likes. */
+/**
+ * GB/s of a device in C that takes a fault for each page and gets 4 KiB, on the CPU of what answers
+ * it and wherever the kernel likes.
+ */
 function cFaults(wanted: boolean): Record<string, () => number> {
   const built = wanted ? buildReference('faults') : { missing: '' };
   const all: [string, () => number][] = [];
   for (const placement of placements) {
     if (placement.name === 'across') continue;
-    const runs = cReferences(built, 'device-copy', FAULTS, placement, [], (ns) => (FAULTS * 4096) / ns);
+    const runs = cReferences(
+      built,
+      'device-copy',
+      FAULTS,
+      placement,
+      [],
+      (ns) => (FAULTS * 4096) / ns,
+    );
     for (const [name, run] of Object.entries(runs))
       all.push([`${name}, ${placement.name}, a fault for each 4 KiB`, run]);
   }
   return Object.fromEntries(all);
 }
 
-/** Writes a word of each page as it was, so that the device's copies of the inputs are worth nothing. */
+/**
+ * Writes a word of each page as it was, so that the device's copies of the inputs are worth
+ * nothing.
+ */
 function takeBack(array: ManagedArray): void {
   const data = array.data;
   for (let at = 0; at < data.length; at += WORDS_PER_PAGE) data.fill(data[at] as never, at, at + 1);
 }
 
-async function measure(settings: Settings, program: Program, factor: number, memory: MemoryCopy): Promise<void> {
+async function measure(
+  settings: Settings,
+  program: Program,
+  factor: number,
+  memory: MemoryCopy,
+): Promise<void> {
   const name = `oversubscribed/${program.name}/${factor}x`;
   if (!settings.wants(name)) return;
-  const space = await openSpace({ hostMemory: '512MiB', devices: [{ kind: 'process', memory: program.deviceBytes }] });
+  const space = await openSpace({
+    hostMemory: '512MiB',
+    devices: [{ kind: 'process', memory: program.deviceBytes }],
+  });
   const [device] = space.devices;
   try {
     const job = program.make(space, program.deviceBytes * factor);
@@ -255,7 +301,8 @@ async function measure(settings: Settings, program: Program, factor: number, mem
     const before = device.stats();
     let launches = 0;
     const { expert } = job;
-    const rival = expert === undefined ? null : new ExpertDevice(expert.program, expert.most, expert.width);
+    const rival =
+      expert === undefined ? null : new ExpertDevice(expert.program, expert.most, expert.width);
     await compare(settings, {
       name,
       unit: 'GB/s',
@@ -301,12 +348,16 @@ async function measure(settings: Settings, program: Program, factor: number, mem
         return {
           deviceBytes: program.deviceBytes,
           bytes: bytesIn + bytesOut,
-          'ms of computing, copying in, copying out': Object.values(parts).map((each) => rounded(median(each))),
-          'moved in and out per byte of data': [after.bytesIn - before.bytesIn, after.bytesOut - before.bytesOut].map(
-            (moved) => rounded(moved / launches / (bytesIn + bytesOut)),
+          'ms of computing, copying in, copying out': Object.values(parts).map((each) =>
+            rounded(median(each)),
           ),
+          'moved in and out per byte of data': [
+            after.bytesIn - before.bytesIn,
+            after.bytesOut - before.bytesOut,
+          ].map((moved) => rounded(moved / launches / (bytesIn + bytesOut))),
           'faults a launch': Math.round(
-            (after.readFaults + after.writeFaults - before.readFaults - before.writeFaults) / launches,
+            (after.readFaults + after.writeFaults - before.readFaults - before.writeFaults) /
+              launches,
           ),
         };
       },
@@ -330,7 +381,8 @@ function sum(arrays: readonly ManagedArray[]): number {
 async function run(settings: Settings): Promise<void> {
   warmMemory(2 ** 29);
   const memory = new MemoryCopy();
-  for (const program of programs) for (const factor of FACTORS) await measure(settings, program, factor, memory);
+  for (const program of programs)
+    for (const factor of FACTORS) await measure(settings, program, factor, memory);
 }
 
 export const oversubscribed: Bench = {

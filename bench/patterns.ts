@@ -1,6 +1,7 @@
 /**
- * Ways through more than a device has that are hard for a memory which moves blocks: down the columns of a matrix, its transpose, many arrays at
- * once, changes here and there; beside the same kernels where everything fits. Each run has arrays of its own, which the device has never seen.
+ * Ways through more than a device has that are hard for a memory which moves blocks: down the
+ * columns of a matrix, its transpose, many arrays at once, changes here and there; beside the same
+ * kernels where everything fits. Each run has arrays of its own, which the device has never seen.
  */
 import { type Device, f32, type Kernel, kernel, openSpace } from '../src/index.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
@@ -23,9 +24,20 @@ const transpose = kernel({ x: f32.in, y: f32.out, side: f32 }, ({ x, y, side }) 
     for (let column = 0; column < side; column++) y[column * side + row] = x[row * side + column];
 });
 const nine = kernel(
-  { a: f32.in, b: f32.in, c: f32.in, d: f32.in, e: f32.in, f: f32.in, g: f32.in, h: f32.in, sum: f32.out },
+  {
+    a: f32.in,
+    b: f32.in,
+    c: f32.in,
+    d: f32.in,
+    e: f32.in,
+    f: f32.in,
+    g: f32.in,
+    h: f32.in,
+    sum: f32.out,
+  },
   ({ a, b, c, d, e, f, g, h, sum }, { begin, end }) => {
-    for (let i = begin; i < end; i++) sum[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i] + h[i];
+    for (let i = begin; i < end; i++)
+      sum[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i] + h[i];
   },
 );
 const changes = kernel({ x: f32.in, y: f32.inout }, ({ x, y }) => {
@@ -66,7 +78,12 @@ const patterns: readonly Pattern[] = [
     size: Math.floor(PART),
     lengths: Object.fromEntries([...'abcdefgh', 'sum'].map((name) => [name, Math.floor(PART)])),
   },
-  { name: 'changes', kernel: changes as Kernel, size: 1, lengths: { x: 20_000, y: (32 * MIB) / 4 } },
+  {
+    name: 'changes',
+    kernel: changes as Kernel,
+    size: 1,
+    lengths: { x: 20_000, y: (32 * MIB) / 4 },
+  },
 ];
 
 /** Milliseconds of one launch over new arrays, and what it makes of the last of them. */
@@ -88,7 +105,9 @@ async function launch(
 }
 
 async function run(settings: Settings): Promise<void> {
-  const sizes = { devices: [MEMORY, ENOUGH].map((memory) => ({ kind: 'process', memory, units: 1 }) as const) };
+  const sizes = {
+    devices: [MEMORY, ENOUGH].map((memory) => ({ kind: 'process', memory, units: 1 }) as const),
+  };
   await using space = await openSpace({ hostMemory: '512MiB', ...sizes });
   warmMemory(128 * MIB);
   const [small, large] = space.devices;
@@ -112,7 +131,10 @@ async function run(settings: Settings): Promise<void> {
       references: {
         'everything fits': async () => {
           const [elapsed, result] = await launch(pattern, large);
-          verify(made !== null && Buffer.from(made.buffer).equals(Buffer.from(result.buffer)), pattern.name);
+          verify(
+            made !== null && Buffer.from(made.buffer).equals(Buffer.from(result.buffer)),
+            pattern.name,
+          );
           return elapsed;
         },
       },

@@ -1,6 +1,6 @@
 /**
- * On which CPUs things run. A fault is two hand-overs between threads, so that this decides its cost more than anything else: both
- * sides of a comparison are placed alike.
+ * On which CPUs things run. A fault is two hand-overs between threads, so that this decides its
+ * cost more than anything else: both sides of a comparison are placed alike.
  */
 import { readdirSync } from 'node:fs';
 import { getAffinity, setAffinity } from '../src/linux/affinity.js';
@@ -16,7 +16,10 @@ import { madvise, mmap, munmap } from '../src/linux/memory.js';
 
 export interface Placement {
   readonly name: string;
-  /** CPU of the thread that faults, and of the threads that answer; FREE where the kernel chooses, as for every user. */
+  /**
+   * CPU of the thread that faults, and of the threads that answer; FREE where the kernel chooses,
+   * as for every user.
+   */
   readonly faulting: number;
   readonly handler: number;
 }
@@ -37,7 +40,9 @@ export function threadsOf(pid: number | 'self' = 'self'): number[] {
 }
 
 /** Does something, and returns with its result the threads of this process that it started. */
-export async function startedThreads<T>(action: () => Promise<T>): Promise<{ result: T; threads: number[] }> {
+export async function startedThreads<T>(
+  action: () => Promise<T>,
+): Promise<{ result: T; threads: number[] }> {
   const before = new Set(threadsOf());
   const result = await action();
   return { result, threads: threadsOf().filter((thread) => !before.has(thread)) };
@@ -63,11 +68,15 @@ export function unpinSelf(): void {
 }
 
 /**
- * Touches memory and gives it back. On a virtual machine the first touch of memory that its host has not given it yet costs more than
- * any fault of ours: 11 us a page were seen, where it is under 1 afterwards.
+ * Touches memory and gives it back. On a virtual machine the first touch of memory that its host
+ * has not given it yet costs more than any fault of ours: 11 us a page were seen, where it is under
+ * 1 afterwards.
  */
 export function warmMemory(bytes: number): void {
-  const address = mmap(bytes, { protection: PROT_READ | PROT_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
+  const address = mmap(bytes, {
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_PRIVATE | MAP_ANONYMOUS,
+  });
   madvise(address, bytes, MADV_NOHUGEPAGE);
   madvise(address, bytes, MADV_POPULATE_WRITE);
   munmap(address, bytes);

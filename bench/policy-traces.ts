@@ -1,7 +1,7 @@
 /**
- * Misses of the eviction policies on published traces, over those of Belady's MIN. Nothing is timed: the
- * figures are the same on every machine. ONEMEM_TRACES names the folder of the traces (`.txt`, `.jsonl`,
- * `.csv`, each also as `.xz`).
+ * Misses of the eviction policies on published traces, over those of Belady's MIN. Nothing is
+ * timed: the figures are the same on every machine. ONEMEM_TRACES names the folder of the traces
+ * (`.txt`, `.jsonl`, `.csv`, each also as `.xz`).
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -27,10 +27,24 @@ function textOf(path: string): string {
   return execFileSync('xz', ['-dc', path], { maxBuffer: MOST_BYTES }).toString();
 }
 
-function line(name: string, ours: number, reference: number | null, extra: Record<string, unknown>) {
+function line(
+  name: string,
+  ours: number,
+  reference: number | null,
+  extra: Record<string, unknown>,
+) {
   const ratio = reference === null ? null : rounded(ours / reference);
   const known = reference === null ? null : rounded(reference);
-  return { name, ours: rounded(ours), reference: known, ratio, unit: UNIT, runs: 1, spread: 0, ...extra };
+  return {
+    name,
+    ours: rounded(ours),
+    reference: known,
+    ratio,
+    unit: UNIT,
+    runs: 1,
+    spread: 0,
+    ...extra,
+  };
 }
 
 function run(settings: Settings): void {
@@ -60,7 +74,8 @@ function run(settings: Settings): void {
       }
       const name = `policy-traces/${file.replace(/\..*/, '')}/${OVERSUBSCRIPTION[at]}x`;
       const ours = misses.get(OURS)?.overOptimum ?? Number.NaN;
-      if (settings.wants(name)) settings.report(line(name, ours, lru.overOptimum, { comparedWith: 'lru' }));
+      if (settings.wants(name))
+        settings.report(line(name, ours, lru.overOptimum, { comparedWith: 'lru' }));
     }
   }
   for (const [policy, { overMin, overLru }] of all) {

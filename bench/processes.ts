@@ -1,4 +1,7 @@
-/** Arrays of a space in another process: to attach, a page fault there, and a sum over what is present. */
+/**
+ * Arrays of a space in another process: to attach, a page fault there, and a sum over what is
+ * present.
+ */
 import { once } from 'node:events';
 import { openSpace } from '../src/index.js';
 import { Agent, attachedAgent } from '../test/harness/agents.js';
@@ -49,7 +52,10 @@ async function runAttach(settings: Settings): Promise<void> {
 async function runFault(settings: Settings): Promise<void> {
   const reference = buildReference('faults');
   const free = placements.find(({ name }) => name === 'free');
-  await using space = await openSpace({ hostMemory: '512MiB', policies: { prefetch: 'none', readAhead: 'none' } });
+  await using space = await openSpace({
+    hostMemory: '512MiB',
+    policies: { prefetch: 'none', readAhead: 'none' },
+  });
   await compare(settings, {
     name: 'attached-fault',
     unit: 'us',
@@ -63,7 +69,10 @@ async function runFault(settings: Settings): Promise<void> {
       x.free();
       return elapsed;
     },
-    references: free === undefined ? {} : cReferences(reference, 'minor', PAGES, free, [], (ns) => ns / 1000 / PAGES),
+    references:
+      free === undefined
+        ? {}
+        : cReferences(reference, 'minor', PAGES, free, [], (ns) => ns / 1000 / PAGES),
     extra: { pages: PAGES },
   });
 }

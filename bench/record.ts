@@ -1,6 +1,7 @@
 /**
- * What a record of moves costs where every fault is one page: CPU time of the process for 20,000 faults with
- * and without one, in turn. Wall time says little here: the faulting thread waits for the manager anyhow.
+ * What a record of moves costs where every fault is one page: CPU time of the process for 20,000
+ * faults with and without one, in turn. Wall time says little here: the faulting thread waits for
+ * the manager anyhow.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,4 +43,8 @@ async function run(settings: Settings): Promise<void> {
   }
 }
 
-export const record: Bench = { name: 'record', what: 'CPU time of a fault with and without a record of moves', run };
+export const record: Bench = {
+  name: 'record',
+  what: 'CPU time of a fault with and without a record of moves',
+  run,
+};

@@ -1,4 +1,7 @@
-/** Pages that are on a Valkey server of this machine, brought to host memory, 2 MiB at a time; beside the server's own benchmark client. */
+/**
+ * Pages that are on a Valkey server of this machine, brought to host memory, 2 MiB at a time;
+ * beside the server's own benchmark client.
+ */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { type AddressSpace, type ManagedArray, openSpace } from '../src/index.js';
@@ -11,7 +14,10 @@ const WORDS = BYTES / 4;
 const BLOCK_WORDS = BLOCK_BYTES / 4;
 const BLOCKS = BYTES / BLOCK_BYTES;
 const PAGE_WORDS = 1024;
-/** The first thousand blocks of a program take two to three times the processor time of those after three thousand. */
+/**
+ * The first thousand blocks of a program take two to three times the processor time of those after
+ * three thousand.
+ */
 const COMPILED_AFTER = 24;
 /** The same number of connections as the space has for reading. */
 const CLIENTS = 2;
@@ -22,14 +28,30 @@ interface Client {
 }
 
 /** GETs of 2 MiB by the benchmark client that comes with the server. */
-function benchmarkClient({ benchmark, libraries }: Programs, server: ValkeyServer, clients: number): Client {
-  const args = ['-s', server.file('socket'), '-t', 'set,get', '-d', String(BLOCK_BYTES), '-n', String(BLOCKS)];
+function benchmarkClient(
+  { benchmark, libraries }: Programs,
+  server: ValkeyServer,
+  clients: number,
+): Client {
+  const args = [
+    '-s',
+    server.file('socket'),
+    '-t',
+    'set,get',
+    '-d',
+    String(BLOCK_BYTES),
+    '-n',
+    String(BLOCKS),
+  ];
   const env = { ...process.env, LD_LIBRARY_PATH: libraries };
   const { stdout } = spawnSync(benchmark as string, [...args, '-c', String(clients), '--csv'], {
     encoding: 'utf8',
     env,
   });
-  const [, perSecond, , , , , p99] = (/^"GET".*$/m.exec(stdout)?.[0] ?? '').replaceAll('"', '').split(',').map(Number);
+  const [, perSecond, , , , , p99] = (/^"GET".*$/m.exec(stdout)?.[0] ?? '')
+    .replaceAll('"', '')
+    .split(',')
+    .map(Number);
   verify(perSecond > 0, `what the benchmark client says: ${stdout}`);
   return { rate: (perSecond * BLOCK_BYTES) / 1e9, p99 };
 }
@@ -51,7 +73,10 @@ function processorTime(server: ValkeyServer): number {
   return user + system + Number(nanoseconds) / 1000;
 }
 
-/** The same for each block that comes while all are read in order: it depends less than the rate on what else runs. */
+/**
+ * The same for each block that comes while all are read in order: it depends less than the rate on
+ * what else runs.
+ */
 function processorTimeOfBlock(space: AddressSpace, data: Int32Array, server: ValkeyServer): number {
   const read = (): number => (space.stats().behind?.bytesRead ?? 0) / BLOCK_BYTES;
   const [before, started] = [read(), processorTime(server)];
@@ -59,7 +84,10 @@ function processorTimeOfBlock(space: AddressSpace, data: Int32Array, server: Val
   return (processorTime(server) - started) / (read() - before);
 }
 
-/** Brings blocks one after the other, in an order that no read-ahead foresees. Returns the time of each. */
+/**
+ * Brings blocks one after the other, in an order that no read-ahead foresees. Returns the time of
+ * each.
+ */
 async function bringAll(space: AddressSpace, x: ManagedArray<Int32Array>): Promise<number[]> {
   const times: number[] = [];
   const stream = space.devices[0].stream();

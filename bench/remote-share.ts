@@ -1,7 +1,9 @@
 /**
- * A block of an array that two spaces share goes from one to the other, by a Valkey server on this machine: one writes an element of which the other
- * one has a copy, and that reads it. Both spaces are this program's, each with a manager, a member and a connection of its own, so that neither
- * waits for another process to get a turn. Beside it: a SET and a GET of as many bytes, by two connections.
+ * A block of an array that two spaces share goes from one to the other, by a Valkey server on this
+ * machine: one writes an element of which the other one has a copy, and that reads it. Both spaces
+ * are this program's, each with a manager, a member and a connection of its own, so that neither
+ * waits for another process to get a turn. Beside it: a SET and a GET of as many bytes, by two
+ * connections.
  */
 import { openSpace } from '../src/index.js';
 import { ValkeyConnection } from '../src/valkey/connection.js';

@@ -1,6 +1,7 @@
 /**
- * What managed memory costs once it is there: nothing, as a load or store is a load or store. saxpy over a managed array beside plain
- * typed arrays, both on pages of 4 KiB; plain memory on huge pages stands beside, since that is what managed memory does not use.
+ * What managed memory costs once it is there: nothing, as a load or store is a load or store. saxpy
+ * over a managed array beside plain typed arrays, both on pages of 4 KiB; plain memory on huge
+ * pages stands beside, since that is what managed memory does not use.
  */
 import { readFileSync } from 'node:fs';
 import { openSpace } from '../src/index.js';
@@ -24,7 +25,10 @@ function saxpy(y: Float32Array, x: Float32Array, alpha: number): void {
   for (let i = 0; i < y.length; i++) y[i] += alpha * x[i];
 }
 
-/** Stores of the elements of a short array again and again, the array looked up for each as a property. */
+/**
+ * Stores of the elements of a short array again and again, the array looked up for each as a
+ * property.
+ */
 function lookedUp(x: { readonly data: Float32Array }): void {
   for (let i = 0; i < LENGTH; i++) x.data[i & 0xfff] = i;
 }
@@ -38,7 +42,10 @@ function scattered(y: Float32Array, x: Float32Array, alpha: number, order: Uint3
 
 function plain(advice: number): Float32Array {
   // Two MiB more than needed, so that the array can begin where a huge page does.
-  const address = mmap(BYTES + 2 ** 21, { protection: PROT_READ | PROT_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
+  const address = mmap(BYTES + 2 ** 21, {
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_PRIVATE | MAP_ANONYMOUS,
+  });
   const aligned = Math.ceil(address / 2 ** 21) * 2 ** 21;
   madvise(aligned, BYTES, advice);
   return new Float32Array(view(aligned, BYTES));
@@ -46,7 +53,9 @@ function plain(advice: number): Float32Array {
 
 /** Huge pages of this process's anonymous memory: proof of what each side lies on. */
 function hugeBytes(): number {
-  const match = /^AnonHugePages:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/smaps_rollup', 'latin1'));
+  const match = /^AnonHugePages:\s*(\d+) kB$/m.exec(
+    readFileSync('/proc/self/smaps_rollup', 'latin1'),
+  );
   return Number(match?.[1] ?? 0) * 1024;
 }
 
@@ -62,7 +71,10 @@ async function run(settings: Settings): Promise<void> {
       order[i] = seed % LENGTH;
     }
     const sides = {
-      managed: { x: space.array(Float32Array, LENGTH).data, y: space.array(Float32Array, LENGTH).data },
+      managed: {
+        x: space.array(Float32Array, LENGTH).data,
+        y: space.array(Float32Array, LENGTH).data,
+      },
       plain: { x: plain(MADV_NOHUGEPAGE), y: plain(MADV_NOHUGEPAGE) },
     };
     for (const { x, y } of Object.values(sides)) {

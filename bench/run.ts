@@ -1,6 +1,17 @@
-/** `onemem run` over files that the kernel has in memory, as a whole process, beside what users would write instead. */
+/**
+ * `onemem run` over files that the kernel has in memory, as a whole process, beside what users
+ * would write instead.
+ */
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -54,7 +65,8 @@ function makeFile(path: string, length: number, value: number): void {
   const fd = openSync(path, 'w');
   writeSync(fd, npyHeader('f32', [length]));
   const piece = new Float32Array(PIECE).fill(value);
-  for (let at = 0; at < length; at += PIECE) writeSync(fd, piece.subarray(0, Math.min(PIECE, length - at)));
+  for (let at = 0; at < length; at += PIECE)
+    writeSync(fd, piece.subarray(0, Math.min(PIECE, length - at)));
   closeSync(fd);
 }
 
@@ -65,13 +77,19 @@ function check(path: string, length: number, expected: number): void {
   for (let at = 0; at < length; at += PIECE) {
     const count = Math.min(PIECE, length - at);
     readSync(fd, piece, 0, count * 4, 128 + at * 4);
-    verify(piece.subarray(0, count).findIndex((value) => value !== expected) === -1, `elements from ${at} on`);
+    verify(
+      piece.subarray(0, count).findIndex((value) => value !== expected) === -1,
+      `elements from ${at} on`,
+    );
   }
   closeSync(fd);
 }
 
 async function runFiles(settings: Settings): Promise<void> {
-  const built = spawnSync(process.execPath, ['scripts/build.mjs', 'dist'], { cwd: ROOT, stdio: 'inherit' });
+  const built = spawnSync(process.execPath, ['scripts/build.mjs', 'dist'], {
+    cwd: ROOT,
+    stdio: 'inherit',
+  });
   verify(built.status === 0, 'the build of dist');
   const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
   for (const [name, length] of Object.entries(SIZES)) {

@@ -1,7 +1,8 @@
 /**
- * Search in 1 GiB of embeddings that lie in a file which the kernel has in memory, as examples/apps/embedding-search.ts does it: the dot
- * products of all rows with a query. Beside it the same without the library, written as well as can be: one thread that reads chunks
- * into a buffer which stays.
+ * Search in 1 GiB of embeddings that lie in a file which the kernel has in memory, as
+ * examples/apps/embedding-search.ts does it: the dot products of all rows with a query. Beside it
+ * the same without the library, written as well as can be: one thread that reads chunks into a
+ * buffer which stays.
  */
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,12 +34,16 @@ function dotProducts(
 ): void {
   for (let row = begin; row < end; row++) {
     let sum = 0;
-    for (let column = 0; column < columns; column++) sum += vectors[row * columns + column] * query[column];
+    for (let column = 0; column < columns; column++)
+      sum += vectors[row * columns + column] * query[column];
     scores[row] = sum;
   }
 }
 
-const search = kernel({ vectors: f32.in, query: f32.in, columns: u32, scores: f32.out }, dotProducts);
+const search = kernel(
+  { vectors: f32.in, query: f32.in, columns: u32, scores: f32.out },
+  dotProducts,
+);
 
 function byHand(path: string, query: Float32Array, scores: Float32Array): void {
   const buffer = new Float32Array(CHUNK_ROWS * COLUMNS);
@@ -47,7 +52,10 @@ function byHand(path: string, query: Float32Array, scores: Float32Array): void {
     const bytes = readSync(fd, buffer, 0, buffer.byteLength, row * COLUMNS * 4);
     verify(bytes === buffer.byteLength, `${bytes} bytes were read`);
     const part = scores.subarray(row, row + CHUNK_ROWS);
-    dotProducts({ vectors: buffer, query, columns: COLUMNS, scores: part }, { begin: 0, end: CHUNK_ROWS });
+    dotProducts(
+      { vectors: buffer, query, columns: COLUMNS, scores: part },
+      { begin: 0, end: CHUNK_ROWS },
+    );
   }
   closeSync(fd);
 }
@@ -80,7 +88,11 @@ async function run(settings: Settings): Promise<void> {
         ours: async () => {
           const vectors = space.fileArray(Float32Array, path, { mapped });
           const start = performance.now();
-          await space.devices[0].run(search, { vectors, query, columns: COLUMNS, scores }, { size: ROWS });
+          await space.devices[0].run(
+            search,
+            { vectors, query, columns: COLUMNS, scores },
+            { size: ROWS },
+          );
           const elapsed = performance.now() - start;
           vectors.free();
           return elapsed;

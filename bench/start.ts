@@ -13,7 +13,9 @@ const nothing = kernel({ x: u32.in }, () => undefined);
 async function runEmpty(settings: Settings): Promise<void> {
   const hand = HandDevice.start(1);
   try {
-    await using space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB', units: 1 }] });
+    await using space = await openSpace({
+      devices: [{ kind: 'process', memory: '64MiB', units: 1 }],
+    });
     const [device] = space.devices;
     const x = space.array(Uint32Array, 1);
     await compare(settings, {
@@ -23,7 +25,8 @@ async function runEmpty(settings: Settings): Promise<void> {
       ours: async () => {
         const { launches } = device.stats();
         const start = performance.now();
-        for (let launch = 0; launch < LAUNCHES; launch++) await device.run(nothing, { x }, { size: 1 });
+        for (let launch = 0; launch < LAUNCHES; launch++)
+          await device.run(nothing, { x }, { size: 1 });
         const elapsed = performance.now() - start;
         verify(device.stats().launches === launches + LAUNCHES, 'the number of launches');
         return (elapsed * 1000) / LAUNCHES;

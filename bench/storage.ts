@@ -1,6 +1,7 @@
 /**
- * Arrays of more than the host memory, on storage: written and read in order, touched page by page, and walked through again and again;
- * beside C and NumPy over a mapped file, under the same limit of memory where a control group can be made.
+ * Arrays of more than the host memory, on storage: written and read in order, touched page by page,
+ * and walked through again and again; beside C and NumPy over a mapped file, under the same limit
+ * of memory where a control group can be made.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
@@ -21,7 +22,10 @@ const ROUNDS = 10;
 /** So many read each page at most once; so many bring far more than there is memory for. */
 const TOUCHES = 4096;
 const LONG_TOUCHES = 100_000;
-/** Of a mapped file that nothing was said about: each takes milliseconds where the kernel reads megabytes around it. */
+/**
+ * Of a mapped file that nothing was said about: each takes milliseconds where the kernel reads
+ * megabytes around it.
+ */
 const FEW_TOUCHES = 512;
 const PAGE_WORDS = 1024;
 const LINE_WORDS = 16;
@@ -37,7 +41,10 @@ async function withPlace(use: (place: Place) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-bench-'));
   const limited = limitMemory(MEMORY);
   try {
-    await using space = await openSpace({ hostMemory: MEMORY, storage: { path: folder, bytes: 2 * LARGE } });
+    await using space = await openSpace({
+      hostMemory: MEMORY,
+      storage: { path: folder, bytes: 2 * LARGE },
+    });
     await use({ file: join(folder, 'words'), limited, space });
   } finally {
     limited.remove();
@@ -68,7 +75,10 @@ function timed(work: () => void): number {
   return (performance.now() - start) * 1e6;
 }
 
-/** The C program in one of its modes, over a file that it has written first; nothing where there is no compiler. */
+/**
+ * The C program in one of its modes, over a file that it has written first; nothing where there is
+ * no compiler.
+ */
 function reference(
   { file, limited }: Place,
   mode: string,
@@ -89,7 +99,12 @@ function reference(
 }
 
 function about({ limited, file }: Place, bytes: number): Record<string, unknown> {
-  return { bytes, memory: MEMORY, limitOfC: limited.by, fileSystem: statfsSync(join(file, '..')).type.toString(16) };
+  return {
+    bytes,
+    memory: MEMORY,
+    limitOfC: limited.by,
+    fileSystem: statfsSync(join(file, '..')).type.toString(16),
+  };
 }
 
 async function runScan(settings: Settings): Promise<void> {
@@ -123,7 +138,9 @@ function uniform(touches: number): Uint32Array {
   });
 }
 
-/** Page of rank n comes n ** -0.99 times as often as the first; ranks are scattered over the array. */
+/**
+ * Page of rank n comes n ** -0.99 times as often as the first; ranks are scattered over the array.
+ */
 function skewed(touches: number): Uint32Array {
   const pages = LARGE / 4 / PAGE_WORDS;
   const sums = new Float64Array(pages);
@@ -155,13 +172,16 @@ interface Touches {
   readonly fits: boolean;
 }
 
-async function runTouches(settings: Settings, { name, mode, list, advised, fits }: Touches): Promise<void> {
+async function runTouches(
+  settings: Settings,
+  { name, mode, list, advised, fits }: Touches,
+): Promise<void> {
   if (!settings.wants(name)) return;
   await withPlace(async (place) => {
     const each = (ns: number): number => ns / 1000 / list.length;
     const touchAll = (): number => {
-      // What is touched must not be in memory, as with C, whose file is dropped from the kernel's cache; of an array that had been touched
-      // before, eviction would have kept some.
+      // What is touched must not be in memory, as with C, whose file is dropped from the kernel's
+      // cache; of an array that had been touched before, eviction would have kept some.
       const x = place.space.array(Uint32Array, LARGE / 4);
       if (advised) x.advise({ pattern: 'random' });
       const { data } = x;
@@ -170,7 +190,8 @@ async function runTouches(settings: Settings, { name, mode, list, advised, fits 
       verify(sumLines(other.data) === 0, 'zeros');
       const before = place.space.stats().storage?.bytesRead ?? 0;
       const ns = timed(() => {
-        for (const page of list) verify(data[page * PAGE_WORDS] === page * PAGE_WORDS, `page ${page}`);
+        for (const page of list)
+          verify(data[page * PAGE_WORDS] === page * PAGE_WORDS, `page ${page}`);
       });
       const read = (place.space.stats().storage?.bytesRead ?? 0) - before;
       const once = read === new Set(list).size * PAGE_WORDS * 4;
@@ -202,8 +223,18 @@ async function runTouches(settings: Settings, { name, mode, list, advised, fits 
 
 async function runSkewed(settings: Settings): Promise<void> {
   const common = { mode: 'skewed', advised: true } as const;
-  await runTouches(settings, { ...common, name: 'storage-skewed/first', list: skewed(TOUCHES), fits: true });
-  await runTouches(settings, { ...common, name: 'storage-skewed/long', list: skewed(LONG_TOUCHES), fits: false });
+  await runTouches(settings, {
+    ...common,
+    name: 'storage-skewed/first',
+    list: skewed(TOUCHES),
+    fits: true,
+  });
+  await runTouches(settings, {
+    ...common,
+    name: 'storage-skewed/long',
+    list: skewed(LONG_TOUCHES),
+    fits: false,
+  });
   await runTouches(settings, {
     name: 'storage-skewed/default',
     mode: 'skewed-default',
@@ -257,7 +288,9 @@ async function runNumpy(settings: Settings): Promise<void> {
       name: 'storage-numpy',
       unit: 'GB/s',
       better: 'higher',
-      references: there ? { 'NumPy, memmap': () => rate(limited.run('python3', ['-c', NUMPY, file])) } : {},
+      references: there
+        ? { 'NumPy, memmap': () => rate(limited.run('python3', ['-c', NUMPY, file])) }
+        : {},
       extra: about(place, LARGE),
       ours: () =>
         rate(
@@ -274,7 +307,11 @@ async function runNumpy(settings: Settings): Promise<void> {
 const beside = 'beside C over a mapped file under the same limit of memory';
 
 export const storageBenches: readonly Bench[] = [
-  { name: 'storage-scan', what: `GB/s of 4 times the memory, written, then read in order; ${beside}`, run: runScan },
+  {
+    name: 'storage-scan',
+    what: `GB/s of 4 times the memory, written, then read in order; ${beside}`,
+    run: runScan,
+  },
   {
     name: 'storage-random',
     what: `us of touching a page of 4 times the memory, any one; ${beside}`,
@@ -297,5 +334,9 @@ export const storageBenches: readonly Bench[] = [
     what: `GB/s of the same pass ten times over 1.5 times the memory; ${beside}`,
     run: runIterate,
   },
-  { name: 'storage-numpy', what: 'GB/s of a sum over 4 times the memory; beside numpy.memmap', run: runNumpy },
+  {
+    name: 'storage-numpy',
+    what: 'GB/s of a sum over 4 times the memory; beside numpy.memmap',
+    run: runNumpy,
+  },
 ];

@@ -1,4 +1,6 @@
-// The reference of the API, api/reference/, its index docs/reference/api.md and the tables of docs/reference/errors.md, written from the doc comments of the declarations that the package ships.
+// The reference of the API, api/reference/, its index docs/reference/api.md and the tables of
+// docs/reference/errors.md, written from the doc comments of the declarations that the package
+// ships.
 //
 //   node scripts/api-reference.mjs check     fails when the pages and dist/ differ
 //   node scripts/api-reference.mjs update    writes them anew
@@ -7,7 +9,15 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { errorCodes } from './error-codes.mjs';
-import { checker, exportsOfEntries, isPrivate, meantBy, mentionedIn, root, wholeOf } from './public-api.mjs';
+import {
+  checker,
+  exportsOfEntries,
+  isPrivate,
+  meantBy,
+  mentionedIn,
+  root,
+  wholeOf,
+} from './public-api.mjs';
 
 const command = process.argv[2];
 if (command !== 'check' && command !== 'update') {
@@ -19,15 +29,22 @@ const index = join(root, 'docs/reference/api.md');
 const errors = join(root, 'docs/reference/errors.md');
 
 /**
- * The pages, each with the exports that it begins with, in their order. What else an entry exports stands on the first page on
- * which something mentions it.
+ * The pages, each with the exports that it begins with, in their order. What else an entry exports
+ * stands on the first page on which something mentions it.
  */
 const PAGES = [
   {
     file: 'spaces.md',
     title: 'Spaces',
     entry: 'onemem',
-    begins: ['openSpace', 'AddressSpace', 'attachSpace', 'ThreadBinding', 'OnememError', 'SpaceOptions'],
+    begins: [
+      'openSpace',
+      'AddressSpace',
+      'attachSpace',
+      'ThreadBinding',
+      'OnememError',
+      'SpaceOptions',
+    ],
   },
   {
     file: 'arrays.md',
@@ -50,11 +67,29 @@ const PAGES = [
     file: 'devices.md',
     title: 'Kernels, devices and streams',
     entry: 'onemem',
-    begins: ['kernel', 'parseParameter', 'Device', 'Stream', 'StreamEvent', 'LaunchOptions', 'StreamOptions'],
+    begins: [
+      'kernel',
+      'parseParameter',
+      'Device',
+      'Stream',
+      'StreamEvent',
+      'LaunchOptions',
+      'StreamOptions',
+    ],
   },
-  { file: 'driver.md', title: 'Drivers', entry: 'onemem/driver', begins: ['CreateDriver', 'Driver'] },
+  {
+    file: 'driver.md',
+    title: 'Drivers',
+    entry: 'onemem/driver',
+    begins: ['CreateDriver', 'Driver'],
+  },
   { file: 'policy.md', title: 'Policies', entry: 'onemem/policy', begins: [] },
-  { file: 'testing.md', title: 'The conformance suite', entry: 'onemem/testing', begins: ['conformance'] },
+  {
+    file: 'testing.md',
+    title: 'The conformance suite',
+    entry: 'onemem/testing',
+    begins: ['conformance'],
+  },
 ];
 
 const printer = ts.createPrinter({ removeComments: true });
@@ -77,7 +112,8 @@ const COLUMNS = 100;
 /** A signature, on one line or with a line for each parameter. */
 function signature(node) {
   const line = inline(textOf(node));
-  if (line.length <= COLUMNS || node.parameters === undefined || node.parameters.length === 0) return line;
+  if (line.length <= COLUMNS || node.parameters === undefined || node.parameters.length === 0)
+    return line;
   const parameters = node.parameters.map((each) => inline(textOf(each)));
   const list = parameters.join(', ');
   const at = line.indexOf(`(${list})`);
@@ -89,14 +125,19 @@ function cell(text) {
   return text.replaceAll('|', '\\|');
 }
 
-/** What the comment says, and its tags, each of which begins a line: within an example an `@` is part of a program. */
+/**
+ * What the comment says, and its tags, each of which begins a line: within an example an `@` is
+ * part of a program.
+ */
 function commentOf(node) {
   const [doc] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc).slice(-1);
   const lines = (doc?.getText() ?? '')
     .replace(/\s*\*\/$/, '')
     .split('\n')
     .map((line) => line.replace(/^\s*(\/\*\*|\*) ?/, ''));
-  const [text, ...parts] = lines.join('\n').split(/^(?=@(?:param|returns|throws|example|internal)\b)/m);
+  const [text, ...parts] = lines
+    .join('\n')
+    .split(/^(?=@(?:param|returns|throws|example|internal)\b)/m);
   const tags = parts.map((part) => {
     const [, name, rest] = /^@(\w+)([\s\S]*)$/.exec(part);
     const [, of, said] = name === 'param' ? /^\s+(\S+)\s*([\s\S]*)$/.exec(rest) : ['', '', rest];
@@ -151,7 +192,9 @@ function propertiesOf(members) {
 function methodsOf(owner, members) {
   const byName = new Map();
   for (const member of members) {
-    const name = ts.isConstructorDeclaration(member) ? 'constructor' : (member.name?.getText() ?? 'call');
+    const name = ts.isConstructorDeclaration(member)
+      ? 'constructor'
+      : (member.name?.getText() ?? 'call');
     byName.set(name, [...(byName.get(name) ?? []), member]);
   }
   return [...byName].flatMap(([name, overloads]) => [
@@ -172,12 +215,20 @@ function membersOfType(name, declarations) {
     }
   }
   const members = [...byName.values()].flatMap(({ members: each }) => each);
-  return [...propertiesOf(members.filter((member) => !isMethod(member))), ...methodsOf(name, members.filter(isMethod))];
+  return [
+    ...propertiesOf(members.filter((member) => !isMethod(member))),
+    ...methodsOf(name, members.filter(isMethod)),
+  ];
 }
 
-const exportedNames = new Set(exportsOfEntries().flatMap(({ exports }) => exports.map(({ name }) => name)));
+const exportedNames = new Set(
+  exportsOfEntries().flatMap(({ exports }) => exports.map(({ name }) => name)),
+);
 
-/** What a declaration extends. Members of a base that the package does not export are shown as its own. */
+/**
+ * What a declaration extends. Members of a base that the package does not export are shown as its
+ * own.
+ */
 function basesOf(type) {
   return (type.heritageClauses ?? []).flatMap(({ types }) =>
     types.map((base) => {
@@ -200,13 +251,20 @@ function basesOf(type) {
 function sectionOf(name, symbol) {
   const declarations = (symbol.declarations ?? []).map((each) => meantBy(wholeOf(each)));
   const parts = [`## ${name}`];
-  const types = declarations.filter((each) => ts.isInterfaceDeclaration(each) || ts.isClassDeclaration(each));
+  const types = declarations.filter(
+    (each) => ts.isInterfaceDeclaration(each) || ts.isClassDeclaration(each),
+  );
   if (types.length > 0) {
     for (const type of types) {
       const bases = basesOf(type);
-      const extended = bases.filter(({ isExported }) => isExported).map(({ text }) => `\`${text}\``);
+      const extended = bases
+        .filter(({ isExported }) => isExported)
+        .map(({ text }) => `\`${text}\``);
       if (extended.length > 0) parts.push(`Also has all of ${extended.join(', ')}.`);
-      const shown = [{ declaration: type, omitted: '' }, ...bases.filter(({ isExported }) => !isExported)];
+      const shown = [
+        { declaration: type, omitted: '' },
+        ...bases.filter(({ isExported }) => !isExported),
+      ];
       // What is handed on as it is needs no members.
       parts.push(proseOf(type), ...(name.endsWith('Handle') ? [] : membersOfType(name, shown)));
     }
@@ -264,15 +322,19 @@ function placed() {
     };
     for (const page of own) {
       for (const name of page.begins)
-        if (!take(page, name)) throw new Error(`${page.file} begins with ${name}, which ${entry} does not export`);
+        if (!take(page, name))
+          throw new Error(`${page.file} begins with ${name}, which ${entry} does not export`);
     }
     for (const page of own) {
       const placedHere = sections.get(page.file);
       for (let at = 0; at < placedHere.length; at++) {
         const mentioned = new Set(
-          (placedHere[at].symbol.declarations ?? []).flatMap((each) => [...mentionedIn(meantBy(wholeOf(each)))]),
+          (placedHere[at].symbol.declarations ?? []).flatMap((each) => [
+            ...mentionedIn(meantBy(wholeOf(each))),
+          ]),
         );
-        for (const each of [...left.values()]) if (mentioned.has(each.symbol)) take(page, each.name);
+        for (const each of [...left.values()])
+          if (mentioned.has(each.symbol)) take(page, each.name);
       }
     }
     for (const name of [...left.keys()]) take(own[own.length - 1], name);
@@ -335,9 +397,11 @@ if (command === 'update') {
     const path = join(folder, name);
     return !pages.has(name) || !existsSync(path) || readFileSync(path, 'utf8') !== pages.get(name);
   });
-  if (!existsSync(index) || readFileSync(index, 'utf8') !== indexText) wrong.push(relative(folder, index));
+  if (!existsSync(index) || readFileSync(index, 'utf8') !== indexText)
+    wrong.push(relative(folder, index));
   if (errorPage !== codes.text) wrong.push(relative(folder, errors));
-  for (const name of wrong) console.error(`${relative(root, join(folder, name))} is not what the doc comments say`);
+  for (const name of wrong)
+    console.error(`${relative(root, join(folder, name))} is not what the doc comments say`);
   if (wrong.length > 0) {
     console.error('Write the pages anew, and commit them:\n  npm run build && npm run api:update');
     process.exitCode = 1;

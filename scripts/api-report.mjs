@@ -1,17 +1,27 @@
-// The public declarations of the package in one text file, api/PACKAGE.md, so that a change of the interface is seen in
-// review and never happens by accident.
+// The public declarations of the package in one text file, api/PACKAGE.md, so that a change of the
+// interface is seen in review and never happens by accident.
 //
 //   node scripts/api-report.mjs check     fails when the file and dist/ differ, and shows where
 //   node scripts/api-report.mjs update    writes the file anew
 //
-// The declarations are those of dist/, which is what users get: each entry's exports by name, then what those mention
-// without its being exported, since a change there reaches users as well. Comments and private members are left out.
-// (API Extractor, the usual tool, stops at the global URL that Node's types declare.)
+// The declarations are those of dist/, which is what users get: each entry's exports by name, then
+// what those mention without its being exported, since a change there reaches users as well.
+// Comments and private members are left out. (API Extractor, the usual tool, stops at the global
+// URL that Node's types declare.)
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
-import { checker, exportsOfEntries, isPrivate, manifest, meantBy, mentionedIn, root, wholeOf } from './public-api.mjs';
+import {
+  checker,
+  exportsOfEntries,
+  isPrivate,
+  manifest,
+  meantBy,
+  mentionedIn,
+  root,
+  wholeOf,
+} from './public-api.mjs';
 
 const command = process.argv[2];
 if (command !== 'check' && command !== 'update') {
@@ -21,7 +31,9 @@ if (command !== 'check' && command !== 'update') {
 const file = join(root, 'api', `${manifest.name}.md`);
 const printer = ts.createPrinter({ removeComments: true });
 
-/** Without private members: they are no part of the API, but their names stand in the declarations. */
+/**
+ * Without private members: they are no part of the API, but their names stand in the declarations.
+ */
 function withoutPrivate(node) {
   if (!ts.isClassDeclaration(node)) return node;
   const members = node.members.filter((member) => !isPrivate(member));
@@ -41,10 +53,17 @@ function textOf(name, symbol) {
   return declarations
     .map((declaration) => {
       const whole = meantBy(wholeOf(declaration));
-      const text = printer.printNode(ts.EmitHint.Unspecified, withoutPrivate(whole), whole.getSourceFile());
-      // All of a folder's declarations stand in one file here, so that what is exported is said by the headings.
+      const text = printer.printNode(
+        ts.EmitHint.Unspecified,
+        withoutPrivate(whole),
+        whole.getSourceFile(),
+      );
+      // All of a folder's declarations stand in one file here, so that what is exported is said by
+      // the headings.
       const bare = text.replace(/^export (default )?/, '').replace(/^declare /, '');
-      return name === symbol.name || name === whole.name?.text ? bare : `// exported as ${name}\n${bare}`;
+      return name === symbol.name || name === whole.name?.text
+        ? bare
+        : `// exported as ${name}\n${bare}`;
     })
     .join('\n');
 }
@@ -91,7 +110,9 @@ if (report.includes(root)) throw new Error('the declarations name a folder of th
 if (command === 'update') {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, report);
-  console.log(`${relative(root, file)}: ${exported.size} exported, ${hidden.size} more that these mention`);
+  console.log(
+    `${relative(root, file)}: ${exported.size} exported, ${hidden.size} more that these mention`,
+  );
 } else {
   const known = existsSync(file) ? readFileSync(file, 'utf8') : '';
   if (known === report) console.log(`${relative(root, file)} agrees with dist/`);
@@ -100,7 +121,9 @@ if (command === 'update') {
     const after = new Set(report.split('\n'));
     for (const line of known.split('\n')) if (!after.has(line)) console.error(`- ${line}`);
     for (const line of report.split('\n')) if (!before.has(line)) console.error(`+ ${line}`);
-    console.error(`${relative(root, file)} does not say what the package offers now. If the change is meant, run`);
+    console.error(
+      `${relative(root, file)} does not say what the package offers now. If the change is meant, run`,
+    );
     console.error('  npm run build && npm run api:update\nand commit the file with it.');
     process.exitCode = 1;
   }

@@ -1,12 +1,13 @@
 // Compiles into one of the two output folders:
 //   dist/    what the package ships: src/ without the tests
 //   .build/  what the tests run from: src/, test/, bench/ and examples/, side by side as in the tree
-// The compiler never deletes the output of a source that has gone, and a stale module would still be imported by the
-// tests; so whatever was not written by this run is removed afterwards. The folder is never empty in between, so that
-// a program which is running from it does not lose its modules.
+// The compiler never deletes the output of a source that has gone, and a stale module would still
+// be imported by the tests; so whatever was not written by this run is removed afterwards. The
+// folder is never empty in between, so that a program which is running from it does not lose its
+// modules.
 //
-// What a space starts, its threads and the processes of its devices, becomes one module each: to resolve and read the forty
-// that the manager consists of takes longer than to start its thread.
+// What a space starts, its threads and the processes of its devices, becomes one module each: to
+// resolve and read the forty that the manager consists of takes longer than to start its thread.
 
 import { spawnSync } from 'node:child_process';
 import {
@@ -45,8 +46,8 @@ const threads = [
 ];
 /**
  * Of these, what is started with each space or device, and needs nothing that only ES modules have:
- * Node.js starts without its loader for those. The loader reads by Node.js's thread pool, all threads
- * of which may wait in faults: a thread that is to tell why must start without it.
+ * Node.js starts without its loader for those. The loader reads by Node.js's thread pool, all
+ * threads of which may wait in faults: a thread that is to tell why must start without it.
  */
 const plain = [
   'pager/manager/sentinel',
@@ -59,7 +60,14 @@ const plain = [
   'drivers/process/control',
   'drivers/process/unit',
 ];
-const entries = ['index', 'drivers/index', 'policy/index', 'testing/index', 'testing/broken-driver', 'cli/main'];
+const entries = [
+  'index',
+  'drivers/index',
+  'policy/index',
+  'testing/index',
+  'testing/broken-driver',
+  'cli/main',
+];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };
 const target = process.argv[2] ?? 'dist';
 if (!Object.hasOwn(configs, target)) {
@@ -68,8 +76,9 @@ if (!Object.hasOwn(configs, target)) {
 }
 const out = join(root, target);
 
-// The dependency-direction check needs the compiler's JavaScript API, which version 7 no longer has; so version 6 is
-// installed as `typescript` for that check and for editors, and version 7, ten times as fast, compiles.
+// The dependency-direction check needs the compiler's JavaScript API, which version 7 no longer
+// has; so version 6 is installed as `typescript` for that check and for editors, and version 7, ten
+// times as fast, compiles.
 const compiler = join(root, 'node_modules/typescript-7/bin/tsc');
 const { status, stdout, stderr, error } = spawnSync(
   process.execPath,
@@ -89,15 +98,19 @@ if (stderr) process.stderr.write(stderr);
 if (status !== 0) process.exit(status ?? 1);
 
 const compiled = join(out, target === 'dist' ? '' : 'src');
-// Packages stay outside, and so does what a program hands in by its address.
-// Modules are bundled as the compiler wrote them, in words that the least Node.js knows; their maps lead back to the sources.
+// Packages stay outside, and so does what a program hands in by its address. Modules are bundled as
+// the compiler wrote them, in words that the least Node.js knows; their maps lead back to the
+// sources.
 const common = {
   platform: 'node',
   external: (id) => !/^[./]/.test(id),
   plugins: [
     {
       name: 'source maps of the compiler',
-      load: (id) => ({ code: readFileSync(id, 'utf8'), map: JSON.parse(readFileSync(`${id}.map`, 'utf8')) }),
+      load: (id) => ({
+        code: readFileSync(id, 'utf8'),
+        map: JSON.parse(readFileSync(`${id}.map`, 'utf8')),
+      }),
     },
   ],
 };
@@ -107,7 +120,10 @@ const written = { format: 'esm', sourcemap: true, sourcemapExcludeSources: true,
 const bundled = new Set();
 await Promise.all(
   threads.map(async (thread) => {
-    const bundle = await rolldown({ ...common, input: { [thread]: join(compiled, `${thread}.js`) } });
+    const bundle = await rolldown({
+      ...common,
+      input: { [thread]: join(compiled, `${thread}.js`) },
+    });
     const [format, ending] = plain.includes(thread) ? ['cjs', 'cjs'] : ['esm', 'js'];
     // What a thread loads only when it needs it is a module of its own.
     const chunkFileNames = `chunks/${basename(thread)}-[name].${ending}`;
@@ -124,8 +140,9 @@ await Promise.all(
     for (const { fileName } of output) bundled.add(join(compiled, fileName));
   }),
 );
-// What programs import shares its modules, so that a class is the same one by whichever way it came. They lie one folder deep as
-// their sources do: some name other files beside their own folder.
+// What programs import shares its modules, so that a class is the same one by whichever way it
+// came. They lie one folder deep as their sources do: some name other files beside their own
+// folder.
 const input = Object.fromEntries(entries.map((entry) => [entry, join(compiled, `${entry}.js`)]));
 /** What each module imports at once. */
 const imports = new Map();
@@ -136,7 +153,10 @@ const noteImports = {
   },
 };
 
-/** Whether every program that imports the package needs the module: the other entries, and what is imported later, take more than a third. */
+/**
+ * Whether every program that imports the package needs the module: the other entries, and what is
+ * imported later, take more than a third.
+ */
 function inLibrary(id) {
   const reached = new Set([input.index]);
   for (const each of reached) for (const imported of imports.get(each) ?? []) reached.add(imported);
@@ -152,7 +172,8 @@ const { output } = await bundle.write({
   codeSplitting: {
     groups: [
       { name: 'library', test: inLibrary, priority: 2 },
-      // The command has it, and so does a space that explains itself, which must not run the command.
+      // The command has it, and so does a space that explains itself, which must not run the
+      // command.
       { name: 'trace', test: /\/trace\//, priority: 1 },
       { name: 'cli', test: /\/cli\// },
       { name: 'testing', test: /\/testing\// },
@@ -172,8 +193,8 @@ for (const file of bundled) emitted.add(file);
 mkdirSync(out, { recursive: true });
 const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 if (target === '.build') {
-  // Modules that look for the package's own package.json two folders up find one here too, and an example that imports
-  // the package by its name gets the code that was compiled beside it.
+  // Modules that look for the package's own package.json two folders up find one here too, and an
+  // example that imports the package by its name gets the code that was compiled beside it.
   const manifest = join(out, 'package.json');
   const exports = {
     '.': './src/index.js',
@@ -182,7 +203,10 @@ if (target === '.build') {
     './testing': './src/testing/index.js',
     './package.json': './package.json',
   };
-  writeFileSync(manifest, `${JSON.stringify({ name, version, type, private: true, exports }, null, 2)}\n`);
+  writeFileSync(
+    manifest,
+    `${JSON.stringify({ name, version, type, private: true, exports }, null, 2)}\n`,
+  );
   emitted.add(manifest);
 }
 

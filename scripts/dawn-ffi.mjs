@@ -1,5 +1,6 @@
-// Runs a command with GPUs driven by Dawn's C functions (transport 'dawn-ffi'). The package that has them is for x64 alone, so that it is no dependency of
-// the project: it is fetched into node_modules/.cache, where the command finds it by NODE_PATH.
+// Runs a command with GPUs driven by Dawn's C functions (transport 'dawn-ffi'). The package that
+// has them is for x64 alone, so that it is no dependency of the project: it is fetched into
+// node_modules/.cache, where the command finds it by NODE_PATH.
 //
 //   node scripts/dawn-ffi.mjs COMMAND ...      says aloud that it does not, where there is no such library
 
@@ -12,7 +13,10 @@ const NAME = 'bun-webgpu-linux-x64';
 const VERSION = '0.1.7';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The folder in which the package lies. Fetches it when it is not there yet. Throws what is in the way. */
+/**
+ * The folder in which the package lies. Fetches it when it is not there yet. Throws what is in the
+ * way.
+ */
 function packages() {
   if (process.arch !== 'x64') throw new Error(`${NAME} is for x64, and this is ${process.arch}`);
   const cache = join(root, 'node_modules/.cache');

@@ -1,8 +1,17 @@
-// Programs out of Debian's packages, for tests: fetched into a folder in node_modules/.cache, without being installed. They are no
-// dependencies of the project, and nothing of them is in its package.
+// Programs out of Debian's packages, for tests: fetched into a folder in node_modules/.cache,
+// without being installed. They are no dependencies of the project, and nothing of them is in its
+// package.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -13,9 +22,15 @@ const LIMIT_MS = 240_000;
 const OWN = 'own';
 
 function call(command, args, cwd) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: LIMIT_MS });
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    timeout: LIMIT_MS,
+  });
   if (status === 0) return stdout;
-  throw new Error(`${[command, ...args].join(' ')}: ${error?.message ?? `exit code ${status}`}\n${stderr ?? ''}`);
+  throw new Error(
+    `${[command, ...args].join(' ')}: ${error?.message ?? `exit code ${status}`}\n${stderr ?? ''}`,
+  );
 }
 
 function retried(what) {
@@ -55,8 +70,9 @@ function mirrorOf(release) {
 }
 
 /**
- * Downloads from a suite that the machine's apt does not list, such as bookworm-backports: by lists of our own, which apt checks against
- * Debian's keys, from the mirror that the machine uses. With the packages come those that they need and the machine lacks.
+ * Downloads from a suite that the machine's apt does not list, such as bookworm-backports: by lists
+ * of our own, which apt checks against Debian's keys, from the mirror that the machine uses. With
+ * the packages come those that they need and the machine lacks.
  */
 function downloadBeside(release, suite, mirror, packages, folder) {
   const lists = mkdtempSync(join(folder, 'lists-'));
@@ -64,7 +80,10 @@ function downloadBeside(release, suite, mirror, packages, folder) {
   // Not among the lists, which apt clears of what it does not know.
   const sources = `${lists}.list`;
   const keys = '[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]';
-  writeFileSync(sources, [release, suite].map((each) => `deb ${keys} ${mirror} ${each} main\n`).join(''));
+  writeFileSync(
+    sources,
+    [release, suite].map((each) => `deb ${keys} ${mirror} ${each} main\n`).join(''),
+  );
   const apt = [
     `Dir::Etc::sourcelist=${sources}`,
     'Dir::Etc::sourceparts=/dev/null',
@@ -75,16 +94,25 @@ function downloadBeside(release, suite, mirror, packages, folder) {
   ].flatMap((option) => ['-o', option]);
   // Without a default release, which must be in the lists.
   call('apt-get', [...apt.slice(0, -2), '--quiet', 'update'], folder);
-  const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'].map((kind) => `--no-${kind}`);
+  const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'].map(
+    (kind) => `--no-${kind}`,
+  );
   const needed = call('apt-cache', [...apt, 'depends', '--recurse', ...kinds, ...packages], folder);
-  const installed = call('dpkg-query', ['-W', '-f', `\${db:Status-Status} \${Package}\n`], folder).split('\n');
+  const installed = call(
+    'dpkg-query',
+    ['-W', '-f', `\${db:Status-Status} \${Package}\n`],
+    folder,
+  ).split('\n');
   const lacking = needed
     .split('\n')
     .filter((name) => /^[a-z0-9]/.test(name) && !installed.includes(`installed ${name}`));
   call('apt-get', [...apt, '--quiet', 'download', ...new Set([...packages, ...lacking])], folder);
 }
 
-/** Fetches the packages into a folder of their own, which takes its name only when everything is in it. */
+/**
+ * Fetches the packages into a folder of their own, which takes its name only when everything is in
+ * it.
+ */
 function fetchFiles(cache, suite, packages) {
   const fetched = mkdtempSync(join(cache, 'fetching-'));
   try {
@@ -103,7 +131,8 @@ function fetchFiles(cache, suite, packages) {
 }
 
 /**
- * The folder with the files of some packages, fetched if it is not there yet. Throws what is in the way.
+ * The folder with the files of some packages, fetched if it is not there yet. Throws what is in the
+ * way.
  * @param suite where they come from: what the machine's apt lists, or a suite beside it
  */
 export function debianFiles(name, packages, suite = OWN) {
@@ -113,7 +142,11 @@ export function debianFiles(name, packages, suite = OWN) {
     mkdirSync(cache, { recursive: true });
     // One fetches, the others wait for it and find what it has fetched.
     const self = fileURLToPath(import.meta.url);
-    call('flock', [join(cache, 'lock'), process.execPath, self, '--fetch', name, suite, ...packages], root);
+    call(
+      'flock',
+      [join(cache, 'lock'), process.execPath, self, '--fetch', name, suite, ...packages],
+      root,
+    );
   }
   return folder;
 }

@@ -16,7 +16,8 @@ function codesOf(path) {
   const union = text.slice(text.indexOf('export type'));
   const found = [...union.matchAll(/\/\*\* (.*?) \*\/\s*\| '([A-Z0-9_]+)'/gs)];
   const named = union.match(/\| '/g).length;
-  if (found.length !== named) throw new Error(`${path}: ${named - found.length} codes have no comment`);
+  if (found.length !== named)
+    throw new Error(`${path}: ${named - found.length} codes have no comment`);
   return found.map(([, said, code]) => ({ code, said: said.replace(/\s*\n\s*\* ?/g, ' ') }));
 }
 
@@ -33,7 +34,8 @@ function literalsOf(folder, own) {
     if (!name.endsWith('.ts') || name.endsWith('.test.ts') || own.includes(name)) continue;
     const text = readFileSync(join(folder, name), 'utf8');
     for (const [, literal] of text.matchAll(/'([A-Z][A-Z0-9_]*)'/g)) all.add(literal);
-    for (const [, literal] of text.matchAll(/\bcode: '([A-Z][A-Z0-9_]*)'/g)) codes.set(literal, name);
+    for (const [, literal] of text.matchAll(/\bcode: '([A-Z][A-Z0-9_]*)'/g))
+      codes.set(literal, name);
   }
   return { all, codes };
 }
@@ -48,14 +50,20 @@ export function errorCodes(root, page) {
   const known = new Set([...library, ...command].map(({ code }) => code));
   const { all, codes } = literalsOf(source, TYPES);
   const problems = [
-    ...[...known].filter((code) => !all.has(code)).map((code) => `no source uses the error code ${code}`),
+    ...[...known]
+      .filter((code) => !all.has(code))
+      .map((code) => `no source uses the error code ${code}`),
     ...[...codes]
       .filter(([code]) => !known.has(code) && !WARNING.test(code) && !(code in constants.errno))
-      .map(([code, name]) => `src/${name} uses the error code ${code}, which ${TYPES[0]} does not have`),
+      .map(
+        ([code, name]) =>
+          `src/${name} uses the error code ${code}, which ${TYPES[0]} does not have`,
+      ),
   ];
   for (const codes of [library, command]) {
     const names = codes.map(({ code }) => code);
-    if (names.join() !== [...names].sort().join()) problems.push(`the codes are not sorted: ${names[0]} ...`);
+    if (names.join() !== [...names].sort().join())
+      problems.push(`the codes are not sorted: ${names[0]} ...`);
   }
   const text = [library, command].reduce(
     (made, codes, index) =>

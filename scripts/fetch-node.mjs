@@ -1,4 +1,5 @@
-// Versions of Node.js, as npm packages in node_modules/.cache; they are no dependencies of the project.
+// Versions of Node.js, as npm packages in node_modules/.cache; they are no dependencies of the
+// project.
 //
 //   node scripts/fetch-node.mjs 22      prints the path of its program
 
@@ -19,14 +20,24 @@ export function fetchNode(version) {
     writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
     const { status, stderr } = spawnSync(
       'npm',
-      ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--silent', `${name}@${version}`],
+      [
+        'install',
+        '--ignore-scripts',
+        '--no-audit',
+        '--no-fund',
+        '--prefer-offline',
+        '--silent',
+        `${name}@${version}`,
+      ],
       { cwd: folder, encoding: 'utf8', timeout: 120_000 },
     );
-    if (status !== 0 || !existsSync(program)) throw new Error(`npm could not install ${name}@${version}\n${stderr}`);
+    if (status !== 0 || !existsSync(program))
+      throw new Error(`npm could not install ${name}@${version}\n${stderr}`);
   }
   const { status, stdout, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${program} does not run here: ${stderr}`);
   return { program, version: stdout.trim() };
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(fetchNode(process.argv[2]).program);
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  console.log(fetchNode(process.argv[2]).program);

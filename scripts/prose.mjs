@@ -1,5 +1,5 @@
-// Reports on the project's words: how long sentences are, how wide lines, which words hide the subject.
-// It is a report, not a check: it always ends with 0.
+// Reports on the project's words: how long sentences are, how wide lines, which words hide the
+// subject. It is a report, not a check: it always ends with 0.
 //
 //   npm run -s prose                       the table
 //   npm run -s prose -- --worst 10         and the longest sentences of each group, with their places
@@ -7,7 +7,8 @@
 //   npm run -s prose -- --group docs       only groups whose name has the text
 //   node scripts/prose.mjs --root FOLDER   of another tree
 //
-// retext parses English into sentences and words, and its plug-ins find the passive voice and wordy phrases.
+// retext parses English into sentences and words, and its plug-ins find the passive voice and wordy
+// phrases.
 
 import { parseArgs } from 'node:util';
 import retextEnglish from 'retext-english';
@@ -47,7 +48,11 @@ const HIDERS = [
   [/\b(?:that|those) of\b/gi, 'that of'],
 ];
 
-const english = unified().use(retextEnglish).use(retextPassive).use(retextSimplify).use(retextStringify);
+const english = unified()
+  .use(retextEnglish)
+  .use(retextPassive)
+  .use(retextSimplify)
+  .use(retextStringify);
 
 /** Sentences of a text: how many words each has, and what of it hides the subject. */
 function measure(texts) {
@@ -90,8 +95,8 @@ function perThousand(count, words) {
   return words === 0 ? '0' : ((1000 * count) / words).toFixed(1);
 }
 
-const groups = [...markdownTexts(values.root, COLUMNS), ...codeTexts(values.root, COLUMNS)].filter(({ name }) =>
-  name.includes(values.group),
+const groups = [...markdownTexts(values.root, COLUMNS), ...codeTexts(values.root, COLUMNS)].filter(
+  ({ name }) => name.includes(values.group),
 );
 const rows = [];
 for (const { name, texts, columns, allWords } of groups) {
@@ -116,14 +121,20 @@ for (const { name, texts, columns, allWords } of groups) {
     console.log(`${place}: ${count} words: ${text.replace(/\s+/g, ' ')}`);
   }
   if (values.hidden) {
-    for (const each of hidden) console.log(`${each.place}: ${each.name}: ${each.text.replace(/\s+/g, ' ')}`);
+    for (const each of hidden)
+      console.log(`${each.place}: ${each.name}: ${each.text.replace(/\s+/g, ' ')}`);
   }
 }
 const names = Object.keys(rows[0] ?? { of: '' });
-const widths = names.map((name) => Math.max(name.length, ...rows.map((row) => String(row[name]).length)));
-const line = (cells) => cells.map((cell, at) => String(cell)[at === 0 ? 'padEnd' : 'padStart'](widths[at])).join('  ');
+const widths = names.map((name) =>
+  Math.max(name.length, ...rows.map((row) => String(row[name]).length)),
+);
+const line = (cells) =>
+  cells.map((cell, at) => String(cell)[at === 0 ? 'padEnd' : 'padStart'](widths[at])).join('  ');
 console.log(line(names));
 for (const row of rows) console.log(line(names.map((name) => row[name])));
-console.log('Words of Markdown are those of the whole file, with code and tables; in brackets: for each 1000 words.');
+console.log(
+  'Words of Markdown are those of the whole file, with code and tables; in brackets: for each 1000 words.',
+);
 const { calls, withExample } = examplesOf(values.root);
 console.log(`public calls with an @example: ${withExample} of ${calls}`);

@@ -1,4 +1,5 @@
-// The package's public declarations, as its entries export them: what the report and the reference are made of.
+// The package's public declarations, as its entries export them: what the report and the reference
+// are made of.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -52,9 +53,13 @@ export function wholeOf(declaration) {
   return ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
 }
 
-/** The interface that a name stands for: `type PublicDevice = api.Device` says no more than that it is exported. */
+/**
+ * The interface that a name stands for: `type PublicDevice = api.Device` says no more than that it
+ * is exported.
+ */
 export function meantBy(declaration) {
-  if (!ts.isTypeAliasDeclaration(declaration) || !ts.isTypeReferenceNode(declaration.type)) return declaration;
+  if (!ts.isTypeAliasDeclaration(declaration) || !ts.isTypeReferenceNode(declaration.type))
+    return declaration;
   const { typeName } = declaration.type;
   if (!ts.isQualifiedName(typeName)) return declaration;
   const target = checker.getSymbolAtLocation(typeName);

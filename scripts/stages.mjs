@@ -1,5 +1,5 @@
-// Runs tables of stages: groups one after the other, the stages of a group side by side. Prints what each stage says, a
-// table of them at the end, and one plain line: `N passed, N failed`.
+// Runs tables of stages: groups one after the other, the stages of a group side by side. Prints
+// what each stage says, a table of them at the end, and one plain line: `N passed, N failed`.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * More certificates, in a file that Node.js 20 reads at each start, which then takes three times as long: tests start thousands of
- * processes, of which only those that fetch packages need them.
+ * More certificates, in a file that Node.js 20 reads at each start, which then takes three times as
+ * long: tests start thousands of processes, of which only those that fetch packages need them.
  */
 export const WITHOUT_CERTIFICATES = { NODE_EXTRA_CA_CERTS: undefined };
 
@@ -49,7 +49,10 @@ function plain(text) {
   return text.replace(/\u001b\[[0-9;]*m/g, '');
 }
 
-/** What a stage counted for itself, or null. The last such line wins: a stage may print one for each of its parts. */
+/**
+ * What a stage counted for itself, or null. The last such line wins: a stage may print one for each
+ * of its parts.
+ */
 function countsOf(output) {
   let counts = null;
   for (const line of plain(output).split('\n')) {
@@ -117,7 +120,8 @@ function runStage(stage, say) {
     process.once('SIGTERM', interrupted);
     let processor = 0;
     child.on('exit', () => {
-      // What has come since the last stage ended is this one's: a process counts for its parent when it has ended.
+      // What has come since the last stage ended is this one's: a process counts for its parent
+      // when it has ended.
       const now = processorSeconds();
       processor = now - counted;
       counted = now;
@@ -129,23 +133,29 @@ function runStage(stage, say) {
       const counts = countsOf(output) ?? { passed: ok ? 1 : 0, failed: 0 };
       let wrong = why;
       if (ok && counts.failed > 0) wrong = 'it counted failures and yet exited with 0';
-      // A stage that failed without a failed test of its own (a crash, a time limit) is still one failure.
+      // A stage that failed without a failed test of its own (a crash, a time limit) is still one
+      // failure.
       else if (!ok && counts.failed === 0) counts.failed = 1;
       done({ stage, counts, why: wrong, seconds: (performance.now() - started) / 1000, processor });
     };
     child.on('error', (error) => finish(false, error.message));
     child.on('close', (code, signal) => {
       if (timedOut) finish(false, `still running after ${stage.seconds} s`);
-      else finish(code === 0, code === 0 ? '' : signal ? `ended by ${signal}` : `exit code ${code}`);
+      else
+        finish(code === 0, code === 0 ? '' : signal ? `ended by ${signal}` : `exit code ${code}`);
     });
   });
 }
 
-/** Runs the stages of a group side by side: one more than there are CPUs, since some of their tests wait rather than compute. */
+/**
+ * Runs the stages of a group side by side: one more than there are CPUs, since some of their tests
+ * wait rather than compute.
+ */
 async function runGroup(group) {
   const waiting = [...group];
   const results = [];
-  // What stages print side by side is shown when each has ended; one that runs alone is heard at once.
+  // What stages print side by side is shown when each has ended; one that runs alone is heard at
+  // once.
   const alone = group.length === 1;
   const work = async () => {
     for (let stage = waiting.shift(); stage !== undefined; stage = waiting.shift()) {
@@ -160,16 +170,20 @@ async function runGroup(group) {
     }
   };
   // Stages wait for timers, disks and each other's processes now and then, and the CPUs would, too.
-  await Promise.all(Array.from({ length: Math.min(availableParallelism() + 2, group.length) }, work));
+  await Promise.all(
+    Array.from({ length: Math.min(availableParallelism() + 2, group.length) }, work),
+  );
   return results.sort((a, b) => group.indexOf(a.stage) - group.indexOf(b.stage));
 }
 
 /**
- * @param groups lists of stages: `name`; `run`, the command line; `env`, of it; `fetches`, whether it fetches packages; `seconds`, after
- * which a stage that hangs is ended. A stage that prints `N passed, N failed` (or is vitest) counts with these numbers; any other
- * counts as one check.
- * @param options.wanted only the stages of these names, and before them those of the first group that build (`builds`)
- * @param options.keepOn goes on after a group in which something failed, unless that is what builds the rest
+ * @param groups lists of stages: `name`; `run`, the command line; `env`, of it; `fetches`, whether
+ * it fetches packages; `seconds`, after which a stage that hangs is ended. A stage that prints `N
+ * passed, N failed` (or is vitest) counts with these numbers; any other counts as one check.
+ * @param options.wanted only the stages of these names, and before them those of the first group
+ * that build (`builds`)
+ * @param options.keepOn goes on after a group in which something failed, unless that is what builds
+ * the rest
  */
 export async function runStages(groups, { wanted = [], keepOn = false } = {}) {
   refuseUnknown(groups, wanted);
@@ -181,7 +195,8 @@ export async function runStages(groups, { wanted = [], keepOn = false } = {}) {
   const started = performance.now();
   for (const group of groups) {
     const chosen = group.filter(
-      ({ name, builds = false }) => wanted.length === 0 || wanted.includes(name) || (builds && later),
+      ({ name, builds = false }) =>
+        wanted.length === 0 || wanted.includes(name) || (builds && later),
     );
     if (chosen.length === 0) continue;
     for (const { stage, counts, why, seconds, processor } of await runGroup(chosen)) {

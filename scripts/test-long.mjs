@@ -1,13 +1,14 @@
-// What `npm test` has of chance, with fresh seeds and for long: schedules, programs, calls, threads; and all of what it has a part of:
-// kills of devices, failing system calls, kinds of devices, tools, versions of Node.js.
+// What `npm test` has of chance, with fresh seeds and for long: schedules, programs, calls,
+// threads; and all of what it has a part of: kills of devices, failing system calls, kinds of
+// devices, tools, versions of Node.js.
 //
 //   npm run test:long                      about 60 minutes on two CPUs
 //   npm run test:long -- --minutes 240     more of what is played for a share of the minutes
 //   npm run test:long -- --seed 17         what a run that printed this seed has played, as far as time allows
 //   npm run test:long -- soak              only this stage, with its share of the minutes
 //
-// The stages run side by side. Ends with one plain line, as `npm test` does, and goes on after what failed. What failed prints how to
-// see it again.
+// The stages run side by side. Ends with one plain line, as `npm test` does, and goes on after what
+// failed. What failed prints how to see it again.
 
 import { parseArgs } from 'node:util';
 import { built, byDawnFfi, onLavapipe, onSoftwareGpu, runStages } from './stages.mjs';
@@ -24,15 +25,37 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
 }
 console.log(`seed ${seed}, ${minutes} minutes`);
 
-const SEARCH = ['.build/examples/gpu/embedding-search.js', '--columns', '256', '--queries', '2', '--rows'];
+const SEARCH = [
+  '.build/examples/gpu/embedding-search.js',
+  '--columns',
+  '256',
+  '--queries',
+  '2',
+  '--rows',
+];
 /** More than the GPU in software binds at once, which is 1 GiB, or 128 MiB. */
 const SWIFTSHADER = ['node', 'scripts/software-gpu.mjs', 'node', ...SEARCH, '1310720'];
-const LAVAPIPE = ['node', 'scripts/software-gpu.mjs', '--gpu', 'lavapipe', 'node', ...SEARCH, '163840'];
+const LAVAPIPE = [
+  'node',
+  'scripts/software-gpu.mjs',
+  '--gpu',
+  'lavapipe',
+  'node',
+  ...SEARCH,
+  '163840',
+];
 
-/** A stage that plays for a share of the minutes; the rest is for those that take as long as they take. */
+/**
+ * A stage that plays for a share of the minutes; the rest is for those that take as long as they
+ * take.
+ */
 function playing(name, share, run, seedOption = '--seed') {
   const own = minutes * share;
-  return { name, run: [...run, seedOption, String(seed), '--minutes', own.toFixed(2)], seconds: own * 60 + 600 };
+  return {
+    name,
+    run: [...run, seedOption, String(seed), '--minutes', own.toFixed(2)],
+    seconds: own * 60 + 600,
+  };
 }
 
 /** A stage that plays what there is, or so many kills. */
@@ -50,7 +73,12 @@ await runStages(
   [
     [
       { name: 'types and build', run: ['npm', 'run', '-s', 'build'], seconds: 120, builds: true },
-      { name: 'types of the tests', run: ['npm', 'run', '-s', 'build:test'], seconds: 120, builds: true },
+      {
+        name: 'types of the tests',
+        run: ['npm', 'run', '-s', 'build:test'],
+        seconds: 120,
+        builds: true,
+      },
     ],
     // The longest first, so that the CPUs are busy to the end.
     [
@@ -71,7 +99,9 @@ await runStages(
         kills: 50,
         copyThreads: true,
       }),
-      whole('conformance, threads of copies', built('conformance', '--device', 'process'), { copyThreads: true }),
+      whole('conformance, threads of copies', built('conformance', '--device', 'process'), {
+        copyThreads: true,
+      }),
       whole('webgpu', onSoftwareGpu('webgpu'), { kills: 50 }),
       whole('search in 1.25 GiB', SWIFTSHADER),
       whole('search in 160 MiB on lavapipe', LAVAPIPE),
@@ -79,13 +109,20 @@ await runStages(
       whole('webgpu conformance', onSoftwareGpu('conformance', '--device', 'webgpu')),
       whole('webgpu-lent conformance', onSoftwareGpu('conformance', '--device', 'webgpu-lent')),
       whole('webgpu by dawn-ffi', byDawnFfi(onSoftwareGpu('webgpu')), { kills: 50, fetches: true }),
-      whole('webgpu conformance by dawn-ffi', byDawnFfi(onSoftwareGpu('conformance', '--device', 'webgpu')), {
-        fetches: true,
-      }),
+      whole(
+        'webgpu conformance by dawn-ffi',
+        byDawnFfi(onSoftwareGpu('conformance', '--device', 'webgpu')),
+        {
+          fetches: true,
+        },
+      ),
       whole('webgpu on lavapipe by dawn-ffi', byDawnFfi(onLavapipe('webgpu')), { fetches: true }),
       whole('webgpu on lavapipe', onLavapipe('webgpu')),
       whole('webgpu conformance on lavapipe', onLavapipe('conformance', '--device', 'webgpu')),
-      whole('webgpu-lent conformance on lavapipe', onLavapipe('conformance', '--device', 'webgpu-lent')),
+      whole(
+        'webgpu-lent conformance on lavapipe',
+        onLavapipe('conformance', '--device', 'webgpu-lent'),
+      ),
       whole('suite', built('suite', '--all')),
       whole('tools', built('tools', '--all'), { fetches: true }),
       whole('node versions', ['node', 'scripts/node-versions.mjs', '--all'], { fetches: true }),

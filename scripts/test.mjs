@@ -3,26 +3,37 @@
 //   node scripts/test.mjs              everything; stops after the first group in which a stage fails
 //   node scripts/test.mjs unit lint    only these stages, in the table's order
 //
-// What everything else needs is built first. The stages of a group run side by side, those first that take longest or say most for little, so that
-// the CPUs are busy to the end: each uses one CPU at most, and no test's result depends on how long things take, but for limits that only what hangs reaches. A
-// stage whose program is missing fails: a check that quietly does not run is worse than none. Seeds are fixed here, so that what fails
-// is what was changed; `npm run test:long` has fresh ones, and more of everything.
+// What everything else needs is built first. The stages of a group run side by side, those first
+// that take longest or say most for little, so that the CPUs are busy to the end: each uses one CPU
+// at most, and no test's result depends on how long things take, but for limits that only what
+// hangs reaches. A stage whose program is missing fails: a check that quietly does not run is worse
+// than none. Seeds are fixed here, so that what fails is what was changed; `npm run test:long` has
+// fresh ones, and more of everything.
 
 import { built, byDawnFfi, onSoftwareGpu, runStages } from './stages.mjs';
 
 const npm = (script) => ['npm', 'run', '-s', script];
 
-/** What a GPU in software is asked in every run: what moves pages to and from a device. All is asked in `npm run test:long`. */
+/**
+ * What a GPU in software is asked in every run: what moves pages to and from a device. All is asked
+ * in `npm run test:long`.
+ */
 const ON_GPU =
   'open_close migrate migrate_fault oversubscribe migrate_zero snapshot migrate_discarded cow_in_device exclusive migrate_alloc_failure ' +
   'device_loss';
 
-/** The same for the simulated device, which has no page faults: all is asked of a device that has, and of every kind in `npm run test:long`. */
+/**
+ * The same for the simulated device, which has no page faults: all is asked of a device that has,
+ * and of every kind in `npm run test:long`.
+ */
 const ON_SIMULATED =
   'open_close anon_read anon_write file_read file_write migrate migrate_fault migrate_release double_map oversubscribe migrate_zero ' +
   'snapshot cow_in_device exclusive migrate_discarded migrate_alloc_failure migrate_resize_fault device_loss';
 
-/** Files of integration tests of what lies behind RAM: storage, and servers. They and the others take as long as all else together. */
+/**
+ * Files of integration tests of what lies behind RAM: storage, and servers. They and the others
+ * take as long as all else together.
+ */
 const BEHIND =
   'storage valkey valkey-cluster valkey-connections valkey-kills valkey-tls-cluster sharing-arrays sharing-failures sharing-histories sharing-members sharing-operations ' +
   'sharing-steps shared-larger';
@@ -43,7 +54,11 @@ await runStages(
         run: built('integration', ...BEHIND.split(' ').flatMap((file) => ['--except', file])),
         seconds: 1200,
       },
-      { name: 'integration behind RAM', run: built('integration', ...BEHIND.split(' ')), seconds: 600 },
+      {
+        name: 'integration behind RAM',
+        run: built('integration', ...BEHIND.split(' ')),
+        seconds: 600,
+      },
       { name: 'coherence', run: built('coherence'), seconds: 600 },
       { name: 'unit', run: npm('unit'), seconds: 300 },
       { name: 'boundaries', run: npm('boundaries'), seconds: 120 },
@@ -85,9 +100,22 @@ await runStages(
       { name: 'tools', run: built('tools'), fetches: true, seconds: 900 },
       { name: 'mutants', run: built('mutants', '--jobs', '1'), seconds: 900 },
       { name: 'system faults', run: built('system-faults', '--jobs', '1'), seconds: 600 },
-      { name: 'hostile calls', run: built('hostile', '--seed', '1', '--runs', '400'), seconds: 600 },
-      { name: 'model', run: built('model', '--seed', '1', '--minutes', '0.2', '--jobs', '1'), seconds: 600 },
-      { name: 'node versions', run: ['node', 'scripts/node-versions.mjs'], fetches: true, seconds: 600 },
+      {
+        name: 'hostile calls',
+        run: built('hostile', '--seed', '1', '--runs', '400'),
+        seconds: 600,
+      },
+      {
+        name: 'model',
+        run: built('model', '--seed', '1', '--minutes', '0.2', '--jobs', '1'),
+        seconds: 600,
+      },
+      {
+        name: 'node versions',
+        run: ['node', 'scripts/node-versions.mjs'],
+        fetches: true,
+        seconds: 600,
+      },
       {
         name: 'simulation',
         run: built('simulation', '--schedules', '250', '--first-seed', '1', '--jobs', '1'),
@@ -96,7 +124,12 @@ await runStages(
       { name: 'soak', run: built('soak', '--seed', '1', '--minutes', '0.15'), seconds: 300 },
       {
         name: 'lossy devices',
-        run: built('conformance', '--device', 'process-lossy', ...scenarios('device_loss migrate_release')),
+        run: built(
+          'conformance',
+          '--device',
+          'process-lossy',
+          ...scenarios('device_loss migrate_release'),
+        ),
         seconds: 120,
       },
     ],

@@ -1,5 +1,5 @@
-// A Valkey or Redis server for tests and benches: the one that is installed, or Debian's redis-server in node_modules/.cache. It is no
-// dependency of the project.
+// A Valkey or Redis server for tests and benches: the one that is installed, or Debian's
+// redis-server in node_modules/.cache. It is no dependency of the project.
 //
 //   node scripts/valkey-server.mjs         prints as JSON: { server, benchmark, libraries }, paths of the programs and of their libraries
 
@@ -7,7 +7,10 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { debianFiles, libraryFolder } from './debian-packages.mjs';
 
-/** redis-tools has the programs, of which the server is one by another name. The others are what a bare Debian lacks of libraries. */
+/**
+ * redis-tools has the programs, of which the server is one by another name. The others are what a
+ * bare Debian lacks of libraries.
+ */
 const PACKAGES = ['redis-server', 'redis-tools', 'libatomic1', 'libjemalloc2', 'liblzf1'];
 
 function installed(program) {
@@ -18,7 +21,8 @@ function installed(program) {
 function valkeyServer() {
   for (const name of ['valkey', 'redis']) {
     const server = installed(`${name}-server`);
-    if (server !== '') return { server, benchmark: installed(`${name}-benchmark`) || null, libraries: '' };
+    if (server !== '')
+      return { server, benchmark: installed(`${name}-benchmark`) || null, libraries: '' };
   }
   const folder = debianFiles('valkey-server', PACKAGES);
   const programs = join(folder, 'usr/bin');

@@ -6,7 +6,15 @@ export type { ArrayPart } from './api/array-part.js';
 export { attachArray, attachSpace } from './api/attach.js';
 export type { BehindSpecification } from './api/behind.js';
 export type { AsyncBuffer } from './api/byte-streams.js';
-export { AddressSpace, Device, HostStream, ManagedArray, SharedArray, Stream, StreamEvent } from './api/classes.js';
+export {
+  AddressSpace,
+  Device,
+  HostStream,
+  ManagedArray,
+  SharedArray,
+  Stream,
+  StreamEvent,
+} from './api/classes.js';
 export type {
   ArrayDescription,
   DeviceDescription,

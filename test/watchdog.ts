@@ -6,7 +6,10 @@ export class Watchdog {
   reason = '';
   private timer: NodeJS.Timeout | undefined;
 
-  /** @param child must lead a process group of its own (`detached`), so that its children end with it */
+  /**
+   * @param child must lead a process group of its own (`detached`), so that its children end with
+   * it
+   */
   constructor(
     private readonly child: ChildProcess,
     private readonly seconds: number,

@@ -1,6 +1,7 @@
 /**
- * Search among embeddings that lie in a NumPy file larger than the device: which rows have the largest dot products with a query? The
- * file is never read as a whole; the device faults its pages in as it goes through the rows, and the CPU sorts the scores.
+ * Search among embeddings that lie in a NumPy file larger than the device: which rows have the
+ * largest dot products with a query? The file is never read as a whole; the device faults its pages
+ * in as it goes through the rows, and the CPU sorts the scores.
  *
  *   node .build/examples/apps/embedding-search.js [--rows 40000] [--columns 96] [--memory 8MiB]
  */
@@ -26,7 +27,8 @@ const dotProducts = kernel(
   ({ vectors, query, columns, scores }, { begin, end }) => {
     for (let row = begin; row < end; row++) {
       let sum = 0;
-      for (let column = 0; column < columns; column++) sum += vectors[row * columns + column] * query[column];
+      for (let column = 0; column < columns; column++)
+        sum += vectors[row * columns + column] * query[column];
       scores[row] = sum;
     }
   },
@@ -84,7 +86,8 @@ try {
     // The same without onemem: everything in memory.
     for (let row = 0; row < rows; row++) {
       let sum = 0;
-      for (let column = 0; column < columns; column++) sum += plain[row * columns + column] * asked[column];
+      for (let column = 0; column < columns; column++)
+        sum += plain[row * columns + column] * asked[column];
       if (Math.fround(sum) !== scores.data[row])
         throw new Error(`the score of row ${row} is ${scores.data[row]} instead of ${sum}`);
     }
@@ -93,7 +96,8 @@ try {
   }
   const [, { bytesFromFiles, peakBytes }] = space.stats().processors;
   if (peakBytes > device.memory) throw new Error(`the device used ${peakBytes} bytes`);
-  if (bytesFromFiles < vectors.byteLength) throw new Error(`${bytesFromFiles} bytes of the file reached the device`);
+  if (bytesFromFiles < vectors.byteLength)
+    throw new Error(`${bytesFromFiles} bytes of the file reached the device`);
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -1,7 +1,7 @@
 /**
- * An HTTP server of slices of a file: range requests (RFC 9110) for an array that the device has changed, and the file has not. Only
- * pages that a client asks for are read from the file or brought back from the device; the stream has them there when the socket's system
- * call wants them.
+ * An HTTP server of slices of a file: range requests (RFC 9110) for an array that the device has
+ * changed, and the file has not. Only pages that a client asks for are read from the file or
+ * brought back from the device; the stream has them there when the socket's system call wants them.
  *
  *   node .build/examples/apps/slice-server.js FILE [PORT]     serves a file
  *   node .build/examples/apps/slice-server.js                 serves one that it makes, and checks what it serves
@@ -18,8 +18,14 @@ const invert = kernel({ bytes: u8.inout }, ({ bytes }, { begin, end }) => {
   for (let i = begin; i < end; i++) bytes[i] = ~bytes[i];
 });
 
-/** What a Range header asks for: a part, 'all' where there is none that we know, or 'nothing' that the array has. */
-function partOf(header: string | undefined, size: number): { begin: number; end: number } | 'all' | 'nothing' {
+/**
+ * What a Range header asks for: a part, 'all' where there is none that we know, or 'nothing' that
+ * the array has.
+ */
+function partOf(
+  header: string | undefined,
+  size: number,
+): { begin: number; end: number } | 'all' | 'nothing' {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(header ?? '') ?? [];
   // Several ranges at once, other units and nonsense may be ignored.
   if (first === undefined || (first === '' && last === '')) return 'all';
@@ -49,24 +55,35 @@ function serve(array: ManagedArray<Uint8Array>): Server {
     else response.writeHead(206, { 'Content-Range': `bytes ${begin}-${end - 1}/${size}` });
     if (method === 'HEAD') response.end();
     // A client that goes away ends its own answer, and nothing else.
-    else await pipeline(array.createReadStream({ begin, end }), response).catch(() => response.destroy());
+    else
+      await pipeline(array.createReadStream({ begin, end }), response).catch(() =>
+        response.destroy(),
+      );
   });
 }
 
 function listen(server: Server, port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`));
+    server.listen(port, '127.0.0.1', () =>
+      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
+    );
   });
 }
 
-function fetchPart(url: string, range: string | null, method = 'GET'): Promise<{ status: number; body: Buffer }> {
+function fetchPart(
+  url: string,
+  range: string | null,
+  method = 'GET',
+): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const headers = range === null ? {} : { range };
     const sent = request(url, { method, headers, agent: false }, (response) => {
       const body: Buffer[] = [];
       response.on('data', (piece: Buffer) => body.push(piece));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(body) }));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(body) }),
+      );
     });
     sent.once('error', reject).end();
   });
@@ -96,7 +113,10 @@ async function check(url: string, expected: Buffer): Promise<void> {
     cases.map(async ([range, status, begin, end]) => {
       const answer = await fetchPart(url, range);
       const right = answer.status === status && answer.body.equals(expected.subarray(begin, end));
-      if (!right) throw new Error(`${range}: ${answer.status} with ${answer.body.length} bytes, wrong or not as many`);
+      if (!right)
+        throw new Error(
+          `${range}: ${answer.status} with ${answer.body.length} bytes, wrong or not as many`,
+        );
     }),
   );
   for (const [method, status] of [
@@ -104,7 +124,8 @@ async function check(url: string, expected: Buffer): Promise<void> {
     ['POST', 405],
   ] as const) {
     const answer = await fetchPart(url, null, method);
-    if (answer.status !== status || answer.body.length > 0) throw new Error(`${method}: ${answer.status}`);
+    if (answer.status !== status || answer.body.length > 0)
+      throw new Error(`${method}: ${answer.status}`);
   }
   console.log(`${cases.length + 2} requests were answered rightly`);
 }
@@ -112,7 +133,9 @@ async function check(url: string, expected: Buffer): Promise<void> {
 const [file, port] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'onemem-slices-'));
 try {
-  const bytes = Buffer.from(Uint32Array.from({ length: 1_500_000 }, (_, i) => Math.imul(i, 2_654_435_761)).buffer);
+  const bytes = Buffer.from(
+    Uint32Array.from({ length: 1_500_000 }, (_, i) => Math.imul(i, 2_654_435_761)).buffer,
+  );
   const path = file ?? join(folder, 'numbers.bin');
   if (file === undefined) writeFileSync(path, bytes);
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '4MiB' }] });

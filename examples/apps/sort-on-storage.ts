@@ -1,6 +1,7 @@
 /**
- * Sorts an array that is larger than the memory it may have: parts that fit are sorted where they are, then merged into a second array. All
- * of both that memory has no room for is on storage, and nothing here says so but `hostMemory`.
+ * Sorts an array that is larger than the memory it may have: parts that fit are sorted where they
+ * are, then merged into a second array. All of both that memory has no room for is on storage, and
+ * nothing here says so but `hostMemory`.
  *
  *   node .build/examples/apps/sort-on-storage.js [--size 48MiB] [--memory 32MiB] [--storage FOLDER]
  *

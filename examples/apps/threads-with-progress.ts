@@ -1,6 +1,7 @@
 /**
- * Four threads work on one array, take the next part from a counter that lies in another one, and a bar on the terminal shows how far
- * they are: for each number how many steps the Collatz sequence takes from it to 1.
+ * Four threads work on one array, take the next part from a counter that lies in another one, and a
+ * bar on the terminal shows how far they are: for each number how many steps the Collatz sequence
+ * takes from it to 1.
  */
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { type SingleBar as Bar, default as progress } from 'cli-progress';
@@ -30,13 +31,21 @@ if (isMainThread) {
   const counter = space.array(Int32Array, 2, { name: 'counter' });
   const work: Work = { steps: steps.handle, counter: counter.handle };
   // Where there is no terminal, but a pipe or a file, there is no bar.
-  const bar: Bar = new progress.SingleBar({ format: '{bar} {percentage}% of {total} numbers, {eta} s left' });
+  const bar: Bar = new progress.SingleBar({
+    format: '{bar} {percentage}% of {total} numbers, {eta} s left',
+  });
   bar.start(NUMBERS, 0);
   const look = setInterval(() => bar.update(Atomics.load(counter.data, DONE)), 50);
   try {
-    const threads = Array.from({ length: THREADS }, () => new Worker(new URL(import.meta.url), { workerData: work }));
+    const threads = Array.from(
+      { length: THREADS },
+      () => new Worker(new URL(import.meta.url), { workerData: work }),
+    );
     await Promise.all(
-      threads.map((thread) => new Promise((resolve, reject) => thread.once('exit', resolve).once('error', reject))),
+      threads.map(
+        (thread) =>
+          new Promise((resolve, reject) => thread.once('exit', resolve).once('error', reject)),
+      ),
     );
   } finally {
     clearInterval(look);
@@ -47,10 +56,13 @@ if (isMainThread) {
   const { data } = steps;
   for (let n = 1; n <= NUMBERS; n++) {
     const right = collatzSteps(n);
-    if (data[n - 1] !== right) throw new Error(`${n} takes ${data[n - 1]} steps instead of ${right}`);
+    if (data[n - 1] !== right)
+      throw new Error(`${n} takes ${data[n - 1]} steps instead of ${right}`);
   }
   const longest = data.reduce((best, count, i) => (count > data[best] ? i : best), 0);
-  console.log(`${THREADS} threads counted for ${NUMBERS} numbers; ${longest + 1} takes ${data[longest]} steps`);
+  console.log(
+    `${THREADS} threads counted for ${NUMBERS} numbers; ${longest + 1} takes ${data[longest]} steps`,
+  );
 } else {
   const { steps, counter } = workerData as Work;
   const result = attachArray(steps).data as Uint16Array;

@@ -1,6 +1,7 @@
 /**
- * A table of two million rows that exists only compressed, in parts of 64 KiB. The array has all rows: a function of ours decompresses
- * the parts that are touched. The CPU looks at one row and a device, which is smaller than the table, adds them all up.
+ * A table of two million rows that exists only compressed, in parts of 64 KiB. The array has all
+ * rows: a function of ours decompresses the parts that are touched. The CPU looks at one row and a
+ * device, which is smaller than the table, adds them all up.
  */
 import { isMainThread } from 'node:worker_threads';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -23,13 +24,19 @@ function temperature(i: number): number {
 
 let cached = { part: -1, bytes: new Uint8Array() };
 
-/** Called for whole pages, of which a part has sixteen: the part that was decompressed last is often the one that is wanted next. */
+/**
+ * Called for whole pages, of which a part has sixteen: the part that was decompressed last is often
+ * the one that is wanted next.
+ */
 export function decompress({ bytes, byteOffset, byteLength, data }: FillRequest<Compressed>): void {
   for (let done = 0; done < byteLength; ) {
     const at = byteOffset + done;
     const part = Math.floor(at / PART_BYTES);
     if (cached.part !== part) {
-      cached = { part, bytes: inflateRawSync(data.bytes.subarray(data.offsets[part], data.offsets[part + 1])) };
+      cached = {
+        part,
+        bytes: inflateRawSync(data.bytes.subarray(data.offsets[part], data.offsets[part + 1])),
+      };
     }
     const piece = cached.bytes.subarray(at % PART_BYTES, (at % PART_BYTES) + byteLength - done);
     bytes.set(piece, done);
@@ -42,7 +49,9 @@ function compress(): Compressed {
   const offsets = [0];
   const parts: Uint8Array[] = [];
   for (let at = 0; at < rows.byteLength; at += PART_BYTES) {
-    const part = deflateRawSync(new Uint8Array(rows.buffer, at, Math.min(PART_BYTES, rows.byteLength - at)));
+    const part = deflateRawSync(
+      new Uint8Array(rows.buffer, at, Math.min(PART_BYTES, rows.byteLength - at)),
+    );
     parts.push(part);
     offsets.push(offsets[offsets.length - 1] + part.length);
   }
@@ -51,19 +60,27 @@ function compress(): Compressed {
   return { bytes, offsets };
 }
 
-const statistics = kernel({ rows: f64.in, sum: f64.inout, most: f64.inout }, ({ rows, sum, most }, { begin, end }) => {
-  for (let i = begin; i < end; i++) {
-    sum[0] += rows[i];
-    most[0] = Math.max(most[0], rows[i]);
-  }
-});
+const statistics = kernel(
+  { rows: f64.in, sum: f64.inout, most: f64.inout },
+  ({ rows, sum, most }, { begin, end }) => {
+    for (let i = begin; i < end; i++) {
+      sum[0] += rows[i];
+      most[0] = Math.max(most[0], rows[i]);
+    }
+  },
+);
 
 async function main(): Promise<void> {
   const data = compress();
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '6MiB' }] });
   const [device] = space.devices;
   const module = import.meta.url;
-  const rows = await space.providedArray(Float64Array, ROWS, { module, export: 'decompress', data, name: 'rows' });
+  const rows = await space.providedArray(Float64Array, ROWS, {
+    module,
+    export: 'decompress',
+    data,
+    name: 'rows',
+  });
 
   const row = 1_234_567;
   if (rows.data[row] !== temperature(row))

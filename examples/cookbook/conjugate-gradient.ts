@@ -1,15 +1,26 @@
 /**
- * Solves Poisson's equation on a square by the method of conjugate gradients (Hestenes and Stiefel, 1952): a sparse symmetric
- * system in compressed rows, larger than the device's memory. The device multiplies and adds; the CPU reads sums between launches
- * from managed memory, as it would read any array.
+ * Solves Poisson's equation on a square by the method of conjugate gradients (Hestenes and Stiefel,
+ * 1952): a sparse symmetric system in compressed rows, larger than the device's memory. The device
+ * multiplies and adds; the CPU reads sums between launches from managed memory, as it would read
+ * any array.
  */
-import { type AddressSpace, type Device, f64, i32, kernel, type ManagedArray, openSpace } from 'onemem';
+import {
+  type AddressSpace,
+  type Device,
+  f64,
+  i32,
+  kernel,
+  type ManagedArray,
+  openSpace,
+} from 'onemem';
 
 /** Inner points of the grid along one side. */
 const SIDE = 224;
 const N = SIDE * SIDE;
 const TOLERANCE = 1e-6;
-/** Each work item handles one slice of the rows, and adds up its part of a dot product for itself. */
+/**
+ * Each work item handles one slice of the rows, and adds up its part of a dot product for itself.
+ */
 const SLICES = 64;
 
 type Vector = ManagedArray<Float64Array>;
@@ -85,7 +96,13 @@ class Matrix {
 const sumOf = ({ data }: Vector): number => data.reduce((sum, part) => sum + part, 0);
 
 /** Returns the number of steps. `x` begins with zeros, and ends as the solution of A x = b. */
-async function solve(space: AddressSpace, device: Device, a: Matrix, b: Float64Array, x: Vector): Promise<number> {
+async function solve(
+  space: AddressSpace,
+  device: Device,
+  a: Matrix,
+  b: Float64Array,
+  x: Vector,
+): Promise<number> {
   const [r, p, q] = ['r', 'p', 'q'].map((name) => space.array(Float64Array, N, { name }));
   const sums = space.array(Float64Array, SLICES, { name: 'sums' });
   r.data.set(b);

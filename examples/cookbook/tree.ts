@@ -1,10 +1,14 @@
 /**
- * A binary search tree whose nodes link to each other by address, larger than the device's memory. The CPU plants it, the device inserts
- * and deletes keys, and the CPU walks it and compares node by node with a tree of plain objects that went through the same.
+ * A binary search tree whose nodes link to each other by address, larger than the device's memory.
+ * The CPU plants it, the device inserts and deletes keys, and the CPU walks it and compares node by
+ * node with a tree of plain objects that went through the same.
  */
 import { addressView, bytes, f64, kernel, openSpace, u64 } from 'onemem';
 
-/** A node: the addresses of its two subtrees, 0 for none, and a key. Unused nodes are a list, linked by their first word. */
+/**
+ * A node: the addresses of its two subtrees, 0 for none, and a key. Unused nodes are a list, linked
+ * by their first word.
+ */
 const LEFT = 0n;
 const RIGHT = 8n;
 const KEY = 16n;
@@ -12,13 +16,17 @@ const NODE_BYTES = 32;
 const KEYS = 150_000;
 const CHANGES = 10_000;
 
-/** `roots` holds the address of the tree's root and that of the first unused node. Each key is inserted, or deleted if it is there. */
+/**
+ * `roots` holds the address of the tree's root and that of the first unused node. Each key is
+ * inserted, or deleted if it is there.
+ */
 const toggle = kernel(
   { roots: u64.inout, nodes: bytes.inout, tree: u64, keys: f64.in },
   ({ tree, keys }, _range, memory) => {
     const unused = tree + 8n;
     for (const key of keys) {
-      // The address of the link that leads to the key, wherever that link lies: in a node, or in `roots`.
+      // The address of the link that leads to the key, wherever that link lies: in a node, or in
+      // `roots`.
       let link = tree;
       let node = memory.load('u64', link);
       while (node !== 0n) {
@@ -43,7 +51,11 @@ const toggle = kernel(
         // The next larger node takes the place: the leftmost one of the right subtree.
         let nextLink = node + 8n;
         let next = right;
-        for (let further = memory.load('u64', next); further !== 0n; further = memory.load('u64', next)) {
+        for (
+          let further = memory.load('u64', next);
+          further !== 0n;
+          further = memory.load('u64', next)
+        ) {
           nextLink = next;
           next = further;
         }
@@ -94,7 +106,8 @@ await using space = await openSpace({ devices: [{ kind: 'process', memory: '4MiB
 const [device] = space.devices;
 const roots = space.array(BigUint64Array, 2, { name: 'roots' });
 const nodes = space.bytes((KEYS + CHANGES) * NODE_BYTES, { name: 'nodes' });
-if (nodes.byteLength <= device.memory) throw new Error('the tree was meant to be larger than the device');
+if (nodes.byteLength <= device.memory)
+  throw new Error('the tree was meant to be larger than the device');
 const memory = addressView(roots, nodes);
 const tree = roots.address;
 
@@ -105,12 +118,17 @@ for (let i = 0; i < KEYS + CHANGES; i++) {
 }
 roots.data[1] = nodes.address;
 
-/** Whole numbers in an order that looks like chance, none of them twice: the generator's period is the modulus less one. */
+/**
+ * Whole numbers in an order that looks like chance, none of them twice: the generator's period is
+ * the modulus less one.
+ */
 let state = 1;
 const nextKey = (): number => (state = (state * 48_271) % 2_147_483_647);
 const planted = Float64Array.from({ length: KEYS }, nextKey);
 // Half of the changes delete a key that was planted, half insert a new one.
-const changes = Float64Array.from({ length: CHANGES }, (_, i) => (i % 2 === 0 ? planted[i * 7] : nextKey())).sort();
+const changes = Float64Array.from({ length: CHANGES }, (_, i) =>
+  i % 2 === 0 ? planted[i * 7] : nextKey(),
+).sort();
 
 const plain = new PlainTree();
 for (const keys of [planted, changes]) for (const key of keys) plain.toggle(key);

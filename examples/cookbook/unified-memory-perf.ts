@@ -1,7 +1,8 @@
 /**
- * What it costs to have data at a device and back, by size: managed arrays whose pages come when they are touched, managed arrays
- * that are prefetched, and plain typed arrays that are copied whole, there and back. Each round writes everything on the CPU, adds
- * one to everything on the device, and reads everything on the CPU. The times are for reading; the results are checked.
+ * What it costs to have data at a device and back, by size: managed arrays whose pages come when
+ * they are touched, managed arrays that are prefetched, and plain typed arrays that are copied
+ * whole, there and back. Each round writes everything on the CPU, adds one to everything on the
+ * device, and reads everything on the CPU. The times are for reading; the results are checked.
  *
  *   node .build/examples/cookbook/unified-memory-perf.js [KIBIBYTES OF THE LARGEST]
  */
@@ -21,8 +22,15 @@ const increment = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {
 await using space = await openSpace({ devices: [{ kind: 'process', memory: '80MiB', units: 1 }] });
 const [device] = space.devices;
 
-/** One round on `data`: the CPU writes, `work` lets the device add one, the CPU reads. Returns milliseconds. */
-async function round(data: () => Float32Array, seed: number, work: () => Promise<void>): Promise<number> {
+/**
+ * One round on `data`: the CPU writes, `work` lets the device add one, the CPU reads. Returns
+ * milliseconds.
+ */
+async function round(
+  data: () => Float32Array,
+  seed: number,
+  work: () => Promise<void>,
+): Promise<number> {
   const started = performance.now();
   const before = data();
   for (let i = 0; i < before.length; i++) before[i] = (i + seed) & 0xffff;

@@ -1,6 +1,7 @@
 /**
- * Tasks of random size, each a matrix times a vector. Large ones go to the device, over four streams; small ones are not worth
- * the way and run on the CPU meanwhile. Both run the same function on the same kind of array.
+ * Tasks of random size, each a matrix times a vector. Large ones go to the device, over four
+ * streams; small ones are not worth the way and run on the CPU meanwhile. Both run the same
+ * function on the same kind of array.
  */
 import { type AddressSpace, f64, i32, kernel, type ManagedArray, openSpace } from 'onemem';
 
@@ -14,7 +15,8 @@ const multiply = kernel(
   ({ matrix, vector, product, columns }, { begin, end }) => {
     for (let row = begin; row < end; row++) {
       let sum = 0;
-      for (let column = 0; column < columns; column++) sum += matrix[row * columns + column] * vector[column];
+      for (let column = 0; column < columns; column++)
+        sum += matrix[row * columns + column] * vector[column];
       product[row] = sum;
     }
   },
@@ -44,7 +46,8 @@ class Task {
     this.vector = space.array(Float64Array, rows);
     this.product = space.array(Float64Array, rows);
     const next = randomNumbers(seed);
-    for (const { data } of [this.matrix, this.vector]) for (let i = 0; i < data.length; i++) data[i] = next() - 0.5;
+    for (const { data } of [this.matrix, this.vector])
+      for (let i = 0; i < data.length; i++) data[i] = next() - 0.5;
   }
 
   /** The same once more, with nothing but numbers: every product must agree to the last bit. */
@@ -55,9 +58,12 @@ class Task {
     const vector = Float64Array.from({ length: rows }, () => next() - 0.5);
     const { data } = this.product;
     for (let row = 0; row < rows; row++) {
-      const expected = matrix.subarray(row * rows, (row + 1) * rows).reduce((sum, x, i) => sum + x * vector[i], 0);
+      const expected = matrix
+        .subarray(row * rows, (row + 1) * rows)
+        .reduce((sum, x, i) => sum + x * vector[i], 0);
       const found = data[row];
-      if (found !== expected) throw new Error(`task ${seed}, row ${row}: ${found} instead of ${expected}`);
+      if (found !== expected)
+        throw new Error(`task ${seed}, row ${row}: ${found} instead of ${expected}`);
     }
   }
 }
@@ -65,7 +71,10 @@ class Task {
 await using space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB', units: 2 }] });
 const [device] = space.devices;
 const size = randomNumbers(2026);
-const tasks = Array.from({ length: TASKS }, (_, seed) => new Task(space, seed, 32 + Math.floor(480 * size())));
+const tasks = Array.from(
+  { length: TASKS },
+  (_, seed) => new Task(space, seed, 32 + Math.floor(480 * size())),
+);
 const streams = Array.from({ length: STREAMS }, () => device.stream());
 
 const large = tasks.filter(({ rows }) => rows >= WORTH_IT);
@@ -78,7 +87,10 @@ for (const [index, { matrix, vector, product, rows }] of large.entries()) {
 }
 for (const { matrix, vector, product, rows } of small) {
   const range = { begin: 0, end: rows, size: rows, unit: 0, units: 1 };
-  multiply.kernel?.({ matrix: matrix.data, vector: vector.data, product: product.data, columns: rows }, range);
+  multiply.kernel?.(
+    { matrix: matrix.data, vector: vector.data, product: product.data, columns: rows },
+    range,
+  );
 }
 for (const stream of streams) await stream.synchronize();
 

@@ -19,5 +19,6 @@ await device.run(add, { a, b, sum }, { size: n });
 
 // Whole numbers below 2^23 and a half: a Float32Array holds every one of these sums exactly.
 const wrong = sum.data.findIndex((value, i) => value !== i + 0.5);
-if (wrong !== -1) throw new Error(`element ${wrong} is ${sum.data[wrong]} instead of ${wrong + 0.5}`);
+if (wrong !== -1)
+  throw new Error(`element ${wrong} is ${sum.data[wrong]} instead of ${wrong + 0.5}`);
 console.log(`all ${n} sums are right; sum[1234567] = ${sum.data[1_234_567]}`);

@@ -7,4 +7,6 @@ import { conformance, driverKind } from 'onemem/testing';
 
 const module = new URL('./driver.js', import.meta.url);
 
-await conformance(import.meta.url, [driverKind('compressed', { module, export: 'create' }, { refusesMemory: true })]);
+await conformance(import.meta.url, [
+  driverKind('compressed', { module, export: 'create' }, { refusesMemory: true }),
+]);

@@ -1,8 +1,10 @@
 /**
- * A device that keeps its memory compressed: where pages are alike, or empty, it takes far less of the machine than it seems to have. It
- * has no page faults, so that the manager hands it all pages of a launch before it begins.
+ * A device that keeps its memory compressed: where pages are alike, or empty, it takes far less of
+ * the machine than it seems to have. It has no page faults, so that the manager hands it all pages
+ * of a launch before it begins.
  *
- * It is a whole driver. Its own is how frames are kept; the page table, the copies and the calls of kernels are parts of the library.
+ * It is a whole driver. Its own is how frames are kept; the page table, the copies and the calls of
+ * kernels are parts of the library.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import {
@@ -20,7 +22,10 @@ import {
 const LEVEL = { level: 1 };
 const ZEROS = Buffer.alloc(PAGE_BYTES);
 
-/** Pages that are packed or unpacked in a row: about half a millisecond, in which no fault is served. */
+/**
+ * Pages that are packed or unpacked in a row: about half a millisecond, in which no fault is
+ * served.
+ */
 const PAGES_AT_ONCE = 8;
 
 class CompressedFrames implements FrameStore {

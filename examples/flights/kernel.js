@@ -1,5 +1,6 @@
-// What the demonstration computes for each of three million flights, from where it began and ended: the great-circle
-// distance, by how much the reported distance differs, the compass direction, and the hour.
+// What the demonstration computes for each of three million flights, from where it began and ended:
+// the great-circle distance, by how much the reported distance differs, the compass direction, and
+// the hour.
 //
 // Try it on files of your own:
 //   onemem run examples/flights/kernel.js --in originLatitude=... --out difference=... --device process --device-memory 32MiB
@@ -42,7 +43,8 @@ export default {
       const sin2 = Math.sin(latitude2);
       const cos2 = Math.cos(latitude2);
       const cosAcross = Math.cos(across);
-      // The destination as seen from the origin: so far to the east, to the north, and down through the earth.
+      // The destination as seen from the origin: so far to the east, to the north, and down through
+      // the earth.
       const east = cos2 * Math.sin(across);
       const north = cos1 * sin2 - sin1 * cos2 * cosAcross;
       const along = sin1 * sin2 + cos1 * cos2 * cosAcross;

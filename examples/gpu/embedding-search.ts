@@ -1,7 +1,8 @@
 /**
- * Exact search among embeddings that lie in a NumPy file, on a GPU that has no room for them: which rows have the largest dot products
- * with each of a batch of queries? The kernel is written as for a table that fits. It runs with less and less of the GPU's memory, and
- * a table tells what moved; every score is compared with what plain loops over plain memory give.
+ * Exact search among embeddings that lie in a NumPy file, on a GPU that has no room for them: which
+ * rows have the largest dot products with each of a batch of queries? The kernel is written as for
+ * a table that fits. It runs with less and less of the GPU's memory, and a table tells what moved;
+ * every score is compared with what plain loops over plain memory give.
  *
  *   node .build/examples/gpu/embedding-search.js [--rows 56000] [--columns 96] [--queries 2] [--batches 2] [--budgets 100,75,50,25]
  */
@@ -9,7 +10,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type AddressSpace, type Device, f32, kernel, type ManagedArray, openSpace, u32 } from 'onemem';
+import {
+  type AddressSpace,
+  type Device,
+  f32,
+  kernel,
+  type ManagedArray,
+  openSpace,
+  u32,
+} from 'onemem';
 
 const { values: options } = parseArgs({
   options: {
@@ -53,7 +62,10 @@ const search = kernel(
   { name: 'search' },
 );
 
-/** Multiples of 1/64 between -1 and 1, the same in every run: their sums of products are exact, in whatever order a GPU adds them up. */
+/**
+ * Multiples of 1/64 between -1 and 1, the same in every run: their sums of products are exact, in
+ * whatever order a GPU adds them up.
+ */
 let state = 1;
 function random(): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
@@ -67,11 +79,15 @@ interface Batch {
 }
 
 function batchOf(plain: Float32Array, number: number): Batch {
-  const wanted = Array.from({ length: queries }, (_, query) => ((number * queries + query) * 7919 + 1) % rows);
+  const wanted = Array.from(
+    { length: queries },
+    (_, query) => ((number * queries + query) * 7919 + 1) % rows,
+  );
   const asked = new Float32Array(queries * columns);
   for (const [query, row] of wanted.entries()) {
     for (let column = 0; column < columns; column++) {
-      asked[query * columns + column] = plain[row * columns + column] + Math.round(random() * 16) / 64;
+      asked[query * columns + column] =
+        plain[row * columns + column] + Math.round(random() * 16) / 64;
     }
   }
   return { wanted, asked };
@@ -136,7 +152,8 @@ async function run(
     check(arrays.scores.data, expected[number], batch);
   }
   const { launchParts, bytesOut, peakBytes, budgetBytes } = device.stats();
-  if (peakBytes > budgetBytes) throw new Error(`the device used ${peakBytes} of ${budgetBytes} bytes`);
+  if (peakBytes > budgetBytes)
+    throw new Error(`the device used ${peakBytes} of ${budgetBytes} bytes`);
   return { moved, home: bytesOut, parts: launchParts, seconds: milliseconds / 1000 };
 }
 

@@ -1,6 +1,7 @@
 /**
- * A network whose layers lie in a NumPy file and together are larger than the GPU: each layer is one launch, which fits, and layers come as
- * they are needed and go as others need the room. Activations never leave the GPU until the CPU looks at the result.
+ * A network whose layers lie in a NumPy file and together are larger than the GPU: each layer is
+ * one launch, which fits, and layers come as they are needed and go as others need the room.
+ * Activations never leave the GPU until the CPU looks at the result.
  *
  *   node .build/examples/gpu/layers.js [--layers 8] [--width 640] [--batch 4] [--memory 6MiB]
  */
@@ -43,7 +44,9 @@ const layer = kernel(
   { name: 'layer' },
 );
 
-/** Whole numbers, the same in every run: their sums are exact, in whatever order a GPU adds them up. */
+/**
+ * Whole numbers, the same in every run: their sums are exact, in whatever order a GPU adds them up.
+ */
 let state = 1;
 function random(from: number, to: number): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
@@ -91,13 +94,18 @@ try {
     for (let number = 0; number < layers; number++) {
       const own = weights.range(number * each, (number + 1) * each);
       const [from, to] = number % 2 === 0 ? activations : activations.toReversed();
-      stream.launch(layer, { weights: own, before: from, after: to, width }, { size: [width, batch] });
+      stream.launch(
+        layer,
+        { weights: own, before: from, after: to, width },
+        { size: [width, batch] },
+      );
       expected = plainLayer(plain.subarray(number * each, (number + 1) * each), expected);
     }
     await stream.synchronize();
     const { data } = activations[layers % 2];
     for (let at = 0; at < data.length; at++) {
-      if (data[at] !== expected[at]) throw new Error(`activation ${at} is ${data[at]} instead of ${expected[at]}`);
+      if (data[at] !== expected[at])
+        throw new Error(`activation ${at} is ${data[at]} instead of ${expected[at]}`);
     }
     const { bytesIn, bytesFromFiles, peakBytes } = gpu.stats();
     const moved = bytesIn + bytesFromFiles - before.bytesIn - before.bytesFromFiles;

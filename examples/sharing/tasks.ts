@@ -1,6 +1,6 @@
 /**
- * Two programs do the tasks of one list, which they share by a server. One of them is killed in the middle of a task; the other one hears
- * what is lost with it, and does the rest.
+ * Two programs do the tasks of one list, which they share by a server. One of them is killed in the
+ * middle of a task; the other one hears what is lost with it, and does the rest.
  *
  *   node .build/examples/sharing/tasks.js valkey://127.0.0.1:6379
  */
@@ -20,8 +20,16 @@ if (url === undefined) {
 const space = await openSpace();
 const on = { url, leaseMs: 2000 };
 /** Of each task: OPEN, DONE, or the number of the process that does it. */
-const states = await space.sharedArray(Int32Array, TASKS, { name: `${name}-states`, on, blockBytes: 4096 });
-const results = await space.sharedArray(Float64Array, TASKS, { name: `${name}-results`, on, blockBytes: 4096 });
+const states = await space.sharedArray(Int32Array, TASKS, {
+  name: `${name}-states`,
+  on,
+  blockBytes: 4096,
+});
+const results = await space.sharedArray(Float64Array, TASKS, {
+  name: `${name}-results`,
+  on,
+  blockBytes: 4096,
+});
 
 const resultOf = (task: number): number => Math.sqrt(task) + task;
 
@@ -32,7 +40,9 @@ function take(state: number): number {
   return -1;
 }
 
-/** What has been done is safe once it has been flushed: the result before it is said to be there. */
+/**
+ * What has been done is safe once it has been flushed: the result before it is said to be there.
+ */
 async function finish(task: number): Promise<void> {
   results.data[task] = resultOf(task);
   await results.fence();
@@ -74,7 +84,9 @@ async function first(): Promise<void> {
     if (states.data[task] === DONE && results.data[task] === resultOf(task)) continue;
     throw new Error(`task ${task} has ${results.data[task]} instead of ${resultOf(task)}`);
   }
-  console.log(`${theirs} tasks by the program that ended by ${signal}, ${TASKS - theirs} by this one: all are right`);
+  console.log(
+    `${theirs} tasks by the program that ended by ${signal}, ${TASKS - theirs} by this one: all are right`,
+  );
   await space.close();
   const lost = losses.filter((each) => each.includes('results')).length;
   if (lost === 0) throw new Error('nobody said that something was lost');

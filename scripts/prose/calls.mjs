@@ -9,8 +9,8 @@ function hasExample(node) {
 }
 
 /**
- * Functions, and methods of the objects that a program holds: of classes, and of interfaces that have a value beside them.
- * Overloads are one call.
+ * Functions, and methods of the objects that a program holds: of classes, and of interfaces that
+ * have a value beside them. Overloads are one call.
  */
 export function examplesOf(root) {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -31,24 +31,36 @@ export function examplesOf(root) {
   for (const entry of entries) {
     const module = checker.getSymbolAtLocation(program.getSourceFile(entry));
     for (const exported of checker.getExportsOfModule(module)) {
-      const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+      const symbol =
+        exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
       const declarations = symbol.declarations ?? [];
       if (declarations.some(ts.isFunctionDeclaration)) note(exported.name, declarations);
-      if ((symbol.flags & ts.SymbolFlags.Value) === 0 || (symbol.flags & ts.SymbolFlags.Type) === 0) continue;
+      if ((symbol.flags & ts.SymbolFlags.Value) === 0 || (symbol.flags & ts.SymbolFlags.Type) === 0)
+        continue;
       for (const member of checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol))) {
         const own = member.declarations ?? [];
-        const isOurs = own.every((each) => each.getSourceFile().fileName.startsWith(join(root, 'src')));
+        const isOurs = own.every((each) =>
+          each.getSourceFile().fileName.startsWith(join(root, 'src')),
+        );
         const isPrivate = own.some(
           (each) =>
             (ts.getCombinedModifierFlags(each) & ts.ModifierFlags.Private) !== 0 ||
             each.name?.kind === ts.SyntaxKind.PrivateIdentifier,
         );
-        const isInternal = own.some((each) => ts.getJSDocTags(each).some((tag) => tag.tagName.text === 'internal'));
+        const isInternal = own.some((each) =>
+          ts.getJSDocTags(each).some((tag) => tag.tagName.text === 'internal'),
+        );
         if (!isOurs || isPrivate || isInternal || member.name.startsWith('__@')) continue;
-        const isMethod = own.some((each) => ts.isMethodSignature(each) || ts.isMethodDeclaration(each));
+        const isMethod = own.some(
+          (each) => ts.isMethodSignature(each) || ts.isMethodDeclaration(each),
+        );
         if (isMethod) note(`${exported.name}.${member.name}`, own);
       }
     }
   }
-  return { calls: calls.size, withExample: [...calls.values()].filter(Boolean).length, names: calls };
+  return {
+    calls: calls.size,
+    withExample: [...calls.values()].filter(Boolean).length,
+    names: calls,
+  };
 }

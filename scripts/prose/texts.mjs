@@ -1,4 +1,5 @@
-// The texts that the report on words looks at: Markdown pages, and what TypeScript sources say in words.
+// The texts that the report on words looks at: Markdown pages, and what TypeScript sources say in
+// words.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -23,7 +24,10 @@ function linesOver(text, columns) {
   return text.split('\n').filter((line) => line.length > columns && !line.startsWith('|')).length;
 }
 
-/** Code within a sentence counts as one word, which begins with a capital: a sentence may begin with code. */
+/**
+ * Code within a sentence counts as one word, which begins with a capital: a sentence may begin with
+ * code.
+ */
 function oneWord(code) {
   return `C${code.replace(/[^A-Za-z0-9]+/g, '').toLowerCase()}`;
 }
@@ -45,7 +49,8 @@ function pageTexts(root, path) {
   visit(tree, ['paragraph', 'tableCell'], (node) => {
     const place = `${relative(root, path)}:${node.position.start.line}`;
     const text = codeAsWords(node).replace(/\s+/g, ' ');
-    if (node.type === 'paragraph' || text.split(' ').length >= CELL_WORDS) texts.push({ text, place });
+    if (node.type === 'paragraph' || text.split(' ').length >= CELL_WORDS)
+      texts.push({ text, place });
     return 'skip';
   });
   return texts;
@@ -57,7 +62,10 @@ function pageGroup(root, name, paths, columns) {
     name,
     texts: paths.flatMap((path) => pageTexts(root, path)),
     columns: pages.reduce((sum, page) => sum + linesOver(page, columns), 0),
-    allWords: pages.reduce((sum, page) => sum + page.split(/\s+/).filter((word) => /[A-Za-z0-9]/.test(word)).length, 0),
+    allWords: pages.reduce(
+      (sum, page) => sum + page.split(/\s+/).filter((word) => /[A-Za-z0-9]/.test(word)).length,
+      0,
+    ),
   };
 }
 
@@ -102,7 +110,10 @@ function messageWords(node) {
 /** Whether it is a sentence for a reader, and not a name, a path or a piece of a program. */
 function isMessage(text) {
   const words = text.trim().split(/\s+/);
-  return words.length >= 5 && words.filter((word) => /^[A-Za-z'-]+[,.;:]?$/.test(word)).length >= words.length * 0.7;
+  return (
+    words.length >= 5 &&
+    words.filter((word) => /^[A-Za-z'-]+[,.;:]?$/.test(word)).length >= words.length * 0.7
+  );
 }
 
 /** Comment lines that follow each other are one text. */
@@ -116,7 +127,11 @@ function comments(source, text) {
       seen.add(pos);
       const own = text.slice(pos, end);
       const gap = run === undefined ? '' : text.slice(run.end, pos);
-      if (run !== undefined && kind === ts.SyntaxKind.SingleLineCommentTrivia && /^[ \t]*\n[ \t]*$/.test(gap)) {
+      if (
+        run !== undefined &&
+        kind === ts.SyntaxKind.SingleLineCommentTrivia &&
+        /^[ \t]*\n[ \t]*$/.test(gap)
+      ) {
         run.text += `\n${own}`;
         run.end = end;
       } else {
@@ -143,11 +158,15 @@ export function codeTexts(root, columns) {
     if (path.endsWith('.test.ts')) continue;
     const text = readFileSync(path, 'utf8');
     const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-    const placeOf = (at) => `${relative(root, path)}:${source.getLineAndCharacterOfPosition(at).line + 1}`;
+    const placeOf = (at) =>
+      `${relative(root, path)}:${source.getLineAndCharacterOfPosition(at).line + 1}`;
     for (const { pos, end, text: own } of comments(source, text)) {
       if (own.includes('biome-ignore')) continue;
       const isDoc = own.startsWith('/**');
-      (isDoc ? docs : others).push({ text: commentWords(own).replace(/\s+/g, ' '), place: placeOf(pos) });
+      (isDoc ? docs : others).push({
+        text: commentWords(own).replace(/\s+/g, ' '),
+        place: placeOf(pos),
+      });
       const first = source.getLineAndCharacterOfPosition(pos).line;
       const last = source.getLineAndCharacterOfPosition(end).line;
       const lines = text.split('\n').slice(first, last + 1);
@@ -155,9 +174,11 @@ export function codeTexts(root, columns) {
     }
     const look = (node) => {
       const said = messageWords(node);
-      // A text of several lines is a table of options or the like: each line is looked at by itself.
+      // A text of several lines is a table of options or the like: each line is looked at by
+      // itself.
       for (const line of said?.split('\n') ?? []) {
-        if (isMessage(line)) messages.push({ text: line.replace(/\s+/g, ' '), place: placeOf(node.getStart()) });
+        if (isMessage(line))
+          messages.push({ text: line.replace(/\s+/g, ' '), place: placeOf(node.getStart()) });
       }
       ts.forEachChild(node, look);
     };

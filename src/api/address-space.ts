@@ -1,6 +1,11 @@
 /** A space: one range of addresses that the CPU and the devices share. */
 
-import { bytesOf, type ElementType, type NumericArray, type ReadonlyView } from '../core/elements.js';
+import {
+  bytesOf,
+  type ElementType,
+  type NumericArray,
+  type ReadonlyView,
+} from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import type { Lender } from '../drivers/webgpu/lender.js';
 import type { FileSource } from '../pager/protocol/requests.js';
@@ -13,7 +18,14 @@ import { fromArrow, openArrow } from './arrow.js';
 import { checkSignal } from './cancellation.js';
 import { Client, type Connect } from './client.js';
 import { closeSpace, closeWithThread, type OpenedSpace } from './closing.js';
-import { describeSpace, INSPECT, inspectSpace, type SpaceDescription, shown, UNSENDABLE_SPACE } from './description.js';
+import {
+  describeSpace,
+  INSPECT,
+  inspectSpace,
+  type SpaceDescription,
+  shown,
+  UNSENDABLE_SPACE,
+} from './description.js';
 import { Device } from './device.js';
 import { withMemory } from './device-memory.js';
 import { type DeviceSpecification, deviceOptions } from './device-specification.js';
@@ -72,7 +84,12 @@ import { SharedArray } from './shared-array.js';
 import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingPlace } from './sharing.js';
 import { handOut } from './space-handle.js';
 import { openSafetensors } from './tensor-file.js';
-import { type BindThreadOptions, bindThread, releaseThread, type ThreadBinding } from './thread-binding.js';
+import {
+  type BindThreadOptions,
+  bindThread,
+  releaseThread,
+  type ThreadBinding,
+} from './thread-binding.js';
 import { Views } from './views.js';
 import { notify, type WaitResult, wait } from './wait.js';
 
@@ -107,7 +124,9 @@ export class AddressSpace implements api.AddressSpace {
     this.threads = threads;
     // As text it goes to other processes.
     if (!Object.isFrozen(spaceHandle))
-      Object.defineProperty(spaceHandle, 'toJSON', { value: () => ({ onemem: 1, attach: this.share() }) });
+      Object.defineProperty(spaceHandle, 'toJSON', {
+        value: () => ({ onemem: 1, attach: this.share() }),
+      });
     Object.freeze(spaceHandle);
     this.client = new Client(spaceHandle, threads === null, connect);
     this.client.onDevice = (info, instead) => this.takeDevice(info, instead);
@@ -151,7 +170,11 @@ export class AddressSpace implements api.AddressSpace {
     await this.client.request('setHostMemory', { bytes: wanted });
   }
 
-  array<T extends NumericArray>(type: ArrayType<T>, length: number, options: ArrayOptions = {}): ManagedArray<T> {
+  array<T extends NumericArray>(
+    type: ArrayType<T>,
+    length: number,
+    options: ArrayOptions = {},
+  ): ManagedArray<T> {
     const element = elementOf(type);
     checkOptions('array()', options, ARRAY_OPTIONS);
     return this.arrayOf(element, length, options.name, options.maxLength) as ManagedArray<T>;
@@ -159,27 +182,40 @@ export class AddressSpace implements api.AddressSpace {
 
   bytes(length: number, options: ArrayOptions = {}): ManagedArray<Uint8Array> {
     checkOptions('bytes()', options, ARRAY_OPTIONS);
-    return this.arrayOf('bytes', length, options.name, options.maxLength) as ManagedArray<Uint8Array>;
+    return this.arrayOf(
+      'bytes',
+      length,
+      options.name,
+      options.maxLength,
+    ) as ManagedArray<Uint8Array>;
   }
 
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
     file: FilePath,
-    options: FileArrayOptions & ({ readonly writable: true } | { readonly shared: true } | { readonly create: number }),
+    options: FileArrayOptions &
+      ({ readonly writable: true } | { readonly shared: true } | { readonly create: number }),
   ): ManagedArray<T>;
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
     file: FilePath,
     options?: FileArrayOptions,
   ): ManagedArray<ReadonlyView<T>>;
-  fileArray(type: ArrayType<NumericArray>, file: FilePath, options: FileArrayOptions = {}): ManagedArray {
+  fileArray(
+    type: ArrayType<NumericArray>,
+    file: FilePath,
+    options: FileArrayOptions = {},
+  ): ManagedArray {
     const element = elementOf(type);
     const path = pathOf(file);
     const use = checkUse('fileArray()', path, options, FILE_ARRAY_OPTIONS);
     const { byteOffset = 0, create: created } = options;
     if (created !== undefined) {
       checkCreated(options, use.name, bytesOf(element));
-      return createdArray(this, path, element, use.name, { head: byteOffset, length: created }) as ManagedArray;
+      return createdArray(this, path, element, use.name, {
+        head: byteOffset,
+        length: created,
+      }) as ManagedArray;
     }
     return withFile(path, use.shared ? 'shared' : 'read', (fd, size) => {
       const { source, length } = partOfFile({ fd, path, size }, element, use, options);
@@ -190,7 +226,11 @@ export class AddressSpace implements api.AddressSpace {
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,
     options: OpenNpyOptions<T> &
-      ({ readonly writable: true } | { readonly shared: true } | { readonly create: readonly number[] }),
+      (
+        | { readonly writable: true }
+        | { readonly shared: true }
+        | { readonly create: readonly number[] }
+      ),
   ): NpyArray<T>;
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,
@@ -214,7 +254,11 @@ export class AddressSpace implements api.AddressSpace {
     return fromArrow(this, table) as Record<string, ManagedArray>;
   }
 
-  async saveNpy(file: FilePath, source: ManagedArray | ArrayRange, options: SaveNpyOptions = {}): Promise<number> {
+  async saveNpy(
+    file: FilePath,
+    source: ManagedArray | ArrayRange,
+    options: SaveNpyOptions = {},
+  ): Promise<number> {
     return saveNpy(this, file, source, options);
   }
 
@@ -244,10 +288,20 @@ export class AddressSpace implements api.AddressSpace {
     this.client.assertOpen('cannot allocate an array');
     const bytes = length * elementBytes;
     const wanted = { bytes, name, writable, file: null, provider, elementBytes, type: element };
-    const { id, firstPage, pages } = await this.client.request('allocate', wanted).catch((error: unknown) => {
-      throw descriptorError(`cannot start the provider of array ${name}`, error);
-    });
-    const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
+    const { id, firstPage, pages } = await this.client
+      .request('allocate', wanted)
+      .catch((error: unknown) => {
+        throw descriptorError(`cannot start the provider of array ${name}`, error);
+      });
+    const placement = {
+      space: this.spaceHandle,
+      range: id,
+      firstPage,
+      pages,
+      length,
+      type: element,
+      name,
+    };
     return new ManagedArray(this, placement);
   }
 
@@ -265,16 +319,26 @@ export class AddressSpace implements api.AddressSpace {
     const bytes = length * elementBytes;
     const shared = { writable: true, file: null, provider: null, sharing: true };
     const wanted = { bytes, name, ...shared, elementBytes, type: element };
-    // Before the server is asked, which makes the array where there is none: what this program cannot have takes no name from others.
+    // Before the server is asked, which makes the array where there is none: what this program
+    // cannot have takes no name from others.
     const { id, firstPage, pages } = await this.client.request('allocate', wanted);
     try {
       const source = await agree(name, place, element, length);
       await this.client.request('share', { range: id, name, source });
     } catch (error) {
-      if (!this.client.isClosed) this.client.call('free', { range: id, name, firstPage, count: pages, whole: true });
+      if (!this.client.isClosed)
+        this.client.call('free', { range: id, name, firstPage, count: pages, whole: true });
       throw error;
     }
-    const placement = { space: this.spaceHandle, range: id, firstPage, pages, length, type: element, name };
+    const placement = {
+      space: this.spaceHandle,
+      range: id,
+      firstPage,
+      pages,
+      length,
+      type: element,
+      name,
+    };
     return new SharedArray<T>(this, placement);
   }
 
@@ -289,8 +353,24 @@ export class AddressSpace implements api.AddressSpace {
     }
     const { range, firstPage, pages, length, type, name, mapped = false } = handle;
     const elementBytes = bytesOf(type);
-    this.client.call('attachArray', { range, firstPage, pages, bytes: length * elementBytes, elementBytes, name });
-    const placement = { space: this.spaceHandle, range, firstPage, pages, length, type, name, mapped };
+    this.client.call('attachArray', {
+      range,
+      firstPage,
+      pages,
+      bytes: length * elementBytes,
+      elementBytes,
+      name,
+    });
+    const placement = {
+      space: this.spaceHandle,
+      range,
+      firstPage,
+      pages,
+      length,
+      type,
+      name,
+      mapped,
+    };
     return new ManagedArray<T>(this, placement, true);
   }
 
@@ -320,10 +400,12 @@ export class AddressSpace implements api.AddressSpace {
     const described = deviceOptions([specification], this.devices.length);
     const known = await withMemory(described, () => this.stats().processors[0].budgetBytes);
     const { options, lenders } = await lend([specification], known);
-    const info = await this.client.request('addDevice', { options: options[0] }).catch(async (error: unknown) => {
-      await Promise.all(lenders.map((lender) => lender.withdraw()));
-      throw descriptorError('cannot add a device', error);
-    });
+    const info = await this.client
+      .request('addDevice', { options: options[0] })
+      .catch(async (error: unknown) => {
+        await Promise.all(lenders.map((lender) => lender.withdraw()));
+        throw descriptorError('cannot add a device', error);
+      });
     this.opened.lenders.push(...lenders);
     return this.takeDevice(info, null);
   }
@@ -393,7 +475,8 @@ export class AddressSpace implements api.AddressSpace {
     try {
       await this.closing;
     } catch (error) {
-      // What could not be flushed is lost with a space that has been closed nevertheless: there is nothing to close again.
+      // What could not be flushed is lost with a space that has been closed nevertheless: there is
+      // nothing to close again.
       this.closing = this.client.isClosed ? Promise.resolve() : null;
       throw error;
     }
@@ -413,7 +496,11 @@ export class AddressSpace implements api.AddressSpace {
   }
 
   /** For console.log. */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspectSpace(this, (value) => inspect(value, options));
   }
 
@@ -464,6 +551,15 @@ export class AddressSpace implements api.AddressSpace {
       reserveBytes: maxLength * elementBytes,
     });
     const mapped = file?.mapped === true;
-    return new ManagedArray(this, { space: this.spaceHandle, range: id, firstPage, pages, length, type, name, mapped });
+    return new ManagedArray(this, {
+      space: this.spaceHandle,
+      range: id,
+      firstPage,
+      pages,
+      length,
+      type,
+      name,
+      mapped,
+    });
   }
 }

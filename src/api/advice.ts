@@ -39,20 +39,31 @@ interface AdviceSeen {
   readonly pattern?: 'normal' | 'sequential' | 'random';
 }
 
-const NAMES: OptionNames<AdviceSeen> = { readMostly: true, preferredLocation: true, accessedBy: true, pattern: true };
+const NAMES: OptionNames<AdviceSeen> = {
+  readMostly: true,
+  preferredLocation: true,
+  accessedBy: true,
+  pattern: true,
+};
 const PATTERNS = ['normal', 'sequential', 'random'];
 
 /** The change in the manager's words, after a look at every part of it. */
 export function adviceChange(array: ArraySeen, advice: AdviceSeen): AdviceChange {
   if (!isObject(advice)) {
-    throw typeError('ADVICE', `advice is an object such as { readMostly: true }, not ${show(advice)}`);
+    throw typeError(
+      'ADVICE',
+      `advice is an object such as { readMostly: true }, not ${show(advice)}`,
+    );
   }
   refuseUnknown('ADVICE', 'there is no advice', Object.keys(advice), Object.keys(NAMES));
   const { readMostly, preferredLocation, accessedBy, pattern } = advice;
   if (readMostly !== undefined && typeof readMostly !== 'boolean')
     throw typeError('ADVICE', `readMostly is ${show(readMostly)}; it must be true or false`);
   if (pattern !== undefined && !PATTERNS.includes(pattern))
-    throw argumentError('ADVICE', `pattern is ${show(pattern)}; it must be one of ${PATTERNS.join(', ')}`);
+    throw argumentError(
+      'ADVICE',
+      `pattern is ${show(pattern)}; it must be one of ${PATTERNS.join(', ')}`,
+    );
   return {
     ...(readMostly === undefined ? {} : { readMostly }),
     ...(preferredLocation === undefined ? {} : { preferred: nodeOf(array, preferredLocation) }),
@@ -67,7 +78,8 @@ function nodeOf(array: ArraySeen, location: unknown): number {
 }
 
 function bitsOf(array: ArraySeen, devices: unknown): number {
-  const list: readonly unknown[] = devices === null ? [] : Array.isArray(devices) ? devices : [devices];
+  const list: readonly unknown[] =
+    devices === null ? [] : Array.isArray(devices) ? devices : [devices];
   let bits = 0;
   for (const device of list) bits |= 1 << deviceOf(array, device, 'accessedBy').id;
   return bits;
@@ -102,7 +114,8 @@ export function attributeRuns(
       begin: Math.max(begin, first * elementsPerPage),
       end: Math.min(end, last * elementsPerPage),
       readMostly: advice.readMostly,
-      preferredLocation: advice.preferred === -1 ? null : (nodes[advice.preferred] ?? `device ${advice.preferred}`),
+      preferredLocation:
+        advice.preferred === -1 ? null : (nodes[advice.preferred] ?? `device ${advice.preferred}`),
       accessedBy,
       pattern: advice.pattern,
     };

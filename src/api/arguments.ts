@@ -1,4 +1,6 @@
-/** Checks of what a program hands in, with errors that say what was handed in and what is wanted. */
+/**
+ * Checks of what a program hands in, with errors that say what was handed in and what is wanted.
+ */
 
 import { types } from 'node:util';
 import { type OptionNames, refuseUnknown } from '../core/option-names.js';
@@ -6,10 +8,14 @@ import { argumentError, typeError } from './errors.js';
 
 const LONGEST_TEXT = 60;
 
-/** Any value in a message, without asking it: an object's own text may be long, secret, or an error. */
+/**
+ * Any value in a message, without asking it: an object's own text may be long, secret, or an error.
+ */
 export function show(value: unknown): string {
   if (typeof value === 'string') {
-    return JSON.stringify(value.length > LONGEST_TEXT ? `${value.slice(0, LONGEST_TEXT)}...` : value);
+    return JSON.stringify(
+      value.length > LONGEST_TEXT ? `${value.slice(0, LONGEST_TEXT)}...` : value,
+    );
   }
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'function') return 'a function';
@@ -37,7 +43,10 @@ export function isError(thrown: unknown): thrown is Error {
   return thrown instanceof Error || types.isNativeError(thrown);
 }
 
-/** What was thrown or rejected with, in words: it may be anything, also what has no text or fails when it is asked for it. */
+/**
+ * What was thrown or rejected with, in words: it may be anything, also what has no text or fails
+ * when it is asked for it.
+ */
 export function textOf(thrown: unknown): string {
   try {
     const text: unknown = isError(thrown) ? thrown.message : thrown;
@@ -47,8 +56,16 @@ export function textOf(thrown: unknown): string {
   }
 }
 
-/** An object of options that exist. @param example of what they may be, where that is not to be guessed */
-export function checkOptions<T extends object>(what: string, options: T, names: OptionNames<T>, example = ''): void {
+/**
+ * An object of options that exist. @param example of what they may be, where that is not to be
+ * guessed
+ */
+export function checkOptions<T extends object>(
+  what: string,
+  options: T,
+  names: OptionNames<T>,
+  example = '',
+): void {
   checkObject(what, options, example);
   refuseUnknown('OPTIONS', `${what} has no option`, Object.keys(options), Object.keys(names));
 }
@@ -89,5 +106,8 @@ export function checkMs(what: string, value: unknown, least: number): void {
 
 export function checkSize(name: string, value: unknown, least: number): void {
   if (isWhole(value, least)) return;
-  throw argumentError('SIZE', `${name} is ${show(value)}; it must be a whole number of ${least} or more`);
+  throw argumentError(
+    'SIZE',
+    `${name} is ${show(value)}; it must be a whole number of ${least} or more`,
+  );
 }

@@ -7,7 +7,10 @@ import { whatIs } from './space-handle.js';
 
 declare const ELEMENTS: unique symbol;
 
-/** What another thread needs to see the array; send it by postMessage. The type of its elements goes along, for the compiler. */
+/**
+ * What another thread needs to see the array; send it by postMessage. The type of its elements goes
+ * along, for the compiler.
+ */
 export interface ArrayHandle<T extends NumericArray = NumericArray> {
   /** Never there: it only says what `data` is. */
   readonly [ELEMENTS]?: T;
@@ -25,8 +28,12 @@ export interface ArrayHandle<T extends NumericArray = NumericArray> {
 export function checkArrayHandle(handle: unknown): asserts handle is ArrayHandle {
   if (isObject(handle)) {
     const { space, range, firstPage, pages, length, type, name } = handle as Partial<ArrayHandle>;
-    const numbers = isWhole(range, 1) && isWhole(firstPage, 0) && isWhole(pages, 1) && isWhole(length, 0);
+    const numbers =
+      isWhole(range, 1) && isWhole(firstPage, 0) && isWhole(pages, 1) && isWhole(length, 0);
     if (numbers && isObject(space) && isElementType(type) && typeof name === 'string') return;
   }
-  throw typeError('ARRAY_HANDLE', `this is ${whatIs(handle, 'array')}; pass what array.handle gives, as it is`);
+  throw typeError(
+    'ARRAY_HANDLE',
+    `this is ${whatIs(handle, 'array')}; pass what array.handle gives, as it is`,
+  );
 }

@@ -8,7 +8,9 @@ export function checkLength(what: string, length: unknown, elementBytes: number)
   if (!isWhole(length, 0)) {
     // Typed arrays can be made of values, and arrays of a space cannot.
     const filled = Array.isArray(length) || ArrayBuffer.isView(length);
-    const remedy = filled ? '; pass how many elements there are, and fill the array by array.data.set(values)' : '';
+    const remedy = filled
+      ? '; pass how many elements there are, and fill the array by array.data.set(values)'
+      : '';
     throw argumentError(
       'ARRAY_LENGTH',
       `${what}: length is ${show(length)}; it must be a whole number of 0 or more${remedy}`,

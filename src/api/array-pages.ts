@@ -15,7 +15,11 @@ function run({ range, name, firstPage }: Placement, first: number, end: number):
 export function pagesAround(placement: Placement, begin: number, end: number): ArrayPages {
   const size = bytesOf(placement.type);
   if (begin === end) return run(placement, 0, 0);
-  return run(placement, Math.floor((begin * size) / PAGE_BYTES), Math.ceil((end * size) / PAGE_BYTES));
+  return run(
+    placement,
+    Math.floor((begin * size) / PAGE_BYTES),
+    Math.ceil((end * size) / PAGE_BYTES),
+  );
 }
 
 /** Whole pages that belong to elements alone; none: a count of 0 or less. */
@@ -26,12 +30,17 @@ export function pagesWithin(placement: Placement, begin: number, end: number): A
   return run(placement, Math.ceil((begin * size) / PAGE_BYTES), last);
 }
 
-/** All pages that an array has: at least one, which is what an array without elements is known by. */
+/**
+ * All pages that an array has: at least one, which is what an array without elements is known by.
+ */
 export function allPages({ range, name, firstPage, pages }: Placement): ArrayPages {
   return { range, name, firstPage, count: pages };
 }
 
-/** Pages of the whole blocks that elements lie in: all of a block is advised alike. Blocks are counted from the array's beginning. */
+/**
+ * Pages of the whole blocks that elements lie in: all of a block is advised alike. Blocks are
+ * counted from the array's beginning.
+ */
 export function blocksAround(placement: Placement, begin: number, end: number): ArrayPages {
   const size = bytesOf(placement.type);
   const first = Math.floor((begin * size) / BLOCK_BYTES) * PAGES_PER_BLOCK;
@@ -40,7 +49,11 @@ export function blocksAround(placement: Placement, begin: number, end: number): 
 }
 
 /** The elements that lie, in whole or in part, in pages. */
-export function elementsIn(placement: Placement, firstPage: number, count: number): { begin: number; end: number } {
+export function elementsIn(
+  placement: Placement,
+  firstPage: number,
+  count: number,
+): { begin: number; end: number } {
   const size = bytesOf(placement.type);
   const first = (firstPage - placement.firstPage) * PAGE_BYTES;
   const end = Math.min(placement.length, Math.ceil((first + count * PAGE_BYTES) / size));

@@ -23,11 +23,21 @@ export function partOf<P extends ArrayPart>(
   options: P,
   names: OptionNames<P> = PART as OptionNames<P>,
 ): { begin: number; end: number } {
-  checkOptions<P & { array?: unknown }>(`a part of array ${array.name}`, options, { ...names, array: true } as never);
-  const { begin = 0, end = array.length, array: other = array } = options as ArrayPart & { array?: unknown };
+  checkOptions<P & { array?: unknown }>(`a part of array ${array.name}`, options, {
+    ...names,
+    array: true,
+  } as never);
+  const {
+    begin = 0,
+    end = array.length,
+    array: other = array,
+  } = options as ArrayPart & { array?: unknown };
   if (other !== array) {
     const what = (other as Partial<ArraySeen> | null)?.name;
-    throw argumentError('ARRAY_RANGE', `a part of array ${array.name} is wanted, not one of ${show(what)}`);
+    throw argumentError(
+      'ARRAY_RANGE',
+      `a part of array ${array.name} is wanted, not one of ${show(what)}`,
+    );
   }
   checkRange(array, begin, end);
   return { begin, end };
@@ -42,7 +52,12 @@ export function checkRange(array: ArraySeen, begin: unknown, end: unknown): void
   );
 }
 
-export function noWholePage(array: ArraySeen, begin: number, end: number, done: string): RangeError {
+export function noWholePage(
+  array: ArraySeen,
+  begin: number,
+  end: number,
+  done: string,
+): RangeError {
   const least = PAGE_BYTES / bytesOf(array.type);
   return argumentError(
     'NO_WHOLE_PAGE',

@@ -1,5 +1,10 @@
 /** Constructors of typed arrays, as programs name types of elements. */
-import { constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import {
+  constructorName,
+  type ElementType,
+  elementTypeOf,
+  type NumericArray,
+} from '../core/elements.js';
 import { arrayTypeName, show } from './arguments.js';
 import { typeError } from './errors.js';
 import type { ArraySeen } from './seen.js';

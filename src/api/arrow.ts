@@ -17,7 +17,12 @@ export async function openArrow(space: AddressSpace, file: FilePath): Promise<Ar
     return { table: tableFromIPC(bytes.data as Uint8Array), bytes };
   } catch (error) {
     bytes.free();
-    throw new OnememError('ARROW', `${show(String(file))} is no Arrow file: ${textOf(error)}`, {}, { cause: error });
+    throw new OnememError(
+      'ARROW',
+      `${show(String(file))} is no Arrow file: ${textOf(error)}`,
+      {},
+      { cause: error },
+    );
   }
 }
 
@@ -32,9 +37,12 @@ async function load(): Promise<Arrow> {
 
 /** Copies columns to arrays, each under its name. */
 export function fromArrow(space: AddressSpace, table: unknown): Record<string, ManagedArray> {
-  if (!isTable(table)) throw typeError('ARROW', `fromArrow() takes a Table of apache-arrow, not ${show(table)}`);
+  if (!isTable(table))
+    throw typeError('ARROW', `fromArrow() takes a Table of apache-arrow, not ${show(table)}`);
   const columns = table.schema.fields.map(({ name }) => ({ name, column: numbersOf(table, name) }));
-  return Object.fromEntries(columns.map(({ name, column }) => [name, arrayOf(space, name, column)]));
+  return Object.fromEntries(
+    columns.map(({ name, column }) => [name, arrayOf(space, name, column)]),
+  );
 }
 
 function isTable(table: unknown): table is ArrowTable {
@@ -52,9 +60,15 @@ function numbersOf(table: ArrowTable, name: string): readonly Piece[] {
   const column = table.getChild(name);
   const remedy = 'select other columns first: table.select([...])';
   if (column === null || column.data.some(({ length, values }) => !isNumbers(length, values)))
-    throw argumentError('ARROW', `column ${name} holds no numbers that an array can have; ${remedy}`);
+    throw argumentError(
+      'ARROW',
+      `column ${name} holds no numbers that an array can have; ${remedy}`,
+    );
   if (column.nullCount > 0)
-    throw argumentError('ARROW', `column ${name} lacks ${column.nullCount} values, which arrays cannot; ${remedy}`);
+    throw argumentError(
+      'ARROW',
+      `column ${name} lacks ${column.nullCount} values, which arrays cannot; ${remedy}`,
+    );
   return column.data as readonly Piece[];
 }
 

@@ -50,7 +50,11 @@ function watch(workerData: AttachedWatchData): void {
   startThread(attachedWatchFile(), { execArgv: [], workerData, name: 'onemem attached' }).unref();
 }
 
-export function attachProcess(text: string, { owner, socket, token }: HandleParts, onClosed: () => void): SpaceClass {
+export function attachProcess(
+  text: string,
+  { owner, socket, token }: HandleParts,
+  onClosed: () => void,
+): SpaceClass {
   const meeting = new MessageSocket(connect(owner, socket));
   let faults = -1;
   let offer: AttachOffer | null = null;
@@ -107,7 +111,10 @@ function connect(owner: number, socket: string): number {
   );
 }
 
-/** Maps the memory at the addresses that it has everywhere. Returns the userfaultfd that serves its faults. */
+/**
+ * Maps the memory at the addresses that it has everywhere. Returns the userfaultfd that serves its
+ * faults.
+ */
 function mapSpace({ base, bytes, userModeOnly }: AttachOffer, memory: number): number {
   const faults = Userfaultfd.open({ features: FAULT_FEATURES, userModeOnly });
   try {
@@ -196,11 +203,15 @@ function receive<T>(socket: MessageSocket, owner: number): { message: T; fds: re
   const poller = new Poller(1);
   poller.set(0, socket.fd, POLLIN);
   if (poller.wait(ANSWER_MS) === 0)
-    throw new OnememError('OWNER_BUSY', `cannot attach: process ${owner} did not answer within ${ANSWER_MS / 1000} s`);
+    throw new OnememError(
+      'OWNER_BUSY',
+      `cannot attach: process ${owner} did not answer within ${ANSWER_MS / 1000} s`,
+    );
   const received = socket.receive(true);
   if (received === null || received === 'closed') throw refusedBy(owner);
   const message = JSON.parse(Buffer.from(received.bytes).toString()) as T | AttachRefusal;
-  if (typeof message === 'object' && message !== null && 'refused' in message) throw fromWire(message.refused);
+  if (typeof message === 'object' && message !== null && 'refused' in message)
+    throw fromWire(message.refused);
   return { message: message as T, fds: received.fds ?? [] };
 }
 

@@ -30,10 +30,11 @@ function listThread(control: Int32Array): void {
 const attached = new Map<string, SpaceClass>();
 
 /**
- * The space that another thread or process opened. A thread of the same process passes `space.handle`,
- * another process of the same user the text that `space.share()` gives. Attaching twice gives the same
- * object. Throws OWNER_LOST if the other process has ended, ADDRESS_SPACE if the addresses of the space
- * are taken here, PROCESSES if there is no room for one more, and SPACE_HANDLE for something else.
+ * The space that another thread or process opened. A thread of the same process passes
+ * `space.handle`, another process of the same user the text that `space.share()` gives. Attaching
+ * twice gives the same object. Throws OWNER_LOST if the other process has ended, ADDRESS_SPACE if
+ * the addresses of the space are taken here, PROCESSES if there is no room for one more, and
+ * SPACE_HANDLE for something else.
  * @example
  * import { attachSpace, openSpace } from 'onemem';
  *
@@ -47,13 +48,17 @@ export function attachSpace(handle: SpaceHandle | string): AddressSpace {
   if (text !== null) return attachByText(text);
   checkSpaceHandle(handle);
   if (handle.owner !== process.pid) {
-    throw new OnememError('OTHER_PROCESS', `the space belongs to process ${handle.owner}; ${NO_OTHER_PROCESS}`);
+    throw new OnememError(
+      'OTHER_PROCESS',
+      `the space belongs to process ${handle.owner}; ${NO_OTHER_PROCESS}`,
+    );
   }
   checkUnchanged(handle);
   const known = attached.get(handle.name);
   if (known !== undefined && !known.isClosed) return known;
   const control = new Int32Array(handle.control);
-  // Counted before the look at the state: a thread that closes the space meanwhile sees the count, or this one sees the space closed.
+  // Counted before the look at the state: a thread that closes the space meanwhile sees the count,
+  // or this one sees the space closed.
   Atomics.add(control, Control.AttachedThreads, 1);
   listThread(control);
   const witness = Atomics.load(control, Control.OpenedByWorker) === 1 ? startWitness(handle) : null;
@@ -83,17 +88,26 @@ export function attachSpace(handle: SpaceHandle | string): AddressSpace {
   return space;
 }
 
-/** What a handle is for other processes; null: it is one for threads of the process that opened the space. */
+/**
+ * What a handle is for other processes; null: it is one for threads of the process that opened the
+ * space.
+ */
 function textOf(handle: unknown): string | null {
   if (typeof handle === 'string') return handle;
-  const { attach, attachedBy } = (isObject(handle) ? handle : {}) as { attach?: unknown; attachedBy?: unknown };
+  const { attach, attachedBy } = (isObject(handle) ? handle : {}) as {
+    attach?: unknown;
+    attachedBy?: unknown;
+  };
   return typeof attach === 'string' ? attach : typeof attachedBy === 'string' ? attachedBy : null;
 }
 
 function attachByText(text: string): AddressSpace {
   const parts = readHandle(text);
   if (parts === null)
-    throw typeError('SPACE_HANDLE', `${show(text)} is no handle of a space; pass what space.share() gives, as it is`);
+    throw typeError(
+      'SPACE_HANDLE',
+      `${show(text)} is no handle of a space; pass what space.share() gives, as it is`,
+    );
   if (parts.owner === process.pid)
     throw typeError(
       'SPACE_HANDLE',
@@ -110,7 +124,11 @@ function attachByText(text: string): AddressSpace {
 
 /** Where a worker thread opened the space, a witness must see whether that thread still lives. */
 function startWitness({ control }: SpaceHandle): Worker {
-  const witness = startThread(witnessFile(), { execArgv: [], workerData: control, name: 'onemem witness' });
+  const witness = startThread(witnessFile(), {
+    execArgv: [],
+    workerData: control,
+    name: 'onemem witness',
+  });
   witness.unref();
   return witness;
 }

@@ -45,7 +45,9 @@ const LEAST_LEASE_MS = 1000;
  * What was said about memory behind; null: none. Connects once, so that what is wrong is said where
  * it was written.
  */
-export async function behindOf(said: BehindSpecification | undefined): Promise<ServerOptions | null> {
+export async function behindOf(
+  said: BehindSpecification | undefined,
+): Promise<ServerOptions | null> {
   if (said === undefined) return null;
   if (typeof said !== 'object' || said === null) {
     // The text of a url may have a password in it.
@@ -53,7 +55,8 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
     throw argumentError('BEHIND', `behind is ${what}; it must be { kind: 'valkey', url, bytes }`);
   }
   checkOptions('behind', said, BEHIND_OPTIONS);
-  if (said.kind !== 'valkey') throw argumentError('BEHIND', `behind.kind is ${show(said.kind)}; it must be 'valkey'`);
+  if (said.kind !== 'valkey')
+    throw argumentError('BEHIND', `behind.kind is ${show(said.kind)}; it must be 'valkey'`);
   const { timeoutMs = TIMEOUT_MS, leaseMs = LEASE_MS, tls } = said;
   const given = serverUrls('behind.url', said.url, 'BEHIND');
   checkMs('behind.timeoutMs', timeoutMs, 1);
@@ -69,6 +72,11 @@ export async function behindOf(said: BehindSpecification | undefined): Promise<S
     return { kind: 'valkey', urls, bytes, timeoutMs, leaseMs, tls: tls ?? {} };
   } catch (error) {
     if (!(error instanceof ValkeyError)) throw error;
-    throw new OnememError('BEHIND', `behind: ${error.message}`, { reason: error.code }, { cause: error });
+    throw new OnememError(
+      'BEHIND',
+      `behind: ${error.message}`,
+      { reason: error.code },
+      { cause: error },
+    );
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Bytes of arrays that calls of ours read and write for a program. A touch of a page that cannot be
- * had would end the process: the manager moves the bytes, or first says that the pages are there and
- * stay. Each piece is moved or is refused by name.
+ * had would end the process: the manager moves the bytes, or first says that the pages are there
+ * and stay. Each piece is moved or is refused by name.
  */
 import { bytesOf } from '../core/elements.js';
 import { READ_BYTES } from '../pager/protocol/requests.js';

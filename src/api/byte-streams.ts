@@ -1,6 +1,7 @@
 /**
- * Bytes of arrays for code that makes system calls: in ordinary memory, since a system call into a page of an array that is not there fails
- * where faults of system calls are not served (`onemem doctor` says where).
+ * Bytes of arrays for code that makes system calls: in ordinary memory, since a system call into a
+ * page of an array that is not there fails where faults of system calls are not served (`onemem
+ * doctor` says where).
  */
 import { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
@@ -33,7 +34,12 @@ class ByteReader {
     checkRange(array, this.begin, this.end);
     const bytes = Math.min(READ_BYTES, end - at);
     const { rangeId: range, name } = array;
-    const read = await array.space.client.request('readBytes', { range, name, offset: array.offset + at, bytes });
+    const read = await array.space.client.request('readBytes', {
+      range,
+      name,
+      offset: array.offset + at,
+      bytes,
+    });
     this.at += bytes;
     return read.data;
   }
@@ -55,7 +61,11 @@ export function readStreamOf(array: ArraySeen, begin: number, end: number): Read
   return stream;
 }
 
-export function webStreamOf(array: ArraySeen, begin: number, end: number): ReadableStream<Uint8Array> {
+export function webStreamOf(
+  array: ArraySeen,
+  begin: number,
+  end: number,
+): ReadableStream<Uint8Array> {
   const reader = new ByteReader(array, begin, end);
   const web = process.getBuiltinModule('node:stream/web');
   return new web.ReadableStream({
@@ -107,7 +117,8 @@ class ByteWriter {
   /** What a device left half done has been overwritten. */
   close(): void {
     const { array, begin, end } = this;
-    if (begin === 0 && end === array.length && this.at === array.byteLength) array.indeterminate = false;
+    if (begin === 0 && end === array.length && this.at === array.byteLength)
+      array.indeterminate = false;
   }
 }
 
@@ -146,7 +157,12 @@ export function asyncBufferOf(array: ArraySeen): AsyncBuffer {
       const { rangeId: range, name, offset, space } = array;
       for (let at = 0; at < bytes.length; at += READ_BYTES) {
         const count = Math.min(READ_BYTES, bytes.length - at);
-        const read = await space.client.request('readBytes', { range, name, offset: offset + from + at, bytes: count });
+        const read = await space.client.request('readBytes', {
+          range,
+          name,
+          offset: offset + from + at,
+          bytes: count,
+        });
         bytes.set(read.data, at);
       }
       return bytes.buffer;
@@ -156,6 +172,7 @@ export function asyncBufferOf(array: ArraySeen): AsyncBuffer {
 
 function placeIn(length: number, said: number): number {
   const at = typeof said === 'number' ? Math.trunc(said) || 0 : Number.NaN;
-  if (Number.isNaN(at)) throw typeError('ARRAY_RANGE', `slice() takes numbers of bytes, not ${show(said)}`);
+  if (Number.isNaN(at))
+    throw typeError('ARRAY_RANGE', `slice() takes numbers of bytes, not ${show(said)}`);
   return at < 0 ? Math.max(0, length + at) : Math.min(at, length);
 }

@@ -13,7 +13,10 @@ export function checkSignal(signal: unknown): void {
   );
 }
 
-/** Told by what it has: the signals of another realm, or of an environment that stands in for a browser, are as good. */
+/**
+ * Told by what it has: the signals of another realm, or of an environment that stands in for a
+ * browser, are as good.
+ */
 function isSignal(signal: unknown): boolean {
   if (!isObject(signal)) return false;
   const { aborted, addEventListener } = signal as { aborted?: unknown; addEventListener?: unknown };
@@ -24,7 +27,10 @@ function isSignal(signal: unknown): boolean {
 export function checkTimeout(timeoutMs: unknown, device: DeviceSeen): void {
   if (timeoutMs === undefined) return;
   if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
-    throw argumentError('TIMEOUT_MS', `timeoutMs is ${show(timeoutMs)}; it must be a number of milliseconds above 0`);
+    throw argumentError(
+      'TIMEOUT_MS',
+      `timeoutMs is ${show(timeoutMs)}; it must be a number of milliseconds above 0`,
+    );
   }
   const { cancellation, kernels } = device.capabilities;
   if (cancellation) return;
@@ -42,16 +48,31 @@ export function reasonOf(signal: AbortSignal): string {
   return `its signal was aborted (${textOf(signal.reason)})`;
 }
 
-/** What a stream and whatever listens for its signal both know; the stream itself may be collected meanwhile. */
+/**
+ * What a stream and whatever listens for its signal both know; the stream itself may be collected
+ * meanwhile.
+ */
 export interface StreamState {
   readonly id: number;
   closed: boolean;
 }
 
-/** Has everything of a stream that has not begun cancelled when the signal is aborted, and a launch that runs ended. Returns how to stop listening. */
-export function cancelStreamOn(signal: AbortSignal, client: Client, state: StreamState): () => void {
+/**
+ * Has everything of a stream that has not begun cancelled when the signal is aborted, and a launch
+ * that runs ended. Returns how to stop listening.
+ */
+export function cancelStreamOn(
+  signal: AbortSignal,
+  client: Client,
+  state: StreamState,
+): () => void {
   const abort = (): void =>
-    client.tell('cancel', { stream: state.id, sequence: null, ended: state.closed, reason: reasonOf(signal) });
+    client.tell('cancel', {
+      stream: state.id,
+      sequence: null,
+      ended: state.closed,
+      reason: reasonOf(signal),
+    });
   if (signal.aborted) {
     abort();
     return () => undefined;
@@ -61,8 +82,14 @@ export function cancelStreamOn(signal: AbortSignal, client: Client, state: Strea
 }
 
 /** The same for one operation. */
-export function cancelOperationOn(signal: AbortSignal, client: Client, stream: number, sequence: number): () => void {
-  const abort = (): void => client.tell('cancel', { stream, sequence, ended: true, reason: reasonOf(signal) });
+export function cancelOperationOn(
+  signal: AbortSignal,
+  client: Client,
+  stream: number,
+  sequence: number,
+): () => void {
+  const abort = (): void =>
+    client.tell('cancel', { stream, sequence, ended: true, reason: reasonOf(signal) });
   signal.addEventListener('abort', abort, { once: true });
   return () => signal.removeEventListener('abort', abort);
 }

@@ -1,6 +1,6 @@
 /**
- * What users hold, by name: the interface (public.ts), and a value for `instanceof`. Only the package makes such objects, so that none of these is
- * called by `new`.
+ * What users hold, by name: the interface (public.ts), and a value for `instanceof`. Only the
+ * package makes such objects, so that none of these is called by `new`.
  */
 import type { NumericArray } from '../core/elements.js';
 import { AddressSpace } from './address-space.js';
@@ -14,7 +14,8 @@ import { StreamEvent } from './stream-event.js';
 
 type ClassOf<T> = abstract new (...nothing: never) => T;
 
-// A bundler would rename the classes, if these had their names in here: users see the names in stacks.
+// A bundler would rename the classes, if these had their names in here: users see the names in
+// stacks.
 type PublicSpace = api.AddressSpace;
 const PublicSpace: ClassOf<PublicSpace> = AddressSpace;
 type PublicDevice = api.Device;

@@ -21,14 +21,20 @@ interface Pending {
 }
 
 /** Makes the connection of a client elsewhere than in the manager's process. */
-export type Connect = (listener: (message: FromManager) => void, lost: (loss: OnememError) => void) => Line;
+export type Connect = (
+  listener: (message: FromManager) => void,
+  lost: (loss: OnememError) => void,
+) => Line;
 
 export class Client {
   private readonly line: Line;
   private readonly control: Int32Array;
   private readonly pending = new Map<number, Pending>();
   private readonly events = new Map<string, (event: StreamEvent) => void>();
-  /** Events that came while a listener was being told of one: each hears of its event when those before it are through. */
+  /**
+   * Events that came while a listener was being told of one: each hears of its event when those
+   * before it are through.
+   */
   private readonly untold: StreamEvent[] = [];
   private isTelling = false;
   /** Functions of the program's that streams have not called yet. */
@@ -37,7 +43,10 @@ export class Client {
   private readonly running = new Set<string>();
   /** What is done with the notices of subscriptions. */
   private readonly notices = new Map<number, (notice: Notice) => void>();
-  /** Called with a range that some thread has freed, if this one has views of it; null: the space has been closed. */
+  /**
+   * Called with a range that some thread has freed, if this one has views of it; null: the space
+   * has been closed.
+   */
   onFreed: (range: number | null) => void = () => undefined;
   /** Hears of devices that any thread has added, or started again. */
   onDevice: (info: DeviceInfo, instead: number | null) => void = () => undefined;
@@ -99,7 +108,10 @@ export class Client {
   }
 
   /** Asks; the promise gets the answer. */
-  request<N extends keyof Requests>(name: N, value: Requests[N]['in']): Promise<Requests[N]['out']> {
+  request<N extends keyof Requests>(
+    name: N,
+    value: Requests[N]['in'],
+  ): Promise<Requests[N]['out']> {
     return new Promise((resolve, reject) => {
       this.assertOpen(name);
       const id = this.nextId++;
@@ -132,8 +144,8 @@ export class Client {
   }
 
   /**
-   * Calls `run` once, when the operation's turn has come: in a turn of the event loop of its own, never from within a request. It
-   * must be followed by `called`.
+   * Calls `run` once, when the operation's turn has come: in a turn of the event loop of its own,
+   * never from within a request. It must be followed by `called`.
    */
   onCall(stream: number, sequence: number, run: () => void): void {
     this.calls.set(`${stream} ${sequence}`, run);
@@ -141,10 +153,14 @@ export class Client {
 
   /** What a stream called is through. */
   called(stream: number, sequence: number, error: WireError | null): void {
-    if (this.running.delete(`${stream} ${sequence}`)) this.tell('called', { stream, sequence, error });
+    if (this.running.delete(`${stream} ${sequence}`))
+      this.tell('called', { stream, sequence, error });
   }
 
-  /** Has `listener` called for each notice of a subscription, in a turn of the event loop of its own; null: no more. */
+  /**
+   * Has `listener` called for each notice of a subscription, in a turn of the event loop of its
+   * own; null: no more.
+   */
   onNotice(subscription: number, listener: ((notice: Notice) => void) | null): void {
     if (listener === null) this.notices.delete(subscription);
     else this.notices.set(subscription, listener);
@@ -188,15 +204,27 @@ export class Client {
 
   private end(error: OnememError, ended: boolean): void {
     if (this.closed) return;
-    this.abandonCalls({ name: 'OnememError', code: error.code, message: error.message, details: {} });
+    this.abandonCalls({
+      name: 'OnememError',
+      code: error.code,
+      message: error.message,
+      details: {},
+    });
     if (this.attached) this.tell('leave', { ended });
     this.closed = true;
-    // What the manager said last may not have been heard: a launch that the program waits for must end, one way or the other.
-    for (let message = this.line.take(); message !== undefined; message = this.line.take()) this.take(message);
+    // What the manager said last may not have been heard: a launch that the program waits for must
+    // end, one way or the other.
+    for (let message = this.line.take(); message !== undefined; message = this.line.take())
+      this.take(message);
     for (const { reject } of this.pending.values()) reject(error);
     this.pending.clear();
     this.line.close();
-    const wire: WireError = { name: 'OnememError', code: error.code, message: error.message, details: {} };
+    const wire: WireError = {
+      name: 'OnememError',
+      code: error.code,
+      message: error.message,
+      details: {},
+    };
     for (const [key, listener] of [...this.events]) {
       const [stream, sequence] = key.split(' ').map(Number);
       listener({
@@ -215,10 +243,14 @@ export class Client {
 
   assertOpen(what: string): void {
     if (this.loss !== null) throw new OnememError(this.loss.code, `${what}: ${this.loss.message}`);
-    if (this.isClosed) throw new OnememError('SPACE_CLOSED', `${what}: the space has been closed; open a new one`);
+    if (this.isClosed)
+      throw new OnememError('SPACE_CLOSED', `${what}: the space has been closed; open a new one`);
   }
 
-  /** This thread will not run the functions that streams are to call, nor tell when those that run end: the streams must not wait for them. */
+  /**
+   * This thread will not run the functions that streams are to call, nor tell when those that run
+   * end: the streams must not wait for them.
+   */
   private abandonCalls(error: WireError): void {
     for (const key of [...this.calls.keys(), ...this.running]) {
       const [stream, sequence] = key.split(' ').map(Number);
@@ -257,7 +289,10 @@ export class Client {
       const waiting = this.pending.get(message.id);
       this.pending.delete(message.id);
       if (message.error === null) waiting?.resolve(message.value);
-      else waiting?.reject(message.id === asked ? fromWire(message.error) : fromElsewhere(message.error));
+      else
+        waiting?.reject(
+          message.id === asked ? fromWire(message.error) : fromElsewhere(message.error),
+        );
     }
   }
 
@@ -288,7 +323,10 @@ export class Client {
   }
 }
 
-/** The error of something that was asked earlier: the stack of what runs just now would name lines of the program that have nothing to do with it. */
+/**
+ * The error of something that was asked earlier: the stack of what runs just now would name lines
+ * of the program that have nothing to do with it.
+ */
 function fromElsewhere(wire: WireError): Error {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;

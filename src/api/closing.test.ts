@@ -30,7 +30,12 @@ describe('closing a space', () => {
       unseenFailures: { warn: () => undefined },
     } as unknown as Client;
     const none = () => undefined;
-    const views = { freed: none, tryUnmap: none, unmapAfterThreads: none, isUnmapped: true } as unknown as Views;
+    const views = {
+      freed: none,
+      tryUnmap: none,
+      unmapAfterThreads: none,
+      isUnmapped: true,
+    } as unknown as Views;
     let ended = 0;
     const closing = closeSpace(
       {

@@ -1,4 +1,7 @@
-/** How a thread closes its space: for all, if it is the thread that opened the space, and otherwise for itself. */
+/**
+ * How a thread closes its space: for all, if it is the thread that opened the space, and otherwise
+ * for itself.
+ */
 import type { Lender } from '../drivers/webgpu/lender.js';
 import { closeDescriptor } from '../linux/libc.js';
 import { Control } from '../pager/protocol/control.js';
@@ -40,10 +43,18 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
     return;
   }
   const { wakeFd, bytes } = handle;
-  const leftover: Leftover = { views, control: new Int32Array(handle.control), wakeFd, bytes, answers: false };
+  const leftover: Leftover = {
+    views,
+    control: new Int32Array(handle.control),
+    wakeFd,
+    bytes,
+    answers: false,
+  };
   // As long as views are left, the manager's thread answers the faults on them.
   const none: End = { answers: false, lost: null };
-  const { answers, lost } = client.isClosed ? none : await endManager(space, threads, timeoutMs, leftover);
+  const { answers, lost } = client.isClosed
+    ? none
+    : await endManager(space, threads, timeoutMs, leftover);
   await endLending(lenders.splice(0));
   client.unseenFailures.warn();
   client.close();
@@ -57,14 +68,16 @@ export async function closeSpace(space: OpenedSpace, timeoutMs: number | null): 
 }
 
 /**
- * The same for a worker thread that ends with a space open: the process goes on, and would keep the memory of the space, its descriptors and its devices.
- * Nothing of the program runs in this thread any more, so that it may wait; it does for so many milliseconds.
+ * The same for a worker thread that ends with a space open: the process goes on, and would keep the
+ * memory of the space, its descriptors and its devices. Nothing of the program runs in this thread
+ * any more, so that it may wait; it does for so many milliseconds.
  */
 export function closeWithThread({ client, views, handle }: OpenedSpace, limitMs: number): void {
   const { wakeFd, bytes } = handle;
   const control = new Int32Array(handle.control);
   views.threadEnds();
-  // What has been taken may be in use by another thread, and no thread would answer for its addresses then.
+  // What has been taken may be in use by another thread, and no thread would answer for its
+  // addresses then.
   if (Atomics.load(control, Control.TakenViews) > 0) return;
   client.tell('close', { timeoutMs: 0, closed: [] });
   views.allGone();
@@ -98,13 +111,14 @@ async function endManager(
   const takeover = new Takeover();
   const request = client.request('close', { timeoutMs, closed: takeover.spaces });
   // A manager that fails on its way out does not answer.
-  const { closed, lost } = await Promise.race([request, gone.then(() => lateAnswer(request))]).catch(
-    (error: unknown) => {
-      takeover.cancel();
-      threads.unref();
-      throw error;
-    },
-  );
+  const { closed, lost } = await Promise.race([
+    request,
+    gone.then(() => lateAnswer(request)),
+  ]).catch((error: unknown) => {
+    takeover.cancel();
+    threads.unref();
+    throw error;
+  });
   if (!closed || hasGone) {
     takeover.cancel();
     await gone;
@@ -123,8 +137,9 @@ async function endManager(
 }
 
 /**
- * The answer of a manager whose thread has ended already, or nothing where there is none: the two come by different ways, so that what was said
- * first may be heard last, in the next turn of the event loop.
+ * The answer of a manager whose thread has ended already, or nothing where there is none: the two
+ * come by different ways, so that what was said first may be heard last, in the next turn of the
+ * event loop.
  */
 function lateAnswer(request: Promise<Closed>): Promise<Closed> {
   const nothing: Closed = { closed: null, lost: null };

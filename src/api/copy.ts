@@ -26,7 +26,8 @@ export function copyEnd(space: SpaceSeen, which: 'to' | 'from', given: unknown):
     const type = place.type === 'u8' && bytesOf(array.type) > 1 ? 'bytes' : place.type;
     return { place, plain: null, type, bytes, text };
   }
-  if (ArrayBuffer.isView(given) && !types.isDataView(given)) return plainEnd(which, given as NumericArray);
+  if (ArrayBuffer.isView(given) && !types.isDataView(given))
+    return plainEnd(which, given as NumericArray);
   throw typeError(
     'COPY_PLACE',
     `cannot copy ${which} ${show(given)}: a copy takes managed arrays, parts of them such as x.range(0, 100), and typed arrays`,
@@ -50,15 +51,24 @@ export function checkCopy(to: CopyEnd, from: CopyEnd): void {
 }
 
 /** The bytes of both ends in the space; plain arrays are staged there. */
-export function stageEnds(to: CopyEnd, from: CopyEnd, staging: Staging): { to: BytePlace; from: BytePlace } {
-  const source = bytePlaceOf(from, (plain) => staging.stage(plain, 'bytes', 'the source', { in: true, back: false }));
+export function stageEnds(
+  to: CopyEnd,
+  from: CopyEnd,
+  staging: Staging,
+): { to: BytePlace; from: BytePlace } {
+  const source = bytePlaceOf(from, (plain) =>
+    staging.stage(plain, 'bytes', 'the source', { in: true, back: false }),
+  );
   const target = bytePlaceOf(to, (plain) =>
     staging.stage(plain, 'bytes', 'the destination', { in: false, back: true }),
   );
   return { to: target, from: source };
 }
 
-function bytePlaceOf({ place, plain }: CopyEnd, stage: (plain: NumericArray) => StagedPlace): BytePlace {
+function bytePlaceOf(
+  { place, plain }: CopyEnd,
+  stage: (plain: NumericArray) => StagedPlace,
+): BytePlace {
   const { array, offset } = place ?? stage(plain as NumericArray);
   return { range: array.rangeId, name: array.name, offset };
 }
@@ -68,7 +78,8 @@ function plainEnd(which: string, plain: NumericArray): CopyEnd {
   const element = elementTypeOf(name);
   // Bytes of a program are raw bytes: what else could a Buffer be.
   const type = name === 'Uint8Array' ? 'bytes' : element;
-  if (type === undefined) throw typeError('COPY_PLACE', `cannot copy ${which} a ${name}: no such array can be managed`);
+  if (type === undefined)
+    throw typeError('COPY_PLACE', `cannot copy ${which} a ${name}: no such array can be managed`);
   refuseTaken(`copy ${which}`, plain);
   const text = `a ${name} of ${plain.length} elements`;
   return { place: null, plain, type, bytes: plain.byteLength, text };

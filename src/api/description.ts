@@ -85,7 +85,12 @@ export function describeSpace(space: {
   return { state, devices: space.devices.map(describeDevice), note: 'more: space.stats()' };
 }
 
-export function describeDevice({ name, kind, memory, units }: DeviceDescription): DeviceDescription {
+export function describeDevice({
+  name,
+  kind,
+  memory,
+  units,
+}: DeviceDescription): DeviceDescription {
   return { name, kind, memory, units };
 }
 
@@ -93,7 +98,11 @@ export function describeDevice({ name, kind, memory, units }: DeviceDescription)
 export function inspectArray(array: ArraySeen, inspect: (value: unknown) => string): string {
   const { name, type, length, address, state } = describe(array);
   const where =
-    state === 'allocated' ? `at ${address}` : state === 'freed' ? 'freed' : 'of a space that has been closed';
+    state === 'allocated'
+      ? `at ${address}`
+      : state === 'freed'
+        ? 'freed'
+        : 'of a space that has been closed';
   return `ManagedArray(${length}) ${inspect(name)} of ${type}, ${where} (${NOTE})`;
 }
 
@@ -120,7 +129,11 @@ export function inspectStream(place: string, pending: number, isClosed: boolean)
 }
 
 /** One line; of a failure that the program has not looked at it is what there is to see. */
-export function inspectEvent(place: string, result: string | undefined, error: Error | null): string {
+export function inspectEvent(
+  place: string,
+  result: string | undefined,
+  error: Error | null,
+): string {
   return `StreamEvent (${place}, ${result ?? 'not ended yet'}${error === null ? '' : `: ${error.message}`})`;
 }
 

@@ -1,4 +1,7 @@
-/** The memory of devices whose programs do not say it: GPUs, of which a driver tells how much is left. */
+/**
+ * The memory of devices whose programs do not say it: GPUs, of which a driver tells how much is
+ * left.
+ */
 import { BLOCK_BYTES } from '../core/types.js';
 import type { DeviceOptions } from '../pager/protocol/space.js';
 import { gpuBudget } from '../policy/gpu-budget.js';
@@ -20,20 +23,24 @@ export async function withMemory(
   return devices.map((device) => {
     const { memoryBytes } = device;
     // Each of them is on the GPU that WebGPU prefers.
-    const bytes = memoryBytes ?? gpuMemory(device.name, found as FoundGpu, hostBytes(), asking.length);
+    const bytes =
+      memoryBytes ?? gpuMemory(device.name, found as FoundGpu, hostBytes(), asking.length);
     return { ...device, memoryBytes: bytes };
   });
 }
 
 function gpuMemory(device: string, found: FoundGpu, budget: number, devices: number): number {
   if ('problem' in found)
-    throw new OnememError('DEVICE_START', `device ${device} did not start: ${found.problem}`, { device });
+    throw new OnememError('DEVICE_START', `device ${device} did not start: ${found.problem}`, {
+      device,
+    });
   const { facts, memory } = found;
   const host = { limit: memoryLimit(), budget };
   const remedy = "give it memory: { kind: 'webgpu', memory: '256MiB' }";
   const leftBytes = memory?.leftBytes ?? null;
   if (memory === null || leftBytes === null) {
-    const reason = memory === null ? 'Vulkan knows no GPU of its name' : 'its driver lacks VK_EXT_memory_budget';
+    const reason =
+      memory === null ? 'Vulkan knows no GPU of its name' : 'its driver lacks VK_EXT_memory_budget';
     throw argumentError(
       'DEVICE_MEMORY',
       `device ${device} was given no memory, and how much its GPU has left is not known (${facts.name}: ${reason}); ${remedy}`,
@@ -42,7 +49,9 @@ function gpuMemory(device: string, found: FoundGpu, budget: number, devices: num
   const { isHosts } = memory;
   const bytes = gpuBudget({ leftBytes, isHosts }, host, devices);
   if (bytes < LEAST_BYTES) {
-    const whose = isHosts ? `, which are the host's, of whose ${host.limit} bytes hostMemory is ${budget}` : '';
+    const whose = isHosts
+      ? `, which are the host's, of whose ${host.limit} bytes hostMemory is ${budget}`
+      : '';
     throw argumentError(
       'DEVICE_MEMORY',
       `device ${device} was given no memory, and its GPU has too little left to choose some: ${leftBytes} of ${memory.bytes} bytes${whose}; ` +

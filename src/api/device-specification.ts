@@ -3,7 +3,15 @@ import { isAbsolute } from 'node:path';
 import type { OptionNames } from '../core/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../core/types.js';
 import type { DeviceOptions, Injection } from '../pager/protocol/space.js';
-import { checkFlag, checkName, checkObject, checkOptions, checkSize, show, textOf } from './arguments.js';
+import {
+  checkFlag,
+  checkName,
+  checkObject,
+  checkOptions,
+  checkSize,
+  show,
+  textOf,
+} from './arguments.js';
 import { argumentError, typeError } from './errors.js';
 import { exportOf, moduleUrl } from './kernel.js';
 import { toBytes } from './sizes.js';
@@ -39,7 +47,8 @@ export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
 }
 
 /** A GPU by WebGPU, which runs WGSL. Install `webgpu` and `wesl`. */
-export interface WebgpuDeviceSpecification extends Omit<AnyDeviceSpecification, 'units' | 'memory'> {
+export interface WebgpuDeviceSpecification
+  extends Omit<AnyDeviceSpecification, 'units' | 'memory'> {
   readonly kind: 'webgpu';
   /**
    * Bytes, or a size such as '64MiB', at least 4 MiB. By default three quarters of what its driver
@@ -75,9 +84,14 @@ export interface CustomDeviceSpecification extends AnyDeviceSpecification {
 }
 
 /** What is known of a device before the GPU was asked: null is memory that its driver tells. */
-export type DescribedDevice = Omit<DeviceOptions, 'memoryBytes'> & { readonly memoryBytes: number | null };
+export type DescribedDevice = Omit<DeviceOptions, 'memoryBytes'> & {
+  readonly memoryBytes: number | null;
+};
 
-export type DeviceSpecification = BuiltInDeviceSpecification | WebgpuDeviceSpecification | CustomDeviceSpecification;
+export type DeviceSpecification =
+  | BuiltInDeviceSpecification
+  | WebgpuDeviceSpecification
+  | CustomDeviceSpecification;
 
 const ANY_DEVICE = { kind: true, memory: true, units: true, name: true, inject: true } as const;
 
@@ -94,13 +108,23 @@ const WEBGPU_DEVICE: OptionNames<WebgpuDeviceSpecification> = {
 
 const TRANSPORT_LIBRARY: OptionNames<{ readonly library: string }> = { library: true };
 
-const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = { ...ANY_DEVICE, driver: true, options: true };
+const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = {
+  ...ANY_DEVICE,
+  driver: true,
+  options: true,
+};
 
-const DRIVER_MODULE: OptionNames<CustomDeviceSpecification['driver']> = { module: true, export: true };
+const DRIVER_MODULE: OptionNames<CustomDeviceSpecification['driver']> = {
+  module: true,
+  export: true,
+};
 
 const INJECTION: OptionNames<Injection> = { refuseLargerThanPages: true };
 
-export function deviceOptions(devices: readonly DeviceSpecification[], before = 0): DescribedDevice[] {
+export function deviceOptions(
+  devices: readonly DeviceSpecification[],
+  before = 0,
+): DescribedDevice[] {
   if (!Array.isArray(devices)) {
     throw typeError(
       'DEVICES',
@@ -108,7 +132,10 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
     );
   }
   if (devices.length > MAX_DEVICES)
-    throw argumentError('DEVICES', `a space has at most ${MAX_DEVICES} devices, not ${devices.length}`);
+    throw argumentError(
+      'DEVICES',
+      `a space has at most ${MAX_DEVICES} devices, not ${devices.length}`,
+    );
   const names = new Set<string>();
   return devices.map((device, index) => {
     checkObject(`device ${index}`, device);
@@ -130,7 +157,8 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
     );
     if (kind === 'webgpu') checkOwnDevice(name, device.device);
     if (kind === 'webgpu') checkTransport(name, device);
-    if (kind === 'process' || kind === 'simulated') checkFlag(`lossy of device ${name}`, device.lossy);
+    if (kind === 'process' || kind === 'simulated')
+      checkFlag(`lossy of device ${name}`, device.lossy);
     const injection = injectionOf(inject);
     if (PLACES.has(name)) {
       const others = [...PLACES].filter((place) => place !== name).join(' and ');
@@ -140,11 +168,17 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
       );
     }
     if (names.has(name))
-      throw argumentError('DEVICE_NAME', `two devices are named ${name}; give each a name of its own`);
+      throw argumentError(
+        'DEVICE_NAME',
+        `two devices are named ${name}; give each a name of its own`,
+      );
     names.add(name);
     checkSize(`units of device ${name}`, units, 1);
     if (units > MAX_UNITS)
-      throw argumentError('UNITS', `device ${name} has ${units} units; at most ${MAX_UNITS} are possible`);
+      throw argumentError(
+        'UNITS',
+        `device ${name} has ${units} units; at most ${MAX_UNITS} are possible`,
+      );
     const memoryBytes = memoryOf(name, device);
     const least = leastMemory(kind, units);
     if (memoryBytes !== null && memoryBytes < least.bytes) {
@@ -164,17 +198,25 @@ export function deviceOptions(devices: readonly DeviceSpecification[], before = 
         (kind === 'process' && device.lossy === true),
       ...(kind === 'custom' ? { driver: driverModule(name, device) } : {}),
       ...(kind === 'webgpu' ? parserOption() : {}),
-      ...(kind === 'webgpu' && device.transport !== undefined ? { transport: device.transport } : {}),
+      ...(kind === 'webgpu' && device.transport !== undefined
+        ? { transport: device.transport }
+        : {}),
       ...injection,
     };
   });
 }
 
 /** How much memory a device must have, and why. */
-export function leastMemory(kind: DeviceSpecification['kind'], units: number): { bytes: number; why: string } {
+export function leastMemory(
+  kind: DeviceSpecification['kind'],
+  units: number,
+): { bytes: number; why: string } {
   if (kind === 'webgpu') return { bytes: 2 * BLOCK_BYTES, why: 'two blocks of 2 MiB for a GPU' };
   const waiting = units === 1 ? 'the unit' : `each of the ${units} units`;
-  return { bytes: (units + 1) * BLOCK_BYTES, why: `2 MiB for ${waiting} that waits in a fault, and 2 MiB` };
+  return {
+    bytes: (units + 1) * BLOCK_BYTES,
+    why: `2 MiB for ${waiting} that waits in a fault, and 2 MiB`,
+  };
 }
 
 /** Null: the driver of its GPU is to tell. */
@@ -192,7 +234,8 @@ function memoryOf(name: string, { memory, ...device }: DeviceSpecification): num
 function checkOwnDevice(name: string, device: unknown): void {
   if (device === undefined) return;
   const members = ['queue', 'limits', 'features', 'lost', 'createBuffer'] as const;
-  const isDevice = typeof device === 'object' && device !== null && members.every((member) => member in device);
+  const isDevice =
+    typeof device === 'object' && device !== null && members.every((member) => member in device);
   if (isDevice) return;
   throw typeError(
     'GPU_DEVICE',
@@ -231,7 +274,10 @@ function parserOption(): Pick<DeviceOptions, 'parser'> {
   }
 }
 
-function driverModule(name: string, { driver, options }: CustomDeviceSpecification): DeviceOptions['driver'] {
+function driverModule(
+  name: string,
+  { driver, options }: CustomDeviceSpecification,
+): DeviceOptions['driver'] {
   if (typeof driver !== 'object' || driver === null || !('module' in driver)) {
     throw typeError(
       'DRIVER_MODULE',

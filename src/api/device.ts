@@ -4,7 +4,13 @@ import { PAGE_BYTES } from '../core/types.js';
 import type { DeviceInfo, ProcessorStats } from '../pager/protocol/space.js';
 import { checkOptions } from './arguments.js';
 import { checkSignal, checkTimeout } from './cancellation.js';
-import { type DeviceDescription, describeDevice, INSPECT, inspectDevice, shown } from './description.js';
+import {
+  type DeviceDescription,
+  describeDevice,
+  INSPECT,
+  inspectDevice,
+  shown,
+} from './description.js';
 import { DISPOSE } from './disposal.js';
 import { OnememError } from './errors.js';
 import type { Kernel, KernelParameters } from './kernel.js';
@@ -64,7 +70,11 @@ export class Device implements api.Device {
   memoryInfo(): DeviceMemory {
     this.assertUsable();
     const { budgetBytes, backedBytes, alive } = this.stats();
-    if (!alive) throw new OnememError('DEVICE_LOST', `device ${this.info.name} is gone, and its memory with it`);
+    if (!alive)
+      throw new OnememError(
+        'DEVICE_LOST',
+        `device ${this.info.name} is gone, and its memory with it`,
+      );
     return { totalBytes: budgetBytes, freeBytes: budgetBytes - backedBytes };
   }
 
@@ -121,7 +131,9 @@ export class Device implements api.Device {
   }
 
   async detach(): Promise<void> {
-    this.detaching ??= this.space.client.request('detach', { device: this.info.number }).then(() => undefined);
+    this.detaching ??= this.space.client
+      .request('detach', { device: this.info.number })
+      .then(() => undefined);
     await this.detaching;
   }
 
@@ -143,7 +155,8 @@ export class Device implements api.Device {
 
   stats(): ProcessorStats {
     const found = this.space.stats().processors.find((each) => each.name === this.info.name);
-    if (found === undefined) throw new OnememError('DEVICE_LOST', `device ${this.info.name} is gone`);
+    if (found === undefined)
+      throw new OnememError('DEVICE_LOST', `device ${this.info.name} is gone`);
     return found;
   }
 
@@ -156,7 +169,11 @@ export class Device implements api.Device {
   }
 
   /** For console.log. */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspectDevice(this, (value) => inspect(value, options));
   }
 

@@ -2,7 +2,9 @@
 import type { NumericArray } from '../core/elements.js';
 import type { ManagedArray, ViewedRange } from './public.js';
 
-/** The view is none of its own properties, so that to copy or to print a range touches no element. */
+/**
+ * The view is none of its own properties, so that to copy or to print a range touches no element.
+ */
 export class ElementRange<T extends NumericArray> implements ViewedRange<T> {
   constructor(
     readonly array: ManagedArray<T>,

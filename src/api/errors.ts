@@ -24,18 +24,25 @@ export class OnememError extends Error {
 
   /** Arrays, or parts of them, whose content is indeterminate after a device was lost. */
   get ranges(): readonly { parameter: string; offset: number; length: number }[] {
-    return (this.details.ranges as { parameter: string; offset: number; length: number }[] | undefined) ?? [];
+    return (
+      (this.details.ranges as
+        | { parameter: string; offset: number; length: number }[]
+        | undefined) ?? []
+    );
   }
 }
 
 export function fromWire(wire: WireError, options?: ErrorOptions): Error {
   if (wire.name !== 'OnememError') {
-    const made = wire.name === 'RangeError' ? new RangeError(wire.message) : new TypeError(wire.message);
+    const made =
+      wire.name === 'RangeError' ? new RangeError(wire.message) : new TypeError(wire.message);
     return Object.assign(made, { code: wire.code, details: wire.details });
   }
   const error = new OnememError(wire.code, wire.message, wire.details, options);
-  // The stack of a kernel's own error is what its author needs; ours would only show the way of a message.
-  if (wire.stack !== undefined) error.stack = `OnememError [${wire.code}]: ${wire.message}\n${wire.stack}`;
+  // The stack of a kernel's own error is what its author needs; ours would only show the way of a
+  // message.
+  if (wire.stack !== undefined)
+    error.stack = `OnememError [${wire.code}]: ${wire.message}\n${wire.stack}`;
   return error;
 }
 

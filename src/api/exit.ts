@@ -1,8 +1,10 @@
 /**
- * How a process with open spaces ends. Its devices die with it in any case (the kernel sees to that); what needs care are its threads. Node stops
- * them where they are, which aborts the process in the middle of some native calls, so that these are let end first. And one may sit in a
- * fault, which is not served once the manager is told to stop, so that Node would wait for the thread for ever. So a process
- * with other threads ends at once, after its exit listeners, and says itself what Node would have said of an error by then.
+ * How a process with open spaces ends. Its devices die with it in any case (the kernel sees to
+ * that); what needs care are its threads. Node stops them where they are, which aborts the process
+ * in the middle of some native calls, so that these are let end first. And one may sit in a fault,
+ * which is not served once the manager is told to stop, so that Node would wait for the thread for
+ * ever. So a process with other threads ends at once, after its exit listeners, and says itself
+ * what Node would have said of an error by then.
  */
 import { writeSync } from 'node:fs';
 import { inspect } from 'node:util';
@@ -36,12 +38,18 @@ const HANDLER_FAILED = 7;
 
 /** How long the end of the process waits for messages of the manager to be written. */
 const MESSAGES_MS = 2000;
-/** How long it waits for native calls: they take microseconds, or milliseconds where a thread loads what makes them. */
+/**
+ * How long it waits for native calls: they take microseconds, or milliseconds where a thread loads
+ * what makes them.
+ */
 const CALLS_MS = 2000;
 /** How long the end of a worker thread waits for each of its spaces to be closed. */
 const CLOSE_MS = 2000;
 
-/** From now on the end of the process tells the manager to stop, and that of a worker thread closes the space. */
+/**
+ * From now on the end of the process tells the manager to stop, and that of a worker thread closes
+ * the space.
+ */
 export function watchExit(space: Open): () => void {
   // The program may have told its exit listeners of an end that did not come.
   goOn();
@@ -55,9 +63,10 @@ export function watchExit(space: Open): () => void {
 }
 
 /**
- * An exit listener would not do: one that throws keeps those behind it from being called, one that is added in the tick in which the
- * process exits comes after ours, and `process.reallyExit()`, as some packages call it, asks none. Another module that wraps the two
- * functions, as the package signal-exit does, calls ours, or is called by it.
+ * An exit listener would not do: one that throws keeps those behind it from being called, one that
+ * is added in the tick in which the process exits comes after ours, and `process.reallyExit()`, as
+ * some packages call it, asks none. Another module that wraps the two functions, as the package
+ * signal-exit does, calls ours, or is called by it.
  */
 function install(target: Ending): void {
   const { emit, reallyExit } = target;
@@ -73,7 +82,8 @@ function install(target: Ending): void {
 }
 
 /**
- * A worker thread ends, and the process goes on. Exit listeners hear of one that ends by itself, or by an error, and not of one that is terminated.
+ * A worker thread ends, and the process goes on. Exit listeners hear of one that ends by itself, or
+ * by an error, and not of one that is terminated.
  */
 function installInWorker(target: Ending): void {
   const { emit } = target;
@@ -101,7 +111,8 @@ function exiting(tell: () => boolean, code: number): boolean {
   } catch (error) {
     failure = { error };
   }
-  if (!stopThreads()) endNow(Number(process.exitCode ?? (failure === null ? code : 1)), fatal ?? failure);
+  if (!stopThreads())
+    endNow(Number(process.exitCode ?? (failure === null ? code : 1)), fatal ?? failure);
   if (failure !== null) throw failure.error;
   return heard;
 }

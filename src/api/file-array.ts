@@ -41,7 +41,12 @@ export interface FileArrayOptions extends FileUse {
   readonly create?: number;
 }
 
-export const FILE_USE: OptionNames<FileUse> = { writable: true, shared: true, mapped: true, name: true };
+export const FILE_USE: OptionNames<FileUse> = {
+  writable: true,
+  shared: true,
+  mapped: true,
+  name: true,
+};
 export const FILE_ARRAY_OPTIONS: OptionNames<FileArrayOptions> = {
   ...FILE_USE,
   byteOffset: true,
@@ -93,12 +98,18 @@ export function checkUse<T extends FileUse & { readonly create?: unknown }>(
 const BESIDE_CREATE = { shared: false, writable: false, mapped: true } as const;
 
 /** Opens the file, has `use` make something of it, and closes it again if that fails. */
-export function withFile<R>(path: string, how: 'read' | 'shared' | 'created', use: (fd: number, size: number) => R): R {
-  // To open a pipe that no program writes must not stop this program: the pipe is refused once it is open.
+export function withFile<R>(
+  path: string,
+  how: 'read' | 'shared' | 'created',
+  use: (fd: number, size: number) => R,
+): R {
+  // To open a pipe that no program writes must not stop this program: the pipe is refused once it
+  // is open.
   const opened = how === 'read' ? openPlain(path) : openShared(path, how === 'created');
   let fd: number;
   try {
-    // The manager closes it, in another thread. Node would close the number of what it opened once more when this thread ends.
+    // The manager closes it, in another thread. Node would close the number of what it opened once
+    // more when this thread ends.
     fd = duplicateDescriptor(opened);
   } catch (error) {
     throw descriptorError(`cannot open ${path}`, error);
@@ -163,7 +174,14 @@ export function partOfFile(
   }
   // Of a part without elements there is nothing to map.
   return {
-    source: { fd, path, offset: byteOffset, bytes: count * elementBytes, shared, mapped: mapped && count > 0 },
+    source: {
+      fd,
+      path,
+      offset: byteOffset,
+      bytes: count * elementBytes,
+      shared,
+      mapped: mapped && count > 0,
+    },
     length: count,
   };
 }
@@ -180,8 +198,8 @@ export function checkCreated(
 }
 
 /**
- * An array over all elements of a file that has been opened for it. The file is emptied, and the pages
- * of the array begin as those of one without a file do: none is read from it.
+ * An array over all elements of a file that has been opened for it. The file is emptied, and the
+ * pages of the array begin as those of one without a file do: none is read from it.
  */
 export function createdArray(
   space: SpaceSeen,
@@ -245,7 +263,10 @@ function openPlain(path: string): number {
 function openShared(path: string, isMade: boolean): number {
   let fd: number;
   try {
-    fd = openSync(path, isMade ? constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK : 'r+');
+    fd = openSync(
+      path,
+      isMade ? constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK : 'r+',
+    );
   } catch (error) {
     const { code = '' } = error as { code?: string };
     if (!['EACCES', 'EPERM', 'EROFS', 'ETXTBSY', 'EISDIR'].includes(code))

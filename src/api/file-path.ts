@@ -9,14 +9,25 @@ export type FilePath = string | URL;
 export function pathOf(file: unknown): string {
   if (typeof file === 'string' && file !== '') return file;
   // Not by `instanceof`: a test runner may have a URL of its own.
-  if (isObject(file) && typeof (file as URL).href === 'string' && typeof (file as URL).protocol === 'string') {
+  if (
+    isObject(file) &&
+    typeof (file as URL).href === 'string' &&
+    typeof (file as URL).protocol === 'string'
+  ) {
     const { href, protocol } = file as URL;
-    if (protocol !== 'file:') throw typeError('FILE_PATH', `${show(href)} is no file: URL; only files can be opened`);
+    if (protocol !== 'file:')
+      throw typeError('FILE_PATH', `${show(href)} is no file: URL; only files can be opened`);
     try {
       return fileURLToPath(href);
     } catch (error) {
-      throw typeError('FILE_PATH', `${show(href)} names no file of this machine: ${(error as Error).message}`);
+      throw typeError(
+        'FILE_PATH',
+        `${show(href)} names no file of this machine: ${(error as Error).message}`,
+      );
     }
   }
-  throw typeError('FILE_PATH', `a file is named by its path or its file: URL, not by ${show(file)}`);
+  throw typeError(
+    'FILE_PATH',
+    `a file is named by its path or its file: URL, not by ${show(file)}`,
+  );
 }

@@ -49,7 +49,11 @@ export class Hold {
     this.name = array.name;
     this.view = array.data;
     const { buffer, byteOffset } = this.view;
-    this.bytes = Buffer.from(buffer as ArrayBuffer, byteOffset + begin * size, (end - begin) * size);
+    this.bytes = Buffer.from(
+      buffer as ArrayBuffer,
+      byteOffset + begin * size,
+      (end - begin) * size,
+    );
   }
 
   /**
@@ -65,7 +69,11 @@ export class Hold {
   }
 
   /** @internal */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspectHolding(
       `Hold of ${inspect(this.name, options)}`,
       `${this.begin === this.end ? 'no elements' : `elements ${this.begin} to ${this.end - 1}`}, as bytes: hold.bytes`,

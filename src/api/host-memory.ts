@@ -1,14 +1,31 @@
 /** How much host memory the arrays of a space may take. */
-import { cgroupMemory, memoryGroups, memoryLeft, systemMemory, textReader } from '../linux/system-memory.js';
-import { firstBudget, type HostDevices, LEAST_HOST_BYTES, memoryNeeds } from '../policy/host-budget.js';
+import {
+  cgroupMemory,
+  memoryGroups,
+  memoryLeft,
+  systemMemory,
+  textReader,
+} from '../linux/system-memory.js';
+import {
+  firstBudget,
+  type HostDevices,
+  LEAST_HOST_BYTES,
+  memoryNeeds,
+} from '../policy/host-budget.js';
 import type { DescribedDevice } from './device-specification.js';
 import { argumentError, OnememError } from './errors.js';
 import { toBytes } from './sizes.js';
 
-/** What a program says to have the host's budget follow what the machine and its control groups have left. */
+/**
+ * What a program says to have the host's budget follow what the machine and its control groups have
+ * left.
+ */
 export const AUTO = 'auto';
 
-/** The host's budget, in bytes, as it was said or by what there is. Warns of more than there is. @param root of this machine's files */
+/**
+ * The host's budget, in bytes, as it was said or by what there is. Warns of more than there is.
+ * @param root of this machine's files
+ */
 export function hostBudget(
   said: number | string | undefined,
   devices: readonly DescribedDevice[],
@@ -24,8 +41,8 @@ export function hostBudget(
 }
 
 /**
- * What arrays get unless the program says it. Fails where a control group has too little for all that was
- * asked for: its kernel would end a process. A machine may have more later, or swap.
+ * What arrays get unless the program says it. Fails where a control group has too little for all
+ * that was asked for: its kernel would end a process. A machine may have more later, or swap.
  */
 function defaultHostMemory(devices: HostDevices, root: string): number {
   const { limit, available, grouped } = memoryThere(root);
@@ -54,7 +71,10 @@ export function usualHostMemory(): number {
   return Math.max(memoryToShare(0), LEAST_HOST_BYTES);
 }
 
-/** What the host and devices may share, less what a space with so many device processes needs itself. */
+/**
+ * What the host and devices may share, less what a space with so many device processes needs
+ * itself.
+ */
 export function memoryToShare(processes: number): number {
   const { limit, available } = memoryThere('');
   return firstBudget(limit, available, { processes, bytes: 0 });
@@ -67,7 +87,10 @@ function memoryThere(root: string): { limit: number; available: number; grouped:
   return { ...left, grouped: left.limit < total };
 }
 
-/** Devices whose memory is the host's: a GPU has its own, unless it is lent, whose content is in the host's memory, too. */
+/**
+ * Devices whose memory is the host's: a GPU has its own, unless it is lent, whose content is in the
+ * host's memory, too.
+ */
 function onHost(devices: readonly DescribedDevice[]): HostDevices {
   const others = devices.filter(({ kind, lossy }) => kind !== 'webgpu' || !lossy);
   return {
@@ -95,7 +118,10 @@ function mebibytes(bytes: number): string {
 /** What a program has said, as bytes: refused where it is too little. */
 export function hostBytes(said: number | string): number {
   if (typeof said === 'string' && /^auto$/i.test(said)) {
-    throw argumentError('SIZE', "hostMemory is followed by openSpace({ hostMemory: 'auto' }) alone, in these letters");
+    throw argumentError(
+      'SIZE',
+      "hostMemory is followed by openSpace({ hostMemory: 'auto' }) alone, in these letters",
+    );
   }
   const bytes = toBytes('hostMemory', said, '32MiB');
   if (bytes < LEAST_HOST_BYTES) {
@@ -107,7 +133,10 @@ export function hostBytes(said: number | string): number {
   return bytes;
 }
 
-/** Budgets that the machine cannot keep end in the kernel's choice of a process to kill: the program that asked for them should know. */
+/**
+ * Budgets that the machine cannot keep end in the kernel's choice of a process to kill: the program
+ * that asked for them should know.
+ */
 export function warnOfMemory(
   hostBytes: number,
   most: number,
@@ -124,7 +153,8 @@ export function warnOfMemory(
     );
   if (chosen && hostBytes > most) warn(`hostMemory is ${hostBytes} bytes`);
   const together = onHost(devices).bytes;
-  if (together > most) warn(`the memory of the devices is ${together} bytes, which are memory of the host`);
+  if (together > most)
+    warn(`the memory of the devices is ${together} bytes, which are memory of the host`);
 }
 
 /** The memory of the machine, or of the control group where that is less. */

@@ -1,11 +1,20 @@
-/** Streams: operations in the order in which they were given, concurrent across streams. Those of the host run no kernels. */
+/**
+ * Streams: operations in the order in which they were given, concurrent across streams. Those of
+ * the host run no kernels.
+ */
 import { bytesOf } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
 import { HOST } from '../core/types.js';
 import type { StreamOperation } from '../pager/protocol/operations.js';
 import { checkOptions, show } from './arguments.js';
 import { noWholePage } from './array-part.js';
-import { cancelOperationOn, cancelStreamOn, checkSignal, reasonOf, type StreamState } from './cancellation.js';
+import {
+  cancelOperationOn,
+  cancelStreamOn,
+  checkSignal,
+  reasonOf,
+  type StreamState,
+} from './cancellation.js';
 import { checkCopy, copyEnd, stageEnds } from './copy.js';
 import { INSPECT, inspectStream, type StreamDescription, shown } from './description.js';
 import { DISPOSE } from './disposal.js';
@@ -40,17 +49,22 @@ export class HostStream implements api.HostStream {
   constructor(
     readonly space: api.AddressSpace & SpaceSeen,
     readonly signal: AbortSignal | null = null,
-    /** A launch is all that it will ever have, which ends it: so a launch by itself is one message to the manager. */
+    /**
+     * A launch is all that it will ever have, which ends it: so a launch by itself is one message
+     * to the manager.
+     */
     protected readonly single = false,
     /** Where prefetches go that say nothing else; null: the host. */
     private readonly home: (api.Device & DeviceSeen) | null = null,
   ) {
-    if (typeof space?.client !== 'object') throw madeElsewhere('a stream', 'space.stream() and device.stream()');
+    if (typeof space?.client !== 'object')
+      throw madeElsewhere('a stream', 'space.stream() and device.stream()');
     const { client } = space;
     const stream = client.newStream();
     this.id = stream;
     this.state = { id: stream, closed: false };
-    this.ignoreSignal = signal === null ? () => undefined : cancelStreamOn(signal, client, this.state);
+    this.ignoreSignal =
+      signal === null ? () => undefined : cancelStreamOn(signal, client, this.state);
     if (single) return;
     const { ignoreSignal } = this;
     const end = (): void => {
@@ -132,11 +146,16 @@ export class HostStream implements api.HostStream {
     const at = options.at === undefined ? null : this.numberOf(options.at);
     const { signal } = options;
     checkSignal(signal);
-    if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
+    if (signal?.aborted === true)
+      return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     if (target.bytes === 0) return this.add({ kind: 'marker' }, signal);
     const staging = new Staging(this.space, 'a copy', this.order);
     const places = staging.attempt(() => stageEnds(target, source, staging));
-    const event = this.addStaged({ kind: 'copy', ...places, bytes: target.bytes, at }, staging, signal);
+    const event = this.addStaged(
+      { kind: 'copy', ...places, bytes: target.bytes, at },
+      staging,
+      signal,
+    );
     event.onEnd = (ended) => {
       const array = target.place?.array;
       if (ended.result === 'done' && array !== undefined) {
@@ -157,8 +176,14 @@ export class HostStream implements api.HostStream {
         'the event belongs to another space; only events of the same space can be waited for',
       );
     }
-    if (!event.done) this.order.waitFor({ order: event.stream.order, sequence: event.sequence }, event.after);
-    return this.add({ kind: 'wait', other: event.stream.id, otherSequence: event.sequence, failure: event.failure });
+    if (!event.done)
+      this.order.waitFor({ order: event.stream.order, sequence: event.sequence }, event.after);
+    return this.add({
+      kind: 'wait',
+      other: event.stream.id,
+      otherSequence: event.sequence,
+      failure: event.failure,
+    });
   }
 
   record(): StreamEvent {
@@ -188,7 +213,11 @@ export class HostStream implements api.HostStream {
   }
 
   /** @internal */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspectStream(
       this.placeText((name) => inspect(name, options)),
       this.pending,
@@ -203,7 +232,10 @@ export class HostStream implements api.HostStream {
     if (this.pending === 0) this.end();
   }
 
-  /** Everything that was given has ended, and the program knows how: code that waits for one of its events needs no manager for that. */
+  /**
+   * Everything that was given has ended, and the program knows how: code that waits for one of its
+   * events needs no manager for that.
+   */
   private end(): void {
     this.ignoreSignal();
     if (!this.hasLast) this.space.client.tell('endStream', { stream: this.id });
@@ -218,14 +250,22 @@ export class HostStream implements api.HostStream {
       );
   }
 
-  protected bring(verb: string, part: ManagedElements, device: number, exclusive: boolean): StreamEvent {
+  protected bring(
+    verb: string,
+    part: ManagedElements,
+    device: number,
+    exclusive: boolean,
+  ): StreamEvent {
     this.assertOpen();
     const place = this.placeOf(verb, part);
     const { array, length } = place;
     const pages = pagesAround(place);
-    const event = this.add(length === 0 ? { kind: 'marker' } : { kind: 'prefetch', device, ...pages, exclusive });
+    const event = this.add(
+      length === 0 ? { kind: 'marker' } : { kind: 'prefetch', device, ...pages, exclusive },
+    );
     event.onEnd = (ended) => {
-      if (ended.result === 'done' && length > 0) event.cover(array.elementsOf(pages.firstPage, ended.pages));
+      if (ended.result === 'done' && length > 0)
+        event.cover(array.elementsOf(pages.firstPage, ended.pages));
       return undefined;
     };
     return event;
@@ -264,8 +304,15 @@ export class HostStream implements api.HostStream {
     return event;
   }
 
-  /** An operation with arrays of the program's own, and before it what this thread has to do about them. */
-  protected addStaged(operation: OperationBody, staging: Staging, signal?: AbortSignal): StreamEvent {
+  /**
+   * An operation with arrays of the program's own, and before it what this thread has to do about
+   * them.
+   */
+  protected addStaged(
+    operation: OperationBody,
+    staging: Staging,
+    signal?: AbortSignal,
+  ): StreamEvent {
     if (staging.hasStep) {
       const { client } = this.space;
       const { id } = this;
@@ -282,13 +329,17 @@ export class HostStream implements api.HostStream {
     const event = new StreamEvent(this, sequence);
     const { client } = this.space;
     event.signal = signal ?? null;
-    const ignore = signal === undefined || signal.aborted ? null : cancelOperationOn(signal, client, this.id, sequence);
+    const ignore =
+      signal === undefined || signal.aborted
+        ? null
+        : cancelOperationOn(signal, client, this.id, sequence);
     this.pending++;
     this.hasLast = operation.last === true;
     client.onStreamEvent(this.id, sequence, (ended) => {
       ignore?.();
       event.end(ended);
-      if (event.result === 'failed' || event.aborted !== null) this.firstError ??= event.madeError();
+      if (event.result === 'failed' || event.aborted !== null)
+        this.firstError ??= event.madeError();
       if (event.result === 'failed' && event.aborted === null && !this.single)
         client.unseenFailures.note(this.id, event);
       if (--this.pending === 0 && this.state.closed) this.end();

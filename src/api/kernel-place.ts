@@ -1,6 +1,6 @@
 /**
- * Where a kernel was defined and launched: its device knows only its text. All that a launch pays is the capture of a stack; the stack is
- * made readable only when the kernel fails.
+ * Where a kernel was defined and launched: its device knows only its text. All that a launch pays
+ * is the capture of a stack; the stack is made readable only when the kernel fails.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire, findSourceMap } from 'node:module';
@@ -33,7 +33,10 @@ export function traceTo(hidden: (...args: never[]) => unknown): Trace {
 
 const definitions = new WeakMap<object, { readonly shown: Trace; readonly raw: Trace }>();
 
-/** Notes that a function, or what has the text of one, became a kernel here. `hidden` is the function of ours that was called for it. */
+/**
+ * Notes that a function, or what has the text of one, became a kernel here. `hidden` is the
+ * function of ours that was called for it.
+ */
 export function noteDefinition(body: object, hidden: (...args: never[]) => unknown): void {
   definitions.set(body, { shown: traceTo(hidden), raw: traceTo(hidden) });
 }
@@ -43,7 +46,11 @@ const FRAME = /^\s+at (?:.*\()?((?:file:\/\/)?\/.*?):(\d+):(\d+)\)?$/;
 function placeOf(frame: string | undefined): Place | null {
   const [, file, line, column] = FRAME.exec(frame ?? '') ?? [];
   if (file === undefined) return null;
-  return { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: Number(line), column: Number(column) };
+  return {
+    file: file.startsWith('file:') ? fileURLToPath(file) : file,
+    line: Number(line),
+    column: Number(column),
+  };
 }
 
 function framesOf(stack: string | undefined): string[] {
@@ -55,7 +62,10 @@ function definedAt(body: object): Place | null {
   return placeOf(framesOf(definitions.get(body)?.shown.stack)[0]);
 }
 
-/** The variable or property that a call of kernel() is assigned to, by the text before the call; null when there is none. */
+/**
+ * The variable or property that a call of kernel() is assigned to, by the text before the call;
+ * null when there is none.
+ */
 export function assignedName(body: object): string | null {
   const place = definedAt(body);
   if (place === null) return null;
@@ -64,7 +74,9 @@ export function assignedName(body: object): string | null {
     lines[lines.length - 1] = lines[lines.length - 1].slice(0, place.column - 1);
     const before = lines.slice(-3).join('\n');
     const [, name] =
-      /([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*(?::[^=;,(){}]*)?[=:]\s*(?:[\w$]+\.)*$/u.exec(before) ?? [];
+      /([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*(?::[^=;,(){}]*)?[=:]\s*(?:[\w$]+\.)*$/u.exec(
+        before,
+      ) ?? [];
     return name ?? null;
   } catch {
     return null;
@@ -92,7 +104,9 @@ const KEY = '__onemem_kernel';
 function startOf(body: Body): { line: number; column: number } | null {
   const globals = runInThisContext('globalThis') as Record<string, unknown>;
   try {
-    const { Session } = createRequire(import.meta.url)('node:inspector') as typeof import('node:inspector');
+    const { Session } = createRequire(import.meta.url)(
+      'node:inspector',
+    ) as typeof import('node:inspector');
     const session = new Session();
     session.connect();
     globals[KEY] = body;
@@ -101,10 +115,16 @@ function startOf(body: Body): { line: number; column: number } | null {
       session.post('Runtime.evaluate', { expression: `globalThis.${KEY}` }, (_error, found) => {
         const { objectId } = found.result;
         if (objectId === undefined) return;
-        session.post('Runtime.getProperties', { objectId, ownProperties: true }, (_failure, { internalProperties }) => {
-          const location = internalProperties?.find(({ name }) => name === '[[FunctionLocation]]')?.value?.value;
-          if (location !== undefined) start = { line: location.lineNumber, column: location.columnNumber };
-        });
+        session.post(
+          'Runtime.getProperties',
+          { objectId, ownProperties: true },
+          (_failure, { internalProperties }) => {
+            const location = internalProperties?.find(({ name }) => name === '[[FunctionLocation]]')
+              ?.value?.value;
+            if (location !== undefined)
+              start = { line: location.lineNumber, column: location.columnNumber };
+          },
+        );
       });
       return start;
     } finally {
@@ -118,27 +138,43 @@ function startOf(body: Body): { line: number; column: number } | null {
   }
 }
 
-/** How places in a kernel's text become places in the author's file; null when that cannot be told for sure. */
+/**
+ * How places in a kernel's text become places in the author's file; null when that cannot be told
+ * for sure.
+ */
 function mapperOf(body: Body): ((line: number, column: number) => Place | null) | null {
   const script = scriptOf(body);
   const start = startOf(body);
   if (script === null || start === null) return null;
   const file = script.startsWith('file:') ? fileURLToPath(script) : script;
-  const map = findSourceMap(script) ?? findSourceMap(file) ?? findSourceMap(pathToFileURL(file).href);
+  const map =
+    findSourceMap(script) ?? findSourceMap(file) ?? findSourceMap(pathToFileURL(file).href);
   if (map === undefined && !beginsThere(body, file, start)) return null;
   return (line, column) => {
     // The function's text begins in the middle of its first line.
-    const at = { line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column - 1 };
+    const at = {
+      line: start.line + line - 1,
+      column: line === 1 ? start.column + column - 1 : column - 1,
+    };
     if (map === undefined) return { file, line: at.line + 1, column: at.column + 1 };
     const entry = map.findEntry(at.line, at.column);
     if (!('originalSource' in entry)) return null;
     const { originalSource, originalLine, originalColumn } = entry;
-    const original = originalSource.startsWith('file:') ? fileURLToPath(originalSource) : originalSource;
-    return { file: original.startsWith('/') ? original : file, line: originalLine + 1, column: originalColumn + 1 };
+    const original = originalSource.startsWith('file:')
+      ? fileURLToPath(originalSource)
+      : originalSource;
+    return {
+      file: original.startsWith('/') ? original : file,
+      line: originalLine + 1,
+      column: originalColumn + 1,
+    };
   };
 }
 
-/** Whether the file on disk has the function where the engine has it: what a tool has changed without a map cannot be told of. */
+/**
+ * Whether the file on disk has the function where the engine has it: what a tool has changed
+ * without a map cannot be told of.
+ */
 function beginsThere(body: Body, file: string, start: { line: number; column: number }): boolean {
   try {
     const text = readFileSync(file, 'utf8').split('\n')[start.line]?.slice(start.column) ?? '';
@@ -154,19 +190,31 @@ function beginsThere(body: Body, file: string, start: { line: number; column: nu
 const OWN = ((): string[] => {
   const folder = fileURLToPath(new URL('..', import.meta.url));
   const sources = folder.replace(/\/(?:dist|\.build\/src)\/$/, '/src/');
-  return [folder, sources].flatMap((each) => ['drivers/', 'pager/', 'core/'].map((part) => each + part));
+  return [folder, sources].flatMap((each) =>
+    ['drivers/', 'pager/', 'core/'].map((part) => each + part),
+  );
 })();
 
 /** The engine's own frame of a generator has no file: drivers run launches by generators. */
 function isOurs(frame: string): boolean {
-  return /node:(?:internal|vm)|\.next \(<anonymous>\)/.test(frame) || OWN.some((folder) => frame.includes(folder));
+  return (
+    /node:(?:internal|vm)|\.next \(<anonymous>\)/.test(frame) ||
+    OWN.some((folder) => frame.includes(folder))
+  );
 }
 
 /**
- * The stack of a kernel's error for its author: places in the file where it was written, then the frames of the code that launched it.
- * @param stack as the device tells it, with places in the kernel's text as `onemem:kernel:LINE:COLUMN`
+ * The stack of a kernel's error for its author: places in the file where it was written, then the
+ * frames of the code that launched it.
+ * @param stack as the device tells it, with places in the kernel's text as
+ * `onemem:kernel:LINE:COLUMN`
  */
-export function explainStack(name: string, body: Body | null, stack: string, launched: Trace): string {
+export function explainStack(
+  name: string,
+  body: Body | null,
+  stack: string,
+  launched: Trace,
+): string {
   const [head] = stack.split(/\n\s+at /);
   const callers = framesOf(launched.stack).filter((line) => !/ Device\.run \(/.test(line));
   const frames = framesOf(stack).filter((line) => !isOurs(line));

@@ -13,17 +13,25 @@ describe('a kernel in WGSL', () => {
 });
 
 describe('a function that would not run', () => {
-  it.each([function* () {}, async function* () {}])('as one that is a generator is no kernel', (body) => {
-    expect(() => kernel({ x: f32.inout }, body as () => void)).toThrow(/^kernel .* is a generator.*leave out the \*$/);
-  });
+  it.each([function* () {}, async function* () {}])(
+    'as one that is a generator is no kernel',
+    (body) => {
+      expect(() => kernel({ x: f32.inout }, body as () => void)).toThrow(
+        /^kernel .* is a generator.*leave out the \*$/,
+      );
+    },
+  );
 });
 
 describe('an entry point', () => {
-  it.each([Object.create(null), 7, {}])('that is no name is refused as what it is', (entryPoint) => {
-    expect(() => kernel({ x: f32.inout }, { wgsl, entryPoint: entryPoint as string })).toThrow(
-      /^entryPoint of kernel \(anonymous\) is a name, not /,
-    );
-  });
+  it.each([Object.create(null), 7, {}])(
+    'that is no name is refused as what it is',
+    (entryPoint) => {
+      expect(() => kernel({ x: f32.inout }, { wgsl, entryPoint: entryPoint as string })).toThrow(
+        /^entryPoint of kernel \(anonymous\) is a name, not /,
+      );
+    },
+  );
 
   it('without a name is refused with those that there are', () => {
     expect(() => kernel({ x: f32.inout }, { wgsl, entryPoint: '' })).toThrow(

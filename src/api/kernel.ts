@@ -57,7 +57,8 @@ export interface NamedElements {
 }
 
 /** An array parameter whose elements another parameter may name. */
-export interface GatherableParameter<T extends ElementType, U extends 'in' | 'inout'> extends ArrayParameter<T, U> {
+export interface GatherableParameter<T extends ElementType, U extends 'in' | 'inout'>
+  extends ArrayParameter<T, U> {
   /**
    * Says that the parameter `indices` holds the indices of the elements, or of rows of `row`
    * elements, that the kernel uses. A device with page faults gets their pages ahead of the kernel.
@@ -162,7 +163,9 @@ const WGSL_KERNEL: OptionNames<WgslKernel> = {
 };
 
 /** A function of TypeGPU, or an entry point of `tgpu.computeFn`. */
-export type TypegpuFunction = ((index: number) => unknown) | { readonly shell: { readonly entryPoint: 'compute' } };
+export type TypegpuFunction =
+  | ((index: number) => unknown)
+  | { readonly shell: { readonly entryPoint: 'compute' } };
 
 /** A kernel as a function of TypeGPU; install `typegpu`. */
 export interface TypegpuKernel {
@@ -198,7 +201,13 @@ export interface Kernel<P extends KernelParameters = KernelParameters> {
   readonly wgsl: WgslCode | null;
   /** The function itself, for a call on the CPU, or null. */
   readonly kernel:
-    | { call(values: KernelValues<P>, range: KernelRange, memory?: AddressView): void | Promise<void> }['call']
+    | {
+        call(
+          values: KernelValues<P>,
+          range: KernelRange,
+          memory?: AddressView,
+        ): void | Promise<void>;
+      }['call']
     | null;
 }
 
@@ -212,7 +221,10 @@ function scalar<T extends ElementType>(type: T): ScalarParameter<T> {
   };
 }
 
-function gatherable<T extends ElementType, U extends 'in' | 'inout'>(type: T, use: U): GatherableParameter<T, U> {
+function gatherable<T extends ElementType, U extends 'in' | 'inout'>(
+  type: T,
+  use: U,
+): GatherableParameter<T, U> {
   const parameter = { kind: 'array', type, use } as const;
   return { ...parameter, by: (indices, row = 1) => ({ ...parameter, named: { indices, row } }) };
 }
@@ -259,7 +271,11 @@ export function parseParameter(text: string): KernelParameters[string] {
   if (text === 'bytes.uniform') return bytes.uniform;
   const [type, use, ...rest] = typeof text === 'string' ? text.split('.') : [''];
   const element = Object.hasOwn(ELEMENTS, type) ? ELEMENTS[type as ElementType] : undefined;
-  if (element === undefined || rest.length > 0 || (use !== undefined && !['in', 'out', 'inout'].includes(use))) {
+  if (
+    element === undefined ||
+    rest.length > 0 ||
+    (use !== undefined && !['in', 'out', 'inout'].includes(use))
+  ) {
     throw typeError(
       'KERNEL_PARAMETER',
       `${show(text)} is no parameter type; write one of ${Object.keys(ELEMENTS).join(', ')}, alone for a number or with .in, .out or .inout for an array; or uniform, or bytes.uniform`,
@@ -316,7 +332,11 @@ function ofFunction<P extends KernelParameters>(
   return { name, parameters, code: { kind: 'inline', source: text }, wgsl: null, kernel: body };
 }
 
-function ofModule<P extends KernelParameters>(parameters: P, body: KernelModule, options: KernelOptions): Kernel<P> {
+function ofModule<P extends KernelParameters>(
+  parameters: P,
+  body: KernelModule,
+  options: KernelOptions,
+): Kernel<P> {
   checkOptions('a kernel from a module', body, KERNEL_MODULE);
   const url = moduleUrl('KERNEL_MODULE', body.module);
   const exportName = exportOf('KERNEL_MODULE', body.export);
@@ -348,7 +368,10 @@ function ofWgsl<P extends KernelParameters>(
   const named = { ...options, name };
   if (typeof other === 'function') return { ...ofFunction(parameters, other, named), wgsl };
   if (isObject(other) && 'module' in other) return { ...ofModule(parameters, other, named), wgsl };
-  throw typeError('KERNEL_BODY', `function of kernel ${name} is a function, or { module, export }, not ${show(other)}`);
+  throw typeError(
+    'KERNEL_BODY',
+    `function of kernel ${name} is a function, or { module, export }, not ${show(other)}`,
+  );
 }
 
 /** @param hidden as above */
@@ -367,7 +390,8 @@ function ofTypegpu<P extends KernelParameters>(
       'a kernel of TypeGPU has an export where it has a module; add module: import.meta.url',
     );
   noteDefinition(body, hidden);
-  const name = options.name ?? (exportName === 'default' ? (assignedName(body) ?? UNNAMED) : exportName);
+  const name =
+    options.name ?? (exportName === 'default' ? (assignedName(body) ?? UNNAMED) : exportName);
   const module = typegpuModule(name, parameters as Parameters, body.typegpu, url);
   const wgsl = wgslCode(name, parameters as Parameters, module.source, undefined, undefined);
   if (url === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
@@ -379,8 +403,15 @@ function checkKernelOptions(options: KernelOptions): void {
   checkOptions('kernel()', options, KERNEL_OPTIONS);
   const { name, globals } = options;
   checkName('a kernel', name);
-  if (globals === undefined || (Array.isArray(globals) && globals.every((each) => typeof each === 'string'))) return;
-  throw typeError('OPTIONS', `globals of a kernel is an array of names, such as ['setTimeout'], not ${show(globals)}`);
+  if (
+    globals === undefined ||
+    (Array.isArray(globals) && globals.every((each) => typeof each === 'string'))
+  )
+    return;
+  throw typeError(
+    'OPTIONS',
+    `globals of a kernel is an array of names, such as ['setTimeout'], not ${show(globals)}`,
+  );
 }
 
 function warnOfGlobals(name: string, used: readonly string[], meant: readonly string[]): void {
@@ -451,16 +482,25 @@ function checkParameters(parameters: unknown): asserts parameters is KernelParam
  */
 function checkNamed(name: string, named: unknown, parameters: KernelParameters): void {
   const { indices, row } = (named ?? {}) as Partial<NamedElements>;
-  const of = (each: unknown) => (typeof each === 'string' && Object.hasOwn(parameters, each) ? parameters[each] : null);
+  const of = (each: unknown) =>
+    typeof each === 'string' && Object.hasOwn(parameters, each) ? parameters[each] : null;
   const order = of(indices);
-  if (order?.kind !== 'array' || order.use === 'out' || !INDEX_TYPES.has(order.type) || indices === name) {
+  if (
+    order?.kind !== 'array' ||
+    order.use === 'out' ||
+    !INDEX_TYPES.has(order.type) ||
+    indices === name
+  ) {
     throw typeError(
       'KERNEL_PARAMETER',
       `parameter ${name} of a kernel: by() takes the name of another parameter that holds indices, such as { order: u32.in }, not ${show(indices)}`,
     );
   }
   const length = of(row);
-  if ((Number.isSafeInteger(row) && (row as number) >= 1) || (length?.kind === 'scalar' && length.type !== 'bytes'))
+  if (
+    (Number.isSafeInteger(row) && (row as number) >= 1) ||
+    (length?.kind === 'scalar' && length.type !== 'bytes')
+  )
     return;
   throw typeError(
     'KERNEL_PARAMETER',
@@ -470,26 +510,52 @@ function checkNamed(name: string, named: unknown, parameters: KernelParameters):
 }
 
 /** Element types of arrays that hold indices. */
-const INDEX_TYPES: ReadonlySet<ElementType> = new Set(['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64']);
+const INDEX_TYPES: ReadonlySet<ElementType> = new Set([
+  'i8',
+  'u8',
+  'i16',
+  'u16',
+  'i32',
+  'u32',
+  'i64',
+  'u64',
+]);
 
 /** Schemas of TypeGPU as parameters of ours. */
 function withKinds<P extends KernelParameters>(parameters: P): P {
   if (Object.values(parameters).every(({ kind }) => kind !== undefined)) return parameters;
   const entries = Object.entries(parameters).map(([name, given]): [string, KernelParameter] => {
     if (given.kind !== undefined) return [name, given];
-    const { type, inner, propTypes, elementType, elementCount } = given as unknown as UniformParameter<unknown> & {
-      readonly inner?: TypegpuSchema;
-    };
-    return [name, { kind: 'uniform', type, inner, propTypes, elementType, elementCount } as UniformParameter<unknown>];
+    const { type, inner, propTypes, elementType, elementCount } =
+      given as unknown as UniformParameter<unknown> & {
+        readonly inner?: TypegpuSchema;
+      };
+    return [
+      name,
+      {
+        kind: 'uniform',
+        type,
+        inner,
+        propTypes,
+        elementType,
+        elementCount,
+      } as UniformParameter<unknown>,
+    ];
   });
   return Object.fromEntries(entries) as P;
 }
 
 function isParameter(parameter: unknown): boolean {
-  const { kind, type, use } = (parameter ?? {}) as { kind?: unknown; type?: unknown; use?: unknown };
+  const { kind, type, use } = (parameter ?? {}) as {
+    kind?: unknown;
+    type?: unknown;
+    use?: unknown;
+  };
   if (kind === undefined || kind === 'uniform') return valueTypeOf(parameter) !== null;
   if (typeof type !== 'string' || !Object.hasOwn(ELEMENTS, type)) return false;
-  return kind === 'scalar' || (kind === 'array' && (use === 'in' || use === 'out' || use === 'inout'));
+  return (
+    kind === 'scalar' || (kind === 'array' && (use === 'in' || use === 'out' || use === 'inout'))
+  );
 }
 
 /** Refuses what kernel() did not make, or what it would not have made. */
@@ -519,5 +585,7 @@ function isCode(code: unknown): boolean {
 
 /** A static member of a class may stand where a function has its name. */
 function nameOf(body: ((...args: never[]) => unknown) & { readonly name: unknown }): string {
-  return typeof body.name === 'string' && body.name !== '' ? body.name : (assignedName(body) ?? UNNAMED);
+  return typeof body.name === 'string' && body.name !== ''
+    ? body.name
+    : (assignedName(body) ?? UNNAMED);
 }

@@ -13,10 +13,20 @@ class Space {
   readonly threads = new EventEmitter() as ManagerThreads;
   readonly control = new SharedArrayBuffer(CONTROL_WORDS * 4);
   readonly wakeFd = createEventfd();
-  readonly own: ClosedSpace = { base: 0, bytes: 0, faults: createEventfd(), control: this.control, arrays: [] };
+  readonly own: ClosedSpace = {
+    base: 0,
+    bytes: 0,
+    faults: createEventfd(),
+    control: this.control,
+    arrays: [],
+  };
 
   close(takeover = new Takeover()): this {
-    takeover.complete(this.threads, { control: this.control, wakeFd: this.wakeFd } as SpaceHandle, this.own);
+    takeover.complete(
+      this.threads,
+      { control: this.control, wakeFd: this.wakeFd } as SpaceHandle,
+      this.own,
+    );
     return this;
   }
 

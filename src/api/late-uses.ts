@@ -1,6 +1,7 @@
 /**
- * Which thread answers late uses of the spaces that this thread has opened and closed: that of the last one closed, as long as views are
- * left. It takes over those that were closed before, so that one thread answers for all.
+ * Which thread answers late uses of the spaces that this thread has opened and closed: that of the
+ * last one closed, as long as views are left. It takes over those that were closed before, so that
+ * one thread answers for all.
  */
 import { isMainThread } from 'node:worker_threads';
 import { notifyEventfd } from '../linux/eventfd.js';
@@ -17,11 +18,14 @@ interface Answerer {
 
 const answerers = new Set<Answerer>();
 /**
- * How many managers may use the descriptor of a closed space. With the last one it is closed, and only then: its number could be
- * that of another file by the next use.
+ * How many managers may use the descriptor of a closed space. With the last one it is closed, and
+ * only then: its number could be that of another file by the next use.
  */
 const users = new Map<ClosedSpace, number>();
-/** Those that a space which is being closed is about to take over: no other space takes them meanwhile. */
+/**
+ * Those that a space which is being closed is about to take over: no other space takes them
+ * meanwhile.
+ */
 const promised = new Set<ClosedSpace>();
 let watchesExit = false;
 
@@ -31,7 +35,9 @@ export class Takeover {
 
   constructor() {
     const answered = [...answerers].flatMap(({ spaces }) => spaces);
-    this.spaces = [...new Set(answered)].filter((space) => !promised.has(space) && !isUnmapped(space.control));
+    this.spaces = [...new Set(answered)].filter(
+      (space) => !promised.has(space) && !isUnmapped(space.control),
+    );
     for (const space of this.spaces) {
       promised.add(space);
       use(space);
@@ -46,13 +52,17 @@ export class Takeover {
     }
   }
 
-  /** From now on the space's manager answers for it and for those that it took over, until its threads end. */
+  /**
+   * From now on the space's manager answers for it and for those that it took over, until its
+   * threads end.
+   */
   complete(threads: ManagerThreads, handle: SpaceHandle, own: ClosedSpace): void {
     const answerer: Answerer = { handle, spaces: [own, ...this.spaces] };
     use(own);
     for (const space of this.spaces) promised.delete(space);
     for (const before of answerers) {
-      if (before.spaces.every((space) => isUnmapped(space.control) || this.spaces.includes(space))) stop(before);
+      if (before.spaces.every((space) => isUnmapped(space.control) || this.spaces.includes(space)))
+        stop(before);
     }
     answerers.add(answerer);
     threads.once('exit', () => {
@@ -77,7 +87,10 @@ function release(space: ClosedSpace): void {
   closeDescriptor(space.faults);
 }
 
-/** The threads that answer end with the one that opened the spaces, and other threads may have views. */
+/**
+ * The threads that answer end with the one that opened the spaces, and other threads may have
+ * views.
+ */
 function watchExit(): void {
   if (watchesExit || isMainThread) return;
   watchesExit = true;

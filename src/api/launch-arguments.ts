@@ -1,7 +1,13 @@
 /** What a launch is handed for the parameters of its kernel. */
 import { types } from 'node:util';
 import { addressName } from '../core/address-view.js';
-import { bytesOf, constructorName, type ElementType, elementTypeOf, type NumericArray } from '../core/elements.js';
+import {
+  bytesOf,
+  constructorName,
+  type ElementType,
+  elementTypeOf,
+  type NumericArray,
+} from '../core/elements.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { AnyKernelCode, LaunchParameter } from '../drivers/driver.js';
 import type { Gather } from '../pager/protocol/operations.js';
@@ -46,13 +52,17 @@ export function checkArgumentNames({ name, parameters }: Kernel, args: unknown):
   const known = Object.keys(parameters);
   if (!isObject(args) || ArrayBuffer.isView(args) || isManaged(args)) {
     const what = isManaged(args) ? `array ${args.name}` : show(args);
-    throw typeError('OPTIONS', `kernel ${name} takes its arguments by name, { ${known.join(', ')} }, not ${what}`);
+    throw typeError(
+      'OPTIONS',
+      `kernel ${name} takes its arguments by name, { ${known.join(', ')} }, not ${what}`,
+    );
   }
   refuseUnknown('KERNEL_ARGUMENT', `kernel ${name} has no parameter`, Object.keys(args), known);
 }
 
 /**
- * Refuses arguments that the kernel cannot be called with, by name. Those that the module does not use are left out.
+ * Refuses arguments that the kernel cannot be called with, by name. Those that the module does not
+ * use are left out.
  * @param code what the device runs of the kernel
  */
 export function checkArguments(
@@ -70,7 +80,11 @@ export function checkArguments(
 }
 
 /** Refuses arrays without elements where the kernel could not be told that they have none. */
-export function refuseEmpty({ name }: Kernel, given: readonly LaunchArgument[], device: DeviceSeen): void {
+export function refuseEmpty(
+  { name }: Kernel,
+  given: readonly LaunchArgument[],
+  device: DeviceSeen,
+): void {
   if (device.capabilities.kernels !== 'wgsl') return;
   for (const each of given) {
     if (each.kind !== 'array' || lengthOf(each) > 0) continue;
@@ -86,7 +100,10 @@ function lengthOf({ place, plain }: ArrayArgument): number {
   return (place ?? (plain as NumericArray)).length;
 }
 
-/** The arguments in the words of drivers, and which pages they are. Typed arrays of the program's own are staged. */
+/**
+ * The arguments in the words of drivers, and which pages they are. Typed arrays of the program's
+ * own are staged.
+ */
 export function handOver(
   kernel: Kernel,
   given: readonly LaunchArgument[],
@@ -95,7 +112,8 @@ export function handOver(
 ): { parameters: LaunchParameter[]; arrays: ArrayPages[]; gathers: Gather[] } {
   const arrays: ArrayPages[] = [];
   // Whether a module's kernel asks for its memory is not known here.
-  const addressed = kernel.code.kind === 'module' || (kernel.kernel !== null && kernel.kernel.length > 2);
+  const addressed =
+    kernel.code.kind === 'module' || (kernel.kernel !== null && kernel.kernel.length > 2);
   const parameters: LaunchParameter[] = [];
   for (const each of given) {
     if (each.kind !== 'array') {
@@ -108,12 +126,15 @@ export function handOver(
     // A launch over a part leaves what other parts wrote: only a whole one begins with zeros.
     const use = declared === 'out' && !whole ? 'inout' : declared;
     parameters.push({ name, kind: 'array', type, use, offset, length });
-    if (addressed) parameters.push({ name: addressName(name, declared), kind: 'scalar', value: address });
+    if (addressed)
+      parameters.push({ name: addressName(name, declared), kind: 'scalar', value: address });
   }
   return { parameters, arrays, gathers: gathersOf(kernel, given) };
 }
 
-/** What the kernel's parameters say of each other, with the lengths of rows that this launch has. */
+/**
+ * What the kernel's parameters say of each other, with the lengths of rows that this launch has.
+ */
 function gathersOf(kernel: Kernel, given: readonly LaunchArgument[]): Gather[] {
   const gathers: Gather[] = [];
   for (const [table, parameter] of Object.entries(kernel.parameters)) {
@@ -121,7 +142,8 @@ function gathersOf(kernel: Kernel, given: readonly LaunchArgument[]): Gather[] {
     const { indices, row: said } = parameter.named;
     const argument = given.find(({ name }) => name === said);
     const row = Number(argument?.kind === 'scalar' ? argument.value : said);
-    // The length of a row may be any number that the program hands in: of one that is none there is nothing to plan.
+    // The length of a row may be any number that the program hands in: of one that is none there is
+    // nothing to plan.
     if (Number.isSafeInteger(row) && row >= 1) gathers.push({ table, indices, row });
   }
   return gathers;
@@ -135,7 +157,12 @@ function managedPlace(
   const way = { in: use !== 'out' || !whole, back: use !== 'in' };
   const used = place ?? staging.stage(plain as NumericArray, type, name, way);
   const { array, offset, length } = used;
-  return { offset, length, address: Number(array.address) + offset - array.offset, pages: pagesAround(used) };
+  return {
+    offset,
+    length,
+    address: Number(array.address) + offset - array.offset,
+    pages: pagesAround(used),
+  };
 }
 
 function argumentOf(
@@ -161,7 +188,10 @@ function argumentOf(
   if (place !== null) {
     if (!sameElements(place.type, type)) {
       const shown = place.type === 'bytes' ? 'bytes' : constructorName(place.type);
-      throw typeError('KERNEL_ARGUMENT', `${where} is ${type}, but array ${place.array.name} is ${shown}`);
+      throw typeError(
+        'KERNEL_ARGUMENT',
+        `${where} is ${type}, but array ${place.array.name} is ${shown}`,
+      );
     }
     return { name, kind: 'array', type, use, place, plain: null };
   }
@@ -187,13 +217,22 @@ function valueArgument(
   value: unknown,
 ): ValueArgument {
   if (module === null)
-    return { name, kind: 'value', value: plainValue(where, valueTypeOf(parameter) as ValueType, value) };
+    return {
+      name,
+      kind: 'value',
+      value: plainValue(where, valueTypeOf(parameter) as ValueType, value),
+    };
   const { type, left, isBytes } = module.layouts.get(name) as UniformLayout;
-  const content = isBytes ? bytesOfBytes(where, type, value) : bytesOfValue(where, type, value, left);
+  const content = isBytes
+    ? bytesOfBytes(where, type, value)
+    : bytesOfValue(where, type, value, left);
   return { name, kind: 'bytes', content };
 }
 
-/** An `out` argument is emptied first, and parts run in any order: what overlaps it would not be what a plain loop finds there. */
+/**
+ * An `out` argument is emptied first, and parts run in any order: what overlaps it would not be
+ * what a plain loop finds there.
+ */
 function refuseOverlaps({ name: kernel }: Kernel, given: readonly LaunchArgument[]): void {
   const arrays = given.filter((each): each is ArrayArgument => each.kind === 'array');
   for (const [at, one] of arrays.entries()) {
@@ -229,5 +268,7 @@ function textOf({ place, plain }: ArrayArgument): string {
 
 /** Raw bytes and u8 are the same to a kernel. */
 function sameElements(a: ElementType, b: ElementType): boolean {
-  return a === b || (bytesOf(a) === 1 && (a === 'bytes' || b === 'bytes') && a !== 'i8' && b !== 'i8');
+  return (
+    a === b || (bytesOf(a) === 1 && (a === 'bytes' || b === 'bytes') && a !== 'i8' && b !== 'i8')
+  );
 }

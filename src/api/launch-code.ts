@@ -7,7 +7,11 @@ import type { DeviceSeen } from './seen.js';
 import { takesParts } from './wgsl-kernel.js';
 
 /** @param whole whether the launch covers all of its size */
-export function codeFor({ name, code, wgsl }: Kernel, device: DeviceSeen, whole: boolean): AnyKernelCode {
+export function codeFor(
+  { name, code, wgsl }: Kernel,
+  device: DeviceSeen,
+  whole: boolean,
+): AnyKernelCode {
   if (device.capabilities.kernels === 'functions') {
     if (code.kind !== 'wgsl') return code;
     throw typeError(
@@ -48,7 +52,13 @@ const WAYS: readonly unknown[] = ['direct', 'windowed', 'paged'] satisfies Launc
 export function checkWay(way: unknown, device: DeviceSeen): void {
   if (way === undefined) return;
   if (!WAYS.includes(way))
-    throw typeError('OPTIONS', `way of a launch is 'direct', 'windowed' or 'paged', not ${show(way)}`);
+    throw typeError(
+      'OPTIONS',
+      `way of a launch is 'direct', 'windowed' or 'paged', not ${show(way)}`,
+    );
   if (device.capabilities.kernels === 'wgsl') return;
-  throw typeError('OPTIONS', `device ${device.name} (${device.kind}) runs every launch as it is; leave out way`);
+  throw typeError(
+    'OPTIONS',
+    `device ${device.name} (${device.kind}) runs every launch as it is; leave out way`,
+  );
 }

@@ -10,7 +10,11 @@ import type { SpaceSeen } from './seen.js';
 export type SizeElements = Uint32Array | { readonly data: Uint32Array };
 
 /** A number, two or three numbers, or elements that have them. */
-export type LaunchSize = number | readonly [number, number] | readonly [number, number, number] | SizeElements;
+export type LaunchSize =
+  | number
+  | readonly [number, number]
+  | readonly [number, number, number]
+  | SizeElements;
 
 export interface LaunchRange {
   readonly begin: number;
@@ -60,7 +64,10 @@ export function launchRange(given: LaunchSize, begin: unknown, end: unknown): La
   const [x, y, z = 1] = counts;
   if (y === undefined) return rangeOf(size, begin ?? 0, end ?? size);
   if ((begin ?? 0) !== 0 || (end ?? size) !== size)
-    throw argumentError('LAUNCH_RANGE', 'a launch whose size has dimensions runs as a whole; leave out begin and end');
+    throw argumentError(
+      'LAUNCH_RANGE',
+      'a launch whose size has dimensions runs as a whole; leave out begin and end',
+    );
   return { begin: 0, end: size, size, dimensions: [x, y, z] };
 }
 
@@ -73,7 +80,10 @@ export function workgroupRange(
 ): LaunchRange {
   const counts = countsOf('workgroups', given);
   if (begin !== undefined || end !== undefined)
-    throw argumentError('LAUNCH_RANGE', 'a launch of workgroups runs as a whole; leave out begin and end');
+    throw argumentError(
+      'LAUNCH_RANGE',
+      'a launch of workgroups runs as a whole; leave out begin and end',
+    );
   const dimensions = itemsOf(counts, workgroup);
   const size = product(dimensions);
   if (!isWhole(size, 0)) throw sizeError('workgroups', size);
@@ -89,15 +99,22 @@ function itemsOf(
 }
 
 /** What a launch covers: the one of the two options that is given. */
-export function countedOf(options: { readonly size?: unknown; readonly workgroups?: unknown }): Counted {
+export function countedOf(options: {
+  readonly size?: unknown;
+  readonly workgroups?: unknown;
+}): Counted {
   if (options.workgroups === undefined) return 'size';
   if (options.size === undefined) return 'workgroups';
-  throw argumentError('SIZE', 'a launch has either a size, in work items, or workgroups; leave out one of them');
+  throw argumentError(
+    'SIZE',
+    'a launch has either a size, in work items, or workgroups; leave out one of them',
+  );
 }
 
 function countsOf(counted: Counted, given: LaunchSize): readonly number[] {
   const counts: readonly unknown[] = Array.isArray(given) ? given : [given];
-  if (Array.isArray(given) && (given.length < 2 || given.length > 3)) throw sizeError(counted, given);
+  if (Array.isArray(given) && (given.length < 2 || given.length > 3))
+    throw sizeError(counted, given);
   for (const each of counts) if (!isWhole(each, 0)) throw sizeError(counted, each);
   return counts as readonly number[];
 }
@@ -107,7 +124,8 @@ function product(counts: readonly number[]): number {
 }
 
 function rangeOf(size: number, begin: unknown, end: unknown): LaunchRange {
-  if (isWhole(begin, 0) && isWhole(end, 0) && begin <= end && end <= size) return { begin, end, size };
+  if (isWhole(begin, 0) && isWhole(end, 0) && begin <= end && end <= size)
+    return { begin, end, size };
   throw argumentError(
     'LAUNCH_RANGE',
     `begin ${show(begin)} and end ${show(end)} must be whole numbers with 0 <= begin <= end <= size (${size})`,

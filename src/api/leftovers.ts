@@ -1,4 +1,7 @@
-/** What closed spaces still hold, because of views or threads that are left, and when it can be given back. */
+/**
+ * What closed spaces still hold, because of views or threads that are left, and when it can be
+ * given back.
+ */
 import { closeEventfd } from '../linux/eventfd.js';
 import { Control } from '../pager/protocol/control.js';
 import { isMostOfAll, slotOf } from './space-addresses.js';
@@ -30,18 +33,23 @@ export function reclaim(): void {
     if (leftover.answers) continue;
     if (Atomics.load(control, Control.AttachedThreads) === 0 || listedThreads(control) === 0)
       closeWakeFd(control, wakeFd);
-    if (views.isUnmapped && Atomics.load(control, Control.WakeFdClosed) === 1) leftovers.delete(leftover);
+    if (views.isUnmapped && Atomics.load(control, Control.WakeFdClosed) === 1)
+      leftovers.delete(leftover);
   }
 }
 
-/** A thread that is attached may be about to raise it; by then the number could be that of another file. */
+/**
+ * A thread that is attached may be about to raise it; by then the number could be that of another
+ * file.
+ */
 function closeWakeFd(control: Int32Array, wakeFd: number): void {
   if (Atomics.compareExchange(control, Control.WakeFdClosed, 0, 1) === 0) closeEventfd(wakeFd);
 }
 
 /**
- * Has the garbage collector look for views that are no longer used, if closed spaces take half of the addresses: it does not know that a
- * small view keeps a terabyte of addresses from the next space.
+ * Has the garbage collector look for views that are no longer used, if closed spaces take half of
+ * the addresses: it does not know that a small view keeps a terabyte of addresses from the next
+ * space.
  */
 export async function collectViews(slot: number): Promise<void> {
   reclaim();

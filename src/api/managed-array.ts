@@ -14,8 +14,22 @@ import type { ArrayHandle } from './array-handle.js';
 import { checkLength } from './array-length.js';
 import { allPages, blocksAround, elementsIn, pagesAround, pagesWithin } from './array-pages.js';
 import { type ArrayPart, checkRange, noWholePage, partOf } from './array-part.js';
-import { type AsyncBuffer, asyncBufferOf, bufferOf, readStreamOf, webStreamOf, writeStreamOf } from './byte-streams.js';
-import { type ArrayDescription, describe, INSPECT, inspectArray, shown, UNSENDABLE } from './description.js';
+import {
+  type AsyncBuffer,
+  asyncBufferOf,
+  bufferOf,
+  readStreamOf,
+  webStreamOf,
+  writeStreamOf,
+} from './byte-streams.js';
+import {
+  type ArrayDescription,
+  describe,
+  INSPECT,
+  inspectArray,
+  shown,
+  UNSENDABLE,
+} from './description.js';
 import { DISPOSE } from './disposal.js';
 import { ElementRange } from './element-range.js';
 import { argumentError, madeElsewhere, OnememError, typeError } from './errors.js';
@@ -47,7 +61,11 @@ const WATCH_OPTIONS: OptionNames<WatchOptions> = {
   onDetached: true,
 };
 
-const KERNEL_ADVICE = { normal: MADV_NORMAL, sequential: MADV_SEQUENTIAL, random: MADV_RANDOM } as const;
+const KERNEL_ADVICE = {
+  normal: MADV_NORMAL,
+  sequential: MADV_SEQUENTIAL,
+  random: MADV_RANDOM,
+} as const;
 
 export class ManagedArray<T extends NumericArray = NumericArray> implements api.ManagedArray<T> {
   /** Comes before what cannot be cloned either, so that postMessage(array) says what to do. */
@@ -56,7 +74,10 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   readonly type: ElementType;
   readonly name: string;
   private cached: T | null = null;
-  /** The same view, where no thread frees the array or closes the space without this object being told, so that `data` need not ask. */
+  /**
+   * The same view, where no thread frees the array or closes the space without this object being
+   * told, so that `data` need not ask.
+   */
   private sure: T | null = null;
   private freed = false;
   indeterminate = false;
@@ -64,10 +85,14 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   constructor(
     space: api.AddressSpace & SpaceSeen,
     private placement: ArrayHandle<T>,
-    /** Whether it was made from a handle: the thread that made it may have resized or freed it since. */
+    /**
+     * Whether it was made from a handle: the thread that made it may have resized or freed it
+     * since.
+     */
     private readonly attached = false,
   ) {
-    if (typeof placement !== 'object') throw madeElsewhere('an array', 'space.array(), fileArray() and the like');
+    if (typeof placement !== 'object')
+      throw madeElsewhere('an array', 'space.array(), fileArray() and the like');
     Object.freeze(placement);
     noteArray(this);
     this.space = space;
@@ -89,14 +114,19 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
 
   addressOf(index: number): bigint {
     if (!isWhole(index, 0) || index >= this.length) {
-      const indices = this.length === 0 ? 'it has no elements' : `indices are 0 to ${this.length - 1}`;
-      throw argumentError('ARRAY_RANGE', `${show(index)} is no index of array ${this.name}: ${indices}`);
+      const indices =
+        this.length === 0 ? 'it has no elements' : `indices are 0 to ${this.length - 1}`;
+      throw argumentError(
+        'ARRAY_RANGE',
+        `${show(index)} is no index of array ${this.name}: ${indices}`,
+      );
     }
     return this.address + BigInt(index * bytesOf(this.type));
   }
 
   indexAt(address: bigint): number {
-    if (typeof address !== 'bigint') throw typeError('ADDRESS', `an address is a bigint, not ${show(address)}`);
+    if (typeof address !== 'bigint')
+      throw typeError('ADDRESS', `an address is a bigint, not ${show(address)}`);
     const index = Math.floor((Number(address) - Number(this.address)) / bytesOf(this.type));
     return index >= 0 && index < this.length ? index : -1;
   }
@@ -133,7 +163,14 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { begin, end } = partOf(this, part);
     if (begin === end) return { runs: [], bytes: {}, indeterminate: this.indeterminate };
     const report = this.space.client.call('residency', this.pagesOf(begin, end));
-    return reportResidency(report, this.space.placeNames(), begin, end, bytesOf(this.type), this.indeterminate);
+    return reportResidency(
+      report,
+      this.space.placeNames(),
+      begin,
+      end,
+      bytesOf(this.type),
+      this.indeterminate,
+    );
   }
 
   dirty(part: ArrayPart = {}): { begin: number; end: number }[] {
@@ -233,7 +270,11 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const size = bytesOf(this.type);
     checkLength(`cannot resize array ${this.name}`, length, size);
     const { range } = this.placement;
-    const made = await this.space.client.request('resize', { range, name: this.name, bytes: length * size });
+    const made = await this.space.client.request('resize', {
+      range,
+      name: this.name,
+      bytes: length * size,
+    });
     const { id, firstPage, pages } = made;
     if (id === range && length === this.length) return;
     this.forgetView();
@@ -251,7 +292,13 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     if (begin === end) return new Pin(client, null, this.name, 0, { locked: lock !== false });
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
-    const report = await client.request('pin', { ...pages, pin, lock, writable: false, hold: false });
+    const report = await client.request('pin', {
+      ...pages,
+      pin,
+      lock,
+      writable: false,
+      hold: false,
+    });
     return new Pin(client, pin, this.name, pages.count * PAGE_BYTES, report);
   }
 
@@ -260,13 +307,15 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { begin, end } = partOf(this, options, HOLD_OPTIONS);
     const { writable = false } = options;
     checkFlag('writable', writable);
-    if (begin === end || (this.placement.mapped === true && !writable)) return new Hold(null, this, begin, end);
+    if (begin === end || (this.placement.mapped === true && !writable))
+      return new Hold(null, this, begin, end);
     const { client } = this.space;
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
     const report = await client.request('pin', { ...pages, pin, lock: true, writable, hold: true });
     const held = new Pin(client, pin, this.name, pages.count * PAGE_BYTES, report);
-    // A `resize` that was made before has been carried out first, and pages do not tell which of their elements it has left.
+    // A `resize` that was made before has been carried out first, and pages do not tell which of
+    // their elements it has left.
     if (end > this.length) {
       held.unpin();
       const { name, length } = this;
@@ -314,7 +363,11 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     checkName(`the clone of array ${this.name}`, options.name);
     const { name = `a clone of ${this.name}` } = options;
     const { range, space, length, type } = this.placement;
-    const made = await this.space.client.request('clone', { range, name: this.name, cloneName: name });
+    const made = await this.space.client.request('clone', {
+      range,
+      name: this.name,
+      cloneName: name,
+    });
     const { id, firstPage, pages } = made;
     const clone = new ManagedArray<WritableView<T>>(this.space, {
       space,
@@ -366,7 +419,11 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   /** For console.log. */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspectArray(this, (value) => inspect(value, options));
   }
 
@@ -381,7 +438,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
 
   assertUsable(verb: string): void {
     this.assertHere(verb);
-    if (this.attached) this.space.client.call('usable', { range: this.rangeId, name: this.name, verb });
+    if (this.attached)
+      this.space.client.call('usable', { range: this.rangeId, name: this.name, verb });
   }
 
   /** All of it is gone, and its view with it. */
@@ -441,10 +499,17 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return made;
   }
 
-  /** What can be told without asking: data is looked at often, and its view stays harmless in any case. */
+  /**
+   * What can be told without asking: data is looked at often, and its view stays harmless in any
+   * case.
+   */
   private assertHere(verb: string): void {
     this.space.client.assertOpen(`cannot ${verb} array ${this.name}`);
-    if (this.freed) throw new OnememError('USE_AFTER_FREE', `cannot ${verb} array ${this.name}: it has been freed`);
+    if (this.freed)
+      throw new OnememError(
+        'USE_AFTER_FREE',
+        `cannot ${verb} array ${this.name}: it has been freed`,
+      );
   }
 
   get allPages(): ArrayPages {

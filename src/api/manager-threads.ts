@@ -1,7 +1,8 @@
 /**
- * The two threads of a space: its manager, and the sentinel that watches it. The opener starts both, beside each other, since to start a
- * thread takes as long as all that a manager does before it serves. They have a channel of their own, so that the sentinel hears of the
- * manager's end also while the opener sits in a fault.
+ * The two threads of a space: its manager, and the sentinel that watches it. The opener starts
+ * both, beside each other, since to start a thread takes as long as all that a manager does before
+ * it serves. They have a channel of their own, so that the sentinel hears of the manager's end also
+ * while the opener sits in a fault.
  */
 import { EventEmitter } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -38,20 +39,31 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
       workerData: { options, sentinel, start: managerStart } satisfies ManagerData,
       transferList: [sentinel],
       name: 'onemem manager',
-      execArgv: nodeOptions.length === 0 ? [] : ['--require', fileURLToPath(files.output), ...nodeOptions],
+      execArgv:
+        nodeOptions.length === 0 ? [] : ['--require', fileURLToPath(files.output), ...nodeOptions],
       ...(crash === 'heap' ? { resourceLimits: { maxOldGenerationSizeMb: CRASH_HEAP_MIB } } : {}),
     }).catch((error: Error) => error);
     const sentinelStart = beginStart(control);
-    this.unwatched = this.start<null>(files.sentinel, 'the thread that watches the memory manager', sentinelStart, {
-      workerData: { control, heartbeatLimitMs, manager, start: sentinelStart } satisfies SentinelData,
-      transferList: [manager],
-      name: 'onemem sentinel',
-      // It runs nothing of the program's; the manager, which does, gets the options that matter.
-      execArgv: [],
-      // Nor does it print: this process need not load what pipes and terminals take.
-      stdout: true,
-      stderr: true,
-    }).catch((error: Error) => error);
+    this.unwatched = this.start<null>(
+      files.sentinel,
+      'the thread that watches the memory manager',
+      sentinelStart,
+      {
+        workerData: {
+          control,
+          heartbeatLimitMs,
+          manager,
+          start: sentinelStart,
+        } satisfies SentinelData,
+        transferList: [manager],
+        name: 'onemem sentinel',
+        // It runs nothing of the program's; the manager, which does, gets the options that matter.
+        execArgv: [],
+        // Nor does it print: this process need not load what pipes and terminals take.
+        stdout: true,
+        stderr: true,
+      },
+    ).catch((error: Error) => error);
   }
 
   ref(): void {
@@ -67,7 +79,12 @@ export class ManagerThreads extends EventEmitter<{ exit: [] }> {
   }
 
   /** Resolves with the first thing that the thread says. */
-  private async start<T>(file: URL, what: string, start: Start, options: WorkerOptions): Promise<T> {
+  private async start<T>(
+    file: URL,
+    what: string,
+    start: Start,
+    options: WorkerOptions,
+  ): Promise<T> {
     const worker = startCounted(what, start, () => startThread(file, options));
     this.workers.push(worker);
     this.running++;

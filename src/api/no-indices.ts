@@ -1,13 +1,17 @@
 /**
- * Elements of an array are in `array.data`. An index on the array itself would make a property there, or read as undefined, and what takes arrays of any
- * kind, such as `Float32Array.from(array)`, would make NaN of that: both are refused where it happens.
+ * Elements of an array are in `array.data`. An index on the array itself would make a property
+ * there, or read as undefined, and what takes arrays of any kind, such as
+ * `Float32Array.from(array)`, would make NaN of that: both are refused where it happens.
  */
 import { typeError } from './errors.js';
 
 /** As a program writes them; property names are strings. */
 const INDEX = /^(0|[1-9]\d*)$/;
 
-/** What typed arrays have, arrays of a space have not, and no program looks for to find out what something is. */
+/**
+ * What typed arrays have, arrays of a space have not, and no program looks for to find out what
+ * something is.
+ */
 const OF_TYPED_ARRAYS: ReadonlySet<string> = new Set([
   'at',
   'buffer',
@@ -29,7 +33,10 @@ const OF_TYPED_ARRAYS: ReadonlySet<string> = new Set([
   'subarray',
 ]);
 
-/** Stands behind the class of arrays: only names that neither an array nor its class has come here, so that all others cost what they did. */
+/**
+ * Stands behind the class of arrays: only names that neither an array nor its class has come here,
+ * so that all others cost what they did.
+ */
 export const NO_INDICES: object = new Proxy(Object.prototype, {
   get(target, key, array: unknown) {
     refuseIndex(key, array);
@@ -42,11 +49,17 @@ export const NO_INDICES: object = new Proxy(Object.prototype, {
   },
 });
 
-/** `x.fill(1)` would be told that it is no function, and `new Float64Array(x.buffer)` would be empty. */
+/**
+ * `x.fill(1)` would be told that it is no function, and `new Float64Array(x.buffer)` would be
+ * empty.
+ */
 function refuseElements(key: string | symbol, array: unknown): void {
   if (typeof key !== 'string' || !OF_TYPED_ARRAYS.has(key)) return;
   const { name } = array as { readonly name?: string };
-  throw typeError('ARRAY_INDEX', `array ${name} has no ${key} itself: its elements are in data, as in x.data.${key}`);
+  throw typeError(
+    'ARRAY_INDEX',
+    `array ${name} has no ${key} itself: its elements are in data, as in x.data.${key}`,
+  );
 }
 
 function refuseIndex(key: string | symbol, array: unknown): void {

@@ -3,13 +3,28 @@ import { moduleOptions } from './node-options.js';
 
 describe('options that threads are started with', () => {
   it('are those of loaders, in either way of writing them', () => {
-    const loaders = ['--require', '/a/preflight.cjs', '--import=file:///a/loader.mjs', '-r', 'x', '-C', 'development'];
+    const loaders = [
+      '--require',
+      '/a/preflight.cjs',
+      '--import=file:///a/loader.mjs',
+      '-r',
+      'x',
+      '-C',
+      'development',
+    ];
     expect(moduleOptions(loaders)).toEqual(loaders);
   });
 
   it('are not those of the program alone', () => {
     expect(
-      moduleOptions(['--input-type=module', '-e', '1', '--expose-gc', '--inspect-brk', '--max-old-space-size=99']),
+      moduleOptions([
+        '--input-type=module',
+        '-e',
+        '1',
+        '--expose-gc',
+        '--inspect-brk',
+        '--max-old-space-size=99',
+      ]),
     ).toEqual([]);
   });
 

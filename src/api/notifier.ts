@@ -5,7 +5,11 @@
 import { types } from 'node:util';
 import { bytesOf } from '../core/elements.js';
 import { HOST, PAGE_BYTES } from '../core/types.js';
-import { type InvalidationReason, type Notice, SEQUENCE_ENDED } from '../pager/protocol/notifiers.js';
+import {
+  type InvalidationReason,
+  type Notice,
+  SEQUENCE_ENDED,
+} from '../pager/protocol/notifiers.js';
 import { isObject, show, textOf } from './arguments.js';
 import { INSPECT, inspectHolding } from './description.js';
 import { DISPOSE } from './disposal.js';
@@ -174,7 +178,11 @@ export class Notifier extends SequenceReader {
   }
 
   /** @internal */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspectHolding(
       `Notifier of ${inspect(this.array.name, options)}`,
       'handle for other threads: notifier.handle',
@@ -196,7 +204,8 @@ export class Notifier extends SequenceReader {
     const { client } = this.array.space;
     try {
       if (isNews) await options.onDetached?.(detached);
-      if (changes.length + lost > 0) await options.onInvalidate?.({ changes: this.elementsOf(changes), lost });
+      if (changes.length + lost > 0)
+        await options.onInvalidate?.({ changes: this.elementsOf(changes), lost });
     } finally {
       if (ended) client.onNotice(this.id, null);
       else client.tell('heard', { subscription: this.id });
@@ -229,10 +238,14 @@ export class Notifier extends SequenceReader {
 export function attachNotifier(handle: NotifierHandle): SequenceReader {
   if (isObject(handle)) {
     const { onemem, array, sequence } = handle as Partial<NotifierHandle>;
-    const shared = types.isSharedArrayBuffer(sequence) && sequence.byteLength === Int32Array.BYTES_PER_ELEMENT;
+    const shared =
+      types.isSharedArrayBuffer(sequence) && sequence.byteLength === Int32Array.BYTES_PER_ELEMENT;
     if (onemem === 1 && shared && typeof array === 'string') return new SequenceReader(handle);
   }
-  throw typeError('NOTIFIER_HANDLE', 'this is no handle of a notifier; pass what notifier.handle gives');
+  throw typeError(
+    'NOTIFIER_HANDLE',
+    'this is no handle of a notifier; pass what notifier.handle gives',
+  );
 }
 
 /** @internal Elements are checked by the array. */
@@ -248,7 +261,10 @@ export async function watchArray(array: ArraySeen, options: Wishes): Promise<Not
   }
   for (const name of ['onInvalidate', 'onDetached'] as const) {
     if (options[name] !== undefined && typeof options[name] !== 'function')
-      throw typeError('NOTIFIER_FUNCTION', `${name} is ${show(options[name])}; it must be a function`);
+      throw typeError(
+        'NOTIFIER_FUNCTION',
+        `${name} is ${show(options[name])}; it must be a function`,
+      );
   }
   const { firstPage, count } = array.pagesOf(begin, end);
   const id = client.newNotifier();
@@ -275,7 +291,10 @@ export async function watchArray(array: ArraySeen, options: Wishes): Promise<Not
   }
 }
 
-function sourceOf(array: ArraySeen, options: Wishes): { url: string; exportName: string; data: unknown } | null {
+function sourceOf(
+  array: ArraySeen,
+  options: Wishes,
+): { url: string; exportName: string; data: unknown } | null {
   const { module, data } = options;
   if (module === undefined) {
     if (options.export === undefined && data === undefined) return null;

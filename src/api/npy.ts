@@ -4,7 +4,14 @@ import { bytesOf, type ElementType, type NumericArray } from '../core/elements.j
 import type { OptionNames } from '../core/option-names.js';
 import type { AtomicFile, RefusalCode } from '../files/atomic-file.js';
 import { createResult } from '../files/leftovers.js';
-import { ArrayFileError, type Dtype, dtypes, type NumpyType, npyHeader, readNpyLayout } from '../files/npy.js';
+import {
+  ArrayFileError,
+  type Dtype,
+  dtypes,
+  type NumpyType,
+  npyHeader,
+  readNpyLayout,
+} from '../files/npy.js';
 import { EFBIG } from '../linux/constants.js';
 import { errnoName, isOfFullDisk } from '../linux/errors.js';
 import { tryLockFile } from '../linux/file-io.js';
@@ -14,7 +21,15 @@ import { checkLength } from './array-length.js';
 import { checkRange } from './array-part.js';
 import { type ArrayType, elementOf, typeName } from './array-type.js';
 import { argumentError, OnememError, typeError } from './errors.js';
-import { type CheckedUse, checkUse, createdArray, FILE_USE, type FileUse, partOfFile, withFile } from './file-array.js';
+import {
+  type CheckedUse,
+  checkUse,
+  createdArray,
+  FILE_USE,
+  type FileUse,
+  partOfFile,
+  withFile,
+} from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import { descriptorError } from './opening-errors.js';
 import { type ArraySeen, isManaged, type SpaceSeen } from './seen.js';
@@ -28,8 +43,8 @@ export interface OpenNpyOptions<T extends NumericArray = NumericArray> extends F
   /** Whether something may follow the array in the file. */
   readonly allowTrailingBytes?: boolean;
   /**
-   * Makes the file, or empties it, and gives it an array of this shape and of `type`, all zero, that
-   * the array shares with it (`shared`). What was in the file is never read.
+   * Makes the file, or empties it, and gives it an array of this shape and of `type`, all zero,
+   * that the array shares with it (`shared`). What was in the file is never read.
    */
   readonly create?: readonly number[];
 }
@@ -69,9 +84,15 @@ export function openNpy<T extends NumericArray>(
     const element = wanted ?? dtype;
     if (fileType(element) !== dtype) {
       const held = dtypes[dtype].typedArrayName;
-      throw typeError('ARRAY_TYPE', `${path} holds ${numpyType}, which is ${held} and not ${type?.name}`);
+      throw typeError(
+        'ARRAY_TYPE',
+        `${path} holds ${numpyType}, which is ${held} and not ${type?.name}`,
+      );
     }
-    const { source } = partOfFile({ fd, path, size }, element, use, { byteOffset: dataOffset, length });
+    const { source } = partOfFile({ fd, path, size }, element, use, {
+      byteOffset: dataOffset,
+      length,
+    });
     const array = space.allocate(element, length, use.name, use.writable, source);
     return { array, shape: Object.freeze([...shape]), dtype: numpyType };
   });
@@ -84,7 +105,8 @@ function createNpy(
   element: ElementType | null,
   wanted: readonly number[],
 ): { array: ArraySeen; shape: readonly number[]; dtype: NumpyType } {
-  if (element === null) throw typeError('ARRAY_TYPE', `openNpy() with \`create\` needs \`type\`, such as Float32Array`);
+  if (element === null)
+    throw typeError('ARRAY_TYPE', `openNpy() with \`create\` needs \`type\`, such as Float32Array`);
   const shape = Object.freeze([...checkShape(wanted, 'such as [2, 3]')]);
   const length = shape.reduce((all, extent) => all * extent, 1);
   checkLength(`cannot allocate array ${use.name}`, length, bytesOf(element));
@@ -104,7 +126,11 @@ export async function saveNpy(
   const { array, begin, end } = rangeOf(space, source);
   checkOptions('saveNpy()', options, SAVE_NPY_OPTIONS);
   const type = fileType(array.type);
-  const header = npyHeader(type, shapeOf(options.shape, end - begin), numpyTypeOf(array, type, options.dtype));
+  const header = npyHeader(
+    type,
+    shapeOf(options.shape, end - begin),
+    numpyTypeOf(array, type, options.dtype),
+  );
   refuseShared(path);
   const made = create(path);
   try {
@@ -112,10 +138,14 @@ export async function saveNpy(
     const bytes = (end - begin) * bytesOf(array.type);
     const written = await array.writeTo(made.fd, { begin, end, position: header.length });
     if (written !== bytes) {
-      throw new OnememError('FILE_IO', `cannot save ${path}: only ${written} of ${bytes} bytes could be written`, {
-        path,
-        bytes: written,
-      });
+      throw new OnememError(
+        'FILE_IO',
+        `cannot save ${path}: only ${written} of ${bytes} bytes could be written`,
+        {
+          path,
+          bytes: written,
+        },
+      );
     }
     await made.commit();
     return header.length + bytes;
@@ -137,7 +167,11 @@ function fileType(type: ElementType): Dtype {
   return type === 'u8c' || type === 'bytes' ? 'u8' : type;
 }
 
-function layoutOf(fd: number, path: string, allowTrailingBytes: boolean): ReturnType<typeof readNpyLayout> {
+function layoutOf(
+  fd: number,
+  path: string,
+  allowTrailingBytes: boolean,
+): ReturnType<typeof readNpyLayout> {
   try {
     return readNpyLayout(fd, path, allowTrailingBytes);
   } catch (error) {
@@ -147,14 +181,29 @@ function layoutOf(fd: number, path: string, allowTrailingBytes: boolean): Return
   }
 }
 
-function rangeOf(space: SpaceSeen, source: unknown): { array: ArraySeen; begin: number; end: number } {
-  const range: unknown = isManaged(source) ? { array: source, begin: 0, end: source.length } : source;
-  const { array, begin, end } = (isObject(range) ? range : {}) as { array?: unknown; begin?: unknown; end?: unknown };
+function rangeOf(
+  space: SpaceSeen,
+  source: unknown,
+): { array: ArraySeen; begin: number; end: number } {
+  const range: unknown = isManaged(source)
+    ? { array: source, begin: 0, end: source.length }
+    : source;
+  const { array, begin, end } = (isObject(range) ? range : {}) as {
+    array?: unknown;
+    begin?: unknown;
+    end?: unknown;
+  };
   if (!isManaged(array)) {
-    throw typeError('ARRAY', `saveNpy() takes a managed array, or a range of one, not ${show(source)}`);
+    throw typeError(
+      'ARRAY',
+      `saveNpy() takes a managed array, or a range of one, not ${show(source)}`,
+    );
   }
   if (array.space !== space) {
-    throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space; call that one's saveNpy()`);
+    throw typeError(
+      'FOREIGN_ARRAY',
+      `array ${array.name} belongs to another space; call that one's saveNpy()`,
+    );
   }
   array.assertUsable('save');
   checkRange(array, begin, end);
@@ -167,7 +216,10 @@ function shapeOf(shape: unknown, length: number): readonly number[] {
   const product = extents.reduce((all, extent) => all * extent, 1);
   if (product === length && extents.length <= 64) return extents;
   const what = extents.length > 64 ? 'has more than 64 dimensions' : `has ${product} elements`;
-  throw argumentError('SHAPE', `shape (${extents.slice(0, 64).join(', ')}) ${what}, and ${length} are to be saved`);
+  throw argumentError(
+    'SHAPE',
+    `shape (${extents.slice(0, 64).join(', ')}) ${what}, and ${length} are to be saved`,
+  );
 }
 
 function checkShape(shape: unknown, example: string): readonly number[] {
@@ -220,11 +272,18 @@ function create(path: string): AtomicFile {
     return createResult(path);
   } catch (error) {
     const { code = '', errno, message } = error as NodeJS.ErrnoException;
-    if (errno === undefined) throw new OnememError(code as RefusalCode, message, { path }, { cause: error });
+    if (errno === undefined)
+      throw new OnememError(code as RefusalCode, message, { path }, { cause: error });
     const shortage = descriptorError(`cannot write ${path}`, error);
     if (shortage !== error) throw shortage;
-    const why = code === 'ENOENT' ? 'there is no such folder' : `its folder does not allow it (${code})`;
-    throw new OnememError('FILE_NOT_WRITABLE', `cannot write ${path}: ${why}`, { path, errno: code }, { cause: error });
+    const why =
+      code === 'ENOENT' ? 'there is no such folder' : `its folder does not allow it (${code})`;
+    throw new OnememError(
+      'FILE_NOT_WRITABLE',
+      `cannot write ${path}: ${why}`,
+      { path, errno: code },
+      { cause: error },
+    );
   }
 }
 

@@ -42,10 +42,10 @@ import { warnOfUserMode } from './user-mode.js';
 export interface SpaceOptions {
   readonly devices?: readonly DeviceSpecification[];
   /**
-   * The most host memory of arrays, at least '32MiB'. The default is what the machine or control group
-   * has left, less what the space, its devices and others need, and at most 70 % of its limit. 'auto'
-   * begins there and follows what others leave. More than there is gets the warning ONEMEM_MEMORY; a
-   * control group that is too small gets the error MEMORY_LIMIT.
+   * The most host memory of arrays, at least '32MiB'. The default is what the machine or control
+   * group has left, less what the space, its devices and others need, and at most 70 % of its
+   * limit. 'auto' begins there and follows what others leave. More than there is gets the warning
+   * ONEMEM_MEMORY; a control group that is too small gets the error MEMORY_LIMIT.
    */
   readonly hostMemory?: number | string;
   /** The spill file behind host memory, made when it is needed. `false`: none. */
@@ -57,15 +57,15 @@ export interface SpaceOptions {
   /** For debugging: `verify` for every launch of this thread. */
   readonly verify?: boolean;
   /**
-   * Uses the page faults that need no privilege, even if more is allowed. They serve no system calls, of
-   * which the first such space of a process warns (ONEMEM_USER_MODE).
+   * Uses the page faults that need no privilege, even if more is allowed. They serve no system
+   * calls, of which the first such space of a process warns (ONEMEM_USER_MODE).
    */
   readonly userModeOnly?: boolean;
   /** Decisions of the manager, by name or module; see `onemem/policy`. */
   readonly policies?: PolicyChoices;
   /**
-   * Bytes of the last moves of pages that the space keeps in memory, for `report()` and `explain()`;
-   * at least '64KiB'. None by default.
+   * Bytes of the last moves of pages that the space keeps in memory, for `report()` and
+   * `explain()`; at least '64KiB'. None by default.
    */
   readonly history?: number | string;
   /** Checks the manager's books after every event; slow, for tests. */
@@ -122,7 +122,10 @@ export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpac
 async function open(options: SpaceOptions): Promise<SpaceClass> {
   refuseOtherRuntimes();
   if (PAGE_SIZE !== PAGE_BYTES) {
-    throw new OnememError('PAGE_SIZE', `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`);
+    throw new OnememError(
+      'PAGE_SIZE',
+      `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`,
+    );
   }
   checkObject('openSpace()', options);
   const { crash, heartbeatLimitMs, memoryRoot, ...said } = options;
@@ -132,8 +135,10 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   checkFlag('checkInvariants', options.checkInvariants);
   const injection = injectionOf(options.inject);
   const internal = internalOptions({ crash, heartbeatLimitMs, memoryRoot });
-  const policies = options.policies === undefined ? {} : { policies: checkPolicies(options.policies) };
-  const history = options.history === undefined ? {} : { history: recordedBytes('history', options.history) };
+  const policies =
+    options.policies === undefined ? {} : { policies: checkPolicies(options.policies) };
+  const history =
+    options.history === undefined ? {} : { history: recordedBytes('history', options.history) };
   const root = memoryRoot ?? '';
   const specifications = options.devices ?? [];
   const described = deviceOptions(specifications);
@@ -178,7 +183,11 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const words = new Int32Array(control);
   let opened: SpaceClass | null = null;
   // From now on: the process may end while the threads start.
-  const forget = watchExit({ control: words, wakeFd, closeWithThread: (limitMs) => opened?.threadEnds(limitMs) });
+  const forget = watchExit({
+    control: words,
+    wakeFd,
+    closeWithThread: (limitMs) => opened?.threadEnds(limitMs),
+  });
   const threads = new ManagerThreads(files, manager);
   const ready = await threads.ready;
   if (ready instanceof Error || 'error' in ready) {
@@ -220,7 +229,11 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
  * What users are not told of must not surprise them either: an object may have these names for
  * other reasons.
  */
-function internalOptions({ crash, heartbeatLimitMs, memoryRoot }: InternalOptions): Partial<ManagerOptions> {
+function internalOptions({
+  crash,
+  heartbeatLimitMs,
+  memoryRoot,
+}: InternalOptions): Partial<ManagerOptions> {
   if (crash !== undefined && typeof crash !== 'string') {
     throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
   }

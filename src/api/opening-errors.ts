@@ -6,7 +6,10 @@ import { workingFolderIsGone } from '../linux/working-folder.js';
 import { OnememError } from './errors.js';
 import { SPACES_OF_DEFAULT } from './space-addresses.js';
 
-/** How many file descriptors a space takes at most while its modules are loaded, and for each of its devices. */
+/**
+ * How many file descriptors a space takes at most while its modules are loaded, and for each of its
+ * devices.
+ */
 const SPACE_DESCRIPTORS = 60;
 
 const DEVICE_DESCRIPTORS = 10;
@@ -31,15 +34,21 @@ export function descriptorError(what: string, error: unknown): unknown {
   return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
 }
 
-/** Descriptors can be missed wherever something is opened, be it a file that says how much memory there is. */
+/**
+ * Descriptors can be missed wherever something is opened, be it a file that says how much memory
+ * there is.
+ */
 export function shortageError(error: Error): Error {
   const { code, message: told } = error as { code?: string; message: string };
   const [shortage] = /\bE[MN]FILE\b/.exec(`${code} ${told}`) ?? [];
   // One that names the limit has been made here.
-  if (shortage === undefined || (error as Partial<OnememError>).details?.limit !== undefined) return error;
+  if (shortage === undefined || (error as Partial<OnememError>).details?.limit !== undefined)
+    return error;
   const limit = descriptorLimit();
   const whose =
-    shortage === 'EMFILE' ? `this process may have ${limit} of them (ulimit -n)` : 'the machine has no more';
+    shortage === 'EMFILE'
+      ? `this process may have ${limit} of them (ulimit -n)`
+      : 'the machine has no more';
   const message =
     `cannot open a space: no file descriptors are left (${shortage}): ${whose}, and a space takes up to ${SPACE_DESCRIPTORS} ` +
     `while it opens, and ${DEVICE_DESCRIPTORS} for each device; close files, sockets or other spaces, or raise the limit`;
@@ -47,7 +56,9 @@ export function shortageError(error: Error): Error {
 }
 
 /** Others that run JavaScript stand in for Node.js, and hang where threads share memory as here. */
-export function refuseOtherRuntimes(versions: Readonly<Record<string, string | undefined>> = process.versions): void {
+export function refuseOtherRuntimes(
+  versions: Readonly<Record<string, string | undefined>> = process.versions,
+): void {
   const other = [
     ['bun', 'Bun'],
     ['deno', 'Deno'],
@@ -58,7 +69,10 @@ export function refuseOtherRuntimes(versions: Readonly<Record<string, string | u
   throw new OnememError('UNSUPPORTED', message, { runtime: key });
 }
 
-/** Node.js starts no thread in a folder that is not there, and says only that a call of its own failed. */
+/**
+ * Node.js starts no thread in a folder that is not there, and says only that a call of its own
+ * failed.
+ */
 export function checkWorkingFolder(): void {
   if (!workingFolderIsGone()) return;
   const message =
@@ -67,7 +81,10 @@ export function checkWorkingFolder(): void {
   throw new OnememError('WORKING_FOLDER', message);
 }
 
-/** Whether threads of this process have spaces, be it that they were terminated without closing them. */
+/**
+ * Whether threads of this process have spaces, be it that they were terminated without closing
+ * them.
+ */
 function spacesOfProcess(): boolean {
   return occupantsOf(0, ADDRESSES).some(({ path }) => path.startsWith('/memfd:onemem-host'));
 }

@@ -61,7 +61,11 @@ export class Pin {
   }
 
   /** @internal */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspectHolding(
       `Pin of ${inspect(this.name, options)}`,
       `${this.bytes} bytes in host memory${this.locked ? ', locked' : ''}`,

@@ -1,6 +1,7 @@
 /**
- * Elements of managed arrays as operations take them. Wherever elements are handed in, an array is all of it, `x.range(a, b)` a part of it,
- * and a view such as `x.data.subarray(a, b)` the elements that it shows: nothing is copied for any of them.
+ * Elements of managed arrays as operations take them. Wherever elements are handed in, an array is
+ * all of it, `x.range(a, b)` a part of it, and a view such as `x.data.subarray(a, b)` the elements
+ * that it shows: nothing is copied for any of them.
  */
 import { bytesOf, constructorName, type ElementType, elementTypeOf } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
@@ -23,8 +24,8 @@ export interface Place {
 }
 
 /**
- * The place that is handed in, or null for anything else, such as a typed array of the program's own. A view of another space's array is
- * nothing else than that here.
+ * The place that is handed in, or null for anything else, such as a typed array of the program's
+ * own. A view of another space's array is nothing else than that here.
  * @param verb what is to be done with it, for messages
  */
 export function placeOf(space: SpaceSeen, verb: string, value: unknown): Place | null {
@@ -52,19 +53,37 @@ export function refuseTaken(verb: string, { buffer, byteLength }: ArrayBufferVie
 }
 
 /** Whole pages that touch the elements. */
-export function pagesAround({ array, offset, bytes }: Pick<Place, 'array' | 'offset' | 'bytes'>): ArrayPages {
+export function pagesAround({
+  array,
+  offset,
+  bytes,
+}: Pick<Place, 'array' | 'offset' | 'bytes'>): ArrayPages {
   const { rangeId: range, name } = array;
   const firstPage = Math.floor(offset / PAGE_BYTES);
   return { range, name, firstPage, count: Math.ceil((offset + bytes) / PAGE_BYTES) - firstPage };
 }
 
-function partPlace(space: SpaceSeen, verb: string, array: ArraySeen, begin: unknown, end: unknown): Place {
+function partPlace(
+  space: SpaceSeen,
+  verb: string,
+  array: ArraySeen,
+  begin: unknown,
+  end: unknown,
+): Place {
   array.assertUsable(verb);
   if (array.space !== space) {
-    throw typeError('FOREIGN_ARRAY', `cannot ${verb}: array ${array.name} belongs to another space than the stream`);
+    throw typeError(
+      'FOREIGN_ARRAY',
+      `cannot ${verb}: array ${array.name} belongs to another space than the stream`,
+    );
   }
   checkRange(array, begin, end);
-  return placeIn(array, array.type, (begin as number) * bytesOf(array.type), (end as number) - (begin as number));
+  return placeIn(
+    array,
+    array.type,
+    (begin as number) * bytesOf(array.type),
+    (end as number) - (begin as number),
+  );
 }
 
 function viewPlace(space: SpaceSeen, verb: string, view: ArrayBufferView): Place | null {

@@ -1,6 +1,8 @@
 /**
- * Copies in a space of typed arrays of the program's own, as long as operations use them. Operations in one order share the copy of an array that
- * one of them writes; each has its results put back before the next one that writes begins, so that one that fails leaves the array as it was.
+ * Copies in a space of typed arrays of the program's own, as long as operations use them.
+ * Operations in one order share the copy of an array that one of them writes; each has its results
+ * put back before the next one that writes begins, so that one that fails leaves the array as it
+ * was.
  */
 import { bytesOf, type ElementType, type NumericArray } from '../core/elements.js';
 import type { ArraySeen, SpaceSeen } from './seen.js';
@@ -47,12 +49,18 @@ export function writersOf(bytes: PlainBytes): PlainUse[] {
   return found;
 }
 
-/** A stream has been given a function of the program's: what is given from now on shares no copy that was made before. */
+/**
+ * A stream has been given a function of the program's: what is given from now on shares no copy
+ * that was made before.
+ */
 export function noteCall(): void {
   callsGiven++;
 }
 
-/** The copy that one of the writers has, where an operation that comes after all of them can use it for some bytes of this type. */
+/**
+ * The copy that one of the writers has, where an operation that comes after all of them can use it
+ * for some bytes of this type.
+ */
 export function copyToShare(
   bytes: PlainBytes,
   type: ElementType,
@@ -67,7 +75,12 @@ export function copyToShare(
   return copy;
 }
 
-export function makeCopy(space: SpaceSeen, plain: NumericArray, type: ElementType, name: string): PlainCopy {
+export function makeCopy(
+  space: SpaceSeen,
+  plain: NumericArray,
+  type: ElementType,
+  name: string,
+): PlainCopy {
   const array = space.arrayOf(type, plain.byteLength / bytesOf(type), `a copy for ${name}`);
   const bytes = plainBytes(plain);
   const copy = { ...bytes, array, uses: new Set<PlainUse>(), calls: callsGiven, stale: false };
@@ -77,12 +90,18 @@ export function makeCopy(space: SpaceSeen, plain: NumericArray, type: ElementTyp
   return copy;
 }
 
-export function useCopy(copy: PlainCopy, bytes: PlainBytes, order: StreamOrder, writes: boolean): PlainUse {
+export function useCopy(
+  copy: PlainCopy,
+  bytes: PlainBytes,
+  order: StreamOrder,
+  writes: boolean,
+): PlainUse {
   const use = { ...bytes, copy, order, sequence: Number.POSITIVE_INFINITY, writes };
   copy.uses.add(use);
   order.begin();
   if (writes)
-    for (const other of copies.get(copy.buffer) ?? []) if (other !== copy && overlap(other, bytes)) other.stale = true;
+    for (const other of copies.get(copy.buffer) ?? [])
+      if (other !== copy && overlap(other, bytes)) other.stale = true;
   return use;
 }
 

@@ -16,9 +16,15 @@ interface KnownAddress<D extends DeviceSeen> extends Pick<ResidencyRun, 'state'>
   readonly deviceAddresses: Readonly<Record<string, bigint | null>>;
 }
 
-export function pointerAttributes<D extends DeviceSeen>(space: SpaceSeen<D>, address: bigint): KnownAddress<D> | null {
+export function pointerAttributes<D extends DeviceSeen>(
+  space: SpaceSeen<D>,
+  address: bigint,
+): KnownAddress<D> | null {
   if (typeof address !== 'bigint') {
-    throw typeError('ADDRESS', `an address is a bigint, such as array.address + 8n, not ${show(address)}`);
+    throw typeError(
+      'ADDRESS',
+      `an address is a bigint, such as array.address + 8n, not ${show(address)}`,
+    );
   }
   const { base, bytes } = space.client.handle;
   const offset = Number(address - BigInt(base));

@@ -1,6 +1,6 @@
 /**
- * The connection of a thread of another process to the manager of a space: a stream, which the event
- * loop reads, and which the thread reads itself while it waits for an answer.
+ * The connection of a thread of another process to the manager of a space: a stream, which the
+ * event loop reads, and which the thread reads itself while it waits for an answer.
  */
 import type { Socket } from 'node:net';
 import { EAGAIN, EINTR, POLLIN, POLLOUT } from '../linux/constants.js';

@@ -57,7 +57,10 @@ export function providerSource(
     structuredClone(data);
   } catch (error) {
     const why = textOf(error);
-    throw typeError('PROVIDER_DATA', `data of array ${name} cannot be sent to the thread of its provider: ${why}`);
+    throw typeError(
+      'PROVIDER_DATA',
+      `data of array ${name} cannot be sent to the thread of its provider: ${why}`,
+    );
   }
   return { url, exportName, data, timeoutMs, type, length };
 }

@@ -5,7 +5,13 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import type { ElementType, NumericArray, ReadonlyView, WritableView, WrittenView } from '../core/elements.js';
+import type {
+  ElementType,
+  NumericArray,
+  ReadonlyView,
+  WritableView,
+  WrittenView,
+} from '../core/elements.js';
 import type { NumpyType } from '../files/npy.js';
 import type { ShareRights } from '../pager/protocol/attaching.js';
 import type { ProcessorStats, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
@@ -26,7 +32,13 @@ import type { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
 import type { FileArrayOptions, FileUse } from './file-array.js';
 import type { FilePath } from './file-path.js';
 import type { Hold, HoldOptions } from './hold.js';
-import type { ArrayParameter, Kernel, KernelParameters, ScalarParameter, TypedArrays } from './kernel.js';
+import type {
+  ArrayParameter,
+  Kernel,
+  KernelParameters,
+  ScalarParameter,
+  TypedArrays,
+} from './kernel.js';
 import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launch-options.js';
 import type { InvalidationEvent, Notifier } from './notifier.js';
 import type { OpenNpyOptions, SaveNpyOptions } from './npy.js';
@@ -56,7 +68,10 @@ export interface ViewedRange<T extends NumericArray = NumericArray> extends Arra
 }
 
 /** Elements of managed arrays: a whole array, a part, or a view. */
-export type ManagedElements<T extends NumericArray = NumericArray> = ManagedArray<T> | ArrayRange<T> | T;
+export type ManagedElements<T extends NumericArray = NumericArray> =
+  | ManagedArray<T>
+  | ArrayRange<T>
+  | T;
 
 /** Source or destination of a copy: managed elements, or a typed array of the program's own. */
 export type CopyPlace = ManagedElements | NumericArray;
@@ -241,8 +256,8 @@ export interface AddressSpace {
   /** All devices in the order in which they came, with dead and detached ones. */
   readonly devices: readonly Device[];
   /**
-   * Another thread passes it to `attachSpace`, and so does another process that gets it as JSON, as by
-   * `process.send()`.
+   * Another thread passes it to `attachSpace`, and so does another process that gets it as JSON, as
+   * by `process.send()`.
    */
   readonly handle: SpaceHandle;
   readonly isClosed: boolean;
@@ -266,14 +281,18 @@ export interface AddressSpace {
    */
   bindThread(options?: BindThreadOptions): ThreadBinding;
   /**
-   * Allocates `length` elements, 0 or more, all zero. Memory is taken by pages of 4 KiB when they are written.
-   * Throws a RangeError if the budget (HOST_BUDGET) or the addresses have no room.
+   * Allocates `length` elements, 0 or more, all zero. Memory is taken by pages of 4 KiB when they
+   * are written. Throws a RangeError if the budget (HOST_BUDGET) or the addresses have no room.
    * @example
    * const x = space.array(Float32Array, 1000, { name: 'x' });
    * x.data.fill(2);
    * console.log(x.length, x.byteLength, x.data[999]); // 1000 4000 2
    */
-  array<T extends NumericArray>(type: ArrayType<T>, length: number, options?: ArrayOptions): ManagedArray<T>;
+  array<T extends NumericArray>(
+    type: ArrayType<T>,
+    length: number,
+    options?: ArrayOptions,
+  ): ManagedArray<T>;
   /**
    * Allocates `length` bytes, all zero, for kernels that make views of their own. Throws as `array`
    * does.
@@ -287,8 +306,8 @@ export interface AddressSpace {
    * stay in memory, with `shared: true` `flush` writes them to the file. `mapped: true` shows the
    * kernel's own memory of the file, which is the fastest way to read it. `create: length` makes or
    * empties the file and shares it; none of it is read. Throws TRAILING_BYTES, FILE_LOCKED (shared
-   * twice), MAPPED_WRITABLE, FILE_ALIGNMENT, CREATE, or the error of Node.js. A file that becomes shorter ends
-   * later touches with FILE_CHANGED.
+   * twice), MAPPED_WRITABLE, FILE_ALIGNMENT, CREATE, or the error of Node.js. A file that becomes
+   * shorter ends later touches with FILE_CHANGED.
    * @example
    * import { writeFileSync } from 'node:fs';
    * import { openSpace } from 'onemem';
@@ -302,7 +321,8 @@ export interface AddressSpace {
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
     file: FilePath,
-    options: FileArrayOptions & ({ readonly writable: true } | { readonly shared: true } | { readonly create: number }),
+    options: FileArrayOptions &
+      ({ readonly writable: true } | { readonly shared: true } | { readonly create: number }),
   ): ManagedArray<T>;
   fileArray<T extends NumericArray>(
     type: ArrayType<T>,
@@ -352,7 +372,11 @@ export interface AddressSpace {
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,
     options: OpenNpyOptions<T> &
-      ({ readonly writable: true } | { readonly shared: true } | { readonly create: readonly number[] }),
+      (
+        | { readonly writable: true }
+        | { readonly shared: true }
+        | { readonly create: readonly number[] }
+      ),
   ): NpyArray<T>;
   openNpy<T extends NumericArray = NumericArray>(
     file: FilePath,
@@ -366,7 +390,11 @@ export interface AddressSpace {
    * const x = space.array(Int32Array, 100);
    * console.log(await space.saveNpy('x.npy', x)); // 528
    */
-  saveNpy(file: FilePath, source: ManagedArray | ArrayRange, options?: SaveNpyOptions): Promise<number>;
+  saveNpy(
+    file: FilePath,
+    source: ManagedArray | ArrayRange,
+    options?: SaveNpyOptions,
+  ): Promise<number>;
   /**
    * An array whose pages an export of a module fills on touch, in a thread of its own. The function
    * must be pure, because dropped pages are asked for again. Rejects with PROVIDER_FAILED if the
@@ -408,10 +436,10 @@ export interface AddressSpace {
   // biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
   attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T>;
   /**
-   * A text by which other processes of this user attach to the space: `attachSpace(text)`. It passes
-   * through an environment variable, an argument or a message. With `rights: 'read'` they can neither
-   * store nor change anything; with `arrays` they reach these alone. Both guard against mistakes: a
-   * process of the same user can read this process's memory anyway.
+   * A text by which other processes of this user attach to the space: `attachSpace(text)`. It
+   * passes through an environment variable, an argument or a message. With `rights: 'read'` they
+   * can neither store nor change anything; with `arrays` they reach these alone. Both guard against
+   * mistakes: a process of the same user can read this process's memory anyway.
    * @example
    * const text = space.share({ rights: 'read' });
    * console.log(text.startsWith('onemem:')); // true
@@ -448,7 +476,11 @@ export interface AddressSpace {
    * Atomics.store(flag.data, 0, 1);
    * console.log(space.notify(flag, 0)); // 0
    */
-  notify(array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>, index: number, count?: number): number;
+  notify(
+    array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
+    index: number,
+    count?: number,
+  ): number;
   /**
    * The array, element and page at an address; null if no array has it. Faults nothing in.
    * @example
@@ -644,7 +676,11 @@ export interface Device {
    * await device.run(add, { x, by: 5 }, { size: x.length });
    * console.log(x.data[99]); // 5
    */
-  run<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): Promise<void>;
+  run<P extends KernelParameters>(
+    kernel: Kernel<P>,
+    args: LaunchArguments<P>,
+    options: LaunchOptions,
+  ): Promise<void>;
   /**
    * Brings every page of the device home, then ends it. Waiting launches fail with DEVICE_LOST.
    * @example
@@ -931,9 +967,9 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
    */
   createReadStream(part?: ArrayPart): Readable;
   /**
-   * Fills the elements with bytes, in order, for `pipe` and `pipeline`. Elements beyond the last byte
-   * keep their values. The stream fails with ARRAY_RANGE if more come than the elements have, or with
-   * the code of a page that cannot be written.
+   * Fills the elements with bytes, in order, for `pipe` and `pipeline`. Elements beyond the last
+   * byte keep their values. The stream fails with ARRAY_RANGE if more come than the elements have,
+   * or with the code of a page that cannot be written.
    * @example
    * import { Readable } from 'node:stream';
    * import { pipeline } from 'node:stream/promises';
@@ -1036,8 +1072,9 @@ export interface SharedArray<T extends NumericArray = NumericArray> extends Mana
 }
 
 /**
- * Operations of the host, in order; concurrent with those of other streams. A device's `Stream` does
- * the same and launches. Wrong arguments throw at once; other errors come out of `synchronize`.
+ * Operations of the host, in order; concurrent with those of other streams. A device's `Stream`
+ * does the same and launches. Wrong arguments throw at once; other errors come out of
+ * `synchronize`.
  * @example
  * import { openSpace } from 'onemem';
  *
@@ -1176,7 +1213,11 @@ export interface Stream extends HostStream {
    * await event.synchronize();
    * console.log(event.result, x.data[9]); // done 3
    */
-  launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent;
+  launch<P extends KernelParameters>(
+    kernel: Kernel<P>,
+    args: LaunchArguments<P>,
+    options: LaunchOptions,
+  ): StreamEvent;
   /**
    * Makes whole pages the device's alone, until another processor touches them. It saves the faults
    * of atomics there.

@@ -1,4 +1,7 @@
-/** A space's record of moves, and what it tells: the same as the commands `onemem explain` and `onemem view`. */
+/**
+ * A space's record of moves, and what it tells: the same as the commands `onemem explain` and
+ * `onemem view`.
+ */
 import { resolve } from 'node:path';
 import { bytesOf } from '../core/elements.js';
 import type { OptionNames } from '../core/option-names.js';
@@ -77,7 +80,9 @@ export class Recording {
    * console.log((await recording.stop()).bytes >= 0); // true
    */
   stop(): Promise<RecordingSummary> {
-    this.ended ??= this.client.request('unrecord', { id: this.id }).then((said) => ({ path: this.path, ...said }));
+    this.ended ??= this.client
+      .request('unrecord', { id: this.id })
+      .then((said) => ({ path: this.path, ...said }));
     return this.ended;
   }
 
@@ -92,7 +97,11 @@ export class Recording {
   }
 }
 
-export async function record(client: Client, file: FilePath, options: RecordOptions): Promise<Recording> {
+export async function record(
+  client: Client,
+  file: FilePath,
+  options: RecordOptions,
+): Promise<Recording> {
   const path = resolve(pathOf(file));
   checkOptions('record()', options, RECORD_OPTIONS);
   const limitBytes = options.limit === undefined ? null : recordedBytes('limit', options.limit);
@@ -117,8 +126,13 @@ export async function report(client: Client): Promise<SpaceReport> {
   return { ...made, text: reportText(made) };
 }
 
-export async function explain(client: Client, array: ArraySeen, element: number): Promise<Explanation> {
-  if (!isManaged(array)) throw typeError('ARRAY', `explain() takes a managed array, not ${show(array)}`);
+export async function explain(
+  client: Client,
+  array: ArraySeen,
+  element: number,
+): Promise<Explanation> {
+  if (!isManaged(array))
+    throw typeError('ARRAY', `explain() takes a managed array, not ${show(array)}`);
   if (array.space.client.handle.name !== client.handle.name)
     throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space; ask that one`);
   if (!isWhole(element, 0) || element >= array.length) {
@@ -143,7 +157,8 @@ async function historyOf(client: Client): Promise<History> {
   client.assertOpen('cannot tell what moved');
   const { texts } = await client.request('history', null);
   if (texts === null) {
-    const remedy = "open it by openSpace({ history: '16MiB' }), or begin with space.record('run.rec')";
+    const remedy =
+      "open it by openSpace({ history: '16MiB' }), or begin with space.record('run.rec')";
     throw new OnememError('NO_HISTORY', `the space has kept no moves; ${remedy}`);
   }
   const { historyOfText } = await import('../trace/moves-text.js');

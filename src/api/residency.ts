@@ -82,11 +82,16 @@ export function reportPage(
 
 function same(report: PageReport, a: number, b: number): boolean {
   return (
-    report.nodes[a] === report.nodes[b] && report.access[a] === report.access[b] && report.flags[a] === report.flags[b]
+    report.nodes[a] === report.nodes[b] &&
+    report.access[a] === report.access[b] &&
+    report.flags[a] === report.flags[b]
   );
 }
 
-function stateOf({ nodes, flags: all, providedBy }: PageReport, page: number): ResidencyRun['state'] {
+function stateOf(
+  { nodes, flags: all, providedBy }: PageReport,
+  page: number,
+): ResidencyRun['state'] {
   const flags = all[page];
   if ((flags & PageState.Freed) !== 0) return 'freed';
   if ((flags & PageState.Lost) !== 0) return 'lost';
@@ -108,11 +113,15 @@ export function namesOf(bits: number, names: readonly (string | undefined)[]): s
   return result;
 }
 
-function accessOf(bits: number, names: readonly (string | undefined)[]): Record<string, 'read' | 'write'> {
+function accessOf(
+  bits: number,
+  names: readonly (string | undefined)[],
+): Record<string, 'read' | 'write'> {
   const result: Record<string, 'read' | 'write'> = {};
   for (let processor = 0; processor < 16; processor++) {
     const right = (bits >>> (processor * 2)) & 3;
-    if (right !== 0) result[names[processor] ?? `processor ${processor}`] = right === 2 ? 'write' : 'read';
+    if (right !== 0)
+      result[names[processor] ?? `processor ${processor}`] = right === 2 ? 'write' : 'read';
   }
   return result;
 }

@@ -1,4 +1,7 @@
-/** An array over a file that a program of ours has just made, and writes from its first element to its last. */
+/**
+ * An array over a file that a program of ours has just made, and writes from its first element to
+ * its last.
+ */
 import { bytesOf, type ElementType } from '../core/elements.js';
 import { EOPNOTSUPP } from '../linux/constants.js';
 import { errnoName } from '../linux/errors.js';
@@ -23,19 +26,33 @@ export interface ResultPlace {
  * Process devices write the kernel's memory of the file, and other processors pages that
  * `flush()` writes. The calling program's threads must not touch the elements.
  */
-export function resultArray(space: object, type: ElementType, length: number, place: ResultPlace): ManagedArray {
+export function resultArray(
+  space: object,
+  type: ElementType,
+  length: number,
+  place: ResultPlace,
+): ManagedArray {
   const { fd: own, path, byteOffset: offset, name } = place;
   const fd = duplicateDescriptor(own);
   try {
     const source = { fd, path, offset, bytes: length * bytesOf(type), shared: true, mapped: true };
-    return (space as SpaceSeen).allocate(type, length, name, true, source) as unknown as ManagedArray;
+    return (space as SpaceSeen).allocate(
+      type,
+      length,
+      name,
+      true,
+      source,
+    ) as unknown as ManagedArray;
   } catch (error) {
     closeDescriptor(fd);
     throw error;
   }
 }
 
-/** Gives the file its length, of zeros, and room on its disk: a store must not find that there is none. */
+/**
+ * Gives the file its length, of zeros, and room on its disk: a store must not find that there is
+ * none.
+ */
 export function allocateResult(fd: number, path: string, bytes: number): void {
   resizeFile(fd, bytes);
   const errno = allocate(fd, 0, bytes);

@@ -16,7 +16,10 @@ export function rightsOf(array: ArraySeen, rights: Rights): 0 | 1 | 2 {
   throw typeError('RIGHTS', message);
 }
 
-/** Refuses what does not lie at the beginning of a page, or at the end of the array, and names what does. */
+/**
+ * Refuses what does not lie at the beginning of a page, or at the end of the array, and names what
+ * does.
+ */
 export function checkBoundary(array: ArraySeen, which: string, index: number): void {
   const perPage = PAGE_BYTES / bytesOf(array.type);
   if (index % perPage === 0 || index === array.length) return;

@@ -1,4 +1,7 @@
-/** Numbers as arguments of kernels: an integer type takes what an element of that type can hold, and nothing that would be rounded. */
+/**
+ * Numbers as arguments of kernels: an integer type takes what an element of that type can hold, and
+ * nothing that would be rounded.
+ */
 import type { ElementType } from '../core/elements.js';
 import { show } from './arguments.js';
 import { argumentError, typeError } from './errors.js';
@@ -30,14 +33,25 @@ const LIMITS: Readonly<Partial<Record<ElementType, Limits>>> = {
 };
 
 /** Refuses what is no value of the type, by name and with the type's limits. */
-export function checkScalar(where: string, type: ElementType, value: unknown): asserts value is number | bigint {
+export function checkScalar(
+  where: string,
+  type: ElementType,
+  value: unknown,
+): asserts value is number | bigint {
   const wanted = type === 'i64' || type === 'u64' ? 'bigint' : 'number';
   if (typeof value !== wanted)
-    throw typeError('KERNEL_ARGUMENT', `${where} is ${type}: it takes a ${wanted}, not ${show(value)}`);
+    throw typeError(
+      'KERNEL_ARGUMENT',
+      `${where} is ${type}: it takes a ${wanted}, not ${show(value)}`,
+    );
   const limits = LIMITS[type];
   if (limits === undefined) return;
   const { least, most } = limits;
-  if (typeof value === 'bigint' ? value >= least && value <= most : isWholeBetween(value as number, least, most))
+  if (
+    typeof value === 'bigint'
+      ? value >= least && value <= most
+      : isWholeBetween(value as number, least, most)
+  )
     return;
   throw argumentError(
     'KERNEL_ARGUMENT',

@@ -1,6 +1,7 @@
 /**
- * What most files here know of spaces, devices and arrays, besides what users see of them (public.ts): the files that do the work of the classes
- * need no more than this, and stand below them.
+ * What most files here know of spaces, devices and arrays, besides what users see of them
+ * (public.ts): the files that do the work of the classes need no more than this, and stand below
+ * them.
  */
 import type { ElementType, NumericArray } from '../core/elements.js';
 import type { ArrayPages } from '../pager/protocol/pages.js';
@@ -19,7 +20,13 @@ export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
   placeNames(): PlaceNames;
   /** Makes an array that can be written. */
   arrayOf(type: ElementType, length: number, name?: string): ArraySeen;
-  allocate(type: ElementType, length: number, name: string, writable: boolean, file: FileSource | null): ArraySeen;
+  allocate(
+    type: ElementType,
+    length: number,
+    name: string,
+    writable: boolean,
+    file: FileSource | null,
+  ): ArraySeen;
 }
 
 export interface DeviceSeen {

@@ -1,7 +1,13 @@
-/** Warnings of what a server has no room for. It may get more memory later, or have other keys removed, so that it is no error; the program should know before it meets the end of it. */
+/**
+ * Warnings of what a server has no room for. It may get more memory later, or have other keys
+ * removed, so that it is no error; the program should know before it meets the end of it.
+ */
 import type { ServerMemory } from '../valkey/check.js';
 
-/** What a server counts for a byte of a page: its allocator rounds a power of two with the head of a value up to the next of four sizes between two powers. */
+/**
+ * What a server counts for a byte of a page: its allocator rounds a power of two with the head of a
+ * value up to the next of four sizes between two powers.
+ */
 const COUNTED = 1.25;
 
 /** What is to have room there. */

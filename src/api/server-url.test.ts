@@ -15,9 +15,15 @@ test.each([
   ['a number', 5, `on.url is 5${NO_TEXT}`],
   ['a list with another', ['valkey://:secret@a', null], `on.url[1] is null${NO_TEXT}`],
   ['an empty list', [], `on.url is a list of 0 addresses${NO_LENGTH}`],
-  ['a list that is too long', new Array(2 ** 31), `on.url is a list of 2147483648 addresses${NO_LENGTH}`],
+  [
+    'a list that is too long',
+    new Array(2 ** 31),
+    `on.url is a list of 2147483648 addresses${NO_LENGTH}`,
+  ],
 ])('%s is refused', (_, said, message) => {
-  expect(() => serverUrls('on.url', said, 'BEHIND')).toThrow(expect.objectContaining({ code: 'BEHIND', message }));
+  expect(() => serverUrls('on.url', said, 'BEHIND')).toThrow(
+    expect.objectContaining({ code: 'BEHIND', message }),
+  );
 });
 
 test.each([

@@ -20,7 +20,9 @@ export function serverUrls(what: string, said: unknown, code: OnememErrorCode): 
       code,
       `${what} is a list of ${said.length} addresses; it must have 1 to ${MOST_URLS}, of servers of one cluster`,
     );
-  return [...new Set(Array.from(said, (each: unknown, at) => checkText(`${what}[${at}]`, each, code)))];
+  return [
+    ...new Set(Array.from(said, (each: unknown, at) => checkText(`${what}[${at}]`, each, code))),
+  ];
 }
 
 function checkText(what: string, said: unknown, code: OnememErrorCode): string {
@@ -59,11 +61,17 @@ function differenceOf(one: ValkeyAddress, other: ValkeyAddress): string | null {
   return one.user === other.user && one.password === other.password ? null : 'user or password';
 }
 
-function checkTls(what: string, address: ValkeyAddress, tls: TlsOptions, code: OnememErrorCode): void {
+function checkTls(
+  what: string,
+  address: ValkeyAddress,
+  tls: TlsOptions,
+  code: OnememErrorCode,
+): void {
   checkObject(`tls in ${what}`, tls);
   if (address.tls) return;
   // A program that names certificates would take the connection for an encrypted one.
-  const instead = address.path === null ? address.shown.replace(/^\w+/, 'valkeys') : 'valkeys://HOST:PORT';
+  const instead =
+    address.path === null ? address.shown.replace(/^\w+/, 'valkeys') : 'valkeys://HOST:PORT';
   const message =
     `${what} has the url ${address.shown}, by which nothing is encrypted, and tls, which is for connections that are; ` +
     `write ${instead} to have this one encrypted, or leave tls out`;

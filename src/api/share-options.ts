@@ -17,10 +17,13 @@ export function shareWish(
   if (rights !== 'read' && rights !== 'write')
     throw argumentError('RIGHTS', `rights is ${show(rights)}; it must be 'read' or 'write'`);
   if (arrays === undefined) return { rights, ranges: null };
-  if (!Array.isArray(arrays)) throw typeError('ARRAY', `arrays is ${show(arrays)}; pass a list of arrays`);
+  if (!Array.isArray(arrays))
+    throw typeError('ARRAY', `arrays is ${show(arrays)}; pass a list of arrays`);
   const ranges = arrays.map((array: unknown) => {
-    if (!(array instanceof ManagedArray)) throw typeError('ARRAY', `${show(array)} in arrays is no array of a space`);
-    if (array.space !== space) throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space`);
+    if (!(array instanceof ManagedArray))
+      throw typeError('ARRAY', `${show(array)} in arrays is no array of a space`);
+    if (array.space !== space)
+      throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space`);
     return array.handle.range;
   });
   return { rights, ranges };

@@ -11,8 +11,14 @@ import { checkName } from './sharing.js';
 
 const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { timeoutMs: true };
 
-/** An array that programs on any number of machines have, whose elements are read and written as those of any other. */
-export class SharedArray<T extends NumericArray = NumericArray> extends ManagedArray<T> implements api.SharedArray<T> {
+/**
+ * An array that programs on any number of machines have, whose elements are read and written as
+ * those of any other.
+ */
+export class SharedArray<T extends NumericArray = NumericArray>
+  extends ManagedArray<T>
+  implements api.SharedArray<T>
+{
   async fence(): Promise<void> {
     await ask(this, 'fence', { kind: 'fence' });
   }
@@ -20,11 +26,19 @@ export class SharedArray<T extends NumericArray = NumericArray> extends ManagedA
   async barrier(name: string, count: number, options: BarrierOptions = {}): Promise<void> {
     checkName('a barrier', name);
     if (!isWhole(count, 1) || count > 4096)
-      throw argumentError('BARRIER', `barrier ${name} is for ${show(count)} programs; it must be 1 to 4096`);
+      throw argumentError(
+        'BARRIER',
+        `barrier ${name} is for ${show(count)} programs; it must be 1 to 4096`,
+      );
     checkOptions('barrier()', options, BARRIER_OPTIONS);
     const { timeoutMs } = options;
     if (timeoutMs !== undefined) checkMs(`timeoutMs of barrier ${name}`, timeoutMs, 1);
-    await ask(this, 'wait at a barrier of', { kind: 'barrier', name, count, timeoutMs: timeoutMs ?? null });
+    await ask(this, 'wait at a barrier of', {
+      kind: 'barrier',
+      name,
+      count,
+      timeoutMs: timeoutMs ?? null,
+    });
   }
 }
 

@@ -44,7 +44,11 @@ export interface SharedArrayOptions {
   readonly blockBytes?: number | string;
 }
 
-export const SHARED_ARRAY_OPTIONS: OptionNames<SharedArrayOptions> = { name: true, on: true, blockBytes: true };
+export const SHARED_ARRAY_OPTIONS: OptionNames<SharedArrayOptions> = {
+  name: true,
+  on: true,
+  blockBytes: true,
+};
 const SERVER_OPTIONS: OptionNames<SharingServer> = {
   url: true,
   timeoutMs: true,
@@ -83,7 +87,8 @@ export function sharingPlace(
   checkMs(`on.timeoutMs of ${what}`, timeoutMs, 1);
   checkMs(`on.leaseMs of ${what}`, leaseMs, LEAST_LEASE_MS);
   checkMs(`on.holdMs of ${what}`, holdMs, 1);
-  const bytes = blockBytes === undefined ? DEFAULT_BLOCK_BYTES : toBytes(`blockBytes of ${what}`, blockBytes);
+  const bytes =
+    blockBytes === undefined ? DEFAULT_BLOCK_BYTES : toBytes(`blockBytes of ${what}`, blockBytes);
   if (bytes < PAGE_BYTES || bytes > BLOCK_BYTES || (bytes & (bytes - 1)) !== 0) {
     const message = `blockBytes of ${what} is ${bytes}; it must be a power of two from ${PAGE_BYTES} (4KiB) to ${BLOCK_BYTES} (2MiB)`;
     throw argumentError('BLOCK_BYTES', message);
@@ -155,12 +160,23 @@ function shown({ type, length, blockBytes }: ArrayShape): string {
 function serverError(name: string, error: unknown): unknown {
   if (!(error instanceof ValkeyError)) return error;
   const message = `cannot open shared array ${name}: ${error.message}`;
-  return new OnememError('SHARED_SERVER', message, { array: name, reason: error.code }, { cause: error });
+  return new OnememError(
+    'SHARED_SERVER',
+    message,
+    { array: name, reason: error.code },
+    { cause: error },
+  );
 }
 
 /** Names are parts of keys on the server. */
 export function checkName(what: string, name: unknown, more = ''): void {
-  if (typeof name === 'string' && name !== '' && name.length <= LONGEST_NAME && !/[{}\s]/.test(name)) return;
+  if (
+    typeof name === 'string' &&
+    name !== '' &&
+    name.length <= LONGEST_NAME &&
+    !/[{}\s]/.test(name)
+  )
+    return;
   const message = `the name of ${what} is ${show(name)}; it must be 1 to ${LONGEST_NAME} characters without blanks and braces${more}`;
   throw argumentError('NAME', message);
 }

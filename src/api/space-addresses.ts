@@ -26,15 +26,17 @@ export function slotOf(bytes: number): number {
 export const SPACES_OF_DEFAULT = 15;
 
 /**
- * How many bytes of addresses a space gets. The host's memory is mapped twice, a device's once; where a limit leaves only so many
- * addresses, half of them stay for the program's own threads and heap.
+ * How many bytes of addresses a space gets. The host's memory is mapped twice, a device's once;
+ * where a limit leaves only so many addresses, half of them stay for the program's own threads and
+ * heap.
  */
 export function addressesFor(wanted: number | string | undefined, devices: number): number {
   checkFileLimit(toBytes('addressSpace', wanted ?? DEFAULT_SPACE_BYTES));
   const free = freeAddresses();
   const most = Math.floor(free / (2 * (2 + devices)) / BLOCK_BYTES) * BLOCK_BYTES;
   if (wanted === undefined && most >= BLOCK_BYTES) return Math.min(DEFAULT_SPACE_BYTES, most);
-  const bytes = Math.ceil(toBytes('addressSpace', wanted ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
+  const bytes =
+    Math.ceil(toBytes('addressSpace', wanted ?? DEFAULT_SPACE_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
   if (bytes <= free / (2 + devices)) return bytes;
   throw argumentError(
     'ADDRESS_SPACE',
@@ -67,7 +69,9 @@ export function basesFor(bytes: number): number[] {
 /** Those of the bases at which nothing lies; another thread may take one meanwhile. */
 export function freeBases(bases: readonly number[], bytes: number): number[] {
   const taken = occupantsOf(FIRST_BASE, LAST_ADDRESS - FIRST_BASE);
-  return bases.filter((base) => !taken.some(({ start, end }) => start < base + bytes && end > base));
+  return bases.filter(
+    (base) => !taken.some(({ start, end }) => start < base + bytes && end > base),
+  );
 }
 
 /** Whether so many addresses are most of what there is for spaces. */

@@ -1,4 +1,7 @@
-/** Handles of spaces: how one that was changed on its way, or put together by hand, is told from a good one. */
+/**
+ * Handles of spaces: how one that was changed on its way, or put together by hand, is told from a
+ * good one.
+ */
 
 import { types } from 'node:util';
 import { CONTROL_WORDS, Control, DIGEST_WORDS } from '../pager/protocol/control.js';
@@ -7,8 +10,9 @@ import { isObject, isWhole } from './arguments.js';
 import { typeError } from './errors.js';
 
 /**
- * The handle for another thread. A digest of it is kept in the memory that the threads share, where no program changes it by accident. It is
- * made when the handle is first given away: most programs have one thread, and need not load the module that makes digests.
+ * The handle for another thread. A digest of it is kept in the memory that the threads share, where
+ * no program changes it by accident. It is made when the handle is first given away: most programs
+ * have one thread, and need not load the module that makes digests.
  */
 export function handOut(handle: SpaceHandle): SpaceHandle {
   const words = digestWords(handle);
@@ -21,7 +25,10 @@ export const NO_OTHER_PROCESS = 'other processes attach by the text that space.s
 
 /** What was handed in where a handle is wanted, as far as that can be told. */
 export function whatIs(given: unknown, wanted: 'space' | 'array'): string {
-  const { onemem, control, range, space } = (isObject(given) ? given : {}) as Record<string, unknown>;
+  const { onemem, control, range, space } = (isObject(given) ? given : {}) as Record<
+    string,
+    unknown
+  >;
   const found = range !== undefined && isObject(space) ? 'array' : onemem === 1 ? 'space' : null;
   // Memory that threads share is sent by postMessage and workerData alone.
   if (found === 'space' && !types.isSharedArrayBuffer(control))
@@ -29,8 +36,11 @@ export function whatIs(given: unknown, wanted: 'space' | 'array'): string {
       'a handle that has lost the memory that is in it, as in text (JSON) or a message to another process: ' +
       `send it to threads of its process by postMessage or workerData; ${NO_OTHER_PROCESS}`
     );
-  if (found === null || found === wanted) return `no handle of ${wanted === 'array' ? 'an array' : 'a space'}`;
-  return found === 'array' ? 'the handle of an array, for attachArray()' : 'the handle of a space, for attachSpace()';
+  if (found === null || found === wanted)
+    return `no handle of ${wanted === 'array' ? 'an array' : 'a space'}`;
+  return found === 'array'
+    ? 'the handle of an array, for attachArray()'
+    : 'the handle of a space, for attachSpace()';
 }
 
 export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle {
@@ -39,14 +49,23 @@ export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle
     const shared = types.isSharedArrayBuffer(control) && control.byteLength === CONTROL_WORDS * 4;
     if (onemem === 1 && shared && isWhole(owner, 1)) return;
   }
-  throw typeError('SPACE_HANDLE', `this is ${whatIs(handle, 'space')}; pass what space.handle gives`);
+  throw typeError(
+    'SPACE_HANDLE',
+    `this is ${whatIs(handle, 'space')}; pass what space.handle gives`,
+  );
 }
 
-/** Before anything else of the handle is used: a wrong descriptor would be written to, a wrong name be waited for. */
+/**
+ * Before anything else of the handle is used: a wrong descriptor would be written to, a wrong name
+ * be waited for.
+ */
 export function checkUnchanged(handle: SpaceHandle): void {
   const words = digestWords(handle);
   if (digestOf(handle).every((word, index) => words[index] === word)) return;
-  throw typeError('SPACE_HANDLE', 'the handle of the space has been changed; pass what space.handle gives, as it is');
+  throw typeError(
+    'SPACE_HANDLE',
+    'the handle of the space has been changed; pass what space.handle gives, as it is',
+  );
 }
 
 function digestWords({ control }: SpaceHandle): Int32Array {

@@ -1,4 +1,7 @@
-/** Plain typed arrays as arguments of one operation: copied into the space before it begins, and back when it is through. */
+/**
+ * Plain typed arrays as arguments of one operation: copied into the space before it begins, and
+ * back when it is through.
+ */
 import { bytesOf, type ElementType, type NumericArray } from '../core/elements.js';
 import type { StreamEvent as WireEvent } from '../pager/protocol/operations.js';
 import type { WireError } from '../pager/protocol/wire.js';
@@ -6,7 +9,15 @@ import { textOf } from './arguments.js';
 import { putOwn, takeOwn } from './byte-moves.js';
 import { OnememError } from './errors.js';
 import type { Place } from './place.js';
-import { copyToShare, endUse, makeCopy, type PlainUse, plainBytes, useCopy, writersOf } from './plain-copies.js';
+import {
+  copyToShare,
+  endUse,
+  makeCopy,
+  type PlainUse,
+  plainBytes,
+  useCopy,
+  writersOf,
+} from './plain-copies.js';
 import type { SpaceSeen } from './seen.js';
 import type { StreamOrder } from './stream-order.js';
 
@@ -26,8 +37,16 @@ export class Staging {
     private readonly order: StreamOrder,
   ) {}
 
-  /** A place in the space for a plain array: with its elements if they go `in`, and for them if they come `back`. */
-  stage(plain: NumericArray, type: ElementType, name: string, { in: reads, back }: StagedUse): StagedPlace {
+  /**
+   * A place in the space for a plain array: with its elements if they go `in`, and for them if they
+   * come `back`.
+   */
+  stage(
+    plain: NumericArray,
+    type: ElementType,
+    name: string,
+    { in: reads, back }: StagedUse,
+  ): StagedPlace {
     const { space, order } = this;
     const bytes = plainBytes(plain);
     const writers = writersOf(bytes);
@@ -55,12 +74,18 @@ export class Staging {
     }
   }
 
-  /** Whether this thread has to do something between the operation and those before it: take elements, or put results of theirs back. */
+  /**
+   * Whether this thread has to do something between the operation and those before it: take
+   * elements, or put results of theirs back.
+   */
   get hasStep(): boolean {
     return this.waits || this.late.length > 0;
   }
 
-  /** Takes the elements whose turn has come; results of operations before this one have been put back by now. */
+  /**
+   * Takes the elements whose turn has come; results of operations before this one have been put
+   * back by now.
+   */
   step(): WireError | null {
     try {
       for (const use of this.late) take(use);
@@ -75,7 +100,10 @@ export class Staging {
     for (const use of this.uses) use.sequence = sequence;
   }
 
-  /** Puts the results back and frees the copies. Returns the event that the program is to see, if it is another one. */
+  /**
+   * Puts the results back and frees the copies. Returns the event that the program is to see, if it
+   * is another one.
+   */
   end(event: WireEvent): WireEvent | undefined {
     let error: WireError | null = null;
     for (const use of this.uses.splice(0)) {
@@ -103,7 +131,12 @@ export class Staging {
   private goneError(what: string, error: unknown): WireError {
     if (error instanceof OnememError) {
       const { code, details } = error;
-      return { name: 'OnememError', code, message: `${this.what} ${what}: ${error.message}`, details };
+      return {
+        name: 'OnememError',
+        code,
+        message: `${this.what} ${what}: ${error.message}`,
+        details,
+      };
     }
     const message = `${this.what} ${what}: ${textOf(error)}; was the array transferred or resized?`;
     return { name: 'OnememError', code: 'PLAIN_ARRAY_GONE', message, details: {} };

@@ -17,7 +17,9 @@ describe('a budget of storage', () => {
       expect(more).toEqual([]);
       expect(warning.code).toBe('ONEMEM_STORAGE');
       expect(warning.message).toMatch(
-        new RegExp(`^storage\\.bytes is ${2 ** 41}, and the disk of ${path} has \\d+ bytes left; .*OUT_OF_STORAGE$`),
+        new RegExp(
+          `^storage\\.bytes is ${2 ** 41}, and the disk of ${path} has \\d+ bytes left; .*OUT_OF_STORAGE$`,
+        ),
       );
     },
   );

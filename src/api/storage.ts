@@ -31,11 +31,17 @@ export function storageOf(said: StorageSpecification | boolean | undefined): Sto
   if (said === undefined || said === true) {
     const usual = usualStorage();
     if (said === true && usual === null)
-      throw argumentError('STORAGE', 'storage is true, and no temporary folder is on a disk; say storage: { path }');
+      throw argumentError(
+        'STORAGE',
+        'storage is true, and no temporary folder is on a disk; say storage: { path }',
+      );
     return usual;
   }
   if (typeof said !== 'object' || said === null)
-    throw argumentError('STORAGE', `storage is ${show(said)}; it must be false, true or { path, bytes }`);
+    throw argumentError(
+      'STORAGE',
+      `storage is ${show(said)}; it must be false, true or { path, bytes }`,
+    );
   checkOptions('storage', said, STORAGE_OPTIONS);
   if (said.path === undefined) {
     const usual = usualStorage();
@@ -108,5 +114,8 @@ export function usualStorage(): StorageOptions | null {
 
 function freeShare(path: string): number {
   const { bavail, bsize } = statfsSync(path);
-  return Math.min(Math.floor((bavail * bsize * SHARE) / BLOCK_BYTES) * BLOCK_BYTES, MOST_STORED_BYTES);
+  return Math.min(
+    Math.floor((bavail * bsize * SHARE) / BLOCK_BYTES) * BLOCK_BYTES,
+    MOST_STORED_BYTES,
+  );
 }

@@ -25,7 +25,11 @@ const calls = new AsyncLocalStorage<Call>();
  * it ended.
  * @param isOurs whether the function is the package's own, whose errors keep their names
  */
-export function prepareCall(event: Place, callback: () => unknown, isOurs: boolean): () => Promise<WireError | null> {
+export function prepareCall(
+  event: Place,
+  callback: () => unknown,
+  isOurs: boolean,
+): () => Promise<WireError | null> {
   const resource = new AsyncResource('OnememStreamCall');
   return async () => {
     const call: Call = { event, running: true };
@@ -57,10 +61,14 @@ function stackOf(thrown: unknown): string | undefined {
   return typeof stack === 'string' ? stack : undefined;
 }
 
-/** Throws where a function that runs on a stream waits for what its stream does after it: neither would ever end. */
+/**
+ * Throws where a function that runs on a stream waits for what its stream does after it: neither
+ * would ever end.
+ */
 export function refuseDeadlock({ stream, sequence }: Place): void {
   const call = calls.getStore();
-  if (call?.running !== true || call.event.stream !== stream || sequence < call.event.sequence) return;
+  if (call?.running !== true || call.event.stream !== stream || sequence < call.event.sequence)
+    return;
   throw new OnememError(
     'DEADLOCK',
     'a function that the stream called waits for its own stream, which waits for the function; let it return first, or use another stream',

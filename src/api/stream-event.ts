@@ -60,8 +60,11 @@ export class StreamEvent implements api.StreamEvent {
   madeError(): Error | null {
     const error = this.ended?.error ?? null;
     if (error === null) return null;
-    if (error.code === 'CALLBACK_ERROR' && this.thrown !== null) return fromWire(error, { cause: this.thrown.value });
-    return this.aborted === null ? fromWire(error) : fromWire(error, { cause: this.aborted.reason });
+    if (error.code === 'CALLBACK_ERROR' && this.thrown !== null)
+      return fromWire(error, { cause: this.thrown.value });
+    return this.aborted === null
+      ? fromWire(error)
+      : fromWire(error, { cause: this.aborted.reason });
   }
 
   /** How it failed, or null: it has not ended, or well. */
@@ -96,7 +99,10 @@ export class StreamEvent implements api.StreamEvent {
   since(earlier: api.StreamEvent): number {
     checkEvent(earlier);
     if (earlier.stream.space !== this.stream.space) {
-      throw typeError('FOREIGN_EVENT', 'the events belong to different spaces, whose clocks began at different times');
+      throw typeError(
+        'FOREIGN_EVENT',
+        'the events belong to different spaces, whose clocks began at different times',
+      );
     }
     return this.times().endedMs - earlier.times().endedMs;
   }
@@ -111,7 +117,11 @@ export class StreamEvent implements api.StreamEvent {
   }
 
   /** @internal */
-  [INSPECT](_depth: number, options: object, inspect: (value: unknown, options: object) => string): string {
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
     return inspectEvent(
       this.stream.placeText((name) => inspect(name, options)),
       this.result,
@@ -146,7 +156,10 @@ export class StreamEvent implements api.StreamEvent {
       );
     }
     if (Number.isNaN(ended.endedMs)) {
-      throw new OnememError('SPACE_CLOSED', 'the space was closed before the operation ended, which has no time then');
+      throw new OnememError(
+        'SPACE_CLOSED',
+        'the space was closed before the operation ended, which has no time then',
+      );
     }
     return ended;
   }

@@ -1,4 +1,7 @@
-/** Which operations that have not ended come before what a stream is given next: its own, and those of other streams that it waits for. */
+/**
+ * Which operations that have not ended come before what a stream is given next: its own, and those
+ * of other streams that it waits for.
+ */
 
 /** An operation of a stream, by its number there. */
 interface Turn {
@@ -18,7 +21,10 @@ export class StreamOrder {
   private readonly calls: number[] = [];
   private clock: Clock = NOBODY;
 
-  /** What an event has to remember, so that those who wait for it come after all that it comes after. */
+  /**
+   * What an event has to remember, so that those who wait for it come after all that it comes
+   * after.
+   */
   get now(): Clock {
     return this.clock;
   }
@@ -43,11 +49,15 @@ export class StreamOrder {
     this.end();
   }
 
-  /** What comes next waits for an operation that has not ended, given when its own stream came after `clock`. */
+  /**
+   * What comes next waits for an operation that has not ended, given when its own stream came after
+   * `clock`.
+   */
   waitFor({ order, sequence }: Turn, clock: Clock): void {
     const all = new Map<StreamOrder, number>();
     const add = (other: StreamOrder, upTo: number): void => {
-      // Of a stream without such operations there is nothing to remember: the map would grow by each stream that was ever waited for.
+      // Of a stream without such operations there is nothing to remember: the map would grow by
+      // each stream that was ever waited for.
       if (other.watched > 0 && other !== this) all.set(other, Math.max(upTo, all.get(other) ?? 0));
     };
     for (const [other, upTo] of this.clock) add(other, upTo);
@@ -64,7 +74,8 @@ export class StreamOrder {
   /** Whether a function of the program's that has not run comes before what is given next. */
   get isBehindCall(): boolean {
     if (this.calls.length > 0) return true;
-    for (const [{ calls }, upTo] of this.clock) if (calls.length > 0 && calls[0] <= upTo) return true;
+    for (const [{ calls }, upTo] of this.clock)
+      if (calls.length > 0 && calls[0] <= upTo) return true;
     return false;
   }
 }

@@ -9,7 +9,14 @@ import { explainStack, type Trace, traceTo } from './kernel-place.js';
 import { checkArgumentNames, checkArguments, handOver, refuseEmpty } from './launch-arguments.js';
 import { checkWay, codeFor, workgroupOf } from './launch-code.js';
 import { LAUNCH_OPTIONS, type LaunchOptions } from './launch-options.js';
-import { countedOf, type LaunchRange, type LaunchSize, launchRange, sizePlace, workgroupRange } from './launch-size.js';
+import {
+  countedOf,
+  type LaunchRange,
+  type LaunchSize,
+  launchRange,
+  sizePlace,
+  workgroupRange,
+} from './launch-size.js';
 import { pagesAround } from './place.js';
 import type * as api from './public.js';
 import type { LaunchArguments, ManagedElements } from './public.js';
@@ -32,7 +39,11 @@ export class Stream extends HostStream implements api.Stream {
     super(space, signal, single, device);
   }
 
-  launch<P extends KernelParameters>(kernel: Kernel<P>, args: LaunchArguments<P>, options: LaunchOptions): StreamEvent {
+  launch<P extends KernelParameters>(
+    kernel: Kernel<P>,
+    args: LaunchArguments<P>,
+    options: LaunchOptions,
+  ): StreamEvent {
     this.assertOpen();
     this.device.assertUsable();
     checkKernel(kernel);
@@ -63,11 +74,15 @@ export class Stream extends HostStream implements api.Stream {
     checkWay(way, this.device);
     const launched = traceTo(this.launch);
     // Nothing is staged for what will not run.
-    if (signal?.aborted === true) return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
+    if (signal?.aborted === true)
+      return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     if (!runs) return this.add({ kind: 'marker' }, signal);
     const verified =
       sized === null && (options.verify ?? this.space.verifies)
-        ? this.callback(() => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }), true)
+        ? this.callback(
+            () => verifyLaunch(this.device, kernel as Kernel, args, { begin, end, size }),
+            true,
+          )
         : null;
     const staging = new Staging(this.space, `kernel ${kernel.name}`, this.order);
     const handed = staging.attempt(() => handOver(kernel, given, whole, staging));
@@ -84,7 +99,13 @@ export class Stream extends HostStream implements api.Stream {
       ...(way === undefined ? {} : { way }),
       ...(sized === null
         ? {}
-        : { indirect: { offset: sized.offset, numbers: sized.length, ...(workgroup && { workgroup }) } }),
+        : {
+            indirect: {
+              offset: sized.offset,
+              numbers: sized.length,
+              ...(workgroup && { workgroup }),
+            },
+          }),
     } as const;
     const event = this.addStaged(operation, staging, signal);
     const arrays: { readonly array: ArraySeen; readonly emptied: boolean }[] = [];
@@ -92,17 +113,22 @@ export class Stream extends HostStream implements api.Stream {
       if (each.kind !== 'array' || each.use === 'in' || each.place === null) continue;
       const { array, bytes } = each.place;
       // Where its size was 0 nothing has been emptied.
-      arrays.push({ array, emptied: whole && sized === null && each.use === 'out' && bytes === array.byteLength });
+      arrays.push({
+        array,
+        emptied: whole && sized === null && each.use === 'out' && bytes === array.byteLength,
+      });
     }
     event.onEnd = (ended) => {
       for (const { array, emptied } of arrays) {
-        // Ranges are named where the launch had begun; of one that had not, nothing has been touched.
+        // Ranges are named where the launch had begun; of one that had not, nothing has been
+        // touched.
         const unsure = (ended.error?.details.ranges as unknown[] | undefined) ?? [];
         if (unsure.length > 0) array.indeterminate = true;
         else if (ended.result === 'done' && emptied) array.indeterminate = false;
       }
       const failure = verified?.failure ?? null;
-      if (ended.result === 'cancelled' && failure !== null) ended = { ...ended, result: 'failed', error: failure };
+      if (ended.result === 'cancelled' && failure !== null)
+        ended = { ...ended, result: 'failed', error: failure };
       const shown = explained(ended, kernel as Kernel, launched);
       return staging.end(shown) ?? shown;
     };
@@ -122,12 +148,17 @@ function rangeOf(
   begin: unknown,
   end: unknown,
 ): LaunchRange {
-  return workgroup === null ? launchRange(extent, begin, end) : workgroupRange(extent, workgroup, begin, end);
+  return workgroup === null
+    ? launchRange(extent, begin, end)
+    : workgroupRange(extent, workgroup, begin, end);
 }
 
 /** The event of a launch, in which an error of the kernel shows the author's own files. */
 function explained(ended: WireEvent, { name, kernel }: Kernel, launched: Trace): WireEvent {
   const { error } = ended;
   if (error?.code !== 'KERNEL_ERROR' || error.stack === undefined) return ended;
-  return { ...ended, error: { ...error, stack: explainStack(name, kernel, error.stack, launched) } };
+  return {
+    ...ended,
+    error: { ...error, stack: explainStack(name, kernel, error.stack, launched) },
+  };
 }

@@ -1,10 +1,22 @@
 /** Tensors of model files as arrays over the file. */
 import { bytesOf, type ElementType } from '../core/elements.js';
 import { nearest } from '../core/option-names.js';
-import { readSafetensors, TensorFileError, type TensorFileLayout, type TensorLayout } from '../files/safetensors.js';
+import {
+  readSafetensors,
+  TensorFileError,
+  type TensorFileLayout,
+  type TensorLayout,
+} from '../files/safetensors.js';
 import { show } from './arguments.js';
 import { argumentError, OnememError } from './errors.js';
-import { checkUse, FILE_USE, type FileUse, lookAtFile, partOfFile, withFile } from './file-array.js';
+import {
+  checkUse,
+  FILE_USE,
+  type FileUse,
+  lookAtFile,
+  partOfFile,
+  withFile,
+} from './file-array.js';
 import { type FilePath, pathOf } from './file-path.js';
 import type { TensorFile } from './public.js';
 import type { ArraySeen, SpaceSeen } from './seen.js';
@@ -40,12 +52,20 @@ export function openSafetensors(space: SpaceSeen, file: FilePath): TensorFile {
   }
 }
 
-function tensorFile(space: SpaceSeen, path: string, { tensors, metadata }: TensorFileLayout): TensorFile {
-  const shown = tensors.map((each) => ({ ...each, isAligned: each.byteOffset % bytesOf(elementOf(each)) === 0 }));
+function tensorFile(
+  space: SpaceSeen,
+  path: string,
+  { tensors, metadata }: TensorFileLayout,
+): TensorFile {
+  const shown = tensors.map((each) => ({
+    ...each,
+    isAligned: each.byteOffset % bytesOf(elementOf(each)) === 0,
+  }));
   return {
     tensors: shown,
     metadata,
-    array: (name: string, options: FileUse = {}) => tensorArray(space, path, tensors, name, options) as never,
+    array: (name: string, options: FileUse = {}) =>
+      tensorArray(space, path, tensors, name, options) as never,
   };
 }
 
@@ -62,7 +82,8 @@ function tensorArray(
       show(name),
       tensors.map((each) => each.name),
     );
-    const remedy = near === null ? `there are ${tensors.length}, listed in tensors` : `did you mean ${near}?`;
+    const remedy =
+      near === null ? `there are ${tensors.length}, listed in tensors` : `did you mean ${near}?`;
     throw argumentError('TENSOR', `${path} has no tensor ${show(name)}; ${remedy}`);
   }
   const use = checkUse('array()', name, options, FILE_USE);
@@ -70,7 +91,10 @@ function tensorArray(
   return withFile(path, use.shared ? 'shared' : 'read', (fd, size) => {
     const { byteOffset, byteLength } = found;
     const count = byteLength / bytesOf(element);
-    const { source, length } = partOfFile({ fd, path, size }, element, use, { byteOffset, length: count });
+    const { source, length } = partOfFile({ fd, path, size }, element, use, {
+      byteOffset,
+      length: count,
+    });
     return space.allocate(element, length, use.name, use.writable, source);
   });
 }

@@ -61,7 +61,11 @@ export class ThreadBinding {
 
   /** @internal */
   [INSPECT](): string {
-    return inspectHolding('ThreadBinding', `CPU ${this.cpu}`, this.isOver ? null : 'binding.release()');
+    return inspectHolding(
+      'ThreadBinding',
+      `CPU ${this.cpu}`,
+      this.isOver ? null : 'binding.release()',
+    );
   }
 
   [DISPOSE](): void {
@@ -74,9 +78,13 @@ export function bindThread(client: Client, options: BindThreadOptions): ThreadBi
   const { cpu: wanted } = options;
   client.assertOpen('cannot bind the thread');
   if (current !== null && !current.isOver) {
-    throw new OnememError('THREAD_BOUND', `this thread is bound to CPU ${current.cpu} already; release() that first`, {
-      managerCpu: current.cpu,
-    });
+    throw new OnememError(
+      'THREAD_BOUND',
+      `this thread is bound to CPU ${current.cpu} already; release() that first`,
+      {
+        managerCpu: current.cpu,
+      },
+    );
   }
   if (wanted !== undefined && !isWhole(wanted, 0)) {
     throw argumentError('CPU', `cpu is ${show(wanted)}; it must be the number of a CPU`);

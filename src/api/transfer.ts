@@ -21,13 +21,22 @@ const TRANSFER_OPTIONS: OptionNames<TransferOptions> = { position: true, begin: 
 const MAX_DESCRIPTOR = 2 ** 31 - 1;
 
 /** What to write in place of what stands for a file elsewhere: a path, a FileHandle, a stream. */
-function descriptorRemedy(given: unknown, { name }: ArraySeen, direction: 'read' | 'write'): string {
+function descriptorRemedy(
+  given: unknown,
+  { name }: ArraySeen,
+  direction: 'read' | 'write',
+): string {
   if (typeof given === 'string' || given instanceof URL) {
     const flags = direction === 'read' ? 'r' : 'w';
     return `open the file, and close it afterwards: const fd = openSync(${show(String(given))}, '${flags}')`;
   }
-  if (isObject(given) && typeof (given as { fd?: unknown }).fd === 'number') return 'pass its number, which is in fd';
-  if (isObject(given) && typeof (given as { pipe?: unknown }).pipe === 'function' && direction === 'write')
+  if (isObject(given) && typeof (given as { fd?: unknown }).fd === 'number')
+    return 'pass its number, which is in fd';
+  if (
+    isObject(given) &&
+    typeof (given as { pipe?: unknown }).pipe === 'function' &&
+    direction === 'write'
+  )
     return `a stream is written by pipeline(array.createReadStream(), stream) of node:stream/promises, with array ${name}`;
   return 'pass the number that openSync gives';
 }
@@ -43,7 +52,10 @@ export async function transfer(
   const { begin, end } = partOf(array, options, TRANSFER_OPTIONS);
   const { position } = options;
   if (!isWhole(fd, 0) || fd > MAX_DESCRIPTOR)
-    throw typeError('FILE_DESCRIPTOR', `${show(fd)} is no file descriptor; ${descriptorRemedy(fd, array, direction)}`);
+    throw typeError(
+      'FILE_DESCRIPTOR',
+      `${show(fd)} is no file descriptor; ${descriptorRemedy(fd, array, direction)}`,
+    );
   if (position !== undefined && !isWhole(position, 0)) {
     throw argumentError(
       'FILE_POSITION',

@@ -40,7 +40,11 @@ test('values of several numbers are TypeGPU’s own in a function, as a whole or
   const expected = [21, 5, 5, 3];
   expect(found({ params: uniform }, { params: whole })).toEqual(expected);
   expect(found({ params: Params }, { params: { ...whole, _pad: 0 } })).toEqual(expected);
-  expect(found({ size: vec2u, shift: uniform }, { size: [1, 2], shift: whole.shift })).toEqual(expected);
+  expect(found({ size: vec2u, shift: uniform }, { size: [1, 2], shift: whole.shift })).toEqual(
+    expected,
+  );
   const shift = struct({ by: uniform, n: u32 });
-  expect(found({ 'params.size': vec2u, shift }, { 'params.size': [1, 2], shift: whole.shift })).toEqual(expected);
+  expect(
+    found({ 'params.size': vec2u, shift }, { 'params.size': [1, 2], shift: whole.shift }),
+  ).toEqual(expected);
 });

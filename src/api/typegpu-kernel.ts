@@ -1,4 +1,7 @@
-/** Kernels that are functions of TypeGPU: the WGSL that it makes of them, and their JavaScript as devices call it that run functions. */
+/**
+ * Kernels that are functions of TypeGPU: the WGSL that it makes of them, and their JavaScript as
+ * devices call it that run functions.
+ */
 import { createRequire } from 'node:module';
 import type { WgslBinding } from '../drivers/driver.js';
 import { isObject, show, textOf } from './arguments.js';
@@ -23,7 +26,10 @@ interface Entry {
   readonly storage?: Schema | ((length: number) => Schema);
 }
 
-/** `$` is what functions read: stand-ins while WGSL is made, and an error of TypeGPU's own otherwise. */
+/**
+ * `$` is what functions read: stand-ins while WGSL is made, and an error of TypeGPU's own
+ * otherwise.
+ */
 interface Layout {
   $: unknown;
   readonly entries: Readonly<Record<string, Entry | null>>;
@@ -56,10 +62,15 @@ interface Typegpu {
   };
 }
 
-/** What a launch tells the function's guard, by names that WGSL and parameters are unlikely to have. */
+/**
+ * What a launch tells the function's guard, by names that WGSL and parameters are unlikely to have.
+ */
 const LAUNCH = 'onemem_launch';
 const WORKGROUP_SIZE = 256;
-/** Elements that an array of the program's and TypeGPU's JavaScript have alike; of others TypeGPU makes objects. */
+/**
+ * Elements that an array of the program's and TypeGPU's JavaScript have alike; of others TypeGPU
+ * makes objects.
+ */
 const NUMBERS: readonly string[] = ['f32', 'u32', 'i32'];
 
 export interface TypegpuModule {
@@ -72,7 +83,8 @@ export interface TypegpuModule {
 
 /**
  * Has TypeGPU write the module.
- * @param module the URL of the module that the function is from, whose TypeGPU is asked; undefined: the one that this package finds
+ * @param module the URL of the module that the function is from, whose TypeGPU is asked; undefined:
+ * the one that this package finds
  */
 export function typegpuModule(
   name: string,
@@ -89,7 +101,8 @@ export function typegpuModule(
   }
   const body = isEntry ? null : (given as Body);
   if (body !== null) checkIndex(name, body);
-  const taken = body === null ? undefined : ['begin', 'end'].find((each) => Object.hasOwn(parameters, each));
+  const taken =
+    body === null ? undefined : ['begin', 'end'].find((each) => Object.hasOwn(parameters, each));
   if (taken !== undefined) {
     throw typeError(
       'TYPEGPU',
@@ -99,8 +112,11 @@ export function typegpuModule(
   const typegpu = loadTypegpu(module);
   try {
     const entry = body === null ? (given as object) : guarded(typegpu, body);
-    // Entries of layouts get their names before anything else does, so that these are the names of parameters.
-    const layouts = typegpu.tgpu.resolveWithContext([entry]).usedBindGroupLayouts.filter((each) => each !== undefined);
+    // Entries of layouts get their names before anything else does, so that these are the names of
+    // parameters.
+    const layouts = typegpu.tgpu
+      .resolveWithContext([entry])
+      .usedBindGroupLayouts.filter((each) => each !== undefined);
     const { code, usedBindGroupLayouts } = typegpu.tgpu.resolveWithContext([...layouts, entry]);
     return { source: code, layouts: usedBindGroupLayouts, body };
   } catch (error) {
@@ -108,7 +124,10 @@ export function typegpuModule(
   }
 }
 
-/** The function for each index of a part, with the arrays and numbers of a launch in the places of its layouts. */
+/**
+ * The function for each index of a part, with the arrays and numbers of a launch in the places of
+ * its layouts.
+ */
 export function typegpuFunction(
   name: string,
   parameters: Parameters,
@@ -126,7 +145,8 @@ export function typegpuFunction(
   return (values, range) => {
     const before = used.map((layout) => layout.$);
     for (const layout of used) layout.$ = {};
-    for (const { layout, key, value } of places) (layout.$ as Record<string, unknown>)[key] = value(values, range);
+    for (const { layout, key, value } of places)
+      (layout.$ as Record<string, unknown>)[key] = value(values, range);
     try {
       for (let index = range.begin; index < range.end; index++) body(index);
     } finally {
@@ -141,7 +161,12 @@ interface Place {
   readonly value: (values: Values, range: Range) => unknown;
 }
 
-function placeOf(name: string, parameters: Parameters, layout: Layout | undefined, bound: WgslBinding): Place[] {
+function placeOf(
+  name: string,
+  parameters: Parameters,
+  layout: Layout | undefined,
+  bound: WgslBinding,
+): Place[] {
   const [key, entry] = Object.entries(layout?.entries ?? {})[bound.binding] ?? [];
   if (layout === undefined || key === undefined || !entry || key === LAUNCH) return [];
   if (bound.kind === 'array') {
@@ -166,7 +191,9 @@ function placeOf(name: string, parameters: Parameters, layout: Layout | undefine
   }
   const { uniform: schema } = entry;
   if (schema === undefined) return [];
-  return [{ layout, key, value: (values, { size }) => uniformValue(schema, key, null, values, size) }];
+  return [
+    { layout, key, value: (values, { size }) => uniformValue(schema, key, null, values, size) },
+  ];
 }
 
 /**
@@ -174,11 +201,18 @@ function placeOf(name: string, parameters: Parameters, layout: Layout | undefine
  * @param flat the member's name alone; null: it is only found by its path
  * @param size of the launch, which a member of that name has where no parameter says it
  */
-function uniformValue(schema: Schema, path: string, flat: string | null, values: Values, size: number): unknown {
+function uniformValue(
+  schema: Schema,
+  path: string,
+  flat: string | null,
+  values: Values,
+  size: number,
+): unknown {
   const name = [path, flat].find((each) => each !== null && Object.hasOwn(values, each));
   if (name != null) return instanceOf(schema, values[name], size);
   const members = membersOf(schema);
-  if (members === null) return path.split('.').at(-1) === 'size' ? size : instanceOf(schema, undefined, size);
+  if (members === null)
+    return path.split('.').at(-1) === 'size' ? size : instanceOf(schema, undefined, size);
   const isOuter = !path.includes('.');
   return Object.fromEntries(
     members.map(([member, of]) => [
@@ -188,7 +222,10 @@ function uniformValue(schema: Schema, path: string, flat: string | null, values:
   );
 }
 
-/** A plain value as functions of TypeGPU have it: vectors and matrices are its own. What is not given is zero. */
+/**
+ * A plain value as functions of TypeGPU have it: vectors and matrices are its own. What is not
+ * given is zero.
+ */
 function instanceOf(schema: Schema, value: unknown, size: number): unknown {
   const { type, inner, elementType, elementCount = 0 } = schema;
   if (type === 'decorated' && inner !== undefined) return instanceOf(inner, value, size);
@@ -196,15 +233,22 @@ function instanceOf(schema: Schema, value: unknown, size: number): unknown {
   if (members !== null) {
     const given = (value ?? {}) as Values;
     return Object.fromEntries(
-      members.map(([name, of]) => [name, instanceOf(of, given[name] ?? (name === 'size' ? size : undefined), size)]),
+      members.map(([name, of]) => [
+        name,
+        instanceOf(of, given[name] ?? (name === 'size' ? size : undefined), size),
+      ]),
     );
   }
   if (elementType !== undefined) {
     const given = (value ?? []) as readonly unknown[];
-    return Array.from({ length: elementCount }, (_, index) => instanceOf(elementType, given[index], size));
+    return Array.from({ length: elementCount }, (_, index) =>
+      instanceOf(elementType, given[index], size),
+    );
   }
   if (/^(vec|mat)/.test(type))
-    return (schema as unknown as (...numbers: unknown[]) => unknown)(...((value ?? []) as unknown[]));
+    return (schema as unknown as (...numbers: unknown[]) => unknown)(
+      ...((value ?? []) as unknown[]),
+    );
   return value ?? 0;
 }
 
@@ -212,11 +256,18 @@ function membersOf({ type, propTypes }: Schema): [string, Schema][] | null {
   return type === 'struct' && propTypes !== undefined ? Object.entries(propTypes) : null;
 }
 
-/** The entry point around a function of one index: it is called for those of the launch, and for none beyond. */
+/**
+ * The entry point around a function of one index: it is called for those of the launch, and for
+ * none beyond.
+ */
 function guarded({ tgpu, d }: Typegpu, body: Body): object {
   const members = { begin: d.u32, end: d.u32 };
-  const launch = tgpu.bindGroupLayout({ [LAUNCH]: { uniform: d.struct(members).$name('OnememLaunch') } });
-  const own = isObject((body as { shell?: unknown }).shell) ? body : tgpu.fn([d.u32])(body).$name('body');
+  const launch = tgpu.bindGroupLayout({
+    [LAUNCH]: { uniform: d.struct(members).$name('OnememLaunch') },
+  });
+  const own = isObject((body as { shell?: unknown }).shell)
+    ? body
+    : tgpu.fn([d.u32])(body).$name('body');
   const options = { workgroupSize: [WORKGROUP_SIZE], in: { id: d.builtin.globalInvocationId } };
   return tgpu.computeFn(options)`{
   let i = launch.$.onemem_launch.begin + in.id.x;
@@ -227,11 +278,17 @@ function guarded({ tgpu, d }: Typegpu, body: Body): object {
 }
 
 function isEntryPoint(given: unknown): boolean {
-  return isObject(given) && (given as { shell?: { entryPoint?: unknown } }).shell?.entryPoint === 'compute';
+  return (
+    isObject(given) &&
+    (given as { shell?: { entryPoint?: unknown } }).shell?.entryPoint === 'compute'
+  );
 }
 
 /** Refuses functions of more than an index. One without any would do the same at each. */
-function checkIndex(name: string, body: Body & { readonly shell?: { readonly argTypes?: readonly Schema[] } }): void {
+function checkIndex(
+  name: string,
+  body: Body & { readonly shell?: { readonly argTypes?: readonly Schema[] } },
+): void {
   const types = body.shell?.argTypes?.map(({ type }) => type);
   if (types === undefined ? body.length === 1 : types.length === 1 && types[0] === 'u32') return;
   const has = types === undefined ? `${body.length} parameters` : `(${types.join(', ')})`;

@@ -40,7 +40,8 @@ export type UniformType = UniformParameter<unknown> | NumberType | TypegpuSchema
 export type Numbers = ArrayLike<number>;
 
 /** The argument for a type. */
-export type UniformValueOf<T> = T extends UniformParameter<infer V> ? V : T extends NumberType ? number : UniformInput;
+export type UniformValueOf<T> =
+  T extends UniformParameter<infer V> ? V : T extends NumberType ? number : UniformInput;
 
 /** The argument if the module alone says the type. */
 export type UniformInput =
@@ -129,7 +130,10 @@ export function arrayOf<T extends UniformType>(
       `arrayOf() takes the type of its elements, such as vec4f, not ${show(element)}`,
     );
   if (!Number.isSafeInteger(length) || length < 1)
-    throw typeError('KERNEL_PARAMETER', `arrayOf() takes a number of elements of 1 or more, not ${show(length)}`);
+    throw typeError(
+      'KERNEL_PARAMETER',
+      `arrayOf() takes a number of elements of 1 or more, not ${show(length)}`,
+    );
   return { kind: 'uniform', type: 'array', elementType: element, elementCount: length };
 }
 
@@ -149,27 +153,40 @@ export type ValueType =
   | { readonly kind: 'struct'; readonly members: ReadonlyMap<string, ValueType> }
   | { readonly kind: 'array'; readonly element: ValueType; readonly length: number };
 
-const COMPONENTS: Readonly<Record<string, ComponentName>> = { f: 'f32', h: 'f16', u: 'u32', i: 'i32' };
+const COMPONENTS: Readonly<Record<string, ComponentName>> = {
+  f: 'f32',
+  h: 'f16',
+  u: 'u32',
+  i: 'i32',
+};
 
 /** Null: it declares no value. Ours and TypeGPU's are of one shape. */
 export function valueTypeOf(given: unknown): ValueType | null {
   if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return null;
   const { type, inner, propTypes, elementType, elementCount } = given as Record<string, unknown>;
   if (type === 'any' || type === 'bytes') return { kind: type };
-  if (type === 'f32' || type === 'f16' || type === 'u32' || type === 'i32') return { kind: 'scalar', name: type };
+  if (type === 'f32' || type === 'f16' || type === 'u32' || type === 'i32')
+    return { kind: 'scalar', name: type };
   if (type === 'decorated') return valueTypeOf(inner);
   if (type === 'struct') return structOf(propTypes);
   if (type === 'array') {
     const element = valueTypeOf(elementType);
-    if (element === null || !Number.isSafeInteger(elementCount) || (elementCount as number) < 1) return null;
+    if (element === null || !Number.isSafeInteger(elementCount) || (elementCount as number) < 1)
+      return null;
     return { kind: 'array', element, length: elementCount as number };
   }
   if (typeof type !== 'string') return null;
   const [, width, own] = /^vec([234])([fhui])$/.exec(type) ?? [];
-  if (width !== undefined) return { kind: 'vector', component: COMPONENTS[own], width: Number(width) };
+  if (width !== undefined)
+    return { kind: 'vector', component: COMPONENTS[own], width: Number(width) };
   const [, columns, rows, component] = /^mat([234])x([234])([fh])$/.exec(type) ?? [];
   if (columns === undefined) return null;
-  return { kind: 'matrix', component: COMPONENTS[component], columns: Number(columns), rows: Number(rows) };
+  return {
+    kind: 'matrix',
+    component: COMPONENTS[component],
+    columns: Number(columns),
+    rows: Number(rows),
+  };
 }
 
 function structOf(propTypes: unknown): ValueType | null {

@@ -2,7 +2,17 @@ import { d } from 'typegpu';
 import { expect, test } from 'vitest';
 import { describe } from '../wgsl/describe.js';
 import { loadParser } from '../wgsl/parser.js';
-import { arrayOf, mat2x3f, mat4x4f, struct, uniform, valueTypeOf, vec2i, vec2u, vec3f } from './uniform-parameters.js';
+import {
+  arrayOf,
+  mat2x3f,
+  mat4x4f,
+  struct,
+  uniform,
+  valueTypeOf,
+  vec2i,
+  vec2u,
+  vec3f,
+} from './uniform-parameters.js';
 import { bytesOfBytes, bytesOfValue, halfOf, plainValue } from './uniform-values.js';
 
 const parser = await loadParser();
@@ -52,12 +62,16 @@ test('matrices come as columns, one list, or with rows padded; arrays of vectors
   ])
     expect(floats(bytesOfValue('m', m, value, new Set()), 0, 8)).toEqual(expected);
   expect(
-    floats(bytesOfValue('m', typeOf('', 'mat3x3f'), d.mat3x3f(1, 2, 3, 4, 5, 6, 7, 8, 9), new Set()), 0, 12),
+    floats(
+      bytesOfValue('m', typeOf('', 'mat3x3f'), d.mat3x3f(1, 2, 3, 4, 5, 6, 7, 8, 9), new Set()),
+      0,
+      12,
+    ),
   ).toEqual([1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 0]);
   const a = typeOf('', 'array<vec4u, 2>');
-  expect(words(bytesOfValue('a', a, Uint32Array.of(1, 2, 3, 4, 5, 6, 7, 8), new Set()), 0, 8)).toEqual([
-    1, 2, 3, 4, 5, 6, 7, 8,
-  ]);
+  expect(
+    words(bytesOfValue('a', a, Uint32Array.of(1, 2, 3, 4, 5, 6, 7, 8), new Set()), 0, 8),
+  ).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
 test('bytes are taken as they are, with the end of the variable or without', () => {
@@ -67,13 +81,20 @@ test('bytes are taken as they are, with the end of the variable or without', () 
     expect(words(bytesOfBytes('p', two, value), 0, 2)).toEqual([7, 8]);
     expect(words(bytesOfValue('p', two, value, new Set()), 0, 2)).toEqual([7, 8]);
   }
-  expect(() => bytesOfBytes('p', two, given.subarray(0, 3))).toThrow('p has 8 bytes in the module, not 12');
-  expect(() => bytesOfBytes('p', two, [7, 8])).toThrow(/p takes bytes, a typed array or an ArrayBuffer, not an array/);
+  expect(() => bytesOfBytes('p', two, given.subarray(0, 3))).toThrow(
+    'p has 8 bytes in the module, not 12',
+  );
+  expect(() => bytesOfBytes('p', two, [7, 8])).toThrow(
+    /p takes bytes, a typed array or an ArrayBuffer, not an array/,
+  );
 });
 
 test.each([
   [{ ...VALUE, size: [640] }, 'p.size takes 2 numbers, not 1'],
-  [{ ...VALUE, size: [640, -1] }, 'p.size[1] is u32: it takes whole numbers from 0 to 4294967295, not -1'],
+  [
+    { ...VALUE, size: [640, -1] },
+    'p.size[1] is u32: it takes whole numbers from 0 to 4294967295, not -1',
+  ],
   [{ ...VALUE, shift: '2' }, 'p.shift is i32: it takes a number, not "2"'],
   [{ ...VALUE, m: [1, 2, 3] }, 'p.m takes 9 numbers, 3 columns of 3, not 3'],
   [{ ...VALUE, lights: [LIGHTS[0]] }, 'p.lights takes 2 elements, not 1'],
@@ -89,8 +110,15 @@ test.each([
 });
 
 test('functions get plain numbers, lists and objects', () => {
-  const type = valueTypeOf(struct({ size: vec2i, m: mat2x3f, at: arrayOf(vec3f, 1), any: uniform }));
-  const value = { size: d.vec2i(-1, 2), m: new Float32Array(6), at: [1, 2, 3], any: { deep: [Uint8Array.of(1), 2] } };
+  const type = valueTypeOf(
+    struct({ size: vec2i, m: mat2x3f, at: arrayOf(vec3f, 1), any: uniform }),
+  );
+  const value = {
+    size: d.vec2i(-1, 2),
+    m: new Float32Array(6),
+    at: [1, 2, 3],
+    any: { deep: [Uint8Array.of(1), 2] },
+  };
   expect(plainValue('p', type!, value)).toEqual({
     size: [-1, 2],
     m: [0, 0, 0, 0, 0, 0],
@@ -100,7 +128,12 @@ test('functions get plain numbers, lists and objects', () => {
 });
 
 test('schemas of TypeGPU say what ours do', () => {
-  const theirs = d.struct({ size: d.vec2u, m: d.mat4x4f, n: d.align(16, d.u32), at: d.arrayOf(d.vec3f, 4) });
+  const theirs = d.struct({
+    size: d.vec2u,
+    m: d.mat4x4f,
+    n: d.align(16, d.u32),
+    at: d.arrayOf(d.vec3f, 4),
+  });
   const ours = struct({ size: vec2u, m: mat4x4f, n: { type: 'u32' }, at: arrayOf(vec3f, 4) });
   expect(valueTypeOf(theirs)).toEqual(valueTypeOf(ours));
 });

@@ -1,4 +1,7 @@
-/** Values of uniform variables as programs hand them in: their bytes by a module's layout, or plain values for functions. */
+/**
+ * Values of uniform variables as programs hand them in: their bytes by a module's layout, or plain
+ * values for functions.
+ */
 import { types } from 'node:util';
 import { nearest } from '../core/option-names.js';
 import type { PlainValue } from '../drivers/driver.js';
@@ -21,13 +24,21 @@ export function isPadding(name: string): boolean {
  * @param where the parameter, for messages
  * @param left members of the outermost structure that are filled in otherwise
  */
-export function bytesOfValue(where: string, type: Type, value: unknown, left: ReadonlySet<string>): Uint8Array {
+export function bytesOfValue(
+  where: string,
+  type: Type,
+  value: unknown,
+  left: ReadonlySet<string>,
+): Uint8Array {
   const bytes = new Uint8Array(sizeOf(type));
   const given = rawBytes(value);
   if (given !== null && (type.kind === 'struct' || !ArrayBuffer.isView(value))) {
     const most = Math.ceil(bytes.length / UNIFORM_BYTES) * UNIFORM_BYTES;
     if (given.length !== bytes.length && given.length !== most)
-      throw argumentError('KERNEL_ARGUMENT', `${where} has ${bytes.length} bytes in the module, not ${given.length}`);
+      throw argumentError(
+        'KERNEL_ARGUMENT',
+        `${where} has ${bytes.length} bytes in the module, not ${given.length}`,
+      );
     bytes.set(given.subarray(0, bytes.length));
   } else put(new DataView(bytes.buffer), 0, where, type, value, left);
   return bytes;
@@ -35,7 +46,8 @@ export function bytesOfValue(where: string, type: Type, value: unknown, left: Re
 
 /** The bytes that something is by itself; null: it is none. */
 function rawBytes(value: unknown): Uint8Array | null {
-  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  if (ArrayBuffer.isView(value))
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   return types.isAnyArrayBuffer(value) ? new Uint8Array(value) : null;
 }
 
@@ -43,27 +55,54 @@ function rawBytes(value: unknown): Uint8Array | null {
 export function bytesOfBytes(where: string, type: Type, value: unknown): Uint8Array {
   const given = rawBytes(value);
   if (given === null)
-    throw typeError('KERNEL_ARGUMENT', `${where} takes bytes, a typed array or an ArrayBuffer, not ${show(value)}`);
-  return bytesOfValue(where, type, types.isAnyArrayBuffer(value) ? value : given.slice().buffer, new Set());
+    throw typeError(
+      'KERNEL_ARGUMENT',
+      `${where} takes bytes, a typed array or an ArrayBuffer, not ${show(value)}`,
+    );
+  return bytesOfValue(
+    where,
+    type,
+    types.isAnyArrayBuffer(value) ? value : given.slice().buffer,
+    new Set(),
+  );
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
-function put(view: DataView, at: number, where: string, type: Type, value: unknown, left: ReadonlySet<string>): void {
+function put(
+  view: DataView,
+  at: number,
+  where: string,
+  type: Type,
+  value: unknown,
+  left: ReadonlySet<string>,
+): void {
   switch (type.kind) {
     case 'scalar':
     case 'atomic':
       putNumber(view, at, where, type.name as ComponentName, value);
       return;
     case 'vector':
-      putNumbers(view, at, where, type.component as ComponentName, numbersOf(where, type.width, value));
+      putNumbers(
+        view,
+        at,
+        where,
+        type.component as ComponentName,
+        numbersOf(where, type.width, value),
+      );
       return;
     case 'matrix': {
       const { columns, rows, component } = type;
       const numbers = matrixNumbers(where, columns, rows, value);
       const stride = sizeOf(type) / columns;
       for (let column = 0; column < columns; column++)
-        putNumbers(view, at + column * stride, where, component, numbers.slice(column * rows, (column + 1) * rows));
+        putNumbers(
+          view,
+          at + column * stride,
+          where,
+          component,
+          numbers.slice(column * rows, (column + 1) * rows),
+        );
       return;
     }
     case 'array': {
@@ -103,7 +142,13 @@ function putNumbers(
     putNumber(view, at + index * bytes, `${where}[${index}]`, component, each);
 }
 
-function putNumber(view: DataView, at: number, where: string, name: ComponentName, value: unknown): void {
+function putNumber(
+  view: DataView,
+  at: number,
+  where: string,
+  name: ComponentName,
+  value: unknown,
+): void {
   checkScalar(where, name === 'f16' ? 'f32' : name, value);
   const number = value as number;
   if (name === 'f32') view.setFloat32(at, number, true);
@@ -137,18 +182,28 @@ function numbersOf(where: string, width: number, value: unknown): readonly unkno
   if (list?.length === width) return list;
   const named = isObject(value) ? (value as Readonly<Record<string, unknown>>) : {};
   const axes = AXES.slice(0, width);
-  if (list === null && axes.every((axis) => typeof named[axis] === 'number')) return axes.map((axis) => named[axis]);
+  if (list === null && axes.every((axis) => typeof named[axis] === 'number'))
+    return axes.map((axis) => named[axis]);
   throw typeError('KERNEL_ARGUMENT', `${where} takes ${width} numbers, not ${shown(value, list)}`);
 }
 
-/** Column by column, as one list, with rows of three padded to four or not, or a list for each column. */
-function matrixNumbers(where: string, columns: number, rows: number, value: unknown): readonly unknown[] {
+/**
+ * Column by column, as one list, with rows of three padded to four or not, or a list for each
+ * column.
+ */
+function matrixNumbers(
+  where: string,
+  columns: number,
+  rows: number,
+  value: unknown,
+): readonly unknown[] {
   const list = listOf(value);
   if (list !== null) {
     if (list.length === columns * rows) return list;
     if (list.length === columns && list.every((each) => typeof each !== 'number'))
       return list.flatMap((each, column) => numbersOf(`${where}[${column}]`, rows, each));
-    if (rows === 3 && list.length === columns * 4) return list.filter((_, index) => index % 4 !== 3);
+    if (rows === 3 && list.length === columns * 4)
+      return list.filter((_, index) => index % 4 !== 3);
   }
   throw typeError(
     'KERNEL_ARGUMENT',
@@ -156,13 +211,24 @@ function matrixNumbers(where: string, columns: number, rows: number, value: unkn
   );
 }
 
-/** @param width numbers of an element: they may stand in one list; null: it has no fixed number of them */
-function elementsOf(where: string, length: number, width: number | null, value: unknown): readonly unknown[] {
+/**
+ * @param width numbers of an element: they may stand in one list; null: it has no fixed number of
+ * them
+ */
+function elementsOf(
+  where: string,
+  length: number,
+  width: number | null,
+  value: unknown,
+): readonly unknown[] {
   const list = listOf(value);
   if (list?.length === length) return list;
   if (list !== null && width !== null && list.length === length * width)
     return Array.from({ length }, (_, index) => list.slice(index * width, (index + 1) * width));
-  throw typeError('KERNEL_ARGUMENT', `${where} takes ${length} elements, not ${shown(value, list)}`);
+  throw typeError(
+    'KERNEL_ARGUMENT',
+    `${where} takes ${length} elements, not ${shown(value, list)}`,
+  );
 }
 
 function valueWidth(type: Type): number | null {
@@ -170,9 +236,16 @@ function valueWidth(type: Type): number | null {
   return type.kind === 'matrix' ? type.columns * type.rows : null;
 }
 
-function membersOf(where: string, value: unknown, names: readonly string[]): Readonly<Record<string, unknown>> {
+function membersOf(
+  where: string,
+  value: unknown,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
   if (!isObject(value) || ArrayBuffer.isView(value))
-    throw typeError('KERNEL_ARGUMENT', `${where} takes an object { ${names.join(', ')} }, not ${show(value)}`);
+    throw typeError(
+      'KERNEL_ARGUMENT',
+      `${where} takes an object { ${names.join(', ')} }, not ${show(value)}`,
+    );
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown === undefined) return value as Readonly<Record<string, unknown>>;
   const near = nearest(unknown, names);
@@ -184,7 +257,9 @@ function membersOf(where: string, value: unknown, names: readonly string[]): Rea
 function listOf(value: unknown): unknown[] | null {
   if (typeof value !== 'object' || value === null) return null;
   const { length } = value as { readonly length?: unknown };
-  return Number.isSafeInteger(length) && (length as number) >= 0 ? Array.from(value as ArrayLike<unknown>) : null;
+  return Number.isSafeInteger(length) && (length as number) >= 0
+    ? Array.from(value as ArrayLike<unknown>)
+    : null;
 }
 
 function shown(value: unknown, list: readonly unknown[] | null): string {
@@ -206,11 +281,19 @@ export function plainValue(where: string, type: ValueType, value: unknown): Plai
     case 'vector':
       return plainNumbers(where, type.component, numbersOf(where, type.width, value));
     case 'matrix':
-      return plainNumbers(where, type.component, matrixNumbers(where, type.columns, type.rows, value));
+      return plainNumbers(
+        where,
+        type.component,
+        matrixNumbers(where, type.columns, type.rows, value),
+      );
     case 'array': {
       const { element } = type;
       const width =
-        element.kind === 'vector' ? element.width : element.kind === 'matrix' ? element.columns * element.rows : null;
+        element.kind === 'vector'
+          ? element.width
+          : element.kind === 'matrix'
+            ? element.columns * element.rows
+            : null;
       return elementsOf(where, type.length, width, value).map((each, index) =>
         plainValue(`${where}[${index}]`, element, each),
       );
@@ -219,7 +302,8 @@ export function plainValue(where: string, type: ValueType, value: unknown): Plai
       const given = membersOf(where, value, [...type.members.keys()]);
       return Object.fromEntries(
         [...type.members].map(([name, of]) => {
-          if (given[name] === undefined) throw typeError('KERNEL_ARGUMENT', `${where}.${name}: no value was given`);
+          if (given[name] === undefined)
+            throw typeError('KERNEL_ARGUMENT', `${where}.${name}: no value was given`);
           return [name, plainValue(`${where}.${name}`, of, given[name])];
         }),
       );
@@ -227,7 +311,11 @@ export function plainValue(where: string, type: ValueType, value: unknown): Plai
   }
 }
 
-function plainNumbers(where: string, component: ComponentName, numbers: readonly unknown[]): number[] {
+function plainNumbers(
+  where: string,
+  component: ComponentName,
+  numbers: readonly unknown[],
+): number[] {
   return numbers.map((each, index) => plainNumber(`${where}[${index}]`, component, each));
 }
 
@@ -241,6 +329,11 @@ function copied(where: string, value: unknown): PlainValue {
   const list = listOf(value);
   if (list !== null) return list.map((each, index) => copied(`${where}[${index}]`, each));
   if (!isObject(value))
-    throw typeError('KERNEL_ARGUMENT', `${where} takes numbers, lists and objects of them, not ${show(value)}`);
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copied(`${where}.${name}`, each)]));
+    throw typeError(
+      'KERNEL_ARGUMENT',
+      `${where} takes numbers, lists and objects of them, not ${show(value)}`,
+    );
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, copied(`${where}.${name}`, each)]),
+  );
 }

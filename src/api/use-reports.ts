@@ -11,10 +11,18 @@ export interface YoungRun {
   readonly processors: readonly string[];
 }
 
-export const YOUNG_OPTIONS: OptionNames<ArrayPart & { clear?: boolean }> = { begin: true, end: true, clear: true };
+export const YOUNG_OPTIONS: OptionNames<ArrayPart & { clear?: boolean }> = {
+  begin: true,
+  end: true,
+  clear: true,
+};
 
 /** Elements that may have been written since the array was clean. */
-export function dirtyRuns(array: ArraySeen, begin: number, end: number): { begin: number; end: number }[] {
+export function dirtyRuns(
+  array: ArraySeen,
+  begin: number,
+  end: number,
+): { begin: number; end: number }[] {
   const { runs } = array.space.client.call('dirty', array.pagesOf(begin, end));
   const result: { begin: number; end: number }[] = [];
   for (let at = 0; at < runs.length; at += 2) {
@@ -25,12 +33,20 @@ export function dirtyRuns(array: ArraySeen, begin: number, end: number): { begin
 }
 
 /** @param clear whether to begin anew to note which processors use the elements */
-export function youngRuns(array: ArraySeen, begin: number, end: number, clear: boolean): YoungRun[] {
+export function youngRuns(
+  array: ArraySeen,
+  begin: number,
+  end: number,
+  clear: boolean,
+): YoungRun[] {
   const { space } = array;
   const { runs } = space.client.call('young', { ...array.pagesOf(begin, end), clear });
   const names = space.placeNames();
   const result: YoungRun[] = [];
   for (let at = 0; at < runs.length; at += 3)
-    result.push({ ...array.elementsOf(runs[at], runs[at + 1]), processors: namesOf(runs[at + 2], names.processors) });
+    result.push({
+      ...array.elementsOf(runs[at], runs[at + 1]),
+      processors: namesOf(runs[at + 2], names.processors),
+    });
   return result;
 }

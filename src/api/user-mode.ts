@@ -1,6 +1,12 @@
-/** The warning of spaces whose page faults serve the program's own instructions, and no system calls. */
+/**
+ * The warning of spaces whose page faults serve the program's own instructions, and no system
+ * calls.
+ */
 
-/** Whether it is not to be given again: once a process is enough, and a command of ours has no such calls. */
+/**
+ * Whether it is not to be given again: once a process is enough, and a command of ours has no such
+ * calls.
+ */
 let isKnown = false;
 
 /** This program hands no memory of arrays to system calls. */

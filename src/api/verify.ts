@@ -1,6 +1,7 @@
 /**
- * Runs the first part of a launch twice before it begins, on copies of its arguments: on the device, and here by the function itself.
- * A name that means something else here than on the device shows in a difference.
+ * Runs the first part of a launch twice before it begins, on copies of its arguments: on the
+ * device, and here by the function itself. A name that means something else here than on the device
+ * shows in a difference.
  */
 import { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/elements.js';
 import type { CallableKernel } from '../drivers/driver.js';
@@ -26,7 +27,11 @@ interface Launch {
 /** A device, which runs kernels on streams. */
 interface Launcher {
   stream(): {
-    launch(kernel: Kernel, args: never, options: Launch & { verify: boolean }): { synchronize(): Promise<void> };
+    launch(
+      kernel: Kernel,
+      args: never,
+      options: Launch & { verify: boolean },
+    ): { synchronize(): Promise<void> };
     [DISPOSE](): void;
   };
 }
@@ -34,7 +39,10 @@ interface Launcher {
 /** Kernels of which it was said that they cannot be compared. */
 const warned = new WeakSet<Kernel>();
 
-/** The function of a kernel, from its module if it is in one; null, with a warning, if it cannot be called here. */
+/**
+ * The function of a kernel, from its module if it is in one; null, with a warning, if it cannot be
+ * called here.
+ */
 async function functionOf(kernel: Kernel): Promise<CallableKernel | null> {
   try {
     const { code } = kernel;
@@ -42,7 +50,8 @@ async function functionOf(kernel: Kernel): Promise<CallableKernel | null> {
       warn(kernel, 'it has no function to compare with');
       return null;
     }
-    const found = code.kind === 'inline' ? (kernel.kernel as CallableKernel) : await importKernel(code);
+    const found =
+      code.kind === 'inline' ? (kernel.kernel as CallableKernel) : await importKernel(code);
     if (found.length <= 2) return found;
     warn(kernel, 'it uses memory by address, and copies lie at other addresses');
   } catch (error) {
@@ -83,14 +92,20 @@ export async function verifyLaunch(
   stream[DISPOSE]();
   if (ownFailure !== null && failure !== null) return;
   if (failure !== null) throw differs(kernel, `it fails there (${failure.text}), but not here`, {});
-  if (ownFailure !== null) throw differs(kernel, `its function fails here (${ownFailure.text}), but not there`, {});
+  if (ownFailure !== null)
+    throw differs(kernel, `its function fails here (${ownFailure.text}), but not there`, {});
   for (const [name, parameter] of Object.entries(kernel.parameters)) {
     if (parameter.kind !== 'array') continue;
     const [mine, theirs] = [here[name], there[name]] as [NumericArray, NumericArray];
     for (let index = 0; index < mine.length; index++) {
       if (Object.is(mine[index], theirs[index])) continue;
       const what = `${name}[${index}] becomes ${theirs[index]} there and ${mine[index]} here`;
-      throw differs(kernel, what, { parameter: name, index, device: theirs[index], host: mine[index] });
+      throw differs(kernel, what, {
+        parameter: name,
+        index,
+        device: theirs[index],
+        host: mine[index],
+      });
     }
   }
 }
@@ -130,7 +145,11 @@ function checkBytes(kernel: Kernel, args: Readonly<Record<string, unknown>>): vo
   );
 }
 
-function copiesOf(kernel: Kernel, args: Readonly<Record<string, unknown>>, whole: boolean): Record<string, unknown> {
+function copiesOf(
+  kernel: Kernel,
+  args: Readonly<Record<string, unknown>>,
+  whole: boolean,
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(kernel.parameters).map(([name, parameter]) => {
       if (parameter.kind !== 'array') return [name, args[name]];
@@ -150,7 +169,8 @@ function copyTo(target: Uint8Array, value: unknown): void {
 }
 
 function differs(kernel: Kernel, what: string, details: Record<string, unknown>): OnememError {
-  const globals = kernel.kernel === null ? [] : kernelSource(kernel.kernel as never, kernel.name).globals;
+  const globals =
+    kernel.kernel === null ? [] : kernelSource(kernel.kernel as never, kernel.name).globals;
   const names = globals.length === 0 ? 'none' : globals.join(', ');
   const likely =
     kernel.kernel === null

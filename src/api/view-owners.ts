@@ -1,4 +1,7 @@
-/** Whose memory a view shows: a view of a managed array is the array itself wherever elements are handed in. */
+/**
+ * Whose memory a view shows: a view of a managed array is the array itself wherever elements are
+ * handed in.
+ */
 import type { NumericArray } from '../core/elements.js';
 import type { ArraySeen } from './seen.js';
 
@@ -8,8 +11,14 @@ interface Owner {
   readonly range: number;
 }
 
-/** By the buffer, which views of a view share. Buffers may be kept for long, and must not keep their arrays. */
-const owners = new WeakMap<ArrayBufferLike, { readonly array: WeakRef<ArraySeen>; readonly range: number }>();
+/**
+ * By the buffer, which views of a view share. Buffers may be kept for long, and must not keep their
+ * arrays.
+ */
+const owners = new WeakMap<
+  ArrayBufferLike,
+  { readonly array: WeakRef<ArraySeen>; readonly range: number }
+>();
 /** Code that has the view need not have the array, too. */
 const kept = new WeakMap<NumericArray, ArraySeen>();
 

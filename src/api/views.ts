@@ -1,6 +1,7 @@
 /**
- * What a thread sees of a space: typed arrays on managed memory, and how long they keep its addresses taken. Addresses that a view may
- * look at are not given to another array, and not unmapped.
+ * What a thread sees of a space: typed arrays on managed memory, and how long they keep its
+ * addresses taken. Addresses that a view may look at are not given to another array, and not
+ * unmapped.
  */
 import { type ElementType, type NumericArray, viewOf } from '../core/elements.js';
 import { PAGE_BYTES } from '../core/types.js';
@@ -11,22 +12,32 @@ import type { FileMapping } from '../pager/protocol/requests.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import type { Client } from './client.js';
 
-/** What the number of views becomes when the addresses have been unmapped: no later view can make it 0 again. */
+/**
+ * What the number of views becomes when the addresses have been unmapped: no later view can make it
+ * 0 again.
+ */
 const UNMAPPED = -(2 ** 30);
 
 /**
- * A buffer on the addresses of an array, and the typed arrays of ours on it that are alive. The buffer is kept when they have gone, since
- * the program may have made others on it, or handed the memory on by `transfer()` or to a stream. Which of the two can only be
- * seen while the buffer is at hand.
+ * A buffer on the addresses of an array, and the typed arrays of ours on it that are alive. The
+ * buffer is kept when they have gone, since the program may have made others on it, or handed the
+ * memory on by `transfer()` or to a stream. Which of the two can only be seen while the buffer is
+ * at hand.
  */
 interface Shown {
   readonly range: number;
   readonly buffer: ArrayBuffer;
-  /** Where the buffer shows a file rather than addresses of the space. It is this thread's own, and goes with the buffer. */
+  /**
+   * Where the buffer shows a file rather than addresses of the space. It is this thread's own, and
+   * goes with the buffer.
+   */
   readonly mapping: FileMapping | null;
   readonly views: Views;
   arrays: number;
-  /** The arrays that keep one of these typed arrays, and give it out without looking whether the space is open. */
+  /**
+   * The arrays that keep one of these typed arrays, and give it out without looking whether the
+   * space is open.
+   */
   readonly holders: WeakRef<Holder>[];
   /** Whether the array has been freed, or the space closed: what still shows it can be emptied. */
   freed: boolean;
@@ -65,7 +76,11 @@ export class Views {
    * A typed array on the addresses of an array, which must not have been freed.
    * @param holder the array that keeps it and must be told when the space closes
    */
-  make(type: ElementType, { range, name, address, bytes }: ShownArray, holder: Holder | null): NumericArray {
+  make(
+    type: ElementType,
+    { range, name, address, bytes }: ShownArray,
+    holder: Holder | null,
+  ): NumericArray {
     const known = this.shown.get(range) ?? [];
     for (const each of known) if (isTaken(each)) this.taken(each);
     let shown = known.find(({ buffer }) => buffer.byteLength === bytes);
@@ -78,7 +93,10 @@ export class Views {
     return made;
   }
 
-  /** Tells the kernel how this thread will read a part of a mapped file: all whole pages around it. Nothing where none is shown. */
+  /**
+   * Tells the kernel how this thread will read a part of a mapped file: all whole pages around it.
+   * Nothing where none is shown.
+   */
   advise(range: number, begin: number, end: number, advice: number): void {
     for (const { mapping } of this.shown.get(range) ?? []) {
       if (mapping === null) continue;
@@ -97,7 +115,8 @@ export class Views {
 
   /** An array has been freed by some thread; null: all have, since the space is closed. */
   freed(range: number | null): void {
-    const gone = range === null ? [...this.shown.values()].flat() : [...(this.shown.get(range) ?? [])];
+    const gone =
+      range === null ? [...this.shown.values()].flat() : [...(this.shown.get(range) ?? [])];
     if (range === null) this.left = true;
     for (const shown of gone) {
       shown.freed = true;
@@ -106,7 +125,9 @@ export class Views {
     }
   }
 
-  /** The thread ends, and its views with it; what has been taken may be with another thread by now. */
+  /**
+   * The thread ends, and its views with it; what has been taken may be with another thread by now.
+   */
   threadEnds(): void {
     for (const shown of [...this.shown.values()].flat()) if (isTaken(shown)) this.taken(shown);
   }
@@ -120,16 +141,21 @@ export class Views {
   tryUnmap(): void {
     const { control } = this;
     if (Atomics.load(control, Control.State) !== SpaceState.Closed) return;
-    if (Atomics.compareExchange(control, Control.Views, 0, UNMAPPED) === 0) munmap(this.base, this.bytes);
+    if (Atomics.compareExchange(control, Control.Views, 0, UNMAPPED) === 0)
+      munmap(this.base, this.bytes);
   }
 
-  /** The same when the views that are left were those of threads that have been terminated, and so could not say that they went. */
+  /**
+   * The same when the views that are left were those of threads that have been terminated, and so
+   * could not say that they went.
+   */
   unmapAfterThreads(): void {
     const { control } = this;
     const views = Atomics.load(control, Control.Views);
     const taken = Atomics.load(control, Control.TakenViews);
     if (this.own > 0 || views <= 0 || taken > 0 || listedThreads(control) > 0) return;
-    if (Atomics.compareExchange(control, Control.Views, views, UNMAPPED) === views) munmap(this.base, this.bytes);
+    if (Atomics.compareExchange(control, Control.Views, views, UNMAPPED) === views)
+      munmap(this.base, this.bytes);
   }
 
   get isUnmapped(): boolean {
@@ -144,7 +170,8 @@ export class Views {
 
   private show(range: number, name: string, address: number, bytes: number): Shown {
     const { client, control } = this;
-    // Before the view is made, and before the look whether the space is open: the thread that closes it sees one of the two.
+    // Before the view is made, and before the look whether the space is open: the thread that
+    // closes it sees one of the two.
     this.own++;
     Atomics.add(control, Control.Views, 1);
     let mapping: FileMapping | null;
@@ -162,8 +189,8 @@ export class Views {
   }
 
   /**
-   * Gives back addresses that no view is to look at any more. A buffer that is left, under arrays that the program made on it itself, is
-   * emptied: they have no elements from then on.
+   * Gives back addresses that no view is to look at any more. A buffer that is left, under arrays
+   * that the program made on it itself, is emptied: they have no elements from then on.
    */
   private settle(shown: Shown): void {
     if (isTaken(shown)) this.taken(shown);
@@ -175,7 +202,10 @@ export class Views {
     }
   }
 
-  /** The memory lies under another buffer, and nothing tells when that goes: its addresses stay taken for good. */
+  /**
+   * The memory lies under another buffer, and nothing tells when that goes: its addresses stay
+   * taken for good.
+   */
   private taken(shown: Shown): void {
     if (!this.forget(shown)) return;
     this.own--;
@@ -220,12 +250,19 @@ function isTaken({ buffer }: Shown): boolean {
 function takeAway(buffer: ArrayBuffer): void {
   if ('transfer' in buffer) buffer.transfer(0);
   else {
-    // Before Node.js 22 only a stream can do it: it takes the memory of whatever it is given, and is forgotten with that.
-    new ReadableStream({ type: 'bytes', start: (controller) => controller.enqueue(new Uint8Array(buffer)) });
+    // Before Node.js 22 only a stream can do it: it takes the memory of whatever it is given, and
+    // is forgotten with that.
+    new ReadableStream({
+      type: 'bytes',
+      start: (controller) => controller.enqueue(new Uint8Array(buffer)),
+    });
   }
 }
 
-/** Attached threads that have not ended. One that found no place in the list counts for ever: its end cannot be seen. */
+/**
+ * Attached threads that have not ended. One that found no place in the list counts for ever: its
+ * end cannot be seen.
+ */
 export function listedThreads(control: Int32Array): number {
   let count = Atomics.load(control, Control.UnlistedThreads);
   for (let place = 0; place < LISTED_THREADS; place++) {

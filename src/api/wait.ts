@@ -1,6 +1,7 @@
 /**
- * Waiting for an element of a managed array to change, as Atomics.wait does for shared memory; it refuses memory that is not a
- * SharedArrayBuffer. Threads meet by the address of the element, so that its page may move meanwhile, and need not be there to wake a thread.
+ * Waiting for an element of a managed array to change, as Atomics.wait does for shared memory; it
+ * refuses memory that is not a SharedArrayBuffer. Threads meet by the address of the element, so
+ * that its page may move meanwhile, and need not be there to wake a thread.
  */
 import { futexWait, futexWake } from '../linux/futex.js';
 import { show } from './arguments.js';
@@ -8,10 +9,16 @@ import { typeName } from './array-type.js';
 import { argumentError, typeError } from './errors.js';
 import { type ArraySeen, isManaged } from './seen.js';
 
-/** 'ok': notified, changed, or woken for no reason. 'not-equal': the element had another value from the beginning. */
+/**
+ * 'ok': notified, changed, or woken for no reason. 'not-equal': the element had another value from
+ * the beginning.
+ */
 export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
 
-/** A thread that sleeps in the kernel hears neither of the end of its worker nor of its space: it looks this often. */
+/**
+ * A thread that sleeps in the kernel hears neither of the end of its worker nor of its space: it
+ * looks this often.
+ */
 const LOOK_MS = 200;
 
 export function wait(
@@ -38,16 +45,18 @@ export function wait(
     const result = futexWait(address, value, Math.min(left, LOOK_MS), scope);
     if (result === 'woken') return 'ok';
     client.assertOpen(`waiting for array ${array.name}`);
-    // A thread that changed the element while this one looked around found no thread asleep to wake.
+    // A thread that changed the element while this one looked around found no thread asleep to
+    // wake.
     if (read(array, index) !== value) return 'ok';
-    // The page must be there for the system call where its faults are not served, and may be read: the manager has just said so.
+    // The page must be there for the system call where its faults are not served, and may be read:
+    // the manager has just said so.
     if (result === 'absent' && Atomics.load(array.data, index) !== value) return 'ok';
   }
 }
 
 /**
- * The element, which the manager reads: a touch of one that may not be read, or whose content is lost, would end the process, and the
- * manager says why as an error.
+ * The element, which the manager reads: a touch of one that may not be read, or whose content is
+ * lost, would end the process, and the manager says why as an error.
  */
 function read(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, index: number): number {
   const { client } = array.space;
@@ -57,10 +66,17 @@ function read(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, index: numb
   return array.type === 'i32' ? word : word >>> 0;
 }
 
-export function notify(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, index: number, count: number): number {
+export function notify(
+  array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>,
+  index: number,
+  count: number,
+): number {
   checkElement('notify', array, index);
   if (count !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(count) && count >= 0)) {
-    throw argumentError('COUNT', `count is ${show(count)}; it must be a whole number of 0 or more, or Infinity`);
+    throw argumentError(
+      'COUNT',
+      `count is ${show(count)}; it must be a whole number of 0 or more, or Infinity`,
+    );
   }
   if (count === 0) return 0;
   const address = addressOf(array, index);
@@ -78,7 +94,10 @@ function addressOf(array: ArraySeen, index: number): number {
 
 function checkElement(verb: string, array: ArraySeen, index: number): void {
   if (!isManaged(array)) {
-    throw typeError('WAIT_ARRAY', `cannot ${verb} ${show(array)}: only elements of managed arrays can be waited for`);
+    throw typeError(
+      'WAIT_ARRAY',
+      `cannot ${verb} ${show(array)}: only elements of managed arrays can be waited for`,
+    );
   }
   array.assertUsable(verb);
   if (array.type !== 'i32' && array.type !== 'u32') {
@@ -96,7 +115,8 @@ function checkElement(verb: string, array: ArraySeen, index: number): void {
 }
 
 function checkValue(array: ArraySeen, value: number): void {
-  if (typeof value === 'number' && value === (array.type === 'i32' ? value | 0 : value >>> 0)) return;
+  if (typeof value === 'number' && value === (array.type === 'i32' ? value | 0 : value >>> 0))
+    return;
   throw argumentError(
     'VALUE',
     `${show(value)} is no value of an element of array ${array.name} (${typeName(array)}): waiting for it to change would not wait`,

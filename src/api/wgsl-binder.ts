@@ -1,4 +1,7 @@
-/** What of a kernel each variable of its module is bound to. Errors say where in the module it does not fit. */
+/**
+ * What of a kernel each variable of its module is bound to. Errors say where in the module it does
+ * not fit.
+ */
 import { bytesOf, type ElementType } from '../core/elements.js';
 import { nearest } from '../core/option-names.js';
 import type { WgslBinding } from '../drivers/driver.js';
@@ -37,7 +40,8 @@ export class Binder {
 
   bind(resource: Resource): WgslBinding {
     const { name, group, binding, space, position } = resource;
-    if (resource.type.kind === 'handle') throw this.refuse(position, handleProblem(name, resource.type.name));
+    if (resource.type.kind === 'handle')
+      throw this.refuse(position, handleProblem(name, resource.type.name));
     if (space === 'uniform') {
       const bytes = Math.ceil(sizeOf(resource.type) / UNIFORM_BYTES) * UNIFORM_BYTES;
       return { group, binding, kind: 'uniform', bytes, members: this.uniforms.members(resource) };
@@ -64,8 +68,8 @@ export class Binder {
   }
 
   /**
-   * Parameters of variables that the module has and the entry point does not use, as where a module has several entry
-   * points. Others that nothing is bound for are refused.
+   * Parameters of variables that the module has and the entry point does not use, as where a module
+   * has several entry points. Others that nothing is bound for are refused.
    */
   leftOver(): ReadonlySet<string> {
     const left = new Set<string>();
@@ -84,7 +88,10 @@ export class Binder {
     );
   }
 
-  /** Whether a parameter is for a variable that the entry point does not use, or for a member of one. */
+  /**
+   * Whether a parameter is for a variable that the entry point does not use, or for a member of
+   * one.
+   */
   private isElsewhere(parameter: string): boolean {
     const { resources, undeclared } = this.described;
     const found = this.declaringVariables(parameter);
@@ -100,14 +107,21 @@ export class Binder {
     return !isSlip && found.some(({ space }) => isBoundSpace(space));
   }
 
-  /** Variables of the module that a parameter may stand for, whether the entry point uses them or not. */
+  /**
+   * Variables of the module that a parameter may stand for, whether the entry point uses them or
+   * not.
+   */
   private declaringVariables(parameter: string) {
     const { variables, structs } = this.described.module;
     const [root, ...path] = parameter.split('.');
     return [...variables.values()].filter(({ name, type, space }) => {
       if (name === root) return path.length === 0 || space === 'uniform';
       const struct = structs.get(type?.name ?? '');
-      return path.length === 0 && space === 'uniform' && struct?.members.some((each) => each.name === parameter);
+      return (
+        path.length === 0 &&
+        space === 'uniform' &&
+        struct?.members.some((each) => each.name === parameter)
+      );
     });
   }
 
@@ -115,7 +129,9 @@ export class Binder {
   private refuseMisspelt(parameter: string): void {
     const { module, entryPoint, undeclared } = this.described;
     const [variable] = this.declaringVariables(parameter);
-    const slip = undeclared.find(({ name }) => nearest(name, [parameter, ...(variable ? [variable.name] : [])]));
+    const slip = undeclared.find(({ name }) =>
+      nearest(name, [parameter, ...(variable ? [variable.name] : [])]),
+    );
     if (slip !== undefined) {
       const remedy =
         variable === undefined
@@ -146,14 +162,19 @@ export class Binder {
   /** How a module declares a variable for the parameter. */
   private declarationOf(name: string): string {
     const parameter = this.parameters.of(name) as Parameter;
-    const taken = this.described.resources.filter(({ group }) => group === 0).map(({ binding }) => binding);
+    const taken = this.described.resources
+      .filter(({ group }) => group === 0)
+      .map(({ binding }) => binding);
     const place = `@group(0) @binding(${Math.max(-1, ...taken) + 1})`;
     if (parameter.kind !== 'array') return `${place} var<uniform> ${name}: ${parameter.type};`;
     const type = Object.entries(ELEMENTS).find(([, each]) => each === parameter.type)?.[0] ?? 'u32';
     return `${place} var<storage, ${parameter.use === 'in' ? 'read' : 'read_write'}> ${name}: array<${type}>;`;
   }
 
-  /** A parameter whose name is like that of a variable, or of a member of one, that no parameter is for. */
+  /**
+   * A parameter whose name is like that of a variable, or of a member of one, that no parameter is
+   * for.
+   */
   private nearTo(name: string, kind: Parameter['kind'], isKind: boolean): string | null {
     const free = this.parameters.names.filter(
       (each) =>
@@ -164,7 +185,10 @@ export class Binder {
     return near && `did you mean ${near}? ${SAME_NAMES}`;
   }
 
-  private checkAccess({ name, access, isStored, position }: Resource, use: 'in' | 'out' | 'inout'): void {
+  private checkAccess(
+    { name, access, isStored, position }: Resource,
+    use: 'in' | 'out' | 'inout',
+  ): void {
     if (use === 'in' && isStored) {
       throw this.refuse(
         position,
@@ -179,7 +203,10 @@ export class Binder {
     }
   }
 
-  private checkElements({ name, type, runtimeArray, position }: Resource, given: ElementType): void {
+  private checkElements(
+    { name, type, runtimeArray, position }: Resource,
+    given: ElementType,
+  ): void {
     if (bytesOf(given) === 1 && given !== 'i8') return;
     const wanted = elementsOf(type);
     if (wanted === given) return;
@@ -220,5 +247,7 @@ function isBoundSpace(space: string): boolean {
 /** Whether a variable stands for a parameter of that name, as a whole or by a member. */
 function names(resource: Resource, parameter: string): boolean {
   if (resource.name === parameter.split('.')[0]) return true;
-  return resource.space === 'uniform' && uniformMembers(resource).some(({ name }) => name === parameter);
+  return (
+    resource.space === 'uniform' && uniformMembers(resource).some(({ name }) => name === parameter)
+  );
 }

@@ -27,7 +27,10 @@ test('values are given by name or by number, and reach the pipeline by what it c
 test.each([
   [{ wdie: 1 }, /the module of kernel k has no override wdie; did you mean wide\?/],
   [{ 8: 1 }, /has no override 8/],
-  [{ wide: 1.5 }, /^kernel k, WGSL 1:1: constant wide: it is u32: a whole number from 0 to 4294967295, not 1.5$/],
+  [
+    { wide: 1.5 },
+    /^kernel k, WGSL 1:1: constant wide: it is u32: a whole number from 0 to 4294967295, not 1.5$/,
+  ],
   [{ wide: -1 }, /it is u32/],
   [{ wide: true }, /it is u32/],
   [{ shift: 2 ** 31 }, /WGSL 4:1: constant shift: it is i32/],

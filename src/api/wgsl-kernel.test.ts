@@ -47,14 +47,23 @@ test.each([
     MODULE.replace('input:', 'inputs:'),
     `5:22: input is declared nowhere; did you mean inputs (1:1)? ${SAME}`,
   ],
-])('a name that is misspelt is told with the right one, and the place: %s', (_, source, expected) => {
-  expect(refusal(source)).toBe(expected === 'none' ? 'none' : `kernel k, WGSL ${expected}`);
-});
+])(
+  'a name that is misspelt is told with the right one, and the place: %s',
+  (_, source, expected) => {
+    expect(refusal(source)).toBe(expected === 'none' ? 'none' : `kernel k, WGSL ${expected}`);
+  },
+);
 
 test('a variable whose name is like that of no parameter is told with the parameter that it wants', () => {
-  expect(refusal(MODULE, { y: array('inout'), alpha: number })).toMatch(/give the kernel a parameter input: f32\.in$/);
-  expect(refusal(MODULE, { input: array('in'), alpha: number })).toMatch(/give the kernel a parameter y: f32\.inout$/);
-  expect(refusal(MODULE, { input: array('in'), y: array('inout') })).toMatch(/give the kernel a parameter alpha: f32$/);
+  expect(refusal(MODULE, { y: array('inout'), alpha: number })).toMatch(
+    /give the kernel a parameter input: f32\.in$/,
+  );
+  expect(refusal(MODULE, { input: array('in'), alpha: number })).toMatch(
+    /give the kernel a parameter y: f32\.inout$/,
+  );
+  expect(refusal(MODULE, { input: array('in'), y: array('inout') })).toMatch(
+    /give the kernel a parameter alpha: f32$/,
+  );
 });
 
 test('a name that stands for another parameter already is not proposed', () => {
@@ -82,18 +91,24 @@ test('a parameter whose variable is not declared, or of another address space, s
 
 test('what has no place in memory is refused with what to do instead', () => {
   const of = (declaration: string, use: string) =>
-    refusal(`@group(0) @binding(3) ${declaration}\n${MODULE.replace('alpha *', `alpha * ${use} *`)}`);
+    refusal(
+      `@group(0) @binding(3) ${declaration}\n${MODULE.replace('alpha *', `alpha * ${use} *`)}`,
+    );
   expect(of('var t: texture_2d<f32>;', 'textureLoad(t, vec2u(0, id.x), 0).x')).toMatch(
     /1:1: variable t is a texture, .* var<storage, read> t: array<vec4f>, .* read the texel at x, y as t\[y \* width \+ x\]$/,
   );
   expect(of('var t: texture_storage_2d<r32float, write>;', 'f32(textureDimensions(t).x)')).toMatch(
     /1:1: variable t is a texture, .* var<storage, read_write> t: array<vec4f>, and store the texel/,
   );
-  expect(of('var s: sampler;', 'f(s)')).toMatch(/1:1: variable s is a sampler, .*; read elements of an array/);
-  expect(of('var<storage> b: binding_array<B, 4>; struct B { v: array<f32> }', 'b[1].v[0]')).toMatch(
-    /1:1: variable b is an array of bindings, .* a variable of its own$/,
+  expect(of('var s: sampler;', 'f(s)')).toMatch(
+    /1:1: variable s is a sampler, .*; read elements of an array/,
   );
-  expect(of('var<immediate> q: f32;', 'q')).toMatch(/1:1: variable q is var<immediate>, which nothing can be bound to/);
+  expect(
+    of('var<storage> b: binding_array<B, 4>; struct B { v: array<f32> }', 'b[1].v[0]'),
+  ).toMatch(/1:1: variable b is an array of bindings, .* a variable of its own$/);
+  expect(of('var<immediate> q: f32;', 'q')).toMatch(
+    /1:1: variable q is var<immediate>, which nothing can be bound to/,
+  );
 });
 
 test('members of a structure are found by the parameter of their name', () => {

@@ -1,4 +1,7 @@
-/** How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by uniform variables and their members. */
+/**
+ * How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by
+ * uniform variables and their members.
+ */
 import type { WgslCode, WgslConstant } from '../drivers/driver.js';
 import type { Overrides } from '../wgsl/constants.js';
 import { type Description, type Resource, uniformMembers } from '../wgsl/describe.js';
@@ -29,11 +32,17 @@ const ARGUMENTS = new WeakMap<WgslCode, ModuleArguments>();
 export function moduleArguments(code: WgslCode): ModuleArguments {
   const found = ARGUMENTS.get(code);
   if (found === undefined)
-    throw typeError('KERNEL', 'a launch takes a kernel as kernel() has made it, and no copy of its code');
+    throw typeError(
+      'KERNEL',
+      'a launch takes a kernel as kernel() has made it, and no copy of its code',
+    );
   return found;
 }
 
-/** The module of a kernel, bound to its parameters. Throws a TypeError that says where in the module it does not fit. */
+/**
+ * The module of a kernel, bound to its parameters. Throws a TypeError that says where in the module
+ * it does not fit.
+ */
 export function wgslCode(
   name: string,
   parameters: Parameters,
@@ -51,7 +60,14 @@ export function wgslCode(
   const bindings = described.resources.map((each) => binder.bind(each));
   const unused = binder.leftOver();
   const { name: found, workgroupSize } = described.entryPoint;
-  const code: WgslCode = { kind: 'wgsl', source, entryPoint: found, workgroupSize, bindings, constants };
+  const code: WgslCode = {
+    kind: 'wgsl',
+    source,
+    entryPoint: found,
+    workgroupSize,
+    bindings,
+    constants,
+  };
   const readOnly = described.resources.filter((each) => each.space === 'storage' && !each.isStored);
   ARGUMENTS.set(code, {
     layouts: binder.layouts,
@@ -63,7 +79,10 @@ export function wgslCode(
 
 /** What a command line says of a module's parameters, which the module does not say itself. */
 export interface ParameterChoices {
-  /** Arrays that are written from zeros, and those that are read and written whatever the module does. */
+  /**
+   * Arrays that are written from zeros, and those that are read and written whatever the module
+   * does.
+   */
   readonly out: ReadonlySet<string>;
   readonly inout: ReadonlySet<string>;
   /** Names of uniform variables, or of members of them, that have values. */
@@ -71,7 +90,8 @@ export interface ParameterChoices {
 }
 
 /**
- * The parameters that a module's entry point asks for: arrays by their variables, values by uniform variables and their members.
+ * The parameters that a module's entry point asks for: arrays by their variables, values by uniform
+ * variables and their members.
  * @param given values of overrides, as in `wgslCode`
  */
 export function wgslParameters(
@@ -91,7 +111,10 @@ export function wgslParameters(
   return parameters;
 }
 
-function arrayParameter({ name, type, isStored }: Resource, { out, inout }: ParameterChoices): Parameter {
+function arrayParameter(
+  { name, type, isStored }: Resource,
+  { out, inout }: ParameterChoices,
+): Parameter {
   const use = out.has(name) ? 'out' : isStored || inout.has(name) ? 'inout' : 'in';
   return { kind: 'array', type: elementsOf(type) ?? 'bytes', use };
 }
@@ -105,7 +128,8 @@ function valueParameters(
 ): void {
   const add = (name: string, type: Resource['type']): void => {
     const number = type.kind === 'scalar' && type.name !== 'f16' ? ELEMENTS[type.name] : null;
-    parameters[name] = number === null ? { kind: 'uniform', type: 'any' } : { kind: 'scalar', type: number };
+    parameters[name] =
+      number === null ? { kind: 'uniform', type: 'any' } : { kind: 'scalar', type: number };
   };
   if (values.has(resource.name)) {
     add(resource.name, resource.type);
@@ -140,14 +164,19 @@ export function wgslWithoutValue(
 }
 
 /** In how many dimensions launches of the module are laid out. */
-export function wgslDimensions(name: string, { source, entryPoint, constants }: WgslCode): Dimensions {
+export function wgslDimensions(
+  name: string,
+  { source, entryPoint, constants }: WgslCode,
+): Dimensions {
   return dimensionsOf(read(name, source, entryPoint, constants));
 }
 
 /** Whether a launch over a part of the size can be told to the module. */
 export function takesParts(code: WgslCode): boolean {
   const members = code.bindings.flatMap((each) => (each.kind === 'uniform' ? each.members : []));
-  return ['begin', 'end'].every((name) => members.some((each) => each.from === 'launch' && each.name === name));
+  return ['begin', 'end'].every((name) =>
+    members.some((each) => each.from === 'launch' && each.name === name),
+  );
 }
 
 export function isWgslCode(code: unknown): boolean {
@@ -156,7 +185,9 @@ export function isWgslCode(code: unknown): boolean {
 }
 
 function constantsIn(name: string, source: string, given: unknown): readonly WgslConstant[] {
-  return given === undefined ? [] : located(name, () => constantsOf(name, overridesOf(source), given));
+  return given === undefined
+    ? []
+    : located(name, () => constantsOf(name, overridesOf(source), given));
 }
 
 function read(
@@ -177,7 +208,8 @@ function located<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (isError(error) && error.name === 'WgslError') throw typeError('WGSL', `kernel ${name}, WGSL ${error.message}`);
+    if (isError(error) && error.name === 'WgslError')
+      throw typeError('WGSL', `kernel ${name}, WGSL ${error.message}`);
     throw error;
   }
 }

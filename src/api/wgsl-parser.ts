@@ -14,7 +14,9 @@ export function parserModule(): string {
   return import.meta.resolve('wesl/core');
 }
 
-/** At once, since `kernel()` refuses a module that does not fit its parameters where it is called. */
+/**
+ * At once, since `kernel()` refuses a module that does not fit its parameters where it is called.
+ */
 function parser(): Parser {
   try {
     loaded ??= requireParser(parserModule());
@@ -30,7 +32,11 @@ function parser(): Parser {
 }
 
 /** @throws WgslError with line and column */
-export function describeWgsl(source: string, entryPoint: string | undefined, overrides: Overrides): Description {
+export function describeWgsl(
+  source: string,
+  entryPoint: string | undefined,
+  overrides: Overrides,
+): Description {
   return describe(parser(), source, entryPoint, { overrides });
 }
 

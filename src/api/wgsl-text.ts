@@ -4,7 +4,9 @@ import type { Type } from '../wgsl/types.js';
 
 type ScalarName = 'i32' | 'u32' | 'f32' | 'f16' | 'bool';
 
-/** Elements of arrays that WGSL has a type for. Whatever else an array has is handed over as bytes. */
+/**
+ * Elements of arrays that WGSL has a type for. Whatever else an array has is handed over as bytes.
+ */
 export const ELEMENTS: Readonly<Record<ScalarName, ElementType | null>> = {
   i32: 'i32',
   u32: 'u32',
@@ -63,7 +65,9 @@ export function declarationOf(type: Type): string {
     case 'scalar':
       return type.name in COMPONENTS ? type.name : 'uniform';
     case 'vector':
-      return type.component in COMPONENTS ? `vec${type.width}${COMPONENTS[type.component]}` : 'uniform';
+      return type.component in COMPONENTS
+        ? `vec${type.width}${COMPONENTS[type.component]}`
+        : 'uniform';
     case 'matrix':
       return type.component === 'f32' ? `mat${type.columns}x${type.rows}f` : 'uniform';
     case 'array': {

@@ -14,7 +14,9 @@ function bound(parameters: object, wgsl = PARAMS) {
   try {
     const { wgsl: code } = kernel({ y: f32.inout, ...parameters }, { wgsl }, { name: 'k' });
     return code!.bindings.flatMap((each) =>
-      each.kind === 'uniform' ? each.members.map(({ name, type, offset }) => `${name} ${type} ${offset}`) : [],
+      each.kind === 'uniform'
+        ? each.members.map(({ name, type, offset }) => `${name} ${type} ${offset}`)
+        : [],
     );
   } catch (error) {
     return (error as Error).message;
@@ -26,7 +28,9 @@ const MEMBERS = { size: vec2u, scale: f32, m: mat4x4f, grid: GRID, lights: array
 
 test('a uniform structure is one parameter, which leaves pads and the launch’s members out, or says that the module does', () => {
   expect(bound({ params: struct(MEMBERS) })).toEqual(['params bytes 0', 'end u32 128']);
-  expect(bound({ params: struct({ ...MEMBERS, _pad: u32, end: u32 }) })).toEqual(['params bytes 0']);
+  expect(bound({ params: struct({ ...MEMBERS, _pad: u32, end: u32 }) })).toEqual([
+    'params bytes 0',
+  ]);
   expect(bound({ params: uniform })).toEqual(['params bytes 0']);
   expect(bound({ params: bytes.uniform })).toEqual(['params bytes 0']);
 });
@@ -55,9 +59,18 @@ test('members are parameters by their names, or by their paths, where parts of t
 });
 
 test.each([
-  [{ ...MEMBERS, size: vec2f }, 'uniform params.size is vec2<u32>, and size is vec2<f32>; declare size: vec2u'],
-  [{ ...MEMBERS, scale: u32 }, 'uniform params.scale is f32, and scale is u32 of the kernel; declare scale: f32'],
-  [{ ...MEMBERS, m: f32.in }, 'uniform params.m is mat4x4<f32>, and m is f32.in of the kernel; declare m: mat4x4f'],
+  [
+    { ...MEMBERS, size: vec2f },
+    'uniform params.size is vec2<u32>, and size is vec2<f32>; declare size: vec2u',
+  ],
+  [
+    { ...MEMBERS, scale: u32 },
+    'uniform params.scale is f32, and scale is u32 of the kernel; declare scale: f32',
+  ],
+  [
+    { ...MEMBERS, m: f32.in },
+    'uniform params.m is mat4x4<f32>, and m is f32.in of the kernel; declare m: mat4x4f',
+  ],
   [
     { ...MEMBERS, lights: arrayOf(vec4f, 3) },
     /lights is array<vec4<f32>, 2>, and lights is array<vec4<f32>, 3>; declare lights: arrayOf\(vec4f, 2\)/,
@@ -79,9 +92,12 @@ test.each([
     /scale is part of variable params, which parameter params gives as a whole/,
   ],
   [{ params: struct(MEMBERS), 'params.scale': f32 }, /params\.scale is part of variable params/],
-] as const)('a parameter that does not fit is refused with what does: %#', (parameters, expected) => {
-  expect(bound(parameters)).toMatch(expected);
-});
+] as const)(
+  'a parameter that does not fit is refused with what does: %#',
+  (parameters, expected) => {
+    expect(bound(parameters)).toMatch(expected);
+  },
+);
 
 const VIEWS = `struct View { stride: u32, offset: u32, pad: u32 }
 struct Other { n: u32, pad: f32 }
@@ -96,8 +112,20 @@ test('members of one name are told apart by their variables, and pads need not b
   expect(bound({ stride: u32, offset: u32, n: u32 }, VIEWS)).toMatch(
     /stride is a member of source and of goal; give the kernel parameters 'source\.stride' and 'goal\.stride' in place of stride/,
   );
-  const paths = { 'source.stride': u32, 'goal.stride': u32, 'source.offset': u32, 'goal.offset': u32, n: u32 };
-  const places = ['source.stride u32 0', 'source.offset u32 4', 'goal.stride u32 0', 'goal.offset u32 4', 'n u32 0'];
+  const paths = {
+    'source.stride': u32,
+    'goal.stride': u32,
+    'source.offset': u32,
+    'goal.offset': u32,
+    n: u32,
+  };
+  const places = [
+    'source.stride u32 0',
+    'source.offset u32 4',
+    'goal.stride u32 0',
+    'goal.offset u32 4',
+    'n u32 0',
+  ];
   expect(bound(paths, VIEWS)).toEqual(places);
   expect(bound({ ...paths, pad: f32 }, VIEWS)).toEqual([...places, 'pad f32 4']);
   const view = struct({ stride: u32, offset: u32 });
@@ -128,5 +156,7 @@ fn put(p: ptr<storage, f32, read_write>) { *p = 1.0; }
   let all = &y; var value = at(&x, id.x); value += 1.0; put(&all[id.x]); }`;
   const { wgsl: code } = kernel({ x: f32.in, y: f32.inout }, { wgsl });
   expect([...moduleArguments(code!).readOnly]).toEqual(['x']);
-  expect(() => kernel({ x: f32.in, y: f32.in }, { wgsl })).toThrow(/the module writes y, but parameter y is only read/);
+  expect(() => kernel({ x: f32.in, y: f32.in }, { wgsl })).toThrow(
+    /the module writes y, but parameter y is only read/,
+  );
 });

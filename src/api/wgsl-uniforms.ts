@@ -1,4 +1,7 @@
-/** How parameters fill the uniform variables of a module: as a whole, by the variable's name, or by members of structures. */
+/**
+ * How parameters fill the uniform variables of a module: as a whole, by the variable's name, or by
+ * members of structures.
+ */
 import { nearest } from '../core/option-names.js';
 import type { UniformMember } from '../drivers/driver.js';
 import type { Resource } from '../wgsl/describe.js';
@@ -9,7 +12,9 @@ import { isPadding } from './uniform-values.js';
 import { declared, type Parameter, type ParameterTable } from './wgsl-parameters.js';
 import { declarationOf, typeText } from './wgsl-text.js';
 
-/** What a module may ask for of the launch itself, as u32; a parameter by the same name comes first. */
+/**
+ * What a module may ask for of the launch itself, as u32; a parameter by the same name comes first.
+ */
 const LAUNCH_MEMBERS: readonly string[] = ['begin', 'end', 'size'];
 
 /** Where the bytes of a parameter go that is a value of several numbers. */
@@ -26,7 +31,9 @@ export function isLaunchMember(name: string, type: Type): boolean {
 }
 
 /** Members of uniform structures by their names alone, each with the variables that have one. */
-export function membersByName(resources: readonly Resource[]): ReadonlyMap<string, readonly string[]> {
+export function membersByName(
+  resources: readonly Resource[],
+): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const { name: variable, space, type } of resources) {
     if (space !== 'uniform' || type.kind !== 'struct') continue;
@@ -43,7 +50,8 @@ export class UniformBinder {
   /**
    * @param resources that the entry point uses
    * @param refusal the error for what is wrong at a place
-   * @param near what to do where a parameter may have been meant that is called otherwise; null: nothing is like it
+   * @param near what to do where a parameter may have been meant that is called otherwise; null:
+   * nothing is like it
    */
   constructor(
     private readonly parameters: ParameterTable,
@@ -76,7 +84,13 @@ export class UniformBinder {
   }
 
   /** @param flat its name alone; null: it is only found by its path */
-  private member(resource: Resource, path: string, flat: string | null, type: Type, at: number): UniformMember[] {
+  private member(
+    resource: Resource,
+    path: string,
+    flat: string | null,
+    type: Type,
+    at: number,
+  ): UniformMember[] {
     const name = path.slice(path.lastIndexOf('.') + 1);
     const own = this.parameters.take(path);
     if (own !== undefined) return this.placed(resource, path, path, type, at, own);
@@ -93,7 +107,8 @@ export class UniformBinder {
   private flatParameter({ position, name: variable }: Resource, flat: string, type: Type) {
     const parameter = this.parameters.of(flat);
     // A name that is a variable's means the variable.
-    if (parameter === undefined || this.resources.some(({ name }) => name === flat)) return undefined;
+    if (parameter === undefined || this.resources.some(({ name }) => name === flat))
+      return undefined;
     const others = (this.byName.get(flat) ?? []).filter((each) => each !== variable);
     if (others.length > 0 && isPadding(flat)) {
       const fits = problemOf(type, parameter) === null;
@@ -163,7 +178,8 @@ interface Problem {
 function problemOf(type: Type, parameter: Parameter): Problem | null {
   const text = typeText(type);
   const remedy = (name: string) => `; declare ${name}: ${declarationOf(type)}`;
-  if (parameter.kind === 'array') return { path: '', text, given: `${declared(parameter)} of the kernel`, remedy };
+  if (parameter.kind === 'array')
+    return { path: '', text, given: `${declared(parameter)} of the kernel`, remedy };
   if (parameter.kind === 'scalar') {
     if (type.kind === 'scalar' && type.name === parameter.type) return null;
     return { path: '', text, given: `${declared(parameter)} of the kernel`, remedy };
@@ -181,7 +197,9 @@ function valueProblem(type: Type, value: ValueType, path: string): Omit<Problem,
     case 'scalar':
       return type.kind === 'scalar' && type.name === value.name ? null : differs;
     case 'vector':
-      return type.kind === 'vector' && type.component === value.component && type.width === value.width
+      return type.kind === 'vector' &&
+        type.component === value.component &&
+        type.width === value.width
         ? null
         : differs;
     case 'matrix':
@@ -213,7 +231,10 @@ function structProblem(
     );
     return {
       path: `${path}.${unknown}`,
-      text: near === null ? `nothing: the structure has ${names.join(', ')}` : `nothing: did you mean ${near}?`,
+      text:
+        near === null
+          ? `nothing: the structure has ${names.join(', ')}`
+          : `nothing: did you mean ${near}?`,
       given: valueText(given.get(unknown) as ValueType),
     };
   }

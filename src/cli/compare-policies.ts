@@ -1,4 +1,7 @@
-/** `onemem replay FILE --policy ...`: what other eviction policies and memories would have made of a trace. */
+/**
+ * `onemem replay FILE --policy ...`: what other eviction policies and memories would have made of a
+ * trace.
+ */
 import { readFileSync } from 'node:fs';
 import { BLOCK_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
 import { readRecording } from '../files/recording-file.js';
@@ -67,12 +70,16 @@ export async function compareOn(path: string, options: ComparisonOptions): Promi
   return 0;
 }
 
-function chosenPolicies(text: string): Partial<Record<EvictionName, (typeof EVICTION_POLICIES)[EvictionName]>> {
+function chosenPolicies(
+  text: string,
+): Partial<Record<EvictionName, (typeof EVICTION_POLICIES)[EvictionName]>> {
   const all = Object.keys(EVICTION_POLICIES) as EvictionName[];
   const names = text === 'all' ? all : text.split(',');
   const unknown = names.find((name) => !Object.hasOwn(EVICTION_POLICIES, name));
   if (unknown !== undefined)
-    throw new UsageError(`--policy: there is no policy '${unknown}'; there are ${all.join(', ')}, and all`);
+    throw new UsageError(
+      `--policy: there is no policy '${unknown}'; there are ${all.join(', ')}, and all`,
+    );
   return Object.fromEntries(names.map((name) => [name, EVICTION_POLICIES[name as EvictionName]]));
 }
 
@@ -89,7 +96,9 @@ function chosenSizes(options: ComparisonOptions, blockBytes: number): Sizes {
     throw new UsageError('--device-memory and --oversubscription say the same; give one of them');
   if (sizes !== undefined) {
     const least = { bytes: blockBytes, why: 'the size of a block' };
-    return { bytes: sizes.split(',').map((text) => sizeInBytes('device-memory', text, least) ?? 0) };
+    return {
+      bytes: sizes.split(',').map((text) => sizeInBytes('device-memory', text, least) ?? 0),
+    };
   }
   if (oversubscription === undefined) return {};
   const times = oversubscription.split(',').map(Number);
@@ -102,7 +111,9 @@ function roomsOf({ trace, blockBytes, budgetBlocks }: Subject, { bytes, times }:
   if (bytes !== undefined) return bytes.map((each) => Math.floor(each / blockBytes));
   if (times === undefined && budgetBlocks > 0)
     return USUAL_SHARES.map((share) => Math.max(1, Math.floor(budgetBlocks * share)));
-  return (times ?? USUAL_OVERSUBSCRIPTION).map((each) => Math.max(1, Math.floor(trace.distinct / each)));
+  return (times ?? USUAL_OVERSUBSCRIPTION).map((each) =>
+    Math.max(1, Math.floor(trace.distinct / each)),
+  );
 }
 
 /** @param blockBytes as the command line names it; null: it does not */
@@ -110,13 +121,17 @@ async function subjectsOf(path: string, blockBytes: number | null): Promise<Subj
   const text = read(path);
   if (text.startsWith('{"onememRecording"')) {
     if (blockBytes !== null)
-      throw new UsageError('--block is for traces of block numbers; blocks of a recording have 2 MiB');
-    if (path === '-') throw new UsageError('a recording is named as a file, not read from standard input');
+      throw new UsageError(
+        '--block is for traces of block numbers; blocks of a recording have 2 MiB',
+      );
+    if (path === '-')
+      throw new UsageError('a recording is named as a file, not read from standard input');
     return recordedSubjects(path);
   }
   const format = formatOf(text.slice(0, text.indexOf('\n') + 1 || undefined).trimEnd());
   if (format === null) {
-    const known = 'a recording of onemem, a block number a line, JSON lines with hash_ids, or CSV (time,object,...)';
+    const known =
+      'a recording of onemem, a block number a line, JSON lines with hash_ids, or CSV (time,object,...)';
     throw new CommandError('NO_TRACE', `${path} is no trace that onemem knows: ${known}`);
   }
   try {
@@ -125,7 +140,8 @@ async function subjectsOf(path: string, blockBytes: number | null): Promise<Subj
     const name = path === '-' ? 'standard input' : path;
     return [{ name, trace, blockBytes: blockBytes ?? BLOCK_BYTES, budgetBlocks: 0 }];
   } catch (error) {
-    if (error instanceof TraceError) throw new CommandError('NO_TRACE', `${path}, ${error.message}`);
+    if (error instanceof TraceError)
+      throw new CommandError('NO_TRACE', `${path}, ${error.message}`);
     throw error;
   }
 }
@@ -134,8 +150,12 @@ async function subjectsOf(path: string, blockBytes: number | null): Promise<Subj
 async function recordedSubjects(path: string): Promise<Subject[]> {
   const { header, entries } = readRecording(path);
   const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
-  const used = recordedUses(entries, policies, header.blocks).filter(({ trace }) => trace.distinct > 0);
-  const pressed = used.filter(({ trace, budgetPages }) => trace.distinct * PAGES_PER_BLOCK > budgetPages);
+  const used = recordedUses(entries, policies, header.blocks).filter(
+    ({ trace }) => trace.distinct > 0,
+  );
+  const pressed = used.filter(
+    ({ trace, budgetPages }) => trace.distinct * PAGES_PER_BLOCK > budgetPages,
+  );
   return (pressed.length > 0 ? pressed : used).map(({ name, budgetPages, trace }) => ({
     name,
     trace,
@@ -160,14 +180,17 @@ function printCsv(rows: readonly Row[]): void {
     const all = [...policies, { policy: 'optimum', misses: optimum, overOptimum: 1 }];
     for (const { policy, misses, overOptimum } of all) {
       const name = /[",\n]/.test(memory) ? `"${memory.replaceAll('"', '""')}"` : memory;
-      print([name, roomBytes, roomBlocks, uses, blocks, policy, misses, overOptimum.toFixed(4)].join());
+      print(
+        [name, roomBytes, roomBlocks, uses, blocks, policy, misses, overOptimum.toFixed(4)].join(),
+      );
     }
   }
 }
 
 function printTables(subjects: readonly Subject[], rows: readonly Row[]): void {
   for (const { name, trace, blockBytes, budgetBlocks } of subjects) {
-    const recorded = budgetBlocks === 0 ? '' : `, recorded with ${formatBytes(budgetBlocks * blockBytes)}`;
+    const recorded =
+      budgetBlocks === 0 ? '' : `, recorded with ${formatBytes(budgetBlocks * blockBytes)}`;
     const uses = `${formatCount(trace.blocks.length)} uses of ${formatCount(trace.distinct)} blocks`;
     print(`${name}: ${uses} of ${formatBytes(blockBytes)}${recorded}`);
     const own = rows.filter(({ memory }) => memory === name);
@@ -175,11 +198,15 @@ function printTables(subjects: readonly Subject[], rows: readonly Row[]): void {
     const lines = own.map(({ roomBytes, optimum, policies }) => [
       formatBytes(roomBytes),
       formatCount(optimum),
-      ...policies.map(({ misses, overOptimum }) => `${formatCount(misses)} (${overOptimum.toFixed(2)})`),
+      ...policies.map(
+        ({ misses, overOptimum }) => `${formatCount(misses)} (${overOptimum.toFixed(2)})`,
+      ),
     ]);
     for (const line of alignColumns([header, ...lines])) print(`  ${line}`);
   }
   print("\nBlocks that were brought; in brackets, how many times the optimum (Belady's MIN).");
   if (subjects.some(({ budgetBlocks }) => budgetBlocks > 0))
-    print('Uses are those that the manager saw: faults, launches and samples, not touches of present pages.');
+    print(
+      'Uses are those that the manager saw: faults, launches and samples, not touches of present pages.',
+    );
 }

@@ -22,9 +22,13 @@ beforeAll(async () => {
 test('the columns are as the package describes them', () => {
   expect(data.rows).toBe(3_000_000);
   expect(data.byteLength).toBe(3_000_000 * (4 * 8 + 3 * 4));
-  // The first flight of the file: LAS to PHL, one minute after midnight, 33 minutes late, 2176 miles.
+  // The first flight of the file: LAS to PHL, one minute after midnight, 33 minutes late, 2176
+  // miles.
   const first = Object.fromEntries(
-    (Object.keys(demoColumns) as DemoColumn[]).map((column) => [column, readColumnPlainly(data, column)[0]]),
+    (Object.keys(demoColumns) as DemoColumn[]).map((column) => [
+      column,
+      readColumnPlainly(data, column)[0],
+    ]),
   );
   expect(first).toEqual({
     originLatitude: 36.08036111,
@@ -56,7 +60,10 @@ test('the kernel computes what another formula gives', async () => {
   const { default: flights } = await import(demoFile('kernel.js').href);
   const rows = 50_000;
   const columns = new Map(
-    (Object.keys(demoColumns) as DemoColumn[]).map((name) => [name, readColumnPlainly(data, name).subarray(0, rows)]),
+    (Object.keys(demoColumns) as DemoColumn[]).map((name) => [
+      name,
+      readColumnPlainly(data, name).subarray(0, rows),
+    ]),
   );
   const column = (name: DemoColumn) => columns.get(name)!;
   const args = {
@@ -82,8 +89,10 @@ test('the kernel computes what another formula gives', async () => {
     const a = vector(lat1[i], lon1[i]);
     const b = vector(lat2[i], lon2[i]);
     const miles = 3958.7613 * 2 * Math.asin(Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) / 2);
-    if (Math.abs(args.difference[i] - (distance[i] - miles)) > 0.001) throw new Error(`flight ${i}`);
-    if (!(args.bearing[i] >= 0 && args.bearing[i] <= 360)) throw new Error(`flight ${i}: ${args.bearing[i]} degrees`);
+    if (Math.abs(args.difference[i] - (distance[i] - miles)) > 0.001)
+      throw new Error(`flight ${i}`);
+    if (!(args.bearing[i] >= 0 && args.bearing[i] <= 360))
+      throw new Error(`flight ${i}: ${args.bearing[i]} degrees`);
     if (args.cell[i] >= 192) throw new Error(`flight ${i}: cell ${args.cell[i]}`);
     // A flight to a place further north within the same longitudes goes north.
     if (
@@ -102,16 +111,34 @@ test('the kernel computes what another formula gives', async () => {
 
 test('the summary counts every flight once', () => {
   const cell = Uint16Array.of(0, 24 + 5, 24 + 5, 7 * 24 + 23);
-  const summary = summarizeFlights(cell, Float32Array.of(1, -1, 2, 0), Int32Array.of(10, 20, 40, -4));
+  const summary = summarizeFlights(
+    cell,
+    Float32Array.of(1, -1, 2, 0),
+    Int32Array.of(10, 20, 40, -4),
+  );
   expect(summary.directions[0]).toEqual({ direction: 'north', flights: 1, meanDelayMinutes: 10 });
-  expect(summary.directions[1]).toEqual({ direction: 'north-east', flights: 2, meanDelayMinutes: 30 });
+  expect(summary.directions[1]).toEqual({
+    direction: 'north-east',
+    flights: 2,
+    meanDelayMinutes: 30,
+  });
   expect(summary.directions[7].meanDelayMinutes).toBe(-4);
   expect(summary.meanDifferenceMiles).toBe(1);
   expect(summary.worstHour).toEqual({ hour: 5, flights: 2, meanDelayMinutes: 30 });
 });
 
 test('differences are found by their bits', () => {
-  expect(firstDifference(Float32Array.of(1, Number.NaN), Float32Array.of(1, Number.NaN))).toBeNull();
-  expect(firstDifference(Float32Array.of(1, 0, 3), Float32Array.of(1, -0, 4))).toMatchObject({ index: 1, count: 2 });
-  expect(firstDifference(Uint16Array.of(1, 2), Uint16Array.of(1, 3))).toEqual({ index: 1, count: 1, a: 2, b: 3 });
+  expect(
+    firstDifference(Float32Array.of(1, Number.NaN), Float32Array.of(1, Number.NaN)),
+  ).toBeNull();
+  expect(firstDifference(Float32Array.of(1, 0, 3), Float32Array.of(1, -0, 4))).toMatchObject({
+    index: 1,
+    count: 2,
+  });
+  expect(firstDifference(Uint16Array.of(1, 2), Uint16Array.of(1, 3))).toEqual({
+    index: 1,
+    count: 1,
+    a: 2,
+    b: 3,
+  });
 });

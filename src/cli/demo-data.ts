@@ -1,6 +1,7 @@
-// The data of `onemem demo`: three million flights within the United States, January to June 2001 (Bureau of
-// Transportation Statistics), and the places of the airports, as the npm package vega-datasets carries them. They are
-// turned once into columns, one .npy file each, which `onemem run` could read as well.
+// The data of `onemem demo`: three million flights within the United States, January to June 2001
+// (Bureau of Transportation Statistics), and the places of the airports, as the npm package
+// vega-datasets carries them. They are turned once into columns, one .npy file each, which `onemem
+// run` could read as well.
 
 import {
   closeSync,
@@ -19,7 +20,10 @@ import { dirname, join } from 'node:path';
 import { type ArrayLayout, type Dtype, dtypes, npyHeader, readNpyLayout } from '../files/npy.js';
 import { CommandError } from './failure.js';
 
-/** The columns, in the order of the report. The device reads all but `delay`, which the CPU looks at afterwards. */
+/**
+ * The columns, in the order of the report. The device reads all but `delay`, which the CPU looks at
+ * afterwards.
+ */
 export const demoColumns = {
   originLatitude: 'f64',
   originLongitude: 'f64',
@@ -53,10 +57,15 @@ export interface DemoData {
 const FORMAT = 1;
 const EPOCH_MICROSECONDS = BigInt(Date.UTC(2001, 0, 1)) * 1000n;
 
-/** What has the data of the demonstration, and reads them: large, and of no use for anything else. */
+/**
+ * What has the data of the demonstration, and reads them: large, and of no use for anything else.
+ */
 export const DEMO_PACKAGES = 'npm install vega-datasets hyparquet fzstd';
 
-/** A file of the demonstration in examples/, where its kernels stand, since they are written as a user's own would be. */
+/**
+ * A file of the demonstration in examples/, where its kernels stand, since they are written as a
+ * user's own would be.
+ */
 export function demoFile(name: 'kernel.js' | 'kernel.wgsl'): URL {
   // From dist/cli or src/cli, and from .build/src/cli.
   for (const up of ['../../', '../../../']) {
@@ -82,7 +91,9 @@ export async function prepareDemoData(
     if (kept) return { ...kept, prepared: false, temporary: false, cleanUp() {} };
   }
   // Written beside its place and moved there at the end: another run never sees half of it.
-  const temporary = mkdtempSync(cache === null ? join(tmpdir(), 'onemem-flights-') : join(cache, `${name}.tmp-`));
+  const temporary = mkdtempSync(
+    cache === null ? join(tmpdir(), 'onemem-flights-') : join(cache, `${name}.tmp-`),
+  );
   const remove = () => rmSync(temporary, { recursive: true, force: true });
   // A process that is interrupted leaves nothing half made behind.
   process.on('exit', remove);
@@ -122,7 +133,9 @@ function findSource(): DataSource {
   }
   // The package exports its code only; its data lie beside.
   const folder = dirname(dirname(entry));
-  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string };
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    version: string;
+  };
   return {
     parquet: join(folder, 'data', 'flights-3m.parquet'),
     airports: join(folder, 'data', 'airports.csv'),
@@ -138,7 +151,9 @@ function missingPackages(): Error {
   );
 }
 
-/** Beside the data, where tools keep what they can make again; null where that cannot be written. */
+/**
+ * Beside the data, where tools keep what they can make again; null where that cannot be written.
+ */
 function defaultCache(packages: string): string | null {
   const cache = join(packages, '.cache', 'onemem');
   try {
@@ -169,7 +184,9 @@ function moveInto(temporary: string, folder: string): void {
 }
 
 /** The columns in a folder, or null if one is missing, short or of another type. */
-function openColumns(folder: string): Pick<DemoData, 'folder' | 'rows' | 'files' | 'byteLength'> | null {
+function openColumns(
+  folder: string,
+): Pick<DemoData, 'folder' | 'rows' | 'files' | 'byteLength'> | null {
   const files = {} as DemoData['files'];
   let rows = -1;
   let byteLength = 0;
@@ -207,7 +224,10 @@ async function writeColumns(
   }
   const airports = readAirports(source.airports);
   const bytes = readFileSync(source.parquet);
-  const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+  const file = bytes.buffer.slice(
+    bytes.byteOffset,
+    bytes.byteOffset + bytes.byteLength,
+  ) as ArrayBuffer;
   const metadata = hyparquet.parquetMetadata(file);
   const rows = Number(metadata.num_rows);
 
@@ -218,8 +238,12 @@ async function writeColumns(
       writeFully(descriptors[column], npyHeader(dtype, [rows]));
     }
     const write = (column: DemoColumn, values: Float64Array | Int32Array) => {
-      if (values.BYTES_PER_ELEMENT !== dtypes[demoColumns[column]].bytes) throw new TypeError(`${column}: wrong type`);
-      writeFully(descriptors[column], new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+      if (values.BYTES_PER_ELEMENT !== dtypes[demoColumns[column]].bytes)
+        throw new TypeError(`${column}: wrong type`);
+      writeFully(
+        descriptors[column],
+        new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+      );
     };
     // One row group after the other: as JavaScript values the whole file would take a gigabyte.
     let rowStart = 0;
@@ -234,13 +258,15 @@ async function writeColumns(
         compressors: { ZSTD: (input, length) => fzstd.decompress(input, new Uint8Array(length)) },
         parsers: { timestampFromMicroseconds: (time: bigint) => time },
         onChunk({ columnName, columnData, rowStart: from }) {
-          if (from !== rowStart || read.has(columnName)) throw new Error(`${columnName} came in more than one piece`);
+          if (from !== rowStart || read.has(columnName))
+            throw new Error(`${columnName} came in more than one piece`);
           read.set(columnName, columnData);
         },
       });
       const column = (name: string): ArrayLike<unknown> => {
         const values = read.get(name);
-        if (values?.length !== rowEnd - rowStart) throw new Error(`${source.parquet} lacks values of '${name}'`);
+        if (values?.length !== rowEnd - rowStart)
+          throw new Error(`${source.parquet} lacks values of '${name}'`);
         return values;
       };
       const whole = (name: string, map: (value: bigint) => bigint = (value) => value) => {
@@ -278,7 +304,8 @@ async function writeColumns(
       // Nothing above waits for the outside: signals and the progress bar get their turn here.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    if (rowStart !== rows) throw new Error(`${source.parquet} has ${rowStart} rows and promises ${rows}`);
+    if (rowStart !== rows)
+      throw new Error(`${source.parquet} has ${rowStart} rows and promises ${rows}`);
   } finally {
     for (const fd of Object.values(descriptors)) closeSync(fd);
   }
@@ -288,26 +315,36 @@ function writeFully(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-/** Code -> place. Only names hold commas and quotes; the code comes first and the coordinates last. */
+/**
+ * Code -> place. Only names hold commas and quotes; the code comes first and the coordinates last.
+ */
 function readAirports(path: string): Map<string, { latitude: number; longitude: number }> {
   const places = new Map<string, { latitude: number; longitude: number }>();
   const [head, ...lines] = readFileSync(path, 'utf8').trimEnd().split(/\r?\n/);
-  if (!/^iata,.*,latitude,longitude$/.test(head)) throw new Error(`${path} has other columns than expected`);
+  if (!/^iata,.*,latitude,longitude$/.test(head))
+    throw new Error(`${path} has other columns than expected`);
   for (const line of lines) {
     const fields = line.split(',');
     const latitude = Number(fields.at(-2));
     const longitude = Number(fields.at(-1));
-    if (!Number.isFinite(latitude) || !Number.isFinite(longitude)) throw new Error(`${path}: cannot read '${line}'`);
+    if (!Number.isFinite(latitude) || !Number.isFinite(longitude))
+      throw new Error(`${path}: cannot read '${line}'`);
     places.set(fields[0], { latitude, longitude });
   }
   return places;
 }
 
-/** Reads a whole column into ordinary memory: what the check computes with, apart from everything of onemem. */
+/**
+ * Reads a whole column into ordinary memory: what the check computes with, apart from everything of
+ * onemem.
+ */
 export function readColumnPlainly(data: DemoData, column: DemoColumn): Float64Array | Int32Array {
   const { path, layout } = data.files[column];
   const bytes = readFileSync(path);
-  const { buffer, byteOffset } = bytes.subarray(layout.dataOffset, layout.dataOffset + layout.byteLength);
+  const { buffer, byteOffset } = bytes.subarray(
+    layout.dataOffset,
+    layout.dataOffset + layout.byteLength,
+  );
   const Type = layout.dtype === 'f64' ? Float64Array : Int32Array;
   // A copy where the bytes do not lie as the elements need it.
   return byteOffset % 8 === 0
@@ -348,13 +385,31 @@ export interface FlightSummary {
   directions: DirectionSummary[];
   /** Mean of |reported - computed distance|, in miles. */
   meanDifferenceMiles: number;
-  /** The hour of departure with the longest mean delay, among those with at least 1% of the flights. */
+  /**
+   * The hour of departure with the longest mean delay, among those with at least 1% of the flights.
+   */
   worstHour: { hour: number; flights: number; meanDelayMinutes: number };
 }
 
-/** What the columns say, in a few figures. Reads the device's results and `delay` once, from front to back. */
-export function summarizeFlights(cell: Uint16Array, difference: Float32Array, delay: Int32Array): FlightSummary {
-  const names = ['north', 'north-east', 'east', 'south-east', 'south', 'south-west', 'west', 'north-west'];
+/**
+ * What the columns say, in a few figures. Reads the device's results and `delay` once, from front
+ * to back.
+ */
+export function summarizeFlights(
+  cell: Uint16Array,
+  difference: Float32Array,
+  delay: Int32Array,
+): FlightSummary {
+  const names = [
+    'north',
+    'north-east',
+    'east',
+    'south-east',
+    'south',
+    'south-west',
+    'west',
+    'north-west',
+  ];
   const flights = new Float64Array(8 * 24);
   const minutes = new Float64Array(8 * 24);
   let total = 0;
@@ -378,5 +433,9 @@ export function summarizeFlights(cell: Uint16Array, difference: Float32Array, de
       worstHour = { hour, flights: count, meanDelayMinutes: mean };
     }
   }
-  return { directions, meanDifferenceMiles: cell.length === 0 ? 0 : total / cell.length, worstHour };
+  return {
+    directions,
+    meanDifferenceMiles: cell.length === 0 ? 0 : total / cell.length,
+    worstHour,
+  };
 }

@@ -1,7 +1,18 @@
-/** `onemem demo --device webgpu`: the flights on a GPU, by a module in WGSL, in one launch that is cut into parts. */
+/**
+ * `onemem demo --device webgpu`: the flights on a GPU, by a module in WGSL, in one launch that is
+ * cut into parts.
+ */
 
 import { readFileSync } from 'node:fs';
-import { type AddressSpace, bytes, type Device, i32, kernel, type ManagedArray, u32 } from '../index.js';
+import {
+  type AddressSpace,
+  bytes,
+  type Device,
+  i32,
+  kernel,
+  type ManagedArray,
+  u32,
+} from '../index.js';
 import { type DemoColumn, type DemoData, demoFile } from './demo-data.js';
 import { CommandError } from './failure.js';
 
@@ -9,8 +20,9 @@ import { CommandError } from './failure.js';
 const RESULT_WORDS = 3;
 const WORD_BYTES = 4;
 /**
- * WGSL has a sine and a cosine be right to 1/2048, and an arc tangent to 4096 units in the last place: together less than 10 miles of a great circle.
- * A page that is not what it should be is further off.
+ * WGSL has a sine and a cosine be right to 1/2048, and an arc tangent to 4096 units in the last
+ * place: together less than 10 miles of a great circle. A page that is not what it should be is
+ * further off.
  */
 const TOLERANCE_MILES = 10;
 const EARTH_RADIUS_MILES = 3958.7613;
@@ -40,7 +52,8 @@ const flightsKernel = () =>
 export function mapForGpu(space: AddressSpace, data: DemoData, column: DemoColumn): ManagedArray {
   const { path, layout } = data.files[column];
   const { dataOffset: byteOffset, length } = layout;
-  if (layout.dtype === 'i32') return space.fileArray(Int32Array, path, { byteOffset, length, name: column });
+  if (layout.dtype === 'i32')
+    return space.fileArray(Int32Array, path, { byteOffset, length, name: column });
   return space.fileArray(Uint32Array, path, { byteOffset, length: 2 * length, name: column });
 }
 
@@ -64,14 +77,18 @@ export async function flightsOnGpu(
   };
 }
 
-/** How far the GPU is from plain numbers of 64 bits at most, in miles on the ground; refuses what its sine does not explain. */
+/**
+ * How far the GPU is from plain numbers of 64 bits at most, in miles on the ground; refuses what
+ * its sine does not explain.
+ */
 export function deviationOf(found: Flights, expected: Flights, distance: Int32Array): number {
   let most = 0;
   for (let row = 0; row < distance.length; row++) {
     const miles = distance[row] - expected.difference[row];
     const length = Math.abs(found.difference[row] - expected.difference[row]);
     const turn = Math.abs(((found.bearing[row] - expected.bearing[row] + 540) % 360) - 180);
-    const aside = (turn * Math.PI * EARTH_RADIUS_MILES * Math.sin(miles / EARTH_RADIUS_MILES)) / 180;
+    const aside =
+      (turn * Math.PI * EARTH_RADIUS_MILES * Math.sin(miles / EARTH_RADIUS_MILES)) / 180;
     const off = Math.max(length, aside);
     // Not a number is wrong, too.
     if (!(off <= TOLERANCE_MILES)) refuse(row, `${off} miles from where it should be`);

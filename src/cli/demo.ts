@@ -1,4 +1,7 @@
-/** `onemem demo`: three million flights on a device that has memory for a fifth of them, checked bit by bit. */
+/**
+ * `onemem demo`: three million flights on a device that has memory for a fifth of them, checked bit
+ * by bit.
+ */
 
 import { fileURLToPath } from 'node:url';
 import { leastMemory } from '../api/device-specification.js';
@@ -64,12 +67,17 @@ export async function demo(args: readonly string[]): Promise<number> {
     json: { type: 'boolean' },
   });
   if (positionals.length > 0) {
-    throw new UsageError(`onemem demo takes no arguments (${positionals.join(' ')}); see: onemem demo --help`);
+    throw new UsageError(
+      `onemem demo takes no arguments (${positionals.join(' ')}); see: onemem demo --help`,
+    );
   }
   const kind = values.device ?? 'process';
   if (kind !== 'process' && kind !== 'webgpu')
-    throw new UsageError(`--device is '${kind}'; there are process and webgpu; see: onemem demo --help`);
-  const memory = sizeInBytes('device-memory', values['device-memory'], leastMemory(kind, 1)) ?? DEFAULT_MEMORY;
+    throw new UsageError(
+      `--device is '${kind}'; there are process and webgpu; see: onemem demo --help`,
+    );
+  const memory =
+    sizeInBytes('device-memory', values['device-memory'], leastMemory(kind, 1)) ?? DEFAULT_MEMORY;
   const json = values.json ?? false;
   const say = (line: string): void => {
     if (!json) print(line);
@@ -84,7 +92,12 @@ export async function demo(args: readonly string[]): Promise<number> {
 }
 
 async function prepare(silent: boolean): Promise<DemoData> {
-  using progress = createProgress({ label: 'preparing the data, once', total: 3_000_000, unit: 'count', silent });
+  using progress = createProgress({
+    label: 'preparing the data, once',
+    total: 3_000_000,
+    unit: 'count',
+    silent,
+  });
   return await prepareDemoData({ onProgress: (rows) => progress.update(rows) });
 }
 
@@ -112,7 +125,9 @@ async function show(
       : await flightsOnProcess(space, device, inputs, rows, json);
   const runMs = performance.now() - started;
   const processors = processorReports(space.stats());
-  say(`It ran in ${formatDuration(runMs)}, and no line of the kernel or of this program moves a page. What happened:`);
+  say(
+    `It ran in ${formatDuration(runMs)}, and no line of the kernel or of this program moves a page. What happened:`,
+  );
   for (const line of processorTable(processors)) say(`  ${line}`);
   const used = processors[1];
   say(explainFigures(used, bytes, device.stats().launchParts));
@@ -135,10 +150,21 @@ async function show(
     );
   }
 
-  const findings = summarizeFlights(found.cell, found.difference, readColumnPlainly(data, 'delay') as Int32Array);
+  const findings = summarizeFlights(
+    found.cell,
+    found.difference,
+    readColumnPlainly(data, 'delay') as Int32Array,
+  );
   say(explainFindings(findings));
   if (json) {
-    const figures = { flights: rows, bytes, deviceBytes: device.memory, runMs, plainMs, correct: true };
+    const figures = {
+      flights: rows,
+      bytes,
+      deviceBytes: device.memory,
+      runMs,
+      plainMs,
+      correct: true,
+    };
     print(JSON.stringify({ ...figures, processors, findings }));
   } else if (!data.temporary) {
     say(
@@ -167,7 +193,8 @@ async function flightsOnProcess(
     {
       size: rows,
       parts: partsOf(rows, PARTS),
-      onProgress: (done) => progress.update(done, `${formatCount(faultsOf(device.stats()))} faults`),
+      onProgress: (done) =>
+        progress.update(done, `${formatCount(faultsOf(device.stats()))} faults`),
     },
   );
   return { difference: difference.data, bearing: bearing.data, cell: cell.data };
@@ -193,7 +220,9 @@ async function computePlainly(data: DemoData): Promise<Flights> {
     bearing: new Float32Array(data.rows),
     cell: new Uint16Array(data.rows),
   };
-  const inputs = Object.fromEntries(INPUTS.map((column) => [column, readColumnPlainly(data, column)]));
+  const inputs = Object.fromEntries(
+    INPUTS.map((column) => [column, readColumnPlainly(data, column)]),
+  );
   module.default.kernel({ ...inputs, ...results }, { begin: 0, end: data.rows });
   return results;
 }

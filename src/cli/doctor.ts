@@ -14,7 +14,8 @@ import { gpuFeature } from './gpu.js';
 import { parseOptions } from './options.js';
 import { print } from './output.js';
 
-export const DOCTOR_SUMMARY = 'tell whether onemem works here, and the remedy for each missing feature';
+export const DOCTOR_SUMMARY =
+  'tell whether onemem works here, and the remedy for each missing feature';
 
 export const DOCTOR_HELP = `onemem doctor [OPTIONS]: ${DOCTOR_SUMMARY}
 
@@ -37,17 +38,25 @@ export async function doctor(args: readonly string[]): Promise<number> {
     explain: { type: 'string' },
   });
   if (positionals.length > 0) {
-    throw new UsageError(`onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`);
+    throw new UsageError(
+      `onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`,
+    );
   }
   if (values.explain !== undefined) {
     print(explainCode(values.explain));
     return 0;
   }
   const idle = idleFeature();
-  const features = [...probeFeatures(), ...(idle === null ? [] : [idle]), followedFeature(), storageFeature()];
+  const features = [
+    ...probeFeatures(),
+    ...(idle === null ? [] : [idle]),
+    followedFeature(),
+    storageFeature(),
+  ];
   features.push(await gpuFeature());
   const missing = features.filter((each) => each.required && !each.available);
-  if (values.json) print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
+  if (values.json)
+    print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
   else print([...verdict(features, missing), '', ...table(features)].join('\n'));
   if (missing.length === 0) return 0;
   if (values.json) console.error(`onemem: ${wrong(missing)}`);
@@ -95,7 +104,8 @@ function followedFeature(): Feature {
 function storageFeature(): Feature {
   const storage = usualStorage();
   const cpu = storage === null ? null : interruptedCpu(storage.path);
-  const where = cpu === null ? '' : `; its disk interrupts CPU ${cpu}, the best one to bindThread to`;
+  const where =
+    cpu === null ? '' : `; its disk interrupts CPU ${cpu}, the best one to bindThread to`;
   return {
     name: 'storage for what memory has no room for',
     available: storage !== null,

@@ -48,7 +48,8 @@ export async function explainRun(args: readonly string[]): Promise<number> {
     const report = reportOf(history);
     if (values.json) print(JSON.stringify(report));
     else print(reportText(report));
-  } else printStory(history, arrayNamed(history, values.array), element, limit, values.json === true);
+  } else
+    printStory(history, arrayNamed(history, values.array), element, limit, values.json === true);
   return 0;
 }
 
@@ -64,19 +65,31 @@ function arrayNamed(history: History, name: string): RecordedArray {
   const array = history.arrays.findLast((each) => each.name === name);
   if (array !== undefined) return array;
   const names = [...new Set(history.arrays.map((each) => each.name))];
-  throw new UsageError(`--array: there is no array '${name}'; the recording has ${names.join(', ') || 'none'}`);
+  throw new UsageError(
+    `--array: there is no array '${name}'; the recording has ${names.join(', ') || 'none'}`,
+  );
 }
 
-function printStory(history: History, array: RecordedArray, element: number, limit: number, json: boolean): void {
+function printStory(
+  history: History,
+  array: RecordedArray,
+  element: number,
+  limit: number,
+  json: boolean,
+): void {
   const page = pageOfElement(array, element, PAGE_BYTES);
   if (page === null) {
     const elements = Math.floor((array.pages * PAGE_BYTES) / array.elementBytes);
-    throw new UsageError(`--element is ${element}; ${array.name} has elements 0 to ${elements - 1}`);
+    throw new UsageError(
+      `--element is ${element}; ${array.name} has elements 0 to ${elements - 1}`,
+    );
   }
   const story = storyOf(history, page);
   if (json) {
     print(JSON.stringify({ ...story, element }));
     return;
   }
-  print(storyText(story, `${array.name}[${element}], page ${page - array.first} of the array`, limit));
+  print(
+    storyText(story, `${array.name}[${element}], page ${page - array.first} of the array`, limit),
+  );
 }

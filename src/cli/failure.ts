@@ -12,7 +12,10 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The command was understood and could not be carried out; it ends with 1. `trace` are lines that its user needs besides. */
+/**
+ * The command was understood and could not be carried out; it ends with 1. `trace` are lines that
+ * its user needs besides.
+ */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 
@@ -36,7 +39,8 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   EROFS: 'its file system is read-only; name another folder',
   ENOSPC: 'no space is left on its disk; make room, or name another folder',
   EDQUOT: 'the disk quota is used up; make room, or name another folder',
-  EFBIG: 'the file would be larger than this process may write; raise the limit (ulimit -f, LimitFSIZE= of systemd)',
+  EFBIG:
+    'the file would be larger than this process may write; raise the limit (ulimit -f, LimitFSIZE= of systemd)',
   EMFILE: 'too many files are open; raise the limit (ulimit -n)',
   ELOOP: 'symbolic links go round in a circle',
   ENAMETOOLONG: 'the name is too long',
@@ -46,7 +50,9 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { path, errno } = error as NodeJS.ErrnoException;
-  return path !== undefined && errno !== undefined ? `${path}: ${fileProblem(errno)}` : error.message;
+  return path !== undefined && errno !== undefined
+    ? `${path}: ${fileProblem(errno)}`
+    : error.message;
 }
 
 /** For files that the library reads and writes: it knows descriptors, and the user knows names. */

@@ -1,4 +1,7 @@
-/** What `onemem doctor` tells of the GPU: its name, its memory and the limits that launches meet, or what is missing. */
+/**
+ * What `onemem doctor` tells of the GPU: its name, its memory and the limits that launches meet, or
+ * what is missing.
+ */
 import { type GpuThere, probeGpu } from '../api/gpu-probe.js';
 import { memoryLimit, usualHostMemory } from '../api/host-memory.js';
 import type { Feature } from '../linux/features.js';
@@ -18,7 +21,8 @@ export async function gpuFeature(): Promise<Feature> {
   const shown = { name: 'GPU by WebGPU', required: false };
   if ('facts' in found) return { ...shown, available: true, detail: describe(found), remedy: null };
   // What is in the way says the way out.
-  const [, detail = found.problem, remedy = OTHERWISE] = /^(.*?)(?:; |: )(.*)$/s.exec(found.problem) ?? [];
+  const [, detail = found.problem, remedy = OTHERWISE] =
+    /^(.*?)(?:; |: )(.*)$/s.exec(found.problem) ?? [];
   return { ...shown, available: false, detail, remedy, alternatives: [IN_SOFTWARE] };
 }
 
@@ -39,7 +43,11 @@ function describe({ facts, memory }: GpuThere): string {
 
 function describeMemory({ bytes, leftBytes, isHosts }: NonNullable<GpuThere['memory']>): string {
   const all = `${formatBytes(bytes)} of ${isHosts ? "the host's memory" : 'memory'}`;
-  if (leftBytes === null) return `${all} (its driver does not tell how much is left: \`memory\` must be said)`;
-  const usual = gpuBudget({ leftBytes, isHosts }, { limit: memoryLimit(), budget: usualHostMemory() });
+  if (leftBytes === null)
+    return `${all} (its driver does not tell how much is left: \`memory\` must be said)`;
+  const usual = gpuBudget(
+    { leftBytes, isHosts },
+    { limit: memoryLimit(), budget: usualHostMemory() },
+  );
   return `${all}, of which ${formatBytes(leftBytes)} are left (\`memory\` is ${formatBytes(usual)} unless said otherwise)`;
 }

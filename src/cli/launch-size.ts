@@ -13,7 +13,9 @@ export function extentFrom(text: string | undefined): Extent | undefined {
   if (text === undefined || !/^\d+(x\d+)+$/.test(text)) return wholeNumber('size', text);
   const counts = text.split('x').map((each) => wholeNumber('size', each) as number);
   if (counts.length > 3)
-    throw new UsageError(`--size is '${text}'; it has three dimensions at most, WIDTHxHEIGHTxDEPTH`);
+    throw new UsageError(
+      `--size is '${text}'; it has three dimensions at most, WIDTHxHEIGHTxDEPTH`,
+    );
   return counts as unknown as Extent;
 }
 
@@ -39,7 +41,8 @@ export function extentOf(
       `--size is ${said.join('x')}, and a function is called for parts of a number of work items; write --size N`,
     );
   }
-  // A number of work items by itself is one row of such workgroups: of an array with several all others would stay as they are.
+  // A number of work items by itself is one row of such workgroups: of an array with several all
+  // others would stay as they are.
   if (dimensions?.byWorkgroup === true)
     throw new CommandError(
       'SIZE',
@@ -52,7 +55,8 @@ export function extentOf(
 function commonLength(shapes: ReadonlyMap<string, readonly number[]>): number {
   const lengths = new Map([...shapes].map(([name, shape]) => [name, product(shape)]));
   const [size] = lengths.values();
-  if (size === undefined) throw new UsageError('no array says how many work items there are; add --size N');
+  if (size === undefined)
+    throw new UsageError('no array says how many work items there are; add --size N');
   if ([...lengths.values()].some((length) => length !== size)) {
     throw new UsageError(
       `the arrays differ in length (${listOf(lengths)}); say by --size N how many work items there are`,
@@ -62,7 +66,11 @@ function commonLength(shapes: ReadonlyMap<string, readonly number[]>): number {
 }
 
 /** The last axis of an array is x. */
-function commonShape(kernel: string, shapes: ReadonlyMap<string, readonly number[]>, dimensions: Dimensions): Extent {
+function commonShape(
+  kernel: string,
+  shapes: ReadonlyMap<string, readonly number[]>,
+  dimensions: Dimensions,
+): Extent {
   const [first] = shapes.values();
   const isKnown =
     first?.length === dimensions.count &&
@@ -70,9 +78,13 @@ function commonShape(kernel: string, shapes: ReadonlyMap<string, readonly number
       (shape) => shape.length === first.length && shape.every((each, axis) => each === first[axis]),
     );
   if (isKnown) return first.toReversed() as unknown as Extent;
-  const list = [...shapes].map(([name, shape]) => `${name} has shape ${shape.join('x') || 'of a number'}`).join(', ');
+  const list = [...shapes]
+    .map(([name, shape]) => `${name} has shape ${shape.join('x') || 'of a number'}`)
+    .join(', ');
   const problem =
-    list === '' ? 'no array says how large the launch is' : `the arrays do not say how large the launch is (${list})`;
+    list === ''
+      ? 'no array says how large the launch is'
+      : `the arrays do not say how large the launch is (${list})`;
   const line = dimensions.byWorkgroup ? '' : ', or --size N for a single row';
   throw new CommandError(
     'SIZE',
@@ -90,7 +102,9 @@ function formOf({ count }: Dimensions): string {
 }
 
 export function listOf(lengths: ReadonlyMap<string, number>): string {
-  return [...lengths].map(([name, length]) => `${name} has ${formatCount(length)} elements`).join(', ');
+  return [...lengths]
+    .map(([name, length]) => `${name} has ${formatCount(length)} elements`)
+    .join(', ');
 }
 
 export function product(counts: readonly number[]): number {

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** The `onemem` command. Ends with 0 when all went well, 1 when something failed, 2 when the command line was wrong. */
+/**
+ * The `onemem` command. Ends with 0 when all went well, 1 when something failed, 2 when the command
+ * line was wrong.
+ */
 
 import { readFileSync } from 'node:fs';
 import { needNoSystemCalls } from '../api/user-mode.js';
@@ -74,7 +77,10 @@ function version(): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/** One line on standard error, with what the user needs below; for programs that asked for JSON an object, too. */
+/**
+ * One line on standard error, with what the user needs below; for programs that asked for JSON an
+ * object, too.
+ */
 function report(error: unknown): void {
   const message = explain(error);
   console.error(`onemem: ${message}`);
@@ -82,7 +88,8 @@ function report(error: unknown): void {
   if (process.argv.includes('--debug')) {
     for (let each = error; each instanceof Error; each = each.cause) console.error(each.stack);
   }
-  if (process.argv.includes('--json')) print(JSON.stringify({ error: { code: codeOf(error), message } }));
+  if (process.argv.includes('--json'))
+    print(JSON.stringify({ error: { code: codeOf(error), message } }));
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 

@@ -21,7 +21,10 @@ type Values<T extends Options> = {
 };
 
 /** Options of every command. */
-const COMMON = { help: { type: 'boolean', short: 'h' }, debug: { type: 'boolean' } } as const satisfies Options;
+const COMMON = {
+  help: { type: 'boolean', short: 'h' },
+  debug: { type: 'boolean' },
+} as const satisfies Options;
 
 /** As node:util parseArgs, strict, with positional arguments. */
 export function parseOptions<T extends Options>(
@@ -31,10 +34,15 @@ export function parseOptions<T extends Options>(
 ): { values: Values<T>; positionals: string[] } {
   try {
     const all: Options = { ...COMMON, ...options };
-    const { values, positionals } = parseArgs({ args: withValues(args, all), options: all, allowPositionals: true });
+    const { values, positionals } = parseArgs({
+      args: withValues(args, all),
+      options: all,
+      allowPositionals: true,
+    });
     return { values: values as Values<T>, positionals };
   } catch (error) {
-    // The first sentence says what is wrong; what follows is advice on positional arguments that look like options.
+    // The first sentence says what is wrong; what follows is advice on positional arguments that
+    // look like options.
     const [what] = (error as Error).message.split(/\. (?=To )|\n/);
     const [, option] = /^Option '(--[\w-]+)' argument is ambiguous/.exec(what) ?? [];
     const said =
@@ -45,7 +53,10 @@ export function parseOptions<T extends Options>(
   }
 }
 
-/** A negative number is the value of the option before it, which is to say what it takes; node:util would ask which of the two is meant. */
+/**
+ * A negative number is the value of the option before it, which is to say what it takes; node:util
+ * would ask which of the two is meant.
+ */
 function withValues(args: readonly string[], options: Options): string[] {
   const result: string[] = [];
   for (const [index, arg] of args.entries()) {
@@ -91,7 +102,11 @@ export function sizeInBytes(
 }
 
 /** 'NAME=VALUE' options as a map; the same name twice is refused. */
-export function assignments(option: string, texts: readonly string[] | undefined, value: string): Map<string, string> {
+export function assignments(
+  option: string,
+  texts: readonly string[] | undefined,
+  value: string,
+): Map<string, string> {
   const result = new Map<string, string>();
   for (const text of texts ?? []) {
     const at = text.indexOf('=');

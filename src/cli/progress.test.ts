@@ -15,7 +15,13 @@ describe('lines', () => {
   test('at most one a second, and the first and the last state', () => {
     const { stream, text } = capture(false);
     let time = 0;
-    const progress = createProgress({ label: 'run', total: 1000, unit: 'count', stream, now: () => time });
+    const progress = createProgress({
+      label: 'run',
+      total: 1000,
+      unit: 'count',
+      stream,
+      now: () => time,
+    });
     for (let done = 0; done <= 1000; done++) {
       time = done * 3.2;
       progress.update(done);
@@ -32,7 +38,13 @@ describe('lines', () => {
   test('does not say 100% before the end, nor the same every second', () => {
     const { stream, text } = capture(false);
     let time = 0;
-    const progress = createProgress({ label: 'run', total: 2 ** 30, unit: 'bytes', stream, now: () => time });
+    const progress = createProgress({
+      label: 'run',
+      total: 2 ** 30,
+      unit: 'bytes',
+      stream,
+      now: () => time,
+    });
     for (; time < 30_000; time += 500) progress.update(2 ** 30 - 1, '3 faults');
     expect(text()).not.toContain('100%');
     expect(text().trimEnd().split('\n')).toHaveLength(3);
@@ -58,7 +70,10 @@ test('a terminal gets a bar, drawn to the end', () => {
   const progress = createProgress({ label: 'run', total: 64 * 2 ** 20, unit: 'bytes', stream });
   progress.update(32 * 2 ** 20, '12 faults');
   progress.note('a warning');
-  progress.update(64 * 2 ** 20, 'a detail that is far longer than the terminal is wide, and so is cut'.repeat(2));
+  progress.update(
+    64 * 2 ** 20,
+    'a detail that is far longer than the terminal is wide, and so is cut'.repeat(2),
+  );
   progress.finish();
   progress.finish();
   vi.unstubAllEnvs();

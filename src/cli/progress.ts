@@ -1,5 +1,5 @@
-// How far a long command is: a bar on a terminal, lines where the output goes to a file or a pipe, and nothing
-// where a program reads it.
+// How far a long command is: a bar on a terminal, lines where the output goes to a file or a pipe,
+// and nothing where a program reads it.
 
 import cliProgress from 'cli-progress';
 import { formatBytes, formatCount, formatDuration } from './format.js';
@@ -10,8 +10,9 @@ export interface Progress {
   /** A line of text that stays above the bar. */
   note(line: string): void;
   /**
-   * Shows the last state and leaves the terminal in order. Later calls do nothing. Until then the bar redraws itself by a
-   * timer, which keeps the process alive: call it whatever happens, best by `using`.
+   * Shows the last state and leaves the terminal in order. Later calls do nothing. Until then the
+   * bar redraws itself by a timer, which keeps the process alive: call it whatever happens, best by
+   * `using`.
    */
   finish(): void;
   [Symbol.dispose](): void;
@@ -36,7 +37,9 @@ export function createProgress(options: ProgressOptions): Progress {
   if (options.silent) return { update() {}, note() {}, finish() {}, [Symbol.dispose]() {} };
   const stream = options.stream ?? process.stderr;
   // A terminal that cannot move its cursor gets lines.
-  return stream.isTTY && process.env['TERM'] !== 'dumb' ? bar(options, stream) : lines(options, stream);
+  return stream.isTTY && process.env['TERM'] !== 'dumb'
+    ? bar(options, stream)
+    : lines(options, stream);
 }
 
 function percent(done: number, total: number): number {
@@ -72,7 +75,8 @@ function lines(options: ProgressOptions, stream: NodeJS.WritableStream): Progres
       last = { done, detail };
       if (now() - shownAt < LINE_EVERY_MS) return;
       // A job that stands still says so only now and then, and not every second.
-      if (percent(done, options.total) === shownPercent && now() - shownAt < 10 * LINE_EVERY_MS) return;
+      if (percent(done, options.total) === shownPercent && now() - shownAt < 10 * LINE_EVERY_MS)
+        return;
       show(done, detail);
     },
     note(line) {
@@ -98,14 +102,17 @@ function bar(options: ProgressOptions, stream: NodeJS.WritableStream): Progress 
       hideCursor: false,
       fps: 10,
       barsize: 30,
-      // Left as it is: switched off, it would stay off after an interrupt. Lines are cut to the width instead.
+      // Left as it is: switched off, it would stay off after an interrupt. Lines are cut to the
+      // width instead.
       linewrap: true,
       clearOnComplete: false,
       stopOnComplete: false,
       emptyOnZero: false,
       gracefulExit: false,
       format: (settings, params) => {
-        const filled = Math.round(Math.min(1, Math.max(0, params.progress)) * (settings.barsize ?? 30));
+        const filled = Math.round(
+          Math.min(1, Math.max(0, params.progress)) * (settings.barsize ?? 30),
+        );
         const picture = `${'█'.repeat(filled)}${'░'.repeat((settings.barsize ?? 30) - filled)}`;
         const line =
           `${options.label} ${picture} ${String(percent(params.value, options.total)).padStart(3)}%  ` +

@@ -9,7 +9,8 @@ import { CommandError, codeOf, explain } from './failure.js';
 
 export async function readHistory(path: string): Promise<History> {
   try {
-    if (beginsAsMoves(path)) return historyOfText(readMoves(path, readFileSync(path, 'utf8')), path);
+    if (beginsAsMoves(path))
+      return historyOfText(readMoves(path, readFileSync(path, 'utf8')), path);
     const { entries, timesMs, header } = readRecording(path);
     const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
     return historyOf(entries, timesMs, policies, header.blocks);

@@ -70,11 +70,13 @@ export async function replay(args: readonly string[]): Promise<number> {
   }
   const { policy, events, json } = values;
   if (policy !== undefined) {
-    if (events) throw new UsageError('--events prints a recording; --policy compares policies on it');
+    if (events)
+      throw new UsageError('--events prints a recording; --policy compares policies on it');
     return compareOn(path, { ...values, policy });
   }
   for (const option of ['csv', 'device-memory', 'oversubscription', 'block'] as const) {
-    if (values[option] !== undefined) throw new UsageError(`--${option} goes with --policy; see: onemem replay --help`);
+    if (values[option] !== undefined)
+      throw new UsageError(`--${option} goes with --policy; see: onemem replay --help`);
   }
   const { header, entries, lines, complete } = read(path);
   const show = events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
@@ -90,8 +92,13 @@ export async function replay(args: readonly string[]): Promise<number> {
       show?.(entry);
     });
     manager.checkInvariants();
-    const kinds = EVENTS.flatMap((name) => (counts.has(name) ? [[name, counts.get(name) as number] as const] : []));
-    if (json) print(JSON.stringify({ events: played, commands, complete, kinds: Object.fromEntries(kinds) }));
+    const kinds = EVENTS.flatMap((name) =>
+      counts.has(name) ? [[name, counts.get(name) as number] as const] : [],
+    );
+    if (json)
+      print(
+        JSON.stringify({ events: played, commands, complete, kinds: Object.fromEntries(kinds) }),
+      );
     else {
       const most = kinds.sort((a, b) => b[1] - a[1]).slice(0, 5);
       const shown = most.map(([name, count]) => `${count} ${name}`).join(', ');

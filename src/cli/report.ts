@@ -50,5 +50,8 @@ export function processorTable(reports: readonly ProcessorReport[]): string[] {
     formatCount(each.evictions),
     `${formatBytes(each.peakBytes)} of ${formatBytes(each.budgetBytes)}`,
   ]);
-  return alignColumns([['', 'faults', 'moved in', 'moved out', 'from files', 'evictions', 'peak memory'], ...rows]);
+  return alignColumns([
+    ['', 'faults', 'moved in', 'moved out', 'from files', 'evictions', 'peak memory'],
+    ...rows,
+  ]);
 }

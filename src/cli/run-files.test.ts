@@ -7,13 +7,24 @@ import { parseFileName, ResultFiles } from './run-files.js';
 
 /** A result without elements. */
 function createIn(files: ResultFiles, path: string): void {
-  const result = { parameter: path, path, from: null, header: Buffer.from('new'), bytes: 0, inPlace: false };
+  const result = {
+    parameter: path,
+    path,
+    from: null,
+    header: Buffer.from('new'),
+    bytes: 0,
+    inPlace: false,
+  };
   files.create(result);
   files.keepIn(path, { writeTo: async () => 0 } as unknown as ManagedArray);
 }
 
 test('a type or a shape at the end of a name is none of it', () => {
-  const name = (path: string, raw: string | null = null, shape: number[] | null = null) => ({ path, raw, shape });
+  const name = (path: string, raw: string | null = null, shape: number[] | null = null) => ({
+    path,
+    raw,
+    shape,
+  });
   expect(parseFileName('x.npy')).toEqual(name('x.npy'));
   expect(parseFileName('x.bin:f32')).toEqual(name('x.bin', 'f32'));
   expect(parseFileName('x.npy:100x20')).toEqual(name('x.npy', null, [100, 20]));

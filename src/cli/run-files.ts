@@ -18,7 +18,14 @@ import { promisify } from 'node:util';
 import { allocateResult } from '../api/result-array.js';
 import type { AtomicFile, RefusalCode } from '../files/atomic-file.js';
 import { createResult } from '../files/leftovers.js';
-import { type ArrayLayout, type Dtype, dtypes, npyHeader, rawLayout, readNpyLayout } from '../files/npy.js';
+import {
+  type ArrayLayout,
+  type Dtype,
+  dtypes,
+  npyHeader,
+  rawLayout,
+  readNpyLayout,
+} from '../files/npy.js';
 import type { ManagedArray } from '../index.js';
 import { CommandError, explainTransfer, fileProblem, UsageError } from './failure.js';
 import { formatBytes } from './format.js';
@@ -28,7 +35,10 @@ const syncFile = promisify(fsync);
 const readFile = promisify(read);
 const writeFile = promisify(write);
 
-/** A file as the command line names it: PATH, PATH:TYPE for a file without a header, and for results PATH:SHAPE. */
+/**
+ * A file as the command line names it: PATH, PATH:TYPE for a file without a header, and for results
+ * PATH:SHAPE.
+ */
 export interface FileName {
   readonly path: string;
   /** The stated type of a raw file; null for a `.npy` file. */
@@ -38,7 +48,8 @@ export interface FileName {
 
 /** A colon in a path is a part of the path unless a type or a shape follows it at the end. */
 export function parseFileName(text: string): FileName {
-  const [, path = text, type, shape] = /^(.+?)(?::([iuf]\d+))?(?::(\d+(?:x\d+)*))?$/.exec(text) ?? [];
+  const [, path = text, type, shape] =
+    /^(.+?)(?::([iuf]\d+))?(?::(\d+(?:x\d+)*))?$/.exec(text) ?? [];
   if (type !== undefined && !Object.hasOwn(dtypes, type)) {
     const known = Object.keys(dtypes).join(', ');
     throw new UsageError(`${text}: '${type}' is no element type of a file; there are ${known}`);
@@ -91,7 +102,10 @@ function refuseHeader(fd: number, path: string, type: Dtype): void {
   if (!fstatSync(fd).isFile()) return;
   const start = Buffer.alloc(6);
   if (readSync(fd, start, 0, 6, 0) === 6 && start.toString('latin1') === '\x93NUMPY') {
-    throw new CommandError('FILE_TYPE', `${path} is a .npy file and states its type itself; leave out ':${type}'`);
+    throw new CommandError(
+      'FILE_TYPE',
+      `${path} is a .npy file and states its type itself; leave out ':${type}'`,
+    );
   }
 }
 
@@ -138,9 +152,14 @@ function createFile({ parameter, path }: Result): AtomicFile {
   } catch (error) {
     const { code = '', errno, message } = error as NodeJS.ErrnoException;
     if (errno === undefined) {
-      throw new CommandError(code as RefusalCode, `${message} (--save ${parameter}=FILE for an --inout)`, [], {
-        cause: error,
-      });
+      throw new CommandError(
+        code as RefusalCode,
+        `${message} (--save ${parameter}=FILE for an --inout)`,
+        [],
+        {
+          cause: error,
+        },
+      );
     }
     const problem = code === 'ENOENT' ? 'there is no such folder' : fileProblem(errno);
     throw new CommandError('RESULT_FILE', `cannot write ${path}: ${problem}`, [], { cause: error });
@@ -151,7 +170,8 @@ function createFile({ parameter, path }: Result): AtomicFile {
 async function copyPiece(from: number, to: number, piece: Uint8Array, at: number): Promise<void> {
   for (let done = 0; done < piece.length; ) {
     const { bytesRead } = await readFile(from, piece, done, piece.length - done, at + done);
-    if (bytesRead === 0) throw new CommandError('FILE_CHANGED', 'the file that is read became shorter');
+    if (bytesRead === 0)
+      throw new CommandError('FILE_CHANGED', 'the file that is read became shorter');
     done += bytesRead;
   }
   for (let done = 0; done < piece.length; ) {
@@ -160,7 +180,10 @@ async function copyPiece(from: number, to: number, piece: Uint8Array, at: number
   }
 }
 
-/** Result files, all of them or none as far as a file system can promise it: they take their names together at the end. */
+/**
+ * Result files, all of them or none as far as a file system can promise it: they take their names
+ * together at the end.
+ */
 export class ResultFiles {
   private readonly open: OpenResult[] = [];
   private filling: Promise<void> = Promise.resolve();
@@ -209,10 +232,13 @@ export class ResultFiles {
       if (!result.inPlace) continue;
       try {
         writeSync(file.fd, result.header, 0, result.header.length, 0);
-        if (result.from === null) allocateResult(file.fd, result.path, result.header.length + result.bytes);
+        if (result.from === null)
+          allocateResult(file.fd, result.path, result.header.length + result.bytes);
         else await this.copy(result.from, file.fd);
       } catch (error) {
-        throw new CommandError('FILE_IO', explainTransfer(result.path, error), [], { cause: error });
+        throw new CommandError('FILE_IO', explainTransfer(result.path, error), [], {
+          cause: error,
+        });
       }
     }
   }
@@ -300,8 +326,9 @@ export class ResultFiles {
   }
 
   /**
-   * Before the process ends, at any time: what is unfinished is removed, unless one of the results has been put in place, by when all have reached the
-   * disk. The words say what has become of the files.
+   * Before the process ends, at any time: what is unfinished is removed, unless one of the results
+   * has been put in place, by when all have reached the disk. The words say what has become of the
+   * files.
    */
   giveUp(): string {
     const [replaced, kept]: string[][] = [[], []];

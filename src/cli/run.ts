@@ -177,7 +177,10 @@ export async function run(args: readonly string[]): Promise<number> {
 function parsePlan(args: readonly string[]): Plan {
   const { values, positionals } = parseOptions('run', args, OPTIONS);
   if (positionals.length !== 1) {
-    const what = positionals.length === 0 ? 'no kernel file is named' : `too many arguments: ${positionals.join(' ')}`;
+    const what =
+      positionals.length === 0
+        ? 'no kernel file is named'
+        : `too many arguments: ${positionals.join(' ')}`;
     throw new UsageError(`${what}; write onemem run KERNEL.js [options], see: onemem run --help`);
   }
   const kind = values.device ?? (isWgslFile(positionals[0]) ? 'webgpu' : 'process');
@@ -188,15 +191,26 @@ function parsePlan(args: readonly string[]): Plan {
       `--device is '${kind}', which runs functions, and KERNEL.wgsl is for GPUs; leave --device out`,
     );
   if (kind === 'webgpu' && (values.units !== undefined || values.lossy !== undefined))
-    throw new UsageError('--units and --lossy are for devices that run functions, and a GPU runs modules in WGSL');
+    throw new UsageError(
+      '--units and --lossy are for devices that run functions, and a GPU runs modules in WGSL',
+    );
   if (values.entry !== undefined && !isWgslFile(positionals[0]))
-    throw new UsageError('--entry is for KERNEL.wgsl; a module in JavaScript has one kernel, its default export');
+    throw new UsageError(
+      '--entry is for KERNEL.wgsl; a module in JavaScript has one kernel, its default export',
+    );
   if (values.constant !== undefined && !isWgslFile(positionals[0]))
-    throw new UsageError('--constant is for the overrides of KERNEL.wgsl; a number of a kernel is given by --set');
+    throw new UsageError(
+      '--constant is for the overrides of KERNEL.wgsl; a number of a kernel is given by --set',
+    );
   const units = wholeNumber('units', values.units, MAX_UNITS) ?? 1;
   const memory = sizeInBytes('device-memory', values['device-memory'], leastMemory(kind, units));
   const files = (option: 'in' | 'inout' | 'out' | 'save') =>
-    new Map([...assignments(option, values[option], 'FILE')].map(([name, text]) => [name, parseFileName(text)]));
+    new Map(
+      [...assignments(option, values[option], 'FILE')].map(([name, text]) => [
+        name,
+        parseFileName(text),
+      ]),
+    );
   return {
     kernelPath: positionals[0],
     files: { in: files('in'), inout: files('inout'), out: files('out') },
@@ -209,14 +223,22 @@ function parsePlan(args: readonly string[]): Plan {
     device:
       kind === 'webgpu'
         ? { kind, ...(memory === undefined ? {} : { memory }) }
-        : { kind, memory: memory ?? usualMemory(leastMemory(kind, units).bytes), units, lossy: values.lossy ?? false },
+        : {
+            kind,
+            memory: memory ?? usualMemory(leastMemory(kind, units).bytes),
+            units,
+            lossy: values.lossy ?? false,
+          },
     isMapped: kind === 'process' && values.paged !== true,
     hostMemory:
       values['host-memory'] === AUTO
         ? AUTO
         : sizeInBytes('host-memory', values['host-memory'], { bytes: LEAST_HOST_BYTES }),
     storage: storageFrom(values.storage),
-    behind: behindFrom(values.behind, sizeInBytes('behind-memory', values['behind-memory'], LEAST_STORED)),
+    behind: behindFrom(
+      values.behind,
+      sizeInBytes('behind-memory', values['behind-memory'], LEAST_STORED),
+    ),
     json: values.json ?? false,
   };
 }
@@ -225,10 +247,16 @@ function storageFrom(said: string | undefined): StorageSpecification | false | u
   if (said === undefined) return undefined;
   if (said === 'none') return false;
   const [, path = said, size] = /^(.+):(-?\d[^/]*)$/.exec(said) ?? [];
-  return { path, ...(size === undefined ? {} : { bytes: sizeInBytes('storage', size, LEAST_STORED) as number }) };
+  return {
+    path,
+    ...(size === undefined ? {} : { bytes: sizeInBytes('storage', size, LEAST_STORED) as number }),
+  };
 }
 
-function behindFrom(url: readonly string[] | undefined, bytes: number | undefined): BehindSpecification | undefined {
+function behindFrom(
+  url: readonly string[] | undefined,
+  bytes: number | undefined,
+): BehindSpecification | undefined {
   if (url === undefined && bytes === undefined) return undefined;
   if (url !== undefined && bytes !== undefined) return { kind: 'valkey', url, bytes };
   throw new UsageError('--behind URL and --behind-memory SIZE go together; see: onemem run --help');
@@ -268,19 +296,25 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   const uses = checkNames(kernel, plan);
   const inputs = new Map<string, InputFile>();
   for (const use of ['in', 'inout'] as const) {
-    for (const [name, file] of plan.files[use]) inputs.set(name, openTyped(name, uses.get(name), file));
+    for (const [name, file] of plan.files[use])
+      inputs.set(name, openTyped(name, uses.get(name), file));
   }
   warnOfReplacedInputs(plan, inputs);
   const shapes = shapesOf(inputs, plan.files.out);
   const lengths = new Map([...shapes].map(([name, shape]) => [name, product(shape)]));
   const dimensions =
-    plan.device.kind === 'webgpu' && kernel.wgsl !== null ? wgslDimensions(kernel.name, kernel.wgsl) : null;
+    plan.device.kind === 'webgpu' && kernel.wgsl !== null
+      ? wgslDimensions(kernel.name, kernel.wgsl)
+      : null;
   const extent = extentOf(kernel.name, plan.size, shapes, dimensions);
   const size = typeof extent === 'number' ? extent : product(extent);
   const beyond = beyondArrays(size, lengths);
   if (beyond !== null) warn(beyond);
   const numbers = Object.fromEntries(
-    [...plan.numbers].map(([name, text]) => [name, parseValue(name, kernel.parameters[name], text)]),
+    [...plan.numbers].map(([name, text]) => [
+      name,
+      parseValue(name, kernel.parameters[name], text),
+    ]),
   );
 
   using results = new ResultFiles();
@@ -298,12 +332,19 @@ async function carryOut(plan: Plan): Promise<RunReport> {
 
   const [device] = space.devices;
   // A module that is not told which part it is to do does all of it.
-  const inParts = device.capabilities.kernels === 'functions' || (kernel.wgsl !== null && takesParts(kernel.wgsl));
+  const inParts =
+    device.capabilities.kernels === 'functions' ||
+    (kernel.wgsl !== null && takesParts(kernel.wgsl));
   const parts = partsOf(size, inParts && typeof extent === 'number' ? plan.chunks : 1);
   const launchStarted = performance.now();
   let launchMs = 0;
   {
-    using progress = createProgress({ label: kernel.name, total: size, unit: 'count', silent: plan.json });
+    using progress = createProgress({
+      label: kernel.name,
+      total: size,
+      unit: 'count',
+      silent: plan.json,
+    });
     const detail = (): string => `${formatCount(faultsOf(device.stats()))} faults`;
     try {
       await launchInParts(
@@ -336,7 +377,10 @@ async function carryOut(plan: Plan): Promise<RunReport> {
 }
 
 /** The run reads the old content to its end; the program should know that it goes. */
-function warnOfReplacedInputs({ files, saves }: Plan, inputs: ReadonlyMap<string, InputFile>): void {
+function warnOfReplacedInputs(
+  { files, saves }: Plan,
+  inputs: ReadonlyMap<string, InputFile>,
+): void {
   const results = { out: files.out, save: saves };
   for (const [option, names] of Object.entries(results)) {
     for (const [name, { path }] of names) {
@@ -345,7 +389,9 @@ function warnOfReplacedInputs({ files, saves }: Plan, inputs: ReadonlyMap<string
       for (const [other, input] of inputs) {
         const { dev, ino } = statSync(input.path);
         if (other === name || dev !== there.dev || ino !== there.ino) continue;
-        warn(`--${option} ${name}=${path} replaces the file that ${other} is read from, when the run is complete`);
+        warn(
+          `--${option} ${name}=${path} replaces the file that ${other} is read from, when the run is complete`,
+        );
       }
     }
   }
@@ -363,12 +409,17 @@ function checkNames(kernel: Kernel, plan: Plan): Map<string, ArrayParameter<Elem
       if (!Object.hasOwn(kernel.parameters, name)) {
         const known = Object.keys(kernel.parameters).map((each) => `${each} (--${optionOf(each)})`);
         const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
-        throw new CommandError('UNKNOWN_PARAMETER', `kernel ${kernel.name} has no parameter ${name}; ${list}`);
+        throw new CommandError(
+          'UNKNOWN_PARAMETER',
+          `kernel ${kernel.name} has no parameter ${name}; ${list}`,
+        );
       }
       if (option !== optionOf(name)) {
         const { kind, type } = kernel.parameters[name];
         const declared =
-          kind !== 'array' ? `a ${kind === 'scalar' ? 'number' : 'value'} (${type})` : `${type}.${optionOf(name)}`;
+          kind !== 'array'
+            ? `a ${kind === 'scalar' ? 'number' : 'value'} (${type})`
+            : `${type}.${optionOf(name)}`;
         throw new CommandError(
           'PARAMETER_USE',
           `kernel ${kernel.name} declares ${name} as ${declared}; give it by --${optionOf(name)}, not --${option}`,
@@ -390,23 +441,35 @@ function checkNames(kernel: Kernel, plan: Plan): Map<string, ArrayParameter<Elem
   }
   for (const name of plan.saves.keys()) {
     if (!plan.files.inout.has(name))
-      throw new CommandError('PARAMETER_USE', `--save ${name}=... is for an --inout, and ${name} is none`);
+      throw new CommandError(
+        'PARAMETER_USE',
+        `--save ${name}=... is for an --inout, and ${name} is none`,
+      );
   }
   return uses;
 }
 
-function openTyped(name: string, parameter: ArrayParameter<ElementType, Use> | undefined, file: FileName): InputFile {
+function openTyped(
+  name: string,
+  parameter: ArrayParameter<ElementType, Use> | undefined,
+  file: FileName,
+): InputFile {
   const input = openInput(file);
   const wanted = fileType(parameter?.type ?? 'bytes');
   if (input.dtype !== wanted) {
-    const remedy = input.raw ? `state ${wanted}, if that is what it holds,` : `save the array as ${wanted},`;
+    const remedy = input.raw
+      ? `state ${wanted}, if that is what it holds,`
+      : `save the array as ${wanted},`;
     throw new CommandError(
       'FILE_TYPE',
       `${input.path} holds ${input.dtype}, and the kernel declares ${name} as ${parameter?.type}; ${remedy} or change the kernel`,
     );
   }
   if (input.length === 0)
-    throw new CommandError('EMPTY_FILE', `${input.path} has no elements; there is nothing to run over`);
+    throw new CommandError(
+      'EMPTY_FILE',
+      `${input.path} has no elements; there is nothing to run over`,
+    );
   return input;
 }
 
@@ -426,8 +489,9 @@ function shapesOf(
 }
 
 /**
- * What there is to be said of a size beyond all arrays; null: nothing. It is no mistake where a kernel makes several elements of one, or work items are
- * no elements at all, so that it is not refused.
+ * What there is to be said of a size beyond all arrays; null: nothing. It is no mistake where a
+ * kernel makes several elements of one, or work items are no elements at all, so that it is not
+ * refused.
  */
 function beyondArrays(size: number, lengths: ReadonlyMap<string, number>): string | null {
   if (lengths.size === 0 || size <= Math.max(...lengths.values())) return null;
@@ -451,9 +515,15 @@ const WHOLE_NUMBERS: Readonly<Record<string, readonly [bigint, bigint]>> = {
 };
 
 /** The largest number of a floating-point type. */
-const MOST: Readonly<Partial<Record<ElementType, string>>> = { f32: '3.4028235e38', f64: '1.7976931348623157e308' };
+const MOST: Readonly<Partial<Record<ElementType, string>>> = {
+  f32: '3.4028235e38',
+  f64: '1.7976931348623157e308',
+};
 
-/** A number, or numbers with commas between them, or JSON, where the parameter is a value of several numbers. */
+/**
+ * A number, or numbers with commas between them, or JSON, where the parameter is a value of several
+ * numbers.
+ */
 function parseValue(name: string, parameter: KernelParameter, text: string): unknown {
   if (parameter.kind === 'scalar') return parseNumber(name, parameter.type, text);
   try {
@@ -468,7 +538,8 @@ function parseValue(name: string, parameter: KernelParameter, text: string): unk
 
 /** A number of exactly the parameter's type: what does not fit is refused, not wrapped. */
 function parseNumber(name: string, type: ElementType, text: string): number | bigint {
-  const refuse = (why: string) => new CommandError('NUMBER', `--set ${name}=${text}: ${why} (${name} is ${type})`);
+  const refuse = (why: string) =>
+    new CommandError('NUMBER', `--set ${name}=${text}: ${why} (${name} is ${type})`);
   const range = WHOLE_NUMBERS[type];
   if (range === undefined) {
     if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
@@ -528,7 +599,11 @@ function resultsOf(
   return results;
 }
 
-function outShape(file: FileName, extent: Extent, inputs: ReadonlyMap<string, InputFile>): readonly number[] {
+function outShape(
+  file: FileName,
+  extent: Extent,
+  inputs: ReadonlyMap<string, InputFile>,
+): readonly number[] {
   return file.shape ?? shapeFor(extent, inputs);
 }
 
@@ -566,11 +641,14 @@ function makeArray(
   results: ResultFiles,
 ): ManagedArray {
   const input = inputs.get(name);
-  const length = input?.length ?? product(outShape(plan.files.out.get(name) as FileName, extent, inputs));
+  const length =
+    input?.length ?? product(outShape(plan.files.out.get(name) as FileName, extent, inputs));
   const place = use === 'in' ? null : results.placeOf(name);
   if (place !== null) return resultArray(space, type, length, { ...place, name });
   if (input === undefined) {
-    return type === 'bytes' ? space.bytes(length, { name }) : space.array(ARRAY_TYPES[type], length, { name });
+    return type === 'bytes'
+      ? space.bytes(length, { name })
+      : space.array(ARRAY_TYPES[type], length, { name });
   }
   const { path, dataOffset: byteOffset } = input;
   const writable = use === 'inout';
@@ -590,20 +668,29 @@ function savePath(save: FileName | undefined, input: InputFile): string {
   return save.path;
 }
 
-/** Results have the shape of the arrays that they were computed from, when these have an element for each work item. */
+/**
+ * Results have the shape of the arrays that they were computed from, when these have an element for
+ * each work item.
+ */
 function shapeFor(extent: Extent, inputs: ReadonlyMap<string, InputFile>): readonly number[] {
   const own = typeof extent === 'number' ? [extent] : extent.toReversed();
   const size = product(own);
-  for (const { length, shape } of inputs.values()) if (length === size && shape.length > 0) return shape;
+  for (const { length, shape } of inputs.values())
+    if (length === size && shape.length > 0) return shape;
   return own;
 }
 
 /** The library speaks of its own options; here they have other names. */
 function allocationFailure(error: unknown): unknown {
   if ((error as { code?: string }).code !== 'HOST_BUDGET') return error;
-  return new CommandError('HOST_BUDGET', `${explain(error)} (--host-memory SIZE, --storage FOLDER)`, [], {
-    cause: error,
-  });
+  return new CommandError(
+    'HOST_BUDGET',
+    `${explain(error)} (--host-memory SIZE, --storage FOLDER)`,
+    [],
+    {
+      cause: error,
+    },
+  );
 }
 
 /** What a mapping shows behind the end of a file, up to the next page, reads as zeros. */
@@ -620,7 +707,9 @@ function refuseCut(inputs: ReadonlyMap<string, InputFile>): void {
 function launchFailure(error: unknown, isMapped: boolean): unknown {
   if (!(error instanceof OnememError)) return error;
   if (error.code === 'DEVICE_LOST') {
-    const crash = isMapped ? ', or crashed: if the kernel wrote to an --in, --paged tells where' : ', or crashed';
+    const crash = isMapped
+      ? ', or crashed: if the kernel wrote to an --in, --paged tells where'
+      : ', or crashed';
     return new CommandError(
       'DEVICE_LOST',
       `device ${error.details.device ?? ''} ended before the work was done (its process was killed${crash}); ` +

@@ -92,10 +92,18 @@ function fetchPackages(): void {
 
 function environment({ description, libraries }: Found): NodeJS.ProcessEnv {
   const path = [libraries, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':');
-  return { ...process.env, VK_DRIVER_FILES: description, VK_ICD_FILENAMES: description, LD_LIBRARY_PATH: path };
+  return {
+    ...process.env,
+    VK_DRIVER_FILES: description,
+    VK_ICD_FILENAMES: description,
+    LD_LIBRARY_PATH: path,
+  };
 }
 
-async function runWith(env: NodeJS.ProcessEnv, [command, ...args]: readonly string[]): Promise<number> {
+async function runWith(
+  env: NodeJS.ProcessEnv,
+  [command, ...args]: readonly string[],
+): Promise<number> {
   const child = spawn(command, args, { stdio: 'inherit', env });
   // The terminal sends it to both: the program decides.
   const ignore = (): void => undefined;
@@ -121,7 +129,9 @@ export async function gpu(args: readonly string[]): Promise<number> {
   });
   const command = at < 0 ? [] : args.slice(at + 1);
   if (!values.software || positionals.length > 0 || command.length === 0)
-    throw new UsageError('write onemem gpu --software [--fetch] -- COMMAND ...; see: onemem gpu --help');
+    throw new UsageError(
+      'write onemem gpu --software [--fetch] -- COMMAND ...; see: onemem gpu --help',
+    );
   if (find() === null && values.fetch) fetchPackages();
   const found = find();
   if (found === null)

@@ -39,8 +39,14 @@ export async function view(args: readonly string[]): Promise<number> {
   if (html !== undefined && chrome !== undefined)
     throw new UsageError('--html and --chrome are two forms; write one of them at a time');
   const history = await readHistory(path);
-  if (chrome !== undefined) write(chrome, JSON.stringify(chromeTraceOf(history)), 'open it at ui.perfetto.dev');
-  else write(html ?? `${path}.html`, pageOf(basename(path), pictureOf(history)), 'open it in a browser');
+  if (chrome !== undefined)
+    write(chrome, JSON.stringify(chromeTraceOf(history)), 'open it at ui.perfetto.dev');
+  else
+    write(
+      html ?? `${path}.html`,
+      pageOf(basename(path), pictureOf(history)),
+      'open it in a browser',
+    );
   return 0;
 }
 
@@ -55,7 +61,12 @@ function write(file: string, text: string, use: string): void {
 
 function pageOf(title: string, picture: Picture): string {
   const { places, arrived, returned, ...rest } = picture;
-  const data = { ...rest, places: base64(places), arrived: base64(arrived), returned: base64(returned) };
+  const data = {
+    ...rest,
+    places: base64(places),
+    arrived: base64(arrived),
+    returned: base64(returned),
+  };
   const style = asset('page.css');
   const script = asset('page.js');
   const parts: Readonly<Record<string, string>> = {

@@ -1,13 +1,17 @@
 /**
- * A machine's side of an array that several share: what its threads may do with each block, and what it asks of the server.
+ * A machine's side of an array that several share: what its threads may do with each block, and
+ * what it asks of the server.
  *
- * A block has one thing done to it at a time: it is asked for, its content is put in its place, rights are taken from the threads, or its
- * content is on the way to the server. What is wanted of it meanwhile is looked at afterwards, what others want before what is wanted here.
+ * A block has one thing done to it at a time: it is asked for, its content is put in its place,
+ * rights are taken from the threads, or its content is on the way to the server. What is wanted of
+ * it meanwhile is looked at afterwards, what others want before what is wanted here.
  *
- * A connection carries requests, replies and notices in their order, those of one session. When it breaks, when the lease is over, or
- * when the server refuses what is said, one path leads back: all rights are taken from the threads, and then a new session is begun that
- * claims what the machine owned. What another machine was granted meanwhile is lost to this one, and `lost` says so. A server that has
- * forgotten the array begins no session: that is the end of it here, whatever the server has by then.
+ * A connection carries requests, replies and notices in their order, those of one session. When it
+ * breaks, when the lease is over, or when the server refuses what is said, one path leads back: all
+ * rights are taken from the threads, and then a new session is begun that claims what the machine
+ * owned. What another machine was granted meanwhile is lost to this one, and `lost` says so. A
+ * server that has forgotten the array begins no session: that is the end of it here, whatever the
+ * server has by then.
  */
 import {
   type Claim,
@@ -33,8 +37,8 @@ export interface CachedBlock {
   /** The owner's content is other than the server's, as far as is known. */
   changed: boolean;
   /**
-   * The number by which the content was flushed, without an answer yet; 0: it was not, or threads may have
-   * written since.
+   * The number by which the content was flushed, without an answer yet; 0: it was not, or threads
+   * may have written since.
    */
   unheard: number;
   /** What threads wait for. */
@@ -46,7 +50,10 @@ export interface CachedBlock {
   /** A flush has been asked for. */
   flush: boolean;
   doing: Doing;
-  /** What is installed, or what is kept of the right that is being given up. An owner that flushes keeps all of it, and reads meanwhile. */
+  /**
+   * What is installed, or what is kept of the right that is being given up. An owner that flushes
+   * keeps all of it, and reads meanwhile.
+   */
   target: Rights;
 }
 
@@ -60,7 +67,9 @@ export interface CacheState {
   flushes: number;
   /** A new session has been asked for. */
   greeting: boolean;
-  /** The one that has been given, in which nothing but the claim has been said; 0: there is none. */
+  /**
+   * The one that has been given, in which nothing but the claim has been said; 0: there is none.
+   */
   coming: number;
   /** Names the array that was opened. */
   readonly made: string;
@@ -72,13 +81,24 @@ export interface CacheState {
 /** What the machine does for its cache. */
 export interface CacheCommands<C> {
   send(request: Request<C>): void;
-  /** Puts content in its place, unless it is there (null), and then lets threads have the right; `installed` follows. */
+  /**
+   * Puts content in its place, unless it is there (null), and then lets threads have the right;
+   * `installed` follows.
+   */
   install(block: number, content: C | null, right: Right): void;
-  /** Leaves threads no more than this right; `restricted` follows when none can use more any longer. */
+  /**
+   * Leaves threads no more than this right; `restricted` follows when none can use more any longer.
+   */
   restrict(block: number, right: Rights): void;
-  /** The machine has no right to any block: what is being restricted waits for no operation any more. */
+  /**
+   * The machine has no right to any block: what is being restricted waits for no operation any
+   * more.
+   */
   ended(): void;
-  /** The server does not have the content as it was written: threads that wait for the block are told. */
+  /**
+   * The server does not have the content as it was written: threads that wait for the block are
+   * told.
+   */
   spoiled(block: number): void;
   /** The content of a block that stands still. */
   contentOf(block: number): C;
@@ -86,14 +106,20 @@ export interface CacheCommands<C> {
   clean(block: number): void;
   /** The server has what was written before the flush was asked for. */
   flushed(block: number): void;
-  /** What was written is lost: another machine has had the block before it was flushed, or the server has forgotten it since. */
+  /**
+   * What was written is lost: another machine has had the block before it was flushed, or the
+   * server has forgotten it since.
+   */
   lost(block: number): void;
   /** The server has forgotten the array, and no thread has any right to it. */
   forgotten(): void;
 }
 
 export class Cache<C> {
-  /** A block that kept a session from beginning when that was looked at last: with many blocks, all are looked at once and not for each. */
+  /**
+   * A block that kept a session from beginning when that was looked at last: with many blocks, all
+   * are looked at once and not for each.
+   */
   private inTheWay = 0;
 
   constructor(
@@ -131,7 +157,8 @@ export class Cache<C> {
   /** A thread waits for a right. */
   touch(block: number, right: Right): void {
     const state = this.state.blocks[block];
-    // One that waits already asks for more when it has what it waits for: what was granted meanwhile may be on its way.
+    // One that waits already asks for more when it has what it waits for: what was granted
+    // meanwhile may be on its way.
     if (exceeds(right, state.wanted)) state.wanted = right;
     this.goOn(block);
   }
@@ -141,12 +168,18 @@ export class Cache<C> {
     this.goOn(block);
   }
 
-  /** No thread waits for the block any more. What is granted nevertheless is given up when others want it. */
+  /**
+   * No thread waits for the block any more. What is granted nevertheless is given up when others
+   * want it.
+   */
   forget(block: number): void {
     this.state.blocks[block].wanted = 'none';
   }
 
-  /** As `forget`; and the server is not to grant what the machine waits for. The release gives back what it has granted already. */
+  /**
+   * As `forget`; and the server is not to grant what the machine waits for. The release gives back
+   * what it has granted already.
+   */
   withdraw(block: number): void {
     this.forget(block);
     const state = this.state.blocks[block];
@@ -155,7 +188,10 @@ export class Cache<C> {
     this.commands.send({ kind: 'release', session: this.state.session, block });
   }
 
-  /** What is waited for may be held by a machine whose lease is over, which the server notices when it is asked to look. */
+  /**
+   * What is waited for may be held by a machine whose lease is over, which the server notices when
+   * it is asked to look.
+   */
   remind(): void {
     const { session, blocks } = this.state;
     for (const [block, { waiting }] of blocks.entries())
@@ -167,7 +203,10 @@ export class Cache<C> {
     this.endSession();
   }
 
-  /** Nothing of this connection will be heard any more. Rights remain until the lease is over, or there is another connection. */
+  /**
+   * Nothing of this connection will be heard any more. Rights remain until the lease is over, or
+   * there is another connection.
+   */
   disconnected(): void {
     this.state.connected = false;
     this.state.greeting = false;
@@ -187,7 +226,10 @@ export class Cache<C> {
     this.goOn(block);
   }
 
-  /** The content could not be put in its place: threads that wait for it are told, or ask again, and the block is given up. Its content stays with the machine. */
+  /**
+   * The content could not be put in its place: threads that wait for it are told, or ask again, and
+   * the block is given up. Its content stays with the machine.
+   */
   notInstalled(block: number): void {
     const state = this.state.blocks[block];
     state.wanted = 'none';
@@ -218,7 +260,15 @@ export class Cache<C> {
     // What is sent again is what the server may have.
     if (changed && state.unheard === 0) state.unheard = ++this.state.flushes;
     const flush = changed ? state.unheard : 0;
-    this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, flush, content, keep });
+    this.commands.send({
+      kind: 'flush',
+      session: this.state.session,
+      block,
+      epoch,
+      flush,
+      content,
+      keep,
+    });
   }
 
   notice(notice: Exclude<Notice<C>, { kind: 'lost' }>): void {
@@ -231,10 +281,14 @@ export class Cache<C> {
       state.waiting = false;
       this.granted(notice);
     }
-    // What was granted while a copy is given up, or before the server heard of that, the release gives back, too.
+    // What was granted while a copy is given up, or before the server heard of that, the release
+    // gives back, too.
   }
 
-  /** @param session the one that there was when the request was said: none for a greeting and a claim */
+  /**
+   * @param session the one that there was when the request was said: none for a greeting and a
+   * claim
+   */
   reply(session: number, reply: Reply<C>): void {
     if (session !== this.state.session) return;
     switch (reply.kind) {
@@ -304,7 +358,8 @@ export class Cache<C> {
     this.state.coming = session;
     const claims: Claim[] = [];
     for (const [block, { epoch, version, changed, unheard }] of blocks.entries())
-      if (epoch !== 0) claims.push({ block, epoch, version: changed ? 0 : version, flush: unheard });
+      if (epoch !== 0)
+        claims.push({ block, epoch, version: changed ? 0 : version, flush: unheard });
     this.commands.send({ kind: 'claim', session, previous, claims });
   }
 
@@ -362,7 +417,8 @@ export class Cache<C> {
   /** Whether threads use what an earlier session gave. */
   private isInUse(): boolean {
     const { blocks } = this.state;
-    const isUsed = ({ doing, right }: CachedBlock): boolean => doing !== 'nothing' || right !== 'none';
+    const isUsed = ({ doing, right }: CachedBlock): boolean =>
+      doing !== 'nothing' || right !== 'none';
     if (isUsed(blocks[this.inTheWay])) return true;
     this.inTheWay = Math.max(blocks.findIndex(isUsed), 0);
     return isUsed(blocks[this.inTheWay]);
@@ -381,8 +437,10 @@ export class Cache<C> {
     state.recalled = 'none';
     const owned = state.epoch !== 0;
     if (recalled === 'write' && (owned || state.right !== 'none')) this.restrict(block, 'none');
-    // A copy that no thread may read would never be given up: only a thread's right says that it is there.
-    else if (recalled === 'read' && owned) this.restrict(block, state.right === 'none' ? 'none' : 'read');
+    // A copy that no thread may read would never be given up: only a thread's right says that it is
+    // there.
+    else if (recalled === 'read' && owned)
+      this.restrict(block, state.right === 'none' ? 'none' : 'read');
     else if (state.flush) {
       if (owned) this.restrict(block, 'write');
       else this.endFlush(block);
@@ -395,7 +453,13 @@ export class Cache<C> {
     if (state.epoch !== 0) this.install(block, null, right);
     else if (!state.waiting) {
       state.doing = 'asking';
-      this.commands.send({ kind: 'acquire', session: this.state.session, block, right, have: state.version });
+      this.commands.send({
+        kind: 'acquire',
+        session: this.state.session,
+        block,
+        right,
+        have: state.version,
+      });
     }
   }
 
@@ -415,7 +479,10 @@ export class Cache<C> {
   }
 }
 
-/** What threads may do with a block while what they wrote is taken to the server: nothing moves under the content. */
+/**
+ * What threads may do with a block while what they wrote is taken to the server: nothing moves
+ * under the content.
+ */
 function meanwhile(kept: Rights): Rights {
   return kept === 'none' ? 'none' : 'read';
 }

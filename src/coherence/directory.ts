@@ -1,15 +1,18 @@
 /**
- * The server's side of an array that machines share: for each block the session that owns it, those that have a copy, and those that wait.
- * Each request is one step that nothing can interrupt.
+ * The server's side of an array that machines share: for each block the session that owns it, those
+ * that have a copy, and those that wait. Each request is one step that nothing can interrupt.
  *
- * Sessions, epochs and versions have numbers that are used once, so that what an old connection still says is refused. A session is a
- * connection of a machine together with its lease. The end of a lease is noticed when a machine needs what its session has; until then its session may go on.
+ * Sessions, epochs and versions have numbers that are used once, so that what an old connection
+ * still says is refused. A session is a connection of a machine together with its lease. The end of
+ * a lease is noticed when a machine needs what its session has; until then its session may go on.
  *
- * An epoch names one grant of the right to write, and the block has the latest. A machine that comes back claims its blocks by their
- * epochs: what has been granted since, or was taken from a machine whose lease had ended, has another epoch.
+ * An epoch names one grant of the right to write, and the block has the latest. A machine that
+ * comes back claims its blocks by their epochs: what has been granted since, or was taken from a
+ * machine whose lease had ended, has another epoch.
  *
- * A server that has lost all this has another array from then on, which begins with zeros. No session of it begins for a machine that opened the
- * earlier one, since that machine would take the zeros for what was written.
+ * A server that has lost all this has another array from then on, which begins with zeros. No
+ * session of it begins for a machine that opened the earlier one, since that machine would take the
+ * zeros for what was written.
  */
 import type { Granted, Notice, Reply, Request, Right, Spoiled } from './messages.js';
 
@@ -36,7 +39,10 @@ export interface DirectoryBlock<C> {
   owner: number;
   /** Names a content; 1 is the first. */
   version: number;
-  /** Another program may have removed or changed it, or the server have dropped it for want of memory. An owner's flush, or that of a reader that comes to write, puts it right. */
+  /**
+   * Another program may have removed or changed it, or the server have dropped it for want of
+   * memory. An owner's flush, or that of a reader that comes to write, puts it right.
+   */
   content: C | Spoiled;
   /** Sessions that have a copy; the owner is none of them. */
   readers: number[];
@@ -115,14 +121,17 @@ export class Directory<C> {
     const older: number[] = [];
     for (const { block, epoch, version, flush } of claims) {
       const state = this.state.blocks[block];
-      // By its epoch it is a session of this machine; a later one has said its claim before this came.
+      // By its epoch it is a session of this machine; a later one has said its claim before this
+      // came.
       const isEarlier = state.owner !== 0 && state.owner < session;
-      // Later numbers are greater, also those of a server that has come back: it may not know the grant either, by which the machine flushed what it lacks.
+      // Later numbers are greater, also those of a server that has come back: it may not know the
+      // grant either, by which the machine flushed what it lacks.
       if (version > state.version) {
         if (state.epoch === epoch && isEarlier) state.owner = 0;
         older.push(block);
       } else if (state.epoch !== epoch) {
-        if (!state.flushes.some((each) => each.epoch === epoch && each.flush === flush)) lost.push(block);
+        if (!state.flushes.some((each) => each.epoch === epoch && each.flush === flush))
+          lost.push(block);
       } else if (isEarlier) {
         state.owner = session;
         kept.push(block);
@@ -131,21 +140,36 @@ export class Directory<C> {
     return { kind: 'claimed', kept, lost, older };
   }
 
-  private acquire({ session, block, right, have }: Extract<Request<C>, { kind: 'acquire' }>): Reply<C> {
+  private acquire({
+    session,
+    block,
+    right,
+    have,
+  }: Extract<Request<C>, { kind: 'acquire' }>): Reply<C> {
     if (!this.isAlive(session)) return { kind: 'refused' };
     const state = this.state.blocks[block];
     this.sweep(block);
     const waiting = state.queue.find((each) => each.session === session);
     if (waiting === undefined) state.queue.push({ session, right, have });
     else Object.assign(waiting, { right, have });
-    const reply: Reply<C> = this.isNext(state, session) ? this.grant(block, session) : { kind: 'wait', block };
+    const reply: Reply<C> = this.isNext(state, session)
+      ? this.grant(block, session)
+      : { kind: 'wait', block };
     this.grantNext(block);
     return reply;
   }
 
-  private flush({ session, block, epoch, flush, content, keep }: Extract<Request<C>, { kind: 'flush' }>): Reply<C> {
+  private flush({
+    session,
+    block,
+    epoch,
+    flush,
+    content,
+    keep,
+  }: Extract<Request<C>, { kind: 'flush' }>): Reply<C> {
     const state = this.state.blocks[block];
-    if (!this.isAlive(session) || state.owner !== session || state.epoch !== epoch) return { kind: 'refused' };
+    if (!this.isAlive(session) || state.owner !== session || state.epoch !== epoch)
+      return { kind: 'refused' };
     if (content !== null) {
       state.content = content;
       state.version = ++this.state.numbers;
@@ -176,7 +200,10 @@ export class Directory<C> {
     this.grantNext(block);
   }
 
-  private remind({ session, block }: Extract<Request<C>, { kind: 'remind' }>): Reply<C> | undefined {
+  private remind({
+    session,
+    block,
+  }: Extract<Request<C>, { kind: 'remind' }>): Reply<C> | undefined {
     if (!this.isAlive(session)) return { kind: 'refused' };
     this.sweep(block);
     this.grantNext(block);
@@ -192,7 +219,8 @@ export class Directory<C> {
     const state = this.state.blocks[block];
     if (state.owner !== 0 && !this.isAlive(state.owner)) {
       state.owner = 0;
-      // The owner that comes back later must find that its claim is too old, also if others have only read meanwhile.
+      // The owner that comes back later must find that its claim is too old, also if others have
+      // only read meanwhile.
       state.epoch = ++this.state.numbers;
       this.tell({ kind: 'lost', to: 'all', block });
     }
@@ -200,7 +228,10 @@ export class Directory<C> {
     state.queue = state.queue.filter((each) => this.isAlive(each.session));
   }
 
-  /** Whether a session that waits can have what it waits for: readers together, a writer when it is the first and alone. */
+  /**
+   * Whether a session that waits can have what it waits for: readers together, a writer when it is
+   * the first and alone.
+   */
   private isNext(state: DirectoryBlock<C>, session: number): boolean {
     const at = state.queue.findIndex((each) => each.session === session);
     const { right } = state.queue[at];
@@ -220,7 +251,14 @@ export class Directory<C> {
       state.owner = session;
     } else state.readers.push(session);
     const { epoch, version } = state;
-    return { kind: 'granted', block, right, epoch, version, content: have === version ? null : state.content };
+    return {
+      kind: 'granted',
+      block,
+      right,
+      epoch,
+      version,
+      content: have === version ? null : state.content,
+    };
   }
 
   /** Has the sessions that are in the way of the first that waits give up the block. */
@@ -229,7 +267,8 @@ export class Directory<C> {
     const [{ session, right }] = queue;
     if (owner !== 0 && owner !== session) this.tell({ kind: 'recall', to: owner, block, right });
     if (right === 'read') return;
-    for (const reader of readers) if (reader !== session) this.tell({ kind: 'recall', to: reader, block, right });
+    for (const reader of readers)
+      if (reader !== session) this.tell({ kind: 'recall', to: reader, block, right });
   }
 
   /** A machine is granted what can be had without asking a second time. */

@@ -1,4 +1,7 @@
-/** What a machine that shares an array and the server that has its content say to each other. `C` is the content of a block. */
+/**
+ * What a machine that shares an array and the server that has its content say to each other. `C` is
+ * the content of a block.
+ */
 
 export type Right = 'read' | 'write';
 export type Rights = 'none' | Right;
@@ -11,9 +14,10 @@ export function exceeds(right: Rights, other: Rights): boolean {
 }
 
 /**
- * A block that a machine owned before its connection or its lease ended: `epoch` names the grant, `version` the content that the server has by what the machine
- * knows; 0: the machine has a newer one, whatever the server has. `flush` is the number by which the machine
- * has flushed its content, without an answer yet; 0: it has not.
+ * A block that a machine owned before its connection or its lease ended: `epoch` names the grant,
+ * `version` the content that the server has by what the machine knows; 0: the machine has a newer
+ * one, whatever the server has. `flush` is the number by which the machine has flushed its content,
+ * without an answer yet; 0: it has not.
  */
 export interface Claim {
   readonly block: number;
@@ -24,13 +28,14 @@ export interface Claim {
 
 export type Request<C> =
   /**
-   * Begins a session. `made` names the array that the machine has opened: one that was made again under its
-   * name is another one.
+   * Begins a session. `made` names the array that the machine has opened: one that was made again
+   * under its name is another one.
    */
   | { readonly kind: 'hello'; readonly made: string }
   /**
-   * The first of a session, in place of an earlier one (0: of none), whose copies are gone and whose blocks are
-   * claimed. What the machine has said so in an earlier session and comes late takes nothing from it.
+   * The first of a session, in place of an earlier one (0: of none), whose copies are gone and
+   * whose blocks are claimed. What the machine has said so in an earlier session and comes late
+   * takes nothing from it.
    */
   | {
       readonly kind: 'claim';
@@ -47,8 +52,9 @@ export type Request<C> =
       readonly have: number;
     }
   /**
-   * The owner's content, null if it is what the server has, and which right the owner keeps. `flush` is the same
-   * number for the same content, and another one for each other that the machine sends; 0 without one.
+   * The owner's content, null if it is what the server has, and which right the owner keeps.
+   * `flush` is the same number for the same content, and another one for each other that the
+   * machine sends; 0 without one.
    */
   | {
       readonly kind: 'flush';
@@ -59,7 +65,10 @@ export type Request<C> =
       readonly content: C | null;
       readonly keep: Rights;
     }
-  /** The copy that was read is gone, and nothing is waited for. What was granted before the server heard it is given back. */
+  /**
+   * The copy that was read is gone, and nothing is waited for. What was granted before the server
+   * heard it is given back.
+   */
   | { readonly kind: 'release'; readonly session: number; readonly block: number }
   /** A session that is in the way of this one may have gone: the server looks again. */
   | { readonly kind: 'remind'; readonly session: number; readonly block: number };
@@ -68,7 +77,10 @@ export type Request<C> =
 export const SPOILED = 'spoiled';
 export type Spoiled = typeof SPOILED;
 
-/** `content` is null if the machine has it. One that is spoiled no machine uses: what was granted is given back. */
+/**
+ * `content` is null if the machine has it. One that is spoiled no machine uses: what was granted is
+ * given back.
+ */
 export interface Granted<C> {
   readonly kind: 'granted';
   readonly block: number;
@@ -81,9 +93,10 @@ export interface Granted<C> {
 export type Reply<C> =
   | { readonly kind: 'welcome'; readonly session: number }
   /**
-   * Which claims hold, which do not because others came after them, with less than the machine has sent, and of
-   * which the server has an older content than the machine had flushed: it was started again without what came
-   * last, or replaced by a copy that lags. What is named in none had been flushed.
+   * Which claims hold, which do not because others came after them, with less than the machine has
+   * sent, and of which the server has an older content than the machine had flushed: it was started
+   * again without what came last, or replaced by a copy that lags. What is named in none had been
+   * flushed.
    */
   | {
       readonly kind: 'claimed';
@@ -106,5 +119,8 @@ export type Notice<C> =
   | { readonly kind: 'recall'; readonly to: number; readonly block: number; readonly right: Right }
   /** The machine has what it waited for. */
   | (Granted<C> & { readonly to: number })
-  /** For all sessions: the lease of the block's owner has ended, and what it had not flushed is lost. */
+  /**
+   * For all sessions: the lease of the block's owner has ended, and what it had not flushed is
+   * lost.
+   */
   | { readonly kind: 'lost'; readonly to: 'all'; readonly block: number };

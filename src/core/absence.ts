@@ -1,6 +1,7 @@
 /**
- * Pages that cannot be had, and why: the one place that says it, for faults, launches, copies, pins, prefetches and clones alike. What a
- * source cannot give now may be asked for again at the next access. What is lost stays so until it is overwritten.
+ * Pages that cannot be had, and why: the one place that says it, for faults, launches, copies,
+ * pins, prefetches and clones alike. What a source cannot give now may be asked for again at the
+ * next access. What is lost stays so until it is overwritten.
  */
 import { holderOf } from './contents.js';
 import { add, has, type Mask, next } from './mask.js';
@@ -29,7 +30,10 @@ export function reasonOf(failure: number): DenyReason {
   }
 }
 
-/** The same the other way round: how the filling of a clone's page ends whose source cannot be had. Never tried again at once. */
+/**
+ * The same the other way round: how the filling of a clone's page ends whose source cannot be had.
+ * Never tried again at once.
+ */
 export function statusOf(reason: DenyReason | null): Status {
   switch (reason) {
     case null:
@@ -91,7 +95,10 @@ export function lossIn(block: Block, page: number): DenyReason {
   return block.losses?.get(page) ?? 'LOST';
 }
 
-/** The page that a clone's page has its content from as long as neither was written; -1: it is no page of a clone, or has a content of its own. */
+/**
+ * The page that a clone's page has its content from as long as neither was written; -1: it is no
+ * page of a clone, or has a content of its own.
+ */
 export function sourceOf(state: State, page: number): number {
   const range = state.va.rangeOfPage(page);
   if (range?.derived !== true) return -1;
@@ -101,7 +108,10 @@ export function sourceOf(state: State, page: number): number {
   return source === null ? -1 : source.first + page - range.first;
 }
 
-/** Why the page's content cannot be had any more, wherever it would come from; null: as far as is known it can be had. */
+/**
+ * Why the page's content cannot be had any more, wherever it would come from; null: as far as is
+ * known it can be had.
+ */
 export function lossOf(state: State, page: number): DenyReason | null {
   for (let at = page; at !== -1; at = sourceOf(state, at)) {
     const block = state.va.blocks.get(Math.floor(at / PAGES_PER_BLOCK));
@@ -122,14 +132,18 @@ export function firstLost(state: State, first: number, end: number): number {
     const block = state.va.blocks.get(index);
     const within = block === undefined ? PAGES_PER_BLOCK : next(block.lost, page % PAGES_PER_BLOCK);
     let found = Math.min(limit, index * PAGES_PER_BLOCK + within);
-    if (range?.derived === true) found = Math.min(found, firstInherited(state, range.first, page, limit));
+    if (range?.derived === true)
+      found = Math.min(found, firstInherited(state, range.first, page, limit));
     if (found < limit) return found;
     page = limit;
   }
   return -1;
 }
 
-/** The first page of a clone in [page, limit), a part of one block, that is lost because its source is; `limit`: there is none. */
+/**
+ * The first page of a clone in [page, limit), a part of one block, that is lost because its source
+ * is; `limit`: there is none.
+ */
 function firstInherited(state: State, base: number, page: number, limit: number): number {
   let found = limit;
   state.va.rangeOfPage(base)?.sources.each(page - base, limit - base, (from, to, source) => {

@@ -28,7 +28,10 @@ describe('a view by address', () => {
   it('stores and loads words of every type as typed arrays have them', () => {
     const samples: Record<
       WordType,
-      [new (n: number) => { [index: number]: number | bigint; buffer: ArrayBuffer }, (number | bigint)[]]
+      [
+        new (n: number) => { [index: number]: number | bigint; buffer: ArrayBuffer },
+        (number | bigint)[],
+      ]
     > = {
       i8: [Int8Array, [-128, 127]],
       u8: [Uint8Array, [0, 255]],
@@ -41,7 +44,10 @@ describe('a view by address', () => {
       f32: [Float32Array, [-0, Number.POSITIVE_INFINITY, Math.fround(0.1)]],
       f64: [Float64Array, [-0, Number.NaN, 0.1]],
     };
-    for (const [type, [TypedArray, values]] of Object.entries(samples) as [WordType, (typeof samples)['i8']][]) {
+    for (const [type, [TypedArray, values]] of Object.entries(samples) as [
+      WordType,
+      (typeof samples)['i8'],
+    ][]) {
       const array = new TypedArray(2);
       const bytes = new Uint8Array(array.buffer);
       const view = new AddressView([{ name: type, address: FIRST, data: bytes }]);
@@ -92,9 +98,13 @@ describe('a view by address', () => {
 
   it('refuses addresses that are no bigints and types that are none', () => {
     const { view } = twoArrays();
-    expect(() => view.load('u64', undefined as never)).toThrow(/an address is a bigint, not undefined/);
+    expect(() => view.load('u64', undefined as never)).toThrow(
+      /an address is a bigint, not undefined/,
+    );
     expect(() => view.load('u64', 12 as never)).toThrow(TypeError);
-    expect(() => view.load('bytes' as never, BigInt(FIRST))).toThrow(/'bytes' is no type of a word; there are i8, u8/);
+    expect(() => view.load('bytes' as never, BigInt(FIRST))).toThrow(
+      /'bytes' is no type of a word; there are i8, u8/,
+    );
   });
 });
 
@@ -109,7 +119,12 @@ describe('the memory of a launch', () => {
   it('refuses stores into arrays that are declared `in`', () => {
     const x = new Int32Array([5]);
     const y = new Int32Array([6]);
-    const memory = launchedMemory({ x, y, [addressName('x', 'in')]: FIRST, [addressName('y', 'inout')]: SECOND });
+    const memory = launchedMemory({
+      x,
+      y,
+      [addressName('x', 'in')]: FIRST,
+      [addressName('y', 'inout')]: SECOND,
+    });
     expect(() => memory.store('i32', BigInt(FIRST), 7)).toThrow(
       "cannot store at 0x600000000000: x is declared 'in', and may only be read; declare it 'inout'",
     );

@@ -183,7 +183,8 @@ export class AddressView {
 
   private outside(address: bigint, bytes: number): Error {
     const arrays = this.parts.map(
-      ({ name, start, bytes: length }) => `${name} (${hexadecimal(start)} to ${hexadecimal(start + BigInt(length))})`,
+      ({ name, start, bytes: length }) =>
+        `${name} (${hexadecimal(start)} to ${hexadecimal(start + BigInt(length))})`,
     );
     const message = `a word of ${bytes} bytes at ${hexadecimal(address)} lies in none of the arrays ${arrays.join(', ')}`;
     return Object.assign(new RangeError(message), { code: 'ADDRESS' });

@@ -4,8 +4,8 @@ import type { State } from './state.js';
 import { type Advice, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
 
 /**
- * Changes the advice for whole blocks of a range, those around the pages: also behind the last page, by which the range may grow. It
- * moves nothing and takes nothing from anybody.
+ * Changes the advice for whole blocks of a range, those around the pages: also behind the last
+ * page, by which the range may grow. It moves nothing and takes nothing from anybody.
  */
 export function changeAdvice(
   state: State,
@@ -47,7 +47,10 @@ export function aboutKnown({ nodes, processors }: State, change: Partial<Advice>
   };
 }
 
-/** The processor and the node have gone: advice that names them must not count for the next ones with their numbers. */
+/**
+ * The processor and the node have gone: advice that names them must not count for the next ones
+ * with their numbers.
+ */
 export function forgetAdvised(state: State, processor: ProcessorId, node: NodeId): void {
   if (!state.preferences && !state.inPlace) return;
   // Blocks of a range that has gone are there until what is under way in them has ended.
@@ -59,7 +62,11 @@ export function forgetAdvised(state: State, processor: ProcessorId, node: NodeId
       const { preferred, accessedBy } = advice;
       const homeless = node !== NO_NODE && preferred === node;
       if (!homeless && (accessedBy & bit) === 0) return advice;
-      return { ...advice, preferred: homeless ? NO_NODE : preferred, accessedBy: accessedBy & ~bit };
+      return {
+        ...advice,
+        preferred: homeless ? NO_NODE : preferred,
+        accessedBy: accessedBy & ~bit,
+      };
     });
   }
 }

@@ -1,4 +1,7 @@
-/** What the subscribers of a watched range are told of an operation: before a right or content is taken from a processor, and when that is through. */
+/**
+ * What the subscribers of a watched range are told of an operation: before a right or content is
+ * taken from a processor, and when that is through.
+ */
 import { clear, endOf, next, WORDS } from './mask.js';
 import { ruleOf } from './operation-rules.js';
 import type { State } from './state.js';
@@ -7,8 +10,9 @@ import type { Block } from './va-block.js';
 import type { Operation } from './work.js';
 
 /**
- * Tells the subscribers of a watched range what is about to be taken: a right of a processor, or the content. What takes nothing is no news:
- * setting the rights that pages have, reading what others read, too, or emptying what is zero.
+ * Tells the subscribers of a watched range what is about to be taken: a right of a processor, or
+ * the content. What takes nothing is no news: setting the rights that pages have, reading what
+ * others read, too, or emptying what is zero.
  */
 export function announce(state: State, block: Block, operation: Operation): void {
   const rule = ruleOf(operation.kind);
@@ -16,7 +20,9 @@ export function announce(state: State, block: Block, operation: Operation): void
   const taken = state.masks.take();
   const { forgets } = rule;
   if (forgets === undefined) clear(taken);
-  else for (let word = 0; word < WORDS; word++) taken[word] = forgets(block, word) & operation.mask[word];
+  else
+    for (let word = 0; word < WORDS; word++)
+      taken[word] = forgets(block, word) & operation.mask[word];
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined) continue;
@@ -42,7 +48,12 @@ export function announceEnd(state: State, operation: Operation): void {
   const { announcedPage, announcedCount } = operation;
   if (announcedCount === 0) return;
   operation.announcedCount = 0;
-  state.commands.invalidated(announcedPage, announcedCount, reasonOf(operation), operation.processor);
+  state.commands.invalidated(
+    announcedPage,
+    announcedCount,
+    reasonOf(operation),
+    operation.processor,
+  );
 }
 
 function reasonOf({ kind, exclusive }: Operation): InvalidationReason {

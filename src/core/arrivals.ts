@@ -29,7 +29,8 @@ export function addDevice(
 export function addNode(state: State, description: NodeDescription, home: NodeId): NodeId {
   if (home !== NO_NODE) nodeOf(state, home);
   const id = freeNumber(state.nodes);
-  if (id >= MAX_NODES) throw new RangeError(`${description.name}: there are ${MAX_NODES} memories already`);
+  if (id >= MAX_NODES)
+    throw new RangeError(`${description.name}: there are ${MAX_NODES} memories already`);
   state.nodes[id] = createNode(id, description, home, state.policies.eviction());
   return id;
 }
@@ -43,14 +44,22 @@ export function addProcessor(state: State, description: ProcessorDescription): P
   // Threads of the host, and of others that reach its memory, wait there, too.
   let others = 0;
   for (const each of state.processors)
-    if (each !== undefined && (each.id === HOST || each.own === NO_NODE)) others += each.description.units;
-  checkProcessor(state, description, nodeOf(state, HOST_NODE).budgetPages - others * PAGES_PER_BLOCK);
+    if (each !== undefined && (each.id === HOST || each.own === NO_NODE))
+      others += each.description.units;
+  checkProcessor(
+    state,
+    description,
+    nodeOf(state, HOST_NODE).budgetPages - others * PAGES_PER_BLOCK,
+  );
   return join(state, description, NO_NODE);
 }
 
 export function setHome(state: State, node: NodeId, home: NodeId): void {
   for (let at = home; at !== NO_NODE; at = nodeOf(state, at).home)
-    if (at === node) throw new RangeError(`node ${node} cannot be at home at node ${home}, whose own pages go there`);
+    if (at === node)
+      throw new RangeError(
+        `node ${node} cannot be at home at node ${home}, whose own pages go there`,
+      );
   nodeOf(state, node).home = home;
 }
 
@@ -62,7 +71,10 @@ function join(state: State, description: ProcessorDescription, own: NodeId): Pro
   return id;
 }
 
-/** Throws a RangeError if there is no place for one more, or its threads could take each other's pages for ever. */
+/**
+ * Throws a RangeError if there is no place for one more, or its threads could take each other's
+ * pages for ever.
+ */
 function checkProcessor(
   { processors }: State,
   { name, faults, units }: ProcessorDescription,

@@ -159,7 +159,10 @@ describe("a range's last block", () => {
     manager.free(2, first, 299);
     expect(backed()).toBe(BLOCK - 299);
     manager.free(3, first + 299, 1);
-    expect([backed(), released.at(-1)]).toEqual([0, `${device.node} ${first + 299}+${BLOCK - 299}`]);
+    expect([backed(), released.at(-1)]).toEqual([
+      0,
+      `${device.node} ${first + 299}+${BLOCK - 299}`,
+    ]);
   });
 
   it('gives the rest back before pages are refused for want of room', () => {

@@ -16,9 +16,10 @@ export function onlyOn(state: State, block: Block, node: NodeId, mask: Mask, res
 }
 
 /**
- * The node to copy a page from, or NO_NODE when none holds it. The host comes first: its copies cost the devices nothing. Then come those
- * that a processor works on, and last those that only store: the further from the host, the slower. Memory that is gone comes after all: a
- * caller that gets it as an answer knows that the page is lost.
+ * The node to copy a page from, or NO_NODE when none holds it. The host comes first: its copies
+ * cost the devices nothing. Then come those that a processor works on, and last those that only
+ * store: the further from the host, the slower. Memory that is gone comes after all: a caller that
+ * gets it as an answer knows that the page is lost.
  */
 export function holderOf(state: State, block: Block, page: number, except: NodeId): NodeId {
   let found: NodeId = NO_NODE;
@@ -35,7 +36,13 @@ export function holderOf(state: State, block: Block, page: number, except: NodeI
 }
 
 /** Pages whose only good copy is on this node, and that nothing could make again. */
-export function onlyCopies(state: State, block: Block, node: NodeId, mask: Mask, result: Mask): void {
+export function onlyCopies(
+  state: State,
+  block: Block,
+  node: NodeId,
+  mask: Mask,
+  result: Mask,
+): void {
   const residence = block.residences[node];
   if (residence === undefined) {
     clear(result);
@@ -44,6 +51,7 @@ export function onlyCopies(state: State, block: Block, node: NodeId, mask: Mask,
   onlyOn(state, block, node, mask, result);
   for (let word = 0; word < WORDS; word++) {
     // What is being copied for clones should not have to be had again: perhaps it cannot be.
-    result[word] &= residence.resident[word] & (block.dirty[word] | block.breaking[word]) & ~block.lost[word];
+    result[word] &=
+      residence.resident[word] & (block.dirty[word] | block.breaking[word]) & ~block.lost[word];
   }
 }

@@ -24,7 +24,9 @@ function touch(page: number): void {
   if (touchIn(manager, HOST, page)) faults++;
 }
 
-/** Goes through the array some times, and touches one page in so many. Returns the pages that came. */
+/**
+ * Goes through the array some times, and touches one page in so many. Returns the pages that came.
+ */
 function pass(times: number, stride: number, blocks = BLOCKS): number {
   const before = manager.state.nodes[0]?.counters.pagesProvided ?? 0;
   faults = 0;
@@ -71,7 +73,8 @@ describe('passes that touch all pages', () => {
 
   it('are known for that by a page next to another one, whatever is touched in between', () => {
     const trial = () => manager.state.va.rangeOfPage(first)?.trials[HOST];
-    for (let page = 0; (trial()?.block ?? -1) === -1; page = (page + 1) % (BLOCKS * BLOCK)) touch(first + page);
+    for (let page = 0; (trial()?.block ?? -1) === -1; page = (page + 1) % (BLOCKS * BLOCK))
+      touch(first + page);
     const begin = (trial()?.block ?? 0) * BLOCK;
     for (const page of [300, 200, 400]) touch(begin + page);
     // To read a page and then to write it is one touch of it.
@@ -84,7 +87,8 @@ describe('passes that touch all pages', () => {
 
 describe('a trial', () => {
   it('tells nothing where another thread has the processor go on elsewhere after a page or two', () => {
-    for (let time = 0; time < 40; time++) for (let block = 0; block < BLOCKS; block++) touch(first + block * BLOCK + 2);
+    for (let time = 0; time < 40; time++)
+      for (let block = 0; block < BLOCKS; block++) touch(first + block * BLOCK + 2);
     expect(manager.state.va.rangeOfPage(first)?.scattered[HOST] ?? 0).toBe(0);
   });
 

@@ -1,9 +1,11 @@
 /**
- * Whether a processor that goes through the blocks of a range touches most of their pages. One that goes down the columns of a matrix touches a page here
- * and one there, block after block: the faults of both look alike where blocks come whole, and no hardware says which pages were used. So of the blocks that a full
- * node had given up before, one comes page by page now and then. Where a page next to one of them is wanted, the rest comes at once, and the next block is tried half
- * as soon. Where others are, and all that are used would have room where the blocks have none, or are so few that they cost less than the block, pages come
- * alone from then on (`scatter.ts`).
+ * Whether a processor that goes through the blocks of a range touches most of their pages. One that
+ * goes down the columns of a matrix touches a page here and one there, block after block: the
+ * faults of both look alike where blocks come whole, and no hardware says which pages were used. So
+ * of the blocks that a full node had given up before, one comes page by page now and then. Where a
+ * page next to one of them is wanted, the rest comes at once, and the next block is tried half as
+ * soon. Where others are, and all that are used would have room where the blocks have none, or are
+ * so few that they cost less than the block, pages come alone from then on (`scatter.ts`).
  */
 import { has, isEmpty } from './mask.js';
 import type { Node } from './nodes.js';
@@ -24,8 +26,8 @@ const WORTH = 40;
 const QUARTERS = 3;
 
 /**
- * What a fault tells, or is to tell: the page is to come `alone`, since its block is tried; the block that was tried is `dense`, and the rest of it had better
- * come at once.
+ * What a fault tells, or is to tell: the page is to come `alone`, since its block is tried; the
+ * block that was tried is `dense`, and the rest of it had better come at once.
  * @param walks the processor is taken to walk
  */
 export function tryOut(
@@ -49,20 +51,29 @@ export function tryOut(
       return 'alone';
     }
   }
-  if (!walks || !isEmpty(mapping.mapped) || !isDue(block, residence, node, processor)) return 'none';
+  if (!walks || !isEmpty(mapping.mapped) || !isDue(block, residence, node, processor))
+    return 'none';
   const begun = block.range.trials[processor.id];
   begun.block = block.index;
   begun.pages = 1;
   return 'alone';
 }
 
-/** Whether pages come alone, since those that the processor touches lie apart: until it touches some next to each other. */
+/**
+ * Whether pages come alone, since those that the processor touches lie apart: until it touches some
+ * next to each other.
+ */
 export function isSparse(range: Range, processor: Processor): boolean {
   return range.trials[processor.id]?.sparse === true && isScattered(range, processor);
 }
 
 /** Whether a block that is about to come is to be tried: it is to come with no other one, then. */
-export function isDue({ range }: Block, { left }: Residence, node: Node, { id }: Processor): boolean {
+export function isDue(
+  { range }: Block,
+  { left }: Residence,
+  node: Node,
+  { id }: Processor,
+): boolean {
   if (!left || !node.pressed) return false;
   range.trials[id] ??= { every: FIRST, left: FIRST, block: -1, pages: 0, sparse: false };
   const trial = range.trials[id];
@@ -70,9 +81,14 @@ export function isDue({ range }: Block, { left }: Residence, node: Node, { id }:
   return trial.left === 0;
 }
 
-/** Whether a page next to it has come: two threads, or a partition from both ends, may be in the block. */
+/**
+ * Whether a page next to it has come: two threads, or a partition from both ends, may be in the
+ * block.
+ */
 function hasNeighbour({ mapped }: Mapping, page: number): boolean {
-  return (page > 0 && has(mapped, page - 1)) || (page + 1 < PAGES_PER_BLOCK && has(mapped, page + 1));
+  return (
+    (page > 0 && has(mapped, page - 1)) || (page + 1 < PAGES_PER_BLOCK && has(mapped, page + 1))
+  );
 }
 
 /** The processor has gone on into another block. */

@@ -1,4 +1,7 @@
-/** Processors and nodes that leave, or die: what only they hold goes home or is lost, and nothing waits for them any more. */
+/**
+ * Processors and nodes that leave, or die: what only they hold goes home or is lost, and nothing
+ * waits for them any more.
+ */
 
 import { forgetAdvised } from './advice.js';
 import type { Launches } from './launches.js';
@@ -16,7 +19,14 @@ import {
   type State,
   unshieldAll,
 } from './state.js';
-import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
+import {
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from './types.js';
 import { forgetUser } from './usage.js';
 import type { Block } from './va-block.js';
 
@@ -30,7 +40,12 @@ export interface ProcessorFigures {
   readonly counters: ProcessorCounters & NodeCounters;
 }
 
-const NO_FIGURES: NodeFigures = { budgetPages: 0, backedPages: 0, peakPages: 0, counters: createNodeCounters() };
+const NO_FIGURES: NodeFigures = {
+  budgetPages: 0,
+  backedPages: 0,
+  peakPages: 0,
+  counters: createNodeCounters(),
+};
 
 export class Departures {
   /** Those of processors that have gone. */
@@ -55,7 +70,10 @@ export class Departures {
     this.drain(node?.id ?? NO_NODE, id);
   }
 
-  /** A node that no processor calls its own leaves: what only it has goes to its home, or else to the host. */
+  /**
+   * A node that no processor calls its own leaves: what only it has goes to its home, or else to
+   * the host.
+   */
   remove(id: NodeId): void {
     const node = this.passive(id);
     if (node.state !== 'alive') return;
@@ -66,9 +84,11 @@ export class Departures {
   lost(id: ProcessorId): void {
     const { state } = this;
     const processor = state.processors[id];
-    // One that was leaving may have gone with the last answer that its driver gave before its death.
+    // One that was leaving may have gone with the last answer that its driver gave before its
+    // death.
     if (processor === undefined || processor.state === 'dead') return;
-    // The pages of one that was leaving are on their way home already, and go on as far as they can.
+    // The pages of one that was leaving are on their way home already, and go on as far as they
+    // can.
     const leaving = processor.state === 'draining';
     const node = this.nodeLeftBy(processor);
     processor.state = 'dead';
@@ -104,8 +124,14 @@ export class Departures {
       if (last === undefined) throw new Error(`there is no processor ${id}`);
       return last;
     }
-    const { budgetPages, backedPages, peakPages, counters } = this.state.nodes[processor.own] ?? NO_FIGURES;
-    return { budgetPages, backedPages, peakPages, counters: { ...processor.counters, ...counters } };
+    const { budgetPages, backedPages, peakPages, counters } =
+      this.state.nodes[processor.own] ?? NO_FIGURES;
+    return {
+      budgetPages,
+      backedPages,
+      peakPages,
+      counters: { ...processor.counters, ...counters },
+    };
   }
 
   /** The memory that leaves with the processor. */
@@ -115,18 +141,21 @@ export class Departures {
 
   private passive(id: NodeId): Node {
     const node = nodeOf(this.state, id);
-    if (node.owner !== NO_PROCESSOR) throw new Error(`node ${id} is processor ${node.owner}'s own, and leaves with it`);
+    if (node.owner !== NO_PROCESSOR)
+      throw new Error(`node ${id} is processor ${node.owner}'s own, and leaves with it`);
     return node;
   }
 
   private drain(node: NodeId, processor: ProcessorId): void {
     const concerned: Block[] = [];
     for (const block of this.state.va.blocks.values()) {
-      // A task for one that leaves which still waits would otherwise outlive it, and be carried out for its successor.
+      // A task for one that leaves which still waits would otherwise outlive it, and be carried out
+      // for its successor.
       const asked = block.tasks.some(
         (task) => task.processor === processor || (task.node !== NO_NODE && task.node === node),
       );
-      if (block.residences[node] !== undefined || block.operation !== null || asked) concerned.push(block);
+      if (block.residences[node] !== undefined || block.operation !== null || asked)
+        concerned.push(block);
     }
     this.bringHome(node, processor, concerned);
   }
@@ -146,7 +175,8 @@ export class Departures {
     const { mark } = masks;
     const taken = masks.take();
     // What stands in for denied pages is no content of the range's.
-    for (let word = 0; word < WORDS; word++) taken[word] = mapping.mapped[word] & ~mapping.standIn[word];
+    for (let word = 0; word < WORDS; word++)
+      taken[word] = mapping.mapped[word] & ~mapping.standIn[word];
     const first = next(taken, 0);
     const end = block.range.watchers > 0 ? endOf(taken) : 0;
     masks.backTo(mark);
@@ -160,7 +190,10 @@ export class Departures {
     if (first < end) commands.invalidated(page, end - first, 'migrate', id);
   }
 
-  /** Nothing is left to bring home. The node may still have what could not be brought, because every copy failed: that goes with it. */
+  /**
+   * Nothing is left to bring home. The node may still have what could not be brought, because every
+   * copy failed: that goes with it.
+   */
   drained(request: Request): void {
     const { state } = this;
     const busy = this.inUse(request);
@@ -183,10 +216,12 @@ export class Departures {
   }
 
   /**
-   * Blocks that keep a processor and its node from leaving for now: when their operations have ended they are brought home, or given up, once
-   * more. One block may be copied from the node, for a thread that needs a page of what could not be brought home. If the node went under such
-   * a copy, its memory would be given back while it is read, and the end of the copy would be taken for that of a copy from the next node with
-   * this number. In another block, which may be in host memory, the processor may be giving up its rights: once gone it does not say so any more.
+   * Blocks that keep a processor and its node from leaving for now: when their operations have
+   * ended they are brought home, or given up, once more. One block may be copied from the node, for
+   * a thread that needs a page of what could not be brought home. If the node went under such a
+   * copy, its memory would be given back while it is read, and the end of the copy would be taken
+   * for that of a copy from the next node with this number. In another block, which may be in host
+   * memory, the processor may be giving up its rights: once gone it does not say so any more.
    */
   private inUse({ node, processor }: Request): Block[] {
     const busy: Block[] = [];
@@ -198,7 +233,10 @@ export class Departures {
     return busy;
   }
 
-  /** Frames may have been released for good: those that leave, and have none in quarantine any more, are forgotten. */
+  /**
+   * Frames may have been released for good: those that leave, and have none in quarantine any more,
+   * are forgotten.
+   */
   released(): void {
     for (let at = 0; at < this.leaving.length; ) {
       const { node, processor } = this.leaving[at];
@@ -235,7 +273,8 @@ export class Departures {
     const { state } = this;
     const { waiters } = nodeOf(state, id);
     for (const block of state.va.blocks.values()) block.residences[id] = undefined;
-    for (let index = waiters.head; index !== -1; index = waiters.after(index)) state.ready.append(index);
+    for (let index = waiters.head; index !== -1; index = waiters.after(index))
+      state.ready.append(index);
     state.nodes[id] = undefined;
     for (const node of state.nodes) if (node?.home === id) node.home = NO_NODE;
   }

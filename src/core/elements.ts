@@ -1,7 +1,19 @@
 /** Element types, their sizes and their typed arrays. */
 
 /** Element types by their short names; `bytes` is raw memory. */
-export type ElementType = 'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64' | 'bytes';
+export type ElementType =
+  | 'i8'
+  | 'u8'
+  | 'u8c'
+  | 'i16'
+  | 'u16'
+  | 'i32'
+  | 'u32'
+  | 'i64'
+  | 'u64'
+  | 'f32'
+  | 'f64'
+  | 'bytes';
 
 /** The typed arrays. */
 export type NumericArray =

@@ -1,6 +1,7 @@
 /**
- * What the core is told: its events are a union, and the methods of MemoryManager with these names are the only door by which any of them
- * comes in. What has an event to tell calls its method, which makes no object of it; `dispatch` is for events that are objects already.
+ * What the core is told: its events are a union, and the methods of MemoryManager with these names
+ * are the only door by which any of them comes in. What has an event to tell calls its method,
+ * which makes no object of it; `dispatch` is for events that are objects already.
  */
 import type { MemoryManager } from './memory-manager.js';
 
@@ -55,9 +56,13 @@ export const EVENTS = [
 ] as const satisfies readonly (keyof MemoryManager)[];
 export type EventName = (typeof EVENTS)[number];
 /** An event: its name, and the arguments of the method that handles it. */
-export type CoreEvent = { [Name in EventName]: readonly [Name, ...Parameters<MemoryManager[Name]>] }[EventName];
+export type CoreEvent = {
+  [Name in EventName]: readonly [Name, ...Parameters<MemoryManager[Name]>];
+}[EventName];
 
-/** Tells a manager an event. Returns what the manager answers, which most events have no answer to. */
+/**
+ * Tells a manager an event. Returns what the manager answers, which most events have no answer to.
+ */
 export function dispatch(manager: MemoryManager, [name, ...args]: CoreEvent): unknown {
   return (manager[name] as (...args: unknown[]) => unknown).apply(manager, args);
 }

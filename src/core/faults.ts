@@ -3,7 +3,18 @@ import { isFinal, lossIn, reasonOf } from './absence.js';
 import { holderOf, onlyOn } from './contents.js';
 import { isSparse, tryOut } from './density.js';
 import { bringAlone } from './lone-page.js';
-import { add, addRun, clear, has, isEmpty, type Mask, next, nextAbsent, remove, WORDS } from './mask.js';
+import {
+  add,
+  addRun,
+  clear,
+  has,
+  isEmpty,
+  type Mask,
+  next,
+  nextAbsent,
+  remove,
+  WORDS,
+} from './mask.js';
 import {
   absentPages,
   breakCopyOnWrite,
@@ -47,13 +58,27 @@ import {
   PAGES_PER_GROUP,
   Status,
 } from './types.js';
-import { type Block, isUnrestricted, type Mapping, NO_PAGES, noteWaiting, rareMask, stopWaiting } from './va-block.js';
+import {
+  type Block,
+  isUnrestricted,
+  type Mapping,
+  NO_PAGES,
+  noteWaiting,
+  rareMask,
+  stopWaiting,
+} from './va-block.js';
 import { noteHostFault } from './walk-share.js';
 
-/** How often it must have been said that there is no room still, with no page brought for a processor meanwhile, until it is refused. */
+/**
+ * How often it must have been said that there is no room still, with no page brought for a
+ * processor meanwhile, until it is refused.
+ */
 export const PATIENCE = 5;
 
-/** Each page that stands in where host memory is reached in place splits a mapping, of which the kernel allows 65,530. */
+/**
+ * Each page that stands in where host memory is reached in place splits a mapping, of which the
+ * kernel allows 65,530.
+ */
 const COVERED_PAGES = 8192;
 
 export function serviceFaults(state: State, block: Block, failure: Status): void {
@@ -68,7 +93,8 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
       const { mark } = state.masks;
       let outcome = serviceFault(state, block, processor, mapping, failure, false, false);
       // There may be room for the page alone, to be read at least.
-      if (outcome === 'stuck') outcome = serviceFault(state, block, processor, mapping, failure, false, true);
+      if (outcome === 'stuck')
+        outcome = serviceFault(state, block, processor, mapping, failure, false, true);
       if (outcome === 'stuck') {
         const short = nodeOf(state, mapping.node);
         if (evictShielded(state, block, short)) {
@@ -89,8 +115,8 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
 }
 
 /**
- * A disk that is full may have room again soon: threads wait for that, but not for ever. A device that was refused once is refused at once
- * until its launch has ended, which fails anyway.
+ * A disk that is full may have room again soon: threads wait for that, but not for ever. A device
+ * that was refused once is refused at once until its launch has ended, which fails anyway.
  */
 export function waitsForRoom(state: State, block: Block, processor: Processor): boolean {
   if (processor.state !== 'alive' || shortageOf(state) !== 'OUT_OF_STORAGE') return false;
@@ -104,18 +130,33 @@ export function waitsForRoom(state: State, block: Block, processor: Processor): 
   return false;
 }
 
-/** Whether it is the page's clones that found no room for its content, or the page of another range that it comes from. */
-function lacksRoomElsewhere(block: Block, page: number, reason: DenyReason | null, failure: Status): boolean {
+/**
+ * Whether it is the page's clones that found no room for its content, or the page of another range
+ * that it comes from.
+ */
+function lacksRoomElsewhere(
+  block: Block,
+  page: number,
+  reason: DenyReason | null,
+  failure: Status,
+): boolean {
   if (reason === 'OUT_OF_MEMORY') return failure === Status.SourceStarved;
   return reason === 'OUT_OF_STORAGE' && !has(block.lost, page);
 }
 
-/** Whose page failed comes first: if others came between, none of them would ever hear of his own failure. */
+/**
+ * Whose page failed comes first: if others came between, none of them would ever hear of his own
+ * failure.
+ */
 function putFirst(block: Block, page: number): void {
   if (page === -1) return;
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
-    if (mapping?.waiting !== true || !(has(mapping.waitingRead, page) || has(mapping.waitingWrite, page))) continue;
+    if (
+      mapping?.waiting !== true ||
+      !(has(mapping.waitingRead, page) || has(mapping.waitingWrite, page))
+    )
+      continue;
     mapping.urgentPage = page;
     block.turn = id;
     return;
@@ -138,7 +179,12 @@ function serviceFault(
   if (processor.state !== 'alive') return dismiss(mapping, page);
   const base = block.index * PAGES_PER_BLOCK;
   if (has(wanted ? mapping.writable : mapping.mapped, page)) {
-    state.commands.wake(processor.id, base + page, 1, has(mapping.writable, page) ? Access.Write : Access.Read);
+    state.commands.wake(
+      processor.id,
+      base + page,
+      1,
+      has(mapping.writable, page) ? Access.Write : Access.Read,
+    );
     return dismiss(mapping, page);
   }
   // A page that came along may have been what failed: only a failure of this page alone is its own.
@@ -153,10 +199,13 @@ function serviceFault(
   // A copy that found no room is made again where there is some by now.
   const again = lacks && found === 'OUT_OF_STORAGE' && shortageOf(state) !== found;
   const reason = again ? null : lacks ? shortageOf(state) : found;
-  // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but spoils no content.
+  // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but
+  // spoils no content.
   const late = reason === 'FREED' && processor.id === HOST && !wanted;
-  if (late) state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
-  else if (isForOthersToAllow(block, processor, reason)) return want(state, block, mapping, page, wanted);
+  if (late)
+    state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
+  else if (isForOthersToAllow(block, processor, reason))
+    return want(state, block, mapping, page, wanted);
   else if (reason !== null) {
     const residence = block.residences[node.id];
     const fails = residence !== undefined && failsToLeave(state, residence);
@@ -166,12 +215,25 @@ function serviceFault(
   const cloned = wanted && has(block.copyOnWrite, page);
   if (cloned && breakAround(state, block, page)) return 'blocked';
   const alone = late || narrow || single;
-  const outcome = bringFor(state, block, processor, mapping, node, page, wanted && !cloned, narrow, alone);
+  const outcome = bringFor(
+    state,
+    block,
+    processor,
+    mapping,
+    node,
+    page,
+    wanted && !cloned,
+    narrow,
+    alone,
+  );
   if (cloned && outcome === 'started') keepUntilItGoesOn(state, block, node.id);
   return outcome;
 }
 
-/** Brings a page that a thread waits for, and what comes along: after a failure nothing does (`narrow`), nor where it is to come `alone`. */
+/**
+ * Brings a page that a thread waits for, and what comes along: after a failure nothing does
+ * (`narrow`), nor where it is to come `alone`.
+ */
 function bringFor(
   state: State,
   block: Block,
@@ -183,11 +245,13 @@ function bringFor(
   narrow: boolean,
   alone: boolean,
 ): Outcome {
-  if (isRemote(block, processor)) return serviceRemote(state, block, processor, page, write, narrow);
+  if (isRemote(block, processor))
+    return serviceRemote(state, block, processor, page, write, narrow);
   // Of what is mostly read others keep their copies until a processor really writes.
   const { readMostly, pattern } = block.advice;
   const base = block.index * PAGES_PER_BLOCK;
-  const intent = !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
+  const intent =
+    !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
   const owned = !readMostly && ownsAlone(state, block, node.id, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
   if (node.pressed && processor.id === HOST) noteHostFault(node, block, mapping, page);
@@ -196,7 +260,15 @@ function bringFor(
   request.write = access === Access.Write;
   request.occupied = request.write ? mapping.writable : mapping.mapped;
   const unasked = request.write && !write && !intent;
-  request.allowed = companions(state, block, node.id, page, access, alone || pattern === 'random', unasked);
+  request.allowed = companions(
+    state,
+    block,
+    node.id,
+    page,
+    access,
+    alone || pattern === 'random',
+    unasked,
+  );
   processor.prefetch(request);
   const enters = isEmpty(mapping.mapped);
   const { result } = request;
@@ -213,7 +285,10 @@ function bringFor(
   return outcome;
 }
 
-/** Says to the prefetch policy what the touch tells of the processor's way, and returns why it is taken to walk; null: it is not. */
+/**
+ * Says to the prefetch policy what the touch tells of the processor's way, and returns why it is
+ * taken to walk; null: it is not.
+ */
 function describeTouch(
   state: State,
   block: Block,
@@ -227,7 +302,10 @@ function describeTouch(
   request.page = page;
   // Where touches lie scattered a block that is whole says nothing of a walk.
   const guess = pattern === 'normal' && !isScattered(block.range, processor);
-  const repeats = guess && beginsAsBefore(mapping, page) && isDeclared(processor, block.index * PAGES_PER_BLOCK + page);
+  const repeats =
+    guess &&
+    beginsAsBefore(mapping, page) &&
+    isDeclared(processor, block.index * PAGES_PER_BLOCK + page);
   const walks = repeats || (guess && streams(state, block, processor, page));
   const residence = residenceOf(state, block, node.id);
   const trial = guess ? tryOut(block, residence, node, processor, mapping, page, walks) : 'none';
@@ -262,7 +340,9 @@ function describeTouch(
 
 /** The node that the content of a page comes from, if it comes from another one. */
 function sourceOf(state: State, block: Block, page: number, node: NodeId): NodeId {
-  return has(residenceOf(state, block, node).resident, page) ? NO_NODE : holderOf(state, block, page, node);
+  return has(residenceOf(state, block, node).resident, page)
+    ? NO_NODE
+    : holderOf(state, block, page, node);
 }
 
 /** Whether it is the node of a processor that only its engine reaches. */
@@ -277,12 +357,18 @@ function beginsOn(state: State, block: Block, page: number, node: NodeId): boole
   const before = page > 0 ? block : state.va.blocks.get(block.index - 1);
   if (before === undefined || before.range !== block.range) return true;
   const residence = before.residences[node];
-  return residence === undefined || !has(residence.resident, (page + PAGES_PER_BLOCK - 1) % PAGES_PER_BLOCK);
+  return (
+    residence === undefined ||
+    !has(residence.resident, (page + PAGES_PER_BLOCK - 1) % PAGES_PER_BLOCK)
+  );
 }
 
 function nextWaiting(mapping: Mapping): number {
   const { urgentPage } = mapping;
-  if (urgentPage !== -1 && (has(mapping.waitingWrite, urgentPage) || has(mapping.waitingRead, urgentPage))) {
+  if (
+    urgentPage !== -1 &&
+    (has(mapping.waitingWrite, urgentPage) || has(mapping.waitingRead, urgentPage))
+  ) {
     return urgentPage;
   }
   const page = next(mapping.waitingWrite, 0);
@@ -295,8 +381,8 @@ function dismiss(mapping: Mapping, page: number): Outcome {
 }
 
 /**
- * Pages that a fault may bring, its own among them: `alone` only that one, `owned` those that the node has alone. What is returned may be the
- * block's own mask.
+ * Pages that a fault may bring, its own among them: `alone` only that one, `owned` those that the
+ * node has alone. What is returned may be the block's own mask.
  */
 function companions(
   state: State,
@@ -309,21 +395,26 @@ function companions(
 ): Mask {
   const { inside, freed, lost } = block;
   const { scratch } = residenceOf(state, block, node);
-  const free = freed === NO_PAGES && lost === NO_PAGES && scratch === NO_PAGES && isUnrestricted(block);
+  const free =
+    freed === NO_PAGES && lost === NO_PAGES && scratch === NO_PAGES && isUnrestricted(block);
   if (free && !alone && !owned) return inside;
   const allowed = state.masks.take();
   if (alone) {
     clear(allowed);
     add(allowed, page);
   } else {
-    for (let word = 0; word < WORDS; word++) allowed[word] = inside[word] & ~(freed[word] | lost[word] | scratch[word]);
+    for (let word = 0; word < WORDS; word++)
+      allowed[word] = inside[word] & ~(freed[word] | lost[word] | scratch[word]);
     excludeForbidden(block, node, access, allowed);
   }
   if (owned) keepOwned(state, block, node, allowed);
   return allowed;
 }
 
-/** What this access does not bring along: what is protected against it, or would have to be copied for clones, or unpinned, first. */
+/**
+ * What this access does not bring along: what is protected against it, or would have to be copied
+ * for clones, or unpinned, first.
+ */
 function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask): void {
   for (let word = 0; word < WORDS; word++) {
     mask[word] &= ~block.unreadable[word];
@@ -333,7 +424,10 @@ function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask
   }
 }
 
-/** Copies for clones are made by 64 KiB: a processor that writes a page mostly writes its neighbours, too. False: the page must be fetched before. */
+/**
+ * Copies for clones are made by 64 KiB: a processor that writes a page mostly writes its
+ * neighbours, too. False: the page must be fetched before.
+ */
 function breakAround(state: State, block: Block, page: number): boolean {
   const group = state.masks.take();
   const absent = state.masks.take();
@@ -342,7 +436,8 @@ function breakAround(state: State, block: Block, page: number): boolean {
   addRun(group, first, PAGES_PER_GROUP);
   absentPages(state, block, group, absent);
   if (has(absent, page)) return false;
-  for (let word = 0; word < WORDS; word++) group[word] &= block.copyOnWrite[word] & ~(absent[word] | block.lost[word]);
+  for (let word = 0; word < WORDS; word++)
+    group[word] &= block.copyOnWrite[word] & ~(absent[word] | block.lost[word]);
   breakCopyOnWrite(state, block, group, false);
   return true;
 }
@@ -352,7 +447,13 @@ function mayWrite(block: Block, node: NodeId, page: number): boolean {
   return node === HOST_NODE || !has(block.pinned, page);
 }
 
-function denial(block: Block, node: NodeId, page: number, write: boolean, failure: Status): DenyReason | null {
+function denial(
+  block: Block,
+  node: NodeId,
+  page: number,
+  write: boolean,
+  failure: Status,
+): DenyReason | null {
   if (!has(block.inside, page)) return 'OUTSIDE';
   if (has(block.lost, page)) return lossIn(block, page);
   if (has(block.freed, page)) return 'FREED';
@@ -368,7 +469,11 @@ function denial(block: Block, node: NodeId, page: number, write: boolean, failur
 }
 
 /** Whether another machine has what the processor may not do, so that it can be asked for. */
-function isForOthersToAllow({ range }: Block, { id }: Processor, reason: DenyReason | null): boolean {
+function isForOthersToAllow(
+  { range }: Block,
+  { id }: Processor,
+  reason: DenyReason | null,
+): boolean {
   return range.shared === true && id === HOST && (reason === 'NO_ACCESS' || reason === 'READ_ONLY');
 }
 
@@ -382,8 +487,9 @@ function want(state: State, block: Block, mapping: Mapping, page: number, write:
 }
 
 /**
- * The host's thread cannot be sent on, so that its denial is for the pager to carry out. A device's thread goes on with a
- * scratch page of zeros that no other processor ever sees, and its launch fails.
+ * The host's thread cannot be sent on, so that its denial is for the pager to carry out. A device's
+ * thread goes on with a scratch page of zeros that no other processor ever sees, and its launch
+ * fails.
  */
 function deny(
   state: State,
@@ -407,9 +513,11 @@ function deny(
     noteWaiting(mapping);
     return 'done';
   }
-  if (isRemote(block, processor)) return coverInPlace(state, block, processor, mapping, page, write, reason);
+  if (isRemote(block, processor))
+    return coverInPlace(state, block, processor, mapping, page, write, reason);
   if (stranded) {
-    // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it for dead.
+    // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it
+    // for dead.
     if (reason !== 'OUT_OF_MEMORY' && reason !== 'OUT_OF_STORAGE') reason = 'COPY_FAILED';
     block.attempts = 0;
     state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, true);
@@ -422,25 +530,30 @@ function deny(
   // A copy reads or writes the page just now: what stands in for it waits until that is through.
   if (isHeldAgainst(residence, Access.Write, mask)) return 'blocked';
   const alone = holderOf(state, block, page, node.id) === NO_NODE;
-  // What may not even be read must not show through what stands in for it; what may, the device has read before.
+  // What may not even be read must not show through what stands in for it; what may, the device has
+  // read before.
   const hidden = reason !== 'READ_ONLY' && reason !== 'PINNED';
   if (has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)))) {
     // The whole block goes home, and with it what copies may hold of other pages.
     if (isHeld(block, node.id)) return 'blocked';
-    if (!evictBlock(state, block, node)) return waitForMemory(state, block, nodeOf(state, node.home), null);
+    if (!evictBlock(state, block, node))
+      return waitForMemory(state, block, nodeOf(state, node.home), null);
     if (block.operation === null) makeReady(state, block);
     return 'started';
   }
   // Memory that was kept has the content of an earlier time.
-  if (!has(residence.resident, page) && !has(residence.scratch, page)) releaseBacking(state, block, node, mask);
-  if (!has(residence.backed, page) && !reclaim(state, block, node, 1)) return waitForMemory(state, block, node, null);
+  if (!has(residence.resident, page) && !has(residence.scratch, page))
+    releaseBacking(state, block, node, mask);
+  if (!has(residence.backed, page) && !reclaim(state, block, node, 1))
+    return waitForMemory(state, block, node, null);
   state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
   return standIn(state, block, processor, page, 'scratch');
 }
 
 /**
- * Where host memory is reached in place the processor has none of its own that could stand in: its driver puts a page there that it keeps
- * for itself. It stays until the block is remapped, which is before the next launch that uses it.
+ * Where host memory is reached in place the processor has none of its own that could stand in: its
+ * driver puts a page there that it keeps for itself. It stays until the block is remapped, which is
+ * before the next launch that uses it.
  */
 function coverInPlace(
   state: State,
@@ -460,7 +573,13 @@ function coverInPlace(
 }
 
 /** Has a page that no other processor ever sees stand in for one that the processor was denied. */
-function standIn(state: State, block: Block, processor: Processor, page: number, kind: 'scratch' | 'cover'): Outcome {
+function standIn(
+  state: State,
+  block: Block,
+  processor: Processor,
+  page: number,
+  kind: 'scratch' | 'cover',
+): Outcome {
   const mask = state.masks.take();
   clear(mask);
   add(mask, page);
@@ -472,10 +591,14 @@ function standIn(state: State, block: Block, processor: Processor, page: number,
   return 'started';
 }
 
-/** The only copy is here and has been written before: giving write access at once takes nothing from any processor. */
+/**
+ * The only copy is here and has been written before: giving write access at once takes nothing from
+ * any processor.
+ */
 function ownsAlone(state: State, block: Block, node: NodeId, page: number): boolean {
   const residence = block.residences[node];
-  if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page)) return false;
+  if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page))
+    return false;
   return mayWrite(block, node, page) && holderOf(state, block, page, node) === NO_NODE;
 }
 
@@ -487,7 +610,8 @@ function keepOwned(state: State, block: Block, node: NodeId, mask: Mask): void {
 
 /** Whether a launch that runs has said that it uses the page. */
 function isDeclared(processor: Processor, page: number): boolean {
-  for (const intent of processor.intents) if (page >= intent.first && page < intent.end) return true;
+  for (const intent of processor.intents)
+    if (page >= intent.first && page < intent.end) return true;
   return false;
 }
 

@@ -13,38 +13,42 @@ describe('FrameAllocator', () => {
       part: fc.boolean(),
     });
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1700 }), fc.array(step, { maxLength: 120 }), (frames, steps) => {
-        const allocator = new FrameAllocator(frames);
-        const used = new Uint8Array(frames);
-        const held: [first: number, count: number][] = [];
-        const hasFree = (chunk: number): boolean => {
-          for (let first = 0; first + chunk <= frames; first += chunk) {
-            if (used.subarray(first, first + chunk).every((each) => each === 0)) return true;
+      fc.property(
+        fc.integer({ min: 1, max: 1700 }),
+        fc.array(step, { maxLength: 120 }),
+        (frames, steps) => {
+          const allocator = new FrameAllocator(frames);
+          const used = new Uint8Array(frames);
+          const held: [first: number, count: number][] = [];
+          const hasFree = (chunk: number): boolean => {
+            for (let first = 0; first + chunk <= frames; first += chunk) {
+              if (used.subarray(first, first + chunk).every((each) => each === 0)) return true;
+            }
+            return false;
+          };
+          for (const { allocate, chunk, pick, part } of steps) {
+            if (allocate) {
+              const expected = hasFree(chunk);
+              const first = allocator.allocate(chunk);
+              expect(first !== -1).toBe(expected);
+              if (first === -1) continue;
+              expect(first % chunk).toBe(0);
+              expect(used.subarray(first, first + chunk).every((each) => each === 0)).toBe(true);
+              expect(first + chunk).toBeLessThanOrEqual(frames);
+              used.fill(1, first, first + chunk);
+              held.push([first, chunk]);
+            } else if (held.length > 0) {
+              // What is given back need not be what was handed out.
+              const [[first, count]] = held.splice(pick % held.length, 1);
+              const given = part ? Math.ceil(count / 2) : count;
+              allocator.release(first, given);
+              used.fill(0, first, first + given);
+              if (given < count) held.push([first + given, count - given]);
+            }
+            expect(allocator.free).toBe(used.reduce((free, each) => free + 1 - each, 0));
           }
-          return false;
-        };
-        for (const { allocate, chunk, pick, part } of steps) {
-          if (allocate) {
-            const expected = hasFree(chunk);
-            const first = allocator.allocate(chunk);
-            expect(first !== -1).toBe(expected);
-            if (first === -1) continue;
-            expect(first % chunk).toBe(0);
-            expect(used.subarray(first, first + chunk).every((each) => each === 0)).toBe(true);
-            expect(first + chunk).toBeLessThanOrEqual(frames);
-            used.fill(1, first, first + chunk);
-            held.push([first, chunk]);
-          } else if (held.length > 0) {
-            // What is given back need not be what was handed out.
-            const [[first, count]] = held.splice(pick % held.length, 1);
-            const given = part ? Math.ceil(count / 2) : count;
-            allocator.release(first, given);
-            used.fill(0, first, first + given);
-            if (given < count) held.push([first + given, count - given]);
-          }
-          expect(allocator.free).toBe(used.reduce((free, each) => free + 1 - each, 0));
-        }
-      }),
+        },
+      ),
     );
   });
 
@@ -52,7 +56,9 @@ describe('FrameAllocator', () => {
     const allocator = new FrameAllocator(3 * 512);
     allocator.allocate(1);
     for (let i = 0; i < 40; i++) allocator.allocate(16);
-    expect([allocator.allocate(512), allocator.allocate(512)].filter((first) => first === -1)).toHaveLength(1);
+    expect(
+      [allocator.allocate(512), allocator.allocate(512)].filter((first) => first === -1),
+    ).toHaveLength(1);
   });
 
   it('merges at once: a root whose last small part comes back serves a large chunk', () => {

@@ -1,12 +1,16 @@
 /**
- * Physical memory of a pooled node. Root chunks of 2 MiB are split lazily into 64 KiB groups and 4 KiB frames, and merge as
- * soon as their last part is free, so that large chunks stay available (the scheme of NVIDIA's UVM driver).
+ * Physical memory of a pooled node. Root chunks of 2 MiB are split lazily into 64 KiB groups and 4
+ * KiB frames, and merge as soon as their last part is free, so that large chunks stay available
+ * (the scheme of NVIDIA's UVM driver).
  */
 import { IntrusiveList } from './intrusive-list.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
 
 const GROUPS_PER_ROOT = PAGES_PER_BLOCK / PAGES_PER_GROUP;
-/** Roots that are opened at once: frames that are not needed take no memory for their books, and a store reuses its frames before it grows. */
+/**
+ * Roots that are opened at once: frames that are not needed take no memory for their books, and a
+ * store reuses its frames before it grows.
+ */
 const OPENED_ROOTS = 64;
 
 export class FrameAllocator {
@@ -24,7 +28,10 @@ export class FrameAllocator {
   private readonly rootsWithFreeGroup = new IntrusiveList();
   private readonly groupsWithFreeFrame = new IntrusiveList();
 
-  /** @param frames how many 4 KiB frames there are; a part of a root at the end serves small chunks only */
+  /**
+   * @param frames how many 4 KiB frames there are; a part of a root at the end serves small chunks
+   * only
+   */
   constructor(readonly frames: number) {
     this.roots = Math.ceil(frames / PAGES_PER_BLOCK);
     this.free = frames;
@@ -82,7 +89,8 @@ export class FrameAllocator {
       this.touchedGroups = larger(this.touchedGroups, new Uint8Array(room));
     }
     for (let root = opened; root < end; root++) this.freeRoots.append(root);
-    // Frames past the end are taken for ever, which also keeps the last, shorter root from being handed out whole.
+    // Frames past the end are taken for ever, which also keeps the last, shorter root from being
+    // handed out whole.
     const { free } = this;
     for (let frame = frames; frame < end * PAGES_PER_BLOCK; frame++) this.take(frame, 1);
     this.free = free;

@@ -1,6 +1,7 @@
 /**
- * A value for each page of a range, kept as runs: what was said about pages that were never touched must cost nothing by the
- * page. Runs are few, so that a walk over them is as fast as anything cleverer.
+ * A value for each page of a range, kept as runs: what was said about pages that were never touched
+ * must cost nothing by the page. Runs are few, so that a walk over them is as fast as anything
+ * cleverer.
  */
 export class Intervals<T> {
   /** Where each run begins, ascending; the first begins at 0 and each lasts until the next. */
@@ -36,7 +37,11 @@ export class Intervals<T> {
 
   /** Calls `visit` for each run within [first, end). */
   each(first: number, end: number, visit: (first: number, end: number, value: T) => void): void {
-    for (let index = this.indexOf(first); index < this.starts.length && this.starts[index] < end; index++) {
+    for (
+      let index = this.indexOf(first);
+      index < this.starts.length && this.starts[index] < end;
+      index++
+    ) {
       const from = Math.max(first, this.starts[index]);
       const to = Math.min(end, this.starts[index + 1] ?? end);
       if (from < to) visit(from, to, this.values[index]);

@@ -10,7 +10,10 @@ function entriesOf(list: IntrusiveList): number[] {
 
 describe('IntrusiveList', () => {
   it('keeps the order in which entries were appended last, past its first length, too', () => {
-    const step = fc.record({ append: fc.boolean(), entry: fc.oneof(fc.nat({ max: 5 }), fc.nat({ max: 300 })) });
+    const step = fc.record({
+      append: fc.boolean(),
+      entry: fc.oneof(fc.nat({ max: 5 }), fc.nat({ max: 300 })),
+    });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const list = new IntrusiveList();
@@ -24,7 +27,11 @@ describe('IntrusiveList', () => {
           expect(list.has(entry)).toBe(append);
         }
         expect(entriesOf(list)).toEqual(model);
-        expect([list.size, list.head, list.tail]).toEqual([model.length, model[0] ?? -1, model.at(-1) ?? -1]);
+        expect([list.size, list.head, list.tail]).toEqual([
+          model.length,
+          model[0] ?? -1,
+          model.at(-1) ?? -1,
+        ]);
       }),
     );
   });

@@ -1,4 +1,7 @@
-/** A doubly linked list of small numbers whose links live in arrays: no allocation to move an entry, no search to remove one. */
+/**
+ * A doubly linked list of small numbers whose links live in arrays: no allocation to move an entry,
+ * no search to remove one.
+ */
 /** Entries that there is room for at first. */
 const FIRST = 64;
 
@@ -10,7 +13,8 @@ export class IntrusiveList {
   size = 0;
 
   constructor() {
-    // At once, so that no code is compiled for arrays that stay the same, to be thrown away, with all of a fault, when they grow.
+    // At once, so that no code is compiled for arrays that stay the same, to be thrown away, with
+    // all of a fault, when they grow.
     this.reserve(FIRST - 1);
   }
 

@@ -1,4 +1,7 @@
-/** What must hold between any two events. Costs a walk over all blocks: for tests, the simulator, and production on demand. */
+/**
+ * What must hold between any two events. Costs a walk over all blocks: for tests, the simulator,
+ * and production on demand.
+ */
 import { add, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
 import type { Node } from './nodes.js';
 import { readingRoomOf } from './reading-room.js';
@@ -66,7 +69,8 @@ function checkContents(block: Block): void {
   const { residences, lost, dirty, freed } = block;
   for (let word = 0; word < WORDS; word++) {
     let anywhere = 0;
-    for (let node = 0; node < residences.length; node++) anywhere |= residences[node]?.resident[word] ?? 0;
+    for (let node = 0; node < residences.length; node++)
+      anywhere |= residences[node]?.resident[word] ?? 0;
     const twice = anywhere & lost[word];
     if (twice !== 0) refuse(block, word, twice, 'a lost page is resident (invariant 1)');
     const nowhere = dirty[word] & ~anywhere & ~lost[word];
@@ -74,9 +78,12 @@ function checkContents(block: Block): void {
     const kept = dirty[word] & freed[word];
     if (kept !== 0) refuse(block, word, kept, 'a freed page counts as written');
     const half = block.unreadable[word] & ~block.unwritable[word];
-    if (half !== 0) refuse(block, word, half, 'a page that may not be read may be written (invariant 8)');
-    const moved = block.pinned[word] & block.dirty[word] & ~(residences[HOST_NODE]?.resident[word] ?? 0);
-    if (moved !== 0) refuse(block, word, moved, 'a pinned page is not in host memory (invariant 10)');
+    if (half !== 0)
+      refuse(block, word, half, 'a page that may not be read may be written (invariant 8)');
+    const moved =
+      block.pinned[word] & block.dirty[word] & ~(residences[HOST_NODE]?.resident[word] ?? 0);
+    if (moved !== 0)
+      refuse(block, word, moved, 'a pinned page is not in host memory (invariant 10)');
   }
 }
 
@@ -87,23 +94,43 @@ function checkRights(state: State, block: Block): void {
     const own = block.residences[mapping.node];
     for (let word = 0; word < WORDS; word++) {
       const given =
-        (mapping.wantedRead[word] & ~block.unreadable[word]) | (mapping.wantedWrite[word] & ~block.unwritable[word]);
+        (mapping.wantedRead[word] & ~block.unreadable[word]) |
+        (mapping.wantedWrite[word] & ~block.unwritable[word]);
       if (given !== 0)
-        refuse(block, word, given, `processor ${id} waits for a right that it has been given (invariant 6)`);
+        refuse(
+          block,
+          word,
+          given,
+          `processor ${id} waits for a right that it has been given (invariant 6)`,
+        );
       const mapped = mapping.mapped[word];
       // What stands in for a denied page is no content of the range's, and does not count.
       const scratch = mapping.standIn[word];
       const writable = mapping.writable[word] & ~scratch;
       if ((mapped | writable) === 0) continue;
       const blind = writable & ~mapped;
-      if (blind !== 0) refuse(block, word, blind, `processor ${id} may write a page that it may not read`);
+      if (blind !== 0)
+        refuse(block, word, blind, `processor ${id} may write a page that it may not read`);
       const absent = mapped & ~((own?.resident[word] ?? 0) | scratch);
-      if (absent !== 0) refuse(block, word, absent, `processor ${id} maps a page that its node does not hold`);
-      const forbidden = (mapped & block.unreadable[word] & ~scratch) | (writable & block.unwritable[word]);
+      if (absent !== 0)
+        refuse(block, word, absent, `processor ${id} maps a page that its node does not hold`);
+      const forbidden =
+        (mapped & block.unreadable[word] & ~scratch) | (writable & block.unwritable[word]);
       if (forbidden !== 0)
-        refuse(block, word, forbidden, `processor ${id} has a right that is protected (invariant 8)`);
+        refuse(
+          block,
+          word,
+          forbidden,
+          `processor ${id} has a right that is protected (invariant 8)`,
+        );
       const needed = writable & block.copyOnWrite[word];
-      if (needed !== 0) refuse(block, word, needed, `processor ${id} may write what a clone still needs (invariant 9)`);
+      if (needed !== 0)
+        refuse(
+          block,
+          word,
+          needed,
+          `processor ${id} may write what a clone still needs (invariant 9)`,
+        );
       if (writable !== 0) checkWriter(block, id, word, writable);
     }
   }
@@ -112,9 +139,16 @@ function checkRights(state: State, block: Block): void {
 /** A processor that may write a page is alone with it. */
 function checkWriter(block: Block, id: ProcessorId, word: number, writable: number): void {
   const clean = writable & ~block.dirty[word];
-  if (clean !== 0) refuse(block, word, clean, `processor ${id} may write a page that counts as clean (invariant 7)`);
+  if (clean !== 0)
+    refuse(
+      block,
+      word,
+      clean,
+      `processor ${id} may write a page that counts as clean (invariant 7)`,
+    );
   const written = writable & block.cleaning[word];
-  if (written !== 0) refuse(block, word, written, `processor ${id} may write a page that is being written back`);
+  if (written !== 0)
+    refuse(block, word, written, `processor ${id} may write a page that is being written back`);
   const node = block.mappings[id]?.node;
   for (let other = 0; other < block.mappings.length; other++) {
     const theirs = block.mappings[other];
@@ -122,25 +156,40 @@ function checkWriter(block: Block, id: ProcessorId, word: number, writable: numb
     if (other === id || theirs === undefined || theirs.node === node) continue;
     const shared = writable & theirs.mapped[word] & ~theirs.standIn[word];
     if (shared !== 0) {
-      refuse(block, word, shared, `processor ${id} may write a page that processor ${other} maps (invariants 2 and 3)`);
+      refuse(
+        block,
+        word,
+        shared,
+        `processor ${id} may write a page that processor ${other} maps (invariants 2 and 3)`,
+      );
     }
   }
   for (let other = 0; other < block.residences.length; other++) {
     const second = other === node ? 0 : writable & (block.residences[other]?.resident[word] ?? 0);
     if (second !== 0) {
-      refuse(block, word, second, `processor ${id} may write a page that node ${other} has a copy of (invariant 2)`);
+      refuse(
+        block,
+        word,
+        second,
+        `processor ${id} may write a page that node ${other} has a copy of (invariant 2)`,
+      );
     }
   }
 }
 
-function checkResidence(block: Block, node: number, { resident, backed, scratch, backedCount }: Residence): void {
+function checkResidence(
+  block: Block,
+  node: number,
+  { resident, backed, scratch, backedCount }: Residence,
+): void {
   for (let word = 0; word < WORDS; word++) {
     const bare = resident[word] & ~backed[word];
     if (bare !== 0) refuse(block, word, bare, `resident on node ${node} without memory`);
     const both = resident[word] & scratch[word];
     if (both !== 0) refuse(block, word, both, 'a scratch page counts as content');
   }
-  if (size(backed) !== backedCount) fail(block, 0, `node ${node} miscounts its memory (invariant 4)`);
+  if (size(backed) !== backedCount)
+    fail(block, 0, `node ${node} miscounts its memory (invariant 4)`);
   if (block.operation !== null) return;
   let before = 0;
   let behind = 0;
@@ -148,7 +197,8 @@ function checkResidence(block: Block, node: number, { resident, backed, scratch,
     before |= backed[word] & block.inside[word];
     behind |= backed[word] & ~block.inside[word] & ~scratch[word];
   }
-  if (before === 0 && behind !== 0) fail(block, 0, `node ${node} keeps memory behind the range's end (invariant 4)`);
+  if (before === 0 && behind !== 0)
+    fail(block, 0, `node ${node} keeps memory behind the range's end (invariant 4)`);
 }
 
 /** A page that is being filled can be written by no processor. */
@@ -162,7 +212,8 @@ function checkFlight(block: Block): void {
     for (let word = 0; word < WORDS; word++) {
       const moving = operation.moving[word] & ~(target?.resident[word] ?? 0);
       const written = moving & mapping.writable[word] & ~mapping.standIn[word];
-      if (written !== 0) refuse(block, word, written, 'a page in flight may be written (invariant 5)');
+      if (written !== 0)
+        refuse(block, word, written, 'a page in flight may be written (invariant 5)');
     }
   }
 }
@@ -184,17 +235,26 @@ function checkBudget(node: Node, held: number): void {
   const { description, quarantinedPages } = node;
   const backed = held + quarantinedPages;
   if (backed !== node.backedPages) {
-    throw new Error(`${description.name} counts ${node.backedPages} backed pages, its blocks ${backed} (invariant 4)`);
+    throw new Error(
+      `${description.name} counts ${node.backedPages} backed pages, its blocks ${backed} (invariant 4)`,
+    );
   }
   if (backed > node.budgetPages + readingRoomOf(node)) {
-    throw new Error(`${description.name} has ${backed} pages backed of ${node.budgetPages} allowed (invariant 4)`);
+    throw new Error(
+      `${description.name} has ${backed} pages backed of ${node.budgetPages} allowed (invariant 4)`,
+    );
   }
   if (node.allocator !== null && node.allocator.frames - node.allocator.free !== backed) {
-    throw new Error(`${description.name}: the frames in use are not those that blocks hold (invariant 4)`);
+    throw new Error(
+      `${description.name}: the frames in use are not those that blocks hold (invariant 4)`,
+    );
   }
 }
 
-/** With nothing under way, a thread that waits must wait for a launch's hold; anybody else would wait for ever (invariant 6). */
+/**
+ * With nothing under way, a thread that waits must wait for a launch's hold; anybody else would
+ * wait for ever (invariant 6).
+ */
 function checkNobodyForgotten(state: State): void {
   if (state.holds > 0 || state.breaks > 0 || state.quarantines > 0) return;
   for (const block of state.va.blocks.values()) {
@@ -206,10 +266,15 @@ function checkNobodyForgotten(state: State): void {
       const mapping = block.mappings[id];
       if (mapping === undefined || state.processors[id] === undefined) continue;
       if (!isEmpty(mapping.waitingRead) || !isEmpty(mapping.waitingWrite)) {
-        fail(block, mapping.urgentPage, `processor ${id} waits and nothing is under way for it (invariant 6)`);
+        fail(
+          block,
+          mapping.urgentPage,
+          `processor ${id} waits and nothing is under way for it (invariant 6)`,
+        );
       }
     }
     const left = block.tasks.find((task) => task.kind !== 'home' || !state.parked.has(block.index));
-    if (left !== undefined) fail(block, 0, `a task (${left.kind}) is left and nothing is under way`);
+    if (left !== undefined)
+      fail(block, 0, `a task (${left.kind}) is left and nothing is under way`);
   }
 }

@@ -3,13 +3,21 @@ import { kernelError, refuseAsynchronous } from './kernel-error.js';
 
 test('an error is told with its name, its message and its stack', () => {
   const error = new RangeError('too far');
-  expect(kernelError(error)).toEqual({ name: 'RangeError', message: 'too far', stack: error.stack });
+  expect(kernelError(error)).toEqual({
+    name: 'RangeError',
+    message: 'too far',
+    stack: error.stack,
+  });
 });
 
 test('what is no error is told with its kind and its text', () => {
   expect(kernelError('text')).toEqual({ name: 'string', message: 'text', stack: '' });
   expect(kernelError(undefined)).toEqual({ name: 'undefined', message: 'undefined', stack: '' });
-  expect(kernelError(Symbol('mark'))).toEqual({ name: 'symbol', message: 'Symbol(mark)', stack: '' });
+  expect(kernelError(Symbol('mark'))).toEqual({
+    name: 'symbol',
+    message: 'Symbol(mark)',
+    stack: '',
+  });
 });
 
 test('what has no text, or fails when it is asked for it, is told all the same', () => {
@@ -19,7 +27,11 @@ test('what has no text, or fails when it is asked for it, is told all the same',
     },
   });
   for (const thrown of [Object.create(null), failing]) {
-    expect(kernelError(thrown)).toEqual({ name: 'object', message: 'something that has no text', stack: '' });
+    expect(kernelError(thrown)).toEqual({
+      name: 'object',
+      message: 'something that has no text',
+      stack: '',
+    });
   }
 });
 
@@ -40,5 +52,7 @@ test('an object that is no error is told by what it holds', () => {
 
 test("a kernel that has not ended is refused, and its end is nobody else's rejection", () => {
   expect(() => refuseAsynchronous(undefined)).not.toThrow();
-  expect(() => refuseAsynchronous(Promise.reject(new Error('later')))).toThrow(/runs no asynchronous kernels/);
+  expect(() => refuseAsynchronous(Promise.reject(new Error('later')))).toThrow(
+    /runs no asynchronous kernels/,
+  );
 });

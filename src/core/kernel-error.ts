@@ -1,4 +1,7 @@
-/** What a kernel threw, in words. A kernel may throw anything, also what has no text or fails when it is asked for it. */
+/**
+ * What a kernel threw, in words. A kernel may throw anything, also what has no text or fails when
+ * it is asked for it.
+ */
 
 export interface KernelError {
   readonly name: string;
@@ -14,7 +17,10 @@ function isError(thrown: unknown): thrown is Error {
 /** More of what an object holds would fill the line. */
 const MOST_CHARACTERS = 300;
 
-/** What was thrown, if it is no error. What an object holds says more than '[object Object]'. Throws what the object does when it is asked. */
+/**
+ * What was thrown, if it is no error. What an object holds says more than '[object Object]'. Throws
+ * what the object does when it is asked.
+ */
 function textOf(thrown: unknown): string {
   const text = String(thrown);
   if (typeof thrown !== 'object' || !/^\[object .*\]$/.test(text)) return text;
@@ -36,8 +42,16 @@ function contentOf(thrown: object | null): string {
 export function kernelError(thrown: unknown): KernelError {
   try {
     if (isError(thrown)) {
-      const { name, message, stack } = thrown as { name: unknown; message: unknown; stack?: unknown };
-      return { name: String(name), message: textOf(message), stack: typeof stack === 'string' ? stack : '' };
+      const { name, message, stack } = thrown as {
+        name: unknown;
+        message: unknown;
+        stack?: unknown;
+      };
+      return {
+        name: String(name),
+        message: textOf(message),
+        stack: typeof stack === 'string' ? stack : '',
+      };
     }
     return { name: typeof thrown, message: textOf(thrown), stack: '' };
   } catch {
@@ -49,5 +63,7 @@ export function kernelError(thrown: unknown): KernelError {
 export function refuseAsynchronous(result: unknown): void {
   if (!(result instanceof Promise)) return;
   result.catch(() => undefined);
-  throw new TypeError('this device runs no asynchronous kernels; make it a plain function, or use a process device');
+  throw new TypeError(
+    'this device runs no asynchronous kernels; make it a plain function, or use a process device',
+  );
 }

@@ -27,7 +27,11 @@ function start(eviction: 'adaptive' | 'fifo' = 'adaptive'): void {
     },
     requestDone: (request, _pages, failure) => done.set(request, failure),
   });
-  manager = managerOf(hostOf(32), commands, namedPolicies({ prefetch: 'none', readAhead: 'none', eviction }));
+  manager = managerOf(
+    hostOf(32),
+    commands,
+    namedPolicies({ prefetch: 'none', readAhead: 'none', eviction }),
+  );
   manager.addDevice(gpu);
   manager.addDevice(gpu);
   first = allocateIn(manager, 16 * BLOCK);

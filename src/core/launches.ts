@@ -1,4 +1,7 @@
-/** Launches: what a device needs before its kernel runs, keeps while it runs, and gives back afterwards. */
+/**
+ * Launches: what a device needs before its kernel runs, keeps while it runs, and gives back
+ * afterwards.
+ */
 import { addRun, clear, createMask, isEmpty, size, sizeOfRun, WORDS } from './mask.js';
 import type { PageQueries } from './page-queries.js';
 import type { Range } from './range.js';
@@ -28,15 +31,23 @@ export interface LaunchArgument {
   readonly use: 'in' | 'out' | 'inout';
 }
 
-/** Each block of another memory splits a mapping of the processor's, of which the kernel allows 65,530. */
+/**
+ * Each block of another memory splits a mapping of the processor's, of which the kernel allows
+ * 65,530.
+ */
 const REMOTE_BLOCKS = 8192;
-/** Blocks that come beside the one whose turn it is: enough to keep an engine busy, few enough not to bury a fault. */
+/**
+ * Blocks that come beside the one whose turn it is: enough to keep an engine busy, few enough not
+ * to bury a fault.
+ */
 const BLOCKS_EARLY = 4;
 
 interface Launch {
   readonly id: number;
   readonly processor: ProcessorId;
-  /** The processor itself, since its number may have been given to another one when the launch ends. */
+  /**
+   * The processor itself, since its number may have been given to another one when the launch ends.
+   */
   readonly owner: Processor | undefined;
   readonly arguments: readonly LaunchArgument[];
   stage: 'emptying' | 'gathering' | 'running';
@@ -73,13 +84,15 @@ function isUnadvised(range: Range): boolean {
 }
 
 /**
- * Whether some pages of the block are denied to kernels. Then it migrates: in host memory that is reached in place nothing could stand
- * in for a page, and the device would have to end. Pages of a range that was made to be read only are reached in place all the same.
+ * Whether some pages of the block are denied to kernels. Then it migrates: in host memory that is
+ * reached in place nothing could stand in for a page, and the device would have to end. Pages of a
+ * range that was made to be read only are reached in place all the same.
  */
 function mayBeDenied(block: Block): boolean {
   for (let word = 0; word < WORDS; word++) {
     const unwritable = block.range.writable ? block.unwritable[word] : 0;
-    if ((block.unreadable[word] | unwritable | block.freed[word] | block.lost[word]) !== 0) return true;
+    if ((block.unreadable[word] | unwritable | block.freed[word] | block.lost[word]) !== 0)
+      return true;
   }
   return false;
 }
@@ -96,8 +109,15 @@ export class Launches {
     private readonly run: () => void,
   ) {}
 
-  /** Puts memory where it was advised to be (accessedBy). At most REMOTE_BLOCKS blocks of a processor at a time: the others migrate. */
-  arrange(id: number, processor: ProcessorId, parts: readonly { first: number; count: number }[]): void {
+  /**
+   * Puts memory where it was advised to be (accessedBy). At most REMOTE_BLOCKS blocks of a
+   * processor at a time: the others migrate.
+   */
+  arrange(
+    id: number,
+    processor: ProcessorId,
+    parts: readonly { first: number; count: number }[],
+  ): void {
     const { state } = this;
     if (!state.inPlace && processorOf(state, processor).own !== NO_NODE) {
       state.commands.requestDone(id, 0, null);
@@ -106,14 +126,20 @@ export class Launches {
     const owner = processorOf(state, processor);
     const request = this.requests.open(id, 'mapRemote', NO_NODE, processor);
     const own = owner.own;
-    for (const index of owner.description.remoteAccess === true || own === NO_NODE ? blocksOf(parts) : []) {
+    for (const index of owner.description.remoteAccess === true || own === NO_NODE
+      ? blocksOf(parts)
+      : []) {
       const range = state.va.rangeOfPage(index * PAGES_PER_BLOCK);
-      const block = range === undefined || isUnadvised(range) ? state.va.blocks.get(index) : state.va.block(index);
+      const block =
+        range === undefined || isUnadvised(range)
+          ? state.va.blocks.get(index)
+          : state.va.block(index);
       if (block === undefined) continue;
       const { accessedBy, preferred } = block.advice;
       const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== own;
       const inPlace = isRemote(block, owner);
-      const remote = own === NO_NODE || owner.placement({ processor, advised, remote: inPlace }) === 'remote';
+      const remote =
+        own === NO_NODE || owner.placement({ processor, advised, remote: inPlace }) === 'remote';
       const wanted = remote && (own === NO_NODE || !mayBeDenied(block));
       const covered = inPlace && !isEmpty(mappingOf(state, block, processor).standIn);
       if (wanted === inPlace && !covered) continue;
@@ -144,10 +170,12 @@ export class Launches {
     this.launches.set(id, launch);
     // Nothing is emptied for a launch that could not write it then.
     for (const { use, first, count } of args) {
-      if (use === 'out' && count > 0) launch.failure ??= this.pages.denial(first, count, Access.Write, processor);
+      if (use === 'out' && count > 0)
+        launch.failure ??= this.pages.denial(first, count, Access.Write, processor);
     }
     if (launch.failure === null) {
-      for (const { use, first, count } of args) if (use === 'out') this.ask(launch, 'zero', first, count, Access.None);
+      for (const { use, first, count } of args)
+        if (use === 'out') this.ask(launch, 'zero', first, count, Access.None);
     }
     launch.outstanding--;
     this.advance(launch);
@@ -164,7 +192,8 @@ export class Launches {
     this.endHolds(launch);
     if (processor.state === 'dead') return;
     // Until now it was used, whatever was asked meanwhile.
-    if (launch.stage === 'running' && launch.failure === null) noteUse(this.state, launch.processor, launch.arguments);
+    if (launch.stage === 'running' && launch.failure === null)
+      noteUse(this.state, launch.processor, launch.arguments);
     const { intents } = processor;
     for (let index = intents.length - 1; index >= 0; index--)
       if (intents[index].launch === id) intents.splice(index, 1);
@@ -175,8 +204,8 @@ export class Launches {
   }
 
   /**
-   * Pages that a launch on a device without faults needs at once. Whole blocks count, since what else the device has of a
-   * block that it holds cannot be taken from it meanwhile.
+   * Pages that a launch on a device without faults needs at once. Whole blocks count, since what
+   * else the device has of a block that it holds cannot be taken from it meanwhile.
    */
   pagesOf(args: readonly LaunchArgument[]): number {
     let pages = 0;
@@ -186,7 +215,8 @@ export class Launches {
       const range = this.state.va.rangeOfPage(first);
       // A question makes no block: another time it may not be asked.
       if (block?.gone === false) pages += size(block.inside);
-      else if (range !== undefined) pages += Math.max(0, Math.min(PAGES_PER_BLOCK, range.first + range.pages - first));
+      else if (range !== undefined)
+        pages += Math.max(0, Math.min(PAGES_PER_BLOCK, range.first + range.pages - first));
     }
     return pages;
   }
@@ -218,10 +248,22 @@ export class Launches {
     this.inner.set(id, launch);
     launch.outstanding++;
     const { processor } = launch;
-    this.requests.ask({ id, kind, processor, first, count, access, map: true, hold: kind === 'present' });
+    this.requests.ask({
+      id,
+      kind,
+      processor,
+      first,
+      count,
+      access,
+      map: true,
+      hold: kind === 'present',
+    });
   }
 
-  /** Takes a launch as far as it gets: first `out` is emptied, then a device without faults gathers block by block. */
+  /**
+   * Takes a launch as far as it gets: first `out` is emptied, then a device without faults gathers
+   * block by block.
+   */
   private advance(launch: Launch): void {
     const { owner } = launch;
     if (launch.outstanding > 0 || launch.stage === 'running') return;
@@ -256,12 +298,13 @@ export class Launches {
 
   private shareOut(owner: Processor): void {
     const node = this.state.nodes[owner.own];
-    if (node !== undefined) node.share = walkShare(owner.intents, owner.description.units, node.budgetPages);
+    if (node !== undefined)
+      node.share = walkShare(owner.intents, owner.description.units, node.budgetPages);
   }
 
   /**
-   * Asks for all that the launch uses of one block, what it writes first: a launch that holds a block for reading and then wants
-   * to write it would wait for another one that does the same.
+   * Asks for all that the launch uses of one block, what it writes first: a launch that holds a
+   * block for reading and then wants to write it would wait for another one that does the same.
    */
   private gather(launch: Launch, block: number): void {
     for (const access of [Access.Write, Access.Read]) {
@@ -274,8 +317,9 @@ export class Launches {
   }
 
   /**
-   * Has the next blocks come beside the one whose turn it is. They are not held before theirs: a launch takes what it holds upwards, as
-   * all others do, and nobody waits behind what is asked for here, so that who waits for whom is as if it had not been.
+   * Has the next blocks come beside the one whose turn it is. They are not held before theirs: a
+   * launch takes what it holds upwards, as all others do, and nobody waits behind what is asked for
+   * here, so that who waits for whom is as if it had not been.
    */
   private bringEarly(launch: Launch, current: number): void {
     const { blocks, processor } = launch;
@@ -288,7 +332,16 @@ export class Launches {
         const access = argument.use === 'in' ? Access.Read : Access.Write;
         if (count <= 0 || this.isThere(processor, first, count, access)) continue;
         const id = this.requests.newInner();
-        this.requests.ask({ id, kind: 'present', processor, first, count, access, map: true, early: true });
+        this.requests.ask({
+          id,
+          kind: 'present',
+          processor,
+          first,
+          count,
+          access,
+          map: true,
+          early: true,
+        });
       }
     }
   }
@@ -309,7 +362,8 @@ export class Launches {
         const { first, count } = partIn(argument, block);
         if (count > 0) addRun(mask, first % PAGES_PER_BLOCK, count);
       }
-      for (let word = 0; word < WORDS; word++) if (backed !== undefined) mask[word] &= ~backed[word];
+      for (let word = 0; word < WORDS; word++)
+        if (backed !== undefined) mask[word] &= ~backed[word];
       pages += size(mask);
     }
     state.masks.backTo(mark);
@@ -318,15 +372,25 @@ export class Launches {
 
   /** Whether the processor may use all of these pages of one block just now. */
   private isThere(processor: ProcessorId, first: number, count: number, access: Access): boolean {
-    const mapping = this.state.va.blocks.get(Math.floor(first / PAGES_PER_BLOCK))?.mappings[processor];
+    const mapping = this.state.va.blocks.get(Math.floor(first / PAGES_PER_BLOCK))?.mappings[
+      processor
+    ];
     if (mapping === undefined) return false;
     const { mapped, writable } = mapping;
-    return sizeOfRun(access === Access.Write ? writable : mapped, first % PAGES_PER_BLOCK, count) === count;
+    return (
+      sizeOfRun(access === Access.Write ? writable : mapped, first % PAGES_PER_BLOCK, count) ===
+      count
+    );
   }
 
   /** What is there of a launch's blocks, or comes before its turn, is not to go for what comes. */
   private expect({ processor, owner }: Launch, blocks: ReadonlySet<number> | null): void {
-    if (owner === undefined || owner.description.faults || owner !== this.state.processors[processor]) return;
+    if (
+      owner === undefined ||
+      owner.description.faults ||
+      owner !== this.state.processors[processor]
+    )
+      return;
     const node = this.state.nodes[owner.own];
     if (node !== undefined) node.expected = blocks;
   }

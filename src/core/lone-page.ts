@@ -1,14 +1,31 @@
 /**
- * The short way of the commonest migrations: one page, which a processor waits for, of a block that at most one other memory has anything of. At most some
- * rights to the page have to be taken then, and no subscriber is to be told, so that it needs no operation, which costs as much as all that was decided before. What the page
- * brings about is noted by the same functions; and where a driver does not have it done at once, it goes on as an operation that has come as far as this.
+ * The short way of the commonest migrations: one page, which a processor waits for, of a block that
+ * at most one other memory has anything of. At most some rights to the page have to be taken then,
+ * and no subscriber is to be told, so that it needs no operation, which costs as much as all that
+ * was decided before. What the page brings about is noted by the same functions; and where a driver
+ * does not have it done at once, it goes on as an operation that has come as far as this.
  */
 import { has, type Mask, remove, WORDS } from './mask.js';
 import { hasRoom, type Outcome } from './moves.js';
 import type { Node } from './nodes.js';
 import { open } from './operation.js';
-import { accessOf, countArrival, noteContent, noteMapped, transferDone } from './operation-transfers.js';
-import { classify, endToken, newToken, nodeOf, type Processor, residenceOf, type State, takeMemory } from './state.js';
+import {
+  accessOf,
+  countArrival,
+  noteContent,
+  noteMapped,
+  transferDone,
+} from './operation-transfers.js';
+import {
+  classify,
+  endToken,
+  newToken,
+  nodeOf,
+  type Processor,
+  residenceOf,
+  type State,
+  takeMemory,
+} from './state.js';
 import {
   Access,
   NO_NODE,
@@ -25,7 +42,10 @@ import type { Operation } from './work.js';
 /** Stands for several nodes. */
 const SEVERAL = -2;
 
-/** As `migrate` for a page that a processor waits for. Null: it is no such page, and nothing has been done. */
+/**
+ * As `migrate` for a page that a processor waits for. Null: it is no such page, and nothing has
+ * been done.
+ */
 export function bringAlone(
   state: State,
   block: Block,
@@ -48,10 +68,29 @@ export function bringAlone(
   const backed = has(residence.backed, page);
   if (!backed) takeMemory(node, residence, page);
   const awaited = other === NO_NODE ? 0 : takeRights(state, block, node, access, page);
-  if (awaited > 0) return goOnAsOperation(state, block, node, processor, access, mask, page, backed, 'revoke', awaited);
+  if (awaited > 0)
+    return goOnAsOperation(
+      state,
+      block,
+      node,
+      processor,
+      access,
+      mask,
+      page,
+      backed,
+      'revoke',
+      awaited,
+    );
   const at = block.index * PAGES_PER_BLOCK + page;
   if (source === node.id) {
-    state.commands.map(processor.id, at, 1, access, accessOf(mapping.mapped, mapping.writable, page), at);
+    state.commands.map(
+      processor.id,
+      at,
+      1,
+      access,
+      accessOf(mapping.mapped, mapping.writable, page),
+      at,
+    );
   } else {
     const frames = source >= 0 ? residenceOf(state, block, other).frames : null;
     const token = newToken(state, 'transfer', block, node.id, source, page, 1);
@@ -80,8 +119,10 @@ export function bringAlone(
   noteContent(state, block, node, page, 1, access === Access.Write);
   noteMapped(state, block, processor.id, page, 1, access);
   block.attempts = 0;
-  // Only the first page that the node has of the block, the first that is not stale, or what the other memory had alone makes a difference.
-  if (other !== NO_NODE || residence.backedCount === 1 || node.unused.has(block.index)) classify(state, block);
+  // Only the first page that the node has of the block, the first that is not stale, or what the
+  // other memory had alone makes a difference.
+  if (other !== NO_NODE || residence.backedCount === 1 || node.unused.has(block.index))
+    classify(state, block);
   return 'done';
 }
 
@@ -96,13 +137,21 @@ function sharer({ residences }: Block, node: Node): NodeId {
   let found: NodeId = NO_NODE;
   for (let id = 0; id < residences.length; id++) {
     const residence = residences[id];
-    if (residence === undefined || id === node.id || residence.backedCount + residence.holds.length === 0) continue;
+    if (
+      residence === undefined ||
+      id === node.id ||
+      residence.backedCount + residence.holds.length === 0
+    )
+      continue;
     found = found === NO_NODE ? id : SEVERAL;
   }
   return found;
 }
 
-/** Whether pages of this node, which has some of the block, are copied by the manager, no operation holds them, and no subscriber is to be told. */
+/**
+ * Whether pages of this node, which has some of the block, are copied by the manager, no operation
+ * holds them, and no subscriber is to be told.
+ */
 function isSimple(state: State, block: Block, id: NodeId): boolean {
   if (id === SEVERAL || block.range.watchers > 0) return false;
   const { gone, description } = nodeOf(state, id);
@@ -117,7 +166,10 @@ function sourceOf(state: State, block: Block, other: NodeId, page: number): Sour
   return provided ? SOURCE_PROVIDER : SOURCE_ZERO;
 }
 
-/** Takes from all processors that reach other memory what they may not do with the page any more. Returns how many of them have yet to answer. */
+/**
+ * Takes from all processors that reach other memory what they may not do with the page any more.
+ * Returns how many of them have yet to answer.
+ */
 function takeRights(state: State, block: Block, node: Node, access: Access, page: number): number {
   const to = access === Access.Write ? Access.None : Access.Read;
   let awaited = 0;

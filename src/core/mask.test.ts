@@ -22,7 +22,9 @@ import {
 import { PAGES_PER_BLOCK } from './types.js';
 
 const page = fc.integer({ min: 0, max: PAGES_PER_BLOCK - 1 });
-const run = fc.tuple(page, page).map(([a, b]): [first: number, count: number] => [Math.min(a, b), Math.abs(a - b) + 1]);
+const run = fc
+  .tuple(page, page)
+  .map(([a, b]): [first: number, count: number] => [Math.min(a, b), Math.abs(a - b) + 1]);
 
 function pagesOf(mask: Mask): number[] {
   return Array.from({ length: PAGES_PER_BLOCK }, (_, at) => at).filter((at) => has(mask, at));
@@ -49,27 +51,38 @@ describe('a page mask', () => {
       fc.property(fc.array(run, { maxLength: 3 }), (runs) => {
         const mask = maskOf(runs);
         const words = pagesOf(mask).map((at) => at >>> 5);
-        expect([firstWordOf(mask), endWordOf(mask)]).toEqual([words[0] ?? WORDS, (words.at(-1) ?? -1) + 1]);
+        expect([firstWordOf(mask), endWordOf(mask)]).toEqual([
+          words[0] ?? WORDS,
+          (words.at(-1) ?? -1) + 1,
+        ]);
       }),
     );
   });
 
   it('is searched up to a word, as if the words from there on were empty', () => {
     fc.assert(
-      fc.property(fc.array(run, { maxLength: 6 }), page, fc.integer({ min: 0, max: WORDS }), (runs, from, words) => {
-        const whole = maskOf(runs);
-        const cut = maskOf(runs);
-        cut.fill(0, words);
-        expect(next(whole, from, words)).toBe(next(cut, from));
-        expect(nextAbsent(whole, from, words)).toBe(nextAbsent(cut, from));
-      }),
+      fc.property(
+        fc.array(run, { maxLength: 6 }),
+        page,
+        fc.integer({ min: 0, max: WORDS }),
+        (runs, from, words) => {
+          const whole = maskOf(runs);
+          const cut = maskOf(runs);
+          cut.fill(0, words);
+          expect(next(whole, from, words)).toBe(next(cut, from));
+          expect(nextAbsent(whole, from, words)).toBe(nextAbsent(cut, from));
+        },
+      ),
     );
   });
 
   it('holds exactly what runs and pages put into it and took out', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constantFrom('addRun', 'removeRun'), run }),
-      fc.record({ kind: fc.constantFrom('add', 'remove'), run: page.map((at): [number, number] => [at, 1]) }),
+      fc.record({
+        kind: fc.constantFrom('add', 'remove'),
+        run: page.map((at): [number, number] => [at, 1]),
+      }),
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
@@ -98,7 +111,9 @@ describe('a page mask', () => {
       fc.property(fc.array(run, { maxLength: 6 }), run, (runs, [first, count]) => {
         const mask = maskOf(runs);
         const pages = pagesOf(mask);
-        expect(sizeOfRun(mask, first, count)).toBe(pages.filter((at) => at >= first && at < first + count).length);
+        expect(sizeOfRun(mask, first, count)).toBe(
+          pages.filter((at) => at >= first && at < first + count).length,
+        );
         expect(next(mask, first)).toBe(pages.find((at) => at >= first) ?? PAGES_PER_BLOCK);
         let absent = first;
         while (absent < PAGES_PER_BLOCK && has(mask, absent)) absent++;

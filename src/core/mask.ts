@@ -1,6 +1,6 @@
 /**
- * Page masks: one bit for each of a block's 512 pages in sixteen 32-bit words. Typed arrays of 64 bytes live inside the
- * JavaScript heap, so that a block costs no native allocation.
+ * Page masks: one bit for each of a block's 512 pages in sixteen 32-bit words. Typed arrays of 64
+ * bytes live inside the JavaScript heap, so that a block costs no native allocation.
  */
 import { PAGES_PER_BLOCK } from './types.js';
 
@@ -23,7 +23,10 @@ export function remove(mask: Mask, page: number): void {
   mask[page >>> 5] &= ~(1 << (page & 31));
 }
 
-/** The bits of pages [first, end), of which there are some, that fall into word `word`, where the run has some. */
+/**
+ * The bits of pages [first, end), of which there are some, that fall into word `word`, where the
+ * run has some.
+ */
 function runBits(word: number, first: number, end: number): number {
   const bits = word === first >>> 5 ? -1 << (first & 31) : -1;
   return word === (end - 1) >>> 5 ? bits & ~(-2 << ((end - 1) & 31)) : bits;
@@ -113,7 +116,10 @@ export function sizeOfRun(mask: Mask, first: number, count: number): number {
   return total;
 }
 
-/** The first page at or after `from` that is in the mask, or 512. Words from `words` on count as empty, whatever is in them. */
+/**
+ * The first page at or after `from` that is in the mask, or 512. Words from `words` on count as
+ * empty, whatever is in them.
+ */
 export function next(mask: Mask, from: number, words: number = WORDS): number {
   let word = from >>> 5;
   if (word >= words) return PAGES_PER_BLOCK;
@@ -125,7 +131,10 @@ export function next(mask: Mask, from: number, words: number = WORDS): number {
   return word * 32 + 31 - Math.clz32(bits & -bits);
 }
 
-/** The first page at or after `from` that is not in the mask, or 512. Words from `words` on count as empty, whatever is in them. */
+/**
+ * The first page at or after `from` that is not in the mask, or 512. Words from `words` on count as
+ * empty, whatever is in them.
+ */
 export function nextAbsent(mask: Mask, from: number, words: number = WORDS): number {
   let word = from >>> 5;
   if (word >= words) return Math.min(from, PAGES_PER_BLOCK);
@@ -138,8 +147,9 @@ export function nextAbsent(mask: Mask, from: number, words: number = WORDS): num
 }
 
 /**
- * Masks for what a function works out, taken and given back like a stack: functions that call each other never have the same one, and none
- * of them allocates. A function that takes masks remembers the mark before, and goes back to it on every way out.
+ * Masks for what a function works out, taken and given back like a stack: functions that call each
+ * other never have the same one, and none of them allocates. A function that takes masks remembers
+ * the mark before, and goes back to it on every way out.
  */
 export class MaskStack {
   private readonly masks: Mask[] = [];

@@ -25,7 +25,10 @@ const BLOCK = PAGES_PER_BLOCK;
 const rights = ['none', 'read', 'write'];
 const sources = ['provider', 'zero'];
 
-/** Writes down what the core asks for, and answers as it is told. Processors are named by their first letter. */
+/**
+ * Writes down what the core asks for, and answers as it is told. Processors are named by their
+ * first letter.
+ */
 class Recorder implements Commands {
   readonly log: string[] = [];
   /** Tokens of what is pending, oldest first. */
@@ -44,7 +47,9 @@ class Recorder implements Commands {
   }
   transfer({ token, source, node, page, count, access, backed }: Readonly<Transfer>): Status {
     const from = source < 0 ? sources[source + 2] : name(source);
-    this.log.push(`${name(node)} gets ${page}+${count} from ${from} as ${rights[access]}${backed ? ', backed' : ''}`);
+    this.log.push(
+      `${name(node)} gets ${page}+${count} from ${from} as ${rights[access]}${backed ? ', backed' : ''}`,
+    );
     const status = this.transferStatus(source, node, count);
     if (status === Status.Pending) this.pending.push(token);
     return status;
@@ -131,8 +136,10 @@ describe('MemoryManager', () => {
     addDevice(manager, { ...faulting, name: 'host', ...host });
     for (const device of devices) addDevice(manager, { ...faulting, ...device });
   };
-  const allocate = (pages: number, about: { provided?: boolean; writable?: boolean } = {}): number =>
-    allocateIn(manager, pages, about);
+  const allocate = (
+    pages: number,
+    about: { provided?: boolean; writable?: boolean } = {},
+  ): number => allocateIn(manager, pages, about);
   const event = (act: () => void): string[] => {
     act();
     checkInvariants(manager.state);
@@ -158,7 +165,12 @@ describe('MemoryManager', () => {
     manager.protect(2, first + 3 * BLOCK + 7, 9, Access.None);
     manager.pin(first + 4 * BLOCK + 1, 2, true);
     const flags = new Uint8Array(end - first);
-    manager.pages.snapshot(first, new Uint32Array(flags.length), new Uint32Array(flags.length), flags);
+    manager.pages.snapshot(
+      first,
+      new Uint32Array(flags.length),
+      new Uint32Array(flags.length),
+      flags,
+    );
     const { pages } = manager;
     const kinds: [flag: number, wanted: boolean, find: (from: number) => number][] = [
       [PageState.Freed, true, (from) => pages.firstFreed(from, end)],
@@ -169,7 +181,9 @@ describe('MemoryManager', () => {
     ];
     for (const [flag, wanted, find] of kinds) {
       for (let from = first; from < end; from++) {
-        const at = flags.findIndex((each, index) => index >= from - first && ((each & flag) !== 0) === wanted);
+        const at = flags.findIndex(
+          (each, index) => index >= from - first && ((each & flag) !== 0) === wanted,
+        );
         expect(find(from), `${flag} from ${from}`).toBe(at === -1 ? -1 : first + at);
       }
     }
@@ -177,7 +191,10 @@ describe('MemoryManager', () => {
   });
 
   describe('a node that is full', () => {
-    /** Launches that each read the whole table and one block of data, which is larger than the node; returns what they evict. */
+    /**
+     * Launches that each read the whole table and one block of data, which is larger than the node;
+     * returns what they evict.
+     */
     const evictedBy = (table: number, blocks: number): Set<number> => {
       startWith(({ allowed, result }) => result.set(allowed), {}, { budgetPages: 6 * BLOCK });
       const first = allocate(table * BLOCK);
@@ -186,7 +203,8 @@ describe('MemoryManager', () => {
       for (let block = 0; block < 16; block++) {
         const part = { first: data + block * BLOCK, count: BLOCK, use: 'in' as const };
         manager.launchBegin(block, 1, [{ first, count: blocks * BLOCK, use: 'in' }, part]);
-        const faults = block === 0 ? Array.from({ length: blocks }, (_, index) => first + index * BLOCK) : [];
+        const faults =
+          block === 0 ? Array.from({ length: blocks }, (_, index) => first + index * BLOCK) : [];
         for (const page of [...faults, part.first]) manager.fault(1, page, false, 0);
         manager.launchEnd(block);
         for (const line of event(() => undefined)) {
@@ -229,7 +247,10 @@ describe('MemoryManager', () => {
       fault(HOST, 5, true);
       fault(1, 5, false);
       fault(1, 5, true);
-      expect(fault(HOST, 5, false)).toEqual(['dev revoke 5+1 to read', 'host gets 5+1 from dev as read, backed']);
+      expect(fault(HOST, 5, false)).toEqual([
+        'dev revoke 5+1 to read',
+        'host gets 5+1 from dev as read, backed',
+      ]);
       fault(HOST, 5, true);
       const mapping = manager.state.va.blocks.get(0)?.mappings[HOST];
       mapping?.mapped.fill(0);
@@ -242,7 +263,11 @@ describe('MemoryManager', () => {
       fault(HOST, 5, true);
       expect(fault(HOST, 5, true)).toEqual(['host wake 5+1']);
       expect(fault(HOST, 5, false)).toEqual(['host wake 5+1']);
-      expect(manager.figures(HOST).counters).toMatchObject({ writeFaults: 2, readFaults: 1, repeatedFaults: 2 });
+      expect(manager.figures(HOST).counters).toMatchObject({
+        writeFaults: 2,
+        readFaults: 1,
+        repeatedFaults: 2,
+      });
     });
 
     it('outside of every range, or past the end of one, is denied', () => {
@@ -265,7 +290,10 @@ describe('MemoryManager', () => {
       allocate(10);
       fault(HOST, 3, true);
       commands.transferStatus = () => Status.Pending;
-      expect(fault(1, 3, false)).toEqual(['host revoke 3+1 to read', 'dev gets 3+1 from host as read']);
+      expect(fault(1, 3, false)).toEqual([
+        'host revoke 3+1 to read',
+        'dev gets 3+1 from host as read',
+      ]);
       expect(fault(1, 3, false)).toEqual([]);
       const mapping = manager.state.va.blocks.get(0)?.mappings[1];
       expect(mapping !== undefined && has(mapping.mapped, 3)).toBe(false);
@@ -289,7 +317,9 @@ describe('MemoryManager', () => {
       fault(HOST, 3, true);
       commands.revokeStatus = Status.Pending;
       expect(fault(1, 3, true)).toEqual(['host revoke 3+1 to none']);
-      expect(event(() => manager.revoked(commands.pending[0]))).toEqual(['dev gets 3+1 from host as write']);
+      expect(event(() => manager.revoked(commands.pending[0]))).toEqual([
+        'dev gets 3+1 from host as write',
+      ]);
     });
   });
 
@@ -298,10 +328,15 @@ describe('MemoryManager', () => {
       allocate(10);
       fault(HOST, 3, true);
       commands.revokeStatus = Status.Pending;
-      expect(event(() => manager.protect(1, 0, 10, Access.Read))).toEqual(['host revoke 3+1 to read']);
+      expect(event(() => manager.protect(1, 0, 10, Access.Read))).toEqual([
+        'host revoke 3+1 to read',
+      ]);
       expect(event(() => manager.revoked(commands.pending[0]))).toEqual(['request 1 done, 10']);
       expect(fault(HOST, 3, true)).toEqual(['host denied write 3 READ_ONLY']);
-      expect(fault(1, 4, true)).toEqual(['dev denied write 4 READ_ONLY', 'dev gets 4+1 from zero as write']);
+      expect(fault(1, 4, true)).toEqual([
+        'dev denied write 4 READ_ONLY',
+        'dev gets 4+1 from zero as write',
+      ]);
       commands.revokeStatus = Status.Done;
       event(() => manager.protect(2, 0, 10, Access.None));
       expect(fault(HOST, 3, false)).toEqual(['host denied read 3 NO_ACCESS']);
@@ -322,7 +357,10 @@ describe('MemoryManager', () => {
       fault(HOST, 3, true);
       event(() => manager.protect(1, 0, 1, Access.Read));
       event(() => manager.launchBegin(7, 1, [{ first: 0, count: 10, use: 'out' }]));
-      expect(fault(1, 3, false)).toEqual(['host revoke 3+1 to read', 'dev gets 3+1 from host as read']);
+      expect(fault(1, 3, false)).toEqual([
+        'host revoke 3+1 to read',
+        'dev gets 3+1 from host as read',
+      ]);
     });
   });
 
@@ -394,7 +432,9 @@ describe('MemoryManager', () => {
       fault(HOST, source + 3, true);
       event(() => manager.copyOnWriteBroken(source, 10, 'OUT_OF_MEMORY'));
       expect(fault(HOST, source + 3, true)).toEqual([`break copy-on-write ${source}+10`]);
-      expect(event(() => manager.copyOnWriteBroken(source, 10, null))).toEqual(['host map 3+1 read>write']);
+      expect(event(() => manager.copyOnWriteBroken(source, 10, null))).toEqual([
+        'host map 3+1 read>write',
+      ]);
     });
 
     it('has lost it when the source forgets it', () => {
@@ -414,7 +454,9 @@ describe('MemoryManager', () => {
       expect(event(() => manager.drop(3, file, 10, false))).toEqual([
         `break copy-on-write ${file + 4}+1, the last chance`,
       ]);
-      expect(event(() => manager.copyOnWriteBroken(file + 4, 1, null)).at(-1)).toBe('request 3 done, 10');
+      expect(event(() => manager.copyOnWriteBroken(file + 4, 1, null)).at(-1)).toBe(
+        'request 3 done, 10',
+      );
       expect(event(() => manager.drop(4, file, 10, true))).toEqual([
         `break copy-on-write ${file + 3}+1, the last chance`,
       ]);
@@ -426,7 +468,9 @@ describe('MemoryManager', () => {
         'request 2 done, 10',
       ]);
       const held = { hold: true, ahead: true };
-      expect(event(() => manager.bring(3, HOST_NODE, source + 3, 1, Access.Read, held))).toEqual(['request 3 done, 1']);
+      expect(event(() => manager.bring(3, HOST_NODE, source + 3, 1, Access.Read, held))).toEqual([
+        'request 3 done, 1',
+      ]);
       expect(fault(HOST, source + 3, false)).toEqual([`host denied read ${source + 3} NO_ACCESS`]);
     });
   });
@@ -434,7 +478,11 @@ describe('MemoryManager', () => {
   describe('a processor that was advised accessedBy', () => {
     const advised = (pages: number): Range => {
       start({ remoteAccess: true });
-      const range = manager.allocate(pages, { name: 'a', provided: false, writable: true }) as Range;
+      const range = manager.allocate(pages, {
+        name: 'a',
+        provided: false,
+        writable: true,
+      }) as Range;
       manager.advise(range, 0, pages, { accessedBy: 2 });
       return range;
     };
@@ -442,7 +490,9 @@ describe('MemoryManager', () => {
     it('gets mappings of host memory, together with the host', () => {
       advised(BLOCK);
       fault(HOST, 3, true);
-      expect(event(() => manager.arrange(1, 1, [{ first: 0, count: BLOCK }]))).toEqual(['request 1 done, 512']);
+      expect(event(() => manager.arrange(1, 1, [{ first: 0, count: BLOCK }]))).toEqual([
+        'request 1 done, 512',
+      ]);
       expect(fault(1, 3, true)).toEqual(['dev map 3+1 none>write']);
       // The host has nothing of the rest yet: 64 KiB of it come there, and to no other node.
       expect(fault(1, 4, false)).toEqual([
@@ -457,22 +507,35 @@ describe('MemoryManager', () => {
 
     it('is advised block by block, also where the range grows within a block', () => {
       start({ remoteAccess: true });
-      const range = manager.allocate(300, { name: 'a', provided: false, writable: true }, 632) as Range;
+      const range = manager.allocate(
+        300,
+        { name: 'a', provided: false, writable: true },
+        632,
+      ) as Range;
       manager.advise(range, 0, 300, { accessedBy: 2 });
       manager.grow(range, 300, 600);
       fault(HOST, BLOCK, true);
       manager.advise(range, 0, 600, { pattern: 'random' });
-      expect([...manager.state.va.blocks.values()].map(({ advice }) => advice.pattern)).toEqual(['random']);
+      expect([...manager.state.va.blocks.values()].map(({ advice }) => advice.pattern)).toEqual([
+        'random',
+      ]);
       expect(range.advice.at(400)).toEqual({ ...range.advice.at(0) });
     });
 
     it('loses them when another node writes', () => {
       start({ remoteAccess: true }, { name: 'far' });
-      const range = manager.allocate(BLOCK, { name: 'a', provided: false, writable: true }) as Range;
+      const range = manager.allocate(BLOCK, {
+        name: 'a',
+        provided: false,
+        writable: true,
+      }) as Range;
       manager.advise(range, 0, BLOCK, { accessedBy: 2 });
       event(() => manager.arrange(1, 1, [{ first: 0, count: BLOCK }]));
       fault(1, 3, true);
-      expect(fault(2, 3, true)).toEqual(['dev revoke 3+1 to none', 'dev2 gets 3+1 from host as write']);
+      expect(fault(2, 3, true)).toEqual([
+        'dev revoke 3+1 to none',
+        'dev2 gets 3+1 from host as write',
+      ]);
       expect(fault(1, 3, true)).toEqual([
         'dev2 revoke 3+1 to none',
         'host gets 3+1 from dev2 as none, backed',
@@ -507,12 +570,18 @@ describe('MemoryManager', () => {
       manager = new OpenManager(commands, namedPolicies({ prefetch: 'none' }), 10_000);
       addDevice(manager, { ...faulting, name: 'host' });
       addDevice(manager, { ...faulting, remoteAccess: true });
-      const range = manager.allocate(8200 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;
+      const range = manager.allocate(8200 * BLOCK, {
+        name: 'a',
+        provided: false,
+        writable: true,
+      }) as Range;
       manager.advise(range, 0, range.pages, { accessedBy: 2 });
       manager.arrange(1, 1, [{ first: 0, count: range.pages }]);
       expect(manager.pages.remoteness(1, 0, range.pages)).toBe('partly');
       expect(
-        [...manager.state.va.blocks.values()].filter(({ mappings }) => mappings[1]?.remapped === true),
+        [...manager.state.va.blocks.values()].filter(
+          ({ mappings }) => mappings[1]?.remapped === true,
+        ),
       ).toHaveLength(8192);
       manager.advise(range, 0, range.pages, { accessedBy: 0 });
       manager.arrange(2, 1, [{ first: 0, count: range.pages }]);
@@ -525,7 +594,10 @@ describe('MemoryManager', () => {
     allocate(10);
     fault(HOST, 3, true);
     manager.pin(0, 10, true);
-    expect(fault(1, 3, false)).toEqual(['host revoke 3+1 to read', 'dev gets 3+1 from host as read']);
+    expect(fault(1, 3, false)).toEqual([
+      'host revoke 3+1 to read',
+      'dev gets 3+1 from host as read',
+    ]);
     expect(fault(1, 3, true)[0]).toBe('dev denied write 3 PINNED');
     manager.pin(0, 10, false);
     expect(fault(1, 4, true)).toEqual(['dev gets 4+1 from zero as write']);
@@ -552,16 +624,23 @@ describe('MemoryManager', () => {
       manager.watch(range, 1);
       return range.first;
     };
-    const told = (act: () => void): string[] => event(act).filter((line) => line.startsWith('invalidate '));
+    const told = (act: () => void): string[] =>
+      event(act).filter((line) => line.startsWith('invalidate '));
     const first = watched(false);
     fault(HOST, first + 3, true);
     fault(HOST, first + 6, false);
-    expect(told(() => manager.zero(1, first, 10))).toEqual([`invalidate ${first + 3}+4 discard for host`]);
+    expect(told(() => manager.zero(1, first, 10))).toEqual([
+      `invalidate ${first + 3}+4 discard for host`,
+    ]);
     expect(told(() => manager.zero(2, first, 10))).toEqual([]);
     const file = watched(true);
-    expect(told(() => manager.zero(3, file + 2, 3))).toEqual([`invalidate ${file + 2}+3 discard for host`]);
+    expect(told(() => manager.zero(3, file + 2, 3))).toEqual([
+      `invalidate ${file + 2}+3 discard for host`,
+    ]);
     expect(told(() => manager.zero(4, file + 2, 3))).toEqual([]);
-    expect(told(() => manager.zero(5, file + 3, 4))).toEqual([`invalidate ${file + 5}+2 discard for host`]);
+    expect(told(() => manager.zero(5, file + 3, 4))).toEqual([
+      `invalidate ${file + 5}+2 discard for host`,
+    ]);
   });
 
   it('tells subscribers of all pages that are freed, once', () => {
@@ -580,9 +659,15 @@ describe('MemoryManager', () => {
     it('leaves its memory behind, and needs none when it comes back', () => {
       allocate(10);
       fault(HOST, 3, true);
-      expect(fault(1, 3, true)).toEqual(['host revoke 3+1 to none', 'dev gets 3+1 from host as write']);
+      expect(fault(1, 3, true)).toEqual([
+        'host revoke 3+1 to none',
+        'dev gets 3+1 from host as write',
+      ]);
       expect([backed(HOST), backed(1)]).toEqual([1, 1]);
-      expect(fault(HOST, 3, true)).toEqual(['dev revoke 3+1 to none', 'host gets 3+1 from dev as write, backed']);
+      expect(fault(HOST, 3, true)).toEqual([
+        'dev revoke 3+1 to none',
+        'host gets 3+1 from dev as write, backed',
+      ]);
       expect([backed(HOST), backed(1)]).toEqual([1, 1]);
     });
 
@@ -603,7 +688,10 @@ describe('MemoryManager', () => {
       allocate(10, { provided: true });
       expect(fault(HOST, 3, false)).toEqual(['host gets 3+1 from provider as read']);
       expect(fault(1, 4, true)).toEqual(['dev gets 4+1 from provider as write']);
-      expect(fault(HOST, 4, false)).toEqual(['dev revoke 4+1 to read', 'host gets 4+1 from dev as read']);
+      expect(fault(HOST, 4, false)).toEqual([
+        'dev revoke 4+1 to read',
+        'host gets 4+1 from dev as read',
+      ]);
     });
 
     it('goes by the host between two memories that the manager cannot address', () => {
@@ -625,7 +713,9 @@ describe('MemoryManager', () => {
       start({ budgetPages: 2 * BLOCK });
       const first = allocate(3 * BLOCK);
       for (let block = 0; block < 2; block++) {
-        event(() => manager.acquire(1, 1, first + block * BLOCK, BLOCK, write ? Access.Write : Access.Read));
+        event(() =>
+          manager.acquire(1, 1, first + block * BLOCK, BLOCK, write ? Access.Write : Access.Read),
+        );
       }
       return first;
     };
@@ -637,7 +727,9 @@ describe('MemoryManager', () => {
         `dev release ${BLOCK}+${BLOCK}`,
         `dev gets ${2 * BLOCK}+1 from zero as read`,
       ]);
-      expect(event(() => manager.acquire(2, 1, first + BLOCK, BLOCK, Access.Read)).slice(0, 3)).toEqual([
+      expect(
+        event(() => manager.acquire(2, 1, first + BLOCK, BLOCK, Access.Read)).slice(0, 3),
+      ).toEqual([
         'dev revoke 7+1 to read',
         'host gets 7+1 from dev as none',
         `dev release 0+${BLOCK}`,
@@ -678,7 +770,9 @@ describe('MemoryManager', () => {
       expect(event(() => manager.acquire(2, HOST, first + 2 * BLOCK, 1, Access.Read))).toEqual([
         'request 2 done, 0 OUT_OF_MEMORY',
       ]);
-      expect(fault(HOST, first + 2 * BLOCK, false)).toEqual([`host denied read ${first + 2 * BLOCK} OUT_OF_MEMORY`]);
+      expect(fault(HOST, first + 2 * BLOCK, false)).toEqual([
+        `host denied read ${first + 2 * BLOCK} OUT_OF_MEMORY`,
+      ]);
     });
 
     it('evicts nothing that a thread has just been given', () => {
@@ -686,7 +780,9 @@ describe('MemoryManager', () => {
       const first = allocate(6 * BLOCK);
       fault(1, first, true, 7);
       for (let block = 1; block < 5; block++) {
-        const log = event(() => manager.acquire(block, 1, first + block * BLOCK, BLOCK, Access.Write));
+        const log = event(() =>
+          manager.acquire(block, 1, first + block * BLOCK, BLOCK, Access.Write),
+        );
         expect(log.some((line) => line.startsWith('dev release 0+'))).toBe(false);
       }
       // The thread has gone on.
@@ -702,17 +798,22 @@ describe('MemoryManager', () => {
       event(() => manager.bring(1, HOST_NODE, 0, 4, Access.Read, { hold: true }));
       expect(fault(1, 2, false)).toEqual(['dev gets 2+1 from zero as read']);
       expect(fault(1, 2, true)).toEqual([]);
-      expect(event(() => manager.release(HOST_NODE, 0, 4, Access.Read))).toEqual(['dev map 2+1 read>write']);
+      expect(event(() => manager.release(HOST_NODE, 0, 4, Access.Read))).toEqual([
+        'dev map 2+1 read>write',
+      ]);
     });
 
     it('that fails holds nothing', () => {
       start({ ...pooled, budgetPages: BLOCK });
       const first = allocate(2 * BLOCK);
-      expect(event(() => manager.acquire(1, 1, first, 2 * BLOCK, Access.Write, { hold: true })).at(-1)).toMatch(
-        /request 1 done, \d+ OUT_OF_MEMORY/,
-      );
+      expect(
+        event(() => manager.acquire(1, 1, first, 2 * BLOCK, Access.Write, { hold: true })).at(-1),
+      ).toMatch(/request 1 done, \d+ OUT_OF_MEMORY/);
       expect(manager.state.holds).toBe(0);
-      expect(fault(HOST, first, true)).toEqual(['dev revoke 0+1 to none', 'host gets 0+1 from dev as write']);
+      expect(fault(HOST, first, true)).toEqual([
+        'dev revoke 0+1 to none',
+        'host gets 0+1 from dev as write',
+      ]);
     });
 
     it('of two that want the same blocks is never half there on both sides', () => {
@@ -726,7 +827,11 @@ describe('MemoryManager', () => {
       event(() => manager.launchBegin(1, 1, both));
       event(() => manager.launchBegin(2, 2, [both[1], both[0]]));
       const log: string[] = [];
-      for (let token = commands.pending.shift(); token !== undefined; token = commands.pending.shift()) {
+      for (
+        let token = commands.pending.shift();
+        token !== undefined;
+        token = commands.pending.shift()
+      ) {
         const next = token;
         log.push(...event(() => manager.transferred(next, Status.Done)));
         if (log.includes('request 1 done, 0')) break;
@@ -734,7 +839,11 @@ describe('MemoryManager', () => {
       expect(log).toContain('request 1 done, 0');
       expect(log).not.toContain('request 2 done, 0');
       log.push(...event(() => manager.launchEnd(1)));
-      for (let token = commands.pending.shift(); token !== undefined; token = commands.pending.shift()) {
+      for (
+        let token = commands.pending.shift();
+        token !== undefined;
+        token = commands.pending.shift()
+      ) {
         const next = token;
         log.push(...event(() => manager.transferred(next, Status.Done)));
       }
@@ -748,7 +857,10 @@ describe('MemoryManager', () => {
     it('reads as zero when it was emptied, whatever its provider would say', () => {
       allocate(10, { provided: true });
       fault(HOST, 3, true);
-      expect(event(() => manager.zero(1, 0, 10))).toEqual(['host revoke 3+1 to none', 'request 1 done, 10']);
+      expect(event(() => manager.zero(1, 0, 10))).toEqual([
+        'host revoke 3+1 to none',
+        'request 1 done, 10',
+      ]);
       expect(fault(HOST, 3, false)).toEqual(['host gets 3+1 from zero as read, backed']);
       expect(fault(HOST, 4, false)).toEqual(['host gets 4+1 from zero as read']);
     });
@@ -764,8 +876,14 @@ describe('MemoryManager', () => {
       ]);
       expect([backed(HOST), backed(1)]).toEqual([0, 0]);
       expect(fault(HOST, 3, true)).toEqual(['host denied write 3 FREED']);
-      expect(fault(HOST, 3, false)).toEqual(['host denied read 3 FREED', 'host gets 3+1 from zero as read']);
-      expect(fault(1, 3, false)).toEqual(['dev denied read 3 FREED', 'dev gets 3+1 from zero as write']);
+      expect(fault(HOST, 3, false)).toEqual([
+        'host denied read 3 FREED',
+        'host gets 3+1 from zero as read',
+      ]);
+      expect(fault(1, 3, false)).toEqual([
+        'dev denied read 3 FREED',
+        'dev gets 3+1 from zero as write',
+      ]);
       const range = manager.state.va.rangeOfPage(first);
       expect(range?.freedPages).toBe(10);
       expect(range !== undefined && manager.recycle(range)).toBe(true);
@@ -780,7 +898,9 @@ describe('MemoryManager', () => {
       if (range === undefined) throw new Error('the range is gone');
       expect(event(() => manager.free(2, first, 10))).toEqual([]);
       expect(manager.recycle(range)).toBe(false);
-      expect(event(() => manager.release(HOST_NODE, first, 10, Access.Read)).at(-1)).toBe('request 2 done, 10');
+      expect(event(() => manager.release(HOST_NODE, first, 10, Access.Read)).at(-1)).toBe(
+        'request 2 done, 10',
+      );
       expect(manager.recycle(range)).toBe(true);
     });
   });
@@ -801,13 +921,20 @@ describe('MemoryManager', () => {
 
     it('takes along what was advised about it, and its number is given to the next one', () => {
       start({ remoteAccess: true }, { remoteAccess: true });
-      const range = manager.allocate(3 * BLOCK, { name: 'a', provided: false, writable: true }) as Range;
+      const range = manager.allocate(3 * BLOCK, {
+        name: 'a',
+        provided: false,
+        writable: true,
+      }) as Range;
       manager.advise(range, 0, 2 * BLOCK, { accessedBy: 6, preferred: 1, readMostly: true });
       fault(HOST, range.first, true);
       event(() => manager.processorLost(1));
       expect(addDevice(manager, { ...faulting, remoteAccess: true })).toBe(1);
       expect(range.advice.at(0)).toMatchObject({ accessedBy: 4, preferred: -1, readMostly: true });
-      expect(manager.state.va.blocks.get(0)?.advice).toMatchObject({ accessedBy: 4, preferred: -1 });
+      expect(manager.state.va.blocks.get(0)?.advice).toMatchObject({
+        accessedBy: 4,
+        preferred: -1,
+      });
       event(() => manager.arrange(1, 1, [{ first: range.first, count: BLOCK }]));
       expect(manager.pages.remoteness(1, range.first, range.first + BLOCK)).toBe('migrates');
       // Advice that was on its way names a device that has gone.
@@ -822,13 +949,16 @@ describe('MemoryManager', () => {
       fault(1, first, true);
       for (const page of [0, 1]) fault(1, first + BLOCK + page, true);
       // The way home of two pages takes long, and that of one fails as often as it is tried.
-      commands.transferStatus = (_source, _node, count) => (count === 2 ? Status.Pending : Status.Failed);
+      commands.transferStatus = (_source, _node, count) =>
+        count === 2 ? Status.Pending : Status.Failed;
       event(() => manager.detach(1));
       commands.transferStatus = () => Status.Pending;
       // Now a thread needs a page of the first block, and its copy takes long, too.
       expect(fault(HOST, first, false)).toEqual(['host gets 0+1 from dev as read']);
       const [home, copy] = commands.pending;
-      expect(event(() => manager.transferred(home, Status.Done))).toEqual([`dev release ${BLOCK}+2`]);
+      expect(event(() => manager.transferred(home, Status.Done))).toEqual([
+        `dev release ${BLOCK}+2`,
+      ]);
       expect(addDevice(manager, faulting)).toBe(2);
       expect(event(() => manager.transferred(copy, Status.Lost))).toEqual(['host release 0+1']);
       // Its death is told later, and ends all that waits for it.
@@ -906,10 +1036,9 @@ describe('MemoryManager', () => {
       event(() => manager.acquire(1, 2, first + BLOCK, BLOCK, Access.Write));
       commands.transferStatus = () => Status.Pending;
       // Page 9 has to be copied home. Page 0 has not, since the first device has it, too.
-      expect(event(() => manager.acquire(2, 2, first + 2 * BLOCK, BLOCK, Access.Read)).slice(0, 2)).toEqual([
-        'dev2 revoke 9+1 to read',
-        'host gets 9+1 from dev2 as none',
-      ]);
+      expect(
+        event(() => manager.acquire(2, 2, first + 2 * BLOCK, BLOCK, Access.Read)).slice(0, 2),
+      ).toEqual(['dev2 revoke 9+1 to read', 'host gets 9+1 from dev2 as none']);
       event(() => manager.processorLost(1));
       const log = event(() => manager.transferred(commands.pending[0], Status.Done));
       expect(log).toEqual(['dev2 release 9+1', 'dev release 0+1']);
@@ -936,7 +1065,10 @@ describe('MemoryManager', () => {
         'request 9 done, 0',
       ]);
       expect(fault(HOST, first + 1, true)).toEqual([]);
-      expect(event(() => manager.launchEnd(9))).toEqual(['dev revoke 1+1 to none', 'host map 1+1 read>write']);
+      expect(event(() => manager.launchEnd(9))).toEqual([
+        'dev revoke 1+1 to none',
+        'host map 1+1 read>write',
+      ]);
     });
 
     it('counts whole blocks for a launch, since what else it has of them stays there', () => {
@@ -957,7 +1089,8 @@ describe('MemoryManager', () => {
     it('is tried again with the page alone, so that what came along harms nobody', () => {
       startWith(tree(), {}, {});
       allocate(64);
-      commands.transferStatus = (_source, _processor, count) => (count > 1 ? Status.Failed : Status.Done);
+      commands.transferStatus = (_source, _processor, count) =>
+        count > 1 ? Status.Failed : Status.Done;
       expect(fault(HOST, 20, false)).toEqual([
         'host gets 16+16 from zero as read',
         'host release 16+16',
@@ -973,7 +1106,9 @@ describe('MemoryManager', () => {
       fault(1, 5, false);
       const log: string[] = [];
       for (let turn = 0; turn < 10 && commands.pending.length > 0; turn++)
-        log.push(...event(() => manager.transferred(commands.pending.pop() as number, Status.Refused)));
+        log.push(
+          ...event(() => manager.transferred(commands.pending.pop() as number, Status.Refused)),
+        );
       expect(log.filter((each) => each.includes('denied'))).toEqual([
         'host denied read 3 ACCESS_REFUSED',
         'dev denied read 5 ACCESS_REFUSED',
@@ -989,9 +1124,9 @@ describe('MemoryManager', () => {
         'host release 3+1',
         'host denied write 3 ACCESS_REFUSED',
       ]);
-      expect(event(() => manager.bring(2, HOST_NODE, 4, 1, Access.Write, { hold: true })).at(-1)).toBe(
-        'request 2 done, 0 ACCESS_REFUSED',
-      );
+      expect(
+        event(() => manager.bring(2, HOST_NODE, 4, 1, Access.Write, { hold: true })).at(-1),
+      ).toBe('request 2 done, 0 ACCESS_REFUSED');
     });
 
     it('for good denies the access by its reason', () => {
@@ -1013,7 +1148,8 @@ describe('MemoryManager', () => {
   describe('pages that are written back', () => {
     const hold = (first: number, count: number): string[] =>
       event(() => manager.bring(1, HOST_NODE, first, count, Access.Read, { hold: true }));
-    const dirty = (page: number): boolean => has(manager.state.va.block(0)?.dirty ?? new Int32Array(16), page);
+    const dirty = (page: number): boolean =>
+      has(manager.state.va.block(0)?.dirty ?? new Int32Array(16), page);
 
     it('are found run by run, over blocks and past those that nobody touched', () => {
       allocate(4 * BLOCK, { provided: true });
@@ -1025,11 +1161,17 @@ describe('MemoryManager', () => {
       expect(manager.pages.changedRun(4, 4 * BLOCK, 1000)).toEqual({ first: 4, count: 1 });
       expect(manager.pages.changedRun(5, 4 * BLOCK, 1000)).toEqual({ first: BLOCK - 1, count: 2 });
       expect(manager.pages.changedRun(5, BLOCK, 1000)).toEqual({ first: BLOCK - 1, count: 1 });
-      expect(manager.pages.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({ first: 3 * BLOCK + 7, count: 1 });
+      expect(manager.pages.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({
+        first: 3 * BLOCK + 7,
+        count: 1,
+      });
       expect(manager.pages.changedRun(3 * BLOCK + 8, 4 * BLOCK, 1000)).toBeNull();
       // What was emptied differs from its provider, too.
       event(() => manager.zero(1, 2 * BLOCK, 3));
-      expect(manager.pages.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({ first: 2 * BLOCK, count: 3 });
+      expect(manager.pages.changedRun(BLOCK + 1, 4 * BLOCK, 1000)).toEqual({
+        first: 2 * BLOCK,
+        count: 3,
+      });
     });
 
     it('cannot be written unnoticed, not by the host either, and count as clean when it has been done', () => {
@@ -1037,7 +1179,10 @@ describe('MemoryManager', () => {
       fault(HOST, 3, true);
       fault(1, 4, true);
       hold(3, 2);
-      expect(event(() => manager.clean(2, 3, 2))).toEqual(['host revoke 3+1 to read', 'request 2 done, 2']);
+      expect(event(() => manager.clean(2, 3, 2))).toEqual([
+        'host revoke 3+1 to read',
+        'request 2 done, 2',
+      ]);
       expect(fault(HOST, 3, true)).toEqual(['host map 3+1 read>write']);
       event(() => manager.cleaned(3, 2, true));
       event(() => manager.release(HOST_NODE, 3, 2, Access.Read));
@@ -1072,11 +1217,14 @@ describe('MemoryManager', () => {
       event(() => manager.cleaned(3, 1, true));
       expect(dirty(3)).toBe(true);
       event(() => manager.release(HOST_NODE, 3, 1, Access.Write));
-      // A request that waits for the end of holds does not stand in the way of the one that has a hold.
+      // A request that waits for the end of holds does not stand in the way of the one that has a
+      // hold.
       event(() => manager.free(6, 3, 1));
       expect(event(() => manager.clean(7, 3, 1))).toContain('request 7 done, 1');
       event(() => manager.cleaned(3, 1, true));
-      expect(event(() => manager.release(HOST_NODE, 3, 1, Access.Read))).toContain('request 6 done, 1');
+      expect(event(() => manager.release(HOST_NODE, 3, 1, Access.Read))).toContain(
+        'request 6 done, 1',
+      );
     });
 
     it('stay changed when it failed, and when a device wrote them since', () => {

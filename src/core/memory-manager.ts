@@ -1,7 +1,7 @@
 /**
- * The memory manager: events in, commands out. It owns the logical page table of one space and decides every movement in it.
- * It knows no clock, no file and no thread; its driver hands in what happened and carries out what it asks for, so
- * that the pager and the simulator run the same code.
+ * The memory manager: events in, commands out. It owns the logical page table of one space and
+ * decides every movement in it. It knows no clock, no file and no thread; its driver hands in what
+ * happened and carries out what it asks for, so that the pager and the simulator run the same code.
  */
 import { lose } from './absence.js';
 import { aboutKnown, changeAdvice } from './advice.js';
@@ -56,10 +56,15 @@ import {
 import { forgetUse } from './usage.js';
 import { endPatience, NO_PAGES, noteWaiting, rareMask } from './va-block.js';
 
-/** What is known of a processor. It is another object for each that was ever added, though numbers are given again. */
+/**
+ * What is known of a processor. It is another object for each that was ever added, though numbers
+ * are given again.
+ */
 export type KnownProcessor = Readonly<Pick<Processor, 'id' | 'description' | 'own' | 'state'>>;
 /** The same of a node. */
-export type KnownNode = Readonly<Pick<Node, 'id' | 'description' | 'state' | 'budgetPages' | 'backedPages'>>;
+export type KnownNode = Readonly<
+  Pick<Node, 'id' | 'description' | 'state' | 'budgetPages' | 'backedPages'>
+>;
 
 export class MemoryManager {
   protected readonly state: State;
@@ -91,10 +96,14 @@ export class MemoryManager {
   }
 
   /**
-   * Adds a processor with a memory of its own, whose pages go to `home` when it makes room; NO_NODE: only what can be had again may go. The
-   * first is the host. Both get the lowest number that no other of their kind has.
+   * Adds a processor with a memory of its own, whose pages go to `home` when it makes room;
+   * NO_NODE: only what can be had again may go. The first is the host. Both get the lowest number
+   * that no other of their kind has.
    */
-  addDevice(description: DeviceDescription, home: NodeId = HOST_NODE): { processor: ProcessorId; node: NodeId } {
+  addDevice(
+    description: DeviceDescription,
+    home: NodeId = HOST_NODE,
+  ): { processor: ProcessorId; node: NodeId } {
     return addDevice(this.state, description, home);
   }
 
@@ -114,18 +123,22 @@ export class MemoryManager {
   }
 
   /**
-   * Reserves addresses for `pages` pages, or for `reserved` when the range is to grow. Null: the space has none left. Nothing is
-   * touched.
+   * Reserves addresses for `pages` pages, or for `reserved` when the range is to grow. Null: the
+   * space has none left. Nothing is touched.
    */
   allocate(pages: number, options: RangeOptions, reserved?: number): Range | null {
     return this.state.va.allocate(pages, options, reserved);
   }
 
-  /** A thread of the processor waits for a page. A hint only: what is there already wakes the thread and changes nothing. */
+  /**
+   * A thread of the processor waits for a page. A hint only: what is there already wakes the thread
+   * and changes nothing.
+   */
   fault(id: ProcessorId, page: number, write: boolean, thread: number): void {
     const { state } = this;
     const processor = state.processors[id];
-    // The message may have been on its way when the processor died or was told to leave: none of its threads waits any more.
+    // The message may have been on its way when the processor died or was told to leave: none of
+    // its threads waits any more.
     if (processor === undefined || processor.state !== 'alive') return;
     if (write) processor.counters.writeFaults++;
     else processor.counters.readFaults++;
@@ -183,7 +196,10 @@ export class MemoryManager {
     this.run();
   }
 
-  /** The driver of a node says that nothing reads or writes frames any more which were released (`Pending`). */
+  /**
+   * The driver of a node says that nothing reads or writes frames any more which were released
+   * (`Pending`).
+   */
   released(token: number): void {
     const entry = this.state.tokens[token];
     if (entry === undefined) throw new Error(`unknown token ${token}`);
@@ -193,8 +209,9 @@ export class MemoryManager {
   }
 
   /**
-   * Makes pages present for a processor, in the memory that it reaches, and maps them; `requestDone` tells how many are. With `hold` they
-   * stay in the processor's own memory until `release`.
+   * Makes pages present for a processor, in the memory that it reaches, and maps them;
+   * `requestDone` tells how many are. With `hold` they stay in the processor's own memory until
+   * `release`.
    */
   acquire(
     request: number,
@@ -204,7 +221,16 @@ export class MemoryManager {
     access: Access,
     options: AcquireOptions = {},
   ): void {
-    this.requests.ask({ id: request, kind: 'present', processor, first, count, access, map: true, ...options });
+    this.requests.ask({
+      id: request,
+      kind: 'present',
+      processor,
+      first,
+      count,
+      access,
+      map: true,
+      ...options,
+    });
   }
 
   /** Makes pages present on a node, mapped for no processor; otherwise as `acquire`. */
@@ -217,7 +243,16 @@ export class MemoryManager {
     options: AcquireOptions = {},
   ): void {
     const processor = this.state.nodes[node]?.owner ?? NO_PROCESSOR;
-    this.requests.ask({ id: request, kind: 'present', node, processor, first, count, access, ...options });
+    this.requests.ask({
+      id: request,
+      kind: 'present',
+      node,
+      processor,
+      first,
+      count,
+      access,
+      ...options,
+    });
   }
 
   /** Ends a hold of these pages on a node. One that failed holds nothing and needs none. */
@@ -231,8 +266,8 @@ export class MemoryManager {
   }
 
   /**
-   * Lets processors do no more than `access` to these pages from now on. More than the range was made with is not to be had: the
-   * caller has looked.
+   * Lets processors do no more than `access` to these pages from now on. More than the range was
+   * made with is not to be had: the caller has looked.
    */
   protect(request: number, first: number, count: number, access: Access): void {
     const { va } = this.state;
@@ -245,8 +280,9 @@ export class MemoryManager {
   }
 
   /**
-   * Threads that want a right to these pages, which lie in one block, do not get it, and are denied the access. Those that lack room of a
-   * disk that is full ask for the right again when there may be some.
+   * Threads that want a right to these pages, which lie in one block, do not get it, and are denied
+   * the access. Those that lack room of a disk that is full ask for the right again when there may
+   * be some.
    */
   refuse(first: number, count: number, reason: DenyReason): void {
     const { state } = this;
@@ -260,21 +296,31 @@ export class MemoryManager {
       if (!write && !has(mapping.wantedRead, page)) continue;
       remove(mapping.wantedRead, page);
       remove(mapping.wantedWrite, page);
-      if (reason === 'OUT_OF_STORAGE' && (shortageOf(state) !== reason || waitsForRoom(state, block, host))) {
+      if (
+        reason === 'OUT_OF_STORAGE' &&
+        (shortageOf(state) !== reason || waitsForRoom(state, block, host))
+      ) {
         add(write ? mapping.waitingWrite : mapping.waitingRead, page);
         noteWaiting(mapping);
         continue;
       }
       host.counters.denied++;
-      state.commands.deny(HOST, index * PAGES_PER_BLOCK + page, write, mapping.urgentThread, reason, false);
+      state.commands.deny(
+        HOST,
+        index * PAGES_PER_BLOCK + page,
+        write,
+        mapping.urgentThread,
+        reason,
+        false,
+      );
     }
     if (mapping.waiting && !state.patient.has(index)) makeReady(state, block);
     this.run();
   }
 
   /**
-   * These pages have been cloned: from when this is done no processor writes them before `breakCopyOnWrite` has been answered for them. What
-   * is copy-on-write already stays so.
+   * These pages have been cloned: from when this is done no processor writes them before
+   * `breakCopyOnWrite` has been answered for them. What is copy-on-write already stays so.
    */
   copyOnWrite(request: number, first: number, count: number): void {
     const range = this.state.va.rangeOfPage(first);
@@ -283,14 +329,16 @@ export class MemoryManager {
   }
 
   /**
-   * The clones of these pages have their content: processors that want to write them may go on. With a failure some clone could not be
-   * given it: then processors that want to write are refused for that reason, and the clone has it from here as before.
+   * The clones of these pages have their content: processors that want to write them may go on.
+   * With a failure some clone could not be given it: then processors that want to write are refused
+   * for that reason, and the clone has it from here as before.
    */
   copyOnWriteBroken(first: number, count: number, failure: DenyReason | null): void {
     const { state } = this;
     const index = Math.floor(first / PAGES_PER_BLOCK);
     const block = state.va.blocks.get(index);
-    if (block === undefined) throw new Error(`pages from ${first} on were not to be copied for clones`);
+    if (block === undefined)
+      throw new Error(`pages from ${first} on were not to be copied for clones`);
     const { range } = block;
     const inBlock = first - index * PAGES_PER_BLOCK;
     removeRun(block.breaking, inBlock, count);
@@ -314,16 +362,25 @@ export class MemoryManager {
    * already stays as it is.
    */
   own(request: number, first: number, count: number, lastChance: boolean): void {
-    this.requests.ask({ id: request, kind: 'own', first, count, access: Access.Read, ahead: true, lastChance });
+    this.requests.ask({
+      id: request,
+      kind: 'own',
+      first,
+      count,
+      access: Access.Read,
+      ahead: true,
+      lastChance,
+    });
   }
 
   /**
-   * Makes the range have `pages` pages, of which those from page `from` of the range on are new and zero, also where it had some
-   * before and gave them back. No request for these may be under way.
+   * Makes the range have `pages` pages, of which those from page `from` of the range on are new and
+   * zero, also where it had some before and gave them back. No request for these may be under way.
    */
   grow(range: Range, from: number, pages: number): void {
     const { state } = this;
-    if (pages > range.reserved) throw new Error(`a range of ${range.reserved} reserved pages cannot have ${pages}`);
+    if (pages > range.reserved)
+      throw new Error(`a range of ${range.reserved} reserved pages cannot have ${pages}`);
     const end = range.first + pages;
     for (let page = range.first + from; page < end; ) {
       const index = Math.floor(page / PAGES_PER_BLOCK);
@@ -334,7 +391,8 @@ export class MemoryManager {
         addRun(block.inside, page - index * PAGES_PER_BLOCK, next - page);
         removeRun(block.freed, page - index * PAGES_PER_BLOCK, next - page);
         removeRun(block.unreadable, page - index * PAGES_PER_BLOCK, next - page);
-        if (range.writable) removeRun(block.unwritable, page - index * PAGES_PER_BLOCK, next - page);
+        if (range.writable)
+          removeRun(block.unwritable, page - index * PAGES_PER_BLOCK, next - page);
         range.freedPages -= before - size(block.freed);
       }
       page = next;
@@ -343,7 +401,10 @@ export class MemoryManager {
     range.pages = Math.max(range.pages, pages);
   }
 
-  /** These pages are zero, whatever their provider would give; what a node holds of them already stays. */
+  /**
+   * These pages are zero, whatever their provider would give; what a node holds of them already
+   * stays.
+   */
   blank(first: number, count: number): void {
     for (let page = first; page < first + count; page++) {
       const block = this.state.va.block(Math.floor(page / PAGES_PER_BLOCK));
@@ -351,7 +412,10 @@ export class MemoryManager {
     }
   }
 
-  /** Notes what the program says about its use of whole blocks. It moves nothing and takes nothing from anybody. */
+  /**
+   * Notes what the program says about its use of whole blocks. It moves nothing and takes nothing
+   * from anybody.
+   */
   advise(range: Range, first: number, end: number, change: Partial<Advice>): void {
     const known = aboutKnown(this.state, change);
     changeAdvice(this.state, range, first, end, (advice) => ({ ...advice, ...known }));
@@ -376,12 +440,17 @@ export class MemoryManager {
     this.run();
   }
 
-  /** A subscriber wants to know of invalidations of the range from now on (`by` 1), or no more (-1). */
+  /**
+   * A subscriber wants to know of invalidations of the range from now on (`by` 1), or no more (-1).
+   */
   watch(range: Range, by: 1 | -1): void {
     range.watchers += by;
   }
 
-  /** From now on these pages of a range, by page of it, are what the same pages of another range are; null: of no other one. */
+  /**
+   * From now on these pages of a range, by page of it, are what the same pages of another range
+   * are; null: of no other one.
+   */
   derive(range: Range, begin: number, end: number, source: Range | null): void {
     range.sources.set(begin, end, source);
   }
@@ -411,14 +480,18 @@ export class MemoryManager {
   }
 
   /**
-   * Begins to write back changed pages, which the caller holds on the host: when it is through, they stand still, and `cleaned`
-   * tells what became of it. A processor that writes one meanwhile leaves it changed.
+   * Begins to write back changed pages, which the caller holds on the host: when it is through,
+   * they stand still, and `cleaned` tells what became of it. A processor that writes one meanwhile
+   * leaves it changed.
    */
   clean(request: number, first: number, count: number): void {
     this.requests.ask({ id: request, kind: 'clean', first, count });
   }
 
-  /** Pages have been written back, or could not be. Those that were not written since are what their provider would give. */
+  /**
+   * Pages have been written back, or could not be. Those that were not written since are what their
+   * provider would give.
+   */
   cleaned(first: number, count: number, written: boolean): void {
     const run = createMask();
     for (let page = first; page < first + count; ) {
@@ -440,42 +513,57 @@ export class MemoryManager {
     }
   }
 
-  /** Has pages come from their provider again. What was changed is kept, or with `all` forgotten, too. */
+  /**
+   * Has pages come from their provider again. What was changed is kept, or with `all` forgotten,
+   * too.
+   */
   drop(request: number, first: number, count: number, all: boolean): void {
     this.requests.ask({ id: request, kind: all ? 'revert' : 'drop', first, count });
   }
 
-  /** Brings every page home from the processor's node, then forgets the processor. Its launches must have ended. */
+  /**
+   * Brings every page home from the processor's node, then forgets the processor. Its launches must
+   * have ended.
+   */
   detach(id: ProcessorId): void {
     this.departures.detach(id);
   }
 
-  /** The processor is dead. Its pages come home if its memory survives; otherwise what only it held is lost. */
+  /**
+   * The processor is dead. Its pages come home if its memory survives; otherwise what only it held
+   * is lost.
+   */
   processorLost(id: ProcessorId): void {
     this.departures.lost(id);
   }
 
-  /** Has the pages of a node that no processor calls its own go home, or to the host, then forgets the node. */
+  /**
+   * Has the pages of a node that no processor calls its own go home, or to the host, then forgets
+   * the node.
+   */
   removeNode(id: NodeId): void {
     this.departures.remove(id);
   }
 
-  /** A node that no processor calls its own is dead: what only it held is lost, unless its memory survives. */
+  /**
+   * A node that no processor calls its own is dead: what only it held is lost, unless its memory
+   * survives.
+   */
   nodeLost(id: NodeId): void {
     this.departures.nodeLost(id);
   }
 
   /**
-   * The node is to have `pages` at most. Returns how many it has beyond that: until it is told so again and there are none, what it needs
-   * it still gets, and what can leave does.
+   * The node is to have `pages` at most. Returns how many it has beyond that: until it is told so
+   * again and there are none, what it needs it still gets, and what can leave does.
    */
   setBudget(id: NodeId, pages: number): number {
     return this.room.setBudget(id, pages);
   }
 
   /**
-   * The driver of a node found no room for what the budget allows: it can take `pages` in all, until it says otherwise. Null: it can take
-   * more again.
+   * The driver of a node found no room for what the budget allows: it can take `pages` in all,
+   * until it says otherwise. Null: it can take more again.
    */
   nodeFull(id: NodeId, pages: number | null): void {
     this.room.nodeFull(id, pages);
@@ -486,24 +574,34 @@ export class MemoryManager {
     return this.state.patient.size > 0;
   }
 
-  /** There is still no room for processors that wait for some: one that was told so often enough, and got no page meanwhile, is refused. */
+  /**
+   * There is still no room for processors that wait for some: one that was told so often enough,
+   * and got no page meanwhile, is refused.
+   */
   stillNoRoom(): void {
     this.room.stillNone();
   }
 
   /**
-   * The provider of this page's range could not take changed pages, and is given none (`refuses`), or may be given some again. What it
-   * does not take goes to the host's home, if there is one, or stays.
+   * The provider of this page's range could not take changed pages, and is given none (`refuses`),
+   * or may be given some again. What it does not take goes to the host's home, if there is one, or
+   * stays.
    */
   providerRefuses(page: number, refuses: boolean): void {
     this.room.providerRefuses(page, refuses);
   }
 
   /**
-   * Pages of one block came back from a node other than they were sent there, or not at all since it has them no more ('GONE'), and the
-   * transfer that should bring them is about to fail: what the node has of them is never read, and what only it had is lost.
+   * Pages of one block came back from a node other than they were sent there, or not at all since
+   * it has them no more ('GONE'), and the transfer that should bring them is about to fail: what
+   * the node has of them is never read, and what only it had is lost.
    */
-  spoiled(id: NodeId, first: number, count: number, reason: 'CORRUPTED' | 'ALTERED' | 'GONE' = 'CORRUPTED'): void {
+  spoiled(
+    id: NodeId,
+    first: number,
+    count: number,
+    reason: 'CORRUPTED' | 'ALTERED' | 'GONE' = 'CORRUPTED',
+  ): void {
     const { state } = this;
     const index = Math.floor(first / PAGES_PER_BLOCK);
     const block = state.va.blocks.get(index);
@@ -514,14 +612,16 @@ export class MemoryManager {
     for (let word = 0; word < mask.length; word++) mask[word] &= residence.resident[word];
     for (let word = 0; word < mask.length; word++) residence.resident[word] &= ~mask[word];
     onlyOn(state, block, id, mask, mask);
-    for (let word = 0; word < mask.length; word++) mask[word] &= block.dirty[word] & ~block.freed[word];
+    for (let word = 0; word < mask.length; word++)
+      mask[word] &= block.dirty[word] & ~block.freed[word];
     lose(block, mask, reason);
     classify(state, block);
   }
 
   /**
-   * A node that is alive has no more what it had: all of it, or what lies in parts of its memory. Part n is every `of`th 2 MiB of its frames,
-   * from the nth on. What is on its way there is not concerned: it must not have arrived before this is told.
+   * A node that is alive has no more what it had: all of it, or what lies in parts of its memory.
+   * Part n is every `of`th 2 MiB of its frames, from the nth on. What is on its way there is not
+   * concerned: it must not have arrived before this is told.
    */
   forgot(id: NodeId, parts: readonly number[], of: number): void {
     const { state } = this;
@@ -529,7 +629,11 @@ export class MemoryManager {
       const residence = block.residences[id];
       const frames = residence?.frames ?? null;
       if (residence === undefined || frames === null) continue;
-      for (let page = next(residence.resident, 0); page < PAGES_PER_BLOCK; page = next(residence.resident, page + 1)) {
+      for (
+        let page = next(residence.resident, 0);
+        page < PAGES_PER_BLOCK;
+        page = next(residence.resident, page + 1)
+      ) {
         if (parts.includes(Math.floor(frames[page] / PAGES_PER_BLOCK) % of))
           add(rareMask(residence, 'forgotten'), page);
       }
@@ -548,35 +652,52 @@ export class MemoryManager {
     return this.state.nodes[id];
   }
 
-  /** Figures of a processor and of the memory of its own; those of one that has gone are its last. */
+  /**
+   * Figures of a processor and of the memory of its own; those of one that has gone are its last.
+   */
   figures(id: ProcessorId): ProcessorFigures {
     return this.departures.figures(id);
   }
 
-  /** The most written pages that there can be: those that the host can hold, and what it can send on. */
+  /**
+   * The most written pages that there can be: those that the host can hold, and what it can send
+   * on.
+   */
   capacityPages(): number {
     return capacityOf(this.state.nodes);
   }
 
   /**
-   * Has a processor, no thread of which runs, reach host memory in place where it was advised so (accessedBy) in these parts, and its
-   * own memory where not.
+   * Has a processor, no thread of which runs, reach host memory in place where it was advised so
+   * (accessedBy) in these parts, and its own memory where not.
    */
-  arrange(id: number, processor: ProcessorId, parts: readonly { first: number; count: number }[]): void {
+  arrange(
+    id: number,
+    processor: ProcessorId,
+    parts: readonly { first: number; count: number }[],
+  ): void {
     this.launches.arrange(id, processor, parts);
   }
 
   /**
-   * Prepares a launch: `out` ranges are emptied; a device without faults gets all pages at once and keeps them. When
-   * `requestDone` has come for `id`, the launch may run; `launchEnd` must follow, whatever became of it. One launch of a
-   * device at a time may be between the two.
+   * Prepares a launch: `out` ranges are emptied; a device without faults gets all pages at once and
+   * keeps them. When `requestDone` has come for `id`, the launch may run; `launchEnd` must follow,
+   * whatever became of it. One launch of a device at a time may be between the two.
    * @param _kernel its name, for those who read a recording of the core
    */
-  launchBegin(id: number, processor: ProcessorId, args: readonly LaunchArgument[], _kernel = ''): void {
+  launchBegin(
+    id: number,
+    processor: ProcessorId,
+    args: readonly LaunchArgument[],
+    _kernel = '',
+  ): void {
     this.launches.begin(id, processor, args);
   }
 
-  /** The launch has ended, or will not run. Its pages may move again; scratch pages of denied accesses go. */
+  /**
+   * The launch has ended, or will not run. Its pages may move again; scratch pages of denied
+   * accesses go.
+   */
   launchEnd(id: number): void {
     this.launches.end(id);
   }
@@ -594,12 +715,18 @@ export class MemoryManager {
     state.nodes[reached]?.eviction.used(index);
   }
 
-  /** Throws an Error that names what does not hold, if something does not (invariants.ts). Walks over all blocks. */
+  /**
+   * Throws an Error that names what does not hold, if something does not (invariants.ts). Walks
+   * over all blocks.
+   */
   checkInvariants(): void {
     checkInvariants(this.state);
   }
 
-  /** Makes the addresses of a range usable again, all of whose pages are freed and whose views are gone. */
+  /**
+   * Makes the addresses of a range usable again, all of whose pages are freed and whose views are
+   * gone.
+   */
   recycle(range: Range): boolean {
     if (!recycle(this.state, range)) return false;
     this.run();

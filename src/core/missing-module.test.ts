@@ -6,7 +6,9 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { missingModule } from './missing-module.js';
 
-/** How Node.js itself fails to import a module: the test runner's own imports fail in other words. */
+/**
+ * How Node.js itself fails to import a module: the test runner's own imports fail in other words.
+ */
 function failureOf(url: string): Promise<unknown> {
   const source = `
     import('node:worker_threads').then(({ parentPort, workerData }) =>
@@ -29,7 +31,9 @@ describe('a module that cannot be loaded', () => {
   }
 
   it('since there is none is named by its path', async () => {
-    expect(await saidOf('none.mjs')).toContain(`there is no file ${join(folder, 'none.mjs')}; new URL(`);
+    expect(await saidOf('none.mjs')).toContain(
+      `there is no file ${join(folder, 'none.mjs')}; new URL(`,
+    );
   });
 
   it('since a file that it imports is not there says which', async () => {
@@ -40,7 +44,9 @@ describe('a module that cannot be loaded', () => {
   it('since a package that one of its files imports is not installed says whose and which', async () => {
     writeFileSync(join(folder, 'mine.mjs'), "import './other.mjs';");
     writeFileSync(join(folder, 'other.mjs'), "import 'no-such-package-of-onemem';");
-    expect(await saidOf('mine.mjs')).toMatch(/other\.mjs imports package no-such-package-of-onemem, which is not inst/);
+    expect(await saidOf('mine.mjs')).toMatch(
+      /other\.mjs imports package no-such-package-of-onemem, which is not inst/,
+    );
   });
 
   it('since it fails is said by its own error', async () => {

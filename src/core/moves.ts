@@ -20,7 +20,15 @@ import {
   type State,
   somethingMoves,
 } from './state.js';
-import { Access, HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, PAGES_PER_GROUP, type Status } from './types.js';
+import {
+  Access,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type Status,
+} from './types.js';
 import { type Block, isProvided, rareMask } from './va-block.js';
 import type { OperationKind, Task } from './work.js';
 
@@ -28,14 +36,14 @@ import type { OperationKind, Task } from './work.js';
 export const FIRST_GROUP = 2 ** PAGES_PER_GROUP - 1;
 
 /**
- * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something else must end first.
- * `stuck`: memory is needed and nothing that is under way will give any.
+ * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something
+ * else must end first. `stuck`: memory is needed and nothing that is under way will give any.
  */
 export type Outcome = 'started' | 'done' | 'blocked' | 'stuck';
 
 /**
- * Brings `mask` to the node, and maps it for `mapped`, if that is a processor; the caller has taken out of it what must not move.
- * `urgentPage`: the one that a thread waits for, or -1.
+ * Brings `mask` to the node, and maps it for `mapped`, if that is a processor; the caller has taken
+ * out of it what must not move. `urgentPage`: the one that a thread waits for, or -1.
  */
 export function migrate(
   state: State,
@@ -49,7 +57,8 @@ export function migrate(
 ): Outcome {
   if (conflictsWithHold(state, block, node.id, access, mask)) return 'blocked';
   if (!node.description.addressable) {
-    // Two memories that the manager cannot address have no way to each other but over the host, nor has a file to them.
+    // Two memories that the manager cannot address have no way to each other but over the host, nor
+    // has a file to them.
     const { mark } = state.masks;
     const outcome = detour(state, block, node, access, mask, urgentPage, task);
     state.masks.backTo(mark);
@@ -58,7 +67,10 @@ export function migrate(
   return transferTo(state, block, node, mapped, access, mask, urgentPage, task);
 }
 
-/** Brings what cannot come to the node at once to the host first; null: there is nothing of that kind. */
+/**
+ * Brings what cannot come to the node at once to the host first; null: there is nothing of that
+ * kind.
+ */
 function detour(
   state: State,
   block: Block,
@@ -73,14 +85,24 @@ function detour(
   // Room at the end of the way comes first.
   if (!hasRoom(state, block, node, access, mask)) return waitForMemory(state, block, node, task);
   pagesByHost(state, block, node, mask, pages);
-  const outcome = transferTo(state, block, nodeOf(state, HOST_NODE), null, Access.Read, pages, urgentPage, task);
+  const outcome = transferTo(
+    state,
+    block,
+    nodeOf(state, HOST_NODE),
+    null,
+    Access.Read,
+    pages,
+    urgentPage,
+    task,
+  );
   if (outcome === 'started') keepUntilItGoesOn(state, block, HOST_NODE);
   return outcome;
 }
 
 /**
- * What is on its way to the node stays there until the block has done the next step, for which it comes. Blocks that need room of each other would
- * push it out between the two, and bring the same pages again for ever.
+ * What is on its way to the node stays there until the block has done the next step, for which it
+ * comes. Blocks that need room of each other would push it out between the two, and bring the same
+ * pages again for ever.
  */
 export function keepUntilItGoesOn(state: State, block: Block, node: NodeId): void {
   if (block.comeTo !== NO_NODE) return;
@@ -88,7 +110,10 @@ export function keepUntilItGoesOn(state: State, block: Block, node: NodeId): voi
   residenceOf(state, block, node).shields++;
 }
 
-/** Whether the node has memory for these pages, or could be made to have it at once. No word before `from` nor from `words` on has any. */
+/**
+ * Whether the node has memory for these pages, or could be made to have it at once. No word before
+ * `from` nor from `words` on has any.
+ */
 export function hasRoom(
   state: State,
   block: Block,
@@ -163,7 +188,10 @@ export function waitForMemory(state: State, block: Block, node: Node, task: Task
   return 'blocked';
 }
 
-/** What stands in for denied pages on a node stays until the launch ends; the pages themselves cannot come there meanwhile. */
+/**
+ * What stands in for denied pages on a node stays until the launch ends; the pages themselves
+ * cannot come there meanwhile.
+ */
 export function excludeScratch(block: Block, node: NodeId, mask: Mask): void {
   const residence = block.residences[node];
   if (residence === undefined) return;
@@ -176,12 +204,15 @@ export function present(block: Block, word: number): number {
 }
 
 /**
- * Pages of the mask that have to come from their provider first. A processor that wants to write cloned pages has them fetched before they are
- * copied for the clones: if they cannot be had the processor is denied them, and the clones have lost nothing.
+ * Pages of the mask that have to come from their provider first. A processor that wants to write
+ * cloned pages has them fetched before they are copied for the clones: if they cannot be had the
+ * processor is denied them, and the clones have lost nothing.
  */
 export function absentPages(state: State, block: Block, mask: Mask, result: Mask): void {
   for (let word = 0; word < WORDS; word++) {
-    result[word] = block.range.provided ? mask[word] & ~(block.blank[word] | block.freed[word] | block.lost[word]) : 0;
+    result[word] = block.range.provided
+      ? mask[word] & ~(block.blank[word] | block.freed[word] | block.lost[word])
+      : 0;
   }
   for (let node = 0; node < block.residences.length; node++) {
     const residence = block.residences[node];
@@ -191,10 +222,15 @@ export function absentPages(state: State, block: Block, mask: Mask, result: Mask
 }
 
 /**
- * Asks for copies of cloned pages that a processor is about to write, or, with `lastChance`, whose content is about to be forgotten. The
- * block goes on when they have been made.
+ * Asks for copies of cloned pages that a processor is about to write, or, with `lastChance`, whose
+ * content is about to be forgotten. The block goes on when they have been made.
  */
-export function breakCopyOnWrite(state: State, block: Block, mask: Mask, lastChance: boolean): void {
+export function breakCopyOnWrite(
+  state: State,
+  block: Block,
+  mask: Mask,
+  lastChance: boolean,
+): void {
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
     let end = first;
@@ -209,8 +245,9 @@ export function breakCopyOnWrite(state: State, block: Block, mask: Mask, lastCha
 }
 
 /**
- * Whether all these pages are on the node, and mapped for `mapped`, if that is a processor, with the access that is wanted; but for the first
- * group of a block at whose `entry` the processor is to fault.
+ * Whether all these pages are on the node, and mapped for `mapped`, if that is a processor, with
+ * the access that is wanted; but for the first group of a block at whose `entry` the processor is
+ * to fault.
  */
 export function isDone(
   state: State,
@@ -227,15 +264,26 @@ export function isDone(
   for (let word = 0; word < WORDS; word++) {
     let good = residence.resident[word];
     if (mapping !== undefined)
-      good &= (write ? mapping.writable[word] : mapping.mapped[word]) | (entry && word === 0 ? FIRST_GROUP : 0);
+      good &=
+        (write ? mapping.writable[word] : mapping.mapped[word]) |
+        (entry && word === 0 ? FIRST_GROUP : 0);
     else if (write) good &= block.dirty[word];
     if ((pages[word] & ~good) !== 0) return false;
   }
   return mapped !== null || standsStill(state, block, node, write, pages);
 }
 
-/** Whether no processor that reaches other memory may write these pages, nor, with `write`, has a copy of them. */
-function standsStill(state: State, block: Block, node: NodeId, write: boolean, pages: Mask): boolean {
+/**
+ * Whether no processor that reaches other memory may write these pages, nor, with `write`, has a
+ * copy of them.
+ */
+function standsStill(
+  state: State,
+  block: Block,
+  node: NodeId,
+  write: boolean,
+  pages: Mask,
+): boolean {
   for (const mapping of block.mappings) {
     if (mapping === undefined || mapping.node === node) continue;
     for (let word = 0; word < WORDS; word++)
@@ -244,7 +292,8 @@ function standsStill(state: State, block: Block, node: NodeId, write: boolean, p
   for (let other = 0; write && other < block.residences.length; other++) {
     const copies = block.residences[other];
     if (other === node || copies === undefined || state.nodes[other] === undefined) continue;
-    for (let word = 0; word < WORDS; word++) if ((copies.resident[word] & pages[word]) !== 0) return false;
+    for (let word = 0; word < WORDS; word++)
+      if ((copies.resident[word] & pages[word]) !== 0) return false;
   }
   return true;
 }
@@ -259,7 +308,12 @@ export function sendHome(state: State, block: Block, task: Task, from: NodeId): 
   releaseBacking(state, block, node, residence.scratch);
   if (residence.backedCount === 0) return 'done';
   if (!evictBlock(state, block, node, task))
-    return waitForMemory(state, block, nodeOf(state, node.home === NO_NODE ? HOST_NODE : node.home), task);
+    return waitForMemory(
+      state,
+      block,
+      nodeOf(state, node.home === NO_NODE ? HOST_NODE : node.home),
+      task,
+    );
   return 'started';
 }
 

@@ -4,7 +4,15 @@ import { PATIENCE } from './faults.js';
 import type { OpenManager } from './open-manager.js';
 import type { Range, RangeOptions } from './range.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, overheard } from './test-parts.js';
-import { Access, PAGES_PER_BLOCK as BLOCK, type Commands, HOST, HOST_NODE, type NodeId, Status } from './types.js';
+import {
+  Access,
+  PAGES_PER_BLOCK as BLOCK,
+  type Commands,
+  HOST,
+  HOST_NODE,
+  type NodeId,
+  Status,
+} from './types.js';
 
 const host = hostOf(3);
 const store = {
@@ -29,7 +37,8 @@ function start(): void {
   releaseStatus = Status.Done;
   storeStatus = Status.Done;
   commands = commandsThat({
-    map: (processor, page, count, access) => log.push(`map ${processor} ${page}+${count} ${access}`),
+    map: (processor, page, count, access) =>
+      log.push(`map ${processor} ${page}+${count} ${access}`),
     transfer: ({ source, node, page, count }) => {
       log.push(`${source}>${node} ${page}+${count}`);
       return source > HOST_NODE ? storeStatus : Status.Done;
@@ -67,7 +76,9 @@ describe('pages that only an engine reaches', () => {
   it('are read ahead of a walk into memory that the host has kept, as those of a store', () => {
     const policies = namedPolicies({ readAhead: { name: 'next', share: 1, stored: 2 } });
     manager = managerOf(hostOf(8), commands, policies);
-    const { processor, node } = manager.addDevice(deviceOf(8, { name: 'gpu', faults: false, addressable: false }));
+    const { processor, node } = manager.addDevice(
+      deviceOf(8, { name: 'gpu', faults: false, addressable: false }),
+    );
     const first = allocate(5 * BLOCK);
     write(first, 5);
     const rewrite = (): void => {
@@ -79,7 +90,8 @@ describe('pages that only an engine reaches', () => {
     const came = (block: number): boolean =>
       log.some((line) => line.startsWith(`${node}>${HOST_NODE} ${first + block * BLOCK}+`));
     const walk = (block: number): void => {
-      for (let page = 0; page < BLOCK; page += 16) manager.fault(HOST, first + block * BLOCK + page, false, 1);
+      for (let page = 0; page < BLOCK; page += 16)
+        manager.fault(HOST, first + block * BLOCK + page, false, 1);
     };
     rewrite();
     walk(0);
@@ -114,7 +126,9 @@ describe('a walk over what only an engine reaches', () => {
   beforeEach(() => {
     const policies = namedPolicies({ prefetch: 'tree', readAhead: { name: 'next', share: 1 } });
     manager = managerOf(hostOf(8), commands, policies);
-    gpu = manager.addDevice(deviceOf(8, { name: 'gpu', faults: false, addressable: false, longCopies: true }));
+    gpu = manager.addDevice(
+      deviceOf(8, { name: 'gpu', faults: false, addressable: false, longCopies: true }),
+    );
     first = allocate(7 * BLOCK);
     write(first, 7);
   });
@@ -191,7 +205,9 @@ describe('what a policy is told of where a page comes from', () => {
   it('is that it is close where it comes from host memory to another one, and a page next to one that came alone is walked to', () => {
     const asked: [page: number, close: boolean, walked: number][] = [];
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    const prefetch = overheard(policies.prefetch, ({ page, close, walked }) => asked.push([page, close, walked]));
+    const prefetch = overheard(policies.prefetch, ({ page, close, walked }) =>
+      asked.push([page, close, walked]),
+    );
     manager = managerOf(hostOf(8), commands, { ...policies, prefetch });
     const { processor } = manager.addDevice(deviceOf(8));
     const first = allocate(BLOCK);
@@ -214,7 +230,9 @@ describe('what a policy is told of where a page comes from', () => {
 it('a policy is told that a touch in the 64 KiB after those that came goes on from there, and where the node is nearly full', () => {
   const asked: [page: number, walked: number, pressed: boolean][] = [];
   const policies = namedPolicies({ prefetch: 'tree', readAhead: 'none' });
-  const prefetch = overheard(policies.prefetch, ({ page, walked, pressed }) => asked.push([page, walked, pressed]));
+  const prefetch = overheard(policies.prefetch, ({ page, walked, pressed }) =>
+    asked.push([page, walked, pressed]),
+  );
   manager = managerOf(host, commands, { ...policies, prefetch });
   const first = allocate(3 * BLOCK);
   for (const page of [0, 20, 40]) manager.fault(HOST, first + page, true, 1);
@@ -237,9 +255,13 @@ describe('pages that only an engine reaches, and what comes along with them', ()
   function startWith(addressable: boolean): void {
     asked = [];
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    const prefetch = overheard(policies.prefetch, ({ page, distant, walked }) => asked.push([page, distant, walked]));
+    const prefetch = overheard(policies.prefetch, ({ page, distant, walked }) =>
+      asked.push([page, distant, walked]),
+    );
     manager = managerOf(hostOf(8), commands, { ...policies, prefetch });
-    processor = manager.addDevice(deviceOf(8, { name: 'gpu', faults: false, addressable })).processor;
+    processor = manager.addDevice(
+      deviceOf(8, { name: 'gpu', faults: false, addressable }),
+    ).processor;
     first = allocate(2 * BLOCK);
     manager.launchBegin(1, processor, [{ first, count: 2 * BLOCK, use: 'out' }]);
     manager.launchEnd(1);
@@ -329,7 +351,11 @@ describe('a store behind the host', () => {
   /** The blocks of which pages were sent there since, in order. */
   const sent = (first: number): number[] => {
     const lines = log.filter((line) => line.startsWith(`${HOST_NODE}>${behind} `));
-    return [...new Set(lines.map((line) => Math.floor((Number(/ (\d+)/.exec(line)?.[1]) - first) / BLOCK)))];
+    return [
+      ...new Set(
+        lines.map((line) => Math.floor((Number(/ (\d+)/.exec(line)?.[1]) - first) / BLOCK)),
+      ),
+    ];
   };
 
   it('gets what goes next before its memory is needed, and nothing while everything fits', () => {
@@ -358,11 +384,14 @@ describe('a store behind the host', () => {
     const brought = log.filter((line) => line.startsWith(`${behind}>${HOST_NODE} `));
     expect(brought.some((line) => line.includes(` ${first + 2 * BLOCK}+64`))).toBe(true);
     expect(brought.some((line) => line.includes(` ${first + 3 * BLOCK}+`))).toBe(false);
-    // The first group of a block is there, and unmapped: entering it faults, and has the next one brought.
+    // The first group of a block is there, and unmapped: entering it faults, and has the next one
+    // brought.
     expect(log).not.toContain(`map ${HOST} ${first + BLOCK}+16 1`);
     log = [];
     manager.fault(HOST, first + BLOCK, false, 1);
-    expect(log.filter((line) => line.startsWith(`${behind}>${HOST_NODE} ${first + 3 * BLOCK}+`))).not.toEqual([]);
+    expect(
+      log.filter((line) => line.startsWith(`${behind}>${HOST_NODE} ${first + 3 * BLOCK}+`)),
+    ).not.toEqual([]);
     manager.checkInvariants();
   });
 
@@ -423,7 +452,10 @@ describe('a store behind the host', () => {
     for (let second = 1; second < PATIENCE; second++) manager.stillNoRoom();
     expect([...log, manager.waitsForRoom]).toEqual([true]);
     manager.stillNoRoom();
-    expect([...log, manager.waitsForRoom]).toEqual([`denied ${first + 3 * BLOCK} OUT_OF_STORAGE`, false]);
+    expect([...log, manager.waitsForRoom]).toEqual([
+      `denied ${first + 3 * BLOCK} OUT_OF_STORAGE`,
+      false,
+    ]);
     manager.nodeFull(behind, null);
     log = [];
     manager.fault(HOST, first + 3 * BLOCK, true, 1);
@@ -440,7 +472,10 @@ describe('a store behind the host', () => {
     for (let page = 0; page < BLOCK; page++) manager.fault(HOST, first + page, false, 1);
     expect(log.some((line) => line.startsWith('denied'))).toBe(false);
     const { backedPages } = manager.figures(HOST);
-    expect([backedPages > 3 * BLOCK, backedPages <= 3 * BLOCK + (3 * BLOCK) / 8]).toEqual([true, true]);
+    expect([backedPages > 3 * BLOCK, backedPages <= 3 * BLOCK + (3 * BLOCK) / 8]).toEqual([
+      true,
+      true,
+    ]);
     manager.fault(HOST, first + BLOCK, true, 1);
     // At the first time those that read get the room that this thread has given up.
     for (let time = 0; time <= PATIENCE; time++) manager.stillNoRoom();
@@ -472,7 +507,10 @@ describe('a store behind the host', () => {
     const first = allocate(1, { provided: true });
     manager.fault(HOST, first, false, 1);
     manager.own(8, first, 1, true);
-    expect([log.at(-1), manager.pages.isInherited(first)]).toEqual(['done 8 0 OUT_OF_STORAGE', true]);
+    expect([log.at(-1), manager.pages.isInherited(first)]).toEqual([
+      'done 8 0 OUT_OF_STORAGE',
+      true,
+    ]);
     expect(manager.pages.lossOf(first)).toBe(null);
     manager.checkInvariants();
   });
@@ -491,12 +529,16 @@ describe('a store behind the host', () => {
     expect(log.at(-1)).toBe(`break ${first + 8}+${BLOCK / 2 - 8}`);
     manager.copyOnWriteBroken(first + 8, BLOCK / 2 - 8, 'OUT_OF_STORAGE');
     expect(log.at(-1)).toBe('done 8 0 OUT_OF_STORAGE');
-    expect([manager.pages.firstKept(first, first + BLOCK), manager.pages.firstFreed(first + 8, first + BLOCK)]).toEqual(
-      [first + 8, first + BLOCK / 2],
-    );
+    expect([
+      manager.pages.firstKept(first, first + BLOCK),
+      manager.pages.firstFreed(first + 8, first + BLOCK),
+    ]).toEqual([first + 8, first + BLOCK / 2]);
     manager.free(9, first, BLOCK);
     manager.copyOnWriteBroken(first + 8, BLOCK / 2 - 8, null);
-    expect([log.at(-1), manager.pages.firstKept(first, first + BLOCK)]).toEqual([`done 9 ${BLOCK} null`, -1]);
+    expect([log.at(-1), manager.pages.firstKept(first, first + BLOCK)]).toEqual([
+      `done 9 ${BLOCK} null`,
+      -1,
+    ]);
     manager.checkInvariants();
   });
 
@@ -515,7 +557,11 @@ describe('a store behind the host', () => {
       manager.stillNoRoom();
     }
     manager.copyOnWriteBroken(first, 16, 'OUT_OF_STORAGE');
-    expect([...log, manager.waitsForRoom]).toEqual([`break ${first}+16`, `denied ${first} OUT_OF_STORAGE`, false]);
+    expect([...log, manager.waitsForRoom]).toEqual([
+      `break ${first}+16`,
+      `denied ${first} OUT_OF_STORAGE`,
+      false,
+    ]);
     manager.checkInvariants();
   });
 
@@ -656,7 +702,11 @@ describe('a store behind the host', () => {
       manager.stillNoRoom();
     }
     manager.refuse(shared, BLOCK, 'OUT_OF_STORAGE');
-    expect([...log, manager.waitsForRoom]).toEqual([`want ${shared} write`, `denied ${shared} OUT_OF_STORAGE`, false]);
+    expect([...log, manager.waitsForRoom]).toEqual([
+      `want ${shared} write`,
+      `denied ${shared} OUT_OF_STORAGE`,
+      false,
+    ]);
     manager.checkInvariants();
   });
 
@@ -730,7 +780,8 @@ describe('a store behind the host', () => {
     sendAhead();
     const first = allocate(12 * BLOCK);
     write(first, 12);
-    for (let block = 0; block < 7; block++) manager.acquire(block, HOST, first + block * BLOCK, BLOCK, Access.Read);
+    for (let block = 0; block < 7; block++)
+      manager.acquire(block, HOST, first + block * BLOCK, BLOCK, Access.Read);
     expect(manager.node(HOST_NODE)?.backedPages).toBe(6 * BLOCK);
     manager.checkInvariants();
   });
@@ -748,7 +799,11 @@ describe('a store behind the host', () => {
   });
 
   it('gets what is preferred there first, and last what is preferred on the host', () => {
-    manager = managerOf(host, commands, namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' }));
+    manager = managerOf(
+      host,
+      commands,
+      namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' }),
+    );
     behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
     manager.setHome(HOST_NODE, behind);
     const first = allocate(6 * BLOCK);
@@ -808,7 +863,13 @@ describe('a store behind the host', () => {
 
 describe('frames that were released and are still read', () => {
   it('count until the driver says that nothing reads them, and nobody gets them before', () => {
-    const pooled = deviceOf(1, { name: 'pooled', frames: 'pooled', faults: false, addressable: false, units: 0 });
+    const pooled = deviceOf(1, {
+      name: 'pooled',
+      frames: 'pooled',
+      faults: false,
+      addressable: false,
+      units: 0,
+    });
     const { processor, node } = manager.addDevice(pooled);
     const first = allocate(2 * BLOCK);
     manager.acquire(1, processor, first, BLOCK, Access.Write);
@@ -827,7 +888,9 @@ describe('frames that were released and are still read', () => {
 
 describe('a processor without memory of its own', () => {
   it('reaches the host memory in place, and counts among those whose threads need a block there', () => {
-    expect(() => manager.addProcessor({ name: 'many', faults: true, units: 2 })).toThrow(/at least 1536 pages/);
+    expect(() => manager.addProcessor({ name: 'many', faults: true, units: 2 })).toThrow(
+      /at least 1536 pages/,
+    );
     const neighbour = manager.addProcessor({ name: 'neighbour', faults: true, units: 1 });
     const first = allocate(BLOCK);
     manager.fault(HOST, first, true, 1);

@@ -1,4 +1,7 @@
-/** Memories that hold pages: their budget, the blocks that wait for it, and the node that pages go to when one makes room. */
+/**
+ * Memories that hold pages: their budget, the blocks that wait for it, and the node that pages go
+ * to when one makes room.
+ */
 import { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
 import {
@@ -45,15 +48,24 @@ export function createNodeCounters(): NodeCounters {
 export interface Node {
   readonly id: NodeId;
   readonly description: NodeDescription;
-  /** Where its pages go when it makes room; NO_NODE: only what can be had again may go. Homes form a tree. */
+  /**
+   * Where its pages go when it makes room; NO_NODE: only what can be had again may go. Homes form a
+   * tree.
+   */
   home: NodeId;
-  /** The processor whose own memory it is: other processors lose their rights for its sake when pages come here. */
+  /**
+   * The processor whose own memory it is: other processors lose their rights for its sake when
+   * pages come here.
+   */
   owner: ProcessorId;
   state: 'alive' | 'draining' | 'dead';
   /** It died and its content with it: what it holds by the table can be read no more. */
   gone: boolean;
   budgetPages: number;
-  /** What its driver could take when it said that it has no room for more, though the budget allows it; otherwise Infinity. */
+  /**
+   * What its driver could take when it said that it has no room for more, though the budget allows
+   * it; otherwise Infinity.
+   */
   limitPages: number;
   /** What it is to have at most, and does not hold it to yet; otherwise Infinity. */
   goalPages: number;
@@ -63,26 +75,39 @@ export interface Node {
   leavingPages: number;
   /** Hands out frames of a pooled node. */
   readonly allocator: FrameAllocator | null;
-  /** Frames that were released, and whose driver has not said yet that nothing reads or writes them any more. */
+  /**
+   * Frames that were released, and whose driver has not said yet that nothing reads or writes them
+   * any more.
+   */
   quarantinedPages: number;
   readonly eviction: EvictionPolicy;
   /** Blocks with stale memory only: the first to go. */
   readonly unused: IntrusiveList;
   /** Blocks that wait for memory of this node, oldest first. */
   readonly waiters: IntrusiveList;
-  /** It had to make room, and was not half empty since: the memory that is needed next is made free ahead. */
+  /**
+   * It had to make room, and was not half empty since: the memory that is needed next is made free
+   * ahead.
+   */
   pressed: boolean;
   /** Something was given back: the blocks that wait may try again. */
   pump: boolean;
   /**
-   * Memory was given back that a block which needs some could have had before: an operation had taken it and found nothing to put in, or what was in it has
-   * a copy elsewhere, or can be made again. Threads that wait for room of a full store are not tried again for it: they gave it back themselves, or
-   * others of them did, and would have each other do so for ever.
+   * Memory was given back that a block which needs some could have had before: an operation had
+   * taken it and found nothing to put in, or what was in it has a copy elsewhere, or can be made
+   * again. Threads that wait for room of a full store are not tried again for it: they gave it back
+   * themselves, or others of them did, and would have each other do so for ever.
    */
   spare: boolean;
-  /** The most pages that come with a fault of its processor, so that all walks of the launches that run have room. */
+  /**
+   * The most pages that come with a fault of its processor, so that all walks of the launches that
+   * run have room.
+   */
   share: number;
-  /** Of the host's node, while it is full: blocks that came back too soon, less those that did not, since the share was changed. */
+  /**
+   * Of the host's node, while it is full: blocks that came back too soon, less those that did not,
+   * since the share was changed.
+   */
   tooSoon: number;
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
@@ -94,7 +119,12 @@ export interface Node {
   readonly counters: NodeCounters;
 }
 
-export function createNode(id: NodeId, description: NodeDescription, home: NodeId, eviction: EvictionPolicy): Node {
+export function createNode(
+  id: NodeId,
+  description: NodeDescription,
+  home: NodeId,
+  eviction: EvictionPolicy,
+): Node {
   return {
     id,
     description,
@@ -131,7 +161,9 @@ export function isCrowded({ share }: Node): boolean {
   return share < PAGES_PER_BLOCK;
 }
 
-/** The most written pages that there can be: those that the host can hold, and what it can send on. */
+/**
+ * The most written pages that there can be: those that the host can hold, and what it can send on.
+ */
 export function capacityOf(nodes: readonly (Node | undefined)[]): number {
   let pages = 0;
   for (let id = HOST_NODE; id !== NO_NODE; ) {

@@ -1,4 +1,7 @@
-/** The end of an operation, whatever became of it: what its kind leaves behind, a word to subscribers, and the block is free for the next one. */
+/**
+ * The end of an operation, whatever became of it: what its kind leaves behind, a word to
+ * subscribers, and the block is free for the next one.
+ */
 import { announceEnd } from './announcing.js';
 import { type Mask, next, size } from './mask.js';
 import type { Node } from './nodes.js';
@@ -8,7 +11,10 @@ import { NO_NODE, Status } from './types.js';
 import { type Block, NO_PAGES } from './va-block.js';
 import type { Operation } from './work.js';
 
-/** The node that pages of the operation are copied to; none where a node makes room whose pages have no home. */
+/**
+ * The node that pages of the operation are copied to; none where a node makes room whose pages have
+ * no home.
+ */
 export function targetOf(state: State, { target }: Operation): Node | undefined {
   return state.nodes[target];
 }
@@ -39,10 +45,18 @@ export function finish(state: State, block: Block, operation: Operation): void {
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
 }
 
-/** Has the block looked at again, unless nothing in it waits for that: after most faults nothing does. */
+/**
+ * Has the block looked at again, unless nothing in it waits for that: after most faults nothing
+ * does.
+ */
 export function goOn(state: State, block: Block): void {
   const { ended } = block;
-  if (ended.failure !== Status.Done || block.tasks.length > 0 || block.comeTo !== NO_NODE || isWaiting(state, block)) {
+  if (
+    ended.failure !== Status.Done ||
+    block.tasks.length > 0 ||
+    block.comeTo !== NO_NODE ||
+    isWaiting(state, block)
+  ) {
     makeReady(state, block);
     return;
   }
@@ -63,7 +77,10 @@ function isWaiting(state: State, { mappings, residences }: Block): boolean {
   return false;
 }
 
-/** The record of the operation serves the next one: what the block has to know of this one is kept apart. */
+/**
+ * The record of the operation serves the next one: what the block has to know of this one is kept
+ * apart.
+ */
 function noteEnd({ ended }: Block, operation: Operation): void {
   ended.kind = operation.kind;
   ended.node = operation.target;

@@ -1,6 +1,6 @@
 /**
- * What each kind of operation takes from processors, says to subscribers, and leaves behind: one record a kind. How an operation goes on
- * from step to step is the same for all (operation.ts).
+ * What each kind of operation takes from processors, says to subscribers, and leaves behind: one
+ * record a kind. How an operation goes on from step to step is the same for all (operation.ts).
  */
 import { onlyCopies } from './contents.js';
 import { add, clear, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
@@ -24,7 +24,14 @@ import {
   type ProcessorId,
   Status,
 } from './types.js';
-import { type Block, NO_PAGES, perhapsNotZero, rareMask, stopWaiting, wakeWanting } from './va-block.js';
+import {
+  type Block,
+  NO_PAGES,
+  perhapsNotZero,
+  rareMask,
+  stopWaiting,
+  wakeWanting,
+} from './va-block.js';
 import type { Operation, OperationKind } from './work.js';
 
 export interface OperationRule {
@@ -33,13 +40,20 @@ export interface OperationRule {
   /** Pages move: memory is reserved for them, and they are copied. */
   readonly moves: boolean;
   /**
-   * Those of the 32 pages of a word whose content is forgotten; none unless said otherwise. Subscribers hear of them also where no processor
-   * has them mapped: a program that remembers the content may not believe in it any more.
+   * Those of the 32 pages of a word whose content is forgotten; none unless said otherwise.
+   * Subscribers hear of them also where no processor has them mapped: a program that remembers the
+   * content may not believe in it any more.
    */
   readonly forgets?: (block: Block, word: number) => number;
-  /** The most that a processor, whose mapping points to `node`, has of the pages when the operation has ended. */
+  /**
+   * The most that a processor, whose mapping points to `node`, has of the pages when the operation
+   * has ended.
+   */
   left(operation: Operation, processor: ProcessorId, node: NodeId): Access;
-  /** The same for the time before pages move or the operation ends: what is above it is revoked first. `left` unless said otherwise. */
+  /**
+   * The same for the time before pages move or the operation ends: what is above it is revoked
+   * first. `left` unless said otherwise.
+   */
   readonly meanwhile?: (operation: Operation, processor: ProcessorId, node: NodeId) => Access;
   /** A command of its own, once the revocations have been handed out. */
   readonly command?: (state: State, block: Block, operation: Operation) => void;
@@ -51,10 +65,16 @@ const read = (): Access => Access.Read;
 const all = (): Access => Access.Write;
 const nothing = (): void => undefined;
 const every = (): number => -1;
-/** A freed page ceases to be, also one that was never touched: a thread that reads it was given zeros, and is denied them from now on. */
+/**
+ * A freed page ceases to be, also one that was never touched: a thread that reads it was given
+ * zeros, and is denied them from now on.
+ */
 const kept = ({ freed }: Block, word: number): number => ~freed[word];
 
-/** The processor that is switched, or denied a page, loses what it had there; no other processor does. */
+/**
+ * The processor that is switched, or denied a page, loses what it had there; no other processor
+ * does.
+ */
 function othersKeep({ processor }: Operation, id: ProcessorId): Access {
   return id === processor ? Access.None : Access.Write;
 }
@@ -112,11 +132,24 @@ const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
     command: switchMemory,
     finish: finishOwn,
   },
-  zero: { reason: 'discard', moves: false, forgets: perhapsNotZero, left: none, finish: finishZero },
+  zero: {
+    reason: 'discard',
+    moves: false,
+    forgets: perhapsNotZero,
+    left: none,
+    finish: finishZero,
+  },
   // Its pages are those that a node has, or that were changed.
   drop: { reason: 'discard', moves: false, forgets: every, left: none, finish: finishDrop },
   // To release the memory takes every right.
-  free: { reason: 'unmap', moves: false, forgets: kept, left: none, meanwhile: all, finish: finishFree },
+  free: {
+    reason: 'unmap',
+    moves: false,
+    forgets: kept,
+    left: none,
+    meanwhile: all,
+    finish: finishFree,
+  },
   clean: { reason: 'protect', moves: false, left: read, finish: finishClean },
   copyOnWrite: { reason: 'protect', moves: false, left: read, finish: finishCopyOnWrite },
   protect: {
@@ -127,12 +160,18 @@ const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   },
 };
 
-/** By name for what nearly all operations are: a look by a key that has been many things costs a fault as much as a walk over a mask. */
+/**
+ * By name for what nearly all operations are: a look by a key that has been many things costs a
+ * fault as much as a walk over a mask.
+ */
 export function ruleOf(kind: OperationKind): OperationRule {
   return kind === 'migrate' ? RULES.migrate : RULES[kind];
 }
 
-/** The processor gets other memory at all addresses of the block. Its threads have ended, and what it had mapped goes with the old one. */
+/**
+ * The processor gets other memory at all addresses of the block. Its threads have ended, and what
+ * it had mapped goes with the old one.
+ */
 function switchMemory(state: State, block: Block, operation: Operation): void {
   const { kind, processor } = operation;
   const mapping = mappingOf(state, block, processor);
@@ -141,7 +180,12 @@ function switchMemory(state: State, block: Block, operation: Operation): void {
   if (state.processors[processor]?.state === 'dead') return;
   const token = newToken(state, 'revoke', block, mapping.node, 0, 0, PAGES_PER_BLOCK);
   const page = block.index * PAGES_PER_BLOCK;
-  countPending(state, operation, token, state.commands.remap(token.id, processor, page, kind === 'mapRemote'));
+  countPending(
+    state,
+    operation,
+    token,
+    state.commands.remap(token.id, processor, page, kind === 'mapRemote'),
+  );
 }
 
 function finishRemote(state: State, block: Block, { processor }: Operation): void {
@@ -176,7 +220,11 @@ function cover(state: State, block: Block, operation: Operation): void {
   const { processor, urgentPage } = operation;
   if (state.processors[processor]?.state === 'dead') return;
   const token = newToken(state, 'revoke', block, operation.node, 0, urgentPage, 1);
-  const status = state.commands.cover(token.id, processor, block.index * PAGES_PER_BLOCK + urgentPage);
+  const status = state.commands.cover(
+    token.id,
+    processor,
+    block.index * PAGES_PER_BLOCK + urgentPage,
+  );
   countPending(state, operation, token, status);
   if (status !== Status.Done && status !== Status.Pending) operation.failure = status;
 }
@@ -211,7 +259,8 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
   const going = state.masks.take();
   onlyCopies(state, block, operation.node, operation.mask, stuck);
   for (let word = 0; word < WORDS; word++) {
-    going[word] = operation.mask[word] & residence.backed[word] & ~stuck[word] & ~residence.scratch[word];
+    going[word] =
+      operation.mask[word] & residence.backed[word] & ~stuck[word] & ~residence.scratch[word];
   }
   const before = residence.evictEffort === state.effort ? residence.evictFailures : 0;
   residence.evictFailures = isEmpty(stuck) ? 0 : before + 1;
@@ -239,7 +288,8 @@ function finishDrop(_state: State, block: Block, operation: Operation): void {
     block.lost[word] &= bits;
     block.blank[word] &= bits;
     block.cleaning[word] &= bits;
-    for (const residence of block.residences) if (residence !== undefined) residence.resident[word] &= bits;
+    for (const residence of block.residences)
+      if (residence !== undefined) residence.resident[word] &= bits;
   }
 }
 
@@ -269,9 +319,14 @@ function finishProtect(_state: State, block: Block, operation: Operation): void 
 }
 
 function finishFree(state: State, block: Block, operation: Operation): void {
-  for (const node of state.nodes) if (node !== undefined) releaseBacking(state, block, node, operation.mask);
+  for (const node of state.nodes)
+    if (node !== undefined) releaseBacking(state, block, node, operation.mask);
   let fresh = 0;
-  for (let page = next(operation.mask, 0); page < PAGES_PER_BLOCK; page = next(operation.mask, page + 1)) {
+  for (
+    let page = next(operation.mask, 0);
+    page < PAGES_PER_BLOCK;
+    page = next(operation.mask, page + 1)
+  ) {
     if (!has(block.freed, page)) fresh++;
     add(rareMask(block, 'freed'), page);
   }

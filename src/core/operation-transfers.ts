@@ -1,6 +1,7 @@
 /**
- * The copy phase of an operation: runs of pages from where their content is to where they go, the run that a thread waits for first, in smaller
- * pieces where a node refuses large ones. Each run becomes visible at its new place by itself.
+ * The copy phase of an operation: runs of pages from where their content is to where they go, the
+ * run that a thread waits for first, in smaller pieces where a node refuses large ones. Each run
+ * becomes visible at its new place by itself.
  */
 
 import { complete } from './completion.js';
@@ -37,7 +38,10 @@ import {
 import { type Block, isProvided, noteWaiting, rareMask } from './va-block.js';
 import type { Operation } from './work.js';
 
-/** A range's last block of so many pages gets its memory in one piece: pages one by one take longer to get, to map and to give back than to clear the rest. */
+/**
+ * A range's last block of so many pages gets its memory in one piece: pages one by one take longer
+ * to get, to map and to give back than to clear the rest.
+ */
 const MOSTLY = PAGES_PER_BLOCK / 2;
 
 /** Finds out what is to be copied, and takes memory for it. */
@@ -45,17 +49,24 @@ export function reserveFor(state: State, block: Block, operation: Operation): vo
   const { kind, node, mask, moving } = operation;
   const target = targetOf(state, operation);
   if (kind !== 'evict')
-    for (let word = operation.firstWord; word < operation.endWord; word++) moving[word] = mask[word];
-  else if (target !== undefined || operation.target === PROVIDER) onlyCopies(state, block, node, mask, moving);
+    for (let word = operation.firstWord; word < operation.endWord; word++)
+      moving[word] = mask[word];
+  else if (target !== undefined || operation.target === PROVIDER)
+    onlyCopies(state, block, node, mask, moving);
   // What the provider would give anyway, it need not get.
-  if (operation.target === PROVIDER) for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
-  if (target !== undefined) operation.whole = takesWhole(block, target, reserve(state, block, target, operation));
+  if (operation.target === PROVIDER)
+    for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
+  if (target !== undefined)
+    operation.whole = takesWhole(block, target, reserve(state, block, target, operation));
   if (kind !== 'evict') return;
   operation.evictingPages = backedIn(block, operation);
   nodeOf(state, node).leavingPages += operation.evictingPages;
 }
 
-/** Takes what lies behind the end of the block's range, too, where nearly all of the block comes. Returns whether all of its memory has been taken just now. */
+/**
+ * Takes what lies behind the end of the block's range, too, where nearly all of the block comes.
+ * Returns whether all of its memory has been taken just now.
+ */
 function takesWhole(block: Block, target: Node, reserved: number): boolean {
   return reserved === PAGES_PER_BLOCK || (reserved >= MOSTLY && complete(block, target, reserved));
 }
@@ -74,7 +85,8 @@ export function issueTransfers(state: State, block: Block, operation: Operation)
   const target = targetOf(state, operation);
   operation.outstanding++;
   if (operation.target === PROVIDER) giveBack(state, block, operation);
-  // The chunk that a thread waits for goes first, then the ones after it, since most programs walk upwards.
+  // The chunk that a thread waits for goes first, then the ones after it, since most programs walk
+  // upwards.
   const begin = operation.firstWord * 32;
   const end = operation.endWord * 32;
   const urgent = chunkOf(operation.urgentPage);
@@ -92,7 +104,10 @@ function giveBack(state: State, block: Block, operation: Operation): void {
   const base = block.index * PAGES_PER_BLOCK;
   const { frames } = residenceOf(state, block, operation.node);
   const order = state.transfer;
-  for (let first = next(operation.moving, 0); first < PAGES_PER_BLOCK && operation.failure === Status.Done; ) {
+  for (
+    let first = next(operation.moving, 0);
+    first < PAGES_PER_BLOCK && operation.failure === Status.Done;
+  ) {
     const end = nextAbsent(operation.moving, first);
     const token = newToken(state, 'transfer', block, PROVIDER, operation.node, first, end - first);
     operation.outstanding++;
@@ -142,14 +157,28 @@ function chunkOf(page: number): number {
   return page - (page % PAGES_PER_TRANSFER);
 }
 
-/** The runs that begin at `from` or behind it and before `limit`, at most a chunk long where the manager copies them. */
-function issueRuns(state: State, block: Block, operation: Operation, target: Node, from: number, limit: number): void {
+/**
+ * The runs that begin at `from` or behind it and before `limit`, at most a chunk long where the
+ * manager copies them.
+ */
+function issueRuns(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  from: number,
+  limit: number,
+): void {
   const residence = residenceOf(state, block, target.id);
   const mapping = operation.map ? mappingOf(state, block, operation.processor) : null;
   const base = block.index * PAGES_PER_BLOCK;
   // What settles meanwhile lies behind.
   const { moving } = operation;
-  for (let first = next(moving, from, limit >>> 5); first < limit; first = next(moving, first, limit >>> 5)) {
+  for (
+    let first = next(moving, from, limit >>> 5);
+    first < limit;
+    first = next(moving, first, limit >>> 5)
+  ) {
     const source = sourceOf(state, block, operation, target.id, first);
     if (source >= 0 && state.nodes[source]?.gone === true) {
       operation.failure = Status.Lost;
@@ -158,10 +187,18 @@ function issueRuns(state: State, block: Block, operation: Operation, target: Nod
     }
     const backed = !has(operation.reserved, first);
     const access = accessAt(operation, first);
-    const previous = mapping === null ? Access.None : accessOf(mapping.mapped, mapping.writable, first);
+    const previous =
+      mapping === null ? Access.None : accessOf(mapping.mapped, mapping.writable, first);
     let end = first + 1;
-    const reach = isLong(state, target, source, backed) ? limit : chunkOf(first) + PAGES_PER_TRANSFER;
-    const longest = Math.min(limit, reach, first + operation.transferPages, endAt(operation, first));
+    const reach = isLong(state, target, source, backed)
+      ? limit
+      : chunkOf(first) + PAGES_PER_TRANSFER;
+    const longest = Math.min(
+      limit,
+      reach,
+      first + operation.transferPages,
+      endAt(operation, first),
+    );
     while (
       end < longest &&
       has(moving, end) &&
@@ -240,13 +277,15 @@ function endAt({ entry }: Operation, page: number): number {
 }
 
 /**
- * Whether the manager has nothing to copy and no memory to get, so that a run need not end with its chunk: pages that are only mapped, and those that an engine
- * takes, or brings into memory that is there.
+ * Whether the manager has nothing to copy and no memory to get, so that a run need not end with its
+ * chunk: pages that are only mapped, and those that an engine takes, or brings into memory that is
+ * there.
  */
 function isLong(state: State, target: Node, source: Source, backed: boolean): boolean {
   if (source === target.id) return true;
   const { addressable, longCopies } = target.description;
-  if (!addressable) return longCopies === true && (source < 0 || nodeOf(state, source).description.addressable);
+  if (!addressable)
+    return longCopies === true && (source < 0 || nodeOf(state, source).description.addressable);
   if (source < 0 || !backed) return false;
   return nodeOf(state, source).description.longCopies === true;
 }
@@ -264,13 +303,20 @@ export function accessOf(mapped: Mask, writable: Mask, page: number): Access {
   return has(writable, page) ? Access.Write : Access.Read;
 }
 
-function sourceOf(state: State, block: Block, operation: Operation, target: NodeId, page: number): Source {
+function sourceOf(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: NodeId,
+  page: number,
+): Source {
   if (operation.kind === 'evict') return operation.node;
   if (operation.kind === 'scratch') return has(operation.reserved, page) ? SOURCE_ZERO : target;
   const own = block.residences[target];
   if (own !== undefined && has(own.resident, page)) return target;
   const provided = isProvided(block, page);
-  // The page was never written: zeros are made faster than they are copied, and even where the copy has died with its device.
+  // The page was never written: zeros are made faster than they are copied, and even where the copy
+  // has died with its device.
   if (!provided && !has(block.dirty, page)) return SOURCE_ZERO;
   const holder = holderOf(state, block, page, target);
   if (holder !== NO_NODE) return holder;
@@ -307,16 +353,24 @@ function transferred(
     settle(state, block, operation, target, source, first, count);
   } else {
     if (status === Status.NoMemory) target.counters.refusals++;
-    // A node that has no large piece left may still have small ones. What was refused says which: several large pieces may
-    // have been under way at once, and the second refusal of their size says nothing about the next one.
+    // A node that has no large piece left may still have small ones. What was refused says which:
+    // several large pieces may have been under way at once, and the second refusal of their size
+    // says nothing about the next one.
     if (status !== Status.NoMemory || count === 1) {
       operation.failure = status;
       operation.lostSource = source;
-    } else operation.transferPages = Math.min(operation.transferPages, count > PAGES_PER_GROUP ? PAGES_PER_GROUP : 1);
+    } else
+      operation.transferPages = Math.min(
+        operation.transferPages,
+        count > PAGES_PER_GROUP ? PAGES_PER_GROUP : 1,
+      );
   }
 }
 
-/** A run has its content and its mapping at the target: the table learns it, then the threads that waited are off the list. */
+/**
+ * A run has its content and its mapping at the target: the table learns it, then the threads that
+ * waited are off the list.
+ */
 function settle(
   state: State,
   block: Block,
@@ -340,23 +394,37 @@ function settle(
     const written = operation.kind === 'migrate' && operation.access === Access.Write;
     noteContent(state, block, target, first, count, written);
   }
-  // A processor that died meanwhile keeps the content, if it keeps any, but has no tables to map it in.
-  if (accessAt(operation, first) === Access.None || state.processors[operation.processor]?.state === 'dead') return;
+  // A processor that died meanwhile keeps the content, if it keeps any, but has no tables to map it
+  // in.
+  if (
+    accessAt(operation, first) === Access.None ||
+    state.processors[operation.processor]?.state === 'dead'
+  )
+    return;
   noteMapped(state, block, operation.processor, first, count, operation.access);
 }
 
 /** Pages have come to the target. */
-export function countArrival(state: State, block: Block, target: Node, source: Source, count: number): void {
+export function countArrival(
+  state: State,
+  block: Block,
+  target: Node,
+  source: Source,
+  count: number,
+): void {
   if (source >= 0 && source !== target.id) {
     target.counters.pagesIn += count;
     const from = state.nodes[source];
     if (from !== undefined) from.counters.pagesOut += count;
   } else if (source === SOURCE_ZERO) target.counters.pagesZeroed += count;
-  else if (source === SOURCE_PROVIDER && block.range.derived === true) target.counters.pagesCloned += count;
+  else if (source === SOURCE_PROVIDER && block.range.derived === true)
+    target.counters.pagesCloned += count;
   else if (source === SOURCE_PROVIDER) target.counters.pagesProvided += count;
 }
 
-/** The target has the content of pages. That they are `written` there makes all other copies stale. */
+/**
+ * The target has the content of pages. That they are `written` there makes all other copies stale.
+ */
 export function noteContent(
   state: State,
   block: Block,

@@ -3,7 +3,10 @@ import { namedPolicies } from '../policy/choices.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from './test-parts.js';
 import { Access, HOST, PAGES_PER_BLOCK, SOURCE_ZERO, Status } from './types.js';
 
-/** A manager with a host and one device, and every transfer that it asks for. Transfers are answered by `status`. */
+/**
+ * A manager with a host and one device, and every transfer that it asks for. Transfers are answered
+ * by `status`.
+ */
 function manage(status: (count: number) => Status) {
   const transfers: { source: number; node: number; count: number; backed: boolean }[] = [];
   const pending: [number, Status][] = [];
@@ -26,23 +29,31 @@ function manage(status: (count: number) => Status) {
   expect(manager.processor(HOST)?.description.name).toBe('host');
   const device = manager.addDevice(deviceOf(8)).processor;
   const run = (): void => {
-    for (let next = pending.shift(); next !== undefined; next = pending.shift()) manager.transferred(...next);
+    for (let next = pending.shift(); next !== undefined; next = pending.shift())
+      manager.transferred(...next);
   };
   return { manager, device, transfers, done, run };
 }
 
 describe('a node without large pieces', () => {
   it('gets medium ones where these are to be had, however many large ones were refused at once', () => {
-    const { manager, device, transfers, done, run } = manage((count) => (count > 16 ? Status.NoMemory : Status.Done));
+    const { manager, device, transfers, done, run } = manage((count) =>
+      count > 16 ? Status.NoMemory : Status.Done,
+    );
     manager.acquire(1, device, allocateIn(manager, PAGES_PER_BLOCK), PAGES_PER_BLOCK, Access.Read);
     run();
     expect(done).toEqual([[1, PAGES_PER_BLOCK, null]]);
-    expect(transfers.map(({ count }) => count)).toEqual([...new Array(8).fill(64), ...new Array(32).fill(16)]);
+    expect(transfers.map(({ count }) => count)).toEqual([
+      ...new Array(8).fill(64),
+      ...new Array(32).fill(16),
+    ]);
     expect(manager.figures(device).counters.refusals).toBe(8);
   });
 
   it('gets single pages where nothing else is to be had', () => {
-    const { manager, device, transfers, done, run } = manage((count) => (count > 1 ? Status.NoMemory : Status.Done));
+    const { manager, device, transfers, done, run } = manage((count) =>
+      count > 1 ? Status.NoMemory : Status.Done,
+    );
     manager.acquire(1, device, allocateIn(manager, PAGES_PER_BLOCK), PAGES_PER_BLOCK, Access.Read);
     run();
     expect(done).toEqual([[1, PAGES_PER_BLOCK, null]]);
@@ -70,7 +81,9 @@ describe('pages that nobody has written', () => {
     transfers.length = 0;
     manager.acquire(3, device, first, PAGES_PER_BLOCK, Access.Read);
     run();
-    expect(transfers.filter(({ source }) => source === HOST).map(({ count }) => count)).toEqual([64]);
+    expect(transfers.filter(({ source }) => source === HOST).map(({ count }) => count)).toEqual([
+      64,
+    ]);
     expect(transfers.filter(({ source }) => source === SOURCE_ZERO)).toHaveLength(7);
     const { pagesIn, pagesZeroed } = manager.figures(device).counters;
     expect([pagesIn, pagesZeroed]).toEqual([64, PAGES_PER_BLOCK - 64]);

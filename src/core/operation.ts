@@ -1,8 +1,9 @@
 /**
- * Migration in three phases. Setup takes write access (or all access) from the other processors, so that the content stands
- * still; copy moves runs (operation-transfers.ts); finalize makes each run visible at its new place, and only then forgets the old one. A run
- * that fails is left where it was. Every step is an entry point of its own, since any of them may have to wait for a device. What each kind
- * takes, says and leaves behind is in operation-rules.ts.
+ * Migration in three phases. Setup takes write access (or all access) from the other processors, so
+ * that the content stands still; copy moves runs (operation-transfers.ts); finalize makes each run
+ * visible at its new place, and only then forgets the old one. A run that fails is left where it
+ * was. Every step is an entry point of its own, since any of them may have to wait for a device.
+ * What each kind takes, says and leaves behind is in operation-rules.ts.
  */
 import { announce } from './announcing.js';
 import { endWordOf, firstWordOf, type Mask, next, nextAbsent, removeRun } from './mask.js';
@@ -10,7 +11,14 @@ import { finish } from './operation-end.js';
 import { ruleOf } from './operation-rules.js';
 import { issueTransfers, reserveFor } from './operation-transfers.js';
 import { countPending, endToken, newToken, type State, type Token } from './state.js';
-import { Access, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId, Status } from './types.js';
+import {
+  Access,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+  Status,
+} from './types.js';
 import type { Block } from './va-block.js';
 import type { Operation, OperationKind } from './work.js';
 
@@ -18,7 +26,13 @@ import type { Operation, OperationKind } from './work.js';
 export const ATTEMPTS = 8;
 
 /** An operation of the block, to be filled in further and then started; nothing has changed yet. */
-export function open(block: Block, kind: OperationKind, node: NodeId, processor: ProcessorId, mask: Mask): Operation {
+export function open(
+  block: Block,
+  kind: OperationKind,
+  node: NodeId,
+  processor: ProcessorId,
+  mask: Mask,
+): Operation {
   if (block.operation !== null) throw new Error(`block ${block.index} has an operation already`);
   const operation = block.record;
   operation.kind = kind;
@@ -48,7 +62,10 @@ function fill(operation: Operation, pages: Mask): void {
   for (let word = operation.firstWord; word < operation.endWord; word++) mask[word] = pages[word];
 }
 
-/** Starts the operation; memory that it needs has been found by the caller. It may have ended when this returns. */
+/**
+ * Starts the operation; memory that it needs has been found by the caller. It may have ended when
+ * this returns.
+ */
 export function start(state: State, block: Block, operation: Operation): void {
   operation.progress = false;
   operation.whole = false;
@@ -59,7 +76,8 @@ export function start(state: State, block: Block, operation: Operation): void {
   state.activeOperations++;
   const rule = ruleOf(operation.kind);
   if (rule.moves) reserveFor(state, block, operation);
-  // The count is held up by one while revocations are handed out, so that none of them ends the phase early.
+  // The count is held up by one while revocations are handed out, so that none of them ends the
+  // phase early.
   operation.outstanding = 1;
   if (block.range.watchers > 0) announce(state, block, operation);
   const meanwhile = rule.meanwhile ?? rule.left;
@@ -74,8 +92,17 @@ export function start(state: State, block: Block, operation: Operation): void {
   if (operation.outstanding === 0) startTransfers(state, block, operation);
 }
 
-/** Takes from a processor what is above `to`. What stands in for denied pages is no content of the range's, and stays. */
-function revoke(state: State, block: Block, operation: Operation, from: ProcessorId, to: Access): void {
+/**
+ * Takes from a processor what is above `to`. What stands in for denied pages is no content of the
+ * range's, and stays.
+ */
+function revoke(
+  state: State,
+  block: Block,
+  operation: Operation,
+  from: ProcessorId,
+  to: Access,
+): void {
   const mapping = block.mappings[from];
   const processor = state.processors[from];
   if (mapping === undefined || processor === undefined) return;
@@ -83,7 +110,8 @@ function revoke(state: State, block: Block, operation: Operation, from: Processo
   const going = state.masks.take();
   const rights = to === Access.None ? mapping.mapped : mapping.writable;
   const { mask, firstWord, endWord } = operation;
-  for (let word = firstWord; word < endWord; word++) going[word] = rights[word] & mask[word] & ~mapping.standIn[word];
+  for (let word = firstWord; word < endWord; word++)
+    going[word] = rights[word] & mask[word] & ~mapping.standIn[word];
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(going, firstWord * 32, endWord); first < PAGES_PER_BLOCK; ) {
     const end = nextAbsent(going, first, endWord);
@@ -92,7 +120,12 @@ function revoke(state: State, block: Block, operation: Operation, from: Processo
     processor.counters.revocations++;
     if (processor.state !== 'dead') {
       const token = newToken(state, 'revoke', block, mapping.node, 0, first, end - first);
-      countPending(state, operation, token, state.commands.revoke(token.id, from, base + first, end - first, to));
+      countPending(
+        state,
+        operation,
+        token,
+        state.commands.revoke(token.id, from, base + first, end - first, to),
+      );
     }
     first = next(going, end, endWord);
   }
@@ -126,7 +159,10 @@ function startTransfers(state: State, block: Block, operation: Operation): void 
   issueTransfers(state, block, operation);
 }
 
-/** A node that died while others gave their rights up: nothing has moved yet, and nothing can, or should, any more. */
+/**
+ * A node that died while others gave their rights up: nothing has moved yet, and nothing can, or
+ * should, any more.
+ */
 function deadEnd(state: State, { kind, node, target }: Operation): NodeId {
   if (kind === 'evict' && state.nodes[node]?.gone === true) return node;
   return state.nodes[target]?.state === 'dead' ? target : NO_NODE;

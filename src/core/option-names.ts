@@ -1,8 +1,13 @@
-/** Names that a program uses for options, parameters and parts: one that does not exist is refused with the nearest that does. */
+/**
+ * Names that a program uses for options, parameters and parts: one that does not exist is refused
+ * with the nearest that does.
+ */
 
 import type { OnememErrorCode } from './error-codes.js';
 
-/** Every option of an object of options, so that the compiler says where one is added and not named. */
+/**
+ * Every option of an object of options, so that the compiler says where one is added and not named.
+ */
 export type OptionNames<T> = Readonly<Record<keyof T, true>>;
 
 const LONGEST_NAME = 60;
@@ -22,11 +27,19 @@ export function refuseUnknown(
   const near = nearest(unknown, known);
   const shown = unknown.length > LONGEST_NAME ? `${unknown.slice(0, LONGEST_NAME)}...` : unknown;
   const proposal = near === null ? '' : `; did you mean ${near}?`;
-  const list = known.length === 0 ? 'there is none' : `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
-  throw Object.assign(new TypeError(`${what} ${shown}${proposal === '' ? '; ' : `${proposal} `}${list}`), { code });
+  const list =
+    known.length === 0
+      ? 'there is none'
+      : `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
+  throw Object.assign(
+    new TypeError(`${what} ${shown}${proposal === '' ? '; ' : `${proposal} `}${list}`),
+    { code },
+  );
 }
 
-/** The known name that a slip of the keyboard may have made this one of; null when none is like it. */
+/**
+ * The known name that a slip of the keyboard may have made this one of; null when none is like it.
+ */
 export function nearest(name: string, known: readonly string[]): string | null {
   if (name.length > LONGEST_NAME) return null;
   let best: string | null = null;

@@ -1,10 +1,20 @@
-/** What is known of pages, for the program that drives the manager: nothing here changes anything, and nothing faults. */
+/**
+ * What is known of pages, for the program that drives the manager: nothing here changes anything,
+ * and nothing faults.
+ */
 
 import { firstLost, lossOf, sourceOf } from './absence.js';
 import { clear, createMask, has, next, nextAbsent } from './mask.js';
 import type { Range } from './range.js';
 import { isRemote, type State } from './state.js';
-import { Access, type DenyReason, HOST, PAGES_PER_BLOCK, PageState, type ProcessorId } from './types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  PAGES_PER_BLOCK,
+  PageState,
+  type ProcessorId,
+} from './types.js';
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
 import { type Block, changedPages, isInherited, perhapsNotZero } from './va-block.js';
 import { type Whereabouts, whereaboutsOf } from './whereabouts.js';
@@ -25,14 +35,20 @@ export class PageQueries {
   /** Whether the processor may use the page now without a fault. */
   isMapped(id: ProcessorId, page: number, write: boolean): boolean {
     const mapping = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[id];
-    return mapping !== undefined && has(write ? mapping.writable : mapping.mapped, page % PAGES_PER_BLOCK);
+    return (
+      mapping !== undefined &&
+      has(write ? mapping.writable : mapping.mapped, page % PAGES_PER_BLOCK)
+    );
   }
 
   /** Whether a thread of the processor waits for the page. */
   isAwaited(id: ProcessorId, page: number): boolean {
     const mapping = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[id];
     const inBlock = page % PAGES_PER_BLOCK;
-    return mapping !== undefined && (has(mapping.waitingRead, inBlock) || has(mapping.waitingWrite, inBlock));
+    return (
+      mapping !== undefined &&
+      (has(mapping.waitingRead, inBlock) || has(mapping.waitingWrite, inBlock))
+    );
   }
 
   /** Whether no node has the page, so that its provider must give its content. */
@@ -41,7 +57,10 @@ export class PageQueries {
     return this.nodes[0] === 0 && (this.flags[0] & ~PageState.ReadOnly) === PageState.Provided;
   }
 
-  /** Whether the page's content is what its provider gives: it was not written, emptied, freed or lost. */
+  /**
+   * Whether the page's content is what its provider gives: it was not written, emptied, freed or
+   * lost.
+   */
   isInherited(page: number): boolean {
     const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
     const range = this.state.va.rangeOfPage(page);
@@ -49,14 +68,20 @@ export class PageQueries {
     return isInherited(block, page % PAGES_PER_BLOCK);
   }
 
-  /** The page whose provider, or whose writer, gave the content of this one: another one's where it was cloned. */
+  /**
+   * The page whose provider, or whose writer, gave the content of this one: another one's where it
+   * was cloned.
+   */
   originOf(page: number): number {
     let origin = page;
     for (let at = page; at !== -1; at = sourceOf(this.state, at)) origin = at;
     return origin;
   }
 
-  /** Why the content of the page cannot be had any more, wherever it would come from; null: as far as is known it can be had. */
+  /**
+   * Why the content of the page cannot be had any more, wherever it would come from; null: as far
+   * as is known it can be had.
+   */
   lossOf(page: number): DenyReason | null {
     return lossOf(this.state, page);
   }
@@ -105,10 +130,14 @@ export class PageQueries {
     const range = state.va.rangeOfPage(first);
     if (range === undefined) return 'OUTSIDE';
     let reason: DenyReason | null = null;
-    range.protection.each(first - range.first, first - range.first + count, (_from, _to, allowed) => {
-      if (allowed < Access.Read) reason = 'NO_ACCESS';
-      else if (allowed < access) reason ??= 'READ_ONLY';
-    });
+    range.protection.each(
+      first - range.first,
+      first - range.first + count,
+      (_from, _to, allowed) => {
+        if (allowed < Access.Read) reason = 'NO_ACCESS';
+        else if (allowed < access) reason ??= 'READ_ONLY';
+      },
+    );
     if (reason !== null || access !== Access.Write || processor === HOST) return reason;
     return this.firstPinned(first, first + count) === -1 ? null : 'PINNED';
   }
@@ -128,7 +157,10 @@ export class PageQueries {
     return this.firstIn(first, end, (block, from) => next(block.pinned, from));
   }
 
-  /** The first page in [first, end), which are one range's, that is denied for this reason, if that can be told by its state; or -1. */
+  /**
+   * The first page in [first, end), which are one range's, that is denied for this reason, if that
+   * can be told by its state; or -1.
+   */
   firstDenied(reason: DenyReason, first: number, end: number): number {
     switch (reason) {
       case 'FREED':
@@ -154,8 +186,16 @@ export class PageQueries {
     return found;
   }
 
-  /** The first page that `find` finds in its block, from a place on. `absent`: whether a page that was never touched is one. */
-  private firstIn(first: number, end: number, find: (block: Block, from: number) => number, absent = false): number {
+  /**
+   * The first page that `find` finds in its block, from a place on. `absent`: whether a page that
+   * was never touched is one.
+   */
+  private firstIn(
+    first: number,
+    end: number,
+    find: (block: Block, from: number) => number,
+    absent = false,
+  ): number {
     for (let page = first; page < end; ) {
       const index = Math.floor(page / PAGES_PER_BLOCK);
       const base = index * PAGES_PER_BLOCK;
@@ -169,8 +209,8 @@ export class PageQueries {
   }
 
   /**
-   * The first run of pages in [first, end) that differ from what their provider would give, of at most `longest` pages. Lost pages
-   * do not count, since no node has them. Null: there is none.
+   * The first run of pages in [first, end) that differ from what their provider would give, of at
+   * most `longest` pages. Lost pages do not count, since no node has them. Null: there is none.
    */
   changedRun(first: number, end: number, longest: number): { first: number; count: number } | null {
     const { blocks } = this.state.va;
@@ -191,7 +231,8 @@ export class PageQueries {
       }
       const limit = Math.min(begin + longest, end);
       const after = Math.min(base + nextAbsent(changed, page - base), limit);
-      if (after < base + PAGES_PER_BLOCK || after === limit) return { first: begin, count: after - begin };
+      if (after < base + PAGES_PER_BLOCK || after === limit)
+        return { first: begin, count: after - begin };
       page = after;
     }
     return begin === -1 ? null : { first: begin, count: end - begin };
@@ -203,8 +244,9 @@ export class PageQueries {
   }
 
   /**
-   * Reports page states without faulting: for each page `nodes` gets a bit for each node that has its content, `access` two
-   * bits for each processor's right, `flags` bits of PageState. Lengths are the number of pages.
+   * Reports page states without faulting: for each page `nodes` gets a bit for each node that has
+   * its content, `access` two bits for each processor's right, `flags` bits of PageState. Lengths
+   * are the number of pages.
    */
   snapshot(first: number, nodes: Uint32Array, access: Uint32Array, flags: Uint8Array): void {
     const { state } = this;
@@ -246,12 +288,18 @@ export class PageQueries {
     }
   }
 
-  /** Runs of these pages that may differ from what their provider, or zero, would give. Lost pages are not among them. */
+  /**
+   * Runs of these pages that may differ from what their provider, or zero, would give. Lost pages
+   * are not among them.
+   */
   dirty(first: number, count: number): { first: number; count: number }[] {
     return dirtyRuns(this.state, first, first + count);
   }
 
-  /** The blocks that hold some of these pages and were used since `forgetUse`, and the processors that used them. */
+  /**
+   * The blocks that hold some of these pages and were used since `forgetUse`, and the processors
+   * that used them.
+   */
   young(first: number, count: number): UsedPages[] {
     return youngRuns(this.state, first, count);
   }

@@ -1,4 +1,7 @@
-/** A range: the addresses of one array, and what was said about its pages, also about those that were never touched. */
+/**
+ * A range: the addresses of one array, and what was said about its pages, also about those that
+ * were never touched.
+ */
 import type { Intervals } from './intervals.js';
 import type { Access, Advice } from './types.js';
 
@@ -10,13 +13,20 @@ export interface RangeOptions {
   readonly writable: boolean;
   /** Whether untouched pages come from a provider (a file) instead of being zero. */
   readonly provided: boolean;
-  /** What the provider gives is the content of another range of the space, so that filling a page may need memory itself. */
+  /**
+   * What the provider gives is the content of another range of the space, so that filling a page
+   * may need memory itself.
+   */
   readonly derived?: boolean;
-  /** The provider takes changed pages: what the host has no room for goes there, rather than to the host's home. */
+  /**
+   * The provider takes changed pages: what the host has no room for goes there, rather than to the
+   * host's home.
+   */
   readonly takesBack?: boolean;
   /**
-   * Other machines have the range, too, so that no processor may use its pages before that is allowed (`protect`). The host's threads are not
-   * denied what they may not do, but wait for it (`want`).
+   * Other machines have the range, too, so that no processor may use its pages before that is
+   * allowed (`protect`). The host's threads are not denied what they may not do, but wait for it
+   * (`want`).
    */
   readonly shared?: boolean;
   /** Bytes of an element, for those who read a recording of the core. */
@@ -55,7 +65,10 @@ export interface Range extends RangeOptions {
   readonly advice: Intervals<Advice>;
   /** Processors whose launches used the pages since that was last asked, a bit each. */
   readonly users: Intervals<number>;
-  /** By processor: faults that lay scattered over the range while its node was full, less those that followed others; none: 0. */
+  /**
+   * By processor: faults that lay scattered over the range while its node was full, less those that
+   * followed others; none: 0.
+   */
   readonly scattered: number[];
   /** By processor: whether it touches most pages of the blocks that it goes through. */
   readonly trials: Trial[];
@@ -67,7 +80,10 @@ export interface Range extends RangeOptions {
   freedPages: number;
   /** The block at whose beginning a processor last came to what is far away; -1: none has. */
   beganIn: number;
-  /** How many of those after it were asked for then, and how many the processor has been seen to walk into. */
+  /**
+   * How many of those after it were asked for then, and how many the processor has been seen to
+   * walk into.
+   */
   askedBlocks: number;
   walkedBlocks: number;
   /** The block of the host's last fault while its memory was full; -1: it had none. */

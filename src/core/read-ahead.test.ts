@@ -3,8 +3,23 @@ import { namedPolicies } from '../policy/choices.js';
 import type { NextOptions } from '../policy/read-ahead/next.js';
 import type { OpenManager } from './open-manager.js';
 import type { Range } from './range.js';
-import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf, overheard } from './test-parts.js';
-import { Access, PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE, type ReadAheadRequest, Status } from './types.js';
+import {
+  allocateIn,
+  commandsThat,
+  deviceOf,
+  hasPage,
+  hostOf,
+  managerOf,
+  overheard,
+} from './test-parts.js';
+import {
+  Access,
+  PAGES_PER_BLOCK as BLOCK,
+  HOST,
+  HOST_NODE,
+  type ReadAheadRequest,
+  Status,
+} from './types.js';
 
 let log: string[];
 /** What the policy was asked. */
@@ -39,16 +54,22 @@ function start(blocks: number, options: NextOptions = {}): void {
 
 function allocate(blocks: number): number {
   const first = allocateIn(manager, blocks * BLOCK);
-  for (let page = first; page < first + blocks * BLOCK; page += 16) manager.fault(HOST, page, true, 1);
+  for (let page = first; page < first + blocks * BLOCK; page += 16)
+    manager.fault(HOST, page, true, 1);
   return first;
 }
 
 /** The device's memory of its own. */
 const aheadBlocks = (): number | undefined => manager.state.nodes[device]?.aheadBlocks;
 
-/** Another device, which writes all of these blocks: what only an engine reaches, unless it is addressable. */
+/**
+ * Another device, which writes all of these blocks: what only an engine reaches, unless it is
+ * addressable.
+ */
 function written(first: number, blocks: number, addressable = false): void {
-  const { processor } = manager.addDevice(deviceOf(16, { name: 'other', faults: false, units: 0, addressable }));
+  const { processor } = manager.addDevice(
+    deviceOf(16, { name: 'other', faults: false, units: 0, addressable }),
+  );
   manager.launchBegin(9, processor, [{ first, count: blocks * BLOCK, use: 'out' }]);
   manager.launchEnd(9);
 }
@@ -144,11 +165,14 @@ describe('reading ahead of a device that walks', () => {
   it.each([
     [1, 16],
     [2, 64],
-  ])('gets, after %i faults that followed each other up to the border, %i pages at once', (followers, brought) => {
-    const first = allocate(4);
-    for (let page = BLOCK - 16 * (followers + 1); page < BLOCK; page += 16) fault(first + page);
-    expect(fault(first + BLOCK)[0]).toBe(`to 1 ${first + BLOCK}+${brought}`);
-  });
+  ])(
+    'gets, after %i faults that followed each other up to the border, %i pages at once',
+    (followers, brought) => {
+      const first = allocate(4);
+      for (let page = BLOCK - 16 * (followers + 1); page < BLOCK; page += 16) fault(first + page);
+      expect(fault(first + BLOCK)[0]).toBe(`to 1 ${first + BLOCK}+${brought}`);
+    },
+  );
 
   it('is known to walk from a block that it has, by whatever way, and not from one of which it lacks a page', () => {
     const first = allocate(4);
@@ -158,12 +182,15 @@ describe('reading ahead of a device that walks', () => {
     expect(fault(first + 3 * BLOCK)).toEqual([`to 1 ${first + 3 * BLOCK}+16`]);
   });
 
-  it.each([16, 100, BLOCK - 16])('brings a single group at page %i of the block after one that it has', (page) => {
-    const first = allocate(4);
-    walk(first, 1);
-    const group = first + BLOCK + page - (page % 16);
-    expect(fault(first + BLOCK + page)).toEqual([`to 1 ${group}+16`]);
-  });
+  it.each([16, 100, BLOCK - 16])(
+    'brings a single group at page %i of the block after one that it has',
+    (page) => {
+      const first = allocate(4);
+      walk(first, 1);
+      const group = first + BLOCK + page - (page % 16);
+      expect(fault(first + BLOCK + page)).toEqual([`to 1 ${group}+16`]);
+    },
+  );
 
   it('brings a single group before the last of the block before one that it has', () => {
     const first = allocate(4);
@@ -206,7 +233,9 @@ describe('reading ahead of a device that walks', () => {
 
   it('brings none ahead where the program has said that it will touch here and there', () => {
     const first = allocate(4);
-    manager.advise(manager.state.va.rangeOfPage(first) as Range, 0, 4 * BLOCK, { pattern: 'random' });
+    manager.advise(manager.state.va.rangeOfPage(first) as Range, 0, 4 * BLOCK, {
+      pattern: 'random',
+    });
     manager.acquire(1, device, first, BLOCK, Access.Read);
     expect(fault(first + BLOCK)).toEqual([`to 1 ${first + BLOCK}+1`]);
     expect(manager.waitsToGoAhead).toBe(false);
@@ -371,7 +400,9 @@ describe('a launch that uses an array as the one before did', () => {
     launch(first, 4, () => walk(first + BLOCK, 3));
     for (const used of [0, 2]) {
       writeAgain(first, 4);
-      launch(first + used * BLOCK, 1, () => expect(fault(first + BLOCK)).toEqual([`to 1 ${first + BLOCK}+16`]));
+      launch(first + used * BLOCK, 1, () =>
+        expect(fault(first + BLOCK)).toEqual([`to 1 ${first + BLOCK}+16`]),
+      );
     }
   });
 
@@ -379,7 +410,9 @@ describe('a launch that uses an array as the one before did', () => {
     const first = allocate(4);
     launch(first, 4, () => walk(first, 2));
     writeAgain(first, 4);
-    manager.advise(manager.state.va.rangeOfPage(first) as Range, 0, 4 * BLOCK, { pattern: 'random' });
+    manager.advise(manager.state.va.rangeOfPage(first) as Range, 0, 4 * BLOCK, {
+      pattern: 'random',
+    });
     launch(first, 4, () => fault(first));
     expect(manager.waitsToGoAhead).toBe(false);
   });
@@ -418,19 +451,25 @@ describe('a device whose memory is full of old content', () => {
     const first = allocate(4);
     manager.launchBegin(1, device, [{ first, count: 4 * BLOCK, use: 'out' }]);
     log = [];
-    for (let page = first; page < first + 2 * BLOCK; page += 16) manager.fault(device, page, true, 2);
+    for (let page = first; page < first + 2 * BLOCK; page += 16)
+      manager.fault(device, page, true, 2);
     expect(log.filter((line) => line.startsWith('to 0'))).toEqual([]);
   });
 });
 
 describe('a device that comes to where the content of an engine begins', () => {
-  /** Has an engine write the first blocks, and the host the others, and returns those of which something comes by the first fault. */
+  /**
+   * Has an engine write the first blocks, and the host the others, and returns those of which
+   * something comes by the first fault.
+   */
   function begin(first: number, blocks: number, engine: number): number[] {
     writeAgain(first, blocks);
     written(first, engine);
     fault(first);
     const came = Array.from({ length: blocks }, (_, block) => block);
-    return came.filter((block) => log.some((line) => line.startsWith(`to 1 ${first + block * BLOCK}+`)));
+    return came.filter((block) =>
+      log.some((line) => line.startsWith(`to 1 ${first + block * BLOCK}+`)),
+    );
   }
 
   it('gets what the host has among the blocks that come along', () => {

@@ -1,11 +1,20 @@
 /**
- * Reading ahead: a processor that walks through a range will want the next blocks, which are brought while it works on this one. The policy
- * says how many. Their first group stays unmapped, so that entering a block faults, cheaply, and brings the one after it in time.
+ * Reading ahead: a processor that walks through a range will want the next blocks, which are
+ * brought while it works on this one. The policy says how many. Their first group stays unmapped,
+ * so that entering a block faults, cheaply, and brings the one after it in time.
  */
 import { isDue } from './density.js';
 import { copy, createMask, isEmpty, WORDS } from './mask.js';
 import { isCrowded, type Node } from './nodes.js';
-import { endAhead, isRemote, makeReady, nodeOf, type Processor, residenceOf, type State } from './state.js';
+import {
+  endAhead,
+  isRemote,
+  makeReady,
+  nodeOf,
+  type Processor,
+  residenceOf,
+  type State,
+} from './state.js';
 import {
   type Access,
   HOST_NODE,
@@ -26,18 +35,28 @@ export const WALK = 2;
 
 /** The most blocks that a policy may have brought at once. */
 const MOST = 8;
-/** The same where the processor has come to where content begins for the first time, and nothing tells that it walks. */
+/**
+ * The same where the processor has come to where content begins for the first time, and nothing
+ * tells that it walks.
+ */
 const FIRST_AT_BEGIN = 1;
 
-/** The processor comes in at the border to a block of the same range that is wholly mapped, or that it has walked through: it walks. */
+/**
+ * The processor comes in at the border to a block of the same range that is wholly mapped, or that
+ * it has walked through: it walks.
+ */
 export function streams(state: State, block: Block, processor: Processor, page: number): boolean {
   if (page < PAGES_PER_GROUP) return comesFrom(state, block, processor);
-  return page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && isWhole(state, block, block.index + 1, processor.id);
+  return (
+    page >= PAGES_PER_BLOCK - PAGES_PER_GROUP &&
+    isWhole(state, block, block.index + 1, processor.id)
+  );
 }
 
 /**
- * Whether the processor comes into a block of which it has nothing where it came in before, and then went on into the next one: what a launch did it
- * mostly does again. That is believed once, until the walk has gone on again.
+ * Whether the processor comes into a block of which it has nothing where it came in before, and
+ * then went on into the next one: what a launch did it mostly does again. That is believed once,
+ * until the walk has gone on again.
  */
 export function beginsAsBefore({ ledOn, entryPage, mapped }: Mapping, page: number): boolean {
   return ledOn && groupOf(page) === groupOf(entryPage) && isEmpty(mapped);
@@ -47,7 +66,10 @@ function groupOf(page: number): number {
   return Math.floor(page / PAGES_PER_GROUP);
 }
 
-/** Why a processor is taken to walk: it comes from the block before, a launch began here before, or content begins here that only an engine reaches. */
+/**
+ * Why a processor is taken to walk: it comes from the block before, a launch began here before, or
+ * content begins here that only an engine reaches.
+ */
 export type WalkSign = 'border' | 'repeated' | 'content';
 
 /** The processor walks, and has come into this block. */
@@ -82,7 +104,10 @@ export function readAhead(
     }
   }
   const { aheadBlocks } = node;
-  const blocks = Math.min(most, processor.readAhead({ advised, nodeBlocks, aheadBlocks, reached, stored }));
+  const blocks = Math.min(
+    most,
+    processor.readAhead({ advised, nodeBlocks, aheadBlocks, reached, stored }),
+  );
   for (let step = 1; step <= blocks; step++) {
     const ahead = state.va.block(block.index + step);
     if (ahead === undefined || ahead.range !== block.range) return;
@@ -91,12 +116,13 @@ export function readAhead(
 }
 
 /**
- * As many blocks as the last walk from here came into: programs do again what they have done. Where it did not come into the last one that was asked for, half as
- * many.
+ * As many blocks as the last walk from here came into: programs do again what they have done. Where
+ * it did not come into the last one that was asked for, half as many.
  */
 function asLastTime({ index, range }: Block): number {
   let blocks = FIRST_AT_BEGIN;
-  if (range.beganIn === index) blocks = range.walkedBlocks > 0 ? range.walkedBlocks : range.askedBlocks >> 1;
+  if (range.beganIn === index)
+    blocks = range.walkedBlocks > 0 ? range.walkedBlocks : range.askedBlocks >> 1;
   range.beganIn = index;
   range.askedBlocks = Math.min(MOST, blocks);
   range.walkedBlocks = 0;
@@ -126,14 +152,19 @@ function bringAhead(
   residence.ahead = entry;
   if (entry) node.aheadBlocks++;
   const stored = isStored(state, ahead);
-  // An engine answers late, and what the program has advised is no guess; what is only copied otherwise waits until no thread does: one that goes through
-  // several arrays is about to come into the next of them.
+  // An engine answers late, and what the program has advised is no guess; what is only copied
+  // otherwise waits until no thread does: one that goes through several arrays is about to come
+  // into the next of them.
   const advised = ahead.advice.pattern === 'sequential';
-  if (!entry || stored || advised || node.id === HOST_NODE) begin(state, ahead, processor.id, access, stored, entry);
+  if (!entry || stored || advised || node.id === HOST_NODE)
+    begin(state, ahead, processor.id, access, stored, entry);
   else state.later.push({ block: ahead, processor: processor.id, access });
 }
 
-/** Begins with the first of the blocks that wait to be brought ahead of a processor, if it still may come. */
+/**
+ * Begins with the first of the blocks that wait to be brought ahead of a processor, if it still may
+ * come.
+ */
 export function beginLater(state: State): void {
   const next = state.later.shift();
   if (next === undefined) return;
@@ -143,7 +174,8 @@ export function beginLater(state: State): void {
   const residence = block.residences[processor.own];
   // A processor has come into it by now, or its addresses are another range's.
   if (residence?.ahead !== true) return;
-  if (mayCome(block, processor) && isEmpty(residence.resident)) begin(state, block, processor.id, access, false, true);
+  if (mayCome(block, processor) && isEmpty(residence.resident))
+    begin(state, block, processor.id, access, false, true);
   else endAhead(block, nodeOf(state, processor.own));
 }
 
@@ -186,7 +218,10 @@ function begin(
   makeReady(state, ahead);
 }
 
-/** Whether some of the block is where only an engine reaches it, which answers late and many at once: in a store, in a GPU's memory. */
+/**
+ * Whether some of the block is where only an engine reaches it, which answers late and many at
+ * once: in a store, in a GPU's memory.
+ */
 function isStored(state: State, { residences }: Block): boolean {
   for (let id = HOST_NODE + 1; id < residences.length; id++) {
     const residence = residences[id];
@@ -214,13 +249,19 @@ function noteLedOn(state: State, block: Block, { id }: Processor): void {
   if (mapping !== undefined) mapping.ledOn = true;
 }
 
-/** Whether the processor has the block before, or the end of it at least, by faults one after the other. */
+/**
+ * Whether the processor has the block before, or the end of it at least, by faults one after the
+ * other.
+ */
 function comesFrom(state: State, block: Block, { id }: Processor): boolean {
   const before = state.va.blocks.get(block.index - 1);
   if (before === undefined || before.range !== block.range) return false;
   const mapping = before.mappings[id];
   if (mapping === undefined) return false;
-  return (mapping.walked >= WALK && mapping.walkPage === PAGES_PER_BLOCK) || isWhole(state, block, before.index, id);
+  return (
+    (mapping.walked >= WALK && mapping.walkPage === PAGES_PER_BLOCK) ||
+    isWhole(state, block, before.index, id)
+  );
 }
 
 function isWhole(state: State, block: Block, index: number, processor: ProcessorId): boolean {
@@ -228,6 +269,7 @@ function isWhole(state: State, block: Block, index: number, processor: Processor
   if (neighbour === undefined || neighbour.range !== block.range) return false;
   const mapping = neighbour.mappings[processor];
   if (mapping === undefined) return false;
-  for (let word = 0; word < WORDS; word++) if ((neighbour.inside[word] & ~mapping.mapped[word]) !== 0) return false;
+  for (let word = 0; word < WORDS; word++)
+    if ((neighbour.inside[word] & ~mapping.mapped[word]) !== 0) return false;
   return true;
 }

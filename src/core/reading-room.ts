@@ -1,7 +1,8 @@
 /**
- * Frames of the host beyond its budget that are for reading alone, and only while what is behind it takes nothing more: what lies there can be
- * read, and saved elsewhere, although every frame has a page that cannot go anywhere. What comes there has a copy in a store, or can be
- * made again, so that it makes room for the next one; nothing is written there before it is within the budget.
+ * Frames of the host beyond its budget that are for reading alone, and only while what is behind it
+ * takes nothing more: what lies there can be read, and saved elsewhere, although every frame has a
+ * page that cannot go anywhere. What comes there has a copy in a store, or can be made again, so
+ * that it makes room for the next one; nothing is written there before it is within the budget.
  */
 import { onlyCopies } from './contents.js';
 import { type Mask, WORDS } from './mask.js';
@@ -11,7 +12,10 @@ import { residenceOf, type State, shortageOf } from './state.js';
 import { HOST_NODE, NO_PROCESSOR, PAGES_PER_BLOCK } from './types.js';
 import type { Block } from './va-block.js';
 
-/** A block for each of a few threads that read at the same time: nothing of a block goes for the sake of its own pages. */
+/**
+ * A block for each of a few threads that read at the same time: nothing of a block goes for the
+ * sake of its own pages.
+ */
 const MOST_PAGES = 4 * PAGES_PER_BLOCK;
 /** Of the budget, where that is small. */
 const SHARE = 1 / 8;
@@ -21,18 +25,31 @@ export function readingRoomOf({ id, budgetPages }: Node): number {
   return id === HOST_NODE ? Math.min(MOST_PAGES, Math.floor(budgetPages * SHARE)) : 0;
 }
 
-/** Whether `pages` more, those of the mask that the host has no frame for, may come there to be read. */
-export function mayComeToBeRead(state: State, block: Block, node: Node, mask: Mask, pages: number): boolean {
+/**
+ * Whether `pages` more, those of the mask that the host has no frame for, may come there to be
+ * read.
+ */
+export function mayComeToBeRead(
+  state: State,
+  block: Block,
+  node: Node,
+  mask: Mask,
+  pages: number,
+): boolean {
   if (shortageOf(state) !== 'OUT_OF_STORAGE' || node.leavingPages > 0) return false;
   if (node.backedPages + pages > node.budgetPages + readingRoomOf(node)) return false;
   const { backed } = residenceOf(state, block, node.id);
   for (let word = 0; word < WORDS; word++) {
-    if ((mask[word] & ~backed[word] & block.dirty[word] & ~storedIn(state, block, word)) !== 0) return false;
+    if ((mask[word] & ~backed[word] & block.dirty[word] & ~storedIn(state, block, word)) !== 0)
+      return false;
   }
   return true;
 }
 
-/** Whether the pages of the mask may be written on the host: those that have copies elsewhere until then, or can be made again, cannot go any more. */
+/**
+ * Whether the pages of the mask may be written on the host: those that have copies elsewhere until
+ * then, or can be made again, cannot go any more.
+ */
 export function mayBeWritten(state: State, block: Block, node: Node, mask: Mask): boolean {
   if (node.backedPages <= node.budgetPages) return true;
   const { mark } = state.masks;
@@ -49,7 +66,8 @@ function storedIn(state: State, { residences }: Block, word: number): number {
   let pages = 0;
   for (let id = HOST_NODE + 1; id < residences.length; id++) {
     const node = state.nodes[id];
-    if (node?.owner === NO_PROCESSOR && node.state === 'alive') pages |= residences[id]?.resident[word] ?? 0;
+    if (node?.owner === NO_PROCESSOR && node.state === 'alive')
+      pages |= residences[id]?.resident[word] ?? 0;
   }
   return pages;
 }

@@ -41,7 +41,10 @@ const commands = commandsThat({
   requestDone: (_request, _pages, failure) => failures.push(failure),
 });
 
-/** A host, and a device of two blocks whose pages go home to it. What has been used least goes first, or `choose` says what. */
+/**
+ * A host, and a device of two blocks whose pages go home to it. What has been used least goes
+ * first, or `choose` says what.
+ */
 function start(hostBlocks = 8, choose?: EvictionPolicy['evict'], threads = 1): void {
   log = [];
   failures = [];
@@ -50,7 +53,11 @@ function start(hostBlocks = 8, choose?: EvictionPolicy['evict'], threads = 1): v
   status = () => Status.Done;
   const policies = namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' });
   const lru = policies.eviction;
-  const eviction = () => ({ ...lru(), ahead: () => 0, ...(choose === undefined ? {} : { evict: choose }) });
+  const eviction = () => ({
+    ...lru(),
+    ahead: () => 0,
+    ...(choose === undefined ? {} : { evict: choose }),
+  });
   manager = managerOf(hostOf(hostBlocks, { units: threads }), commands, { ...policies, eviction });
   device = manager.addDevice(deviceOf(2));
 }
@@ -75,7 +82,12 @@ function bring(first: number, pages: number, access: Access = Access.Write, hold
 }
 
 /** So does the host. */
-function bringHome(first: number, pages: number, access: Access = Access.Write, hold = false): void {
+function bringHome(
+  first: number,
+  pages: number,
+  access: Access = Access.Write,
+  hold = false,
+): void {
   manager.bring(++requests, HOST_NODE, first, pages, access, { hold });
 }
 
@@ -148,9 +160,11 @@ describe('room on a node that is full', () => {
     status = (source) => (source === device.node ? Status.Pending : Status.Done);
     manager.setBudget(device.node, BLOCK / 2);
     bring(first + BLOCK, 1, Access.Read);
-    expect(take().some((line) => line.startsWith(`${SOURCE_ZERO}>`) && line.includes(` ${first + BLOCK}+`))).toBe(
-      false,
-    );
+    expect(
+      take().some(
+        (line) => line.startsWith(`${SOURCE_ZERO}>`) && line.includes(` ${first + BLOCK}+`),
+      ),
+    ).toBe(false);
     for (let token = pending.shift(); token !== undefined; token = pending.shift())
       manager.transferred(token, Status.Done);
     expect(take().at(-1)).toBe(`${SOURCE_ZERO}>${device.node} ${first + BLOCK}+1`);
@@ -162,7 +176,9 @@ describe('room on a node that is full', () => {
     take();
     status = (source) => (source === device.node ? Status.Pending : Status.Done);
     for (const block of [2, 3]) bring(first + block * BLOCK, 1, Access.Read);
-    expect(take().filter((line) => line.startsWith(`${device.node}>0 ${first + BLOCK}`))).toEqual([]);
+    expect(take().filter((line) => line.startsWith(`${device.node}>0 ${first + BLOCK}`))).toEqual(
+      [],
+    );
   });
 });
 
@@ -191,7 +207,9 @@ describe('room where a driver takes less than the budget', () => {
     manager.nodeFull(behind, 2 * BLOCK);
     take();
     bringHome(first + 3 * BLOCK, BLOCK);
-    expect(take().filter((line) => line.includes('gives'))).toEqual([`${HOST_NODE} gives ${first}+${BLOCK}`]);
+    expect(take().filter((line) => line.includes('gives'))).toEqual([
+      `${HOST_NODE} gives ${first}+${BLOCK}`,
+    ]);
     expect(ended().at(-1)).toBe(null);
   });
 });
@@ -215,7 +233,10 @@ describe('what stands in for pages that were denied', () => {
   let denied: number;
   let first: number;
 
-  /** All of the device is held but for some pages, which stand in for ones behind the ends of as many ranges. */
+  /**
+   * All of the device is held but for some pages, which stand in for ones behind the ends of as
+   * many ranges.
+   */
   function standIn(count: number): void {
     first = allocate(2 * BLOCK);
     bring(first, 2 * BLOCK - count, Access.Write, true);
@@ -254,7 +275,8 @@ describe('what stands in for pages that were denied', () => {
     bring(first, 2 * BLOCK - 3, Access.Write, true);
     const busy = allocate(1);
     bringHome(busy, 1);
-    for (const page of [busy + 100, allocate(1) + 100]) manager.fault(device.processor, page, false, 1);
+    for (const page of [busy + 100, allocate(1) + 100])
+      manager.fault(device.processor, page, false, 1);
     status = () => Status.Pending;
     bring(busy, 1, Access.Read);
     expect(backed()).toBe(2 * BLOCK);
@@ -295,7 +317,9 @@ describe('what was taken behind the ends of ranges', () => {
     bringHome(one, 300);
     bring(one, 300, Access.Read);
     bring(allocate(2 * BLOCK - 300), 2 * BLOCK - 300, Access.Write, true);
-    expect(take().filter((line) => line.startsWith(`${device.node} gives ${one + 300}`))).toEqual([]);
+    expect(take().filter((line) => line.startsWith(`${device.node} gives ${one + 300}`))).toEqual(
+      [],
+    );
   });
 });
 
@@ -311,7 +335,8 @@ describe('changed pages whose provider takes them back', () => {
   });
 
   /** What went back to where it came from. */
-  const back = (): string[] => take().filter((line) => line.startsWith(`${HOST_NODE}>${PROVIDER} `));
+  const back = (): string[] =>
+    take().filter((line) => line.startsWith(`${HOST_NODE}>${PROVIDER} `));
 
   it('go there from a host without a home', () => {
     bringHome(first + 2 * BLOCK, 1);
@@ -370,7 +395,9 @@ describe('memory with old content', () => {
     bringHome(first, BLOCK - 1);
     take();
     bring(allocate(2 * BLOCK - 1), 2 * BLOCK - 1, Access.Write, true);
-    expect(take().filter((line) => line.includes('gives'))).toEqual([`${device.node} gives ${first}+${BLOCK - 1}`]);
+    expect(take().filter((line) => line.includes('gives'))).toEqual([
+      `${device.node} gives ${first}+${BLOCK - 1}`,
+    ]);
     expect(backed()).toBe(2 * BLOCK);
   });
 });
@@ -393,7 +420,9 @@ describe('a block', () => {
     manager.pin(first + BLOCK, BLOCK, true);
     take();
     bringHome(first + 2 * BLOCK, BLOCK - 1);
-    const sent = take().flatMap((line) => /^0>\d+ (\d+)\+(\d+)$/.exec(line)?.slice(1).map(Number) ?? []);
+    const sent = take().flatMap(
+      (line) => /^0>\d+ (\d+)\+(\d+)$/.exec(line)?.slice(1).map(Number) ?? [],
+    );
     expect(sent.slice(0, 4)).toEqual([first, 7, first + 8, 8]);
     expect(ended().every((failure) => failure === null)).toBe(true);
   });
@@ -436,14 +465,16 @@ describe('a block', () => {
 describe('a node whose driver refuses memory that its budget allows', () => {
   let first: number;
   /** Blocks of which something was given back; what was refused had no content. */
-  const given = (): string[] => log.filter((line) => line.startsWith(`${device.node} gives`) && line.endsWith('+100'));
+  const given = (): string[] =>
+    log.filter((line) => line.startsWith(`${device.node} gives`) && line.endsWith('+100'));
 
   beforeEach(() => {
     first = allocate(4 * BLOCK);
     bring(first, 100);
     bring(first + BLOCK, 100);
     // There is memory once something has been given back.
-    status = (source) => (source === SOURCE_ZERO && given().length === 0 ? Status.NoMemory : Status.Done);
+    status = (source) =>
+      source === SOURCE_ZERO && given().length === 0 ? Status.NoMemory : Status.Done;
     take();
     ended();
   });

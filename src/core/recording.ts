@@ -1,10 +1,12 @@
 /**
- * A run of the core as a list of what came in and what went out. The core knows no clock and no chance: the same events give the same
- * commands, so that the list can be played again (replay.ts) far from the machine on which it was made. It holds page numbers and names
- * of arrays, and no content.
+ * A run of the core as a list of what came in and what went out. The core knows no clock and no
+ * chance: the same events give the same commands, so that the list can be played again (replay.ts)
+ * far from the machine on which it was made. It holds page numbers and names of arrays, and no
+ * content.
  *
- * An entry is an array: ['!', event, ...arguments]; ['>', command, arguments, result]; ['=', result] of an event that has one; and
- * ['+', event, ...arguments] for an event that comes from within a command.
+ * An entry is an array: ['!', event, ...arguments]; ['>', command, arguments, result]; ['=',
+ * result] of an event that has one; and ['+', event, ...arguments] for an event that comes from
+ * within a command.
  */
 import { EVENTS, type EventName } from './events.js';
 import type { MemoryManager } from './memory-manager.js';
@@ -44,7 +46,9 @@ export interface NamedRange {
 }
 
 function isRange(value: unknown): value is Range {
-  return typeof value === 'object' && value !== null && 'reserved' in value && 'protection' in value;
+  return (
+    typeof value === 'object' && value !== null && 'reserved' in value && 'protection' in value
+  );
 }
 
 /** What stands in a list for an argument or a result. */
@@ -54,7 +58,9 @@ export function written(value: unknown): unknown {
 
 /** An argument of a command: the core uses the record of a transfer again. */
 function copied(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && !isRange(value) ? { ...value } : written(value);
+  return typeof value === 'object' && value !== null && !isRange(value)
+    ? { ...value }
+    : written(value);
 }
 
 /** Writes down what a manager is told and what it commands. One for each manager. */

@@ -4,7 +4,10 @@ import type { Range } from './range.js';
 import { endAhead, isHeld, releaseBacking, type State } from './state.js';
 import { PAGES_PER_BLOCK } from './types.js';
 
-/** Gives back what nodes still have at the range's addresses. False: something of it is under way, and nothing has changed. */
+/**
+ * Gives back what nodes still have at the range's addresses. False: something of it is under way,
+ * and nothing has changed.
+ */
 export function recycle(state: State, range: Range): boolean {
   const first = range.first / PAGES_PER_BLOCK;
   const end = first + Math.ceil(range.reserved / PAGES_PER_BLOCK);
@@ -17,7 +20,8 @@ export function recycle(state: State, range: Range): boolean {
   for (let index = first; index < end; index++) {
     const block = state.va.blocks.get(index);
     if (block === undefined) continue;
-    // Zero pages that late readers got are given back with the rest, and so is what stood in for pages past the end.
+    // Zero pages that late readers got are given back with the rest, and so is what stood in for
+    // pages past the end.
     const all = createMask().fill(-1);
     for (const node of state.nodes) {
       if (node === undefined) continue;
@@ -33,7 +37,8 @@ export function recycle(state: State, range: Range): boolean {
     for (const processor of state.processors) {
       if (processor === undefined) continue;
       const { slotBlock } = processor;
-      for (let slot = 0; slot < slotBlock.length; slot++) if (slotBlock[slot] === index) slotBlock[slot] = -1;
+      for (let slot = 0; slot < slotBlock.length; slot++)
+        if (slotBlock[slot] === index) slotBlock[slot] = -1;
     }
   }
   if (range.refuses) state.refusals--;

@@ -1,4 +1,7 @@
-/** Processors that reach host memory in place (accessedBy): their mappings point to the host's node, and nothing moves to their own. */
+/**
+ * Processors that reach host memory in place (accessedBy): their mappings point to the host's node,
+ * and nothing moves to their own.
+ */
 import { holderOf, onlyOn } from './contents.js';
 import { add, addRun, clear, has, isEmpty, type Mask, next, remove, WORDS } from './mask.js';
 import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
@@ -7,12 +10,16 @@ import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from './
 import { type Block, noteWaiting } from './va-block.js';
 import type { Task } from './work.js';
 
-/** For a processor that reaches host memory in place: brings the pages there, then maps what the host has. */
+/**
+ * For a processor that reaches host memory in place: brings the pages there, then maps what the
+ * host has.
+ */
 export function bringToHost(state: State, block: Block, processor: Processor, task: Task): Outcome {
   const allowed = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
-    if (task.access === Access.Write) allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
+    if (task.access === Access.Write)
+      allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
   }
   const host = nodeOf(state, HOST_NODE);
   if (!task.written && !isDone(state, block, HOST_NODE, null, task.access, allowed, false)) {
@@ -23,7 +30,10 @@ export function bringToHost(state: State, block: Block, processor: Processor, ta
   return 'done';
 }
 
-/** Maps all that the host has of the block, with the right to write where it is the only copy of what was written. */
+/**
+ * Maps all that the host has of the block, with the right to write where it is the only copy of
+ * what was written.
+ */
 function mapHostPages(state: State, block: Block, processor: Processor): void {
   const { resident } = residenceOf(state, block, HOST_NODE);
   const mapping = mappingOf(state, block, processor.id);
@@ -52,7 +62,13 @@ function mapHostPages(state: State, block: Block, processor: Processor): void {
   noteWaiting(mapping);
 }
 
-function mapRuns(state: State, block: Block, processor: Processor, mask: Mask, access: Access): void {
+function mapRuns(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mask: Mask,
+  access: Access,
+): void {
   const mapping = mappingOf(state, block, processor.id);
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
@@ -103,7 +119,11 @@ export function serviceRemote(
 export function switchMemory(state: State, block: Block, task: Task): Outcome {
   const processor = state.processors[task.processor];
   const remote = task.kind === 'mapRemote';
-  if (processor === undefined || processor.state !== 'alive' || isSwitched(state, block, processor, remote)) {
+  if (
+    processor === undefined ||
+    processor.state !== 'alive' ||
+    isSwitched(state, block, processor, remote)
+  ) {
     if (remote && processor !== undefined && processor.own !== NO_NODE) processor.remoteBlocks--;
     return 'done';
   }
@@ -119,7 +139,10 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
   return immediate(state, block, remote ? 'mapRemote' : 'mapOwn', task, Access.None, block.inside);
 }
 
-/** One without memory of its own is switched only where something stands in for pages that it was denied. */
+/**
+ * One without memory of its own is switched only where something stands in for pages that it was
+ * denied.
+ */
 function isSwitched(state: State, block: Block, processor: Processor, remote: boolean): boolean {
   if (processor.own === NO_NODE) return isEmpty(mappingOf(state, block, processor.id).standIn);
   return isRemote(block, processor) === remote;

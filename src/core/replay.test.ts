@@ -23,7 +23,9 @@ class Machine {
 /** A device takes a page that the host wrote, and the host takes it back; then the array goes. */
 function recordRun(): Entry[] {
   const entries: Entry[] = [];
-  const recorder = new Recorder((more) => entries.push(...(JSON.parse(JSON.stringify(more)) as Entry[])));
+  const recorder = new Recorder((more) =>
+    entries.push(...(JSON.parse(JSON.stringify(more)) as Entry[])),
+  );
   const machine = new Machine();
   const manager = new MemoryManager(
     recorder.commands(machine.commands),
@@ -71,7 +73,9 @@ describe('replay', () => {
     for (const [index, entry] of entries.entries()) {
       if (entry[0] === '!' || entry[0] === '+') continue;
       const changed: Entry =
-        entry[0] === '=' ? ['=', { other: true }] : ['>', entry[1], [...entry[2].slice(0, -1), 12345], entry[3]];
+        entry[0] === '='
+          ? ['=', { other: true }]
+          : ['>', entry[1], [...entry[2].slice(0, -1), 12345], entry[3]];
       expect(() => play(entries.with(index, changed))).toThrowError(
         new RegExp(`^entry ${index}, while \\[".*was handled`),
       );
@@ -81,8 +85,12 @@ describe('replay', () => {
   it('stops where a command is missing, or is too much', () => {
     const entries = recordRun();
     const command = entries.findIndex(([kind]) => kind === '>');
-    expect(() => play(entries.toSpliced(command, 1))).toThrowError(new RegExp(`^entry ${command}, `));
-    expect(() => play(entries.toSpliced(command, 0, entries[command]))).toThrowError(/^entry \d+, /);
+    expect(() => play(entries.toSpliced(command, 1))).toThrowError(
+      new RegExp(`^entry ${command}, `),
+    );
+    expect(() => play(entries.toSpliced(command, 0, entries[command]))).toThrowError(
+      /^entry \d+, /,
+    );
   });
 
   it('plays what there is of a recording that ends early', () => {

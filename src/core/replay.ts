@@ -26,7 +26,12 @@ export class ReplayError extends Error {
 }
 
 function isNamedRange(value: unknown): value is NamedRange {
-  return typeof value === 'object' && value !== null && 'range' in value && Object.keys(value).length === 1;
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'range' in value &&
+    Object.keys(value).length === 1
+  );
 }
 
 /**
@@ -56,10 +61,13 @@ export function replay(
   const carryOut = (name: CommandName, args: readonly unknown[]): unknown => {
     const mine = JSON.stringify([name, args.map(written)]);
     const entry = entries[at];
-    if (entry?.[0] !== '>') return fail(`the core commands ${mine}, and the recording has no more commands there`);
+    if (entry?.[0] !== '>')
+      return fail(`the core commands ${mine}, and the recording has no more commands there`);
     const [, recorded, theirs, result] = entry;
     if (mine !== JSON.stringify([recorded, theirs])) {
-      return fail(`the core commands ${mine}, where the recording has ${JSON.stringify([recorded, theirs])}`);
+      return fail(
+        `the core commands ${mine}, where the recording has ${JSON.stringify([recorded, theirs])}`,
+      );
     }
     next();
     commandCount++;
@@ -74,11 +82,13 @@ export function replay(
     if (!isNamedRange(value)) return value;
     return manager.range(value.range) ?? fail(`there is no range ${value.range}`);
   };
-  const tell = ([, ...event]: Entry): unknown => dispatch(manager, event.map(read) as unknown as CoreEvent);
+  const tell = ([, ...event]: Entry): unknown =>
+    dispatch(manager, event.map(read) as unknown as CoreEvent);
 
   let events = 0;
   for (let entry = next(); entry !== undefined; entry = next()) {
-    if (entry[0] !== '!') fail(`the recording has ${JSON.stringify(entry)}, and the core has nothing more to do there`);
+    if (entry[0] !== '!')
+      fail(`the recording has ${JSON.stringify(entry)}, and the core has nothing more to do there`);
     current = JSON.stringify(entry.slice(1));
     events++;
     const result = JSON.stringify(written(tell(entry)));

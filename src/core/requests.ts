@@ -1,11 +1,22 @@
 /** What is asked for over a range of pages: one task a block, a few blocks at a time. */
 import { addRun, createMask, equals, type Mask } from './mask.js';
 import { makeReady, nodeOf, processorOf, type Request, type State } from './state.js';
-import { Access, type DenyReason, HOST, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from './types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from './types.js';
 import type { Block } from './va-block.js';
 import type { Task, TaskKind } from './work.js';
 
-/** Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not to bury a fault. */
+/**
+ * Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not
+ * to bury a fault.
+ */
 const BLOCKS_AT_ONCE = 4;
 
 export interface AcquireOptions {
@@ -14,8 +25,8 @@ export interface AcquireOptions {
   /** The processor wants the pages for itself, for atomic operations; subscribers are told so. */
   readonly exclusive?: boolean;
   /**
-   * Pages of a clone wait for these: what was asked for before does not hold this up, and what the pages are protected against does not
-   * matter, since no processor gets a right to them.
+   * Pages of a clone wait for these: what was asked for before does not hold this up, and what the
+   * pages are protected against does not matter, since no processor gets a right to them.
    */
   readonly ahead?: boolean;
   /** The pages are needed later, and are asked for again then: nothing else waits behind this. */
@@ -46,11 +57,17 @@ function blockMask(index: number, first: number, end: number): Mask {
 }
 
 /** Whether the processor, or the node, that pages are asked for is there and stays. */
-export function isAlive(state: State, { node, processor }: Pick<Task, 'node' | 'processor'>): boolean {
+export function isAlive(
+  state: State,
+  { node, processor }: Pick<Task, 'node' | 'processor'>,
+): boolean {
   return (node === NO_NODE ? state.processors[processor] : state.nodes[node])?.state === 'alive';
 }
 
-/** The node that holds what a request for it, or for a processor, holds: one that reaches other memory in place holds nothing. */
+/**
+ * The node that holds what a request for it, or for a processor, holds: one that reaches other
+ * memory in place holds nothing.
+ */
 function nodeOfHold(state: State, { node, processor }: Request): NodeId {
   return node === NO_NODE ? processorOf(state, processor).own : node;
 }
@@ -63,7 +80,10 @@ export class Requests {
 
   constructor(
     private readonly state: State,
-    /** A request has ended that the core made for itself; of all others their owners are told by a command. */
+    /**
+     * A request has ended that the core made for itself; of all others their owners are told by a
+     * command.
+     */
     private readonly innerDone: (request: Request) => void,
     /** Goes on with the blocks that are ready. */
     private readonly run: () => void,
@@ -134,8 +154,9 @@ export class Requests {
   }
 
   /**
-   * Hands out the next blocks of a request. One that holds its blocks takes them one by one and upwards, as all others do:
-   * two that want the same blocks then never have what the other waits for.
+   * Hands out the next blocks of a request. One that holds its blocks takes them one by one and
+   * upwards, as all others do: two that want the same blocks then never have what the other waits
+   * for.
    *
    * @param open 1 while the request is still open, which counts as a block that is outstanding
    */
@@ -154,7 +175,11 @@ export class Requests {
       request.cursor = index * PAGES_PER_BLOCK + end;
       const unseen = request.kind === 'protect' || request.kind === 'copyOnWrite';
       // A block that was never touched learns of these when it is made.
-      if (unseen && !state.va.blocks.has(index) && state.va.rangeOfPage(index * PAGES_PER_BLOCK + start) !== undefined)
+      if (
+        unseen &&
+        !state.va.blocks.has(index) &&
+        state.va.rangeOfPage(index * PAGES_PER_BLOCK + start) !== undefined
+      )
         continue;
       const block = state.va.block(index);
       if (block === undefined) {
@@ -168,7 +193,8 @@ export class Requests {
   addTask(block: Block, request: Request, mask: Mask, kind = request.kind): void {
     const { node, processor, access, map, hold, exclusive, early, lastChance, id } = request;
     request.outstanding++;
-    // The part that writes back holds the pages already: what waits for the end of holds must not stand in its way.
+    // The part that writes back holds the pages already: what waits for the end of holds must not
+    // stand in its way.
     const ahead = request.ahead || kind === 'clean';
     block.tasks.push({
       kind,
@@ -219,7 +245,13 @@ export class Requests {
   dropHolds(request: Request): void {
     const first = Math.floor(request.first / PAGES_PER_BLOCK);
     for (let block = first; block < first + request.held; block++)
-      this.dropHold(nodeOfHold(this.state, request), block, request.first, request.end, request.access);
+      this.dropHold(
+        nodeOfHold(this.state, request),
+        block,
+        request.first,
+        request.end,
+        request.access,
+      );
     request.held = 0;
   }
 
@@ -229,7 +261,9 @@ export class Requests {
     const residence = block?.residences[id];
     if (block === undefined || residence === undefined) return false;
     const mask = blockMask(index, first, end);
-    const at = residence.holds.findIndex((hold) => hold.access === access && equals(hold.mask, mask));
+    const at = residence.holds.findIndex(
+      (hold) => hold.access === access && equals(hold.mask, mask),
+    );
     if (at === -1) return false;
     residence.holds.splice(at, 1);
     makeReady(state, block);

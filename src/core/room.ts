@@ -1,4 +1,7 @@
-/** Room that nodes and providers have: how much they may have, that there is none, and the blocks that wait for some. */
+/**
+ * Room that nodes and providers have: how much they may have, that there is none, and the blocks
+ * that wait for some.
+ */
 import type { IntrusiveList } from './intrusive-list.js';
 import { shrink } from './reclaim.js';
 import { nodeOf, type State, somethingMoves } from './state.js';
@@ -34,7 +37,8 @@ export class Room {
     const node = nodeOf(state, id);
     node.limitPages = pages ?? Number.POSITIVE_INFINITY;
     if (pages !== null) return;
-    // What could not go there may be tried again, and what came to be read beyond the host's budget goes.
+    // What could not go there may be tried again, and what came to be read beyond the host's budget
+    // goes.
     state.effort++;
     const host = state.nodes[HOST_NODE];
     if (host !== undefined) shrink(state, host);

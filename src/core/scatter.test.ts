@@ -2,7 +2,15 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import type { OpenManager } from './open-manager.js';
 import type { Range } from './range.js';
-import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf, overheard } from './test-parts.js';
+import {
+  allocateIn,
+  commandsThat,
+  deviceOf,
+  hasPage,
+  hostOf,
+  managerOf,
+  overheard,
+} from './test-parts.js';
 import { PAGES_PER_BLOCK as BLOCK, HOST, Status } from './types.js';
 
 const host = hostOf(4);
@@ -42,7 +50,8 @@ describe('touches of a file here and there', () => {
   function touchAround(rounds: number, blocks: number): number[] {
     const counts: number[] = [];
     for (let round = 0; round < rounds; round++)
-      for (let block = 0; block < blocks; block++) counts.push(touch(block * BLOCK + ((round * 5) % 32) * 16 + 3));
+      for (let block = 0; block < blocks; block++)
+        counts.push(touch(block * BLOCK + ((round * 5) % 32) * 16 + 3));
     return counts.filter((pages) => pages > 0);
   }
 
@@ -175,7 +184,12 @@ describe('touches of a device that read a page and then write it', () => {
   let first: number;
 
   beforeEach(() => {
-    manager = managerOf(hostOf(128), commands, namedPolicies({ prefetch: 'tree', readAhead: 'none' }), 256);
+    manager = managerOf(
+      hostOf(128),
+      commands,
+      namedPolicies({ prefetch: 'tree', readAhead: 'none' }),
+      256,
+    );
     device = manager.addDevice(deviceOf(4)).processor;
     first = allocateIn(manager, 64 * BLOCK);
     for (let page = 0; page < 64 * BLOCK; page += 16) manager.fault(HOST, first + page, true, 1);

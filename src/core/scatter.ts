@@ -1,7 +1,9 @@
 /**
- * Whether a processor touches a range here and there while its node is full. What came along with such a touch would push out what it needs
- * sooner. No hardware says which of the pages that came along are used, so that this is told by what comes back: a block that left the node
- * after faults that followed no other one, and on which such a fault comes again soon. A set that fits the node never gives one.
+ * Whether a processor touches a range here and there while its node is full. What came along with
+ * such a touch would push out what it needs sooner. No hardware says which of the pages that came
+ * along are used, so that this is told by what comes back: a block that left the node after faults
+ * that followed no other one, and on which such a fault comes again soon. A set that fits the node
+ * never gives one.
  */
 import type { Node } from './nodes.js';
 import type { Range } from './range.js';
@@ -9,13 +11,22 @@ import type { Processor } from './state.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
 import type { Block, Mapping, Residence } from './va-block.js';
 
-/** A block is back soon if the node gave up at most so many blocks meanwhile for each one that it has room for. */
+/**
+ * A block is back soon if the node gave up at most so many blocks meanwhile for each one that it
+ * has room for.
+ */
 const SOON = 4;
-/** The most faults that are counted, and what one that follows another takes off them: a walk is known for one after a few. */
+/**
+ * The most faults that are counted, and what one that follows another takes off them: a walk is
+ * known for one after a few.
+ */
 export const MOST = 64;
 const FOLLOWED = 4;
 
-/** The fault lies in the 64 KiB of the block of which the processor's last one there brought pages, or in the next 64 KiB. */
+/**
+ * The fault lies in the 64 KiB of the block of which the processor's last one there brought pages,
+ * or in the next 64 KiB.
+ */
 export function follows({ walkPage }: Mapping, page: number): boolean {
   if (walkPage === -1) return false;
   const groups = Math.floor(page / PAGES_PER_GROUP) - Math.floor((walkPage - 1) / PAGES_PER_GROUP);
@@ -32,7 +43,10 @@ export function isScattered(range: Range, processor: Processor): boolean {
   return scatteredFaults(range, processor) > 0;
 }
 
-/** Takes note of a fault where the program has given no advice, and says how many scattered ones there were. */
+/**
+ * Takes note of a fault where the program has given no advice, and says how many scattered ones
+ * there were.
+ */
 export function noteFault(
   block: Block,
   residence: Residence,

@@ -1,4 +1,7 @@
-/** What a block does next: the tasks that were asked for, then the faults that wait, each as one operation at a time. */
+/**
+ * What a block does next: the tasks that were asked for, then the faults that wait, each as one
+ * operation at a time.
+ */
 
 import { lose, reasonOf } from './absence.js';
 import { onlyOn } from './contents.js';
@@ -74,8 +77,10 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       const outcome = reason === null ? doTask(state, block, task) : 'done';
       if (outcome === 'started') return;
       if (outcome === 'blocked') {
-        // Tasks keep their order, but pages that cannot go home for want of room there must not hold up what may make that room.
-        if (task.kind !== 'home' && task.kind !== 'mapRemote' && !task.ahead && !task.early) blocked = true;
+        // Tasks keep their order, but pages that cannot go home for want of room there must not
+        // hold up what may make that room.
+        if (task.kind !== 'home' && task.kind !== 'mapRemote' && !task.ahead && !task.early)
+          blocked = true;
         at++;
         continue;
       }
@@ -85,7 +90,8 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     block.tasks.splice(at, 1);
     // Now, while nothing is under way in the block.
     if (task.kind === 'own') own(state, block, task, reason);
-    const kept = reason === null || (task.kind === 'present' && !task.hold && reason !== 'DEVICE_LOST');
+    const kept =
+      reason === null || (task.kind === 'present' && !task.hold && reason !== 'DEVICE_LOST');
     // A launch that has waited for it makes room at once, which must not begin with this block.
     block.kept++;
     taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);
@@ -103,14 +109,18 @@ function isDeathKnown(state: State, { node, lostSource }: Ended): boolean {
   return lostSource >= 0 && (source === undefined || source.state === 'dead');
 }
 
-/** The node is there, and has pages no more that it had: what only it held is lost, and its memory is stale. */
+/**
+ * The node is there, and has pages no more that it had: what only it held is lost, and its memory
+ * is stale.
+ */
 function loseForgotten(state: State, block: Block, id: NodeId): void {
   const residence = block.residences[id];
   if (residence === undefined || residence.forgotten === NO_PAGES) return;
   const { mark } = state.masks;
   const only = state.masks.take();
   // What has gone from there meanwhile is not concerned.
-  for (let word = 0; word < WORDS; word++) only[word] = residence.forgotten[word] & residence.resident[word];
+  for (let word = 0; word < WORDS; word++)
+    only[word] = residence.forgotten[word] & residence.resident[word];
   for (let word = 0; word < WORDS; word++) residence.resident[word] &= ~only[word];
   residence.forgotten = NO_PAGES;
   onlyOn(state, block, id, only, only);

@@ -2,7 +2,18 @@
 import { addCompletion } from './completion.js';
 import type { FrameAllocator } from './frames.js';
 import { IntrusiveList } from './intrusive-list.js';
-import { add, bitCount, createMask, isEmpty, type Mask, MaskStack, next, nextAbsent, size, WORDS } from './mask.js';
+import {
+  add,
+  bitCount,
+  createMask,
+  isEmpty,
+  type Mask,
+  MaskStack,
+  next,
+  nextAbsent,
+  size,
+  WORDS,
+} from './mask.js';
 import type { Node } from './nodes.js';
 import {
   type Access,
@@ -25,7 +36,14 @@ import {
   Status,
   type Transfer,
 } from './types.js';
-import { type Block, createMapping, createResidence, type Mapping, NO_PAGES, type Residence } from './va-block.js';
+import {
+  type Block,
+  createMapping,
+  createResidence,
+  type Mapping,
+  NO_PAGES,
+  type Residence,
+} from './va-block.js';
 import { VaSpace } from './va-space.js';
 import type { Operation, TaskKind } from './work.js';
 
@@ -48,13 +66,18 @@ interface Intent {
   readonly write: boolean;
 }
 
-/** Stands for how long a processor has waited for room that was refused it in the launch that runs. */
+/**
+ * Stands for how long a processor has waited for room that was refused it in the launch that runs.
+ */
 export const REFUSED = Number.POSITIVE_INFINITY;
 
 export interface Processor {
   readonly id: ProcessorId;
   readonly description: ProcessorDescription;
-  /** The memory of its own, which its faults bring pages to; NO_NODE: it has none, and reaches host memory in place. */
+  /**
+   * The memory of its own, which its faults bring pages to; NO_NODE: it has none, and reaches host
+   * memory in place.
+   */
   readonly own: NodeId;
   state: 'alive' | 'draining' | 'dead';
   readonly prefetch: PrefetchPolicy;
@@ -62,9 +85,15 @@ export interface Processor {
   readonly placement: PlacementPolicy;
   /** Blocks in which it was switched to host memory, and those that are being made so. */
   remoteBlocks: number;
-  /** How often it was said, while a thread of it waited for room that stores do not give, that there is none still. */
+  /**
+   * How often it was said, while a thread of it waited for room that stores do not give, that there
+   * is none still.
+   */
   waited: number;
-  /** A thread of it has found no room since that was said last: others that wait in the same block may wait for something else. */
+  /**
+   * A thread of it has found no room since that was said last: others that wait in the same block
+   * may wait for something else.
+   */
   lacksRoom: boolean;
   /** Pages of its own that stand in for denied ones where it reaches host memory in place. */
   coveredPages: number;
@@ -142,8 +171,9 @@ export interface State {
   /** Releases that have not been acknowledged. */
   quarantines: number;
   /**
-   * Holds whose owners were told that they have them, and which therefore end by themselves. Those of requests that still
-   * gather are not counted: if only they are left, nothing ends by itself any more.
+   * Holds whose owners were told that they have them, and which therefore end by themselves. Those
+   * of requests that still gather are not counted: if only they are left, nothing ends by itself
+   * any more.
    */
   holds: number;
   /** Pages whose copy-on-write is being broken: clones are being given their content. */
@@ -154,12 +184,22 @@ export interface State {
   preferences: boolean;
   /** Some advice has processors reach host memory in place: launches look whether theirs do. */
   inPlace: boolean;
-  /** Counts what was asked for from outside: each time, blocks whose eviction kept failing are tried again. */
+  /**
+   * Counts what was asked for from outside: each time, blocks whose eviction kept failing are tried
+   * again.
+   */
   effort: number;
-  /** Blocks that a node should lose, while its home has no room for them: looked at again when it has. */
+  /**
+   * Blocks that a node should lose, while its home has no room for them: looked at again when it
+   * has.
+   */
   readonly parked: IntrusiveList;
   /** Blocks that are to be brought ahead of processors as soon as no thread waits. */
-  readonly later: { readonly block: Block; readonly processor: ProcessorId; readonly access: Access }[];
+  readonly later: {
+    readonly block: Block;
+    readonly processor: ProcessorId;
+    readonly access: Access;
+  }[];
   /** Blocks on which a thread waits for room that a store, or a file, may have again soon. */
   readonly patient: IntrusiveList;
 }
@@ -275,8 +315,8 @@ export function residenceOf(state: State, block: Block, node: NodeId): Residence
 }
 
 /**
- * Whether pages are under way, so that memory of the node may be given back. What waits for pages of another range waits for memory of the host: it
- * ends only if there is some there.
+ * Whether pages are under way, so that memory of the node may be given back. What waits for pages
+ * of another range waits for memory of the host: it ends only if there is some there.
  */
 export function pagesMove(state: State, node: NodeId): boolean {
   const waiting = node === HOST_NODE ? state.dependentOperations : 0;
@@ -286,13 +326,18 @@ export function pagesMove(state: State, node: NodeId): boolean {
 /** Whether something is under way that ends by itself, and may give memory of the node back. */
 export function somethingMoves(state: State, node: NodeId): boolean {
   if (pagesMove(state, node)) return true;
-  // With a store that takes nothing more, the end of a hold gives no memory, and the request that holds may itself wait for some.
+  // With a store that takes nothing more, the end of a hold gives no memory, and the request that
+  // holds may itself wait for some.
   return state.holds > 0 && shortageOf(state) === 'OUT_OF_MEMORY';
 }
 
 /** Why there is no room for pages on the host, or on a node whose pages go there. */
 export function shortageOf({ nodes, refusals }: State): 'OUT_OF_MEMORY' | 'OUT_OF_STORAGE' {
-  for (let node = nodes[nodes[HOST_NODE]?.home ?? NO_NODE]; node !== undefined; node = nodes[node.home])
+  for (
+    let node = nodes[nodes[HOST_NODE]?.home ?? NO_NODE];
+    node !== undefined;
+    node = nodes[node.home]
+  )
     if (node.limitPages < node.budgetPages) return 'OUT_OF_STORAGE';
   return refusals > 0 ? 'OUT_OF_STORAGE' : 'OUT_OF_MEMORY';
 }
@@ -341,8 +386,16 @@ export function endToken(state: State, token: Token): void {
   state.freeTokens.push(token.id);
 }
 
-/** The operation goes on when the command is through, unless it is already. No command answers before it has returned. */
-export function countPending(state: State, operation: Operation, token: Token, status: Status): void {
+/**
+ * The operation goes on when the command is through, unless it is already. No command answers
+ * before it has returned.
+ */
+export function countPending(
+  state: State,
+  operation: Operation,
+  token: Token,
+  status: Status,
+): void {
   if (status === Status.Pending) operation.outstanding++;
   else endToken(state, token);
 }
@@ -353,10 +406,17 @@ export function isHeld(block: Block, node: NodeId): boolean {
 }
 
 /**
- * Whether another node's hold forbids giving processors that reach `node` this access to these pages. A node whose processor has died keeps
- * nothing: a holder of its pages looks whether it lives before using them.
+ * Whether another node's hold forbids giving processors that reach `node` this access to these
+ * pages. A node whose processor has died keeps nothing: a holder of its pages looks whether it
+ * lives before using them.
  */
-export function conflictsWithHold(state: State, block: Block, node: NodeId, access: Access, pages: Mask): boolean {
+export function conflictsWithHold(
+  state: State,
+  block: Block,
+  node: NodeId,
+  access: Access,
+  pages: Mask,
+): boolean {
   for (let other = 0; other < block.residences.length; other++) {
     const residence = block.residences[other];
     if (residence === undefined || other === node || residence.holds.length === 0) continue;
@@ -366,7 +426,10 @@ export function conflictsWithHold(state: State, block: Block, node: NodeId, acce
   return false;
 }
 
-/** Whether the node holds some of these pages in a way that does not go with the access of another one. */
+/**
+ * Whether the node holds some of these pages in a way that does not go with the access of another
+ * one.
+ */
 export function isHeldAgainst(residence: Residence, access: Access, pages: Mask): boolean {
   for (const hold of residence.holds) {
     if (hold.access !== 2 && access !== 2) continue;
@@ -376,8 +439,8 @@ export function isHeldAgainst(residence: Residence, access: Access, pages: Mask)
 }
 
 /**
- * Takes memory for the pages that the operation moves and the node has none for; the caller has made sure that the budget allows it. Returns how
- * many those are.
+ * Takes memory for the pages that the operation moves and the node has none for; the caller has
+ * made sure that the budget allows it. Returns how many those are.
  */
 export function reserve(state: State, block: Block, node: Node, operation: Operation): number {
   const { moving, reserved, firstWord, endWord } = operation;
@@ -391,7 +454,8 @@ export function reserve(state: State, block: Block, node: Node, operation: Opera
     count += bitCount(bits);
   }
   if (count === 0) return 0;
-  if (residence.frames !== null && node.allocator !== null) allocateFrames(node.allocator, reserved, residence.frames);
+  if (residence.frames !== null && node.allocator !== null)
+    allocateFrames(node.allocator, reserved, residence.frames);
   residence.backedCount += count;
   node.backedPages += count;
   if (node.backedPages > node.peakPages) node.peakPages = node.backedPages;
@@ -417,7 +481,8 @@ function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Arra
   }
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page)) {
     let chunk: 16 | 1 = 1;
-    if (page % PAGES_PER_GROUP === 0 && nextAbsent(mask, page) >= page + PAGES_PER_GROUP) chunk = PAGES_PER_GROUP;
+    if (page % PAGES_PER_GROUP === 0 && nextAbsent(mask, page) >= page + PAGES_PER_GROUP)
+      chunk = PAGES_PER_GROUP;
     let frame = allocator.allocate(chunk);
     if (frame === -1 && chunk === PAGES_PER_GROUP) {
       chunk = 1;
@@ -430,8 +495,9 @@ function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Arra
 }
 
 /**
- * Gives back the memory that the node has for these pages, with every mapping of them. The content is gone from the node
- * after this, so the caller has made sure that it is elsewhere, or not wanted any more.
+ * Gives back the memory that the node has for these pages, with every mapping of them. The content
+ * is gone from the node after this, so the caller has made sure that it is elsewhere, or not wanted
+ * any more.
  */
 export function releaseBacking(state: State, block: Block, node: Node, mask: Mask): void {
   const residence = block.residences[node.id];
@@ -464,7 +530,13 @@ export function releaseSpare(state: State, block: Block, node: Node, mask: Mask)
   node.spare = true;
 }
 
-function releaseRuns(state: State, block: Block, node: Node, { frames }: Residence, going: Mask): void {
+function releaseRuns(
+  state: State,
+  block: Block,
+  node: Node,
+  { frames }: Residence,
+  going: Mask,
+): void {
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(going, 0); first < PAGES_PER_BLOCK; ) {
     let end = nextAbsent(going, first);
@@ -487,9 +559,13 @@ function releaseRuns(state: State, block: Block, node: Node, { frames }: Residen
   }
 }
 
-/** Frames that something may still read or write count as the node's memory until the driver says that nothing does. */
+/**
+ * Frames that something may still read or write count as the node's memory until the driver says
+ * that nothing does.
+ */
 function quarantine(state: State, node: Node, pages: number): void {
-  if (node.allocator === null) throw new Error(`${node.description.name}: only pooled frames can be in quarantine`);
+  if (node.allocator === null)
+    throw new Error(`${node.description.name}: only pooled frames can be in quarantine`);
   state.quarantines++;
   node.quarantinedPages += pages;
   node.leavingPages += pages;
@@ -511,7 +587,13 @@ export function releaseDone(state: State, token: Token): void {
 }
 
 /** With the memory goes every mapping of it, whichever processor had it. */
-function forgetBacking(state: State, block: Block, node: NodeId, residence: Residence, going: Mask): void {
+function forgetBacking(
+  state: State,
+  block: Block,
+  node: NodeId,
+  residence: Residence,
+  going: Mask,
+): void {
   for (let word = 0; word < WORDS; word++) {
     const bits = ~going[word];
     residence.backed[word] &= bits;
@@ -562,8 +644,9 @@ export function classify(state: State, block: Block): void {
 }
 
 /**
- * Keeps the block that a thread faults on from being evicted until the thread faults elsewhere, which proves that it has run. Without this
- * two threads on a small device could take each other's pages for ever.
+ * Keeps the block that a thread faults on from being evicted until the thread faults elsewhere,
+ * which proves that it has run. Without this two threads on a small device could take each other's
+ * pages for ever.
  */
 export function shield(state: State, processor: Processor, thread: number, block: Block): void {
   const { slotThread, slotBlock } = processor;

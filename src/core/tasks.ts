@@ -1,4 +1,7 @@
-/** What is asked of a block besides faults, each kind of task as the next operation that brings it nearer to its end. */
+/**
+ * What is asked of a block besides faults, each kind of task as the next operation that brings it
+ * nearer to its end.
+ */
 import { lose, lossIn, lossOf, passes } from './absence.js';
 import { holderOf } from './contents.js';
 import { add, clear, createMask, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
@@ -42,7 +45,9 @@ import {
 import { type Block, changedPages, isInherited } from './va-block.js';
 import type { Task } from './work.js';
 
-/** Fewer forgotten pages give too little room to try again to copy those that are kept for clones. */
+/**
+ * Fewer forgotten pages give too little room to try again to copy those that are kept for clones.
+ */
 const WORTHWHILE = PAGES_PER_GROUP;
 
 /** The node that a task's pages go to. */
@@ -89,12 +94,18 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
  * them. At the last chance a single page that cannot be had for good is lost; of several it is not
  * known which one failed, and they are tried again.
  */
-export function own(state: State, block: Block, { mask, lastChance }: Task, failure: DenyReason | null): void {
+export function own(
+  state: State,
+  block: Block,
+  { mask, lastChance }: Task,
+  failure: DenyReason | null,
+): void {
   const { mark } = state.masks;
   const come = state.masks.take();
   clear(come);
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
-    if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE) add(come, page);
+    if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE)
+      add(come, page);
   }
   if (failure !== null) excludeBeyondBudget(state, block, come);
   for (let word = 0; word < WORDS; word++) block.dirty[word] |= come[word];
@@ -104,7 +115,10 @@ export function own(state: State, block: Block, { mask, lastChance }: Task, fail
   if (isInherited(block, page)) lose(block, mask, failure);
 }
 
-/** Takes from the mask what the host has beyond its budget: that must be able to go, and its source gives it again. */
+/**
+ * Takes from the mask what the host has beyond its budget: that must be able to go, and its source
+ * gives it again.
+ */
 function excludeBeyondBudget(state: State, block: Block, mask: Mask): void {
   const { resident } = residenceOf(state, block, HOST_NODE);
   const here = state.masks.take();
@@ -126,7 +140,9 @@ function loseInherited(state: State, block: Block, mask: Mask): void {
   }
 }
 
-/** Why pages of the task are not there though it is through: lost ones keep no task from its end. */
+/**
+ * Why pages of the task are not there though it is through: lost ones keep no task from its end.
+ */
 export function loss(block: Block, { kind, mask }: Task): DenyReason | null {
   if (kind !== 'present') return null;
   for (let word = 0; word < WORDS; word++) {
@@ -136,9 +152,13 @@ export function loss(block: Block, { kind, mask }: Task): DenyReason | null {
   return null;
 }
 
-/** Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but a hold from its end. */
+/**
+ * Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but
+ * a hold from its end.
+ */
 export function pagesDone(state: State, block: Block, task: Task): number {
-  const residence = task.kind === 'present' ? residenceOf(state, block, goalOf(state, block, task)) : undefined;
+  const residence =
+    task.kind === 'present' ? residenceOf(state, block, goalOf(state, block, task)) : undefined;
   const { mark } = state.masks;
   const pages = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
@@ -161,12 +181,15 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
 }
 
 /**
- * Whether all pages are there, and a thread of the processor waits at the entry: it gets all of the block by its fault, and the blocks after it are asked
- * for then.
+ * Whether all pages are there, and a thread of the processor waits at the entry: it gets all of the
+ * block by its fault, and the blocks after it are asked for then.
  */
 function isEntered(state: State, block: Block, task: Task): boolean {
   const mapping = block.mappings[task.processor];
-  if (mapping?.waiting !== true || ((mapping.waitingRead[0] | mapping.waitingWrite[0]) & FIRST_GROUP) === 0)
+  if (
+    mapping?.waiting !== true ||
+    ((mapping.waitingRead[0] | mapping.waitingWrite[0]) & FIRST_GROUP) === 0
+  )
     return false;
   const { resident } = residenceOf(state, block, goalOf(state, block, task));
   for (let word = 0; word < WORDS; word++)
@@ -174,7 +197,13 @@ function isEntered(state: State, block: Block, task: Task): boolean {
   return true;
 }
 
-function bringTo(state: State, block: Block, node: Node, mapped: Processor | null, task: Task): Outcome {
+function bringTo(
+  state: State,
+  block: Block,
+  node: Node,
+  mapped: Processor | null,
+  task: Task,
+): Outcome {
   const allowed = state.masks.take();
   if (task.access === Access.Write && !task.written) {
     const copyOnWrite = state.masks.take();
@@ -198,17 +227,23 @@ function bringTo(state: State, block: Block, node: Node, mapped: Processor | nul
     if (!isDone(state, block, node.id, mapped, Access.Write, allowed, task.entry)) {
       return migrate(state, block, node, mapped, Access.Write, allowed, -1, task);
     }
-    // Not asked for again: while the rest comes, others may push this out, and two that want more than there is would do so for ever.
+    // Not asked for again: while the rest comes, others may push this out, and two that want more
+    // than there is would do so for ever.
     task.written = !task.hold;
   }
-  // What may not be written comes for reading at least. What a clone needs comes whatever the rights to read it.
+  // What may not be written comes for reading at least. What a clone needs comes whatever the
+  // rights to read it.
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
     if (task.ahead) allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
-    // What was written meanwhile is its own already: a launch that holds such pages may wait for the very clones that are to have the others.
+    // What was written meanwhile is its own already: a launch that holds such pages may wait for
+    // the very clones that are to have the others.
     if (task.kind === 'own') allowed[word] &= ~block.dirty[word];
     if (task.access === Access.Write) {
-      allowed[word] &= node.id === HOST_NODE ? block.unwritable[word] : block.unwritable[word] | block.pinned[word];
+      allowed[word] &=
+        node.id === HOST_NODE
+          ? block.unwritable[word]
+          : block.unwritable[word] | block.pinned[word];
     }
   }
   excludeScratch(block, node.id, allowed);
@@ -232,27 +267,33 @@ export function absence(state: State, block: Block, task: Task): DenyReason | nu
   }
   if (lost !== -1) return lossIn(block, lost);
   // To wait until the program unpins them could be for ever.
-  if (pinned !== 0 && access === Access.Write && goalOf(state, block, task) !== HOST_NODE) return 'PINNED';
+  if (pinned !== 0 && access === Access.Write && goalOf(state, block, task) !== HOST_NODE)
+    return 'PINNED';
   return ahead ? null : protection(block, mask, access);
 }
 
 /** Why pages that the task would write could not be copied for their clones. */
 export function refusal(state: State, block: Block, task: Task): DenyReason | null {
   const { kind, node, processor, mask, access, written } = task;
-  if (block.unbroken === null || kind !== 'present' || access !== Access.Write || written) return null;
+  if (block.unbroken === null || kind !== 'present' || access !== Access.Write || written)
+    return null;
   if (node === NO_NODE && isRemote(block, processorOf(state, processor))) return null;
   for (const [page, reason] of block.unbroken)
-    if (has(mask, page) && has(block.copyOnWrite, page) && !has(block.unwritable, page)) return reason;
+    if (has(mask, page) && has(block.copyOnWrite, page) && !has(block.unwritable, page))
+      return reason;
   return null;
 }
 
 /**
- * A processor that reaches host memory in place finds nothing of its own memory there, in which pages could be held; nor is there a place
- * in a node where something stands in for them.
+ * A processor that reaches host memory in place finds nothing of its own memory there, in which
+ * pages could be held; nor is there a place in a node where something stands in for them.
  */
 export function remoteness(state: State, block: Block, task: Task): DenyReason | null {
   const { node, mask } = task;
-  const processor = state.processors[node === NO_NODE ? task.processor : (state.nodes[node]?.owner ?? NO_PROCESSOR)];
+  const processor =
+    state.processors[
+      node === NO_NODE ? task.processor : (state.nodes[node]?.owner ?? NO_PROCESSOR)
+    ];
   if (processor !== undefined && isRemote(block, processor)) return 'IN_PLACE';
   const scratch = block.residences[goalOf(state, block, task)]?.scratch;
   for (let word = 0; scratch !== undefined && word < WORDS; word++)
@@ -305,7 +346,8 @@ function noteKept({ unbroken, copyOnWrite }: Block, task: Task): void {
  */
 function triesAgain({ unbroken }: Block, task: Task): boolean {
   if (task.kept === null || task.forgot < WORTHWHILE) return false;
-  for (let page = next(task.kept, 0); page < PAGES_PER_BLOCK; page = next(task.kept, page + 1)) unbroken?.delete(page);
+  for (let page = next(task.kept, 0); page < PAGES_PER_BLOCK; page = next(task.kept, page + 1))
+    unbroken?.delete(page);
   task.kept = null;
   task.keptFor = null;
   task.forgot = 0;
@@ -328,13 +370,15 @@ function empty(state: State, block: Block, task: Task): Outcome {
 }
 
 /**
- * Takes the right to write from all processors, the host included, so that a write meanwhile is noticed. Pages that are pinned, or
- * that are held to be written, can be written all the same: they stay changed, since to wait could be to wait in a circle.
+ * Takes the right to write from all processors, the host included, so that a write meanwhile is
+ * noticed. Pages that are pinned, or that are held to be written, can be written all the same: they
+ * stay changed, since to wait could be to wait in a circle.
  */
 function beginCleaning(state: State, block: Block, task: Task): Outcome {
   const mask = state.masks.take();
   changedPages(block, task.mask, mask);
-  for (let word = 0; word < WORDS; word++) mask[word] &= ~(block.cleaning[word] | block.pinned[word]);
+  for (let word = 0; word < WORDS; word++)
+    mask[word] &= ~(block.cleaning[word] | block.pinned[word]);
   for (const residence of block.residences) {
     for (const hold of residence?.holds ?? []) {
       if (hold.access !== Access.Write) continue;
@@ -372,7 +416,8 @@ function restrict(state: State, block: Block, task: Task): Outcome {
   const to = task.kind === 'copyOnWrite' ? Access.Read : task.access;
   // To take all rights conflicts with the same holds as a write: also with those that only read.
   const against = to === Access.None ? Access.Write : Access.Read;
-  if (to < Access.Write && conflictsWithHold(state, block, NO_NODE, against, task.mask)) return 'blocked';
+  if (to < Access.Write && conflictsWithHold(state, block, NO_NODE, against, task.mask))
+    return 'blocked';
   const mask = state.masks.take();
   let change = 0;
   for (let word = 0; word < WORDS; word++) {
@@ -385,14 +430,22 @@ function restrict(state: State, block: Block, task: Task): Outcome {
     }
   }
   if (change === 0) return 'done';
-  return immediate(state, block, task.kind === 'copyOnWrite' ? 'copyOnWrite' : 'protect', task, to, mask);
+  return immediate(
+    state,
+    block,
+    task.kind === 'copyOnWrite' ? 'copyOnWrite' : 'protect',
+    task,
+    to,
+    mask,
+  );
 }
 
 function isEmptied(block: Block, task: Task, mask: Mask): boolean {
   for (let word = 0; word < WORDS; word++) {
     if (task.kind === 'free') {
       if ((mask[word] & ~block.freed[word]) !== 0) return false;
-    } else if ((mask[word] & (block.lost[word] | block.dirty[word] | ~block.blank[word])) !== 0) return false;
+    } else if ((mask[word] & (block.lost[word] | block.dirty[word] | ~block.blank[word])) !== 0)
+      return false;
     for (let node = 0; node < block.residences.length; node++) {
       const residence = block.residences[node];
       if (residence === undefined) continue;

@@ -1,6 +1,7 @@
 /**
- * What unit tests of the core are put together from: devices that differ in a word or two, and commands of which a test looks at one or
- * two. Nothing but these tests has it, and the package goes without it.
+ * What unit tests of the core are put together from: devices that differ in a word or two, and
+ * commands of which a test looks at one or two. Nothing but these tests has it, and the package
+ * goes without it.
  */
 import { has } from './mask.js';
 import { OpenManager } from './open-manager.js';
@@ -15,7 +16,10 @@ import {
   Status,
 } from './types.js';
 
-/** A device with room for so many blocks. One of its threads faults, and the manager reaches its memory, unless `more` says otherwise. */
+/**
+ * A device with room for so many blocks. One of its threads faults, and the manager reaches its
+ * memory, unless `more` says otherwise.
+ */
 export function deviceOf(blocks: number, more: Partial<DeviceDescription> = {}): DeviceDescription {
   return {
     name: 'device',
@@ -59,15 +63,32 @@ export function commandsThat(own: Partial<Commands> = {}): Commands {
 }
 
 /** A manager of a space of so many blocks, which has its host, and no device yet. */
-export function managerOf(host: DeviceDescription, commands: Commands, policies: Policies, blocks = 64): OpenManager {
+export function managerOf(
+  host: DeviceDescription,
+  commands: Commands,
+  policies: Policies,
+  blocks = 64,
+): OpenManager {
   const manager = new OpenManager(commands, policies, blocks);
   manager.addDevice(host, NO_NODE);
   return manager;
 }
 
-/** Makes an array of zeros that may be written, unless `about` says otherwise. Returns its first page. */
-export function allocateIn(manager: OpenManager, pages: number, about: Partial<RangeOptions> = {}): number {
-  const range = manager.allocate(pages, { name: 'array', writable: true, provided: false, ...about });
+/**
+ * Makes an array of zeros that may be written, unless `about` says otherwise. Returns its first
+ * page.
+ */
+export function allocateIn(
+  manager: OpenManager,
+  pages: number,
+  about: Partial<RangeOptions> = {},
+): number {
+  const range = manager.allocate(pages, {
+    name: 'array',
+    writable: true,
+    provided: false,
+    ...about,
+  });
   if (range === null) throw new Error('no addresses are left');
   return range.first;
 }
@@ -83,7 +104,10 @@ export function hasPage(
   return mapping !== undefined && has(mapping[as], page % BLOCK);
 }
 
-/** A thread reads the page, and what is to come ahead of it comes. Returns whether it faulted: the processor did not have the page. */
+/**
+ * A thread reads the page, and what is to come ahead of it comes. Returns whether it faulted: the
+ * processor did not have the page.
+ */
 export function touchIn(manager: OpenManager, processor: ProcessorId, page: number): boolean {
   if (hasPage(manager, processor, page)) return false;
   manager.fault(processor, page, false, 1);
@@ -91,7 +115,9 @@ export function touchIn(manager: OpenManager, processor: ProcessorId, page: numb
   return true;
 }
 
-/** A policy that answers as those that `make` makes do, once `tell` has been told what it is asked. */
+/**
+ * A policy that answers as those that `make` makes do, once `tell` has been told what it is asked.
+ */
 export function overheard<Request, Answer>(
   make: () => (request: Request) => Answer,
   tell: (request: Request) => void,

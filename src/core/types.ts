@@ -1,6 +1,7 @@
 /**
- * The words that the core shares with everything around it. Pages are counted in 4 KiB from the start of the space:
- * a page index is an address without its base, so the same number names the page for every processor and node.
+ * The words that the core shares with everything around it. Pages are counted in 4 KiB from the
+ * start of the space: a page index is an address without its base, so the same number names the
+ * page for every processor and node.
  */
 
 /** Bytes of a page. */
@@ -8,7 +9,10 @@ export const PAGE_BYTES = 4096;
 /** Pages of a block, the unit of locking, eviction and address allocation (2 MiB). */
 export const PAGES_PER_BLOCK = 512;
 export const BLOCK_BYTES = PAGE_BYTES * PAGES_PER_BLOCK;
-/** The largest run that one transfer moves (256 KiB), so that the manager can look for faults in between. */
+/**
+ * The largest run that one transfer moves (256 KiB), so that the manager can look for faults in
+ * between.
+ */
 export const PAGES_PER_TRANSFER = 64;
 /** 64 KiB, the unit in which a fault is widened and in which medium chunks are cut. */
 export const PAGES_PER_GROUP = 16;
@@ -22,8 +26,8 @@ export const Access = { None: 0, Read: 1, Write: 2 } as const;
 export type Access = (typeof Access)[keyof typeof Access];
 
 /**
- * Why processors lose what they had of pages, as subscribers are told. The core knows no 'resize', no 'release' and no 'lost': the part of
- * the pager that does something for such a reason says so.
+ * Why processors lose what they had of pages, as subscribers are told. The core knows no 'resize',
+ * no 'release' and no 'lost': the part of the pager that does something for such a reason says so.
  */
 export type InvalidationReason =
   | 'unmap'
@@ -59,7 +63,9 @@ export type Status = (typeof Status)[keyof typeof Status];
 export const SOURCE_ZERO = -1;
 export const SOURCE_PROVIDER = -2;
 
-/** Numbers of processors and of nodes are both counted from 0, and one never stands for the other. */
+/**
+ * Numbers of processors and of nodes are both counted from 0, and one never stands for the other.
+ */
 declare const numbers: unique symbol;
 /** What reads and writes pages: a number of its own among processors. */
 export type ProcessorId = number & { readonly [numbers]?: 'processor' };
@@ -83,7 +89,9 @@ export type DenyReason =
   | 'LOST'
   /** The processor that the pages should go to has died, or leaves. */
   | 'DEVICE_LOST'
-  /** The processor reaches host memory in place there, and has none of its own that could be held. */
+  /**
+   * The processor reaches host memory in place there, and has none of its own that could be held.
+   */
   | 'IN_PLACE'
   | 'READ_ONLY'
   /** Protected against all access. */
@@ -95,14 +103,23 @@ export type DenyReason =
   | 'OUT_OF_MEMORY'
   /** The store that pages of the host go on to could not take them: its disk is full, or fails. */
   | 'OUT_OF_STORAGE'
-  /** The only copy is in a store that does not answer, or the server that machines share an array by does not. */
+  /**
+   * The only copy is in a store that does not answer, or the server that machines share an array by
+   * does not.
+   */
   | 'NODE_LOST'
   /** The only copy came back from a disk other than it was sent there. */
   | 'CORRUPTED'
-  /** The only copy came back from a server other than it was sent there; or the server has it no more. */
+  /**
+   * The only copy came back from a server other than it was sent there; or the server has it no
+   * more.
+   */
   | 'ALTERED'
   | 'GONE'
-  /** The only copy was in a store that has forgotten it: a server that was started again without what it had. */
+  /**
+   * The only copy was in a store that has forgotten it: a server that was started again without
+   * what it had.
+   */
   | 'FORGOTTEN'
   | 'SOURCE_CHANGED'
   | 'PROVIDER_FAILED'
@@ -158,43 +175,68 @@ export interface Transfer {
   access: Access;
   /** Whether the node has memory for them already. */
   backed: boolean;
-  /** The first run of those by which all pages of the block get memory on the node; none of them has any yet. */
+  /**
+   * The first run of those by which all pages of the block get memory on the node; none of them has
+   * any yet.
+   */
   whole: boolean;
   /** A thread waits for this run. */
   urgent: boolean;
 }
 
 /**
- * Commands out. The core calls these and never looks at a clock or a file. None of them may call back into the core: what
- * cannot be done at once returns Pending and comes back as an event with the same token.
+ * Commands out. The core calls these and never looks at a clock or a file. None of them may call
+ * back into the core: what cannot be done at once returns Pending and comes back as an event with
+ * the same token.
  */
 export interface Commands {
-  /** Maps pages that the node which the processor reaches there holds already. `previous` is the access it had. */
-  map(processor: ProcessorId, page: number, count: number, access: Access, previous: Access, frame: number): void;
-  /** Takes access away, down to `to`. Done when no thread of the processor can use more than `to`. */
+  /**
+   * Maps pages that the node which the processor reaches there holds already. `previous` is the
+   * access it had.
+   */
+  map(
+    processor: ProcessorId,
+    page: number,
+    count: number,
+    access: Access,
+    previous: Access,
+    frame: number,
+  ): void;
+  /**
+   * Takes access away, down to `to`. Done when no thread of the processor can use more than `to`.
+   */
   revoke(token: number, processor: ProcessorId, page: number, count: number, to: Access): Status;
-  /** Fills pages of a node, then maps them there in one visible step. The record is the core's: it is read now and not kept. */
+  /**
+   * Fills pages of a node, then maps them there in one visible step. The record is the core's: it
+   * is read now and not kept.
+   */
   transfer(transfer: Readonly<Transfer>): Status;
-  /** Has the processor, no thread of which runs, reach host memory at a block's addresses (`on`), or its own memory again. */
+  /**
+   * Has the processor, no thread of which runs, reach host memory at a block's addresses (`on`), or
+   * its own memory again.
+   */
   remap(token: number, processor: ProcessorId, page: number, on: boolean): Status;
   /**
-   * Where the processor reaches host memory in place: has it find a page of its own instead, that no other one sees, until the block is
-   * remapped. Failed: it cannot.
+   * Where the processor reaches host memory in place: has it find a page of its own instead, that
+   * no other one sees, until the block is remapped. Failed: it cannot.
    */
   cover(token: number, processor: ProcessorId, page: number): Status;
   /**
-   * Gives the memory of pages back, and with it every mapping of them. Never called before its content is safe elsewhere. Pending, from a
-   * node of pooled frames only: something may still read or write the frames, which are given to no page before the event `released`.
+   * Gives the memory of pages back, and with it every mapping of them. Never called before its
+   * content is safe elsewhere. Pending, from a node of pooled frames only: something may still read
+   * or write the frames, which are given to no page before the event `released`.
    */
   release(token: number, node: NodeId, page: number, count: number, frame: number): Status;
   /**
-   * Wakes threads that may still wait for pages which are mapped by now, with the right `access`. Kernels take mappings away for reasons of
-   * their own: where the page tables lack them all the same they are mapped again. None: the threads are woken, and nothing else.
+   * Wakes threads that may still wait for pages which are mapped by now, with the right `access`.
+   * Kernels take mappings away for reasons of their own: where the page tables lack them all the
+   * same they are mapped again. None: the threads are woken, and nothing else.
    */
   wake(processor: ProcessorId, page: number, count: number, access: Access): void;
   /**
-   * An access that cannot be allowed. On a device the thread goes on with a page that stands in, and its launch must fail; if it is
-   * `stranded`, nothing can be moved for the device any more, not even that page: its threads wait for ever, and it must be ended.
+   * An access that cannot be allowed. On a device the thread goes on with a page that stands in,
+   * and its launch must fail; if it is `stranded`, nothing can be moved for the device any more,
+   * not even that page: its threads wait for ever, and it must be ended.
    */
   deny(
     processor: ProcessorId,
@@ -206,33 +248,47 @@ export interface Commands {
   ): void;
   /**
    * The clones of these pages are to be given copies, since a processor wants to write the pages,
-   * or, with `lastChance`, since their content is to be forgotten: a clone then loses what cannot be
-   * had for good. The event `copyOnWriteBroken` follows; until then the pages stay as they are. The
-   * core commands it once for a page.
+   * or, with `lastChance`, since their content is to be forgotten: a clone then loses what cannot
+   * be had for good. The event `copyOnWriteBroken` follows; until then the pages stay as they are.
+   * The core commands it once for a page.
    */
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void;
   /**
-   * A thread of the host waits for a right to a page that other machines have, too, and that this one may not use so. It waits until the
-   * page's protection is changed, and is asked for again if that is not enough; or until `refuse`.
+   * A thread of the host waits for a right to a page that other machines have, too, and that this
+   * one may not use so. It waits until the page's protection is changed, and is asked for again if
+   * that is not enough; or until `refuse`.
    */
   want(page: number, write: boolean): void;
   /**
-   * Processors are about to lose what they have of some of these pages, on behalf of `owner`; `invalidated` with the same arguments
-   * follows when it is done. Only for ranges that are watched.
+   * Processors are about to lose what they have of some of these pages, on behalf of `owner`;
+   * `invalidated` with the same arguments follows when it is done. Only for ranges that are
+   * watched.
    */
   invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
   invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
-  /** A request (prefetch, acquire, zero, free, protect, guard, launch) is through; `pages` of it are as asked. */
+  /**
+   * A request (prefetch, acquire, zero, free, protect, guard, launch) is through; `pages` of it are
+   * as asked.
+   */
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
-  /** A detached or dead processor has gone, and no page is left on a node of its own; their numbers may be used again. */
+  /**
+   * A detached or dead processor has gone, and no page is left on a node of its own; their numbers
+   * may be used again.
+   */
   drained(processor: ProcessorId): void;
-  /** No page is left on a node that was removed or lost, and that no processor calls its own; its number may be used again. */
+  /**
+   * No page is left on a node that was removed or lost, and that no processor calls its own; its
+   * number may be used again.
+   */
   emptied(node: NodeId): void;
 }
 
 /** What a program has said about its use of pages. */
 export interface Advice {
-  /** Reads make copies and never move a page, also where a launch might write it; any write leaves one copy. */
+  /**
+   * Reads make copies and never move a page, also where a launch might write it; any write leaves
+   * one copy.
+   */
   readonly readMostly: boolean;
   /** The node that keeps the pages longest, and whose copies go last; -1: none. */
   readonly preferred: NodeId;
@@ -241,7 +297,12 @@ export interface Advice {
   readonly pattern: 'normal' | 'sequential' | 'random';
 }
 
-export const NO_ADVICE: Advice = { readMostly: false, preferred: -1, accessedBy: 0, pattern: 'normal' };
+export const NO_ADVICE: Advice = {
+  readMostly: false,
+  preferred: -1,
+  accessedBy: 0,
+  pattern: 'normal',
+};
 
 /** Chooses the block that leaves a node. Blocks are numbers. */
 export interface EvictionPolicy {
@@ -250,13 +311,15 @@ export interface EvictionPolicy {
   /** A processor used the block: a fault, a launch argument, a sample. */
   used(block: number): void;
   /**
-   * The next block to leave among those that `evictable` allows, or -1. It stays until `deactivate`.
+   * The next block to leave among those that `evictable` allows, or -1. It stays until
+   * `deactivate`.
    */
   evict(evictable: (block: number) => boolean): number;
   /** The node holds nothing of the block any more. */
   deactivate(block: number): void;
   /**
-   * Blocks that a full node of `nodeBlocks` keeps free, or on their way out, ahead of need; none by default.
+   * Blocks that a full node of `nodeBlocks` keeps free, or on their way out, ahead of need; none by
+   * default.
    */
   ahead?(nodeBlocks: number): number;
 }
@@ -281,11 +344,13 @@ export interface PrefetchRequest {
    */
   distant: boolean;
   /**
-   * Faults on blocks that the full node had given up shortly before, less those that followed others.
+   * Faults on blocks that the full node had given up shortly before, less those that followed
+   * others.
    */
   scattered: number;
   /**
-   * The page comes from host memory, where a page alone costs little more than its share of several.
+   * The page comes from host memory, where a page alone costs little more than its share of
+   * several.
    */
   close: boolean;
   /** The most pages to bring: a power of two from 16 to 512. */
@@ -324,4 +389,12 @@ export interface PlacementRequest {
 export type PlacementPolicy = (request: Readonly<PlacementRequest>) => 'own' | 'remote';
 
 /** Bits of a page's state in a snapshot. */
-export const PageState = { Freed: 1, Lost: 2, Dirty: 4, Provided: 8, NoAccess: 16, ReadOnly: 32, Pinned: 64 } as const;
+export const PageState = {
+  Freed: 1,
+  Lost: 2,
+  Dirty: 4,
+  Provided: 8,
+  NoAccess: 16,
+  ReadOnly: 32,
+  Pinned: 64,
+} as const;

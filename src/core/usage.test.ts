@@ -47,7 +47,9 @@ describe('dirty runs', () => {
     allocate(10, true);
     add(block(0).blank, 3);
     add(block(1).blank, 3);
-    expect(dirtyRuns(state, 0, 2 * PAGES_PER_BLOCK)).toEqual([{ first: PAGES_PER_BLOCK + 3, count: 1 }]);
+    expect(dirtyRuns(state, 0, 2 * PAGES_PER_BLOCK)).toEqual([
+      { first: PAGES_PER_BLOCK + 3, count: 1 },
+    ]);
   });
 });
 
@@ -100,7 +102,9 @@ describe('young runs', () => {
     noteUse(state, 2, [{ first: 0, count: 1 }]);
     block(0).young = 6;
     forgetUser(state, 1);
-    expect(youngRuns(state, 0, range.pages)).toEqual([{ first: 0, count: PAGES_PER_BLOCK, processors: 4 }]);
+    expect(youngRuns(state, 0, range.pages)).toEqual([
+      { first: 0, count: PAGES_PER_BLOCK, processors: 4 },
+    ]);
     expect(range.scattered[1]).toBe(0);
     forgetUse(state, 0, range.pages);
     expect(range.users.isUniform).toBe(true);
@@ -113,7 +117,11 @@ describe('arguments of a launch on a node of four blocks, which has the first tw
   beforeEach(() => {
     used = [];
     const eviction = { used: (index: number) => used.push(index) };
-    state.nodes[0] = { allocator: null, budgetPages: 4 * PAGES_PER_BLOCK, eviction } as unknown as Node;
+    state.nodes[0] = {
+      allocator: null,
+      budgetPages: 4 * PAGES_PER_BLOCK,
+      eviction,
+    } as unknown as Node;
     allocate(4 * PAGES_PER_BLOCK);
     for (const index of [0, 1]) residenceOf(state, block(index), 0).backedCount = 1;
   });

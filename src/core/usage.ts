@@ -1,6 +1,7 @@
 /**
- * What has been written and used. The hardware says neither: pages are dirty when a processor was given the right to write them, and
- * blocks are young when a processor faulted on them, or launched a kernel over them, since that was last asked.
+ * What has been written and used. The hardware says neither: pages are dirty when a processor was
+ * given the right to write them, and blocks are young when a processor faulted on them, or launched
+ * a kernel over them, since that was last asked.
  */
 import { createMask, next, nextAbsent, WORDS } from './mask.js';
 import type { Range } from './range.js';
@@ -15,7 +16,11 @@ export interface UsedPages {
 }
 
 /** Runs of pages in [first, end) that may differ from what their provider, or zero, would give. */
-export function dirtyRuns(state: State, first: number, end: number): { first: number; count: number }[] {
+export function dirtyRuns(
+  state: State,
+  first: number,
+  end: number,
+): { first: number; count: number }[] {
   const runs: { first: number; count: number }[] = [];
   const dirty = createMask();
   for (let page = first; page < end; ) {
@@ -32,7 +37,8 @@ export function dirtyRuns(state: State, first: number, end: number): { first: nu
       for (let from = next(dirty, page - base); from < limit; ) {
         const to = Math.min(nextAbsent(dirty, from), limit);
         const before = runs.at(-1);
-        if (before !== undefined && before.first + before.count === base + from) before.count += to - from;
+        if (before !== undefined && before.first + before.count === base + from)
+          before.count += to - from;
         else runs.push({ first: base + from, count: to - from });
         from = next(dirty, to);
       }
@@ -42,7 +48,10 @@ export function dirtyRuns(state: State, first: number, end: number): { first: nu
   return runs;
 }
 
-/** A launch of the processor uses these pages. Kept by range, so that large arrays that are not touched cost nothing. */
+/**
+ * A launch of the processor uses these pages. Kept by range, so that large arrays that are not
+ * touched cost nothing.
+ */
 export function noteUse(
   state: State,
   processor: ProcessorId,
@@ -59,10 +68,12 @@ export function noteUse(
 }
 
 /**
- * An argument that is wholly on the node, and takes no more than half of it, is used as a whole by the launch that begins, though no fault
- * tells so: without this a table that every launch reads would age as if it were not read. Of larger arguments, or those of which only a part
- * is there, faults tell which part is needed.
- * @param held the processor has no faults, and needs all of the arguments at once: what is there is not to go for what is not
+ * An argument that is wholly on the node, and takes no more than half of it, is used as a whole by
+ * the launch that begins, though no fault tells so: without this a table that every launch reads
+ * would age as if it were not read. Of larger arguments, or those of which only a part is there,
+ * faults tell which part is needed.
+ * @param held the processor has no faults, and needs all of the arguments at once: what is there is
+ * not to go for what is not
  */
 export function noteArguments(
   state: State,
@@ -92,7 +103,10 @@ export function forgetUser(state: State, processor: ProcessorId): void {
   }
 }
 
-/** Runs of whole blocks, cut off where the range ends, that processors have used and that hold some of these pages. */
+/**
+ * Runs of whole blocks, cut off where the range ends, that processors have used and that hold some
+ * of these pages.
+ */
 export function youngRuns(state: State, first: number, count: number): UsedPages[] {
   const runs: { first: number; count: number; processors: number }[] = [];
   const range = state.va.rangeOfPage(first);
@@ -105,7 +119,11 @@ export function youngRuns(state: State, first: number, count: number): UsedPages
     const pages = Math.min(PAGES_PER_BLOCK, range.first + range.pages - base);
     if (processors === 0 || pages <= 0) continue;
     const before = runs.at(-1);
-    if (before !== undefined && before.first + before.count === base && before.processors === processors) {
+    if (
+      before !== undefined &&
+      before.first + before.count === base &&
+      before.processors === processors
+    ) {
       before.count += pages;
     } else runs.push({ first: base, count: pages, processors });
   }

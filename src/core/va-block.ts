@@ -1,4 +1,7 @@
-/** The logical page table: what the manager knows about the 512 pages of one block. It is the one truth; drivers shadow it. */
+/**
+ * The logical page table: what the manager knows about the 512 pages of one block. It is the one
+ * truth; drivers shadow it.
+ */
 import { addRun, createMask, has, isEmpty, type Mask, remove } from './mask.js';
 import type { Range } from './range.js';
 import {
@@ -20,9 +23,15 @@ export interface Residence {
   readonly resident: Mask;
   /** The node has memory for the page, perhaps stale. */
   readonly backed: Mask;
-  /** Pages of which the node has forgotten the content, and that are still looked at as resident: an operation of the block is under way. */
+  /**
+   * Pages of which the node has forgotten the content, and that are still looked at as resident: an
+   * operation of the block is under way.
+   */
   forgotten: Mask;
-  /** Memory that stands in for pages after a denied access: what is in it is no content of the range's. */
+  /**
+   * Memory that stands in for pages after a denied access: what is in it is no content of the
+   * range's.
+   */
   scratch: Mask;
   backedCount: number;
   /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
@@ -33,9 +42,15 @@ export interface Residence {
   ahead: boolean;
   /** The node has given it up before. */
   left: boolean;
-  /** A fault that followed no other one has brought pages of it, since the node last gave the block up. */
+  /**
+   * A fault that followed no other one has brought pages of it, since the node last gave the block
+   * up.
+   */
   scattered: boolean;
-  /** What was so when the node last gave it up: how many blocks it had given up by then; 0: it was not. */
+  /**
+   * What was so when the node last gave it up: how many blocks it had given up by then; 0: it was
+   * not.
+   */
   gaveUp: number;
   /** Evictions in a row that left pages behind because their copies failed. */
   evictFailures: number;
@@ -47,7 +62,10 @@ export interface Residence {
 
 /** One processor's rights in a block. */
 export interface Mapping {
-  /** The memory that its page tables point to in this block: a node of its own, or the host's that it reaches in place. */
+  /**
+   * The memory that its page tables point to in this block: a node of its own, or the host's that
+   * it reaches in place.
+   */
   node: NodeId;
   /** It was switched to that memory (`remap`), and would reach another one otherwise. */
   remapped: boolean;
@@ -56,27 +74,39 @@ export interface Mapping {
   /** Pages it may write; a subset of `mapped`. */
   readonly writable: Mask;
   /**
-   * Mapped pages that show what stands in for them after a denied access: scratch memory of its node, or, in host memory that it reaches
-   * in place, a page that its driver keeps for itself.
+   * Mapped pages that show what stands in for them after a denied access: scratch memory of its
+   * node, or, in host memory that it reaches in place, a page that its driver keeps for itself.
    */
   standIn: Mask;
   /** Pages that threads wait for. */
   readonly waitingRead: Mask;
   readonly waitingWrite: Mask;
   waiting: boolean;
-  /** They have found no room, and are not tried again before there may be some: the block may be looked at for no more than that others took its pages. */
+  /**
+   * They have found no room, and are not tried again before there may be some: the block may be
+   * looked at for no more than that others took its pages.
+   */
   patient: boolean;
-  /** Pages that threads wait for until other machines let them have the right: nothing is done about them meanwhile. */
+  /**
+   * Pages that threads wait for until other machines let them have the right: nothing is done about
+   * them meanwhile.
+   */
   wantedRead: Mask;
   wantedWrite: Mask;
   /** The page that faulted last, served first. */
   urgentPage: number;
   /** The thread of that fault, for messages. */
   urgentThread: number;
-  /** Faults in a row that came right after what the one before them brought, and where the next of that kind would be. */
+  /**
+   * Faults in a row that came right after what the one before them brought, and where the next of
+   * that kind would be.
+   */
   walked: number;
   walkPage: number;
-  /** Where the processor came into the block last, or -1; and whether it went on from there into the next block. */
+  /**
+   * Where the processor came into the block last, or -1; and whether it went on from there into the
+   * next block.
+   */
   entryPage: number;
   ledOn: boolean;
 }
@@ -89,34 +119,49 @@ export interface Hold {
 export interface Block {
   readonly index: number;
   readonly range: Range;
-  /** Its range has been recycled: all that counts of it is which memory processors find at its addresses. */
+  /**
+   * Its range has been recycled: all that counts of it is which memory processors find at its
+   * addresses.
+   */
   gone: boolean;
   /** Pages of the block that belong to the range. */
   readonly inside: Mask;
   /** The content differs from what the provider, or zero, would give. */
   readonly dirty: Mask;
-  /** No node has the content any more: the only copy died with a device, or a clone's source could not be had when its content was forgotten. */
+  /**
+   * No node has the content any more: the only copy died with a device, or a clone's source could
+   * not be had when its content was forgotten.
+   */
   lost: Mask;
   /** Why, where it was for another reason than a device's death; null: nowhere. */
   losses: Map<number, DenyReason> | null;
   freed: Mask;
-  /** Protected: no processor may read, or none may write. What may not be read may not be written either. */
+  /**
+   * Protected: no processor may read, or none may write. What may not be read may not be written
+   * either.
+   */
   unreadable: Mask;
   unwritable: Mask;
-  /** Cloned pages whose content the clones do not have yet: no processor writes them before `copyOnWriteBroken` comes. */
+  /**
+   * Cloned pages whose content the clones do not have yet: no processor writes them before
+   * `copyOnWriteBroken` comes.
+   */
   copyOnWrite: Mask;
   /** Those of them that are being copied for the clones. */
   breaking: Mask;
   /**
-   * Those of them that could just now not be copied, and why: processors that wait to write them are refused, and the clones ask again
-   * when they need them. Forgotten when the block has served all that waits; null: none.
+   * Those of them that could just now not be copied, and why: processors that wait to write them
+   * are refused, and the clones ask again when they need them. Forgotten when the block has served
+   * all that waits; null: none.
    */
   unbroken: Map<number, DenyReason> | null;
   /** Pinned in host memory: they stay there until the program lets go of them. */
   pinned: Mask;
   /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
   readonly blank: Mask;
-  /** Changed pages that are being written back, as long as no processor may have written them since. */
+  /**
+   * Changed pages that are being written back, as long as no processor may have written them since.
+   */
   cleaning: Mask;
   advice: Advice;
   /** Processors that faulted on the block since that was last asked, a bit each. */
@@ -124,12 +169,21 @@ export interface Block {
   readonly residences: (Residence | undefined)[];
   readonly mappings: (Mapping | undefined)[];
   readonly tasks: Task[];
-  /** Above 0: room is being made for it, or for what it sends home, and nothing that any node has of it is given back meanwhile. */
+  /**
+   * Above 0: room is being made for it, or for what it sends home, and nothing that any node has of
+   * it is given back meanwhile.
+   */
   kept: number;
-  /** The node that pages have come to for what the block does next with them, and on which they are kept until it goes on; NO_NODE: none. */
+  /**
+   * The node that pages have come to for what the block does next with them, and on which they are
+   * kept until it goes on; NO_NODE: none.
+   */
   comeTo: NodeId;
   operation: Operation | null;
-  /** The record of the next operation, so that a fault allocates nothing: `operation` is this or null. */
+  /**
+   * The record of the next operation, so that a fault allocates nothing: `operation` is this or
+   * null.
+   */
   readonly record: Operation;
   /** How the last operation ended. */
   readonly ended: Ended;
@@ -139,10 +193,15 @@ export interface Block {
   attempts: number;
 }
 
-/** What most blocks have none of. All of them share one empty mask until they have some: a block costs less, and a look, too. */
+/**
+ * What most blocks have none of. All of them share one empty mask until they have some: a block
+ * costs less, and a look, too.
+ */
 export const NO_PAGES: Mask = createMask();
 
-/** The mask of a block or a mapping, to add pages to. To take some away needs no mask of one's own. */
+/**
+ * The mask of a block or a mapping, to add pages to. To take some away needs no mask of one's own.
+ */
 export function rareMask<Name extends string>(of: Record<Name, Mask>, name: Name): Mask {
   if (of[name] === NO_PAGES) of[name] = createMask();
   return of[name];
@@ -150,7 +209,12 @@ export function rareMask<Name extends string>(of: Record<Name, Mask>, name: Name
 
 /** Whether nothing was ever said that keeps anybody from a page of the block. */
 export function isUnrestricted({ unreadable, unwritable, copyOnWrite, pinned }: Block): boolean {
-  return unreadable === NO_PAGES && unwritable === NO_PAGES && copyOnWrite === NO_PAGES && pinned === NO_PAGES;
+  return (
+    unreadable === NO_PAGES &&
+    unwritable === NO_PAGES &&
+    copyOnWrite === NO_PAGES &&
+    pinned === NO_PAGES
+  );
 }
 
 export function createBlock(index: number, range: Range): Block {
@@ -178,8 +242,9 @@ export function outlivesRange({ remapped, standIn }: Mapping): boolean {
 }
 
 /**
- * The same addresses as another range's. Which memory processors find there only a remap changes: those that reach host memory in place
- * do so until then, and find what stands in for pages that they were denied.
+ * The same addresses as another range's. Which memory processors find there only a remap changes:
+ * those that reach host memory in place do so until then, and find what stands in for pages that
+ * they were denied.
  */
 export function createBlockAfter({ index, mappings }: Block, range: Range): Block {
   const block = createBlock(index, range);
@@ -250,15 +315,22 @@ export function perhapsNotZero({ range, blank, freed, dirty, lost }: Block, word
   return provided | dirty[word] | lost[word];
 }
 
-/** Whether the page's content is what its provider gives: it was not written, emptied, freed or lost. */
+/**
+ * Whether the page's content is what its provider gives: it was not written, emptied, freed or
+ * lost.
+ */
 export function isInherited(block: Block, page: number): boolean {
   return isProvided(block, page) && !has(block.dirty, page) && !has(block.lost, page);
 }
 
-/** Writes into `result` the pages of `mask` that differ from what their provider would give, and can be had. */
+/**
+ * Writes into `result` the pages of `mask` that differ from what their provider would give, and can
+ * be had.
+ */
 export function changedPages(block: Block, mask: Mask, result: Mask): void {
   for (let word = 0; word < result.length; word++) {
-    const changed = (block.dirty[word] | block.blank[word]) & ~block.freed[word] & ~block.lost[word];
+    const changed =
+      (block.dirty[word] | block.blank[word]) & ~block.freed[word] & ~block.lost[word];
     result[word] = mask[word] & changed & block.inside[word];
   }
 }
@@ -292,7 +364,11 @@ export function stopWaiting(mapping: Mapping, page: number): void {
 /** Threads that wait for rights to these pages are looked at again: the rights have changed. */
 export function wakeWanting(block: Block, pages: Mask): void {
   for (const mapping of block.mappings) {
-    if (mapping === undefined || (mapping.wantedRead === NO_PAGES && mapping.wantedWrite === NO_PAGES)) continue;
+    if (
+      mapping === undefined ||
+      (mapping.wantedRead === NO_PAGES && mapping.wantedWrite === NO_PAGES)
+    )
+      continue;
     mapping.patient = false;
     for (let word = 0; word < pages.length; word++) {
       mapping.waitingRead[word] |= mapping.wantedRead[word] & pages[word];

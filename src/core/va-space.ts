@@ -1,6 +1,7 @@
 /**
- * Virtual addresses. Every range starts at a block of its own, so that all attributes of a block are those of one range; the
- * space is so much larger than any memory that the rounding costs nothing but numbers.
+ * Virtual addresses. Every range starts at a block of its own, so that all attributes of a block
+ * are those of one range; the space is so much larger than any memory that the rounding costs
+ * nothing but numbers.
  */
 
 import { Intervals } from './intervals.js';
@@ -32,15 +33,26 @@ export class VaSpace {
     let block = this.top;
     if (block + blocks <= this.blockCount) this.top += blocks;
     else {
-      // Addresses return in the order in which they were given back, so that a stale view is as old as possible.
+      // Addresses return in the order in which they were given back, so that a stale view is as old
+      // as possible.
       const index = this.returned.findIndex((old) => old.blocks >= blocks);
       if (index === -1) return null;
       const old = this.returned.splice(index, 1)[0];
       block = old.first;
-      if (old.blocks > blocks) this.returned.push({ first: block + blocks, blocks: old.blocks - blocks });
+      if (old.blocks > blocks)
+        this.returned.push({ first: block + blocks, blocks: old.blocks - blocks });
     }
-    const { name, writable, provided, derived = false, takesBack = false, shared = false, elementBytes = 1 } = options;
-    // All ranges have the same fields in the same order, so that the compiler knows one kind: every fault reads some of them.
+    const {
+      name,
+      writable,
+      provided,
+      derived = false,
+      takesBack = false,
+      shared = false,
+      elementBytes = 1,
+    } = options;
+    // All ranges have the same fields in the same order, so that the compiler knows one kind: every
+    // fault reads some of them.
     const range: Range = {
       name,
       writable,
@@ -86,7 +98,9 @@ export class VaSpace {
       this.owners.delete(each);
       // Which memory a processor finds at these addresses outlives the range.
       const block = this.blocks.get(each);
-      if (block?.mappings.some((mapping) => mapping !== undefined && outlivesRange(mapping)) === true)
+      if (
+        block?.mappings.some((mapping) => mapping !== undefined && outlivesRange(mapping)) === true
+      )
         block.gone = true;
       else this.blocks.delete(each);
     }

@@ -23,7 +23,8 @@ function allocate(blocks: number): number {
   return allocateIn(manager, blocks * BLOCK, { provided: true, writable: false });
 }
 
-const arrays = (count: number, blocks: number): number[] => Array.from({ length: count }, () => allocate(blocks));
+const arrays = (count: number, blocks: number): number[] =>
+  Array.from({ length: count }, () => allocate(blocks));
 
 /** A read of the page, which faults where the processor does not have it. */
 function touch(processor: number, page: number): void {
@@ -32,7 +33,8 @@ function touch(processor: number, page: number): void {
 
 /** Goes through all of them at once, a page of each after the other. */
 function walk(processor: number, firsts: readonly number[], pages: number): void {
-  for (let page = 0; page < pages; page++) for (const first of firsts) touch(processor, first + page);
+  for (let page = 0; page < pages; page++)
+    for (const first of firsts) touch(processor, first + page);
 }
 
 const share = (node: number): number | undefined => manager.state.nodes[node]?.share;

@@ -1,14 +1,19 @@
 /**
- * How much may come with a fault where processors go through more arrays at once than their node has room for blocks. By whole blocks each fault
- * would push out a block in which a processor still is, and 2 MiB would move for every few elements. How many walks there are no processor says. A
- * launch says what it uses. For the host, which has no launches, it is told by what comes back too soon.
+ * How much may come with a fault where processors go through more arrays at once than their node
+ * has room for blocks. By whole blocks each fault would push out a block in which a processor still
+ * is, and 2 MiB would move for every few elements. How many walks there are no processor says. A
+ * launch says what it uses. For the host, which has no launches, it is told by what comes back too
+ * soon.
  */
 import { isEmpty } from './mask.js';
 import type { Node } from './nodes.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from './types.js';
 import type { Block, Mapping } from './va-block.js';
 
-/** So many blocks that came back too soon, less those that did not, have the share halved, and so many that did not have it doubled. */
+/**
+ * So many blocks that came back too soon, less those that did not, have the share halved, and so
+ * many that did not have it doubled.
+ */
 const TOO_SOON = 8;
 const IN_TIME = 64;
 
@@ -34,7 +39,10 @@ export function walkShare(
   return share;
 }
 
-/** The host faults while its node is full. Only where it has nothing of the block does that tell anything. */
+/**
+ * The host faults while its node is full. Only where it has nothing of the block does that tell
+ * anything.
+ */
 export function noteHostFault(node: Node, block: Block, mapping: Mapping, page: number): void {
   const tooSoon = isTooSoon(block, mapping, page);
   block.range.hostBlock = block.index;
@@ -47,9 +55,19 @@ export function noteHostFault(node: Node, block: Block, mapping: Mapping, page: 
 }
 
 /**
- * Whether the block went while the host was in it: its last fault in the range was on this block, and what came with that has the page. A pass that is
- * made again was in other blocks of the range in between, and an array of one block does not tell.
+ * Whether the block went while the host was in it: its last fault in the range was on this block,
+ * and what came with that has the page. A pass that is made again was in other blocks of the range
+ * in between, and an array of one block does not tell.
  */
-function isTooSoon({ index, range }: Block, { entryPage, walkPage }: Mapping, page: number): boolean {
-  return range.hostBlock === index && range.pages > PAGES_PER_BLOCK && page >= entryPage && page < walkPage;
+function isTooSoon(
+  { index, range }: Block,
+  { entryPage, walkPage }: Mapping,
+  page: number,
+): boolean {
+  return (
+    range.hostBlock === index &&
+    range.pages > PAGES_PER_BLOCK &&
+    page >= entryPage &&
+    page < walkPage
+  );
 }

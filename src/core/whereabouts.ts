@@ -1,12 +1,22 @@
-/** Where all pages are at one moment: what a record of moves begins with that began after the space. */
+/**
+ * Where all pages are at one moment: what a record of moves begins with that began after the space.
+ */
 import { next, nextAbsent } from './mask.js';
 import type { State } from './state.js';
 import { type NodeId, PAGES_PER_BLOCK, type ProcessorId, type Source } from './types.js';
 
 export interface Whereabouts {
-  readonly memories: readonly { readonly id: NodeId; readonly name: string; readonly budgetPages: number }[];
+  readonly memories: readonly {
+    readonly id: NodeId;
+    readonly name: string;
+    readonly budgetPages: number;
+  }[];
   /** `memory`: its own, or -1. */
-  readonly processors: readonly { readonly id: ProcessorId; readonly name: string; readonly memory: NodeId }[];
+  readonly processors: readonly {
+    readonly id: ProcessorId;
+    readonly name: string;
+    readonly memory: NodeId;
+  }[];
   readonly arrays: readonly {
     readonly id: number;
     readonly name: string;
@@ -24,19 +34,26 @@ export interface Whereabouts {
 
 export function whereaboutsOf(state: State): Whereabouts {
   const memories = state.nodes.flatMap((node) =>
-    node === undefined ? [] : [{ id: node.id, name: node.description.name, budgetPages: node.budgetPages }],
+    node === undefined
+      ? []
+      : [{ id: node.id, name: node.description.name, budgetPages: node.budgetPages }],
   );
   const processors = state.processors.flatMap((processor) =>
-    processor === undefined ? [] : [{ id: processor.id, name: processor.description.name, memory: processor.own }],
+    processor === undefined
+      ? []
+      : [{ id: processor.id, name: processor.description.name, memory: processor.own }],
   );
-  const arrays = Array.from(state.va.allRanges(), ({ id, name, first, pages, reserved, elementBytes = 1 }) => ({
-    id,
-    name,
-    first,
-    pages,
-    reserved,
-    elementBytes,
-  }));
+  const arrays = Array.from(
+    state.va.allRanges(),
+    ({ id, name, first, pages, reserved, elementBytes = 1 }) => ({
+      id,
+      name,
+      first,
+      pages,
+      reserved,
+      elementBytes,
+    }),
+  );
   const coming: [number, NodeId, Source, number, number][] = [];
   const spare = new Set(state.freeTokens);
   for (const token of state.tokens) {

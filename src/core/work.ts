@@ -3,11 +3,12 @@ import type { Mask } from './mask.js';
 import type { Access, DenyReason, NodeId, ProcessorId, Source, Status } from './types.js';
 
 /**
- * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the node. `clean`: no processor writes its changed
- * pages any more without being noticed. `drop`: unchanged pages come from the provider again; `revert`: all pages. `mapRemote`: the
- * processor reaches host memory in place; `mapOwn`: its own again. `protect`: no processor may do more than `access`. `own`: the pages are
- * brought to the host, and their content is no longer what their provider gives. `copyOnWrite`: no processor writes the pages
- * before their clones have copies.
+ * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the
+ * node. `clean`: no processor writes its changed pages any more without being noticed. `drop`:
+ * unchanged pages come from the provider again; `revert`: all pages. `mapRemote`: the processor
+ * reaches host memory in place; `mapOwn`: its own again. `protect`: no processor may do more than
+ * `access`. `own`: the pages are brought to the host, and their content is no longer what their
+ * provider gives. `copyOnWrite`: no processor writes the pages before their clones have copies.
  */
 export type TaskKind =
   | 'present'
@@ -26,9 +27,15 @@ export type TaskKind =
 export interface Task {
   readonly kind: TaskKind;
   readonly mask: Mask;
-  /** The node that the pages go to (present) or leave (home); NO_NODE: the one that the processor reaches there. */
+  /**
+   * The node that the pages go to (present) or leave (home); NO_NODE: the one that the processor
+   * reaches there.
+   */
   readonly node: NodeId;
-  /** The processor that they are mapped for, or that is switched to other memory (mapRemote, mapOwn). */
+  /**
+   * The processor that they are mapped for, or that is switched to other memory (mapRemote,
+   * mapOwn).
+   */
   readonly processor: ProcessorId;
   readonly access: Access;
   /** Whether it is to be mapped for the processor as well. */
@@ -37,7 +44,10 @@ export interface Task {
   readonly entry: boolean;
   readonly hold: boolean;
   readonly exclusive: boolean;
-  /** Does not wait for the tasks before it: pages of another block wait for this one, on which those may depend. */
+  /**
+   * Does not wait for the tasks before it: pages of another block wait for this one, on which those
+   * may depend.
+   */
   readonly ahead: boolean;
   /** Comes before its turn, and need not: no task waits behind it. */
   readonly early: boolean;
@@ -68,14 +78,23 @@ export type OperationKind =
   | 'mapOwn'
   | 'cover';
 
-/** The three-phase change that a block is going through. A block has one at a time; faults meanwhile are kept waiting. */
+/**
+ * The three-phase change that a block is going through. A block has one at a time; faults meanwhile
+ * are kept waiting.
+ */
 export interface Operation {
   kind: OperationKind;
   /** The node that gets the pages (migrate, scratch) or gives them up (evict). */
   node: NodeId;
-  /** The node that pages are copied to: `node`, or where its pages go when it gives them up; NO_NODE: nowhere. */
+  /**
+   * The node that pages are copied to: `node`, or where its pages go when it gives them up;
+   * NO_NODE: nowhere.
+   */
   target: NodeId;
-  /** The processor that they are mapped for, that is switched, or that gets a page of its own; the one on whose behalf others lose rights. */
+  /**
+   * The processor that they are mapped for, that is switched, or that gets a page of its own; the
+   * one on whose behalf others lose rights.
+   */
   processor: ProcessorId;
   access: Access;
   map: boolean;
@@ -89,11 +108,17 @@ export interface Operation {
   announcedPage: number;
   announcedCount: number;
   readonly mask: Mask;
-  /** Those of them that have yet to be copied: all, or where a node makes room, those that no other node has. */
+  /**
+   * Those of them that have yet to be copied: all, or where a node makes room, those that no other
+   * node has.
+   */
   readonly moving: Mask;
   /** Memory that this operation reserved and has not filled yet. */
   readonly reserved: Mask;
-  /** The words in which the masks have pages, so that one page costs no walk over a block: the first, and the one after the last. */
+  /**
+   * The words in which the masks have pages, so that one page costs no walk over a block: the
+   * first, and the one after the last.
+   */
   firstWord: number;
   endWord: number;
   /** Pages are as the operation wants them. */

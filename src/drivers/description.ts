@@ -2,8 +2,13 @@
 import type { DeviceDescription } from '../core/types.js';
 import type { Driver, DriverContext } from './driver.js';
 
-/** As the driver gave it, except that a driver which has failed has no memory that could be trusted. */
-export type GuardedDescription = { memorySurvives: boolean } & Omit<DeviceDescription, 'memorySurvives'>;
+/**
+ * As the driver gave it, except that a driver which has failed has no memory that could be trusted.
+ */
+export type GuardedDescription = { memorySurvives: boolean } & Omit<
+  DeviceDescription,
+  'memorySurvives'
+>;
 
 const COMMANDS = [
   'map',
@@ -22,7 +27,9 @@ const OPTIONAL = [
   'lose',
 ] as const satisfies readonly (keyof Driver)[];
 
-/** A copy of the driver's description. Throws a TypeError that says what is missing or cannot be. */
+/**
+ * A copy of the driver's description. Throws a TypeError that says what is missing or cannot be.
+ */
 export function describeDriver(
   made: unknown,
   { name, budgetPages }: Pick<DriverContext, 'name' | 'budgetPages'>,
@@ -42,14 +49,16 @@ export function describeDriver(
   const given = driver.description;
   if (typeof given !== 'object' || given === null) refuse('has no description');
   const description = { ...(given as DeviceDescription) };
-  if (description.name !== name) refuse(`is described as '${description.name}'; its device is named '${name}'`);
+  if (description.name !== name)
+    refuse(`is described as '${description.name}'; its device is named '${name}'`);
   wholeNumber('budgetPages', description.budgetPages, 1, budgetPages);
   wholeNumber('units', description.units, 0, Number.MAX_SAFE_INTEGER);
   if (description.frames !== 'identity' && description.frames !== 'pooled') {
     refuse(`has frames '${String(description.frames)}'; there are 'identity' and 'pooled'`);
   }
   for (const flag of ['faults', 'addressable', 'memorySurvives'] as const) {
-    if (typeof description[flag] !== 'boolean') refuse(`has a description in which ${flag} is no boolean`);
+    if (typeof description[flag] !== 'boolean')
+      refuse(`has a description in which ${flag} is no boolean`);
   }
   for (const flag of ['atomics', 'remoteAccess', 'longCopies'] as const) {
     if (description[flag] !== undefined && typeof description[flag] !== 'boolean')
@@ -66,7 +75,8 @@ export function describeDriver(
 }
 
 function wholeNumber(what: string, value: unknown, least: number, most: number): void {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most)
+    return;
   refuse(`has ${what} ${String(value)}; it must be a whole number from ${least} to ${most}`);
 }
 

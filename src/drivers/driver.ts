@@ -1,7 +1,8 @@
 /**
- * The contract between the manager and a device. A driver creates mappings, moves bytes, runs kernels, and says when one of its
- * threads faulted; it decides nothing about where pages belong. Frame n of a node is its n-th 4 KiB; on an identity node the frame of
- * a page is the page's own number.
+ * The contract between the manager and a device. A driver creates mappings, moves bytes, runs
+ * kernels, and says when one of its threads faulted; it decides nothing about where pages belong.
+ * Frame n of a node is its n-th 4 KiB; on an identity node the frame of a page is the page's own
+ * number.
  */
 import type { ElementType, NumericArray } from '../core/elements.js';
 import type { Access, DeviceDescription, Status } from '../core/types.js';
@@ -28,7 +29,11 @@ export type LaunchParameter =
   | { readonly name: string; readonly kind: 'bytes'; readonly content: Uint8Array };
 
 /** Numbers, and lists and objects of them. */
-export type PlainValue = number | boolean | readonly PlainValue[] | { readonly [member: string]: PlainValue };
+export type PlainValue =
+  | number
+  | boolean
+  | readonly PlainValue[]
+  | { readonly [member: string]: PlainValue };
 
 /** The code of a kernel: the text of a function, or an export of a module. */
 export type KernelCode =
@@ -36,8 +41,9 @@ export type KernelCode =
   | { readonly kind: 'module'; readonly url: string; readonly exportName: string };
 
 /**
- * A place in a uniform variable: of a number, which is a parameter of the kernel or what the launch covers; or of a
- * parameter that comes as bytes. What comes later in a list stands above what comes before.
+ * A place in a uniform variable: of a number, which is a parameter of the kernel or what the launch
+ * covers; or of a parameter that comes as bytes. What comes later in a list stands above what comes
+ * before.
  */
 export interface UniformMember {
   /** A parameter's name; for `launch`: begin, end or size. */
@@ -49,7 +55,12 @@ export interface UniformMember {
 
 /** What a variable of a WGSL module is bound to. */
 export type WgslBinding = { readonly group: number; readonly binding: number } & (
-  | { readonly kind: 'array'; readonly parameter: string; readonly writable: boolean; readonly leastBytes: number }
+  | {
+      readonly kind: 'array';
+      readonly parameter: string;
+      readonly writable: boolean;
+      readonly leastBytes: number;
+    }
   | { readonly kind: 'uniform'; readonly bytes: number; readonly members: readonly UniformMember[] }
 );
 
@@ -104,7 +115,10 @@ export interface DriverLaunch {
 /** One launch of a WGSL module. */
 export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
   readonly code: WgslCode;
-  /** How many invocations there are in each dimension, where the size has dimensions; their product is `size`. */
+  /**
+   * How many invocations there are in each dimension, where the size has dimensions; their product
+   * is `size`.
+   */
   readonly dimensions?: readonly [number, number, number];
   /** Set where this is a part of a launch that was cut. */
   readonly part?: WgslPart;
@@ -114,7 +128,10 @@ export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
   readonly way?: LaunchWay;
 }
 
-/** As it is, in parts on windows of its arrays, or with pages of its arrays brought as they are touched. */
+/**
+ * As it is, in parts on windows of its arrays, or with pages of its arrays brought as they are
+ * touched.
+ */
 export type LaunchWay = 'direct' | 'windowed' | 'paged';
 
 /** Which workgroups a part of a launch has, and where its module is told that. */
@@ -137,7 +154,10 @@ export interface PagedPart {
   readonly once: string | null;
   /** Where the arrays begin whose pages these are, by byte, in the order of the tables. */
   readonly offsets: readonly number[];
-  /** Bindings of the table of pages and of what is noted, in the group of the part's uniform variable. */
+  /**
+   * Bindings of the table of pages and of what is noted, in the group of the part's uniform
+   * variable.
+   */
   readonly pages: number;
   readonly notes: number;
   /** How many invocations, or workgroups, are run by themselves. */
@@ -154,7 +174,10 @@ export interface PagedPart {
   next(): PagePlan | null;
 }
 
-/** A part whose pages are told by numbers that arrays hold: it runs once, when they have come, by a module that does not ask for them. */
+/**
+ * A part whose pages are told by numbers that arrays hold: it runs once, when they have come, by a
+ * module that does not ask for them.
+ */
 export interface PagePlan {
   /** Where the numbers lie, by byte. */
   readonly numbers: readonly { readonly at: number; readonly bytes: number }[];
@@ -175,10 +198,16 @@ export interface PlannedDispatch {
   readonly wanted: readonly (readonly number[])[];
 }
 
-/** What pages are wanted on the host for: to be copied to the device, since a kernel lacked them or since a plan names them, or from there, or to be looked at. */
+/**
+ * What pages are wanted on the host for: to be copied to the device, since a kernel lacked them or
+ * since a plan names them, or from there, or to be looked at.
+ */
 export type WantedFor = 'device' | 'plan' | 'home' | 'look';
 
-/** The parts of a launch that is too large for its device. They run one after the other, in any order. */
+/**
+ * The parts of a launch that is too large for its device. They run one after the other, in any
+ * order.
+ */
 export interface LaunchDivision {
   readonly way: Exclude<LaunchWay, 'direct'>;
   readonly count: number;
@@ -193,7 +222,13 @@ export interface LaunchDivision {
 
 /** Why a launch failed. */
 export interface LaunchFailure {
-  readonly code: 'KERNEL_ERROR' | 'DEVICE_LOST' | 'DEVICE_MEMORY' | 'ACCESS_DENIED' | 'ABORTED' | 'DEADLOCK';
+  readonly code:
+    | 'KERNEL_ERROR'
+    | 'DEVICE_LOST'
+    | 'DEVICE_MEMORY'
+    | 'ACCESS_DENIED'
+    | 'ABORTED'
+    | 'DEADLOCK';
   readonly message: string;
   readonly stack?: string;
 }
@@ -217,8 +252,8 @@ export interface DriverEvents {
   /** A launch has ended. */
   launched(id: number, failure: LaunchFailure | null): void;
   /**
-   * The device is gone; every pending token was answered before. Addressable memory must stay readable until
-   * the driver is closed.
+   * The device is gone; every pending token was answered before. Addressable memory must stay
+   * readable until the driver is closed.
    */
   died(reason: string): void;
 }
@@ -235,13 +270,13 @@ export interface NodeDriver {
   /** Address of frame 0 for the manager, or 0 if it cannot address this memory. */
   readonly memory: number;
   /**
-   * Gives frames back; their mappings go. Done if nothing of the device can use them any more; a pooled driver
-   * may return Pending, and report `released`.
+   * Gives frames back; their mappings go. Done if nothing of the device can use them any more; a
+   * pooled driver may return Pending, and report `released`.
    */
   release(token: number, page: number, count: number, frame: number): Status;
   /**
-   * Fills frames from memory at `address` (0: with zeros), then maps them in one step if `access` is not None. On
-   * any result but Done and Pending the pages are as they were.
+   * Fills frames from memory at `address` (0: with zeros), then maps them in one step if `access`
+   * is not None. On any result but Done and Pending the pages are as they were.
    */
   transferIn(
     token: number,
@@ -253,7 +288,8 @@ export interface NodeDriver {
     backed: boolean,
   ): Status;
   /**
-   * Gives frames memory without a mapping, for someone who writes them by address. Done or NoMemory.
+   * Gives frames memory without a mapping, for someone who writes them by address. Done or
+   * NoMemory.
    */
   reserve?(page: number, count: number): Status;
   /** All pages of this block get memory by the next transfers: it may be taken in one piece now. */
@@ -261,9 +297,16 @@ export interface NodeDriver {
   /** Whether `reserveBlock` took memory for the page. */
   isReserved?(page: number): boolean;
   /**
-   * Copies frames to memory at `address`, if the manager cannot address them. A thread waits for an `urgent` copy.
+   * Copies frames to memory at `address`, if the manager cannot address them. A thread waits for an
+   * `urgent` copy.
    */
-  transferOut?(token: number, frame: number, count: number, address: number, urgent: boolean): Status;
+  transferOut?(
+    token: number,
+    frame: number,
+    count: number,
+    address: number,
+    urgent: boolean,
+  ): Status;
   /** Goes on with pending work. False when there is none. */
   progress?(): boolean;
   close(): void;
@@ -285,13 +328,15 @@ export interface ProcessorDriver {
    */
   cover?(token: number, page: number): Status;
   /**
-   * Wakes threads that wait for pages which are mapped by now; maps them again if page tables lose mappings.
+   * Wakes threads that wait for pages which are mapped by now; maps them again if page tables lose
+   * mappings.
    */
   wake(page: number, count: number, access: Access): void;
   /** Runs the launch, then reports `launched`. */
   launch?(launch: DriverLaunch): void;
   /**
-   * Ends a running launch soon; `launched` follows, with 'ABORTED'. Without it launches cannot be ended.
+   * Ends a running launch soon; `launched` follows, with 'ABORTED'. Without it launches cannot be
+   * ended.
    */
   abort?(launch: number): void;
   /** Goes on with pending work. False when there is none. */

@@ -91,7 +91,9 @@ describe('DriverGuard', () => {
       ['launched', 7, 'DEVICE_LOST'],
       ['died', reason],
     ]);
-    expect(warnings).toEqual([expect.stringMatching(/^device d: its driver threw.*; the device counts as dead$/)]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^device d: its driver threw.*; the device counts as dead$/),
+    ]);
     expect(guard.description.memorySurvives).toBe(false);
     // Whatever comes now, the driver is not asked.
     driver.transferIn = () => expect.unreachable('it is dead');
@@ -122,11 +124,31 @@ describe('DriverGuard', () => {
   });
 
   it.each([
-    ['a copy that nobody asked for', (to: DriverGuard) => to.events.transferred(4, Status.Done), /answered copy 4/],
-    ['a revocation that nobody asked for', (to: DriverGuard) => to.events.revoked(4), /answered revocation 4/],
-    ['a launch that does not run', (to: DriverGuard) => to.events.launched(4, null), /ended launch 4/],
-    ['an end that is none', (to: DriverGuard) => to.events.transferred(3, Status.Pending), /ended a copy with 1/],
-    ['a fault without faults', (to: DriverGuard) => to.events.fault(1, true, 0), /reported a page fault/],
+    [
+      'a copy that nobody asked for',
+      (to: DriverGuard) => to.events.transferred(4, Status.Done),
+      /answered copy 4/,
+    ],
+    [
+      'a revocation that nobody asked for',
+      (to: DriverGuard) => to.events.revoked(4),
+      /answered revocation 4/,
+    ],
+    [
+      'a launch that does not run',
+      (to: DriverGuard) => to.events.launched(4, null),
+      /ended launch 4/,
+    ],
+    [
+      'an end that is none',
+      (to: DriverGuard) => to.events.transferred(3, Status.Pending),
+      /ended a copy with 1/,
+    ],
+    [
+      'a fault without faults',
+      (to: DriverGuard) => to.events.fault(1, true, 0),
+      /reported a page fault/,
+    ],
   ])('takes the device for dead after %s', (_name, say, message) => {
     copyIn(3);
     say(guard);
@@ -181,8 +203,16 @@ describe('DriverGuard', () => {
   it.each([
     ['no description', { description: undefined }, /has no description/],
     ['a kind that is no word', { kind: 7 }, /has kind 7/],
-    ['frames of another kind', { description: { ...description, frames: 'some' } }, /frames 'some'/],
-    ['flags that are none', { description: { ...description, faults: 'no' } }, /faults is no boolean/],
+    [
+      'frames of another kind',
+      { description: { ...description, frames: 'some' } },
+      /frames 'some'/,
+    ],
+    [
+      'flags that are none',
+      { description: { ...description, faults: 'no' } },
+      /faults is no boolean/,
+    ],
     [
       'a claim to map host memory',
       { description: { ...description, remoteAccess: true } },

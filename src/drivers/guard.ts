@@ -1,7 +1,8 @@
 /**
- * Stands between the manager and a driver that it does not know. What such a driver may do wrong ends with its device: it throws, says
- * what cannot be, answers what was not asked, or never answers. The device then counts as dead, its memory as lost, and everything
- * that waits for it is answered; the manager, and threads that wait in a fault, go on.
+ * Stands between the manager and a driver that it does not know. What such a driver may do wrong
+ * ends with its device: it throws, says what cannot be, answers what was not asked, or never
+ * answers. The device then counts as dead, its memory as lost, and everything that waits for it is
+ * answered; the manager, and threads that wait in a fault, go on.
  */
 import { kernelError } from '../core/kernel-error.js';
 import { type Access, Status } from '../core/types.js';
@@ -24,7 +25,10 @@ const DIED = 5;
 const RELEASED = 6;
 const EVENT_NUMBERS = 4;
 
-/** Looks, about a second apart, after which an answer is overdue. They are counted, since a suspended machine takes none. */
+/**
+ * Looks, about a second apart, after which an answer is overdue. They are counted, since a
+ * suspended machine takes none.
+ */
 const LOOKS_ALLOWED = 10;
 
 export class DriverGuard implements Driver {
@@ -89,7 +93,12 @@ export class DriverGuard implements Driver {
   /** Whether something is asked of the driver that it may answer at any time. */
   get waiting(): boolean {
     if (this.dead) return false;
-    return this.pendingCount > 0 || this.launches.size > 0 || this.queue.length > 0 || this.reason !== null;
+    return (
+      this.pendingCount > 0 ||
+      this.launches.size > 0 ||
+      this.queue.length > 0 ||
+      this.reason !== null
+    );
   }
 
   map(page: number, count: number, access: Access, previous: Access, frame: number): void {
@@ -109,7 +118,8 @@ export class DriverGuard implements Driver {
   release(token: number, page: number, count: number, frame: number): Status {
     this.expect(token, RELEASE);
     const status = this.attempt('release', (driver) => driver.release(token, page, count, frame));
-    if (status === Status.Pending && !this.gone && this.description.frames === 'pooled') return status;
+    if (status === Status.Pending && !this.gone && this.description.frames === 'pooled')
+      return status;
     this.forget(token);
     // What a device that is gone may still do to its memory is not seen by any other processor.
     if (status !== Status.Done && !this.gone) this.failWith('release', status);
@@ -134,9 +144,17 @@ export class DriverGuard implements Driver {
     );
   }
 
-  transferOut(token: number, frame: number, count: number, address: number, urgent: boolean): Status {
+  transferOut(
+    token: number,
+    frame: number,
+    count: number,
+    address: number,
+    urgent: boolean,
+  ): Status {
     // That a driver without addressable memory has this command was looked at when it came.
-    return this.copy('transferOut', token, (driver) => driver.transferOut?.(token, frame, count, address, urgent));
+    return this.copy('transferOut', token, (driver) =>
+      driver.transferOut?.(token, frame, count, address, urgent),
+    );
   }
 
   reserve(page: number, count: number): Status {
@@ -151,7 +169,10 @@ export class DriverGuard implements Driver {
     const { id } = launch;
     this.launches.add(id);
     if (this.driver?.launch === undefined) {
-      this.failures.set(id, { code: 'KERNEL_ERROR', message: `device ${this.asked.name} runs no kernels` });
+      this.failures.set(id, {
+        code: 'KERNEL_ERROR',
+        message: `device ${this.asked.name} runs no kernels`,
+      });
       this.queue.push(LAUNCHED, id, 0, 0);
       return;
     }
@@ -235,8 +256,10 @@ export class DriverGuard implements Driver {
     if (status === Status.Pending && !this.gone) return status;
     this.forget(token);
     if (this.gone) return Status.Lost;
-    if (status === Status.Done || status === Status.Failed || status === Status.NoMemory) return status;
-    if (status === Status.Lost) this.fail(`answered ${name} with Lost, and had not said that its device had died`);
+    if (status === Status.Done || status === Status.Failed || status === Status.NoMemory)
+      return status;
+    if (status === Status.Lost)
+      this.fail(`answered ${name} with Lost, and had not said that its device had died`);
     else this.failWith(name, status);
     return Status.Lost;
   }
@@ -258,7 +281,10 @@ export class DriverGuard implements Driver {
     this.fail(`answered ${name} with ${String(status)}, which is no answer to it`);
   }
 
-  /** The device counts as dead from the next step on, and its memory as lost: what it left undone is not known. */
+  /**
+   * The device counts as dead from the next step on, and its memory as lost: what it left undone is
+   * not known.
+   */
   private fail(what: string): void {
     if (this.gone) return;
     this.reason = `its driver ${what}`;
@@ -289,14 +315,16 @@ export class DriverGuard implements Driver {
         this.transferred(first, second as Status);
         break;
       case REVOKED:
-        if (this.pending[first] !== REVOCATION) this.fail(`answered revocation ${first}, which was not pending`);
+        if (this.pending[first] !== REVOCATION)
+          this.fail(`answered revocation ${first}, which was not pending`);
         else {
           this.forget(first);
           this.manager.revoked(first);
         }
         break;
       case RELEASED:
-        if (this.pending[first] !== RELEASE) this.fail(`answered release ${first}, which was not pending`);
+        if (this.pending[first] !== RELEASE)
+          this.fail(`answered release ${first}, which was not pending`);
         else {
           this.forget(first);
           this.manager.released(first);
@@ -316,7 +344,11 @@ export class DriverGuard implements Driver {
       this.fail(`answered copy ${token}, which was not pending`);
       return;
     }
-    if (status === Status.Pending || status === Status.SourceChanged || !(status >= 0 && status <= Status.Lost)) {
+    if (
+      status === Status.Pending ||
+      status === Status.SourceChanged ||
+      !(status >= 0 && status <= Status.Lost)
+    ) {
       this.fail(`ended a copy with ${String(status)}, which is no end`);
       return;
     }
@@ -355,7 +387,10 @@ export class DriverGuard implements Driver {
 
 /** What can be posted to another thread, whatever the driver made of it. */
 function failureOf({ code, message, stack }: LaunchFailure): LaunchFailure {
-  const known = code === 'ACCESS_DENIED' || code === 'DEVICE_LOST' || code === 'ABORTED' ? code : 'KERNEL_ERROR';
+  const known =
+    code === 'ACCESS_DENIED' || code === 'DEVICE_LOST' || code === 'ABORTED'
+      ? code
+      : 'KERNEL_ERROR';
   return { code: known, message: String(message), ...(typeof stack === 'string' ? { stack } : {}) };
 }
 
@@ -363,5 +398,7 @@ function failureOf({ code, message, stack }: LaunchFailure): LaunchFailure {
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return kernelError(error).message;
   const place = (error.stack ?? '').split('\n').find((line) => /^\s+at /.test(line)) ?? '';
-  return `${error.name}: ${error.message}`.replace(/\s*\n\s*/g, ' ') + place.replace(/^\s+at /, ' at ');
+  return (
+    `${error.name}: ${error.message}`.replace(/\s*\n\s*/g, ' ') + place.replace(/^\s+at /, ' at ')
+  );
 }

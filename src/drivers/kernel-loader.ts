@@ -41,10 +41,13 @@ export async function loadKernel(code: KernelCode): Promise<KernelFunction> {
 }
 
 /** The function as its module has it. */
-export async function importKernel(code: Extract<KernelCode, { kind: 'module' }>): Promise<KernelFunction> {
+export async function importKernel(
+  code: Extract<KernelCode, { kind: 'module' }>,
+): Promise<KernelFunction> {
   const module = await importModule(code.url);
   let value = module[code.exportName];
-  // A kernel file may export what `kernel()` returned, or a plain description with the function inside.
+  // A kernel file may export what `kernel()` returned, or a plain description with the function
+  // inside.
   if (typeof value === 'object' && value !== null && 'kernel' in value) value = value.kernel;
   if (typeof value !== 'function') {
     const names = Object.keys(module).join(', ') || 'nothing';
@@ -60,9 +63,11 @@ async function importModule(url: string): Promise<Record<string, unknown>> {
     return await import(url);
   } catch (error) {
     const missing = missingModule(url, error);
-    if (missing !== null) throw new TypeError(`its module ${url} cannot be loaded: ${missing}`, { cause: error });
+    if (missing !== null)
+      throw new TypeError(`its module ${url} cannot be loaded: ${missing}`, { cause: error });
     if ((error as { code?: unknown } | null)?.code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error;
-    // Whatever runs the program may know more kinds of files than Node.js: before version 22, tsx serves no other thread.
+    // Whatever runs the program may know more kinds of files than Node.js: before version 22, tsx
+    // serves no other thread.
     throw new TypeError(
       `this thread of Node.js ${process.versions.node} cannot load ${url}; compile it to JavaScript, or use Node.js 22.18 or newer, which loads ` +
         'TypeScript in every thread, by itself and under tsx',
@@ -72,7 +77,9 @@ async function importModule(url: string): Promise<Record<string, unknown>> {
 }
 
 /** Hands a kernel that asks for it its third argument; drivers call kernels with two. */
-function withMemory(kernel: (...args: [...Parameters<KernelFunction>, AddressView]) => unknown): KernelFunction {
+function withMemory(
+  kernel: (...args: [...Parameters<KernelFunction>, AddressView]) => unknown,
+): KernelFunction {
   if (kernel.length < 3) return kernel as KernelFunction;
   return (values, range) => kernel(values, range, launchedMemory(values));
 }

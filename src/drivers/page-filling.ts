@@ -6,8 +6,9 @@ import type { Userfaultfd } from '../linux/userfaultfd.js';
 export const RETRIES = 1000;
 
 /**
- * Gives pages memory, fills them from `source` (0: with zeros, for writing) and maps them, by one call. Returns 0 or the error number; by then
- * `progress` bytes are mapped, which threads may have written since.
+ * Gives pages memory, fills them from `source` (0: with zeros, for writing) and maps them, by one
+ * call. Returns 0 or the error number; by then `progress` bytes are mapped, which threads may have
+ * written since.
  */
 export function insertPages(
   faults: Userfaultfd,

@@ -1,6 +1,6 @@
 /**
- * Page tables that are changed through a userfaultfd: of threads of this process, or of another one.
- * All pages are those of one memory file, mapped at `base`.
+ * Page tables that are changed through a userfaultfd: of threads of this process, or of another
+ * one. All pages are those of one memory file, mapped at `base`.
  */
 import { Access, PAGE_BYTES, Status } from '../core/types.js';
 import {
@@ -18,7 +18,10 @@ import { type CallArguments, SystemCallError } from '../linux/errors.js';
 import type { Userfaultfd } from '../linux/userfaultfd.js';
 import { RETRIES } from './page-filling.js';
 
-/** Errors that pass: the address space was changing, a signal came, or the kernel found no memory for its tables just then. */
+/**
+ * Errors that pass: the address space was changing, a signal came, or the kernel found no memory
+ * for its tables just then.
+ */
 export function passes(errno: number): boolean {
   return errno === EAGAIN || errno === EINTR || errno === ENOMEM;
 }
@@ -31,8 +34,8 @@ export function persist(call: () => number): number {
 }
 
 /**
- * A node's memory or page tables cannot be made what the core's table says, though it was tried again. Nothing that follows would be
- * right: the node's processor ends, or the manager does.
+ * A node's memory or page tables cannot be made what the core's table says, though it was tried
+ * again. Nothing that follows would be right: the node's processor ends, or the manager does.
  */
 export class NodeError extends Error {
   override readonly name = 'NodeError';
@@ -51,12 +54,16 @@ export class PageTable {
   ) {}
 
   /** Hands on messages that were read. */
-  reportFaults(count: number, report: (page: number, write: boolean, thread: number) => void): void {
+  reportFaults(
+    count: number,
+    report: (page: number, write: boolean, thread: number) => void,
+  ): void {
     const { userfaultfd, base } = this;
     for (let index = 0; index < count; index++) {
       if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
       const page = Math.floor((userfaultfd.addressOf(index) - base) / PAGE_BYTES);
-      const write = (userfaultfd.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
+      const write =
+        (userfaultfd.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
       report(page, write, userfaultfd.threadOf(index));
     }
   }
@@ -74,20 +81,32 @@ export class PageTable {
   }
 
   /**
-   * A thread that is not woken would wait for ever. One that is woken while its page table lacks the page would come back for ever: the kernel
-   * takes pages out of page tables when it takes a folio apart, or needs memory itself.
+   * A thread that is not woken would wait for ever. One that is woken while its page table lacks
+   * the page would come back for ever: the kernel takes pages out of page tables when it takes a
+   * folio apart, or needs memory itself.
    */
   wake(page: number, count: number, access: Access): void {
     const address = this.base + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
-    if (access !== Access.None && this.userfaultfd.continue_(address, length, access === Access.Read) === 0) return;
+    if (
+      access !== Access.None &&
+      this.userfaultfd.continue_(address, length, access === Access.Read) === 0
+    )
+      return;
     let result = this.userfaultfd.wake(address, length);
     if (passes(result)) result = persist(() => this.userfaultfd.wake(address, length));
     if (result === 0 || result === ESRCH || result === ENOENT) return;
-    throw new NodeError('ioctl', { request: 'UFFDIO_WAKE', name: this.name, address, length }, result);
+    throw new NodeError(
+      'ioctl',
+      { request: 'UFFDIO_WAKE', name: this.name, address, length },
+      result,
+    );
   }
 
-  /** Maps pages that have memory. Pages that are mapped already get the right that is asked for, and their threads are woken. */
+  /**
+   * Maps pages that have memory. Pages that are mapped already get the right that is asked for, and
+   * their threads are woken.
+   */
   publish(address: number, length: number, readOnly: boolean): Status {
     const { userfaultfd } = this;
     let done = 0;
@@ -120,6 +139,10 @@ export class PageTable {
     if (passes(result)) result = persist(() => userfaultfd.writeProtect(address, length, on));
     if (result === 0) return Status.Done;
     if (result === ESRCH || result === ENOENT) return Status.Lost;
-    throw new NodeError('ioctl', { request: 'UFFDIO_WRITEPROTECT', name: this.name, address, length, on }, result);
+    throw new NodeError(
+      'ioctl',
+      { request: 'UFFDIO_WRITEPROTECT', name: this.name, address, length, on },
+      result,
+    );
   }
 }

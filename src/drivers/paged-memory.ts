@@ -1,7 +1,8 @@
 /**
- * A node whose memory is a sparse memory file, mapped twice: where its processor's threads touch it, registered for faults, and
- * once more for the manager, not registered. Content is written through the second mapping and published with one call, so
- * that no thread ever sees half a page. Used for the host and, with the fault descriptor of another process, for a device.
+ * A node whose memory is a sparse memory file, mapped twice: where its processor's threads touch
+ * it, registered for faults, and once more for the manager, not registered. Content is written
+ * through the second mapping and published with one call, so that no thread ever sees half a page.
+ * Used for the host and, with the fault descriptor of another process, for a device.
  */
 
 import { Access, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/types.js';
@@ -22,7 +23,15 @@ import {
 } from '../linux/constants.js';
 import { closeDescriptor } from '../linux/libc.js';
 import { settleMapping } from '../linux/managed-mapping.js';
-import { allocate, copyMemory, fillMemory, mmap, munmap, punchHole, tryMadvise } from '../linux/memory.js';
+import {
+  allocate,
+  copyMemory,
+  fillMemory,
+  mmap,
+  munmap,
+  punchHole,
+  tryMadvise,
+} from '../linux/memory.js';
 import type { Userfaultfd } from '../linux/userfaultfd.js';
 import { Kind } from './copies/copy-ring.js';
 import type { CopyThread } from './copies/copy-thread.js';
@@ -38,8 +47,8 @@ const ZERO_BYTES = 512 * PAGE_BYTES;
 const LEAST_BESIDE = 32;
 
 /**
- * A copy that another thread has made has ended. `finish` does what is left of it and says how the whole ended; pages that were to be mapped are,
- * where it went well.
+ * A copy that another thread has made has ended. `finish` does what is left of it and says how the
+ * whole ended; pages that were to be mapped are, where it went well.
  */
 export type CopyEnded = (token: number, page: number, count: number, finish: () => Status) => void;
 
@@ -48,16 +57,24 @@ let zeros = 0;
 /** Never written, so that it takes no memory beyond the kernel's one zero page. */
 function zeroArea(): number {
   if (zeros === 0)
-    zeros = mmap(ZERO_BYTES, { protection: PROT_READ, flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE });
+    zeros = mmap(ZERO_BYTES, {
+      protection: PROT_READ,
+      flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+    });
   return zeros;
 }
 
-/** A zero page can only be mapped writable; one that is to be watched for writes is copied from an area of zeros. */
+/**
+ * A zero page can only be mapped writable; one that is to be watched for writes is copied from an
+ * area of zeros.
+ */
 function insertedFrom(source: number, access: Access): number {
   return source === 0 && access === Access.Read ? zeroArea() : source;
 }
 
-/** Gives that area back: this thread needs no zeros any more, and a program may open many spaces. */
+/**
+ * Gives that area back: this thread needs no zeros any more, and a program may open many spaces.
+ */
 export function releaseZeroArea(): void {
   if (zeros !== 0) munmap(zeros, ZERO_BYTES);
   zeros = 0;
@@ -67,7 +84,10 @@ export class PagedMemory {
   readonly fd: number;
   /** The manager's mapping. */
   readonly alias: number;
-  /** Pieces of more pages are refused memory, as by an allocator that has no large piece left; for tests. */
+  /**
+   * Pieces of more pages are refused memory, as by an allocator that has no large piece left; for
+   * tests.
+   */
   private refuseLargerThan = Number.POSITIVE_INFINITY;
   private served: PageTable | null = null;
   private readonly wholeBlocks: WholeBlocks;
@@ -137,16 +157,23 @@ export class PagedMemory {
     this.wholeBlocks.released(page, count);
   }
 
-  /** Has pages lie in other memory, with the content that they have; nobody can write them meanwhile. */
+  /**
+   * Has pages lie in other memory, with the content that they have; nobody can write them
+   * meanwhile.
+   */
   renew(page: number, count: number): void {
     const length = count * PAGE_BYTES;
     const target = this.alias + page * PAGE_BYTES;
-    const kept = mmap(length, { protection: PROT_READ | PROT_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
+    const kept = mmap(length, {
+      protection: PROT_READ | PROT_WRITE,
+      flags: MAP_PRIVATE | MAP_ANONYMOUS,
+    });
     try {
       copyMemory(kept, target, length);
       this.release(page, count);
       const status = this.populate(page, count, false);
-      if (status !== Status.Done) throw new NodeError('madvise', { name: this.name, page, count }, ENOMEM);
+      if (status !== Status.Done)
+        throw new NodeError('madvise', { name: this.name, page, count }, ENOMEM);
       copyMemory(target, kept, length);
     } finally {
       munmap(kept, length);
@@ -159,7 +186,8 @@ export class PagedMemory {
     const length = count * PAGE_BYTES;
     if (!backed && count > this.refuseLargerThan) return Status.NoMemory;
     const whole = !backed && this.wholeBlocks.has(page);
-    if (!backed && !whole && access !== Access.None) return this.insert(address, page, count, access);
+    if (!backed && !whole && access !== Access.None)
+      return this.insert(address, page, count, access);
     if (!backed && !whole) {
       const status = this.populate(page, count, address === 0);
       if (status !== Status.Done || address === 0) return status;
@@ -172,9 +200,21 @@ export class PagedMemory {
   }
 
   /** As `fill`, for a copy that no thread waits for: Pending where another thread makes it. */
-  fillBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status {
+  fillBeside(
+    token: number,
+    address: number,
+    page: number,
+    count: number,
+    access: Access,
+    backed: boolean,
+  ): Status {
     const { copies } = this;
-    if (copies === null || count < LEAST_BESIDE || (!backed && count > this.refuseLargerThan) || !copies.mayTake()) {
+    if (
+      copies === null ||
+      count < LEAST_BESIDE ||
+      (!backed && count > this.refuseLargerThan) ||
+      !copies.mayTake()
+    ) {
       return this.fill(address, page, count, access, backed);
     }
     const there = backed || this.wholeBlocks.has(page);
@@ -195,7 +235,8 @@ export class PagedMemory {
       done: (errno, progress) => {
         this.copied(token, page, count, () => {
           if (insert) return this.inserted(errno, progress, address, page, count, access);
-          // Where there was no memory nothing has been done yet; this thread tries what else may be tried.
+          // Where there was no memory nothing has been done yet; this thread tries what else may be
+          // tried.
           if (progress < 0) return this.fill(address, page, count, access, backed);
           return errno === 0
             ? Status.Done
@@ -206,7 +247,10 @@ export class PagedMemory {
     return Status.Pending;
   }
 
-  /** As `Driver.reserve`. Without it a writer would take the pages one by one, and die of a signal when there are no more. */
+  /**
+   * As `Driver.reserve`. Without it a writer would take the pages one by one, and die of a signal
+   * when there are no more.
+   */
   reserve(page: number, count: number): Status {
     if (count > this.refuseLargerThan) return Status.NoMemory;
     return this.wholeBlocks.has(page) ? Status.Done : this.populate(page, count, false);
@@ -222,7 +266,10 @@ export class PagedMemory {
     return this.wholeBlocks.has(page);
   }
 
-  /** Gives pages memory before they are written through the alias: one call instead of a fault a page. */
+  /**
+   * Gives pages memory before they are written through the alias: one call instead of a fault a
+   * page.
+   */
   private populate(page: number, count: number, zero: boolean): Status {
     this.wholeBlocks.taken(page, count);
     const offset = page * PAGE_BYTES;
@@ -230,8 +277,10 @@ export class PagedMemory {
     let result = zero
       ? allocate(this.fd, offset, length)
       : tryMadvise(this.alias + offset, length, MADV_POPULATE_WRITE);
-    // Kernels before 5.14 do not know the advice; the pages then come one by one as they are written.
-    if (result !== 0 && result !== ENOMEM && result !== ENOSPC) result = allocate(this.fd, offset, length);
+    // Kernels before 5.14 do not know the advice; the pages then come one by one as they are
+    // written.
+    if (result !== 0 && result !== ENOMEM && result !== ENOSPC)
+      result = allocate(this.fd, offset, length);
     if (result === 0) return Status.Done;
     this.release(page, count);
     return result === ENOMEM || result === ENOSPC ? Status.NoMemory : Status.Failed;
@@ -250,11 +299,20 @@ export class PagedMemory {
     const address = this.base + page * PAGE_BYTES;
     const { userfaultfd } = this;
     const from = insertedFrom(source, access);
-    const result = insertPages(userfaultfd, address, from, count * PAGE_BYTES, access === Access.Read);
+    const result = insertPages(
+      userfaultfd,
+      address,
+      from,
+      count * PAGE_BYTES,
+      access === Access.Read,
+    );
     return this.inserted(result, userfaultfd.progress, source, page, count, access);
   }
 
-  /** What becomes of pages that were to be filled and mapped by one call, by its result and the bytes that were mapped by then. */
+  /**
+   * What becomes of pages that were to be filled and mapped by one call, by its result and the
+   * bytes that were mapped by then.
+   */
   private inserted(
     result: number,
     progress: number,
@@ -267,7 +325,8 @@ export class PagedMemory {
     const address = this.base + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
     if (result === EEXIST) {
-      // The memory was there, though not by the books of this class. No thread can have seen it mapped, so that writing it through the alias is safe.
+      // The memory was there, though not by the books of this class. No thread can have seen it
+      // mapped, so that writing it through the alias is safe.
       const rest = this.alias + page * PAGE_BYTES + progress;
       if (source === 0) fillMemory(rest, 0, length - progress);
       else copyMemory(rest, source + progress, length - progress);
@@ -280,6 +339,8 @@ export class PagedMemory {
 
   private punch(page: number, count: number): number {
     const result = punchHole(this.fd, page * PAGE_BYTES, count * PAGE_BYTES);
-    return passes(result) ? persist(() => punchHole(this.fd, page * PAGE_BYTES, count * PAGE_BYTES)) : result;
+    return passes(result)
+      ? persist(() => punchHole(this.fd, page * PAGE_BYTES, count * PAGE_BYTES))
+      : result;
   }
 }

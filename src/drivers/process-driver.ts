@@ -1,4 +1,7 @@
-/** What the manager needs of a driver whose device is a process of its own: descriptors to wait at, and what to do when they are ready. */
+/**
+ * What the manager needs of a driver whose device is a process of its own: descriptors to wait at,
+ * and what to do when they are ready.
+ */
 import type { Access, Status } from '../core/types.js';
 import type {
   Driver,
@@ -12,8 +15,17 @@ import type {
 
 /** A node that has copies made beside the manager, which other drivers need not know of. */
 export interface CopiedBeside {
-  /** As `transferIn`, for a copy that no thread waits for: Pending where another thread makes it. */
-  transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status;
+  /**
+   * As `transferIn`, for a copy that no thread waits for: Pending where another thread makes it.
+   */
+  transferBeside(
+    token: number,
+    address: number,
+    page: number,
+    count: number,
+    access: Access,
+    backed: boolean,
+  ): Status;
 }
 
 /** A part of a file; `offset` is a multiple of the size of a page. */
@@ -25,7 +37,10 @@ export interface FilePart {
   readonly writable: boolean;
 }
 
-/** Why a launch does not begin. `DEVICE_LIMIT`: its device has room for it, and cannot run it as it is. */
+/**
+ * Why a launch does not begin. `DEVICE_LIMIT`: its device has room for it, and cannot run it as it
+ * is.
+ */
 export interface LaunchRefusal extends Omit<LaunchFailure, 'code'> {
   readonly code: LaunchFailure['code'] | 'DEVICE_LIMIT';
 }
@@ -51,11 +66,17 @@ export interface ProcessDriver extends Driver {
   readonly exited: Promise<void>;
   /** Whether the manager waits for an answer that is to come at once. */
   readonly owesAnswers: boolean;
-  /** The launch whose end is seen without a packet, as long as the manager looks (`hasEnd`); 0 or left out: none. */
+  /**
+   * The launch whose end is seen without a packet, as long as the manager looks (`hasEnd`); 0 or
+   * left out: none.
+   */
   readonly awaited?: number;
   /** Whether that launch has ended, which `readPackets` then says. */
   readonly hasEnd?: boolean;
-  /** The manager will not look: a packet must tell. True: the launch has ended by now, of which none tells. */
+  /**
+   * The manager will not look: a packet must tell. True: the launch has ended by now, of which none
+   * tells.
+   */
   unwatch?(): boolean;
   /** Whether packets wait for room in the socket. */
   readonly sending: boolean;
@@ -70,24 +91,29 @@ export interface ProcessDriver extends Driver {
   sendRest(): void;
   /** Sends what is to be read, since nothing that the core has asked for waits any more. */
   sendReads?(): void;
-  /** Looks whether the process still does what it is there for; to be called about once a second. */
+  /**
+   * Looks whether the process still does what it is there for; to be called about once a second.
+   */
   look(): void;
   /**
-   * Has the process map a part of a file beside the space. `shown` is told where, by byte, as offsets of arguments are; null: it cannot, or it
-   * has ended. Without this kernels get the pages of arrays over files.
+   * Has the process map a part of a file beside the space. `shown` is told where, by byte, as
+   * offsets of arguments are; null: it cannot, or it has ended. Without this kernels get the pages
+   * of arrays over files.
    */
   showFile?(part: FilePart, shown: (at: number | null) => void): void;
   /** What was mapped there is used no more. */
   hideFile?(at: number): void;
   /**
-   * Hears of pages that are about to be brought, of which each of these runs is used as one piece: the arguments of a launch, or what a prefetch
-   * names. What it was told before is not expected any more.
+   * Hears of pages that are about to be brought, of which each of these runs is used as one piece:
+   * the arguments of a launch, or what a prefetch names. What it was told before is not expected
+   * any more.
    */
   expect?(runs: readonly { readonly first: number; readonly end: number }[]): void;
   /** Why the device cannot run a launch, before anything is brought for it; null: it can. */
   refuse?(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null;
   /**
-   * Into which parts a launch is to be cut that the device has no room for, or why it cannot be; null: there is room for all of it.
+   * Into which parts a launch is to be cut that the device has no room for, or why it cannot be;
+   * null: there is room for all of it.
    * @param pagesOf the pages that the device needs at once for arguments
    */
   divide?(
@@ -95,8 +121,9 @@ export interface ProcessDriver extends Driver {
     pagesOf: (parameters: readonly LaunchParameter[]) => number,
   ): LaunchDivision | LaunchRefusal | null;
   /**
-   * Called when a part that is paged lacks pages, or has written some, which are copied to the host then: they are to be on the host, and
-   * stay there, until more are wanted or the part has ended. `supply` answers.
+   * Called when a part that is paged lacks pages, or has written some, which are copied to the host
+   * then: they are to be on the host, and stay there, until more are wanted or the part has ended.
+   * `supply` answers.
    * @param atOnce the driver has read them when `supply` returns: they need not stay
    */
   onWants?: (
@@ -109,17 +136,26 @@ export interface ProcessDriver extends Driver {
   supply?(launch: number, there: boolean): void;
   /** Nothing more of a launch that was cut follows. */
   over?(): void;
-  /** Does a piece of what it has to do, no more than may stand between two looks for faults. False: there is nothing. */
+  /**
+   * Does a piece of what it has to do, no more than may stand between two looks for faults. False:
+   * there is nothing.
+   */
   step?(): boolean;
   /** The kernel's id of the thread of the program that drives the device; null: none does. */
   readonly lender?: number | null;
-  /** Ends a launch at once that cannot go on before the lender does, which waits for it. `launched` follows. */
+  /**
+   * Ends a launch at once that cannot go on before the lender does, which waits for it. `launched`
+   * follows.
+   */
   abandon?(launch: number, why: string): void;
   /** How many launches it takes at once; left out: one. */
   readonly launchesAtOnce?: number;
   /** Whether a launch may be handed over with others: the device knows that it can run it. */
   joins?(launch: Omit<WgslLaunch, 'id'>): boolean;
-  /** As `launch`, where the device runs WGSL: launches that run one after the other. What comes after one that fails does not run, and fails, too. */
+  /**
+   * As `launch`, where the device runs WGSL: launches that run one after the other. What comes
+   * after one that fails does not run, and fails, too.
+   */
   launchWgsl?(launches: readonly WgslLaunch[]): void;
   /** Ends the process at once; `processEnded` follows. */
   kill(why?: string | null): void;

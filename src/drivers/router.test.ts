@@ -6,7 +6,9 @@ import { Router } from './router.js';
 const STORE = 1;
 const STAGED = 0x7000;
 
-/** A host and a store whose reads end when the test says so. What happens is written down in order. */
+/**
+ * A host and a store whose reads end when the test says so. What happens is written down in order.
+ */
 function open(reserve: Status) {
   const log: string[] = [];
   const host = {
@@ -25,7 +27,9 @@ function open(reserve: Status) {
       _a: number,
       backed: boolean,
     ) => {
-      log.push(`fill ${page}+${count} from ${address.toString(16)}${backed ? ', which has memory' : ''}`);
+      log.push(
+        `fill ${page}+${count} from ${address.toString(16)}${backed ? ', which has memory' : ''}`,
+      );
       return Status.Done;
     },
   } as unknown as Driver;
@@ -37,7 +41,8 @@ function open(reserve: Status) {
       return Status.Pending;
     },
   } as unknown as NodeDriver;
-  const ended = (token: number, status: Status): void => void log.push(`${token} ended with ${status}`);
+  const ended = (token: number, status: Status): void =>
+    void log.push(`${token} ended with ${status}`);
   const staging = { take: () => STAGED, give: () => log.push('memory between is free') };
   const router = new Router({} as never, {} as never, ended, PAGE_BYTES, staging);
   router.attach(HOST, HOST_NODE, host);
@@ -104,6 +109,11 @@ describe('a page of a store that a thread waits for', () => {
     router.transfer({ ...order, urgent: false });
     router.step();
     router.completed(3, Status.Done);
-    expect(log).toEqual(['read 40+1', 'fill 7+1 from 7000', 'memory between is free', `3 ended with ${Status.Done}`]);
+    expect(log).toEqual([
+      'read 40+1',
+      'fill 7+1 from 7000',
+      'memory between is free',
+      `3 ended with ${Status.Done}`,
+    ]);
   });
 });

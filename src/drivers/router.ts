@@ -1,7 +1,8 @@
 /**
- * Carries the core's commands to the drivers and joins two of them for a copy. A run that a thread waits for is copied at once
- * when both ends are memory; everything else is queued, and the owner of the loop takes one piece between two looks at the
- * faults, so that a large copy delays no fault by more than a piece.
+ * Carries the core's commands to the drivers and joins two of them for a copy. A run that a thread
+ * waits for is copied at once when both ends are memory; everything else is queued, and the owner
+ * of the loop takes one piece between two looks at the faults, so that a large copy delays no fault
+ * by more than a piece.
  */
 import {
   type Access,
@@ -22,20 +23,38 @@ import {
 import type { Driver, NodeDriver, ProcessorDriver } from './driver.js';
 import type { CopiedBeside } from './process-driver.js';
 
-/** Fills pages from outside: a file, later a module of the user's. Done or a failure at once, or Pending. */
+/**
+ * Fills pages from outside: a file, later a module of the user's. Done or a failure at once, or
+ * Pending.
+ */
 export interface ProviderPort {
-  /** `target` is where the manager can write the pages; it maps them itself once they are filled. */
+  /**
+   * `target` is where the manager can write the pages; it maps them itself once they are filled.
+   */
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status;
-  /** Takes changed pages back that the manager can read at `address` until it has answered: Pending, or a failure. */
+  /**
+   * Takes changed pages back that the manager can read at `address` until it has answered: Pending,
+   * or a failure.
+   */
   takeBack?(token: number, page: number, count: number, address: number): Status;
-  /** Where the manager can read the content of pages just now, until it asks for anything else; 0: they must be provided. */
+  /**
+   * Where the manager can read the content of pages just now, until it asks for anything else; 0:
+   * they must be provided.
+   */
   contentOf?(page: number, count: number): number;
 }
 
 /** Commands that are no driver's: what the core tells the owner of the loop. */
 export type Notices = Pick<
   Commands,
-  'deny' | 'drained' | 'emptied' | 'invalidate' | 'invalidated' | 'requestDone' | 'breakCopyOnWrite' | 'want'
+  | 'deny'
+  | 'drained'
+  | 'emptied'
+  | 'invalidate'
+  | 'invalidated'
+  | 'requestDone'
+  | 'breakCopyOnWrite'
+  | 'want'
 >;
 
 /** Memory that copies between two engines go over: pieces for one transfer each. */
@@ -61,14 +80,18 @@ interface Pending extends Transfer {
 const Memory = { Addressable: 0, Engine: 1, Zero: 2, Provider: 3 } as const;
 type Memory = (typeof Memory)[keyof typeof Memory];
 
-/** What carries a copy out: the target's driver, the source's, the provider, or first the source's and then the target's; nothing can. */
+/**
+ * What carries a copy out: the target's driver, the source's, the provider, or first the source's
+ * and then the target's; nothing can.
+ */
 const Way = { Target: 0, Source: 1, Provider: 2, Staged: 3, None: 4 } as const;
 type Way = (typeof Way)[keyof typeof Way];
 
 /**
- * How bytes get from one kind of memory (by row) into another one (addressable, engine). Between two that only their own engines reach
- * they go over memory of the manager's; the core asks for that where a node sends pages to its home, since the host may have no room. From
- * a provider there is no way: the core has such pages come to the host before.
+ * How bytes get from one kind of memory (by row) into another one (addressable, engine). Between
+ * two that only their own engines reach they go over memory of the manager's; the core asks for
+ * that where a node sends pages to its home, since the host may have no room. From a provider there
+ * is no way: the core has such pages come to the host before.
  */
 const WAYS: readonly (readonly [Way, Way])[] = [
   /* addressable */ [Way.Target, Way.Target],
@@ -77,7 +100,10 @@ const WAYS: readonly (readonly [Way, Way])[] = [
   /* provider    */ [Way.Provider, Way.None],
 ];
 
-/** Pages that are read into memory between: as many as one call of the disk's takes at once without a thread of its own. */
+/**
+ * Pages that are read into memory between: as many as one call of the disk's takes at once without
+ * a thread of its own.
+ */
 const MOST_STAGED = 16;
 
 export class Router implements Commands {
@@ -87,16 +113,23 @@ export class Router implements Commands {
   private readonly transfers: Pending[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
-  /** The block of the last run that a thread waited for, as long as runs of no other block have come: what follows belongs to the same fault. */
+  /**
+   * The block of the last run that a thread waited for, as long as runs of no other block have
+   * come: what follows belongs to the same fault.
+   */
   private urgentBlock = -1;
   /**
-   * How often pages were filled or mapped at once, or threads woken: a thread that waited for that may fault again at once. One that waited for a
-   * disk sleeps by then, and it takes longer to wake it than it pays to look out for its next fault.
+   * How often pages were filled or mapped at once, or threads woken: a thread that waited for that
+   * may fault again at once. One that waited for a disk sleeps by then, and it takes longer to wake
+   * it than it pays to look out for its next fault.
    */
   answers = 0;
   /** Transfers that wait for memory to go over. */
   private readonly unstaged: number[] = [];
-  /** Transfers that are through, of which the core has not heard, and whether it is to hear of none just now. */
+  /**
+   * Transfers that are through, of which the core has not heard, and whether it is to hear of none
+   * just now.
+   */
   private readonly untold: number[] = [];
   private putsOff = false;
 
@@ -148,7 +181,14 @@ export class Router implements Commands {
     return driver;
   }
 
-  map(processor: ProcessorId, page: number, count: number, access: Access, previous: Access, frame: number): void {
+  map(
+    processor: ProcessorId,
+    page: number,
+    count: number,
+    access: Access,
+    previous: Access,
+    frame: number,
+  ): void {
     this.answers++;
     this.processor(processor).map(page, count, access, previous, frame);
   }
@@ -219,13 +259,17 @@ export class Router implements Commands {
   }
 
   /**
-   * Zeros for a thread that waits are made and mapped by one call of the driver of its processor, mostly at once: there is nothing to be kept in mind then.
-   * Null: it is not so.
+   * Zeros for a thread that waits are made and mapped by one call of the driver of its processor,
+   * mostly at once: there is nothing to be kept in mind then. Null: it is not so.
    */
   private clear(order: Readonly<Transfer>): Status | null {
     const { token, node, processor, page, count, frame, access, backed, whole } = order;
     const target = this.node(node);
-    if (whole || (this.processors[processor] as unknown) !== target || kindOf(target) !== Memory.Addressable)
+    if (
+      whole ||
+      (this.processors[processor] as unknown) !== target ||
+      kindOf(target) !== Memory.Addressable
+    )
       return null;
     this.urgentBlock = Math.floor(page / PAGES_PER_BLOCK);
     const status = target.transferIn(token, 0, page, count, frame, access, backed);
@@ -286,10 +330,14 @@ export class Router implements Commands {
     return { source, first: page };
   }
 
-  /** Takes the next queued piece. Returns how many pages were copied meanwhile, 1 if others will copy them, 0 when there is none. */
+  /**
+   * Takes the next queued piece. Returns how many pages were copied meanwhile, 1 if others will
+   * copy them, 0 when there is none.
+   */
   step(): number {
     if (!this.busy) {
-      // To set the length of an array costs as much as a system call, and each look at the faults asks here.
+      // To set the length of an array costs as much as a system call, and each look at the faults
+      // asks here.
       if (this.queueHead > 0) this.queue.length = 0;
       this.queueHead = 0;
       return 0;
@@ -325,7 +373,8 @@ export class Router implements Commands {
     if (way === Way.Staged) return this.stage(transfer);
     if (transfer.whole) target.reserveBlock?.(page - (page % PAGES_PER_BLOCK));
     let status: Status;
-    // To fill and map pages without memory is one call of the driver's, and cheaper than to give them memory first: for its own processor only.
+    // To fill and map pages without memory is one call of the driver's, and cheaper than to give
+    // them memory first: for its own processor only.
     const own = (this.processors[transfer.processor] as unknown) === target;
     if (way === Way.Source && own && this.fitsStaging(transfer)) {
       transfer.visible = true;
@@ -339,7 +388,10 @@ export class Router implements Commands {
       const address = from === undefined ? content : from.memory + sourceFrame * this.pageBytes;
       const access = transfer.visible ? transfer.access : Rights.None;
       // What a provider has is read into memory that is used again.
-      const beside = transfer.beside && content === 0 ? (target as NodeDriver & Partial<CopiedBeside>) : undefined;
+      const beside =
+        transfer.beside && content === 0
+          ? (target as NodeDriver & Partial<CopiedBeside>)
+          : undefined;
       status =
         beside?.transferBeside?.(token, address, page, count, access, backed) ??
         target.transferIn(token, address, page, count, frame, access, backed);
@@ -363,23 +415,31 @@ export class Router implements Commands {
     return this.readStaged(transfer);
   }
 
-  /** Whether pages that are visible where they are filled come over memory between. What comes whole gets its memory in one piece. */
+  /**
+   * Whether pages that are visible where they are filled come over memory between. What comes whole
+   * gets its memory in one piece.
+   */
   private fitsStaging({ backed, whole, count, access }: Pending): boolean {
     return !backed && !whole && count <= MOST_STAGED && access !== Rights.None;
   }
 
-  /** Pages of one thread's get their memory while the source's engine reads, so that less is left to be done when they are there. */
+  /**
+   * Pages of one thread's get their memory while the source's engine reads, so that less is left to
+   * be done when they are there.
+   */
   private readWaitedFor(transfer: Pending, target: NodeDriver): Status {
     const { urgent, page, count } = transfer;
     const status = this.readStaged(transfer);
-    if (status === Status.Pending && urgent) transfer.backed = target.reserve?.(page, count) === Status.Done;
+    if (status === Status.Pending && urgent)
+      transfer.backed = target.reserve?.(page, count) === Status.Done;
     return status;
   }
 
   private readStaged(transfer: Pending): Status {
     transfer.half = false;
     const { token, source, sourceFrame, count, staged, urgent } = transfer;
-    const status = this.node(source).transferOut?.(token, sourceFrame, count, staged, urgent) ?? Status.Failed;
+    const status =
+      this.node(source).transferOut?.(token, sourceFrame, count, staged, urgent) ?? Status.Failed;
     const result = status === Status.Pending ? status : this.goOn(transfer, status);
     return result === Status.Pending ? result : this.publish(transfer, result);
   }
@@ -422,7 +482,9 @@ export class Router implements Commands {
     if (way === Way.Provider) return this.provider.provide(token, page, count, address, urgent);
     if (way === Way.Source && from?.transferOut !== undefined)
       return from.transferOut(token, sourceFrame, count, address, urgent);
-    throw new Error(`there is no way for page ${page} from ${from?.kind ?? source} to node ${transfer.node}`);
+    throw new Error(
+      `there is no way for page ${page} from ${from?.kind ?? source} to node ${transfer.node}`,
+    );
   }
 
   /** The transfer is through: content that something else wrote into the target becomes visible. */
@@ -447,7 +509,20 @@ function kindOf(driver: NodeDriver): 0 | 1 {
 
 /** With all fields in one order, so that the compiler knows records of one kind only. */
 function pendingOf(order: Readonly<Transfer>): Pending {
-  const { token, source, sourceFrame, node, processor, page, count, frame, access, backed, whole, urgent } = order;
+  const {
+    token,
+    source,
+    sourceFrame,
+    node,
+    processor,
+    page,
+    count,
+    frame,
+    access,
+    backed,
+    whole,
+    urgent,
+  } = order;
   return {
     token,
     source,

@@ -26,7 +26,10 @@ describe.runIf(offersFolios())('whole blocks', () => {
     const fd = createBlockFile('test', BYTES);
     const blocks = createBlocks(fd);
     blocks.take(PAGES_PER_BLOCK);
-    expect([blocks.has(PAGES_PER_BLOCK - 1), blocks.has(PAGES_PER_BLOCK + 7)]).toEqual([false, true]);
+    expect([blocks.has(PAGES_PER_BLOCK - 1), blocks.has(PAGES_PER_BLOCK + 7)]).toEqual([
+      false,
+      true,
+    ]);
     expect(allocatedBytes(fd)).toBe(PAGES_PER_BLOCK * PAGE_BYTES);
     punchHole(fd, (PAGES_PER_BLOCK + 7) * PAGE_BYTES, PAGE_BYTES);
     blocks.released(PAGES_PER_BLOCK + 7, 1);

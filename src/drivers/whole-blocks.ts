@@ -1,13 +1,17 @@
 /**
- * Blocks of a memory file that have got their memory in one piece. Their pages are written and mapped like any others, and each of
- * them can be given back alone: the kernel then takes the piece apart. It cannot while something outside holds the piece, such as a transfer
- * of the kernel's from or to a neighbour: then the page is emptied, but stays, and is given back later.
+ * Blocks of a memory file that have got their memory in one piece. Their pages are written and
+ * mapped like any others, and each of them can be given back alone: the kernel then takes the piece
+ * apart. It cannot while something outside holds the piece, such as a transfer of the kernel's from
+ * or to a neighbour: then the page is emptied, but stays, and is given back later.
  */
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
 import { takeFolio } from '../linux/block-file.js';
 import { nextData, punchHole } from '../linux/memory.js';
 
-/** Blocks that are not tried after one that the kernel had no piece for; twice as many after the next. */
+/**
+ * Blocks that are not tried after one that the kernel had no piece for; twice as many after the
+ * next.
+ */
 const FIRST_PAUSE = 16;
 const LONGEST_PAUSE = 4096;
 
@@ -65,7 +69,8 @@ export class WholeBlocks {
   }
 
   private noteStayed(page: number, count: number): void {
-    for (let each = page; each < page + count; each++) if (this.isPresent(each)) this.stayed.add(each);
+    for (let each = page; each < page + count; each++)
+      if (this.isPresent(each)) this.stayed.add(each);
   }
 
   private giveRest(): void {

@@ -101,7 +101,10 @@ function start(program: string, ...args: string[]) {
   const compiled = join(folder, 'atomic-file.mjs');
   writeFileSync(compiled, outputText);
   const main = join(folder, 'main.mjs');
-  writeFileSync(main, `import { AtomicFile } from ${JSON.stringify(pathToFileURL(compiled).href)};\n${program}`);
+  writeFileSync(
+    main,
+    `import { AtomicFile } from ${JSON.stringify(pathToFileURL(compiled).href)};\n${program}`,
+  );
   return spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
 }
 

@@ -1,5 +1,5 @@
-// A result file that is there whole or not at all: it is written under a temporary name in the same folder, and takes
-// its own name only when every byte has reached the disk.
+// A result file that is there whole or not at all: it is written under a temporary name in the same
+// folder, and takes its own name only when every byte has reached the disk.
 
 import {
   accessSync,
@@ -28,7 +28,10 @@ export const TEMPORARY = '.onemem-tmp';
 /** A name may have 255 bytes; the longest character has four. */
 const MOST_CHARACTERS = 50;
 
-/** How paths of temporary files for a result begin; the number of the process and random digits follow. */
+/**
+ * How paths of temporary files for a result begin; the number of the process and random digits
+ * follow.
+ */
 export function temporaryPrefix(path: string): string {
   return join(dirname(path), `.${basename(path).slice(0, MOST_CHARACTERS)}.`);
 }
@@ -37,13 +40,17 @@ const syncFile = promisify(fsync);
 const closeFile = promisify(close);
 const renameFile = promisify(rename);
 
-// What is unfinished when the process ends by process.exit or an uncaught error goes then. After kill -9 or a
-// power cut the temporary file stays behind (leftovers.ts); the old result is whole all the same.
+// What is unfinished when the process ends by process.exit or an uncaught error goes then. After
+// kill -9 or a power cut the temporary file stays behind (leftovers.ts); the old result is whole
+// all the same.
 const unfinished = new Set<AtomicFile>();
 let exitListener = false;
 
 export class AtomicFile {
-  /** The file that commit() replaces, with symbolic links followed: a link keeps pointing to the result. */
+  /**
+   * The file that commit() replaces, with symbolic links followed: a link keeps pointing to the
+   * result.
+   */
   readonly path: string;
   readonly temporaryPath: string;
   /** Open for reading and writing until commit() or abort(). */
@@ -62,7 +69,11 @@ export class AtomicFile {
     const existing = statSync(file, { throwIfNoEntry: false });
     if (existing && !existing.isFile()) {
       const what = existing.isDirectory() ? 'a folder' : 'no regular file';
-      throw refusal('NOT_A_REGULAR_FILE', path, `${file} is ${what} and cannot be replaced by a result`);
+      throw refusal(
+        'NOT_A_REGULAR_FILE',
+        path,
+        `${file} is ${what} and cannot be replaced by a result`,
+      );
     }
     if (existing && existing.nlink > 1) {
       const what = `${existing.nlink} names (hard links), and only this one would have the result`;
@@ -96,11 +107,12 @@ export class AtomicFile {
   }
 
   /**
-   * Puts the content in place of the old file. When the promise resolves, a power cut no longer loses it; when it
-   * rejects, the old file is as it was.
+   * Puts the content in place of the old file. When the promise resolves, a power cut no longer
+   * loses it; when it rejects, the old file is as it was.
    */
   async commit(): Promise<void> {
-    if (this.#state !== 'open') throw new Error(`${this.path} has been committed or given up already`);
+    if (this.#state !== 'open')
+      throw new Error(`${this.path} has been committed or given up already`);
     this.#state = 'committing';
     try {
       await syncFile(this.fd);
@@ -126,8 +138,8 @@ export class AtomicFile {
   }
 
   /**
-   * Before the process ends, perhaps in the middle of a commit(): returns whether the old file stays as it is. A rename that a thread is yet
-   * to do then finds nothing to rename.
+   * Before the process ends, perhaps in the middle of a commit(): returns whether the old file
+   * stays as it is. A rename that a thread is yet to do then finds nothing to rename.
    */
   giveUp(): boolean {
     if (this.#state === 'open') this.abort();
@@ -136,8 +148,8 @@ export class AtomicFile {
   }
 
   /**
-   * The same where another result that belongs to this one has been put in place: this one is, too, if its content has reached the disk, as the
-   * caller says. Returns whether it has been.
+   * The same where another result that belongs to this one has been put in place: this one is, too,
+   * if its content has reached the disk, as the caller says. Returns whether it has been.
    */
   finish(): boolean {
     if (this.#state === 'given up') return false;
@@ -199,7 +211,11 @@ function keepProtected(path: string, file: string): void {
     accessSync(path, constants.W_OK);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
-    throw refusal('FILE_NOT_WRITABLE', path, `${file} is protected against writing (chmod u+w allows it)`);
+    throw refusal(
+      'FILE_NOT_WRITABLE',
+      path,
+      `${file} is protected against writing (chmod u+w allows it)`,
+    );
   }
 }
 
@@ -224,7 +240,8 @@ async function syncFolder(folder: string): Promise<void> {
     await syncFile(fd);
   } catch (error) {
     // Some network file systems cannot sync a folder; the rename holds there as well as it can.
-    if (!['EINVAL', 'ENOTSUP', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    if (!['EINVAL', 'ENOTSUP', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      throw error;
   } finally {
     closeSync(fd);
   }

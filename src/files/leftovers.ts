@@ -1,6 +1,7 @@
 /**
- * Temporary files of results whose process was killed. Their names say whose they were, and a process that
- * lives has its own locked: what no process has locked, and no process of that number can finish, is left.
+ * Temporary files of results whose process was killed. Their names say whose they were, and a
+ * process that lives has its own locked: what no process has locked, and no process of that number
+ * can finish, is left.
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -17,7 +18,10 @@ export interface Leftover {
  * A new result, in place of what killed processes left of earlier ones.
  * @param onLeftover told what is removed
  */
-export function createResult(file: string, onLeftover: (leftover: Leftover) => void = () => undefined): AtomicFile {
+export function createResult(
+  file: string,
+  onLeftover: (leftover: Leftover) => void = () => undefined,
+): AtomicFile {
   const result = AtomicFile.create(file);
   try {
     tryLockFile(result.fd);

@@ -1,6 +1,6 @@
 /**
- * A record of moves in a file, or in two, if it has a limit: when one has half of that, it gets the name
- * `PATH.before`, in place of an older one, and another one begins.
+ * A record of moves in a file, or in two, if it has a limit: when one has half of that, it gets the
+ * name `PATH.before`, in place of an older one, and another one begins.
  */
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { LineFile } from './line-file.js';

@@ -6,7 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ArrayFileError, type Dtype, dtypes, npyHeader, rawLayout, readNpyLayout } from './npy.js';
 
 /** A file of the given version around a header, which is padded as NumPy does. */
-function npy(header: string, options: { version?: [number, number]; data?: number; claim?: number } = {}): Buffer {
+function npy(
+  header: string,
+  options: { version?: [number, number]; data?: number; claim?: number } = {},
+): Buffer {
   const [major, minor] = options.version ?? [1, 0];
   const prefix = major === 1 ? 10 : 12;
   const text = `${header}${' '.repeat(63 - ((prefix + Buffer.byteLength(header)) % 64))}\n`;
@@ -70,7 +73,8 @@ describe('readNpyLayout', () => {
   });
 
   test('reads shapes as other writers spell them', () => {
-    const shape = (text: string, data: number) => readNpyLayout(npy(plain('<f8', text), { data }), 'x.npy');
+    const shape = (text: string, data: number) =>
+      readNpyLayout(npy(plain('<f8', text), { data }), 'x.npy');
     expect(shape('()', 8)).toMatchObject({ shape: [], length: 1, byteLength: 8 });
     expect(shape('(0,)', 0)).toMatchObject({ shape: [0], length: 0, byteLength: 0 });
     expect(shape('(4L, 2L)', 64)).toMatchObject({ shape: [4, 2] });
@@ -80,7 +84,10 @@ describe('readNpyLayout', () => {
 
   test('takes quotes, order and spaces as they come', () => {
     const header = '{"shape":(2,),\n "fortran_order" : False , "descr":"<f8"}';
-    expect(readNpyLayout(npy(header, { data: 16 }), 'x.npy')).toMatchObject({ dtype: 'f64', shape: [2] });
+    expect(readNpyLayout(npy(header, { data: 16 }), 'x.npy')).toMatchObject({
+      dtype: 'f64',
+      shape: [2],
+    });
   });
 
   test('allows bytes after the elements where it is asked to', () => {
@@ -90,9 +97,15 @@ describe('readNpyLayout', () => {
   });
 
   test('takes Fortran order where it makes no difference', () => {
-    expect(readNpyLayout(npy(plain('<f8', '(4,)', 'True'), { data: 32 }), 'x.npy').shape).toEqual([4]);
-    expect(readNpyLayout(npy(plain('<f8', '(1, 4, 1)', 'True'), { data: 32 }), 'x.npy').shape).toEqual([1, 4, 1]);
-    expect(refusal(npy(plain('<f8', '(2, 2)', 'True'), { data: 32 })).message).toContain('ascontiguousarray');
+    expect(readNpyLayout(npy(plain('<f8', '(4,)', 'True'), { data: 32 }), 'x.npy').shape).toEqual([
+      4,
+    ]);
+    expect(
+      readNpyLayout(npy(plain('<f8', '(1, 4, 1)', 'True'), { data: 32 }), 'x.npy').shape,
+    ).toEqual([1, 4, 1]);
+    expect(refusal(npy(plain('<f8', '(2, 2)', 'True'), { data: 32 })).message).toContain(
+      'ascontiguousarray',
+    );
   });
 
   test.each([
@@ -115,7 +128,8 @@ describe('readNpyLayout', () => {
   });
 
   test('refuses records', () => {
-    const header = "{'descr': [('a', '<f4'), ('b', '<i8', (2,))], 'fortran_order': False, 'shape': (2,), }";
+    const header =
+      "{'descr': [('a', '<f4'), ('b', '<i8', (2,))], 'fortran_order': False, 'shape': (2,), }";
     expect(refusal(npy(header, { data: 64 })).message).toMatch(/named fields.*a\['field'\]/);
   });
 
@@ -123,8 +137,12 @@ describe('readNpyLayout', () => {
     expect(refusal(new Uint8Array(0)).message).toContain('empty');
     expect(refusal(Buffer.from('a,b,c\n1,2,3\n')).message).toContain('numpy.save()');
     expect(refusal(Buffer.from('PK\x03\x04 and so on')).message).toContain('.npz');
-    expect(refusal(npy(plain('<f8', '(1,)'), { version: [4, 0], data: 8 })).message).toContain('4.0');
-    expect(refusal(npy(plain('<f8', '(1,)'), { version: [1, 1], data: 8 })).message).toContain('1.1');
+    expect(refusal(npy(plain('<f8', '(1,)'), { version: [4, 0], data: 8 })).message).toContain(
+      '4.0',
+    );
+    expect(refusal(npy(plain('<f8', '(1,)'), { version: [1, 1], data: 8 })).message).toContain(
+      '1.1',
+    );
   });
 
   test('refuses a file that is too short, and says by how much', () => {
@@ -137,7 +155,9 @@ describe('readNpyLayout', () => {
   });
 
   test('refuses a huge header without reading it', () => {
-    const error = refusal(npy(plain('<f8', '(4,)'), { version: [2, 0], claim: 0xffff_ffff, data: 32 }));
+    const error = refusal(
+      npy(plain('<f8', '(4,)'), { version: [2, 0], claim: 0xffff_ffff, data: 32 }),
+    );
     expect(error.message).toContain('4294967295');
   });
 
@@ -222,11 +242,20 @@ describe('npyHeader', () => {
 
   test('writes the bytes that NumPy writes', () => {
     const text = Buffer.from(npyHeader('f32', [3])).toString('latin1');
-    expect(text).toMatch(/^\x93NUMPY\x01\x00v\x00\{'descr': '<f4', 'fortran_order': False, 'shape': \(3,\), \} +\n$/);
+    expect(text).toMatch(
+      /^\x93NUMPY\x01\x00v\x00\{'descr': '<f4', 'fortran_order': False, 'shape': \(3,\), \} +\n$/,
+    );
   });
 
   test('refuses shapes that no file can have', () => {
-    for (const shape of [[-1], [1.5], [Number.NaN], [2 ** 53], [2 ** 30, 2 ** 30], new Array(65).fill(1)]) {
+    for (const shape of [
+      [-1],
+      [1.5],
+      [Number.NaN],
+      [2 ** 53],
+      [2 ** 30, 2 ** 30],
+      new Array(65).fill(1),
+    ]) {
       expect(() => npyHeader('f64', shape)).toThrow(RangeError);
     }
     expect(() => npyHeader('f16' as Dtype, [1])).toThrow(TypeError);
@@ -253,8 +282,12 @@ describe('files', () => {
 
   test('a descriptor gives what the bytes give', () => {
     const bytes = npy(plain('<i2', '(5, 2)'), { data: 20 });
-    expect(withFile(bytes, (fd) => readNpyLayout(fd, 'x.npy'))).toEqual(readNpyLayout(bytes, 'x.npy'));
-    expect(() => withFile(bytes.subarray(0, -1), (fd) => readNpyLayout(fd, 'x.npy'))).toThrow(/needs 20 bytes.*has 19/);
+    expect(withFile(bytes, (fd) => readNpyLayout(fd, 'x.npy'))).toEqual(
+      readNpyLayout(bytes, 'x.npy'),
+    );
+    expect(() => withFile(bytes.subarray(0, -1), (fd) => readNpyLayout(fd, 'x.npy'))).toThrow(
+      /needs 20 bytes.*has 19/,
+    );
   });
 
   test('raw files are elements only', () => {

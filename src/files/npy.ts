@@ -1,12 +1,16 @@
 // NumPy's array files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 //
-// Only the header is read here. The elements are left where they are: their pages come in when they are touched.
+// Only the header is read here. The elements are left where they are: their pages come in when they
+// are touched.
 
 import { fstatSync, readSync } from 'node:fs';
 
 export type Dtype = 'i8' | 'u8' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64';
 
-/** What NumPy calls the types of elements that can be used as they are. A boolean is a byte that is 0 or 1. */
+/**
+ * What NumPy calls the types of elements that can be used as they are. A boolean is a byte that is
+ * 0 or 1.
+ */
 export type NumpyType =
   | 'bool'
   | 'int8'
@@ -67,10 +71,17 @@ export interface ArrayLayout {
   readonly byteLength: number;
 }
 
-/** A file that is no array file, or one of a kind that cannot be used as it is. The message names the remedy. */
+/**
+ * A file that is no array file, or one of a kind that cannot be used as it is. The message names
+ * the remedy.
+ */
 export class ArrayFileError extends Error {
   override readonly name = 'ArrayFileError';
-  readonly code: 'NOT_AN_ARRAY_FILE' | 'UNSUPPORTED_ARRAY_FILE' | 'TRUNCATED_ARRAY_FILE' | 'TRAILING_BYTES';
+  readonly code:
+    | 'NOT_AN_ARRAY_FILE'
+    | 'UNSUPPORTED_ARRAY_FILE'
+    | 'TRUNCATED_ARRAY_FILE'
+    | 'TRAILING_BYTES';
   readonly file: string;
 
   constructor(code: ArrayFileError['code'], file: string, message: string) {
@@ -81,7 +92,8 @@ export class ArrayFileError extends Error {
 }
 
 const MAGIC = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59); // "\x93NUMPY"
-// A plain array's header is about a hundred bytes. NumPy itself refuses to parse more than 10,000 by default.
+// A plain array's header is about a hundred bytes. NumPy itself refuses to parse more than 10,000
+// by default.
 const MAX_HEADER_BYTES = 65_536;
 const MAX_DIMENSIONS = 64;
 const MAX_NESTING = 8;
@@ -92,8 +104,13 @@ const MAX_NESTING = 8;
  * @param file the name for messages
  * @param allowTrailingBytes whether something else may follow the elements
  */
-export function readNpyLayout(source: number | Uint8Array, file: string, allowTrailingBytes = false): ArrayLayout {
-  const { read, size } = typeof source === 'number' ? fromDescriptor(source, file) : fromBytes(source);
+export function readNpyLayout(
+  source: number | Uint8Array,
+  file: string,
+  allowTrailingBytes = false,
+): ArrayLayout {
+  const { read, size } =
+    typeof source === 'number' ? fromDescriptor(source, file) : fromBytes(source);
   const notAnArray = (what: string) =>
     new ArrayFileError(
       'NOT_AN_ARRAY_FILE',
@@ -101,7 +118,11 @@ export function readNpyLayout(source: number | Uint8Array, file: string, allowTr
       `${what}; save the array with numpy.save(), or state the type of a file without a header`,
     );
   const truncated = (what: string) =>
-    new ArrayFileError('TRUNCATED_ARRAY_FILE', file, `${what}; was the file copied completely? Save it again`);
+    new ArrayFileError(
+      'TRUNCATED_ARRAY_FILE',
+      file,
+      `${what}; was the file copied completely? Save it again`,
+    );
 
   const start = read(0, 12);
   if (start.length === 0) throw notAnArray('the file is empty');
@@ -137,7 +158,9 @@ export function readNpyLayout(source: number | Uint8Array, file: string, allowTr
   }
   const header = read(prefix, headerBytes);
   if (header.length < headerBytes) {
-    throw truncated(`the header should have ${headerBytes} bytes and the file has ${header.length} of them`);
+    throw truncated(
+      `the header should have ${headerBytes} bytes and the file has ${header.length} of them`,
+    );
   }
   const text = Buffer.from(header.buffer, header.byteOffset, header.byteLength).toString(
     major === 3 ? 'utf8' : 'latin1',
@@ -156,7 +179,8 @@ export function readNpyLayout(source: number | Uint8Array, file: string, allowTr
   const { dtype, numpyType } = dtypeOf(value.get('descr')!, file);
   const { shape, length, byteLength } = shapeOf(value.get('shape')!, dtype, notAnArray);
   const fortran = value.get('fortran_order');
-  if (typeof fortran !== 'boolean') throw notAnArray("the header's 'fortran_order' is neither True nor False");
+  if (typeof fortran !== 'boolean')
+    throw notAnArray("the header's 'fortran_order' is neither True nor False");
   // With one dimension, or one that is not 1, both orders are the same bytes.
   if (fortran && shape.filter((extent) => extent !== 1).length > 1) {
     throw new ArrayFileError(
@@ -181,7 +205,15 @@ export function readNpyLayout(source: number | Uint8Array, file: string, allowTr
         'or the file overwritten in part? Save the array alone',
     );
   }
-  return { dtype, numpyType, typedArrayName: dtypes[dtype].typedArrayName, shape, length, dataOffset, byteLength };
+  return {
+    dtype,
+    numpyType,
+    typedArrayName: dtypes[dtype].typedArrayName,
+    shape,
+    length,
+    dataOffset,
+    byteLength,
+  };
 }
 
 /** The layout of a file without a header, all of whose bytes are elements of the stated type. */
@@ -196,7 +228,15 @@ export function rawLayout(source: number | Uint8Array, dtype: Dtype, file: strin
     );
   }
   const length = size / bytes;
-  return { dtype, numpyType, typedArrayName, shape: [length], length, dataOffset: 0, byteLength: size };
+  return {
+    dtype,
+    numpyType,
+    typedArrayName,
+    shape: [length],
+    length,
+    dataOffset: 0,
+    byteLength: size,
+  };
 }
 
 /** The header of a `.npy` file. The elements that follow it begin at a multiple of 64 bytes. */
@@ -209,7 +249,9 @@ export function npyHeader(
   let length = 1n;
   for (const extent of shape) {
     if (!Number.isSafeInteger(extent) || extent < 0) {
-      throw new RangeError(`an extent must be a whole number from 0, and shape (${shape.join(', ')}) has ${extent}`);
+      throw new RangeError(
+        `an extent must be a whole number from 0, and shape (${shape.join(', ')}) has ${extent}`,
+      );
     }
     length *= BigInt(extent);
   }
@@ -221,7 +263,8 @@ export function npyHeader(
   const extents = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
   const descr = numpyType === 'bool' ? '|b1' : dtypes[dtype].descr;
   const dictionary = `{'descr': '${descr}', 'fortran_order': False, 'shape': (${extents}), }`;
-  // At most 64 extents of 16 digits: it always fits the two length bytes of version 1, which every reader knows.
+  // At most 64 extents of 16 digits: it always fits the two length bytes of version 1, which every
+  // reader knows.
   const prefix = 10;
   const total = Math.ceil((prefix + dictionary.length + 1) / 64) * 64;
   const bytes = Buffer.alloc(total, ' ');
@@ -279,7 +322,8 @@ function shapeOf(
   for (const extent of value) {
     if (typeof extent !== 'bigint' || extent < 0n)
       throw refuse("the header's 'shape' holds something else than counts");
-    if (extent > BigInt(Number.MAX_SAFE_INTEGER)) throw refuse(`the header's 'shape' has an extent of ${extent}`);
+    if (extent > BigInt(Number.MAX_SAFE_INTEGER))
+      throw refuse(`the header's 'shape' has an extent of ${extent}`);
     shape.push(Number(extent));
     length *= extent;
   }
@@ -314,10 +358,17 @@ function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: N
       "save each field as an array of its own: numpy.save(path, a['field'])",
     );
   }
-  const match = typeof descr === 'string' ? /^([<>|=]?)([A-Za-z?])(\d*)(\[.*\])?$/.exec(descr) : null;
+  const match =
+    typeof descr === 'string' ? /^([<>|=]?)([A-Za-z?])(\d*)(\[.*\])?$/.exec(descr) : null;
   if (!match) {
-    const found = typeof descr === 'string' ? `of type ${JSON.stringify(descr.slice(0, 40))}` : 'of no readable type';
-    throw unsupported(found, 'save them as integers or as float32 or float64: a.astype(numpy.float64)');
+    const found =
+      typeof descr === 'string'
+        ? `of type ${JSON.stringify(descr.slice(0, 40))}`
+        : 'of no readable type';
+    throw unsupported(
+      found,
+      'save them as integers or as float32 or float64: a.astype(numpy.float64)',
+    );
   }
   const [, order, kind, size] = match;
   const dtype = byKindAndSize.get(kind + size);
@@ -326,9 +377,15 @@ function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: N
       return { dtype, numpyType: kind === 'b' ? 'bool' : dtypes[dtype].numpyType };
     }
     if (order === '>') {
-      throw unsupported(`big endian (${descr})`, `save them little endian: a.astype('<${kind}${size}')`);
+      throw unsupported(
+        `big endian (${descr})`,
+        `save them little endian: a.astype('<${kind}${size}')`,
+      );
     }
-    throw unsupported(`of no stated byte order (${descr})`, `save them little endian: a.astype('<${kind}${size}')`);
+    throw unsupported(
+      `of no stated byte order (${descr})`,
+      `save them little endian: a.astype('<${kind}${size}')`,
+    );
   }
   switch (kind) {
     case 'f':
@@ -346,20 +403,29 @@ function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: N
     case 'U':
     case 'S':
     case 'a':
-      throw unsupported(`strings (${descr})`, 'save numbers for them, such as the codes of pandas.factorize(a)');
+      throw unsupported(
+        `strings (${descr})`,
+        'save numbers for them, such as the codes of pandas.factorize(a)',
+      );
     case 'V':
       throw unsupported(`untyped bytes (${descr})`, "save them as bytes: a.view('u1')");
     case 'M':
     case 'm':
       throw unsupported(`dates or durations (${descr})`, "save them as integers: a.view('<i8')");
     default:
-      throw unsupported(`of type ${descr}`, 'save them as integers or as float32 or float64: a.astype(numpy.float64)');
+      throw unsupported(
+        `of type ${descr}`,
+        'save them as integers or as float32 or float64: a.astype(numpy.float64)',
+      );
   }
 }
 
 type PythonValue = string | bigint | boolean | null | PythonValue[] | Map<string, PythonValue>;
 
-/** Strings, whole numbers, True, False, None, tuples, lists and dictionaries: all that a header may hold. */
+/**
+ * Strings, whole numbers, True, False, None, tuples, lists and dictionaries: all that a header may
+ * hold.
+ */
 function parsePythonLiteral(text: string): PythonValue {
   let at = 0;
   const fail = (what: string) => new SyntaxError(`${what} at character ${at}`);

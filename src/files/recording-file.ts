@@ -1,8 +1,8 @@
 /**
- * Recordings of the core in files. The first line says what the core was made with; each further line is an
- * entry, or a time (`["@", milliseconds since the recording began]`) for the entries behind it; the last line
- * says that this is all. A process that is killed, and a disk that gets full, leave a file without the last
- * line. What is before it can be played all the same.
+ * Recordings of the core in files. The first line says what the core was made with; each further
+ * line is an entry, or a time (`["@", milliseconds since the recording began]`) for the entries
+ * behind it; the last line says that this is all. A process that is killed, and a disk that gets
+ * full, leave a file without the last line. What is before it can be played all the same.
  */
 import { readFileSync } from 'node:fs';
 import type { Entry } from '../core/recording.js';
@@ -31,9 +31,14 @@ export class RecordingFile {
 
   /**
    * Throws the system's error where the file cannot be made, or takes nothing at all.
-   * @param failed told once, why the file takes no more: the recording ends there, and the program goes on
+   * @param failed told once, why the file takes no more: the recording ends there, and the program
+   * goes on
    */
-  constructor(path: string, header: Omit<RecordingHeader, 'onememRecording'>, failed: (why: Error) => void) {
+  constructor(
+    path: string,
+    header: Omit<RecordingHeader, 'onememRecording'>,
+    failed: (why: Error) => void,
+  ) {
     const first = JSON.stringify({ onememRecording: FORMAT, ...header } satisfies RecordingHeader);
     this.file = new LineFile(path, `${first}\n`, failed);
   }
@@ -82,9 +87,13 @@ export function readRecording(path: string): Recording {
     // It is no recording.
   }
   if (header !== null && 'onememMoves' in header)
-    throw new Error(`${path} is by space.record() and has moves only; to play a run again, record it by ONEMEM_RECORD`);
+    throw new Error(
+      `${path} is by space.record() and has moves only; to play a run again, record it by ONEMEM_RECORD`,
+    );
   if (header?.onememRecording === undefined) {
-    throw new Error(`${path} is no recording; make one by ONEMEM_RECORD=${path} before a command that opens a space`);
+    throw new Error(
+      `${path} is no recording; make one by ONEMEM_RECORD=${path} before a command that opens a space`,
+    );
   }
   if (header.onememRecording !== FORMAT) {
     const message = `${path} is a recording of format ${header.onememRecording}, and this is a version of onemem that plays ${FORMAT}`;

@@ -1,6 +1,6 @@
 /**
- * The header of a safetensors file: eight bytes with its length, and JSON with name, type, shape and place of each
- * tensor. Content comes behind it.
+ * The header of a safetensors file: eight bytes with its length, and JSON with name, type, shape
+ * and place of each tensor. Content comes behind it.
  */
 import { readSync } from 'node:fs';
 
@@ -39,12 +39,15 @@ export function readSafetensors(fd: number, size: number, file: string): TensorF
   const prefix = new DataView(new ArrayBuffer(LENGTH_BYTES));
   if (readSync(fd, prefix, 0, LENGTH_BYTES, 0) < LENGTH_BYTES) throw refuse(`it has ${size} bytes`);
   const bytes = Number(prefix.getBigUint64(0, true));
-  if (bytes > Math.min(MOST_HEADER_BYTES, size - LENGTH_BYTES)) throw refuse(`its header would have ${bytes} bytes`);
+  if (bytes > Math.min(MOST_HEADER_BYTES, size - LENGTH_BYTES))
+    throw refuse(`its header would have ${bytes} bytes`);
   const text = Buffer.alloc(bytes);
   readSync(fd, text, 0, bytes, LENGTH_BYTES);
   const { __metadata__: metadata = {}, ...entries } = parsed(text, refuse);
   const first = LENGTH_BYTES + bytes;
-  const tensors = Object.entries(entries).map(([name, entry]) => layoutOf(name, entry, first, size, refuse));
+  const tensors = Object.entries(entries).map(([name, entry]) =>
+    layoutOf(name, entry, first, size, refuse),
+  );
   return { tensors, metadata: metadata as Record<string, unknown> };
 }
 
@@ -55,7 +58,8 @@ function parsed(text: Buffer, refuse: (what: string) => Error): Record<string, u
   } catch (error) {
     throw refuse(`its header is no JSON (${(error as Error).message})`);
   }
-  if (typeof header !== 'object' || header === null || Array.isArray(header)) throw refuse('its header is no object');
+  if (typeof header !== 'object' || header === null || Array.isArray(header))
+    throw refuse('its header is no object');
   return header as Record<string, unknown>;
 }
 
@@ -67,11 +71,18 @@ function layoutOf(
   refuse: (what: string) => Error,
 ): TensorLayout {
   const { dtype, shape, data_offsets: offsets } = (entry ?? {}) as Record<string, unknown>;
-  if (typeof dtype !== 'string' || !areNumbers(shape) || !areNumbers(offsets) || offsets.length !== 2)
+  if (
+    typeof dtype !== 'string' ||
+    !areNumbers(shape) ||
+    !areNumbers(offsets) ||
+    offsets.length !== 2
+  )
     throw refuse(`tensor ${name} has no dtype, shape and data_offsets`);
   const [begin, end] = offsets;
   if (begin > end || first + end > size)
-    throw refuse(`tensor ${name} lies at bytes ${begin} to ${end} of ${size - first}; was the file cut off?`);
+    throw refuse(
+      `tensor ${name} lies at bytes ${begin} to ${end} of ${size - first}; was the file cut off?`,
+    );
   return { name, dtype, shape, byteOffset: first + begin, byteLength: end - begin };
 }
 

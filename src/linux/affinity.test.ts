@@ -1,6 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
-import { currentCpu, getAffinity, noteBound, restoreAffinity, setAffinity, startUnbound } from './affinity.js';
+import {
+  currentCpu,
+  getAffinity,
+  noteBound,
+  restoreAffinity,
+  setAffinity,
+  startUnbound,
+} from './affinity.js';
 import { failCalls } from './failing-calls.js';
 
 const before = getAffinity();
@@ -10,7 +17,9 @@ afterEach(() => {
 });
 
 function cpusOfChild(): string {
-  return spawnSync('grep', ['Cpus_allowed_list', '/proc/self/status'], { encoding: 'latin1' }).stdout.trim();
+  return spawnSync('grep', ['Cpus_allowed_list', '/proc/self/status'], {
+    encoding: 'latin1',
+  }).stdout.trim();
 }
 
 describe('the CPUs of a thread', () => {

@@ -39,18 +39,21 @@ describe('a block file', () => {
     expect(bytes[FOLIO + 5 * PAGE_SIZE]).toBe(7);
   });
 
-  it.runIf(offersFolios())('gets a block in one piece, of zeros, and gives it back by pages or as a whole', () => {
-    const { fd, address, bytes } = createMapped();
-    expect(takeFolio(fd, FOLIO, address + FOLIO)).toBe(true);
-    expect(allocatedBytes(fd)).toBe(FOLIO);
-    expect(bytes.subarray(FOLIO).every((byte) => byte === 0)).toBe(true);
-    bytes.fill(3, FOLIO);
-    expect(punchHole(fd, FOLIO + 8 * PAGE_SIZE, PAGE_SIZE)).toBe(0);
-    expect(allocatedBytes(fd)).toBe(FOLIO - PAGE_SIZE);
-    expect(bytes[FOLIO + 7 * PAGE_SIZE]).toBe(3);
-    expect(punchHole(fd, FOLIO, FOLIO)).toBe(0);
-    expect(allocatedBytes(fd)).toBe(0);
-  });
+  it.runIf(offersFolios())(
+    'gets a block in one piece, of zeros, and gives it back by pages or as a whole',
+    () => {
+      const { fd, address, bytes } = createMapped();
+      expect(takeFolio(fd, FOLIO, address + FOLIO)).toBe(true);
+      expect(allocatedBytes(fd)).toBe(FOLIO);
+      expect(bytes.subarray(FOLIO).every((byte) => byte === 0)).toBe(true);
+      bytes.fill(3, FOLIO);
+      expect(punchHole(fd, FOLIO + 8 * PAGE_SIZE, PAGE_SIZE)).toBe(0);
+      expect(allocatedBytes(fd)).toBe(FOLIO - PAGE_SIZE);
+      expect(bytes[FOLIO + 7 * PAGE_SIZE]).toBe(3);
+      expect(punchHole(fd, FOLIO, FOLIO)).toBe(0);
+      expect(allocatedBytes(fd)).toBe(0);
+    },
+  );
 
   it.runIf(!offersFolios())('is left without memory where the kernel gives pages only', () => {
     const { fd, address } = createMapped();

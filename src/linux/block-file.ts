@@ -1,7 +1,9 @@
 /**
- * Memory files that may have 2 MiB of memory in one piece, a huge folio: many times cheaper to get and to give back than 512 pages. Whether
- * the kernel gives such pieces to an ordinary memory file is the system's to say (shmem_enabled), and mostly it says never. A file system in
- * memory of our own says so for itself, where this process may make one. It is mounted nowhere, and goes with its file.
+ * Memory files that may have 2 MiB of memory in one piece, a huge folio: many times cheaper to get
+ * and to give back than 512 pages. Whether the kernel gives such pieces to an ordinary memory file
+ * is the system's to say (shmem_enabled), and mostly it says never. A file system in memory of our
+ * own says so for itself, where this process may make one. It is mounted nowhere, and goes with its
+ * file.
  */
 import {
   FSCONFIG_CMD_CREATE,
@@ -39,7 +41,10 @@ import { NativeBuffer } from './native-buffer.js';
 /** What a huge folio has on the systems that onemem runs on, where a page has 4 KiB. */
 const FOLIO_BYTES = 2 ** 21;
 
-/** As `createMemoryFile`, in a file system that gives huge folios when asked for them, where there can be one. */
+/**
+ * As `createMemoryFile`, in a file system that gives huge folios when asked for them, where there
+ * can be one.
+ */
 export function createBlockFile(name: string, length: number): number {
   const fd = createOnOwn(name);
   if (fd < 0) return createMemoryFile(name, length);
@@ -52,7 +57,10 @@ export function createBlockFile(name: string, length: number): number {
   return fd;
 }
 
-/** A file without a path in a new file system; negative where this process may not have one, or the kernel knows no way to make it. */
+/**
+ * A file without a path in a new file system; negative where this process may not have one, or the
+ * kernel knows no way to make it.
+ */
 function createOnOwn(name: string): number {
   const directory = makeFileSystem();
   if (directory < 0) return directory;
@@ -80,9 +88,11 @@ function makeFileSystem(): number {
     libc.systemCall(SYSTEM_CALL.fsconfig, context, FSCONFIG_SET_STRING, key, value, 0, 0);
   let result = set(at.size, at['0']);
   if (result >= 0) result = set(at.huge, at.advise);
-  if (result >= 0) result = libc.systemCall(SYSTEM_CALL.fsconfig, context, FSCONFIG_CMD_CREATE, 0, 0, 0, 0);
+  if (result >= 0)
+    result = libc.systemCall(SYSTEM_CALL.fsconfig, context, FSCONFIG_CMD_CREATE, 0, 0, 0, 0);
   const attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-  if (result >= 0) result = libc.systemCall(SYSTEM_CALL.fsmount, context, FSMOUNT_CLOEXEC, attributes, 0, 0, 0);
+  if (result >= 0)
+    result = libc.systemCall(SYSTEM_CALL.fsmount, context, FSMOUNT_CLOEXEC, attributes, 0, 0, 0);
   closeDescriptor(context);
   return result;
 }
@@ -91,7 +101,11 @@ function makeFileSystem(): number {
 export function offersFolios(): boolean {
   const fd = createBlockFile('onemem-probe', FOLIO_BYTES);
   try {
-    const address = mmap(FOLIO_BYTES, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED | MAP_NORESERVE, fd });
+    const address = mmap(FOLIO_BYTES, {
+      protection: PROT_READ | PROT_WRITE,
+      flags: MAP_SHARED | MAP_NORESERVE,
+      fd,
+    });
     const result = takeFolio(fd, 0, address);
     munmap(address, FOLIO_BYTES);
     return result;
@@ -107,7 +121,8 @@ export function offersFolios(): boolean {
  */
 export function takeFolio(fd: number, offset: number, mapping: number): boolean {
   if (mapping % FOLIO_BYTES !== 0 || nextData(fd, offset) < offset + FOLIO_BYTES) return false;
-  // For this touch only: a mapping that is advised for good would take whole blocks for single pages, too.
+  // For this touch only: a mapping that is advised for good would take whole blocks for single
+  // pages, too.
   if (tryMadvise(mapping, FOLIO_BYTES, MADV_HUGEPAGE) !== 0) return false;
   fillMemory(mapping, 0, 1);
   tryMadvise(mapping, FOLIO_BYTES, MADV_NOHUGEPAGE);

@@ -1,6 +1,7 @@
 /**
- * Checksums of pages in WebAssembly, as the bytes of a module (https://webassembly.github.io/spec/core/binary): `plainSums` of checksum.ts says the
- * same in words. A vector has four lanes of a page's sixteen.
+ * Checksums of pages in WebAssembly, as the bytes of a module
+ * (https://webassembly.github.io/spec/core/binary): `plainSums` of checksum.ts says the same in
+ * words. A vector has four lanes of a page's sixteen.
  */
 
 const VECTORS = 4;
@@ -59,9 +60,25 @@ const set = (variable: number): Code => [0x21, variable];
 const tee = (variable: number): Code => [0x22, variable];
 const loop = (...body: readonly Code[]): Code => [0x03, 0x40, ...body.flat(), 0x0b];
 
-/** Exports `memory`, and `sums(end, seed)`: of the pages from 0 to `end`, of which the first has that seed and each other one more. */
-export function checksumModule({ pageBytes, sumsAt, memoryBytes, prime, stride, turn }: SumParameters): Uint8Array {
-  const begin = LANES.map((lanes, at) => [...get(SEED), ...number(at * stride), ...ADD, ...SPLAT, ...set(lanes)]);
+/**
+ * Exports `memory`, and `sums(end, seed)`: of the pages from 0 to `end`, of which the first has
+ * that seed and each other one more.
+ */
+export function checksumModule({
+  pageBytes,
+  sumsAt,
+  memoryBytes,
+  prime,
+  stride,
+  turn,
+}: SumParameters): Uint8Array {
+  const begin = LANES.map((lanes, at) => [
+    ...get(SEED),
+    ...number(at * stride),
+    ...ADD,
+    ...SPLAT,
+    ...set(lanes),
+  ]);
   const mix = LANES.map((lanes, at) => [
     ...get(AT),
     ...vector(0, 0, ...unsigned(at * VECTOR_BYTES)),
@@ -91,7 +108,12 @@ export function checksumModule({ pageBytes, sumsAt, memoryBytes, prime, stride, 
       ...set(SUM),
     ]),
   );
-  const step = (variable: number, by: number): Code => [...get(variable), ...number(by), ...ADD, ...set(variable)];
+  const step = (variable: number, by: number): Code => [
+    ...get(variable),
+    ...number(by),
+    ...ADD,
+    ...set(variable),
+  ];
   const code = [
     ...[2, INTEGERS, I32, VECTOR_VARIABLES, V128],
     ...[...number(prime), ...SPLAT, ...set(PRIMES)],

@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest';
-import { contentSum, pageSums, plainSummer, SUMMED_PAGES, type Summer, vectorSummer } from './checksum.js';
+import {
+  contentSum,
+  pageSums,
+  plainSummer,
+  SUMMED_PAGES,
+  type Summer,
+  vectorSummer,
+} from './checksum.js';
 import { NativeBuffer } from './native-buffer.js';
 
 const PAGE = 4096;
@@ -79,7 +86,9 @@ it('makes one sum of a content, which its length and each byte of it change', ()
   const changed = [0, PAGE, SUMMED_PAGES * PAGE, content.length - 1].map((at) =>
     contentSum(content.map((byte, each) => (each === at ? byte ^ 1 : byte))),
   );
-  const shorter = [content.subarray(0, -1), content.subarray(0, PAGE), new Uint8Array()].map(contentSum);
+  const shorter = [content.subarray(0, -1), content.subarray(0, PAGE), new Uint8Array()].map(
+    contentSum,
+  );
   expect(new Set([contentSum(content), ...changed, ...shorter]).size).toBe(8);
   // Kept on servers: it must not become another one.
   expect(contentSum(new Uint8Array(PAGE))).toBe(3_736_856_574);

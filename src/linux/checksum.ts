@@ -1,7 +1,8 @@
 /**
- * Checksums of pages, a word each. A page's words go round sixteen lanes, in each of which a word is mixed with what came before: no change of one
- * word goes unnoticed, and of others one in 2^32. By the vectors of WebAssembly 2 MiB take a quarter of the time that node:zlib's CRC-32 takes. As that
- * sees no memory but its own, pages are copied there, as many as stay in a processor's cache.
+ * Checksums of pages, a word each. A page's words go round sixteen lanes, in each of which a word
+ * is mixed with what came before: no change of one word goes unnoticed, and of others one in 2^32.
+ * By the vectors of WebAssembly 2 MiB take a quarter of the time that node:zlib's CRC-32 takes. As
+ * that sees no memory but its own, pages are copied there, as many as stay in a processor's cache.
  */
 import { checksumModule } from './checksum-code.js';
 import { addressOf, libc } from './libc.js';
@@ -20,7 +21,10 @@ const PRIME = 0x9e37_79b1;
 const STRIDE = 0x5bd1_e995;
 const TURN = 13;
 
-/** Memory for pages, with their sums behind, and what sums up those below `end`: each page's seed is one more than that of the page before. */
+/**
+ * Memory for pages, with their sums behind, and what sums up those below `end`: each page's seed is
+ * one more than that of the page before.
+ */
 export interface Summer {
   readonly memory: ArrayBuffer;
   sums(end: number, seed: number): void;
@@ -29,7 +33,9 @@ export interface Summer {
 /** As much of WebAssembly as is needed, if the engine has it. */
 interface Wasm {
   Module: new (bytes: Uint8Array) => object;
-  Instance: new (module: object) => { exports: { memory: { buffer: ArrayBuffer }; sums: Summer['sums'] } };
+  Instance: new (
+    module: object,
+  ) => { exports: { memory: { buffer: ArrayBuffer }; sums: Summer['sums'] } };
 }
 
 interface Place {
@@ -44,7 +50,8 @@ let place: Place | null = null;
 /**
  * The checksums of up to SUMMED_PAGES pages, good until this is called again.
  *
- * @param seed of the first page; pages with the same content and different seeds have different sums
+ * @param seed of the first page; pages with the same content and different seeds have different
+ * sums
  */
 export function pageSums(address: number, pages: number, seed: number): Uint32Array {
   place ??= placeOf(vectorSummer() ?? plainSummer());
@@ -55,8 +62,8 @@ export function pageSums(address: number, pages: number, seed: number): Uint32Ar
 }
 
 /**
- * A checksum of some bytes, of which programs on other machines know, too: what it makes of them must stay. A change within one page never goes
- * unnoticed that the page's own sum shows.
+ * A checksum of some bytes, of which programs on other machines know, too: what it makes of them
+ * must stay. A change within one page never goes unnoticed that the page's own sum shows.
  */
 export function contentSum(content: Uint8Array): number {
   const pages = Math.ceil(content.length / PAGE);
@@ -84,7 +91,10 @@ function placeOf(summer: Summer): Place {
   };
 }
 
-/** Null where there is no WebAssembly (--jitless), or addresses are limited (ulimit -v): the engine takes 10 GiB of them for its memory. */
+/**
+ * Null where there is no WebAssembly (--jitless), or addresses are limited (ulimit -v): the engine
+ * takes 10 GiB of them for its memory.
+ */
 export function vectorSummer(): Summer | null {
   const { WebAssembly } = globalThis as { WebAssembly?: Wasm };
   if (WebAssembly === undefined || freeAddresses() !== Number.POSITIVE_INFINITY) return null;
@@ -108,8 +118,10 @@ export function plainSummer(): Summer {
     return Math.imul((mixed << TURN) | (mixed >>> (32 - TURN)), PRIME);
   };
   const sumOf = (first: number, seed: number): number => {
-    for (let lane = 0; lane < LANES; lane++) lanes[lane] = seed + Math.imul(Math.floor(lane / LANES_ALIKE), STRIDE);
-    for (let at = 0; at < PAGE / 4; at++) lanes[at % LANES] = mix(lanes[at % LANES], words[first + at]);
+    for (let lane = 0; lane < LANES; lane++)
+      lanes[lane] = seed + Math.imul(Math.floor(lane / LANES_ALIKE), STRIDE);
+    for (let at = 0; at < PAGE / 4; at++)
+      lanes[at % LANES] = mix(lanes[at % LANES], words[first + at]);
     return lanes.reduce(mix, seed);
   };
   const sums = (end: number, seed: number): void => {

@@ -1,4 +1,7 @@
-/** The clock that all threads and the kernel have in common: each thread has a `performance.now` of its own. */
+/**
+ * The clock that all threads and the kernel have in common: each thread has a `performance.now` of
+ * its own.
+ */
 
 /** Milliseconds by the monotonic clock. */
 export function monotonicMs(): number {

@@ -1,6 +1,7 @@
 /**
- * Numbers of the Linux kernel's interface for x64 and arm64. Both are little-endian with 64-bit pointers, so that structure
- * layouts and request codes agree; only the older system call numbers differ.
+ * Numbers of the Linux kernel's interface for x64 and arm64. Both are little-endian with 64-bit
+ * pointers, so that structure layouts and request codes agree; only the older system call numbers
+ * differ.
  */
 import { constants as os } from 'node:os';
 
@@ -17,18 +18,40 @@ const NEWER = {
   ioUringRegister: 427,
 } as const;
 const SYSTEM_CALLS = {
-  x64: { userfaultfd: 323, futex: 202, gettid: 186, schedSetattr: 314, schedGetattr: 315, ...NEWER },
-  arm64: { userfaultfd: 282, futex: 98, gettid: 178, schedSetattr: 274, schedGetattr: 275, ...NEWER },
+  x64: {
+    userfaultfd: 323,
+    futex: 202,
+    gettid: 186,
+    schedSetattr: 314,
+    schedGetattr: 315,
+    ...NEWER,
+  },
+  arm64: {
+    userfaultfd: 282,
+    futex: 98,
+    gettid: 178,
+    schedSetattr: 274,
+    schedGetattr: 275,
+    ...NEWER,
+  },
 } as const;
 
 export type SystemCallNumbers = { readonly [K in keyof (typeof SYSTEM_CALLS)['x64']]: number };
 
-/** The system calls that the C library has no function for, or has one for only in recent versions. */
-export function systemCallNumbers(platform: string = process.platform, arch: string = process.arch): SystemCallNumbers {
+/**
+ * The system calls that the C library has no function for, or has one for only in recent versions.
+ */
+export function systemCallNumbers(
+  platform: string = process.platform,
+  arch: string = process.arch,
+): SystemCallNumbers {
   if (platform !== 'linux' || (arch !== 'x64' && arch !== 'arm64')) {
-    throw Object.assign(new Error(`onemem runs on Linux on x64 and arm64 processors; this is ${platform} on ${arch}`), {
-      code: 'UNSUPPORTED_PLATFORM',
-    });
+    throw Object.assign(
+      new Error(`onemem runs on Linux on x64 and arm64 processors; this is ${platform} on ${arch}`),
+      {
+        code: 'UNSUPPORTED_PLATFORM',
+      },
+    );
   }
   return SYSTEM_CALLS[arch];
 }

@@ -1,4 +1,6 @@
-/** Which file a descriptor stands for, for messages: programs know the number, and people the path. */
+/**
+ * Which file a descriptor stands for, for messages: programs know the number, and people the path.
+ */
 import { readlinkSync } from 'node:fs';
 
 /** Null: it is not open, or no file that has a path, such as a pipe or a socket. */

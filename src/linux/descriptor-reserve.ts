@@ -1,6 +1,6 @@
 /**
- * Descriptors that are kept for what must be opened while a thread waits in a fault, when the process has no others left: the thread that would close
- * some may be the one that waits.
+ * Descriptors that are kept for what must be opened while a thread waits in a fault, when the
+ * process has no others left: the thread that would close some may be the one that waits.
  */
 import { F_DUPFD_CLOEXEC } from './constants.js';
 import { check } from './errors.js';
@@ -16,7 +16,9 @@ export class DescriptorReserve {
   private users = 0;
   private lookedAt = 0;
 
-  /** Throws where the process has not so many left. @param like a descriptor that they are copies of */
+  /**
+   * Throws where the process has not so many left. @param like a descriptor that they are copies of
+   */
   constructor(
     private readonly like: number,
     private readonly count = THREAD_DESCRIPTORS,

@@ -15,7 +15,10 @@ describe('the CPU that a disk interrupts', () => {
     writeFileSync(join(root, path), text);
   }
 
-  /** A machine of two CPUs whose disk has so many queues; the folder that is asked for lies on the whole disk, or on a partition of it. */
+  /**
+   * A machine of two CPUs whose disk has so many queues; the folder that is asked for lies on the
+   * whole disk, or on a partition of it.
+   */
   function machine(queues: number, partition: boolean): void {
     const { dev } = statSync(root);
     const number = `${Math.floor(dev / 256) & 0xfff}:${(dev & 0xff) | (Math.floor(dev / 2 ** 12) & 0xfff00)}`;
@@ -24,7 +27,10 @@ describe('the CPU that a disk interrupts', () => {
     symlinkSync('../..', join(root, DISK, 'device'));
     if (partition) write(`${DISK}/vda1/partition`, '1');
     mkdirSync(join(root, 'sys/dev/block'), { recursive: true });
-    symlinkSync(join(root, partition ? `${DISK}/vda1` : DISK), join(root, `sys/dev/block/${number}`));
+    symlinkSync(
+      join(root, partition ? `${DISK}/vda1` : DISK),
+      join(root, `sys/dev/block/${number}`),
+    );
     const rows = [
       'CPU0 CPU1',
       '35: 0 1 PCI virtio1-config',

@@ -1,8 +1,14 @@
-/** Which CPU a disk interrupts when it has read or written, where that is one CPU for all requests: what waits for a page is told soonest there. */
+/**
+ * Which CPU a disk interrupts when it has read or written, where that is one CPU for all requests:
+ * what waits for a page is told soonest there.
+ */
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The CPU that the disk of a folder interrupts. Null: several, as of disks with a queue for each CPU, or it cannot be told. */
+/**
+ * The CPU that the disk of a folder interrupts. Null: several, as of disks with a queue for each
+ * CPU, or it cannot be told.
+ */
 export function interruptedCpu(folder: string, root = '/'): number | null {
   try {
     const disk = diskOf(statSync(folder).dev, root);
@@ -11,7 +17,10 @@ export function interruptedCpu(folder: string, root = '/'): number | null {
     // A virtual disk has one for its settings, too, which hardly ever comes.
     const numbers = numbersOf(realpathSync(join(disk, 'device')), root);
     const [most] = numbers.sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
-    const cpus = readFileSync(join(root, `proc/irq/${most}/effective_affinity_list`), 'latin1').trim();
+    const cpus = readFileSync(
+      join(root, `proc/irq/${most}/effective_affinity_list`),
+      'latin1',
+    ).trim();
     return /^\d+$/.test(cpus) ? Number(cpus) : null;
   } catch {
     // Not on this machine, not of this file system, or not for a process in this container.
@@ -21,16 +30,23 @@ export function interruptedCpu(folder: string, root = '/'): number | null {
 
 /** The folder of sysfs for the disk of a device number; a partition's is in that of its disk. */
 function diskOf(device: number, root: string): string {
-  const [major, minor] = [Math.floor(device / 256) & 0xfff, (device & 0xff) | (Math.floor(device / 2 ** 12) & 0xfff00)];
+  const [major, minor] = [
+    Math.floor(device / 256) & 0xfff,
+    (device & 0xff) | (Math.floor(device / 2 ** 12) & 0xfff00),
+  ];
   const folder = realpathSync(join(root, `sys/dev/block/${major}:${minor}`));
   return readdirSync(folder).includes('partition') ? dirname(folder) : folder;
 }
 
-/** Interrupts of the nearest device above, a virtual disk's own one or the PCI device that it is part of, that has any. */
+/**
+ * Interrupts of the nearest device above, a virtual disk's own one or the PCI device that it is
+ * part of, that has any.
+ */
 function numbersOf(device: string, root: string): number[] {
   const end = realpathSync(join(root, 'sys'));
   for (let folder = device; folder.startsWith(end) && folder !== end; folder = dirname(folder)) {
-    if (readdirSync(folder).includes('msi_irqs')) return readdirSync(join(folder, 'msi_irqs')).map(Number);
+    if (readdirSync(folder).includes('msi_irqs'))
+      return readdirSync(join(folder, 'msi_irqs')).map(Number);
   }
   return [];
 }

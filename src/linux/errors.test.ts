@@ -5,11 +5,20 @@ import { libc } from './libc.js';
 
 describe('SystemCallError', () => {
   it('shows addresses in hexadecimal and the rest as it is', () => {
-    const error = new SystemCallError('mmap', { address: 0x6000_0000_0000, length: 4096, name: 'x', fd: -1 }, 12);
+    const error = new SystemCallError(
+      'mmap',
+      { address: 0x6000_0000_0000, length: 4096, name: 'x', fd: -1 },
+      12,
+    );
     expect(error.message).toBe(
       'mmap(address=0x600000000000, length=4096, name="x", fd=-1) failed: ENOMEM (not enough memory)',
     );
-    expect(error).toMatchObject({ name: 'SystemCallError', code: 'ENOMEM', errno: 12, call: 'mmap' });
+    expect(error).toMatchObject({
+      name: 'SystemCallError',
+      code: 'ENOMEM',
+      errno: 12,
+      call: 'mmap',
+    });
   });
 
   it('has a name for numbers that Node does not know', () => {
@@ -21,7 +30,9 @@ describe('SystemCallError', () => {
 describe('check', () => {
   it('passes results on and turns a failure into an error with the reason of the kernel', () => {
     expect(check(3, 'open', {})).toBe(3);
-    expect(() => check(libc.close(-1), 'close', { fd: -1 })).toThrowError(/^close\(fd=-1\) failed: EBADF/);
+    expect(() => check(libc.close(-1), 'close', { fd: -1 })).toThrowError(
+      /^close\(fd=-1\) failed: EBADF/,
+    );
   });
 });
 

@@ -22,7 +22,8 @@ export function isOfFullDisk(errno: number): boolean {
 }
 
 function formatArgument(name: string, value: CallArguments[string]): string {
-  if (typeof value === 'number' && ADDRESS_LIKE.test(name)) return `${name}=0x${value.toString(16)}`;
+  if (typeof value === 'number' && ADDRESS_LIKE.test(name))
+    return `${name}=0x${value.toString(16)}`;
   if (typeof value === 'string') return `${name}=${JSON.stringify(value)}`;
   return `${name}=${String(value)}`;
 }
@@ -40,12 +41,17 @@ export class SystemCallError extends Error {
   ) {
     const [code, text] = describe(errno);
     const list = Object.entries(args).map(([name, value]) => formatArgument(name, value));
-    super(`${call}(${list.join(', ')}) failed: ${code} (${text})${remark === undefined ? '' : `; ${remark}`}`);
+    super(
+      `${call}(${list.join(', ')}) failed: ${code} (${text})${remark === undefined ? '' : `; ${remark}`}`,
+    );
     this.code = code;
   }
 }
 
-/** Returns the result of a system call, or throws if it is negative. The arguments become text only then. */
+/**
+ * Returns the result of a system call, or throws if it is negative. The arguments become text only
+ * then.
+ */
 export function check(result: number, call: string, args: CallArguments): number {
   if (result < 0) throw new SystemCallError(call, args, lastErrno());
   return result;

@@ -9,7 +9,8 @@ export function createEventfd(initial = 0): number {
   return check(libc.eventfd(initial, EFD_CLOEXEC | EFD_NONBLOCK), 'eventfd', { initial });
 }
 
-// An area of its own, since a notification may come from within another call's use of the common one.
+// An area of its own, since a notification may come from within another call's use of the common
+// one.
 const area = new NativeBuffer(4096);
 area.setU64(8, 1);
 

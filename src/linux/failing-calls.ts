@@ -1,12 +1,16 @@
 /**
- * System calls that fail on purpose, so that tests can see what becomes of it. The calls of this thread are replaced where they stand:
- * a thread that was told of no failure calls the C library directly, as if this file did not exist.
+ * System calls that fail on purpose, so that tests can see what becomes of it. The calls of this
+ * thread are replaced where they stand: a thread that was told of no failure calls the C library
+ * directly, as if this file did not exist.
  */
 import { constants as os } from 'node:os';
 import * as numbers from './constants.js';
 import { libc, SYSTEM_CALL, setErrno } from './libc.js';
 
-/** Names the environment variable that holds the failures, as text; read by the threads of the manager when they start. */
+/**
+ * Names the environment variable that holds the failures, as text; read by the threads of the
+ * manager when they start.
+ */
 export const FAILING_CALLS = 'ONEMEM_FAILING_CALLS';
 
 /** Set in the word that is shared with the test: uses count from then on. */
@@ -24,7 +28,10 @@ interface Failure {
 
 type AnyCall = (...args: never[]) => number;
 
-/** The function of the C library that makes a call, and which of its uses are meant: requests of ioctl and numbers of syscall. */
+/**
+ * The function of the C library that makes a call, and which of its uses are meant: requests of
+ * ioctl and numbers of syscall.
+ */
 function siteOf(call: string): { name: keyof typeof libc; argument: number; value: number } {
   if (call.startsWith('UFFDIO_')) {
     const value = (numbers as unknown as Record<string, number | undefined>)[call];
@@ -37,13 +44,20 @@ function siteOf(call: string): { name: keyof typeof libc; argument: number; valu
 }
 
 /**
- * Has calls of this thread fail: `CALL:ERROR:FIRST-LAST`, separated by commas, where the use numbered FIRST fails and all up to LAST, or
- * FIRST alone. A text that begins with `later,` waits until bit 0 of the word is set. `THREAD/CALL` means threads of one kind alone.
+ * Has calls of this thread fail: `CALL:ERROR:FIRST-LAST`, separated by commas, where the use
+ * numbered FIRST fails and all up to LAST, or FIRST alone. A text that begins with `later,` waits
+ * until bit 0 of the word is set. `THREAD/CALL` means threads of one kind alone.
  *
  * @param thread the kind of this thread
- * @param word shared with the test: bit 0 arms the failures, and the rest counts those that have happened
+ * @param word shared with the test: bit 0 arms the failures, and the rest counts those that have
+ * happened
  */
-export function failCalls(text: string, thread: 'manager' | 'io' | 'copy', word: Int32Array, index: number): void {
+export function failCalls(
+  text: string,
+  thread: 'manager' | 'io' | 'copy',
+  word: Int32Array,
+  index: number,
+): void {
   const parts = text.split(',').filter((part) => part !== '');
   if (parts[0] === 'later') parts.shift();
   else Atomics.or(word, index, ARMED);
@@ -53,7 +67,8 @@ export function failCalls(text: string, thread: 'manager' | 'io' | 'copy', word:
     if (kind !== thread) continue;
     const [first, last = first] = uses.split('-').map(Number);
     const errno = (os.errno as Record<string, number | undefined>)[error];
-    if (errno === undefined || !(first >= 1 && last >= first)) throw new RangeError(`${FAILING_CALLS}: ${part}`);
+    if (errno === undefined || !(first >= 1 && last >= first))
+      throw new RangeError(`${FAILING_CALLS}: ${part}`);
     const { name, argument, value } = siteOf(call);
     const failure: Failure = { errno, first, last, uses: 0 };
     const original = libc[name] as AnyCall;

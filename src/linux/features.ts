@@ -33,7 +33,14 @@ import {
   PAGE_SIZE,
 } from './memory.js';
 import { nodeBinary } from './node-binary.js';
-import { freeAddresses, hasCapability, lockedMemoryLimit, mayOpenPidfd, pidfdGetfd, pidfdOpen } from './process.js';
+import {
+  freeAddresses,
+  hasCapability,
+  lockedMemoryLimit,
+  mayOpenPidfd,
+  pidfdGetfd,
+  pidfdOpen,
+} from './process.js';
 import { cgroupMemory, systemMemory } from './system-memory.js';
 import { LIMITS } from './threads.js';
 import { Userfaultfd, type Via } from './userfaultfd.js';
@@ -47,11 +54,16 @@ export interface Feature {
   readonly detail: string;
   /** The command or setting that makes it available; null when nothing is missing. */
   readonly remedy: string | null;
-  /** Where several things would do, what each is called and how to get it; `remedy` says so then. */
+  /**
+   * Where several things would do, what each is called and how to get it; `remedy` says so then.
+   */
   readonly alternatives?: readonly string[];
 }
 
-/** What makes userfaultfd available; one is enough. Containers forbid the system call by seccomp, hosts by privilege. */
+/**
+ * What makes userfaultfd available; one is enough. Containers forbid the system call by seccomp,
+ * hosts by privilege.
+ */
 const BY_PROFILE: readonly string[] = [
   'Docker: docker run --security-opt seccomp=unconfined (or seccomp=FILE, a profile that allows userfaultfd); add --cap-add SYS_PTRACE to have ' +
     'system calls on pages that are not present served, too',
@@ -68,21 +80,34 @@ const BY_PRIVILEGE: readonly string[] = [
     'cap_sys_ptrace+ep on a copy of node)',
 ];
 
-/** What depends on another feature that is missing says this, and nothing else need be said of it. */
+/**
+ * What depends on another feature that is missing says this, and nothing else need be said of it.
+ */
 const NEEDS_USERFAULTFD = 'needs userfaultfd';
 
-/** What to do about a feature that is missing, in lines. `onemem doctor` and the error of openSpace() say the same. */
+/**
+ * What to do about a feature that is missing, in lines. `onemem doctor` and the error of
+ * openSpace() say the same.
+ */
 export function remediesOf({ remedy, alternatives }: Feature): string[] {
-  return remedy === null ? [] : [`remedy: ${remedy}`, ...(alternatives ?? []).map((each) => `- ${each}`)];
+  return remedy === null
+    ? []
+    : [`remedy: ${remedy}`, ...(alternatives ?? []).map((each) => `- ${each}`)];
 }
 
-/** Why nothing works here, and what to do about it, in lines; null where all that is needed is there. */
+/**
+ * Why nothing works here, and what to do about it, in lines; null where all that is needed is
+ * there.
+ */
 export function explainMissing(features: readonly Feature[]): string[] | null {
   const missing = features.filter(({ required, available }) => required && !available);
   if (missing.length === 0) return null;
   return missing
     .filter(({ detail }) => detail !== NEEDS_USERFAULTFD)
-    .flatMap((each) => [`${each.name}: ${each.detail}`, ...remediesOf(each).map((line) => `  ${line}`)]);
+    .flatMap((each) => [
+      `${each.name}: ${each.detail}`,
+      ...remediesOf(each).map((line) => `  ${line}`),
+    ]);
 }
 
 const GIB = 2 ** 30;
@@ -114,7 +139,9 @@ function readSetting(path: string): string | null {
 function bytes(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return 'no limit';
   if (value >= GIB) return `${Math.round((value / GIB) * 10) / 10} GiB`;
-  return value >= 2 ** 20 ? `${Math.round(value / 2 ** 20)} MiB` : `${Math.round(value / 1024)} KiB`;
+  return value >= 2 ** 20
+    ? `${Math.round(value / 2 ** 20)} MiB`
+    : `${Math.round(value / 1024)} KiB`;
 }
 
 function tryOpen(way: Exclude<Via, 'received'>): Userfaultfd | SystemCallError {
@@ -126,7 +153,10 @@ function tryOpen(way: Exclude<Via, 'received'>): Userfaultfd | SystemCallError {
   }
 }
 
-/** The device is there, and this user may not open it: a container gives it with the mode of the host, 0600 of root. */
+/**
+ * The device is there, and this user may not open it: a container gives it with the mode of the
+ * host, 0600 of root.
+ */
 const DEVICE_MODE =
   'the mode of the device must let this user in: sudo setfacl -m u:$USER:rw /dev/userfaultfd; for containers whose image has a USER, ' +
   'on the host: sudo chmod 0666 /dev/userfaultfd, lasting by a udev rule, KERNEL=="userfaultfd", MODE="0666"; or run as root in the container ' +
@@ -180,7 +210,10 @@ function isFiltered(): boolean {
   return false;
 }
 
-/** Whether a memory file can be registered in some modes: the bits of the kernel alone do not say so. */
+/**
+ * Whether a memory file can be registered in some modes: the bits of the kernel alone do not say
+ * so.
+ */
 function tryRegister(modes: number): string | null {
   let fd = -1;
   let address = -1;
@@ -205,7 +238,10 @@ function tryPoison(): string | null {
   let userfaultfd: Userfaultfd | null = null;
   try {
     userfaultfd = Userfaultfd.open({ features: UFFD_FEATURES.POISON });
-    address = mmap(PAGE_SIZE, { protection: PROT_READ | PROT_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
+    address = mmap(PAGE_SIZE, {
+      protection: PROT_READ | PROT_WRITE,
+      flags: MAP_PRIVATE | MAP_ANONYMOUS,
+    });
     userfaultfd.register(address, PAGE_SIZE, UFFDIO_REGISTER_MODE_MISSING);
     const number = userfaultfd.poison(address, PAGE_SIZE);
     if (number !== 0) return `UFFDIO_POISON answered error ${number}`;
@@ -223,9 +259,12 @@ const NO_CHILD = 'no child process could be started';
 
 /** Tries it on a real child, since the rules for one's own descriptors are laxer. */
 function tryPidfdGetfd(): string | null {
-  // It waits for us: a process that ends meanwhile would answer ESRCH, and look as if it were forbidden.
+  // It waits for us: a process that ends meanwhile would answer ESRCH, and look as if it were
+  // forbidden.
   const { spawn } = process.getBuiltinModule('node:child_process');
-  const child = spawn(nodeBinary(), ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const child = spawn(nodeBinary(), ['-e', 'process.stdin.resume()'], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   child.on('error', () => {});
   let pidfd = -1;
   try {
@@ -262,8 +301,14 @@ function addressRange(): Feature {
   } catch (error) {
     const occupants = occupantsOf(RANGE_START, RANGE_BYTES);
     if (occupants.length > 0) {
-      const remedy = 'do not preload libraries that reserve memory there, such as sanitizers (LD_PRELOAD)';
-      return feature(name, `${text} is taken by ${occupants.map(describeMapping).join(', ')}`, remedy, true);
+      const remedy =
+        'do not preload libraries that reserve memory there, such as sanitizers (LD_PRELOAD)';
+      return feature(
+        name,
+        `${text} is taken by ${occupants.map(describeMapping).join(', ')}`,
+        remedy,
+        true,
+      );
     }
     const remedy = 'on arm64, run a kernel with 48-bit virtual addresses (CONFIG_ARM64_VA_BITS_48)';
     return feature(name, reasonOf(error), remedy, true);
@@ -276,9 +321,14 @@ function hugePages(): Feature {
   const path = '/sys/kernel/mm/transparent_hugepage/shmem_enabled';
   const setting = readSetting(path);
   if (setting === null)
-    return feature(name, `${path} cannot be read`, 'run a kernel built with CONFIG_TRANSPARENT_HUGEPAGE');
+    return feature(
+      name,
+      `${path} cannot be read`,
+      'run a kernel built with CONFIG_TRANSPARENT_HUGEPAGE',
+    );
   const chosen = /\[(\w+)\]/.exec(setting)?.[1] ?? setting;
-  if (offersFolios()) return feature(name, `whole blocks get memory in one piece (shmem_enabled is ${chosen})`, null);
+  if (offersFolios())
+    return feature(name, `whole blocks get memory in one piece (shmem_enabled is ${chosen})`, null);
   const detail = `shmem_enabled is ${chosen}, and this process may not make a file system of its own`;
   return feature(name, detail, `echo advise | sudo tee ${path}`);
 }
@@ -295,7 +345,9 @@ function ioUring(): Feature {
       ? 'sudo sysctl kernel.io_uring_disabled=0'
       : `in a container: docker run --security-opt seccomp=FILE with a profile that allows io_uring; otherwise ${NEWER_KERNEL('5.6')}`;
   const detail =
-    ring === null ? 'threads read and write single pages instead' : 'reads and writes single pages of storage';
+    ring === null
+      ? 'threads read and write single pages instead'
+      : 'reads and writes single pages of storage';
   return feature('io_uring', detail, ring === null ? remedy : null);
 }
 
@@ -303,7 +355,9 @@ function lockedMemory(): Feature {
   const { soft, hard } = lockedMemoryLimit();
   const free = hasCapability(CAP_IPC_LOCK);
   const enough = free || soft >= 64 * 2 ** 20;
-  const detail = free ? 'no limit (CAP_IPC_LOCK)' : `limit ${bytes(soft)}, may be raised to ${bytes(hard)}`;
+  const detail = free
+    ? 'no limit (CAP_IPC_LOCK)'
+    : `limit ${bytes(soft)}, may be raised to ${bytes(hard)}`;
   const remedy =
     'ulimit -l unlimited (LimitMEMLOCK=infinity in a systemd unit, docker run --ulimit memlock=-1 for a container)';
   return feature('locked memory', detail, enough ? null : remedy);
@@ -313,18 +367,31 @@ function memory(): Feature {
   const { total, available } = systemMemory();
   const { limit, usage, file } = cgroupMemory();
   const group =
-    file === null ? 'no control group limit' : `control group limit ${bytes(limit)}, ${bytes(usage)} used (${file})`;
+    file === null
+      ? 'no control group limit'
+      : `control group limit ${bytes(limit)}, ${bytes(usage)} used (${file})`;
   const enough = Math.min(total, limit) >= 256 * 2 ** 20;
   const remedy = 'give the machine or container more memory (docker run --memory 1g)';
-  return feature('memory', `${bytes(total)} in all, ${bytes(available)} available; ${group}`, enough ? null : remedy);
+  return feature(
+    'memory',
+    `${bytes(total)} in all, ${bytes(available)} available; ${group}`,
+    enough ? null : remedy,
+  );
 }
 
 function viewSize(): Feature {
   const detail = `Node.js ${process.versions.node} makes views of up to ${MAX_VIEW_BYTES > 2 ** 50 ? 'any size' : bytes(MAX_VIEW_BYTES)}`;
-  return feature('views over 4 GiB', detail, MAX_VIEW_BYTES > 4 * GIB ? null : 'use Node.js 22 or newer');
+  return feature(
+    'views over 4 GiB',
+    detail,
+    MAX_VIEW_BYTES > 4 * GIB ? null : 'use Node.js 22 or newer',
+  );
 }
 
-/** Tries everything once. Takes some milliseconds, starts a short-lived child process, and leaves nothing behind. */
+/**
+ * Tries everything once. Takes some milliseconds, starts a short-lived child process, and leaves
+ * nothing behind.
+ */
 export function probeFeatures(): Feature[] {
   const features: Feature[] = [];
   let usable = 0;
@@ -360,7 +427,9 @@ export function probeFeatures(): Feature[] {
       usable > 0 ? null : 'one of these, by where the program runs',
       true,
     ),
-    ...(usable > 0 ? {} : { alternatives: [...byMode, ...BY_PROFILE, ...(isForbidden ? [] : BY_PRIVILEGE)] }),
+    ...(usable > 0
+      ? {}
+      : { alternatives: [...byMode, ...BY_PROFILE, ...(isForbidden ? [] : BY_PRIVILEGE)] }),
   };
   features.unshift(found);
   const withBits = (
@@ -370,16 +439,25 @@ export function probeFeatures(): Feature[] {
     version: string,
     required: boolean,
   ): void => {
-    if (usable === 0) features.push(feature(name, NEEDS_USERFAULTFD, 'make userfaultfd available first', required));
+    if (usable === 0)
+      features.push(feature(name, NEEDS_USERFAULTFD, 'make userfaultfd available first', required));
     else if ((bits & needed) !== needed)
       features.push(feature(name, 'this kernel lacks it', NEWER_KERNEL(version), required));
     else {
       const reason = attempt();
-      features.push(feature(name, reason ?? 'works', reason === null ? null : NEWER_KERNEL(version), required));
+      features.push(
+        feature(name, reason ?? 'works', reason === null ? null : NEWER_KERNEL(version), required),
+      );
     }
   };
   const shmem = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR;
-  withBits('minor faults of memory files', UFFD_FEATURES.MINOR_SHMEM, () => tryRegister(shmem), '5.14', true);
+  withBits(
+    'minor faults of memory files',
+    UFFD_FEATURES.MINOR_SHMEM,
+    () => tryRegister(shmem),
+    '5.14',
+    true,
+  );
   withBits(
     'write protection of memory files',
     UFFD_FEATURES.WP_HUGETLBFS_SHMEM,
@@ -395,7 +473,9 @@ export function probeFeatures(): Feature[] {
     feature(
       'pidfd_open',
       pidfd ? 'works' : 'denied; the end of a device is seen by its socket instead',
-      pidfd ? null : 'in a container: a runtime of 2020 or newer, or docker run --security-opt seccomp=unconfined',
+      pidfd
+        ? null
+        : 'in a container: a runtime of 2020 or newer, or docker run --security-opt seccomp=unconfined',
     ),
   );
   const getfd = tryPidfdGetfd();

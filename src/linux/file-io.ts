@@ -1,4 +1,7 @@
-/** Reading files into memory at an address, and writing them from there, without a buffer of JavaScript in between. */
+/**
+ * Reading files into memory at an address, and writing them from there, without a buffer of
+ * JavaScript in between.
+ */
 import { EAGAIN, EINTR, F_DUPFD_CLOEXEC, LOCK_EX, LOCK_NB, RWF_NOWAIT } from './constants.js';
 import { check, SystemCallError } from './errors.js';
 import { errno, libc } from './libc.js';
@@ -8,7 +11,12 @@ import { scratch } from './native-buffer.js';
 const CHUNK = 0x7fe00000;
 
 /** Reads until the length or the end of the file is reached; returns the bytes read. */
-export function preadToAddress(fd: number, address: number, length: number, offset: number): number {
+export function preadToAddress(
+  fd: number,
+  address: number,
+  length: number,
+  offset: number,
+): number {
   let done = 0;
   while (done < length) {
     const step = libc.pread(fd, address + done, Math.min(CHUNK, length - done), offset + done);
@@ -16,30 +24,43 @@ export function preadToAddress(fd: number, address: number, length: number, offs
     if (step > 0) done += step;
     else {
       const number = errno();
-      if (number !== EINTR) throw new SystemCallError('pread', { fd, address, length, offset, done }, number);
+      if (number !== EINTR)
+        throw new SystemCallError('pread', { fd, address, length, offset, done }, number);
     }
   }
   return done;
 }
 
 /** Writes all of it. */
-export function pwriteFromAddress(fd: number, address: number, length: number, offset: number): void {
+export function pwriteFromAddress(
+  fd: number,
+  address: number,
+  length: number,
+  offset: number,
+): void {
   let done = 0;
   while (done < length) {
     const step = libc.pwrite(fd, address + done, Math.min(CHUNK, length - done), offset + done);
     if (step > 0) done += step;
     else {
       const number = step < 0 ? errno() : 0;
-      if (number !== EINTR) throw new SystemCallError('pwrite', { fd, address, length, offset, done }, number);
+      if (number !== EINTR)
+        throw new SystemCallError('pwrite', { fd, address, length, offset, done }, number);
     }
   }
 }
 
 /**
- * Reads what the kernel has in memory already. Returns the bytes (perhaps fewer than asked, 0 at the end of the file), or the
- * negative error number: -EAGAIN when it would have to wait for the disk, -EOPNOTSUPP when the file system cannot tell.
+ * Reads what the kernel has in memory already. Returns the bytes (perhaps fewer than asked, 0 at
+ * the end of the file), or the negative error number: -EAGAIN when it would have to wait for the
+ * disk, -EOPNOTSUPP when the file system cannot tell.
  */
-export function preadWithoutWaiting(fd: number, address: number, length: number, offset: number): number {
+export function preadWithoutWaiting(
+  fd: number,
+  address: number,
+  length: number,
+  offset: number,
+): number {
   scratch.setU64(0, address);
   scratch.setU64(8, Math.min(CHUNK, length));
   const result = libc.preadv2(fd, scratch.address, 1, offset, RWF_NOWAIT);
@@ -50,10 +71,17 @@ export function preadWithoutWaiting(fd: number, address: number, length: number,
 const STANDING = -1;
 
 /**
- * Reads or writes what a pipe or socket has, or takes, right now, whether or not it was made to keep its callers waiting. Returns the bytes, or the negative error
- * number: -EAGAIN when it would have to wait, -EOPNOTSUPP when the kernel cannot tell (of pipes and sockets before Linux 6.4, of terminals).
+ * Reads or writes what a pipe or socket has, or takes, right now, whether or not it was made to
+ * keep its callers waiting. Returns the bytes, or the negative error number: -EAGAIN when it would
+ * have to wait, -EOPNOTSUPP when the kernel cannot tell (of pipes and sockets before Linux 6.4, of
+ * terminals).
  */
-export function moveWithoutWaiting(way: 'read' | 'write', fd: number, address: number, length: number): number {
+export function moveWithoutWaiting(
+  way: 'read' | 'write',
+  fd: number,
+  address: number,
+  length: number,
+): number {
   scratch.setU64(0, address);
   scratch.setU64(8, Math.min(CHUNK, length));
   const result =
@@ -64,8 +92,9 @@ export function moveWithoutWaiting(way: 'read' | 'write', fd: number, address: n
 }
 
 /**
- * Takes the lock of an open file, which goes with its last descriptor. False: another descriptor has it, of this process or another one.
- * The lock is advisory: it keeps out only programs that ask for it.
+ * Takes the lock of an open file, which goes with its last descriptor. False: another descriptor
+ * has it, of this process or another one. The lock is advisory: it keeps out only programs that ask
+ * for it.
  */
 export function tryLockFile(fd: number): boolean {
   for (;;) {
@@ -76,7 +105,9 @@ export function tryLockFile(fd: number): boolean {
   }
 }
 
-/** Another number for the same open file, with its locks. It is to be closed by `closeDescriptor`. */
+/**
+ * Another number for the same open file, with its locks. It is to be closed by `closeDescriptor`.
+ */
 export function duplicateDescriptor(fd: number): number {
   return check(libc.fcntl(fd, F_DUPFD_CLOEXEC, 0), 'fcntl', { fd });
 }

@@ -1,4 +1,7 @@
-/** How large a file this process may write: the kernel refuses more with EFBIG, and Node.js has it send no SIGXFSZ. */
+/**
+ * How large a file this process may write: the kernel refuses more with EFBIG, and Node.js has it
+ * send no SIGXFSZ.
+ */
 import { readFileSync } from 'node:fs';
 
 /** In bytes (RLIMIT_FSIZE); Infinity where there is no limit, or none can be seen. */

@@ -69,7 +69,9 @@ describe('futex', () => {
         while (futex(process.arch === 'x64' ? 202 : 98, address, 1, 1) !== 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
         words[0] = 5;`;
       const koffi = createRequire(import.meta.url).resolve('koffi');
-      const child = spawn(process.execPath, ['-e', code, koffi], { stdio: ['ignore', 'inherit', 'inherit', fd] });
+      const child = spawn(process.execPath, ['-e', code, koffi], {
+        stdio: ['ignore', 'inherit', 'inherit', fd],
+      });
       child.unref();
       expect(futexWait(address, 0, 10_000)).toBe('woken');
       expect(words[1]).toBe(1);

@@ -17,8 +17,9 @@ import { NativeBuffer } from './native-buffer.js';
 const deadline = new NativeBuffer(4096);
 
 /**
- * Which threads meet at a word. 'shared': those of all processes that have mapped its memory; the page is then needed for writing, even to wake.
- * 'private': those of this process, by the address alone; the page is needed only to wait, and only for reading.
+ * Which threads meet at a word. 'shared': those of all processes that have mapped its memory; the
+ * page is then needed for writing, even to wake. 'private': those of this process, by the address
+ * alone; the page is needed only to wait, and only for reading.
  */
 export type FutexScope = 'shared' | 'private';
 
@@ -27,8 +28,9 @@ function flagOf(scope: FutexScope): number {
 }
 
 /**
- * Sleeps while the 32-bit word at an address has the expected value. 'changed': it had another one. 'absent': its page is not
- * there, and faults of the kernel are not served. A wake-up may be spurious, as with every futex: look at the word again.
+ * Sleeps while the 32-bit word at an address has the expected value. 'changed': it had another one.
+ * 'absent': its page is not there, and faults of the kernel are not served. A wake-up may be
+ * spurious, as with every futex: look at the word again.
  */
 export function futexWait(
   address: number,
@@ -38,7 +40,8 @@ export function futexWait(
 ): 'woken' | 'changed' | 'timeout' | 'absent' {
   let timeout = 0;
   if (timeoutMs !== Number.POSITIVE_INFINITY) {
-    // An absolute time of the monotonic clock: after a signal the same call can simply be made again.
+    // An absolute time of the monotonic clock: after a signal the same call can simply be made
+    // again.
     const at = monotonicMs() + Math.max(0, timeoutMs);
     deadline.setU64(0, Math.floor(at / 1000));
     deadline.setU64(8, Math.floor((at % 1000) * 1e6));
@@ -61,12 +64,20 @@ export function futexWait(
     if (number === ETIMEDOUT) return 'timeout';
     if (number === EFAULT) return 'absent';
     if (number !== EINTR)
-      throw new SystemCallError('futex', { address, operation: 'wait', expected, timeoutMs }, number);
+      throw new SystemCallError(
+        'futex',
+        { address, operation: 'wait', expected, timeoutMs },
+        number,
+      );
   }
 }
 
 /** Wakes up to as many waiters; returns how many there were. */
-export function futexWake(address: number, count = 0x7fffffff, scope: FutexScope = 'shared'): number {
+export function futexWake(
+  address: number,
+  count = 0x7fffffff,
+  scope: FutexScope = 'shared',
+): number {
   const operation = FUTEX_WAKE | flagOf(scope);
   return check(libc.systemCall(SYSTEM_CALL.futex, address, operation, count, 0, 0, 0), 'futex', {
     address,

@@ -24,7 +24,9 @@ describe('idle CPUs', () => {
   it('that halt at once are told with what to do', () => {
     machine('haltpoll', '0');
     expect(idleFeature(root)).toMatchObject({ available: false, required: false });
-    expect(idleFeature(root)?.remedy).toMatch(/^as root: echo 200000 > .*guest_halt_poll_ns .*bindThread/);
+    expect(idleFeature(root)?.remedy).toMatch(
+      /^as root: echo 200000 > .*guest_halt_poll_ns .*bindThread/,
+    );
   });
 
   it('that look around first are fine', () => {

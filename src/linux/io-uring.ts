@@ -1,6 +1,7 @@
 /**
- * Reads and writes that the kernel carries out while this thread goes on: requests and answers lie in two rings that both sides map, and
- * an eventfd is raised with each answer. See io_uring(7). Containers often forbid it.
+ * Reads and writes that the kernel carries out while this thread goes on: requests and answers lie
+ * in two rings that both sides map, and an eventfd is raised with each answer. See io_uring(7).
+ * Containers often forbid it.
  */
 import {
   EAGAIN,
@@ -19,7 +20,9 @@ import { closeDescriptor, errno, libc, rawView, SYSTEM_CALL } from './libc.js';
 import { mmap, munmap } from './memory.js';
 import { NativeBuffer } from './native-buffer.js';
 
-/** Bytes of struct io_uring_params, and where the places of the two rings' fields are told in it. */
+/**
+ * Bytes of struct io_uring_params, and where the places of the two rings' fields are told in it.
+ */
 const PARAMETER_BYTES = 120;
 const FEATURES = 20;
 const REQUESTS = 40;
@@ -76,17 +79,24 @@ export class IoUring {
     if (fd < 0) return null;
     view.setInt32(PARAMETER_BYTES, eventfd, true);
     const at = address + PARAMETER_BYTES;
-    const raised = libc.systemCall(SYSTEM_CALL.ioUringRegister, fd, IORING_REGISTER_EVENTFD, at, 1, 0, 0) === 0;
+    const raised =
+      libc.systemCall(SYSTEM_CALL.ioUringRegister, fd, IORING_REGISTER_EVENTFD, at, 1, 0, 0) === 0;
     // Kernels before 5.4 map the two rings apart.
     const usable = raised && (view.getUint32(FEATURES, true) & IORING_FEAT_SINGLE_MMAP) !== 0;
     const map = (bytes: number, offset: number): { address: number; bytes: number } => {
-      const options = { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED | MAP_POPULATE, fd, offset };
+      const options = {
+        protection: PROT_READ | PROT_WRITE,
+        flags: MAP_SHARED | MAP_POPULATE,
+        fd,
+        offset,
+      };
       return { address: mmap(bytes, options), bytes };
     };
     try {
       if (!usable) throw new Error('no such rings');
       const requestBytes = view.getUint32(REQUESTS + 24, true) + view.getUint32(0, true) * 4;
-      const answerBytes = view.getUint32(ANSWERS + 20, true) + view.getUint32(4, true) * ANSWER_WORDS * 4;
+      const answerBytes =
+        view.getUint32(ANSWERS + 20, true) + view.getUint32(4, true) * ANSWER_WORDS * 4;
       const rings = map(Math.max(requestBytes, answerBytes), 0);
       try {
         const list = map(view.getUint32(0, true) * REQUEST_WORDS * 4, IORING_OFF_SQES);
@@ -101,7 +111,10 @@ export class IoUring {
     }
   }
 
-  /** Hands a read into memory to the kernel. Returns 0, or the error number; then there is no answer. */
+  /**
+   * Hands a read into memory to the kernel. Returns 0, or the error number; then there is no
+   * answer.
+   */
   read(fd: number, address: number, length: number, offset: number, token: number): number {
     return this.request(IORING_OP_READ, fd, address, length, offset, token);
   }
@@ -115,12 +128,18 @@ export class IoUring {
     return this.words[this.answerHead] !== Atomics.load(this.words, this.answerTail);
   }
 
-  /** Whether the eventfd is raised from now on. Of what came while it was not `hasAnswers` alone tells. */
+  /**
+   * Whether the eventfd is raised from now on. Of what came while it was not `hasAnswers` alone
+   * tells.
+   */
   raises(on: boolean): void {
     Atomics.store(this.words, this.answerFlags, on ? 0 : IORING_CQ_EVENTFD_DISABLED);
   }
 
-  /** Calls for each answer that has come: the token, and the bytes that were moved or the negative error number. */
+  /**
+   * Calls for each answer that has come: the token, and the bytes that were moved or the negative
+   * error number.
+   */
   answers(each: (token: number, result: number) => void): void {
     const { words, answerHead, answerList, answerMask } = this;
     let head = words[answerHead];

@@ -1,6 +1,7 @@
 /**
- * Where the binary of the foreign function interface is. Its package looks for it anew in each thread and process, which takes a fifth of the
- * time that a thread needs to start; so a thread that has found it tells those that it starts.
+ * Where the binary of the foreign function interface is. Its package looks for it anew in each
+ * thread and process, which takes a fifth of the time that a thread needs to start; so a thread
+ * that has found it tells those that it starts.
  */
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 

@@ -77,7 +77,11 @@ function openSocket(flags: number): number {
   return check(libc.socket(AF_UNIX, SOCK_SEQPACKET | flags, 0), 'socket', { domain: 'AF_UNIX' });
 }
 
-function withAddress(fd: number, name: string, use: (address: number, length: number) => void): void {
+function withAddress(
+  fd: number,
+  name: string,
+  use: (address: number, length: number) => void,
+): void {
   const bytes = Buffer.from(name, 'latin1');
   const area = new NativeBuffer(2 + 1 + MOST_NAME);
   try {

@@ -18,9 +18,14 @@ export const FAULT_FEATURES =
   UFFD_FEATURES.WP_HUGETLBFS_SHMEM |
   UFFD_FEATURES.THREAD_ID;
 
-export const FAULT_MODES = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
+export const FAULT_MODES =
+  UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
 
-/** Keeps a mapping of node memory out of forks, core dumps and huge pages: a huge page would break the budget. */
+/**
+ * Keeps a mapping of node memory out of forks, core dumps and huge pages: a huge page would break
+ * the budget.
+ */
 export function settleMapping(address: number, bytes: number): void {
-  for (const advice of [MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE]) tryMadvise(address, bytes, advice);
+  for (const advice of [MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE])
+    tryMadvise(address, bytes, advice);
 }

@@ -14,7 +14,8 @@ describe('views that are kept', () => {
   it('are made once for addresses beside each other', () => {
     const { address } = new NativeBuffer(64);
     const start = address - offsetInView(address);
-    // `toBe` would compare their contents for its message when it fails, and not all of the memory is there.
+    // `toBe` would compare their contents for its message when it fails, and not all of the memory
+    // is there.
     expect(viewAt(start + 4096) === viewAt(start + 8192)).toBe(true);
     expect(viewAt(start + 2 ** 21) === viewAt(start)).toBe(false);
   });

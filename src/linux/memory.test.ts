@@ -61,8 +61,12 @@ function map(length: number, options: Parameters<typeof mmap>[1]): number {
 describe('mappings', () => {
   it('shows one memory file at two addresses', () => {
     const fd = createFile();
-    const first = new Uint8Array(view(map(LENGTH, { protection: READ_WRITE, flags: MAP_SHARED, fd }), LENGTH));
-    const second = new Uint8Array(view(map(LENGTH, { protection: READ_WRITE, flags: MAP_SHARED, fd }), LENGTH));
+    const first = new Uint8Array(
+      view(map(LENGTH, { protection: READ_WRITE, flags: MAP_SHARED, fd }), LENGTH),
+    );
+    const second = new Uint8Array(
+      view(map(LENGTH, { protection: READ_WRITE, flags: MAP_SHARED, fd }), LENGTH),
+    );
     first.set([1, 2, 3], PAGE_SIZE);
     expect([...second.subarray(PAGE_SIZE, PAGE_SIZE + 3)]).toEqual([1, 2, 3]);
   });
@@ -72,7 +76,9 @@ describe('mappings', () => {
     const fd = createFile(length);
     const flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     expect(map(length, { address: FAR, protection: READ_WRITE, flags, fd })).toBe(FAR);
-    expect(() => mmap(LENGTH, { address: FAR + 2 ** 40, protection: READ_WRITE, flags, fd })).toThrowError(
+    expect(() =>
+      mmap(LENGTH, { address: FAR + 2 ** 40, protection: READ_WRITE, flags, fd }),
+    ).toThrowError(
       /^mmap\(address=0x69.*, length=.*\) failed: EEXIST \(.*\); in the way: \/memfd:test.* at 0x680000000000-0x780000000000 \(rw-s\)$/,
     );
     const bytes = new Uint8Array(view(FAR + 2 ** 43, LENGTH));
@@ -86,16 +92,26 @@ describe('mappings', () => {
       expect.unreachable();
     } catch (error) {
       expect(error).toBeInstanceOf(SystemCallError);
-      expect(error).toMatchObject({ code: 'EBADF', call: 'mmap', args: { length: PAGE_SIZE, fd: -1 } });
+      expect(error).toMatchObject({
+        code: 'EBADF',
+        call: 'mmap',
+        args: { length: PAGE_SIZE, fd: -1 },
+      });
     }
-    expect(() => munmap(1, PAGE_SIZE)).toThrowError(/^munmap\(address=0x1, length=4096\) failed: EINVAL/);
+    expect(() => munmap(1, PAGE_SIZE)).toThrowError(
+      /^munmap\(address=0x1, length=4096\) failed: EINVAL/,
+    );
   });
 
   it('protects, and says so in the maps', () => {
     const address = map(LENGTH, { protection: READ_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
     mprotect(address, PAGE_SIZE, PROT_NONE);
     const [mapping] = occupantsOf(address, PAGE_SIZE);
-    expect(mapping).toMatchObject({ start: address, end: address + PAGE_SIZE, permissions: '---p' });
+    expect(mapping).toMatchObject({
+      start: address,
+      end: address + PAGE_SIZE,
+      permissions: '---p',
+    });
   });
 
   it('drops private pages by advice, and reports advice that does not apply', () => {
@@ -106,7 +122,9 @@ describe('mappings', () => {
     expect(bytes[0]).toBe(0);
     expect(tryMadvise(address, PAGE_SIZE, MADV_POPULATE_WRITE)).toBe(0);
     expect(tryMadvise(address, PAGE_SIZE, 9999)).toBe(EINVAL);
-    expect(() => madvise(address, PAGE_SIZE, 9999)).toThrowError(expect.objectContaining({ code: 'EINVAL' }));
+    expect(() => madvise(address, PAGE_SIZE, 9999)).toThrowError(
+      expect.objectContaining({ code: 'EINVAL' }),
+    );
   });
 
   it('locks and unlocks', () => {
@@ -120,7 +138,9 @@ describe('mappings', () => {
 describe('memory files', () => {
   it('have the memory that was allocated, and lose what is punched out of every mapping', () => {
     const fd = createFile();
-    const bytes = new Uint8Array(view(map(LENGTH, { protection: READ_WRITE, flags: MAP_SHARED, fd }), LENGTH));
+    const bytes = new Uint8Array(
+      view(map(LENGTH, { protection: READ_WRITE, flags: MAP_SHARED, fd }), LENGTH),
+    );
     expect(allocatedBytes(fd)).toBe(0);
     expect(allocate(fd, 0, 4 * PAGE_SIZE)).toBe(0);
     expect(allocatedBytes(fd)).toBe(4 * PAGE_SIZE);
@@ -136,7 +156,9 @@ describe('memory files', () => {
   });
 
   it('cannot have a size that no file has', () => {
-    expect(() => createMemoryFile('test', -1)).toThrowError(/ftruncate\(fd=\d+, length=-1\) failed: EINVAL/);
+    expect(() => createMemoryFile('test', -1)).toThrowError(
+      /ftruncate\(fd=\d+, length=-1\) failed: EINVAL/,
+    );
   });
 });
 
@@ -146,7 +168,11 @@ describe('raw copies', () => {
     const bytes = new Uint8Array(view(address, LENGTH));
     fillMemory(address, 0xab, PAGE_SIZE);
     copyMemory(address + 4 * PAGE_SIZE + 1, address, 10);
-    expect([...bytes.subarray(4 * PAGE_SIZE, 4 * PAGE_SIZE + 12)]).toEqual([0, ...Array(10).fill(0xab), 0]);
+    expect([...bytes.subarray(4 * PAGE_SIZE, 4 * PAGE_SIZE + 12)]).toEqual([
+      0,
+      ...Array(10).fill(0xab),
+      0,
+    ]);
   });
 });
 
@@ -168,12 +194,17 @@ describe('views', () => {
       }),
     );
     expect(() => view(FAR, 0)).toThrowError(expect.objectContaining({ code: 'VIEW_SIZE' }));
-    expect(() => view(FAR, Number.NaN)).toThrowError(expect.objectContaining({ code: 'VIEW_SIZE' }));
+    expect(() => view(FAR, Number.NaN)).toThrowError(
+      expect.objectContaining({ code: 'VIEW_SIZE' }),
+    );
   });
 
   it.runIf(MAX_VIEW_BYTES > 2 ** 33)('may be larger than 4 GiB where Node allows it', () => {
     const length = 2 ** 33;
-    const address = map(length, { protection: READ_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE });
+    const address = map(length, {
+      protection: READ_WRITE,
+      flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+    });
     const bytes = new Uint8Array(view(address, length));
     bytes[length - 1] = 9;
     expect(new Uint8Array(view(address + length - 8, 8))[7]).toBe(9);
@@ -189,7 +220,12 @@ describe('the list of mappings', () => {
       '',
     ].join('\n');
     expect(parseMappings(text)).toEqual([
-      { start: 0x6000_0000_0000, end: 0x6000_0020_0000, permissions: 'rw-s', path: '/memfd:a b (deleted)' },
+      {
+        start: 0x6000_0000_0000,
+        end: 0x6000_0020_0000,
+        permissions: 'rw-s',
+        path: '/memfd:a b (deleted)',
+      },
       { start: 0x7ffe_0000_0000, end: 0x7ffe_0000_1000, permissions: 'rw-p', path: '' },
     ]);
   });

@@ -30,7 +30,10 @@ export interface MapOptions {
   readonly offset?: number;
 }
 
-/** Maps memory and returns its address. What stands in the way of a fixed address is named in the error. */
+/**
+ * Maps memory and returns its address. What stands in the way of a fixed address is named in the
+ * error.
+ */
 export function mmap(length: number, options: MapOptions): number {
   const { protection, flags, address = 0, fd = -1, offset = 0 } = options;
   const result = libc.mmap(address, length, protection, flags, fd, offset);
@@ -44,7 +47,12 @@ export function mmap(length: number, options: MapOptions): number {
       remark =
         'the address may lie beyond what this kernel gives a process (arm64 kernels with 39 or 42 bits), or a limit on address space (ulimit -v) is set';
     }
-    throw new SystemCallError('mmap', { address, length, protection, flags, fd, offset }, number, remark);
+    throw new SystemCallError(
+      'mmap',
+      { address, length, protection, flags, fd, offset },
+      number,
+      remark,
+    );
   }
   if (noReplace && result !== address) {
     // Kernels before 4.17 take the unknown flag for a hint.
@@ -71,7 +79,10 @@ export function tryMadvise(address: number, length: number, advice: number): num
   return libc.madvise(address, length, advice) < 0 ? errno() : 0;
 }
 
-/** Keeps pages in memory. Returns 0 or the error number: the limit on locked memory is an ordinary outcome. */
+/**
+ * Keeps pages in memory. Returns 0 or the error number: the limit on locked memory is an ordinary
+ * outcome.
+ */
 export function mlock(address: number, length: number): number {
   return libc.mlock(address, length) < 0 ? errno() : 0;
 }
@@ -85,7 +96,8 @@ export function munlock(address: number, length: number): void {
 
 /** A file that lives in memory only, of the given size and without any page yet. */
 export function createMemoryFile(name: string, length: number): number {
-  // Kernels since 6.3 want to be told that the file is no program, and log a line otherwise; older ones refuse the flag.
+  // Kernels since 6.3 want to be told that the file is no program, and log a line otherwise; older
+  // ones refuse the flag.
   let fd = libc.memfdCreate(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
   if (fd < 0 && errno() === EINVAL) fd = libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   check(fd, 'memfd_create', { name });
@@ -107,12 +119,19 @@ export function allocate(fd: number, offset: number, length: number): number {
   return libc.fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, length) < 0 ? errno() : 0;
 }
 
-/** Frees a part of a file, and takes it out of every mapping in every process. Returns 0 or the error number. */
+/**
+ * Frees a part of a file, and takes it out of every mapping in every process. Returns 0 or the
+ * error number.
+ */
 export function punchHole(fd: number, offset: number, length: number): number {
-  return libc.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) < 0 ? errno() : 0;
+  return libc.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) < 0
+    ? errno()
+    : 0;
 }
 
-/** Where the next written page of a memory file begins, from `offset` on; infinity: there is none. */
+/**
+ * Where the next written page of a memory file begins, from `offset` on; infinity: there is none.
+ */
 export function nextData(fd: number, offset: number): number {
   const result = libc.lseek(fd, offset, SEEK_DATA);
   return result < 0 ? Number.POSITIVE_INFINITY : result;
@@ -129,7 +148,10 @@ export function allocatedBytes(fd: number): number {
   return fstatSync(fd).blocks * 512;
 }
 
-/** Copies between addresses that do not overlap. A page that faults is served while this thread waits in here. */
+/**
+ * Copies between addresses that do not overlap. A page that faults is served while this thread
+ * waits in here.
+ */
 export function copyMemory(destination: number, source: number, length: number): void {
   libc.memcpy(destination, source, length);
 }
@@ -143,13 +165,20 @@ export function fillMemory(address: number, value: number, length: number): void
   libc.memset(address, value, length);
 }
 
-/** The largest view that this version of Node can make. Beyond it V8 ends the process instead of throwing. */
+/**
+ * The largest view that this version of Node can make. Beyond it V8 ends the process instead of
+ * throwing.
+ */
 export const MAX_VIEW_BYTES: number = bufferConstants.MAX_LENGTH;
 
-/** An ArrayBuffer over memory that stays the caller's: unmapping it leaves the view with nothing under it. */
+/**
+ * An ArrayBuffer over memory that stays the caller's: unmapping it leaves the view with nothing
+ * under it.
+ */
 export function view(address: number, length: number): ArrayBuffer {
   if (!(length > 0 && length <= MAX_VIEW_BYTES)) {
-    const remedy = length > 0 ? '; use Node.js 22 or newer, or several views of parts of the range' : '';
+    const remedy =
+      length > 0 ? '; use Node.js 22 or newer, or several views of parts of the range' : '';
     throw Object.assign(
       new RangeError(
         `a view of ${length} bytes is not possible on Node.js ${process.versions.node}: it takes 1 to ${MAX_VIEW_BYTES} bytes${remedy}`,
@@ -174,7 +203,12 @@ export function parseMappings(text: string): Mapping[] {
     const match = /^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+\s*(.*)$/.exec(line);
     if (match === null) continue;
     const [, start = '', end = '', permissions = '', path = ''] = match;
-    mappings.push({ start: Number.parseInt(start, 16), end: Number.parseInt(end, 16), permissions, path });
+    mappings.push({
+      start: Number.parseInt(start, 16),
+      end: Number.parseInt(end, 16),
+      permissions,
+      path,
+    });
   }
   return mappings;
 }
@@ -182,7 +216,9 @@ export function parseMappings(text: string): Mapping[] {
 /** What this process has mapped in a range of addresses. */
 export function occupantsOf(address: number, length: number): Mapping[] {
   const end = address + length;
-  return parseMappings(readFileSync('/proc/self/maps', 'latin1')).filter((m) => m.start < end && m.end > address);
+  return parseMappings(readFileSync('/proc/self/maps', 'latin1')).filter(
+    (m) => m.start < end && m.end > address,
+  );
 }
 
 export function describeMapping(mapping: Mapping): string {

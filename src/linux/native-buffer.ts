@@ -1,6 +1,7 @@
 /**
- * A little memory outside the JavaScript heap that never moves, through which structures go to the kernel. It is made once;
- * afterwards filling in a structure allocates nothing. Code that uses the address keeps the buffer, too.
+ * A little memory outside the JavaScript heap that never moves, through which structures go to the
+ * kernel. It is made once; afterwards filling in a structure allocates nothing. Code that uses the
+ * address keeps the buffer, too.
  */
 import { addressOf } from './libc.js';
 
@@ -12,15 +13,19 @@ export class NativeBuffer {
   readonly bytes: Uint8Array;
 
   constructor(readonly length: number) {
-    // The engine's own memory, which it frees with the buffer, and with its thread: memory that we mapped would stay behind when
-    // a thread ends, since nothing tells us then that a buffer has gone.
+    // The engine's own memory, which it frees with the buffer, and with its thread: memory that we
+    // mapped would stay behind when a thread ends, since nothing tells us then that a buffer has
+    // gone.
     const buffer = new ArrayBuffer(length);
     this.view = new DataView(buffer);
     this.bytes = new Uint8Array(buffer);
     this.address = addressOf(this.bytes);
   }
 
-  /** Writes a whole number below 2^53 as 64 bits, in two halves, since a big integer would be allocated. */
+  /**
+   * Writes a whole number below 2^53 as 64 bits, in two halves, since a big integer would be
+   * allocated.
+   */
   setU64(offset: number, value: number): void {
     this.view.setUint32(offset, value >>> 0, true);
     this.view.setUint32(offset + 4, Math.floor(value / TWO_TO_32), true);
@@ -35,5 +40,8 @@ export class NativeBuffer {
   }
 }
 
-/** For calls that are over when they return. Each thread has its own, as each has its own copy of this module. */
+/**
+ * For calls that are over when they return. Each thread has its own, as each has its own copy of
+ * this module.
+ */
 export const scratch = new NativeBuffer(4096);

@@ -6,8 +6,9 @@ import { startThread } from './threads.js';
 import { workingFolderIsGone } from './working-folder.js';
 
 /**
- * Starts a thread. Where the working folder of the process was removed, in which Node.js starts none, this thread has a folder of its own from then on, and
- * so have those that it starts; that of the program stays as it is.
+ * Starts a thread. Where the working folder of the process was removed, in which Node.js starts
+ * none, this thread has a folder of its own from then on, and so have those that it starts; that of
+ * the program stays as it is.
  */
 export function startOwnThread(file: URL, options: WorkerOptions): Worker {
   if (workingFolderIsGone() && libc.unshare(CLONE_FS) === 0) libc.chdir('/');

@@ -78,6 +78,8 @@ describe('Poller', () => {
     poller.set(0, 1_000_000);
     expect(poller.wait(0)).toBe(1);
     expect(poller.readyAt(0)).toBe(POLLNVAL);
-    expect(() => poller.set(1, 0)).toThrowError(expect.objectContaining({ name: 'RangeError', code: 'POLL_SLOT' }));
+    expect(() => poller.set(1, 0)).toThrowError(
+      expect.objectContaining({ name: 'RangeError', code: 'POLL_SLOT' }),
+    );
   });
 });

@@ -6,7 +6,10 @@ import { NativeBuffer } from './native-buffer.js';
 
 const ENTRY_BYTES = 8;
 
-/** A fixed number of slots, each with a descriptor or empty. Waiting and asking afterwards allocates nothing. */
+/**
+ * A fixed number of slots, each with a descriptor or empty. Waiting and asking afterwards allocates
+ * nothing.
+ */
 export class Poller {
   private readonly area: NativeBuffer;
   private readonly timeoutOffset: number;
@@ -33,8 +36,9 @@ export class Poller {
   }
 
   /**
-   * Waits until a descriptor is ready; returns how many are. 0 after the timeout, or after a signal. A negative timeout waits
-   * for ever, 0 does not wait, and fractions of a millisecond count.
+   * Waits until a descriptor is ready; returns how many are. 0 after the timeout, or after a
+   * signal. A negative timeout waits for ever, 0 does not wait, and fractions of a millisecond
+   * count.
    */
   wait(timeoutMs: number): number {
     const { area, used } = this;

@@ -18,9 +18,14 @@ describe('pressure', () => {
       { folder: '/cg/a', version: 2 },
       { folder: '/cg', version: 2 },
     ] as const;
-    const of = (files: Record<string, string>) => pressureFile(groups, (path) => files[path] ?? null);
-    expect(of({ '/cg/a/memory.pressure': SOME, '/proc/pressure/memory': SOME })).toBe('/cg/a/memory.pressure');
-    expect(of({ '/cg/memory.pressure': SOME, '/proc/pressure/memory': SOME })).toBe('/proc/pressure/memory');
+    const of = (files: Record<string, string>) =>
+      pressureFile(groups, (path) => files[path] ?? null);
+    expect(of({ '/cg/a/memory.pressure': SOME, '/proc/pressure/memory': SOME })).toBe(
+      '/cg/a/memory.pressure',
+    );
+    expect(of({ '/cg/memory.pressure': SOME, '/proc/pressure/memory': SOME })).toBe(
+      '/proc/pressure/memory',
+    );
     expect(of({})).toBe(null);
   });
 

@@ -55,11 +55,15 @@ describe('pidfd', () => {
     cleanups.push(() => closeSync(copy));
     expect(copy).not.toBe(file);
     expect(fstatSync(copy).ino).toBe(fstatSync(file).ino);
-    expect(() => pidfdGetfd(pidfd, 999)).toThrowError(/^pidfd_getfd\(pidfd=\d+, targetFd=999\) failed: EBADF/);
+    expect(() => pidfdGetfd(pidfd, 999)).toThrowError(
+      /^pidfd_getfd\(pidfd=\d+, targetFd=999\) failed: EBADF/,
+    );
   });
 
   it('names a process that is not there', () => {
-    expect(() => pidfdOpen(2 ** 22 + 1)).toThrowError(/^pidfd_open\(pid=4194305\) failed: (ESRCH|EINVAL)/);
+    expect(() => pidfdOpen(2 ** 22 + 1)).toThrowError(
+      /^pidfd_open\(pid=4194305\) failed: (ESRCH|EINVAL)/,
+    );
   });
 });
 
@@ -68,7 +72,9 @@ describe('processes and threads', () => {
     cleanups.push(() => setParentDeathSignal(0, 0));
     expect(setParentDeathSignal(10, process.ppid)).toBe(true);
     expect(setParentDeathSignal(10, 1_000_000_000)).toBe(false);
-    expect(() => setParentDeathSignal(1000, process.ppid)).toThrowError(/^prctl\(.*signal=1000\) failed: EINVAL/);
+    expect(() => setParentDeathSignal(1000, process.ppid)).toThrowError(
+      /^prctl\(.*signal=1000\) failed: EINVAL/,
+    );
   });
 
   it('have an id', () => {
@@ -78,13 +84,18 @@ describe('processes and threads', () => {
 
 describe('limits', () => {
   it('of locked memory are those of the shell', () => {
-    const text = spawnSync('sh', ['-c', 'ulimit -S -l; ulimit -H -l'], { encoding: 'utf8' }).stdout.trim().split('\n');
-    const [soft, hard] = text.map((value) => (value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value) * 1024));
+    const text = spawnSync('sh', ['-c', 'ulimit -S -l; ulimit -H -l'], { encoding: 'utf8' })
+      .stdout.trim()
+      .split('\n');
+    const [soft, hard] = text.map((value) =>
+      value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value) * 1024,
+    );
     expect(lockedMemoryLimit()).toEqual({ soft, hard });
   });
 
   it('include capabilities', () => {
-    // CAP_CHECKPOINT_RESTORE is 40 and the last so far; a number beyond every kernel's is never held.
+    // CAP_CHECKPOINT_RESTORE is 40 and the last so far; a number beyond every kernel's is never
+    // held.
     expect(hasCapability(63)).toBe(false);
   });
 });

@@ -18,7 +18,10 @@ import { check, SystemCallError } from './errors.js';
 import { closeDescriptor, errno, libc, SYSTEM_CALL } from './libc.js';
 import { scratch } from './native-buffer.js';
 
-/** A descriptor for a process, closed on exec. It becomes readable when the process ends, and never means another process. */
+/**
+ * A descriptor for a process, closed on exec. It becomes readable when the process ends, and never
+ * means another process.
+ */
 export function pidfdOpen(pid: number): number {
   return check(libc.systemCall(SYSTEM_CALL.pidfdOpen, pid, 0, 0, 0, 0, 0), 'pidfd_open', { pid });
 }
@@ -48,35 +51,50 @@ export function pidfdSendSignal(pidfd: number, signal: number): boolean {
   throw new SystemCallError('pidfd_send_signal', { pidfd, signal }, number);
 }
 
-/** Takes a copy of another process's descriptor, closed on exec. Needs the right to trace that process. */
+/**
+ * Takes a copy of another process's descriptor, closed on exec. Needs the right to trace that
+ * process.
+ */
 export function pidfdGetfd(pidfd: number, targetFd: number): number {
   const fd = libc.systemCall(SYSTEM_CALL.pidfdGetfd, pidfd, targetFd, 0, 0, 0, 0);
   return check(fd, 'pidfd_getfd', { pidfd, targetFd });
 }
 
 /**
- * Has the kernel send this process a signal when the *thread* that started it ends. Returns false when the parent had ended
- * before, in which case no signal will come.
+ * Has the kernel send this process a signal when the *thread* that started it ends. Returns false
+ * when the parent had ended before, in which case no signal will come.
  */
 export function setParentDeathSignal(signal: number, parent: number): boolean {
-  check(libc.prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0), 'prctl', { option: 'PR_SET_PDEATHSIG', signal });
+  check(libc.prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0), 'prctl', {
+    option: 'PR_SET_PDEATHSIG',
+    signal,
+  });
   return process.ppid === parent;
 }
 
-/** By how many nanoseconds the kernel may prolong the sleeps of this thread, which is 50,000 unless it is set. */
+/**
+ * By how many nanoseconds the kernel may prolong the sleeps of this thread, which is 50,000 unless
+ * it is set.
+ */
 export function setTimerSlack(nanoseconds: number): void {
-  check(libc.prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0), 'prctl', { option: 'PR_SET_TIMERSLACK', nanoseconds });
+  check(libc.prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0), 'prctl', {
+    option: 'PR_SET_TIMERSLACK',
+    nanoseconds,
+  });
 }
 
 /**
- * The slices of threads that others wait for: the manager, those that copy for it, and the control thread of a device. The shortest that the kernel gives. Units have
- * slices as usual: with short ones a gather over more than the device took up to a tenth longer.
+ * The slices of threads that others wait for: the manager, those that copy for it, and the control
+ * thread of a device. The shortest that the kernel gives. Units have slices as usual: with short
+ * ones a gather over more than the device took up to a tenth longer.
  */
 export const SERVING_SLICE_NS = 100_000;
 
 /**
- * Asks for this thread's share of a CPU in slices of so many nanoseconds: when it wakes while another thread computes, such as one that compiles, it need not wait for the
- * end of that one's slice, which is some milliseconds. It gets no more of the CPU, and what it starts has slices as usual. Kernels before 6.12 take no notice.
+ * Asks for this thread's share of a CPU in slices of so many nanoseconds: when it wakes while
+ * another thread computes, such as one that compiles, it need not wait for the end of that one's
+ * slice, which is some milliseconds. It gets no more of the CPU, and what it starts has slices as
+ * usual. Kernels before 6.12 take no notice.
  */
 export function setTimeSlice(nanoseconds: number): void {
   const { address, view } = scratch;
@@ -89,7 +107,10 @@ export function setTimeSlice(nanoseconds: number): void {
   libc.systemCall(SYSTEM_CALL.schedSetattr, 0, address, 0, 0, 0, 0);
 }
 
-/** Ends the process at once: no exit listeners, no joining of threads, which may sit in faults that are not served any more. */
+/**
+ * Ends the process at once: no exit listeners, no joining of threads, which may sit in faults that
+ * are not served any more.
+ */
 export function exitImmediately(code: number): never {
   return libc.exit(code);
 }
@@ -99,7 +120,10 @@ export function threadId(): number {
   return libc.systemCall(SYSTEM_CALL.gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/** The threads of a process, by the kernel's ids. Throws where it has ended, and where there is no descriptor left to look with. */
+/**
+ * The threads of a process, by the kernel's ids. Throws where it has ended, and where there is no
+ * descriptor left to look with.
+ */
 export function threadsOf(pid: number | 'self'): Set<number> {
   return new Set(readdirSync(`/proc/${pid}/task`).map(Number));
 }
@@ -109,7 +133,10 @@ export function threadExists(thread: number): boolean {
   return existsSync(`/proc/self/task/${thread}`);
 }
 
-/** The number of the system call that a thread of this process waits in; null: it waits in none, or that cannot be told. */
+/**
+ * The number of the system call that a thread of this process waits in; null: it waits in none, or
+ * that cannot be told.
+ */
 export function systemCallOf(thread: number): number | null {
   try {
     const number = Number.parseInt(readFileSync(`/proc/self/task/${thread}/syscall`, 'latin1'), 10);
@@ -119,7 +146,10 @@ export function systemCallOf(thread: number): number | null {
   }
 }
 
-/** How many more bytes of addresses this process may map; Infinity when there is no limit (ulimit -v). */
+/**
+ * How many more bytes of addresses this process may map; Infinity when there is no limit (ulimit
+ * -v).
+ */
 export function freeAddresses(): number {
   check(libc.getrlimit(RLIMIT_AS, scratch.address), 'getrlimit', { resource: 'RLIMIT_AS' });
   const limit = scratch.getU64(0);
@@ -147,7 +177,10 @@ function limitOf(number: number, resource: string): { soft: number; hard: number
   return { soft: limit(0), hard: limit(8) };
 }
 
-/** Whether the effective capabilities of this process include one, by its number in linux/capability.h. */
+/**
+ * Whether the effective capabilities of this process include one, by its number in
+ * linux/capability.h.
+ */
 export function hasCapability(number: number): boolean {
   const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'));
   return match !== null && ((BigInt(`0x${match[1]}`) >> BigInt(number)) & 1n) === 1n;

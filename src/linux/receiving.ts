@@ -1,6 +1,7 @@
 /**
- * Receiving what is known to come, from a socket that is never waited for otherwise. To hear of each piece of it costs more than the piece: a
- * program that is told that something has come, reads it and is told again does so a dozen times for 2 MiB, and has the sender wait each time.
+ * Receiving what is known to come, from a socket that is never waited for otherwise. To hear of
+ * each piece of it costs more than the piece: a program that is told that something has come, reads
+ * it and is told again does so a dozen times for 2 MiB, and has the sender wait each time.
  */
 import { F_GETFL, F_SETFL, MSG_WAITALL, O_NONBLOCK, SO_RCVTIMEO, SOL_SOCKET } from './constants.js';
 import { addressOf, libc } from './libc.js';
@@ -12,18 +13,23 @@ const VECTOR_BYTES = 16;
 const AREA_BYTES = VECTORS_AT + 2 * VECTOR_BYTES;
 
 /**
- * Waits until both arrays are full, but never longer than the socket's patience without anything coming. Returns how many bytes have come: what
- * is wrong, or that the other end has closed, the next read is told.
+ * Waits until both arrays are full, but never longer than the socket's patience without anything
+ * coming. Returns how many bytes have come: what is wrong, or that the other end has closed, the
+ * next read is told.
  */
 export type Receive = (first: Uint8Array, second: Uint8Array) => number;
 
-/** Null: the socket does not let itself be waited for. @param patienceMs the kernel counts in ticks of 1 to 10 ms */
+/**
+ * Null: the socket does not let itself be waited for. @param patienceMs the kernel counts in ticks
+ * of 1 to 10 ms
+ */
 export function receiverOf(fd: number, patienceMs: number): Receive | null {
   const flags = libc.fcntl(fd, F_GETFL, 0);
   // struct timeval.
   scratch.setU64(0, Math.floor(patienceMs / 1000));
   scratch.setU64(8, (patienceMs % 1000) * 1000);
-  if (flags < 0 || libc.setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, scratch.address, 16) !== 0) return null;
+  if (flags < 0 || libc.setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, scratch.address, 16) !== 0)
+    return null;
   const area = new NativeBuffer(AREA_BYTES);
   area.setU64(16, area.address + VECTORS_AT);
   area.setU64(24, 2);

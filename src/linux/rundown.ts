@@ -1,20 +1,27 @@
 /**
- * Rundown protection of native calls: a thread that Node.js stops while the foreign function interface makes a JavaScript value for it, a function or a
- * view, aborts the process instead of ending. Such calls are counted while they run, and the thread that is about to take others along
+ * Rundown protection of native calls: a thread that Node.js stops while the foreign function
+ * interface makes a JavaScript value for it, a function or a view, aborts the process instead of
+ * ending. Such calls are counted while they run, and the thread that is about to take others along
  * with its end waits until there is none, and lets no more begin.
  *
- * Each thread takes along those that it has started, and these theirs. So each has a gate, which it closes when it ends, and goes through those of
- * the threads above it. No thread stops the first one of the process, which goes through none.
+ * Each thread takes along those that it has started, and these theirs. So each has a gate, which it
+ * closes when it ends, and goes through those of the threads above it. No thread stops the first
+ * one of the process, which goes through none.
  */
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 
-/** Under which name threads hand gates down to those that they start; the number is that of the words below. */
+/**
+ * Under which name threads hand gates down to those that they start; the number is that of the
+ * words below.
+ */
 const GATES = 'onemem: gates 1';
 /** Words of a gate: how many calls are running, and whether no more may begin. */
 const RUNNING = 0;
 const CLOSED = 1;
 
-const above = ((getEnvironmentData(GATES) ?? []) as SharedArrayBuffer[]).map((gate) => new Int32Array(gate));
+const above = ((getEnvironmentData(GATES) ?? []) as SharedArrayBuffer[]).map(
+  (gate) => new Int32Array(gate),
+);
 let own = handDown();
 
 /** A new gate for the threads that this one starts from now on. */
@@ -27,7 +34,10 @@ function handDown(): Int32Array {
   return gate;
 }
 
-/** Begins a call that must not be cut short. Does not return where a thread above ends: this one is about to be stopped. */
+/**
+ * Begins a call that must not be cut short. Does not return where a thread above ends: this one is
+ * about to be stopped.
+ */
 export function beginUncut(): void {
   for (const gate of above) {
     Atomics.add(gate, RUNNING, 1);
@@ -37,7 +47,8 @@ export function beginUncut(): void {
 
 export function endUncut(): void {
   for (const gate of above) {
-    if (Atomics.sub(gate, RUNNING, 1) === 1 && Atomics.load(gate, CLOSED) === 1) Atomics.notify(gate, RUNNING);
+    if (Atomics.sub(gate, RUNNING, 1) === 1 && Atomics.load(gate, CLOSED) === 1)
+      Atomics.notify(gate, RUNNING);
   }
 }
 
@@ -52,8 +63,8 @@ function standStill(closed: Int32Array): never {
 }
 
 /**
- * Before this thread ends: lets no such call of a thread that it has started begin, nor of those below, and waits for those that run. False: one still
- * runs after so many milliseconds.
+ * Before this thread ends: lets no such call of a thread that it has started begin, nor of those
+ * below, and waits for those that run. False: one still runs after so many milliseconds.
  */
 export function runDown(limitMs: number): boolean {
   Atomics.store(own, CLOSED, 1);
@@ -67,7 +78,10 @@ export function runDown(limitMs: number): boolean {
   }
 }
 
-/** This thread goes on, though it had seemed to end: threads that it starts from now on may make such calls. */
+/**
+ * This thread goes on, though it had seemed to end: threads that it starts from now on may make
+ * such calls.
+ */
 export function goOn(): void {
   if (Atomics.load(own, CLOSED) === 1) own = handDown();
 }

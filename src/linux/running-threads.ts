@@ -1,4 +1,7 @@
-/** How many threads of the machine run or wait for a CPU just now, as the kernel counts them; in a container, too, it counts the whole machine. */
+/**
+ * How many threads of the machine run or wait for a CPU just now, as the kernel counts them; in a
+ * container, too, it counts the whole machine.
+ */
 import { closeSync, openSync } from 'node:fs';
 import { libc } from './libc.js';
 import { NativeBuffer } from './native-buffer.js';
@@ -18,7 +21,8 @@ export function runningIn(text: Uint8Array): number {
     at++;
   }
   let count = 0;
-  for (; at < text.length && text[at] >= ZERO && text[at] <= NINE; at++) count = count * 10 + text[at] - ZERO;
+  for (; at < text.length && text[at] >= ZERO && text[at] <= NINE; at++)
+    count = count * 10 + text[at] - ZERO;
   return count;
 }
 
@@ -26,7 +30,9 @@ export class RunningThreads {
   private readonly buffer = new NativeBuffer(BYTES);
   private fd = -1;
 
-  /** The count, this thread included; 0 where it cannot be told. A call takes about a microsecond. */
+  /**
+   * The count, this thread included; 0 where it cannot be told. A call takes about a microsecond.
+   */
   count(): number {
     if (this.fd < 0 && !this.open()) return 0;
     const { address, bytes } = this.buffer;

@@ -1,6 +1,7 @@
 /**
- * Shared libraries other than the C library, their functions, and functions of ours that they call. Handles and addresses are plain numbers, as in libc.ts.
- * Callbacks come within calls that this thread makes, and in no other way: nothing is ever called asynchronously.
+ * Shared libraries other than the C library, their functions, and functions of ours that they call.
+ * Handles and addresses are plain numbers, as in libc.ts. Callbacks come within calls that this
+ * thread makes, and in no other way: nothing is ever called asynchronously.
  */
 import { koffi, rawView, uncut } from './libc.js';
 
@@ -27,14 +28,25 @@ export class SharedLibrary {
   }
 }
 
-/** Makes a structure known that functions take or give as a value, once in a thread. Its members' types are C's, in their order. */
+/**
+ * Makes a structure known that functions take or give as a value, once in a thread. Its members'
+ * types are C's, in their order.
+ */
 export function declareStructure(name: string, members: Readonly<Record<string, string>>): void {
   uncut(() => koffi.struct(name, { ...members }));
 }
 
-/** The address of a function in C that takes arguments of such types and calls `listener`; it stays for the life of the thread. */
-export function callbackAddress(types: readonly string[], listener: (...args: never[]) => void): number {
-  return uncut(() => Number(koffi.register(listener, koffi.pointer(koffi.proto('void', [...types])))));
+/**
+ * The address of a function in C that takes arguments of such types and calls `listener`; it stays
+ * for the life of the thread.
+ */
+export function callbackAddress(
+  types: readonly string[],
+  listener: (...args: never[]) => void,
+): number {
+  return uncut(() =>
+    Number(koffi.register(listener, koffi.pointer(koffi.proto('void', [...types])))),
+  );
 }
 
 /** Text of so many bytes in UTF-8. */

@@ -14,7 +14,10 @@ afterEach(() => {
 
 function createPair(maxBytes?: number): [MessageSocket, MessageSocket] {
   const [a, b] = createSocketPair();
-  const pair: [MessageSocket, MessageSocket] = [new MessageSocket(a, maxBytes), new MessageSocket(b, maxBytes)];
+  const pair: [MessageSocket, MessageSocket] = [
+    new MessageSocket(a, maxBytes),
+    new MessageSocket(b, maxBytes),
+  ];
   for (const socket of pair) cleanups.push(() => socket.close());
   return pair;
 }
@@ -42,7 +45,9 @@ describe('MessageSocket', () => {
     expect(b.receive()).toBeNull();
     a.close();
     expect(b.receive()).toBe('closed');
-    expect(() => b.send(Uint8Array.of(1))).toThrowError(expect.objectContaining({ code: 'EPIPE', call: 'sendmsg' }));
+    expect(() => b.send(Uint8Array.of(1))).toThrowError(
+      expect.objectContaining({ code: 'EPIPE', call: 'sendmsg' }),
+    );
   });
 
   it('returns false when there is no room', () => {
@@ -91,7 +96,9 @@ describe('MessageSocket', () => {
     );
     const next = createFile();
     sender.send(new Uint8Array(9), [a.fd]);
-    expect(() => receiver.receive()).toThrowError(expect.objectContaining({ code: 'MESSAGE_TRUNCATED' }));
+    expect(() => receiver.receive()).toThrowError(
+      expect.objectContaining({ code: 'MESSAGE_TRUNCATED' }),
+    );
     expect(createFile()).toBe(next + 1);
     expect(receiver.receive()).toBeNull();
   });
@@ -120,14 +127,20 @@ describe('MessageSocket', () => {
       header[5] = 24n;
       sendmsg(3, header, 0);`;
     const koffi = createRequire(import.meta.url).resolve('koffi');
-    const child = spawn(process.execPath, ['-e', code, koffi], { stdio: ['ignore', 'inherit', 'inherit', theirs] });
+    const child = spawn(process.execPath, ['-e', code, koffi], {
+      stdio: ['ignore', 'inherit', 'inherit', theirs],
+    });
     cleanups.push(() => child.kill('SIGKILL'));
     closeSync(theirs);
     const socket = new MessageSocket(ours);
     cleanups.push(() => socket.close());
 
     const file = createFile();
-    const address = mmap(PAGE_SIZE, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED, fd: file });
+    const address = mmap(PAGE_SIZE, {
+      protection: PROT_READ | PROT_WRITE,
+      flags: MAP_SHARED,
+      fd: file,
+    });
     cleanups.push(() => munmap(address, PAGE_SIZE));
     const memory = new Uint8Array(view(address, PAGE_SIZE));
     memory[0] = 40;

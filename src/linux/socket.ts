@@ -1,4 +1,7 @@
-/** Messages between processes, with file descriptors. A socket keeps the borders of messages (SOCK_SEQPACKET). */
+/**
+ * Messages between processes, with file descriptors. A socket keeps the borders of messages
+ * (SOCK_SEQPACKET).
+ */
 import {
   AF_UNIX,
   EAGAIN,
@@ -21,24 +24,34 @@ import { check, SystemCallError } from './errors.js';
 import { closeDescriptor, errno, libc } from './libc.js';
 import { NativeBuffer, scratch } from './native-buffer.js';
 
-/** How often a thread that waits asks again, a millisecond apart, when the kernel has no memory for a message. */
+/**
+ * How often a thread that waits asks again, a millisecond apart, when the kernel has no memory for
+ * a message.
+ */
 const TRIES = 1000;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 export interface Message {
   readonly bytes: Uint8Array;
-  /** Descriptors of this process, closed on exec; the receiver closes them. Null: this process had none left for them, and they are lost. */
+  /**
+   * Descriptors of this process, closed on exec; the receiver closes them. Null: this process had
+   * none left for them, and they are lost.
+   */
   readonly fds: number[] | null;
 }
 
-// Offsets in the native area: struct msghdr (56 bytes), struct iovec (16), control messages, and the payload.
+// Offsets in the native area: struct msghdr (56 bytes), struct iovec (16), control messages, and
+// the payload.
 const IOVEC = 64;
 const CONTROL = 128;
 const CONTROL_HEADER = 16;
 const CONTROL_BYTES = CONTROL_HEADER + 4 * SCM_MAX_FD + 4;
 const PAYLOAD = 2048;
 
-/** Two connected descriptors, both closed on exec, of a kind that keeps the borders of messages unless said otherwise. Give one to a child in its `stdio`, or keep both for two threads. */
+/**
+ * Two connected descriptors, both closed on exec, of a kind that keeps the borders of messages
+ * unless said otherwise. Give one to a child in its `stdio`, or keep both for two threads.
+ */
 export function createSocketPair(kind: number = SOCK_SEQPACKET): [number, number] {
   check(libc.socketpair(AF_UNIX, kind | SOCK_CLOEXEC, 0, scratch.address), 'socketpair', {});
   return [scratch.view.getInt32(0, true), scratch.view.getInt32(4, true)];
@@ -47,7 +60,8 @@ export function createSocketPair(kind: number = SOCK_SEQPACKET): [number, number
 /** Where a message cannot do without them. */
 export function descriptorsOf({ fds }: Message): number[] {
   if (fds !== null) return fds;
-  const message = 'no file descriptors are left for those of another process (EMFILE); raise the limit (ulimit -n)';
+  const message =
+    'no file descriptors are left for those of another process (EMFILE); raise the limit (ulimit -n)';
   throw Object.assign(new Error(message), { code: 'EMFILE' });
 }
 
@@ -62,15 +76,19 @@ export class MessageSocket {
     this.area = new NativeBuffer(PAYLOAD + maxBytes);
   }
 
-  /** Has the call that sends declared, which a thread that may be ended at any time does beforehand: to be ended in the middle of that aborts the process. */
+  /**
+   * Has the call that sends declared, which a thread that may be ended at any time does beforehand:
+   * to be ended in the middle of that aborts the process.
+   */
   prepareToSend(): void {
     // No descriptor has this number: the kernel refuses it, and nothing is sent.
     libc.sendmsg(-1, 0, 0);
   }
 
   /**
-   * Sends one message, waiting for room if told to. Returns false when there is none now: the socket is full, or the kernel found no
-   * memory for the message. A closed other end is an error (EPIPE), not a signal.
+   * Sends one message, waiting for room if told to. Returns false when there is none now: the
+   * socket is full, or the kernel found no memory for the message. A closed other end is an error
+   * (EPIPE), not a signal.
    */
   send(bytes: Uint8Array, fds: readonly number[] = [], wait = false): boolean {
     if (bytes.length === 0 || bytes.length > this.maxBytes || fds.length > SCM_MAX_FD) {
@@ -90,22 +108,31 @@ export class MessageSocket {
       area.setU64(CONTROL, control);
       area.view.setInt32(CONTROL + 8, SOL_SOCKET, true);
       area.view.setInt32(CONTROL + 12, SCM_RIGHTS, true);
-      for (const [i, fd] of fds.entries()) area.view.setInt32(CONTROL + CONTROL_HEADER + 4 * i, fd, true);
+      for (const [i, fd] of fds.entries())
+        area.view.setInt32(CONTROL + CONTROL_HEADER + 4 * i, fd, true);
     }
     for (let tries = 0; ; ) {
-      if (libc.sendmsg(this.fd, area.address, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) >= 0) return true;
+      if (libc.sendmsg(this.fd, area.address, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) >= 0)
+        return true;
       const number = errno();
       if (number === EINTR) continue;
       const full = number === EAGAIN || number === ENOBUFS || number === ENOMEM;
       if (full && !wait) return false;
       if (!full || ++tries > TRIES) {
-        throw new SystemCallError('sendmsg', { fd: this.fd, bytes: bytes.length, descriptors: fds.length }, number);
+        throw new SystemCallError(
+          'sendmsg',
+          { fd: this.fd, bytes: bytes.length, descriptors: fds.length },
+          number,
+        );
       }
       Atomics.wait(pause, 0, 0, 1);
     }
   }
 
-  /** Takes one message, waiting for it if told to. null: none has come yet. 'closed': none will come any more. */
+  /**
+   * Takes one message, waiting for it if told to. null: none has come yet. 'closed': none will come
+   * any more.
+   */
   receive(wait = false): Message | 'closed' | null {
     const { area } = this;
     this.setHeader(this.maxBytes, Math.ceil(CONTROL_BYTES / 8) * 8);
@@ -155,7 +182,10 @@ export class MessageSocket {
     for (let at = CONTROL; at + CONTROL_HEADER <= end; ) {
       const length = area.getU64(at);
       if (length < CONTROL_HEADER) break;
-      if (area.view.getInt32(at + 8, true) === SOL_SOCKET && area.view.getInt32(at + 12, true) === SCM_RIGHTS) {
+      if (
+        area.view.getInt32(at + 8, true) === SOL_SOCKET &&
+        area.view.getInt32(at + 12, true) === SCM_RIGHTS
+      ) {
         for (let i = at + CONTROL_HEADER; i + 4 <= Math.min(at + length, end); i += 4)
           fds.push(area.view.getInt32(i, true));
       }

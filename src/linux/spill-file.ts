@@ -1,12 +1,23 @@
 /**
- * A file that pages are put aside in: it has no name, so that nothing is left of it whatever becomes of the process, and bypasses the
- * kernel's cache where the file system lets it, since what is put aside is not wanted for a while. Each page has a checksum in memory.
+ * A file that pages are put aside in: it has no name, so that nothing is left of it whatever
+ * becomes of the process, and bypasses the kernel's cache where the file system lets it, since what
+ * is put aside is not wanted for a while. Each page has a checksum in memory.
  */
 
 import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { pageSums, SUMMED_PAGES } from './checksum.js';
-import { EISDIR, ENOENT, EOPNOTSUPP, O_CLOEXEC, O_CREAT, O_DIRECT, O_EXCL, O_RDWR, O_TMPFILE } from './constants.js';
+import {
+  EISDIR,
+  ENOENT,
+  EOPNOTSUPP,
+  O_CLOEXEC,
+  O_CREAT,
+  O_DIRECT,
+  O_EXCL,
+  O_RDWR,
+  O_TMPFILE,
+} from './constants.js';
 import { closeDescriptor, errno, libc } from './libc.js';
 import { offsetInView, viewAt } from './memory-views.js';
 import { randomName } from './random.js';
@@ -21,7 +32,8 @@ export function openSpillFile(folder: string): number {
     const fd = libc.open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | direct, 0o600);
     if (fd >= 0) return fd;
     const number = errno();
-    // Kernels and file systems that know no files without a name take the folder for what is to be opened.
+    // Kernels and file systems that know no files without a name take the folder for what is to be
+    // opened.
     if (number === EOPNOTSUPP || number === EISDIR || number === ENOENT) {
       const named = openNamed(folder, direct);
       if (named >= 0 || direct === 0) return named;
@@ -54,7 +66,10 @@ function removeName(path: string): boolean {
   }
 }
 
-/** Notes the checksums of pages that go to the file at `offset`. A page that is another one's differs, too. */
+/**
+ * Notes the checksums of pages that go to the file at `offset`. A page that is another one's
+ * differs, too.
+ */
 export function noteSums(address: number, length: number, offset: number, sums: number): void {
   firstPage(address, length, offset, sums, (words, at, sum) => {
     words[at] = sum;
@@ -63,11 +78,19 @@ export function noteSums(address: number, length: number, offset: number, sums: 
 }
 
 /** The first of these pages that is not as it was noted, or -1. */
-export function firstSpoiled(address: number, length: number, offset: number, sums: number): number {
+export function firstSpoiled(
+  address: number,
+  length: number,
+  offset: number,
+  sums: number,
+): number {
   return firstPage(address, length, offset, sums, (words, at, sum) => words[at] !== sum);
 }
 
-/** The first page for which `is` holds, or -1. `is` gets where the page's checksum is noted, and what it is. */
+/**
+ * The first page for which `is` holds, or -1. `is` gets where the page's checksum is noted, and
+ * what it is.
+ */
 function firstPage(
   address: number,
   length: number,

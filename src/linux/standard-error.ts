@@ -1,4 +1,7 @@
-/** What native libraries write to standard error, without the lines that a user can do nothing about. */
+/**
+ * What native libraries write to standard error, without the lines that a user can do nothing
+ * about.
+ */
 import { fstatSync, readSync, writeSync } from 'node:fs';
 import { check } from './errors.js';
 import { duplicateDescriptor } from './file-io.js';
@@ -8,8 +11,9 @@ import { createMemoryFile } from './memory.js';
 const STANDARD_ERROR = 2;
 
 /**
- * Has what the process writes there meanwhile come when the action has ended, without lines that match. What a process wrote that ends meanwhile is
- * lost: for processes that do one thing at a time, and for calls that are known to write such lines.
+ * Has what the process writes there meanwhile come when the action has ended, without lines that
+ * match. What a process wrote that ends meanwhile is lost: for processes that do one thing at a
+ * time, and for calls that are known to write such lines.
  */
 export async function withoutLines<T>(unwanted: RegExp, action: () => Promise<T>): Promise<T> {
   const written = createMemoryFile('onemem-standard-error', 0);

@@ -13,7 +13,10 @@ describe('systemMemory', () => {
     expect(total).toBeGreaterThan(2 ** 26);
     expect(available).toBeGreaterThan(0);
     expect(available).toBeLessThanOrEqual(total);
-    expect(systemMemory('MemTotal:  16 kB\nMemFree: 1 kB\n')).toEqual({ total: 16_384, available: 0 });
+    expect(systemMemory('MemTotal:  16 kB\nMemFree: 1 kB\n')).toEqual({
+      total: 16_384,
+      available: 0,
+    });
   });
 });
 
@@ -74,8 +77,16 @@ describe('cgroupMemory', () => {
       '/sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n',
       '/sys/fs/cgroup/memory/memory.usage_in_bytes': '77\n',
     };
-    expect(cgroupMemory(reader(files))).toEqual({ limit: Number.POSITIVE_INFINITY, usage: 77, file: null });
-    expect(cgroupMemory(reader({}))).toEqual({ limit: Number.POSITIVE_INFINITY, usage: 0, file: null });
+    expect(cgroupMemory(reader(files))).toEqual({
+      limit: Number.POSITIVE_INFINITY,
+      usage: 77,
+      file: null,
+    });
+    expect(cgroupMemory(reader({}))).toEqual({
+      limit: Number.POSITIVE_INFINITY,
+      usage: 0,
+      file: null,
+    });
   });
 });
 
@@ -98,7 +109,8 @@ describe('memoryLeft', () => {
       '/sys/fs/cgroup/a/b/memory.current': '1000',
       '/sys/fs/cgroup/a/memory.max': '5000000',
       '/sys/fs/cgroup/a/memory.current': '4000000',
-      '/sys/fs/cgroup/a/memory.stat': 'file 5000\ninactive_file 2000\nactive_file 300\nworkingset_inactive_file 9\n',
+      '/sys/fs/cgroup/a/memory.stat':
+        'file 5000\ninactive_file 2000\nactive_file 300\nworkingset_inactive_file 9\n',
     };
     expect(left(files)).toEqual({ limit: 4_000_000, available: 1_002_300 });
   });

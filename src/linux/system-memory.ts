@@ -1,4 +1,7 @@
-/** The memory of the machine, and of the control groups (version 2 or 1) around this process: how much there is, and how much is left. */
+/**
+ * The memory of the machine, and of the control groups (version 2 or 1) around this process: how
+ * much there is, and how much is left.
+ */
 import { readFileSync } from 'node:fs';
 
 export type ReadText = (path: string) => string | null;
@@ -17,7 +20,10 @@ export function textReader(root: string): ReadText {
 const readText = textReader('');
 
 /** From /proc/meminfo, in bytes. */
-export function systemMemory(text: string = readText('/proc/meminfo') ?? ''): { total: number; available: number } {
+export function systemMemory(text: string = readText('/proc/meminfo') ?? ''): {
+  total: number;
+  available: number;
+} {
   const field = (name: string): number => {
     const match = new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(text);
     return match === null ? 0 : Number(match[1]) * 1024;
@@ -46,9 +52,11 @@ export function memoryGroups(read: ReadText = readText): MemoryGroup[] {
     );
     if (group === undefined) continue;
     const path = group.slice(2).join(':');
-    // The mount shows the hierarchy from its root on: in a container without a namespace of its own, that is the container's.
+    // The mount shows the hierarchy from its root on: in a container without a namespace of its
+    // own, that is the container's.
     const prefix = root === '/' ? '' : root;
-    let relative = path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : '';
+    let relative =
+      path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : '';
     if (relative === '/') relative = '';
     for (;;) {
       found.push({ folder: `${mountPoint}${relative}`, version: two ? 2 : 1 });
@@ -64,7 +72,10 @@ interface GroupLimit {
   readonly file: string;
 }
 
-/** The least of a group's limits: beyond `memory.high` its processes are slowed down, beyond the others one is ended. Null: the group has no such file. */
+/**
+ * The least of a group's limits: beyond `memory.high` its processes are slowed down, beyond the
+ * others one is ended. Null: the group has no such file.
+ */
 function limitOf({ folder, version }: MemoryGroup, read: ReadText): GroupLimit | null {
   let least: GroupLimit | null = null;
   for (const name of version === 2 ? ['memory.max', 'memory.high'] : ['memory.limit_in_bytes']) {
@@ -72,17 +83,23 @@ function limitOf({ folder, version }: MemoryGroup, read: ReadText): GroupLimit |
     const text = read(file)?.trim();
     if (text === undefined) continue;
     // Version 1 writes "no limit" as the largest multiple of the page size.
-    const bytes = text === 'max' || Number(text) >= 2 ** 62 ? Number.POSITIVE_INFINITY : Number(text);
+    const bytes =
+      text === 'max' || Number(text) >= 2 ** 62 ? Number.POSITIVE_INFINITY : Number(text);
     if (least === null || bytes < least.bytes) least = { bytes, file };
   }
   return least;
 }
 
 function usageOf({ folder, version }: MemoryGroup, read: ReadText): number {
-  return Number(read(`${folder}/${version === 2 ? 'memory.current' : 'memory.usage_in_bytes'}`)?.trim() ?? 0);
+  return Number(
+    read(`${folder}/${version === 2 ? 'memory.current' : 'memory.usage_in_bytes'}`)?.trim() ?? 0,
+  );
 }
 
-/** What the kernel has of files in the group's name, and can drop; of it what lies in memory files is no part. */
+/**
+ * What the kernel has of files in the group's name, and can drop; of it what lies in memory files
+ * is no part.
+ */
 function cacheOf({ folder, version }: MemoryGroup, read: ReadText): number {
   const text = read(`${folder}/memory.stat`) ?? '';
   const field = (name: string): number => {
@@ -93,7 +110,10 @@ function cacheOf({ folder, version }: MemoryGroup, read: ReadText): number {
 }
 
 export interface CgroupMemory {
-  /** The smallest limit of this process's control group and those around it; Infinity when there is none. */
+  /**
+   * The smallest limit of this process's control group and those around it; Infinity when there is
+   * none.
+   */
   readonly limit: number;
   /** What the group with that limit uses now; without a limit, the process's own group. */
   readonly usage: number;
@@ -116,7 +136,9 @@ export function cgroupMemory(read: ReadText = readText): CgroupMemory {
 export interface MemoryLeft {
   /** The least that the machine, and the groups around the process, may have in all. */
   readonly limit: number;
-  /** What can be taken until the first of them has no more; what the kernel can drop counts as left. */
+  /**
+   * What can be taken until the first of them has no more; what the kernel can drop counts as left.
+   */
   readonly available: number;
 }
 
@@ -130,7 +152,8 @@ export function memoryLeft(groups: readonly MemoryGroup[], read: ReadText = read
     limit = Math.min(limit, bytes);
     const used = usageOf(group, read);
     // To ask what can be dropped takes longer than all else.
-    if (bytes - used < available) available = Math.min(available, bytes - used + cacheOf(group, read));
+    if (bytes - used < available)
+      available = Math.min(available, bytes - used + cacheOf(group, read));
   }
   return { limit, available: Math.max(available, 0) };
 }

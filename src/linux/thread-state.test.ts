@@ -2,10 +2,14 @@ import { expect, it } from 'vitest';
 import { threadId } from './process.js';
 import { parseThreadState, threadState } from './thread-state.js';
 
-const stat = (name: string, state: string): string => `77 (${name}) ${state} 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 1 0`;
+const stat = (name: string, state: string): string =>
+  `77 (${name}) ${state} 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 1 0`;
 
 it('reads what a thread does and how long it has run', () => {
-  expect(parseThreadState(stat('node', 'R'), '1500000 20 3\n')).toEqual({ doing: 'running', ranMs: 1.5 });
+  expect(parseThreadState(stat('node', 'R'), '1500000 20 3\n')).toEqual({
+    doing: 'running',
+    ranMs: 1.5,
+  });
   expect(parseThreadState(stat('a) S (b', 'D'), null)).toEqual({ doing: 'waiting', ranMs: 2000 });
   for (const [letter, doing] of [
     ['S', 'sleeping'],

@@ -1,6 +1,6 @@
 /**
- * What the kernel says of a thread of this process. Read from files, without the foreign function interface, so that a thread that comes
- * and goes may use it.
+ * What the kernel says of a thread of this process. Read from files, without the foreign function
+ * interface, so that a thread that comes and goes may use it.
  */
 import { readFileSync } from 'node:fs';
 
@@ -14,14 +14,21 @@ export interface ThreadState {
 /** Clock ticks of /proc are hundredths of a second on x64 and arm64. */
 const TICK_MS = 10;
 
-const DOING: Readonly<Record<string, ThreadState['doing']>> = { R: 'running', D: 'waiting', T: 'held', t: 'held' };
+const DOING: Readonly<Record<string, ThreadState['doing']>> = {
+  R: 'running',
+  D: 'waiting',
+  T: 'held',
+  t: 'held',
+};
 
 /** Reads the text of /proc/PID/task/TID/stat, and of schedstat if this kernel has it. */
 export function parseThreadState(stat: string, schedstat: string | null): ThreadState {
   // The name of the thread stands in brackets, and may have any character in it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const ranMs =
-    schedstat === null ? (Number(fields[11]) + Number(fields[12])) * TICK_MS : Number(schedstat.split(' ')[0]) / 1e6;
+    schedstat === null
+      ? (Number(fields[11]) + Number(fields[12])) * TICK_MS
+      : Number(schedstat.split(' ')[0]) / 1e6;
   return { doing: DOING[fields[0]] ?? 'sleeping', ranMs };
 }
 

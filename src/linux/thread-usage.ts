@@ -1,12 +1,15 @@
 /**
- * What a piece of code took of this thread. A clock on the wall also counts the time in which other threads had the processor, which
- * on a busy machine is most of it.
+ * What a piece of code took of this thread. A clock on the wall also counts the time in which other
+ * threads had the processor, which on a busy machine is most of it.
  */
 import { CLOCK_THREAD_CPUTIME_ID, RUSAGE_THREAD } from './constants.js';
 import { libc } from './libc.js';
 import { NativeBuffer } from './native-buffer.js';
 
-/** Where the number of voluntary switches stands in struct rusage, behind two times and twelve other counts. */
+/**
+ * Where the number of voluntary switches stands in struct rusage, behind two times and twelve other
+ * counts.
+ */
 const VOLUNTARY_SWITCHES = 128;
 const RUSAGE_BYTES = 144;
 

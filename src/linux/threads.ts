@@ -17,7 +17,10 @@ export class ThreadError extends Error {
     readonly code: string,
     cause?: unknown,
   ) {
-    super(`a thread could not be started (${code}); ${LIMITS}`, cause === undefined ? {} : { cause });
+    super(
+      `a thread could not be started (${code}); ${LIMITS}`,
+      cause === undefined ? {} : { cause },
+    );
   }
 }
 
@@ -34,7 +37,10 @@ export function startThread(file: URL, options: WorkerOptions): Worker {
   }
 }
 
-/** Looked at before: where Node.js finds out that there are too few it loses those that it has opened by then. */
+/**
+ * Looked at before: where Node.js finds out that there are too few it loses those that it has
+ * opened by then.
+ */
 function descriptorShortage(): string | null {
   const opened: number[] = [];
   try {

@@ -1,6 +1,7 @@
 /**
- * A worker thread touches registered memory and this thread serves its faults. A thread that waits in a fault can neither time
- * out nor be terminated, so every wait here has a limit, and closing the userfaultfd afterwards lets a thread that still waits go on.
+ * A worker thread touches registered memory and this thread serves its faults. A thread that waits
+ * in a fault can neither time out nor be terminated, so every wait here has a limit, and closing
+ * the userfaultfd afterwards lets a thread that still waits go on.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -28,7 +29,16 @@ import {
   UFFDIO_REGISTER_MODE_WP,
 } from './constants.js';
 import { errno, libc } from './libc.js';
-import { createMemoryFile, fillMemory, madvise, mmap, munmap, PAGE_SIZE, punchHole, view } from './memory.js';
+import {
+  createMemoryFile,
+  fillMemory,
+  madvise,
+  mmap,
+  munmap,
+  PAGE_SIZE,
+  punchHole,
+  view,
+} from './memory.js';
 import { NativeBuffer } from './native-buffer.js';
 import { Poller } from './poll.js';
 import { pidfdGetfd, pidfdOpen, threadId } from './process.js';
@@ -36,7 +46,8 @@ import { featureNames, Userfaultfd } from './userfaultfd.js';
 
 const PAGES = 16;
 const LENGTH = PAGES * PAGE_SIZE;
-const ALL_MODES = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
+const ALL_MODES =
+  UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
 const koffiPath = createRequire(import.meta.url).resolve('koffi');
 const LIMIT_MS = 5000;
 
@@ -92,7 +103,10 @@ class Toucher {
     cleanups.push(() => this.worker.terminate());
   }
 
-  private ask(message: { address: number; value?: number }): Promise<{ value: number; thread: number }> {
+  private ask(message: {
+    address: number;
+    value?: number;
+  }): Promise<{ value: number; thread: number }> {
     return new Promise((resolve, reject) => {
       this.worker.once('message', resolve);
       this.worker.once('error', reject);
@@ -147,7 +161,9 @@ describe('opening', () => {
     userfaultfd.close();
     userfaultfd.close();
     expect(userfaultfd.wake(memory.address, LENGTH)).toBe(EBADF);
-    expect(() => userfaultfd.readMessages()).toThrowError(expect.objectContaining({ code: 'EBADF' }));
+    expect(() => userfaultfd.readMessages()).toThrowError(
+      expect.objectContaining({ code: 'EBADF' }),
+    );
   });
 
   it('names the call and the range that it could not register', () => {
@@ -172,7 +188,9 @@ describe('answers to a fault', () => {
     expect(userfaultfd.addressOf(0)).toBe(memory.address + 3 * PAGE_SIZE);
     expect(userfaultfd.flagsOf(0)).toBe(0);
     const thread = userfaultfd.threadOf(0);
-    expect(userfaultfd.copy(memory.address + 3 * PAGE_SIZE, source.address, PAGE_SIZE, false)).toBe(0);
+    expect(userfaultfd.copy(memory.address + 3 * PAGE_SIZE, source.address, PAGE_SIZE, false)).toBe(
+      0,
+    );
     expect(userfaultfd.progress).toBe(PAGE_SIZE);
     const result = await reply;
     expect(result.value).toBe(42);
@@ -238,9 +256,12 @@ describe('answers to a fault', () => {
     userfaultfd.register(memory.address, LENGTH, UFFDIO_REGISTER_MODE_MISSING);
     const reply = new Toucher().read(memory.address);
     waitForFault(userfaultfd);
-    // Without minor faults, what is in the file is there; but the kernel does not wake the thread that waits.
+    // Without minor faults, what is in the file is there; but the kernel does not wake the thread
+    // that waits.
     memory.aliasBytes[0] = 5;
-    expect(await Promise.race([reply, new Promise((resolve) => setTimeout(resolve, 50, 'waiting'))])).toBe('waiting');
+    expect(
+      await Promise.race([reply, new Promise((resolve) => setTimeout(resolve, 50, 'waiting'))]),
+    ).toBe('waiting');
     const source = new NativeBuffer(PAGE_SIZE);
     expect(userfaultfd.copy(memory.address, source.address, PAGE_SIZE, false)).toBe(EEXIST);
     expect(userfaultfd.wake(memory.address, PAGE_SIZE)).toBe(0);
@@ -293,7 +314,9 @@ describe('ranges', () => {
     expect(memory.aliasBytes[5 * PAGE_SIZE]).toBe(1);
 
     // Page 5 is in the file but not mapped: continue_ takes it, and then meets the hole after it.
-    expect(userfaultfd.continue_(memory.address + 5 * PAGE_SIZE, 4 * PAGE_SIZE, false)).toBe(EFAULT);
+    expect(userfaultfd.continue_(memory.address + 5 * PAGE_SIZE, 4 * PAGE_SIZE, false)).toBe(
+      EFAULT,
+    );
     expect(userfaultfd.progress).toBe(PAGE_SIZE);
     expect(userfaultfd.continue_(memory.address + 5 * PAGE_SIZE, PAGE_SIZE, false)).toBe(EEXIST);
     expect(userfaultfd.progress).toBe(0);
@@ -363,7 +386,10 @@ describe('faults of the kernel', () => {
   });
 });
 
-/** A process that maps descriptor 3, registers it, prints where and by which descriptor, and reads a byte for each line. */
+/**
+ * A process that maps descriptor 3, registers it, prints where and by which descriptor, and reads a
+ * byte for each line.
+ */
 const CHILD = `
 const koffi = require(process.argv[1]);
 const library = koffi.load(null);
@@ -388,8 +414,13 @@ process.stdin.on('data', (data) => {
 process.stdin.on('end', () => process.exit(0));
 `;
 
-function startChild(fd: number): { child: ChildProcess; line: () => Promise<Record<string, number>> } {
-  const child = spawn(process.execPath, ['-e', CHILD, koffiPath], { stdio: ['pipe', 'pipe', 'inherit', fd] });
+function startChild(fd: number): {
+  child: ChildProcess;
+  line: () => Promise<Record<string, number>>;
+} {
+  const child = spawn(process.execPath, ['-e', CHILD, koffiPath], {
+    stdio: ['pipe', 'pipe', 'inherit', fd],
+  });
   // Killing works even in a fault, unlike anything that the child could do itself.
   cleanups.push(() => child.kill('SIGKILL'));
   const lines: string[] = [];
@@ -413,7 +444,9 @@ function startChild(fd: number): { child: ChildProcess; line: () => Promise<Reco
 }
 
 describe('another process', () => {
-  it('is served through its own descriptor, and dies by SIGBUS on a poisoned page', { timeout: 20_000 }, async () => {
+  it('is served through its own descriptor, and dies by SIGBUS on a poisoned page', {
+    timeout: 20_000,
+  }, async () => {
     const memory = createMemory();
     const { child, line } = startChild(memory.fd);
     const hello = await line();

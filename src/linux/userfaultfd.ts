@@ -1,6 +1,6 @@
 /**
- * Page faults of registered memory as messages, and the answers to them. What is called once a fault returns error numbers
- * instead of throwing and allocates nothing.
+ * Page faults of registered memory as messages, and the answers to them. What is called once a
+ * fault returns error numbers instead of throwing and allocates nothing.
  */
 import { closeSync, openSync } from 'node:fs';
 import {
@@ -33,8 +33,8 @@ import { closeDescriptor, errno, libc, SYSTEM_CALL } from './libc.js';
 import { NativeBuffer } from './native-buffer.js';
 
 /**
- * How a userfaultfd was obtained. By 'user-mode' the kernel's own accesses are not served: a system call that touches a page
- * which is not resident fails with EFAULT or transfers less than asked.
+ * How a userfaultfd was obtained. By 'user-mode' the kernel's own accesses are not served: a system
+ * call that touches a page which is not resident fails with EFAULT or transfers less than asked.
  */
 export type Via = 'system-call' | 'device' | 'user-mode' | 'received';
 
@@ -86,12 +86,14 @@ export function featureNames(bits: number): string[] {
 
 export class Userfaultfd {
   /**
-   * Opens a userfaultfd that does not block: a thread in a blocking read could never be stopped, and poll answers POLLERR for
-   * such a descriptor. The ways are tried from the most to the least capable.
+   * Opens a userfaultfd that does not block: a thread in a blocking read could never be stopped,
+   * and poll answers POLLERR for such a descriptor. The ways are tried from the most to the least
+   * capable.
    */
   static open(options: UserfaultfdOptions = {}): Userfaultfd {
     const { features = 0, userModeOnly = false } = options;
-    const ways = options.ways ?? (userModeOnly ? ['user-mode'] : ['system-call', 'device', 'user-mode']);
+    const ways =
+      options.ways ?? (userModeOnly ? ['user-mode'] : ['system-call', 'device', 'user-mode']);
     const failures: string[] = [];
     let number = EINVAL;
     for (const way of ways) {
@@ -113,7 +115,10 @@ export class Userfaultfd {
     throw new SystemCallError('userfaultfd', { features }, number, `tried ${failures.join(', ')}`);
   }
 
-  /** Takes a descriptor that another process opened and negotiated, and that serves that process's memory. */
+  /**
+   * Takes a descriptor that another process opened and negotiated, and that serves that process's
+   * memory.
+   */
   static fromFd(fd: number, features = 0): Userfaultfd {
     const result = new Userfaultfd(fd, 'received', new NativeBuffer(AREA_BYTES));
     result.available = features;
@@ -139,9 +144,18 @@ export class Userfaultfd {
     if (libc.ioctl(this.fd, UFFDIO_API, area.address) < 0) {
       const number = errno();
       // The kernel does not say which feature it lacks: a descriptor that asks for none tells.
-      const missing = number === EINVAL && features !== 0 ? features & ~Userfaultfd.availableFeatures(this.via) : 0;
-      const remark = missing === 0 ? undefined : `this kernel lacks ${featureNames(missing).join(', ')}`;
-      throw new SystemCallError('ioctl', { fd: this.fd, request: 'UFFDIO_API', features }, number, remark);
+      const missing =
+        number === EINVAL && features !== 0
+          ? features & ~Userfaultfd.availableFeatures(this.via)
+          : 0;
+      const remark =
+        missing === 0 ? undefined : `this kernel lacks ${featureNames(missing).join(', ')}`;
+      throw new SystemCallError(
+        'ioctl',
+        { fd: this.fd, request: 'UFFDIO_API', features },
+        number,
+        remark,
+      );
     }
     this.available = area.getU64(ARGUMENT + 8);
   }
@@ -153,7 +167,10 @@ export class Userfaultfd {
     return probe.available;
   }
 
-  /** Registers mapped memory; returns the bit set of the ioctls that work on it (bit 4: zeropage, 7: continue, 8: poison). */
+  /**
+   * Registers mapped memory; returns the bit set of the ioctls that work on it (bit 4: zeropage, 7:
+   * continue, 8: poison).
+   */
   register(address: number, length: number, modes: number): number {
     const { area } = this;
     area.setU64(ARGUMENT, address);
@@ -166,7 +183,8 @@ export class Userfaultfd {
       length,
       modes,
     });
-    // The upper half holds bit 63 alone (the API request itself), which no number could hold exactly.
+    // The upper half holds bit 63 alone (the API request itself), which no number could hold
+    // exactly.
     return area.view.getUint32(ARGUMENT + 24, true);
   }
 
@@ -180,12 +198,17 @@ export class Userfaultfd {
     });
   }
 
-  /** Lets the threads that wait in the range try their access again. Returns 0 or the error number. */
+  /**
+   * Lets the threads that wait in the range try their access again. Returns 0 or the error number.
+   */
   wake(address: number, length: number): number {
     return this.onRange(UFFDIO_WAKE, address, length) < 0 ? errno() : 0;
   }
 
-  /** Fills pages that are not there and wakes the threads that wait for them. EEXIST: one is there already, `progress` bytes on. */
+  /**
+   * Fills pages that are not there and wakes the threads that wait for them. EEXIST: one is there
+   * already, `progress` bytes on.
+   */
   copy(destination: number, source: number, length: number, writeProtect: boolean): number {
     const { area } = this;
     const mode = writeProtect ? UFFDIO_COPY_MODE_WP : 0;
@@ -213,40 +236,60 @@ export class Userfaultfd {
 
   /** Fills pages that are not there with zeros, as `copy` does; no thread is woken if `quiet`. */
   zeropage(address: number, length: number, quiet = false): number {
-    return this.inSteps(UFFDIO_ZEROPAGE, address, length, quiet ? UFFDIO_ZEROPAGE_MODE_DONTWAKE : 0);
+    return this.inSteps(
+      UFFDIO_ZEROPAGE,
+      address,
+      length,
+      quiet ? UFFDIO_ZEROPAGE_MODE_DONTWAKE : 0,
+    );
   }
 
   /**
-   * Maps pages that the file has and the page table lacks. EEXIST: one is mapped already, `progress` bytes on. EFAULT: the
-   * file has no page there.
+   * Maps pages that the file has and the page table lacks. EEXIST: one is mapped already,
+   * `progress` bytes on. EFAULT: the file has no page there.
    */
   continue_(address: number, length: number, writeProtect: boolean): number {
-    return this.inSteps(UFFDIO_CONTINUE, address, length, writeProtect ? UFFDIO_CONTINUE_MODE_WP : 0);
+    return this.inSteps(
+      UFFDIO_CONTINUE,
+      address,
+      length,
+      writeProtect ? UFFDIO_CONTINUE_MODE_WP : 0,
+    );
   }
 
-  /** Makes pages that are not mapped fail: SIGBUS for a load or store, EFAULT for a system call. MADV_DONTNEED undoes it. */
+  /**
+   * Makes pages that are not mapped fail: SIGBUS for a load or store, EFAULT for a system call.
+   * MADV_DONTNEED undoes it.
+   */
   poison(address: number, length: number): number {
     return this.inSteps(UFFDIO_POISON, address, length, 0);
   }
 
   /**
-   * Sets or clears write protection; clearing wakes threads that wait, unless `quiet`. EAGAIN: read the messages first, then ask again.
-   * Unmapped pages of a memory file can be protected, too.
+   * Sets or clears write protection; clearing wakes threads that wait, unless `quiet`. EAGAIN: read
+   * the messages first, then ask again. Unmapped pages of a memory file can be protected, too.
    */
   writeProtect(address: number, length: number, on: boolean, quiet = false): number {
     const { area } = this;
     area.setU64(ARGUMENT, address);
     area.setU64(ARGUMENT + 8, length);
-    area.setU64(ARGUMENT + 16, on ? UFFDIO_WRITEPROTECT_MODE_WP : quiet ? UFFDIO_WRITEPROTECT_MODE_DONTWAKE : 0);
+    area.setU64(
+      ARGUMENT + 16,
+      on ? UFFDIO_WRITEPROTECT_MODE_WP : quiet ? UFFDIO_WRITEPROTECT_MODE_DONTWAKE : 0,
+    );
     return libc.ioctl(this.fd, UFFDIO_WRITEPROTECT, area.address) < 0 ? errno() : 0;
   }
 
   /**
-   * Takes waiting messages and returns how many; they stay readable until the next call. 0 when there are none. The accessors
-   * below take an index under that number.
+   * Takes waiting messages and returns how many; they stay readable until the next call. 0 when
+   * there are none. The accessors below take an index under that number.
    */
   readMessages(): number {
-    const bytes = libc.read(this.fd, this.area.address + MESSAGES, MESSAGES_PER_READ * MESSAGE_BYTES);
+    const bytes = libc.read(
+      this.fd,
+      this.area.address + MESSAGES,
+      MESSAGES_PER_READ * MESSAGE_BYTES,
+    );
     if (bytes >= 0) return Math.trunc(bytes / MESSAGE_BYTES);
     const number = errno();
     if (number === EAGAIN || number === EINTR) return 0;
@@ -273,14 +316,17 @@ export class Userfaultfd {
     return this.area.view.getUint32(MESSAGES + index * MESSAGE_BYTES + 24, true);
   }
 
-  /** Word 0 to 2 of the message of another event: from, to, length of a remap; start, end of a removal. */
+  /**
+   * Word 0 to 2 of the message of another event: from, to, length of a remap; start, end of a
+   * removal.
+   */
   wordOf(index: number, word: number): number {
     return this.area.getU64(MESSAGES + index * MESSAGE_BYTES + 8 + word * 8);
   }
 
   /**
-   * Closes the descriptor. When it was the last one, its registrations end, and the threads that wait go on as if the memory had
-   * never been registered.
+   * Closes the descriptor. When it was the last one, its registrations end, and the threads that
+   * wait go on as if the memory had never been registered.
    */
   close(): void {
     if (this.fd < 0) return;
@@ -296,8 +342,9 @@ export class Userfaultfd {
   }
 
   /**
-   * The kernel reports EAGAIN with the bytes it got done whenever it stops early, whatever the reason; asking for the rest
-   * gives the reason. EAGAIN without any progress means that messages must be read first, and goes to the caller.
+   * The kernel reports EAGAIN with the bytes it got done whenever it stops early, whatever the
+   * reason; asking for the rest gives the reason. EAGAIN without any progress means that messages
+   * must be read first, and goes to the caller.
    */
   private inSteps(request: number, address: number, length: number, mode: number): number {
     const { area } = this;

@@ -30,13 +30,17 @@ function touchOf(page: number): PrefetchRequest {
 
 describe('choices of policies', () => {
   it('refuses what there is not, by name', () => {
-    expect(() => checkChoices({ evict: 'lru' } as PolicyChoices)).toThrow(/no policy evict; did you mean eviction/);
+    expect(() => checkChoices({ evict: 'lru' } as PolicyChoices)).toThrow(
+      /no policy evict; did you mean eviction/,
+    );
     expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(
       /there are 'adaptive', 'lru', 'fifo', 'clock'/,
     );
     expect(() => checkChoices({ prefetch: { name: 'tree', thresholdPercent: 60 } })).not.toThrow();
     const mistaken = { readAhead: { name: 'next', shares: 4 } } as unknown as PolicyChoices;
-    expect(() => checkChoices(mistaken)).toThrow(/next\(\) has no option shares; did you mean share/);
+    expect(() => checkChoices(mistaken)).toThrow(
+      /next\(\) has no option shares; did you mean share/,
+    );
   });
 
   it('refuses options that are out of their range, with the range', () => {
@@ -58,9 +62,12 @@ describe('choices of policies', () => {
     expect(refused({ readAhead: { name: 'next', stored: 1.5 } })).toBe(
       'POLICY: stored of next() is a whole number of 0 or more, not 1.5',
     );
-    expect(refused({ prefetch: { name: 'tree', thresholdPercent: 0 }, readAhead: { name: 'next', stored: 0 } })).toBe(
-      null,
-    );
+    expect(
+      refused({
+        prefetch: { name: 'tree', thresholdPercent: 0 },
+        readAhead: { name: 'next', stored: 0 },
+      }),
+    ).toBe(null);
   });
 
   it('hands a policy its options', async () => {
@@ -80,9 +87,14 @@ describe('choices of policies', () => {
   });
 
   it('says what is wrong with a module', async () => {
-    const load = (source: string): Promise<unknown> => loadPolicies({ eviction: { module: moduleOf(source) } }, ignore);
-    await expect(load('export const other = 1;')).rejects.toThrow(/export 'default'.*is no function/);
-    await expect(load('export default () => ({ evict() {} });')).rejects.toThrow(/has no function activate/);
+    const load = (source: string): Promise<unknown> =>
+      loadPolicies({ eviction: { module: moduleOf(source) } }, ignore);
+    await expect(load('export const other = 1;')).rejects.toThrow(
+      /export 'default'.*is no function/,
+    );
+    await expect(load('export default () => ({ evict() {} });')).rejects.toThrow(
+      /has no function activate/,
+    );
     await expect(load('export default ({ blocks }) => blocks;')).rejects.toThrow(
       /policies\.eviction: export 'default' of data:.* threw Cannot destructure .*; it was called without options/,
     );
@@ -100,7 +112,9 @@ describe('a policy of the user that fails', () => {
       (text) => warnings.push(text),
     );
     expect([policy(walk), policy(walk)]).toEqual([1, 1]);
-    expect(warnings).toEqual(["onemem: warning: the readAhead policy threw oh; onemem's own takes its place\n"]);
+    expect(warnings).toEqual([
+      "onemem: warning: the readAhead policy threw oh; onemem's own takes its place\n",
+    ]);
     const place = guardPlacement(() => 'moon', ignore);
     expect(place({ processor: 1, advised: true, remote: false })).toBe('remote');
   });
@@ -110,7 +124,11 @@ describe('a policy of the user that fails', () => {
     const request = touchOf(3);
     request.allowed[1] = 1;
     policy(request);
-    expect([has(request.result, 3), has(request.result, 32), size(request.result)]).toEqual([true, true, 2]);
+    expect([has(request.result, 3), has(request.result, 32), size(request.result)]).toEqual([
+      true,
+      true,
+      2,
+    ]);
   });
 
   it('is replaced when it answers a number in place of a mask, which has what was asked before', () => {
@@ -131,7 +149,12 @@ describe('a policy of the user that fails', () => {
   });
 
   it('cannot keep a node full by naming no victim, where there is one', () => {
-    const lazy: EvictionPolicy = { activate: ignore, used: ignore, deactivate: ignore, evict: () => -1 };
+    const lazy: EvictionPolicy = {
+      activate: ignore,
+      used: ignore,
+      deactivate: ignore,
+      evict: () => -1,
+    };
     const policy = guardEviction(lazy, ignore);
     for (const block of [4, 5]) policy.activate(block, 512);
     expect(policy.evict((block) => block === 5)).toBe(5);

@@ -7,9 +7,21 @@ import { kernelError } from '../core/kernel-error.js';
 import { missingModule } from '../core/missing-module.js';
 import { refuseUnknown } from '../core/option-names.js';
 import type { Policies } from '../core/state.js';
-import type { EvictionPolicy, PlacementPolicy, PrefetchPolicy, ReadAheadPolicy } from '../core/types.js';
+import type {
+  EvictionPolicy,
+  PlacementPolicy,
+  PrefetchPolicy,
+  ReadAheadPolicy,
+} from '../core/types.js';
 import { EVICTION_POLICIES, type EvictionName } from './eviction/named.js';
-import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead, PolicyError, type Warn } from './guard.js';
+import {
+  guardEviction,
+  guardPlacement,
+  guardPrefetch,
+  guardReadAhead,
+  PolicyError,
+  type Warn,
+} from './guard.js';
 import { advised, migrate } from './placement/advised.js';
 import { none, type TreeOptions, tree } from './prefetch/tree.js';
 import { type NextOptions, next, noReadAhead } from './read-ahead/next.js';
@@ -91,10 +103,18 @@ export async function loadPolicies(choices: PolicyChoices, warn: Warn): Promise<
   checkChoices(choices);
   const { eviction, prefetch, readAhead, placement } = completed(choices);
   return {
-    eviction: await maker<EvictionPolicy>('eviction', eviction, (made) => guardEviction(made, warn)),
-    prefetch: await maker<PrefetchPolicy>('prefetch', prefetch, (made) => guardPrefetch(made, warn)),
-    readAhead: await maker<ReadAheadPolicy>('readAhead', readAhead, (made) => guardReadAhead(made, warn)),
-    placement: await maker<PlacementPolicy>('placement', placement, (made) => guardPlacement(made, warn)),
+    eviction: await maker<EvictionPolicy>('eviction', eviction, (made) =>
+      guardEviction(made, warn),
+    ),
+    prefetch: await maker<PrefetchPolicy>('prefetch', prefetch, (made) =>
+      guardPrefetch(made, warn),
+    ),
+    readAhead: await maker<ReadAheadPolicy>('readAhead', readAhead, (made) =>
+      guardReadAhead(made, warn),
+    ),
+    placement: await maker<PlacementPolicy>('placement', placement, (made) =>
+      guardPlacement(made, warn),
+    ),
   };
 }
 
@@ -109,7 +129,11 @@ export function namedPolicies(choices: PolicyChoices = {}): Policies {
   };
 }
 
-async function maker<T>(kind: PolicyKind, choice: unknown, guard: (made: unknown) => T): Promise<() => T> {
+async function maker<T>(
+  kind: PolicyKind,
+  choice: unknown,
+  guard: (made: unknown) => T,
+): Promise<() => T> {
   if (!isModule(choice)) return named<T>(kind, choice);
   const { module: url, export: name = 'default', options } = choice;
   const where = `policies.${kind}: export '${name}' of ${url}`;
@@ -120,13 +144,15 @@ async function maker<T>(kind: PolicyKind, choice: unknown, guard: (made: unknown
     const reason = missingModule(String(url), cause) ?? (cause as Error).message;
     throw new PolicyError(`${where} cannot be loaded: ${reason}`, { cause });
   }
-  if (typeof make !== 'function') throw new PolicyError(`${where} is no function that makes a policy`);
+  if (typeof make !== 'function')
+    throw new PolicyError(`${where} is no function that makes a policy`);
   const one = (): T => {
     let made: unknown;
     try {
       made = (make as (options: unknown) => unknown)(options);
     } catch (cause) {
-      const given = options === undefined ? '; it was called without options, since the choice has none' : '';
+      const given =
+        options === undefined ? '; it was called without options, since the choice has none' : '';
       throw new PolicyError(`${where} threw ${kernelError(cause).message}${given}`, { cause });
     }
     return guard(made);
@@ -137,13 +163,16 @@ async function maker<T>(kind: PolicyKind, choice: unknown, guard: (made: unknown
 }
 
 function named<T>(kind: PolicyKind, choice: unknown): () => T {
-  const { name, ...options } = typeof choice === 'string' ? { name: choice } : (choice as { name: string });
+  const { name, ...options } =
+    typeof choice === 'string' ? { name: choice } : (choice as { name: string });
   const make = (NAMED[kind] as Record<string, Maker<unknown>>)[name];
   return () => make(options as never) as T;
 }
 
 function nameOf(choice: unknown): unknown {
-  return typeof choice === 'object' && choice !== null ? (choice as { name?: unknown }).name : choice;
+  return typeof choice === 'object' && choice !== null
+    ? (choice as { name?: unknown }).name
+    : choice;
 }
 
 export function isModule(choice: unknown): choice is PolicyModule {

@@ -6,7 +6,8 @@ const BLOCK = 2 ** 21;
 const HOST = { limit: 64 * GIB, budget: 45 * GIB };
 
 test('a device has three quarters of what is left, in whole blocks, and several share it', () => {
-  const own = (leftBytes: number, devices?: number) => gpuBudget({ leftBytes, isHosts: false }, HOST, devices);
+  const own = (leftBytes: number, devices?: number) =>
+    gpuBudget({ leftBytes, isHosts: false }, HOST, devices);
   expect(own(76 * GIB)).toBe(57 * GIB);
   expect(own(76 * GIB, 2)).toBe(28.5 * GIB);
   expect(own(5 * BLOCK)).toBe(3 * BLOCK);

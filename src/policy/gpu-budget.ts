@@ -1,4 +1,6 @@
-/** The memory of a GPU's device whose program does not say it: a plain function of what there is. */
+/**
+ * The memory of a GPU's device whose program does not say it: a plain function of what there is.
+ */
 import { BLOCK_BYTES } from '../core/types.js';
 
 export interface GpuMemoryLeft {
@@ -14,13 +16,20 @@ export interface HostShare {
   readonly budget: number;
 }
 
-/** Of what is left: buffers that are put together exist twice for a moment, WebGPU takes some for copies, and other programs may want more. */
+/**
+ * Of what is left: buffers that are put together exist twice for a moment, WebGPU takes some for
+ * copies, and other programs may want more.
+ */
 const SHARE = 3 / 4;
 /** Of what the host has beside its arrays, where the GPU's memory is the host's. */
 const SHARE_OF_HOST = 1 / 2;
 
 /** What each of some devices on the GPU has, in whole blocks. */
-export function gpuBudget({ leftBytes, isHosts }: GpuMemoryLeft, { limit, budget }: HostShare, devices = 1): number {
+export function gpuBudget(
+  { leftBytes, isHosts }: GpuMemoryLeft,
+  { limit, budget }: HostShare,
+  devices = 1,
+): number {
   const most = isHosts ? Math.max(0, limit - budget) * SHARE_OF_HOST : Number.POSITIVE_INFINITY;
   return Math.floor(Math.min(leftBytes * SHARE, most) / devices / BLOCK_BYTES) * BLOCK_BYTES;
 }

@@ -1,6 +1,7 @@
 /**
- * Stands before policies of the user's own modules, which run in the thread that serves page faults. One that throws, or answers what cannot
- * be, is replaced by onemem's own from then on, after a word: a policy may make a program slow, and never wrong.
+ * Stands before policies of the user's own modules, which run in the thread that serves page
+ * faults. One that throws, or answers what cannot be, is replaced by onemem's own from then on,
+ * after a word: a policy may make a program slow, and never wrong.
  */
 import { kernelError } from '../core/kernel-error.js';
 import { clear, copy, createMask, WORDS } from '../core/mask.js';
@@ -54,10 +55,14 @@ function guard<Args extends readonly unknown[], T>(
   };
 }
 
-/** What it brings besides the touched page is what may be brought. It is handed copies, since the masks may be the core's own. */
+/**
+ * What it brings besides the touched page is what may be brought. It is handed copies, since the
+ * masks may be the core's own.
+ */
 export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
   const theirs = needFunction(made, 'prefetch') as PrefetchPolicy;
-  // One that answers a number, say, and leaves the mask as it is, has been written for something else.
+  // One that answers a number, say, and leaves the mask as it is, has been written for something
+  // else.
   const hasAnswered = (answer: unknown, { result }: PrefetchRequest): string | null =>
     answer === undefined || answer === result || result.some((word) => word !== 0)
       ? null
@@ -81,16 +86,33 @@ export function guardReadAhead(made: unknown, warn: Warn): ReadAheadPolicy {
     Number.isSafeInteger(answer) && (answer as number) >= 0
       ? null
       : `answered ${String(answer)}, which is no number of blocks`;
-  return guard('readAhead', needFunction(made, 'readAhead') as ReadAheadPolicy, next(), isCount, warn);
+  return guard(
+    'readAhead',
+    needFunction(made, 'readAhead') as ReadAheadPolicy,
+    next(),
+    isCount,
+    warn,
+  );
 }
 
 export function guardPlacement(made: unknown, warn: Warn): PlacementPolicy {
   const isPlace = (answer: unknown): string | null =>
-    answer === 'own' || answer === 'remote' ? null : `answered ${String(answer)}, and there are 'own' and 'remote'`;
-  return guard('placement', needFunction(made, 'placement') as PlacementPolicy, advised, isPlace, warn);
+    answer === 'own' || answer === 'remote'
+      ? null
+      : `answered ${String(answer)}, and there are 'own' and 'remote'`;
+  return guard(
+    'placement',
+    needFunction(made, 'placement') as PlacementPolicy,
+    advised,
+    isPlace,
+    warn,
+  );
 }
 
-/** Onemem's own is told everything, too, so that it can go on at any time. What it chooses is looked at by the core. */
+/**
+ * Onemem's own is told everything, too, so that it can go on at any time. What it chooses is looked
+ * at by the core.
+ */
 export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
   const theirs = made as EvictionPolicy;
   for (const name of ['activate', 'used', 'evict', 'deactivate'] as const) {

@@ -4,7 +4,10 @@ import { firstBudget, type MemorySeen, nextBudget } from './host-budget.js';
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
-/** A machine of 4 GiB, whose slack is 256 MiB, with no other program that wants memory; sizes in MiB. */
+/**
+ * A machine of 4 GiB, whose slack is 256 MiB, with no other program that wants memory; sizes in
+ * MiB.
+ */
 const CALM = {
   limit: 4096,
   available: 2048,
@@ -24,7 +27,12 @@ describe('nextBudget', () => {
   const cases: [what: string, budget: number, change: Partial<typeof CALM>, next: number][] = [
     ['stays where what is left is what it has', 2816, {}, 2816],
     ['takes what others have left, a little at a time', 1024, {}, 1152],
-    ['does not take more than the limit less what others should find', 3716, { available: 4096 }, 3840],
+    [
+      'does not take more than the limit less what others should find',
+      3716,
+      { available: 4096 },
+      3840,
+    ],
     ['takes nothing back for some seconds', 1024, { calmMs: 4999 }, 1024],
     ['takes nothing while a thread stands still now and then', 1024, { stalled: 0.02 }, 1024],
     ['does not grow by what is not worth it', 2784, {}, 2784],
@@ -32,11 +40,26 @@ describe('nextBudget', () => {
     ['gives up what others take, at once', 2816, { available: 1024 }, 1792],
     ['does not move for a little', 2816, { available: 1984 }, 2816],
     ['gives up what it has where there is nothing left', 2816, { available: 0 }, 768],
-    ['gives up an eighth where threads stand still, whatever seems to be left', 1024, { stalled: 0.1 }, 896],
-    ['keeps what arrays and pins must be able to have', 2816, { available: 0, own: 0, least: 701 }, 702],
+    [
+      'gives up an eighth where threads stand still, whatever seems to be left',
+      1024,
+      { stalled: 0.1 },
+      896,
+    ],
+    [
+      'keeps what arrays and pins must be able to have',
+      2816,
+      { available: 0, own: 0, least: 701 },
+      702,
+    ],
     ['keeps what threads need to get on', 64, { available: 0, own: 0 }, 32],
     ['keeps that in a group that is smaller, too', 64, { limit: 32, available: 4, own: 4 }, 32],
-    ['is held against a limit that was lowered', 2816, { limit: 1024, available: 0, own: 1024 }, 960],
+    [
+      'is held against a limit that was lowered',
+      2816,
+      { limit: 1024, available: 0, own: 1024 },
+      960,
+    ],
   ];
   for (const [what, budget, change, next] of cases) {
     it(what, () => expect(nextBudget(budget * MIB, seen(change)) / MIB).toBe(next));

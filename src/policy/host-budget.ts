@@ -6,8 +6,8 @@ const MIB = 2 ** 20;
 /** Of the limit, what arrays take at most unless the program says more. */
 const HOST_SHARE = 0.7;
 /**
- * Memory that a space takes besides its arrays, in bytes: its threads with their heaps, copies, page tables,
- * and what the program's own code takes while it runs. Measured: 65 MiB.
+ * Memory that a space takes besides its arrays, in bytes: its threads with their heaps, copies,
+ * page tables, and what the program's own code takes while it runs. Measured: 65 MiB.
  */
 const SPACE_BYTES = 64 * MIB;
 /** The same for each device that is a process. Measured: 28 MiB. */
@@ -24,13 +24,18 @@ export interface MemorySeen {
   readonly own: number;
   /** What arrays and pins must be able to have there, whatever happens. */
   readonly least: number;
-  /** Of the time since the last look, how much some thread stood still for want of memory: 0 to 1. */
+  /**
+   * Of the time since the last look, how much some thread stood still for want of memory: 0 to 1.
+   */
   readonly stalled: number;
   /** Milliseconds since there was last too little, or a thread stood still. */
   readonly calmMs: number;
 }
 
-/** A block for each of 15 threads that may fault at once without getting in each other's way, and one. */
+/**
+ * A block for each of 15 threads that may fault at once without getting in each other's way, and
+ * one.
+ */
 export const LEAST_HOST_BYTES = 16 * BLOCK_BYTES;
 
 /** What others find: a share of the limit, within bounds. */
@@ -38,7 +43,10 @@ const SLACK_SHARE = 1 / 16;
 const LEAST_SLACK = 32 * MIB;
 const MOST_SLACK = 1024 * MIB;
 
-/** Threads that stand still for more than this share of the time are a reason to give up memory; for less than that, none to take more. */
+/**
+ * Threads that stand still for more than this share of the time are a reason to give up memory; for
+ * less than that, none to take more.
+ */
 const PRESSED = 0.1;
 const CALM = 0.01;
 /** What is given up for that, whatever seems to be available. */
@@ -46,7 +54,10 @@ const GIVEN_UP = 1 / 8;
 
 /** Less than this share of the budget is not worth its moves. */
 const STEP = 1 / 32;
-/** How long all must have been well until memory is taken back, and what share of the limit is then taken by each look. */
+/**
+ * How long all must have been well until memory is taken back, and what share of the limit is then
+ * taken by each look.
+ */
 const CALM_MS = 5000;
 const GROWTH = 1 / 32;
 
@@ -80,19 +91,27 @@ export interface MemoryNeeds {
 }
 
 export function memoryNeeds(limit: number, { processes, bytes }: HostDevices): MemoryNeeds {
-  return { space: SPACE_BYTES, processes: processes * PROCESS_BYTES, devices: bytes, spare: slackOf(limit) };
+  return {
+    space: SPACE_BYTES,
+    processes: processes * PROCESS_BYTES,
+    devices: bytes,
+    spare: slackOf(limit),
+  };
 }
 
 /**
- * The budget that a space begins with: what is available less what else it needs, and at most a share of the
- * limit. It may be less than a space can work with.
+ * The budget that a space begins with: what is available less what else it needs, and at most a
+ * share of the limit. It may be less than a space can work with.
  */
 export function firstBudget(limit: number, available: number, devices: HostDevices): number {
   const needs = Object.values(memoryNeeds(limit, devices)).reduce((sum, each) => sum + each, 0);
   return Math.max(0, wholeBlocks(Math.min(limit * HOST_SHARE, available - needs)));
 }
 
-function wantedBudget(budget: number, { limit, available, promised, own, least, stalled }: MemorySeen): number {
+function wantedBudget(
+  budget: number,
+  { limit, available, promised, own, least, stalled }: MemorySeen,
+): number {
   let wanted = Math.min(own + available - promised, limit) - slackOf(limit);
   if (stalled >= PRESSED) wanted = Math.min(wanted, budget * (1 - GIVEN_UP));
   return Math.max(wholeBlocks(wanted), wholeBlocks(least + BLOCK_BYTES - 1), LEAST_HOST_BYTES);

@@ -1,4 +1,7 @@
-/** `onemem/policy`: the policies that decide what to bring along and what to evict, and their interfaces. */
+/**
+ * `onemem/policy`: the policies that decide what to bring along and what to evict, and their
+ * interfaces.
+ */
 export type {
   EvictionPolicy,
   PlacementPolicy,

@@ -1,6 +1,7 @@
 /**
- * A place where programs wait for each other. A program that waits says so again and again, so that one that has died is not counted for longer than a
- * lease, and a question that is asked twice, since its answer was lost, does no harm.
+ * A place where programs wait for each other. A program that waits says so again and again, so that
+ * one that has died is not counted for longer than a lease, and a question that is asked twice,
+ * since its answer was lost, does no harm.
  *
  *     {onemem:NAME}:barrier:BARRIER          how often it has opened
  *     {onemem:NAME}:barrier:BARRIER:waiting  the programs that wait, with when their leases end by the server's clock (a sorted set)
@@ -59,8 +60,14 @@ export function barrierWithdrawal(array: string, name: string, me: string): Argu
 
 const STATES = { 1: 'opened', 0: 'waiting', [-1]: 'other', [-2]: 'forgotten' } as const;
 
-/** `opened`: all programs are there. `other`: the others wait for another number of programs. `forgotten`: the array is not there any more. */
-export function barrierAnswer(answer: Answer): { state: (typeof STATES)[keyof typeof STATES]; number: number } {
+/**
+ * `opened`: all programs are there. `other`: the others wait for another number of programs.
+ * `forgotten`: the array is not there any more.
+ */
+export function barrierAnswer(answer: Answer): {
+  state: (typeof STATES)[keyof typeof STATES];
+  number: number;
+} {
   const [state, number] = answer as [keyof typeof STATES, number];
   return { state: STATES[state], number };
 }

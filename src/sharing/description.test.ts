@@ -31,16 +31,17 @@ test('the server of an array that has died is waited for until another one has i
   expect(await agreed).toEqual(KNOWN);
 });
 
-test.each(['CLUSTERDOWN The cluster is down', 'LOADING It reads what it had kept', 'MOVED 7 127.0.0.1:1'])(
-  'a server that answers %s is asked again',
-  async (said) => {
-    const [alive] = pair;
-    alive.halves = [alive, alive];
-    alive.answers.push(`-${said}\r\n`, ANSWER);
-    expect(await agree(LONG_MS)).toEqual(KNOWN);
-    expect(alive.heard.filter((each) => each.includes(keysOf('numbers').shape))).toHaveLength(2);
-  },
-);
+test.each([
+  'CLUSTERDOWN The cluster is down',
+  'LOADING It reads what it had kept',
+  'MOVED 7 127.0.0.1:1',
+])('a server that answers %s is asked again', async (said) => {
+  const [alive] = pair;
+  alive.halves = [alive, alive];
+  alive.answers.push(`-${said}\r\n`, ANSWER);
+  expect(await agree(LONG_MS)).toEqual(KNOWN);
+  expect(alive.heard.filter((each) => each.includes(keysOf('numbers').shape))).toHaveLength(2);
+});
 
 test('the server of an array in whose place none comes in time is named, with the slot and what is to be done', async () => {
   const [alive, dead] = pair;
@@ -48,7 +49,9 @@ test('the server of an array in whose place none comes in time is named, with th
   alive.halves = [dead, dead];
   const { message } = await agree(100).catch((error) => error);
   expect(message).toMatch(
-    new RegExp(`^${alive.url} names ${dead.url} as the server of slot \\d+: there is no connection`),
+    new RegExp(
+      `^${alive.url} names ${dead.url} as the server of slot \\d+: there is no connection`,
+    ),
   );
   expect(message).toMatch(/; no replica has taken over within 100 ms; have the cluster repaired/);
 });
@@ -56,7 +59,9 @@ test('the server of an array in whose place none comes in time is named, with th
 test('what does not pass otherwise is told as that', async () => {
   const [alive] = pair;
   alive.halves = [alive, alive];
-  alive.answers.push(...Array.from({ length: 100 }, () => '-LOADING It reads what it had kept\r\n'));
+  alive.answers.push(
+    ...Array.from({ length: 100 }, () => '-LOADING It reads what it had kept\r\n'),
+  );
   const { message } = await agree(100).catch((error) => error);
   expect(message).toBe(
     'LOADING It reads what it had kept; that has not passed within 100 ms; try again later, or give a longer timeoutMs',

@@ -1,10 +1,12 @@
 /**
- * What programs must agree on that share an array: kept beside its content, and written by the first of them.
+ * What programs must agree on that share an array: kept beside its content, and written by the
+ * first of them.
  *
  *     {onemem:NAME}:shape  type, length and bytes of a block, and when it was made, by the server's clock, to a microsecond (a hash)
  *
- * A server that was emptied makes the array anew for the next program that opens it, and at another time: by that those that have it open
- * know that what they had flushed is gone. Members and barriers name the array that they mean by when it was made.
+ * A server that was emptied makes the array anew for the next program that opens it, and at another
+ * time: by that those that have it open know that what they had flushed is gone. Members and
+ * barriers name the array that they mean by when it was made.
  */
 import { valkeyAddress } from '../valkey/address.js';
 import type { ConnectionOptions } from '../valkey/connection.js';
@@ -35,8 +37,9 @@ return redis.call('HMGET', KEYS[1], 'type', 'length', 'blockBytes', 'made')
 `;
 
 /**
- * The array as it is on the server, which is as asked for where there was none of this name. Null: the server has lost what the array was, and still has
- * something that was in it. Of a cluster a server that has died is waited for until a replica has taken over, up to `timeoutMs`.
+ * The array as it is on the server, which is as asked for where there was none of this name. Null:
+ * the server has lost what the array was, and still has something that was in it. Of a cluster a
+ * server that has died is waited for until a replica has taken over, up to `timeoutMs`.
  */
 export async function agreedArray(
   urls: readonly string[],
@@ -49,7 +52,17 @@ export async function agreedArray(
   return throughFailover(options.timeoutMs, async (namedMs) => {
     const { connection } = await openFor(shape, servers, { ...options, namedMs });
     try {
-      const answer = await connection.call(['EVAL', SCRIPT, 3, shape, last, written, type, length, blockBytes]);
+      const answer = await connection.call([
+        'EVAL',
+        SCRIPT,
+        3,
+        shape,
+        last,
+        written,
+        type,
+        length,
+        blockBytes,
+      ]);
       return answer === 0 ? null : arrayOf(answer as Uint8Array[]);
     } finally {
       connection.close();
@@ -63,5 +76,7 @@ function arrayOf(answer: readonly Uint8Array[]): KnownArray {
 }
 
 export function isSameShape(one: ArrayShape, other: ArrayShape): boolean {
-  return one.type === other.type && one.length === other.length && one.blockBytes === other.blockBytes;
+  return (
+    one.type === other.type && one.length === other.length && one.blockBytes === other.blockBytes
+  );
 }

@@ -3,7 +3,9 @@ import { Holds } from './holds.js';
 
 type Word = 'taken' | 'wanted' | 'gone';
 
-/** Hundredths of a millisecond for which a block is kept that was given again after each of these. */
+/**
+ * Hundredths of a millisecond for which a block is kept that was given again after each of these.
+ */
 function holdAfter(...times: readonly (readonly Word[])[]): number {
   const holds = new Holds();
   holds.given(0, 10);
@@ -28,9 +30,11 @@ test('a block is kept for a moment after it was given, and no longer', () => {
 });
 
 test('what is wanted back before others can have it is kept for twice as long, up to a limit', () => {
-  expect([holdAfter(AT_ONCE), holdAfter(AT_ONCE, AT_ONCE), holdAfter(AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE)]).toEqual([
-    40, 80, 100,
-  ]);
+  expect([
+    holdAfter(AT_ONCE),
+    holdAfter(AT_ONCE, AT_ONCE),
+    holdAfter(AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE),
+  ]).toEqual([40, 80, 100]);
 });
 
 test('what others have had is kept for a moment again, however soon it is wanted', () => {

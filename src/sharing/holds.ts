@@ -1,9 +1,11 @@
 /**
- * How long a machine keeps a block that its threads have waited for, when others want it: so that they come to use it, and so that threads of two
- * machines that both use a block all the time do not spend all their time handing it over.
+ * How long a machine keeps a block that its threads have waited for, when others want it: so that
+ * they come to use it, and so that threads of two machines that both use a block all the time do
+ * not spend all their time handing it over.
  *
- * A thread that goes on at once needs little. One that wants the block back while it is being given up had not finished with it: it has twice
- * as long the next time, up to a limit. What is wanted later others may have used meanwhile: that is no sign of haste, however soon it is, since on a
+ * A thread that goes on at once needs little. One that wants the block back while it is being given
+ * up had not finished with it: it has twice as long the next time, up to a limit. What is wanted
+ * later others may have used meanwhile: that is no sign of haste, however soon it is, since on a
  * fast machine a block comes back in less time than a thread takes to be woken on a slow one.
  */
 

@@ -1,9 +1,10 @@
 /**
- * A machine as a member of a shared array: its cache, the connection to the server and its leases. It runs on an event loop of its own, and
- * says to the memory what is to be done with blocks.
+ * A machine as a member of a shared array: its cache, the connection to the server and its leases.
+ * It runs on an event loop of its own, and says to the memory what is to be done with blocks.
  *
- * The lease begins, for this machine, before the server is asked for it, and is over a quarter earlier than the server thinks: so long may
- * the memory take to take rights from threads, and so much may clocks differ. A machine that is suspended is found out by either clock.
+ * The lease begins, for this machine, before the server is asked for it, and is over a quarter
+ * earlier than the server thinks: so long may the memory take to take rights from threads, and so
+ * much may clocks differ. A machine that is suspended is found out by either clock.
  */
 import { Cache, type CacheCommands, type CachedBlock } from '../coherence/cache.js';
 import type { Notice, Request, Right, Rights } from '../coherence/messages.js';
@@ -13,30 +14,57 @@ import { ValkeyError } from '../valkey/errors.js';
 import { openFor } from '../valkey/open-for.js';
 import type { Reply as Answer } from '../valkey/replies.js';
 import { Holds } from './holds.js';
-import { commandOf, departure, type Keys, keysOf, noticeOf, renewal, replyOf, SCRIPT } from './steps.js';
+import {
+  commandOf,
+  departure,
+  type Keys,
+  keysOf,
+  noticeOf,
+  renewal,
+  replyOf,
+  SCRIPT,
+} from './steps.js';
 
 /** The blocks of a machine. */
 export interface SharedMemory {
-  /** Whether operations run that would fail if rights were taken: a session that need not end yet is kept for them. */
+  /**
+   * Whether operations run that would fail if rights were taken: a session that need not end yet is
+   * kept for them.
+   */
   readonly isHeld: boolean;
-  /** The server does not have the content of the block as it was written: threads that wait for it do not get it. */
+  /**
+   * The server does not have the content of the block as it was written: threads that wait for it
+   * do not get it.
+   */
   spoiled(block: number): void;
-  /** Puts content in its place, unless it is there (null), and lets threads have the right; then calls `installed`. No bytes stand for zeros. */
+  /**
+   * Puts content in its place, unless it is there (null), and lets threads have the right; then
+   * calls `installed`. No bytes stand for zeros.
+   */
   install(block: number, content: Uint8Array | null, right: Right): void;
   /** Leaves threads no more than this right; then calls `restricted`. */
   restrict(block: number, right: Rights): void;
-  /** The machine has no right to any block: what is being restricted waits for no operation any more. */
+  /**
+   * The machine has no right to any block: what is being restricted waits for no operation any
+   * more.
+   */
   ended(): void;
   /** The content of a block that stands still, as it will be until the server has it. */
   contentOf(block: number): Uint8Array;
   /** The server has the content as it was handed out. */
   clean(block: number): void;
   flushed(block: number): void;
-  /** What this machine had written to the block is lost: its lease had ended, and others have had the block since; or the server has an older content. */
+  /**
+   * What this machine had written to the block is lost: its lease had ended, and others have had
+   * the block since; or the server has an older content.
+   */
   lost(block: number): void;
   /** The lease of a machine that owned the block has ended: what it had not flushed is lost. */
   abandoned(block: number): void;
-  /** The server has forgotten the array: what all machines had flushed is lost. No thread has any right to it, and nothing more comes. */
+  /**
+   * The server has forgotten the array: what all machines had flushed is lost. No thread has any
+   * right to it, and nothing more comes.
+   */
   forgotten(): void;
   /** There is a connection again (null), or there is none and why. */
   connection(failure: ValkeyError | null): void;
@@ -52,7 +80,10 @@ export interface MemberOptions {
   readonly memory: SharedMemory;
   /** How long others wait for a machine that says nothing. */
   readonly leaseMs?: number;
-  /** How long the server may leave what it is asked without an answer: a lease unless said otherwise. */
+  /**
+   * How long the server may leave what it is asked without an answer: a lease unless said
+   * otherwise.
+   */
   readonly timeoutMs?: number;
   readonly tls?: ConnectionOptions['tls'];
 }
@@ -78,7 +109,9 @@ export class Member {
   /** That can be asked for the one that has the array: several in a cluster. */
   private servers: readonly ValkeyAddress[];
   private connection: ValkeyConnection | null = null;
-  /** A connection on which no session has begun yet, since operations use what the one before gave. */
+  /**
+   * A connection on which no session has begun yet, since operations use what the one before gave.
+   */
   private next: ValkeyConnection | null = null;
   /** Why there is none. */
   private failure = new ValkeyError('UNREACHABLE', 'there is no connection yet');
@@ -130,7 +163,10 @@ export class Member {
     return this.cache.state.session !== 0;
   }
 
-  /** A thread waits for a right. A machine that leaves asks for nothing more, which it would have to give back. */
+  /**
+   * A thread waits for a right. A machine that leaves asks for nothing more, which it would have to
+   * give back.
+   */
   touch(block: number, right: Right): void {
     if (this.closing) return;
     this.look();
@@ -155,7 +191,10 @@ export class Member {
     this.cache.flush(block);
   }
 
-  /** @param ageMs how long ago threads were given the block: its word may have come later than theirs */
+  /**
+   * @param ageMs how long ago threads were given the block: its word may have come later than
+   * theirs
+   */
   installed(block: number, ageMs = 0): void {
     this.holds.given(block, performance.now() - ageMs);
     this.cache.installed(block);
@@ -180,7 +219,10 @@ export class Member {
     return connection === null ? Promise.reject(this.failure) : connection.call(args);
   }
 
-  /** As if the machine had died: what it owns others have when its lease has ended. Threads have no rights any more. */
+  /**
+   * As if the machine had died: what it owns others have when its lease has ended. Threads have no
+   * rights any more.
+   */
   abandon(): void {
     this.closed = true;
     clearInterval(this.timer);
@@ -193,7 +235,10 @@ export class Member {
     this.givenUp(false);
   }
 
-  /** Gives up all blocks, and leaves. False if the server did not get what was changed within a lease. */
+  /**
+   * Gives up all blocks, and leaves. False if the server did not get what was changed within a
+   * lease.
+   */
   async close(): Promise<boolean> {
     this.closing = true;
     for (const block of this.cache.state.blocks.keys()) this.cache.forget(block);
@@ -210,12 +255,17 @@ export class Member {
     const { connection } = this;
     this.connection = null;
     if (connection === null) return all;
-    await this.run(connection, departure(this.keys, this.cache.state.session)).catch(() => undefined);
+    await this.run(connection, departure(this.keys, this.cache.state.session)).catch(
+      () => undefined,
+    );
     connection.close();
     return all;
   }
 
-  /** As if others wanted every block. Some are given up at once, so that looking for the next ones costs little. */
+  /**
+   * As if others wanted every block. Some are given up at once, so that looking for the next ones
+   * costs little.
+   */
   private giveUp(): void {
     if (!this.closing) return;
     const { session, blocks } = this.cache.state;
@@ -233,7 +283,8 @@ export class Member {
     for (let block = this.firstLeft; block < end; block++) {
       const { right, epoch, doing, waiting } = blocks[block];
       if (doing !== 'nothing') continue;
-      if (right !== 'none' || epoch !== 0) this.cache.notice({ kind: 'recall', to: session, block, right: 'write' });
+      if (right !== 'none' || epoch !== 0)
+        this.cache.notice({ kind: 'recall', to: session, block, right: 'write' });
       else if (waiting) {
         this.cache.withdraw(block);
         withdrew = true;
@@ -254,7 +305,8 @@ export class Member {
       const { connection, servers } = await openFor(this.keys.leases, this.servers, {
         ...(tls === undefined ? {} : { tls }),
         timeoutMs: Math.min(timeoutMs, this.leaseMs),
-        // What the server says is heard in its order, which promises keep: answers are handled one turn later than they come.
+        // What the server says is heard in its order, which promises keep: answers are handled one
+        // turn later than they come.
         onPush: (message) => queueMicrotask(() => this.pushed(opened, message)),
         onEnd: (reason) => this.disconnected(opened, reason),
       });
@@ -275,7 +327,10 @@ export class Member {
     }
   }
 
-  /** Whether operations may go on with what the last session gave, of which the server must know. They have the lease for it that it gives. */
+  /**
+   * Whether operations may go on with what the last session gave, of which the server must know.
+   * They have the lease for it that it gives.
+   */
   private async mayKeep(connection: ValkeyConnection): Promise<boolean> {
     const { session } = this.cache.state;
     if (session === 0 || !this.options.memory.isHeld) return false;
@@ -286,7 +341,10 @@ export class Member {
     return true;
   }
 
-  /** Nothing is said in the session that is kept, as if there were no connection: it is not known what was under way when the last one broke. */
+  /**
+   * Nothing is said in the session that is kept, as if there were no connection: it is not known
+   * what was under way when the last one broke.
+   */
   private keep(): void {
     if (this.next === null) return;
     this.welcome();
@@ -335,8 +393,8 @@ export class Member {
     if (request.kind === 'hello') this.askedAt = this.clocks();
     this.run(connection, commandOf(this.keys, request, this.leaseMs, connection.info.id)).then(
       (answer) => this.answered(connection, session, request, answer),
-      // A server that cannot do what it is asked is tried again from the beginning: for want of memory, say, or since another one of its
-      // cluster has the array now.
+      // A server that cannot do what it is asked is tried again from the beginning: for want of
+      // memory, say, or since another one of its cluster has the array now.
       (error: ValkeyError) => {
         const isNeeded = request.kind === 'acquire' || request.kind === 'flush';
         if (isNeeded && error.code === 'REPLY') this.errors.set(request.block, error);
@@ -345,7 +403,12 @@ export class Member {
     );
   }
 
-  private answered(connection: ValkeyConnection, session: number, request: Request<Uint8Array>, answer: Answer): void {
+  private answered(
+    connection: ValkeyConnection,
+    session: number,
+    request: Request<Uint8Array>,
+    answer: Answer,
+  ): void {
     if (this.connection !== connection) return;
     this.heardAt = performance.now();
     if ('block' in request && this.errors.delete(request.block)) this.pauseMs = FIRST_PAUSE_MS;
@@ -379,13 +442,17 @@ export class Member {
     if (kind !== 'smessage') return;
     const notice = noticeOf(message[2] as Uint8Array);
     if (notice.kind === 'lost') {
-      // It may be this machine's own lease that has ended: rights are taken before programs are told, which read what others have then.
+      // It may be this machine's own lease that has ended: rights are taken before programs are
+      // told, which read what others have then.
       this.look();
       this.options.memory.abandoned(notice.block);
     } else this.noticed(notice);
   }
 
-  /** What the threads have waited for is theirs for a moment. A recall that comes later than other words is as good. */
+  /**
+   * What the threads have waited for is theirs for a moment. A recall that comes later than other
+   * words is as good.
+   */
   private noticed(notice: Exclude<Notice<Uint8Array>, { kind: 'lost' }>): void {
     if (notice.to !== this.cache.state.session) return;
     // Timers are too coarse for a part of a millisecond.
@@ -406,7 +473,8 @@ export class Member {
     const { connection } = this;
     const { session } = this.cache.state;
     const now = performance.now();
-    if (connection === null || session === 0 || now - this.lastRenewal < this.leaseMs / RENEWALS) return;
+    if (connection === null || session === 0 || now - this.lastRenewal < this.leaseMs / RENEWALS)
+      return;
     this.lastRenewal = now;
     const asked = this.clocks();
     this.run(connection, renewal(this.keys, session, this.leaseMs)).then(

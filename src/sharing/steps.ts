@@ -1,6 +1,7 @@
 /**
- * The steps of `coherence/directory.ts` as a Valkey or Redis server takes them, each by one run of a script, which nothing interrupts. What the
- * server keeps of an array has keys with one hash tag, so that a cluster has it in one place:
+ * The steps of `coherence/directory.ts` as a Valkey or Redis server takes them, each by one run of
+ * a script, which nothing interrupts. What the server keeps of an array has keys with one hash tag,
+ * so that a cluster has it in one place:
  *
  *     {onemem:NAME}            the sessions whose leases no step has seen end, with when they end by the server's clock (a sorted set)
  *     {onemem:NAME}:last       the last number that a session, an epoch or a version was given
@@ -14,13 +15,15 @@
  *     {onemem:NAME}:notices:N  the channel of connection N, for what it is granted: a content goes nowhere else. Where two connections have one number,
  *                              because of a proxy, both hear what one is granted, and go by the session
  *
- * Numbers follow the server's clock, in microseconds, so that those that a server has forgotten do not come again, be it started again without
- * what it had last, or replaced by a copy that lags: no claim and no copy from before holds then.
+ * Numbers follow the server's clock, in microseconds, so that those that a server has forgotten do
+ * not come again, be it started again without what it had last, or replaced by a copy that lags: no
+ * claim and no copy from before holds then.
  *
- * A lease that is over by the clock is noticed by the machines that need what its session has, and only by these.
+ * A lease that is over by the clock is noticed by the machines that need what its session has, and
+ * only by these.
  *
- * What was written is given to machines only as it was written: they compare it with the checksum that came with it, and what is missing has one
- * that no content has.
+ * What was written is given to machines only as it was written: they compare it with the checksum
+ * that came with it, and what is missing has one that no content has.
  */
 import { FLUSHES } from '../coherence/directory.js';
 import {
@@ -36,7 +39,10 @@ import { contentSum } from '../linux/checksum.js';
 import type { Argument } from '../valkey/connection.js';
 import type { Reply as Answer } from '../valkey/replies.js';
 
-/** Rights and kinds of replies are numbers, so that a content is the only string of an answer and can be read to its place. */
+/**
+ * Rights and kinds of replies are numbers, so that a content is the only string of an answer and
+ * can be read to its place.
+ */
 const NUMBER_OF: Record<Rights, number> = { none: 0, read: 1, write: 2 };
 const RIGHT_OF: Readonly<Record<number, Right>> = { 1: 'read', 2: 'write' };
 const REFUSED = 0;
@@ -46,7 +52,10 @@ const FLUSHED = 3;
 const WELCOME = 4;
 const FORGOTTEN = 5;
 const CLAIMED = 6;
-/** In place of a checksum: the block is zero, since it was never written; the server knows no more what was written. */
+/**
+ * In place of a checksum: the block is zero, since it was never written; the server knows no more
+ * what was written.
+ */
 const ZEROS = -1;
 const MISSING = -2;
 /** Ends what is said of a content that follows. */
@@ -320,18 +329,30 @@ function command(keys: readonly string[], ...rest: Argument[]): Argument[] {
  *
  * @param connection the number that the server has for the connection
  */
-export function commandOf(keys: Keys, request: Request<Uint8Array>, leaseMs: number, connection: number): Argument[] {
+export function commandOf(
+  keys: Keys,
+  request: Request<Uint8Array>,
+  leaseMs: number,
+  connection: number,
+): Argument[] {
   const { leases, last, shape, written } = keys;
-  if (request.kind === 'hello') return command([leases, last, shape], 'hello', request.made, leaseMs);
+  if (request.kind === 'hello')
+    return command([leases, last, shape], 'hello', request.made, leaseMs);
   if (request.kind === 'claim') {
     const { session, previous, claims } = request;
     const blocks = claims.map(({ block }) => keys.block(block));
-    const said = claims.flatMap(({ block, epoch, version, flush }) => [block, epoch, version, flush]);
+    const said = claims.flatMap(({ block, epoch, version, flush }) => [
+      block,
+      epoch,
+      version,
+      flush,
+    ]);
     return command([leases, last, ...blocks], 'claim', session, previous, ...said);
   }
   const { kind, session, block } = request;
   const all = [leases, last, keys.block(block), keys.content(block), written, shape];
-  if (kind === 'acquire') return command(all, kind, session, block, NUMBER_OF[request.right], request.have, connection);
+  if (kind === 'acquire')
+    return command(all, kind, session, block, NUMBER_OF[request.right], request.have, connection);
   if (kind === 'release' || kind === 'remind') return command(all, kind, session, block);
   const { epoch, flush, keep, content } = request;
   return command(
@@ -355,12 +376,20 @@ export function departure({ leases, last }: Keys, session: number): Argument[] {
   return command([leases, last], 'leave', session);
 }
 
-/** The reply that an answer is; undefined where none is awaited. A content of no bytes stands for zeros. */
-export function replyOf(request: Request<Uint8Array>, answer: Answer): Reply<Uint8Array> | undefined {
+/**
+ * The reply that an answer is; undefined where none is awaited. A content of no bytes stands for
+ * zeros.
+ */
+export function replyOf(
+  request: Request<Uint8Array>,
+  answer: Answer,
+): Reply<Uint8Array> | undefined {
   const [kind, ...rest] = answer as [number, ...Answer[]];
   if (kind === REFUSED) return request.kind === 'release' ? undefined : { kind: 'refused' };
   if (request.kind === 'hello')
-    return kind === FORGOTTEN ? { kind: 'forgotten' } : { kind: 'welcome', session: rest[0] as number };
+    return kind === FORGOTTEN
+      ? { kind: 'forgotten' }
+      : { kind: 'welcome', session: rest[0] as number };
   if (request.kind === 'claim') {
     const [kept, lost, older] = rest as number[][];
     return { kind: 'claimed', kept, lost, older };
@@ -370,8 +399,21 @@ export function replyOf(request: Request<Uint8Array>, answer: Answer): Reply<Uin
     case WAIT:
       return { kind: 'wait', block };
     case GRANTED: {
-      const [right, epoch, version, content, sum] = rest as [number, number, number, Uint8Array | null, number];
-      return { kind: 'granted', block, right: RIGHT_OF[right], epoch, version, content: asWritten(content, sum) };
+      const [right, epoch, version, content, sum] = rest as [
+        number,
+        number,
+        number,
+        Uint8Array | null,
+        number,
+      ];
+      return {
+        kind: 'granted',
+        block,
+        right: RIGHT_OF[right],
+        epoch,
+        version,
+        content: asWritten(content, sum),
+      };
     }
     case FLUSHED:
       return { kind: 'flushed', block, version: rest[0] as number };
@@ -390,7 +432,9 @@ function asWritten(content: Uint8Array | null, sum: number): Uint8Array | null |
 export function noticeOf(message: Uint8Array): Notice<Uint8Array> {
   const end = message.indexOf(LF);
   const line = end === -1 ? message : message.subarray(0, end);
-  const [kind, ...rest] = Buffer.from(line.buffer, line.byteOffset, line.length).toString().split(' ');
+  const [kind, ...rest] = Buffer.from(line.buffer, line.byteOffset, line.length)
+    .toString()
+    .split(' ');
   const numbers = rest.map(Number);
   if (kind === 'lost') return { kind, to: 'all', block: numbers[0] };
   const [to, block, right, epoch, version, sum, comes] = numbers;

@@ -16,7 +16,9 @@ function byTrying(keys: readonly number[], room: number): number {
       const here = name === '' ? [] : name.split(' ').map(Number);
       if (here.includes(key)) reach(here, misses);
       else if (here.length < room) reach([...here, key], misses + 1);
-      else for (const victim of here) reach([...here.filter((each) => each !== victim), key], misses + 1);
+      else
+        for (const victim of here)
+          reach([...here.filter((each) => each !== victim), key], misses + 1);
     }
     states = next;
   }
@@ -26,9 +28,13 @@ function byTrying(keys: readonly number[], room: number): number {
 describe('minMisses', () => {
   it('is what trying every victim finds', () => {
     fc.assert(
-      fc.property(fc.array(fc.nat(5), { maxLength: 14 }), fc.integer({ min: 1, max: 4 }), (keys, room) => {
-        expect(minMisses(blockTrace(keys), room)).toBe(byTrying(keys, room));
-      }),
+      fc.property(
+        fc.array(fc.nat(5), { maxLength: 14 }),
+        fc.integer({ min: 1, max: 4 }),
+        (keys, room) => {
+          expect(minMisses(blockTrace(keys), room)).toBe(byTrying(keys, room));
+        },
+      ),
     );
   });
 

@@ -1,6 +1,6 @@
 /**
- * Belady's MIN: the fewest misses that any policy can have that brings a missing block on demand. The
- * block whose next use is furthest ahead goes (Belady, "A Study of Replacement Algorithms for a
+ * Belady's MIN: the fewest misses that any policy can have that brings a missing block on demand.
+ * The block whose next use is furthest ahead goes (Belady, "A Study of Replacement Algorithms for a
  * Virtual-Storage Computer", 1966). It is exact for blocks of one size and nothing brought ahead.
  */
 import type { BlockTrace } from './block-trace.js';

@@ -3,10 +3,14 @@ import { type EvictionPolicy, PAGES_PER_BLOCK } from '../core/types.js';
 import type { BlockTrace } from './block-trace.js';
 
 /**
- * How many accesses miss with room for `room` blocks. Every access is shown to the policy, as samples of
- * a processor would show it: `used` on a hit, `activate` and `used` on a miss.
+ * How many accesses miss with room for `room` blocks. Every access is shown to the policy, as
+ * samples of a processor would show it: `used` on a hit, `activate` and `used` on a miss.
  */
-export function missesOf(policy: EvictionPolicy, { blocks, distinct }: BlockTrace, room: number): number {
+export function missesOf(
+  policy: EvictionPolicy,
+  { blocks, distinct }: BlockTrace,
+  room: number,
+): number {
   const here = new Uint8Array(distinct);
   const may = (block: number): boolean => here[block] === 1;
   let misses = 0;

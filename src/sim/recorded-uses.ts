@@ -1,7 +1,7 @@
 /**
- * The uses of blocks that a recorded run showed its eviction policies, memory by memory: the recording is
- * played with the policies that it had, and what these are told is written down. Touches of pages that were
- * present are no part of it: no manager without access bits sees them.
+ * The uses of blocks that a recorded run showed its eviction policies, memory by memory: the
+ * recording is played with the policies that it had, and what these are told is written down.
+ * Touches of pages that were present are no part of it: no manager without access bits sees them.
  */
 import type { Entry } from '../core/recording.js';
 import { replay } from '../core/replay.js';
@@ -19,7 +19,11 @@ export interface MemoryUses {
   readonly brought: number;
 }
 
-export function recordedUses(entries: readonly Entry[], policies: Policies, blockCount: number): MemoryUses[] {
+export function recordedUses(
+  entries: readonly Entry[],
+  policies: Policies,
+  blockCount: number,
+): MemoryUses[] {
   const spies: { uses: number[]; brought: number }[] = [];
   const spied = {
     ...policies,
@@ -67,6 +71,8 @@ function showing(policy: EvictionPolicy, spy: { uses: number[]; brought: number 
       policy.deactivate(block);
     },
     evict: (evictable) => policy.evict(evictable),
-    ...(policy.ahead === undefined ? {} : { ahead: (blocks: number) => policy.ahead?.(blocks) ?? 0 }),
+    ...(policy.ahead === undefined
+      ? {}
+      : { ahead: (blocks: number) => policy.ahead?.(blocks) ?? 0 }),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Text formats of published traces: one block number a line (the LIRS traces), Mooncake's JSON lines (the
- * blocks of a request are `hash_ids`), and libCacheSim's CSV (`time,object[,size...]`).
+ * Text formats of published traces: one block number a line (the LIRS traces), Mooncake's JSON
+ * lines (the blocks of a request are `hash_ids`), and libCacheSim's CSV (`time,object[,size...]`).
  */
 import { type BlockTrace, blockTrace } from './block-trace.js';
 

@@ -1,6 +1,6 @@
 /**
- * A driver with mistakes as authors of drivers make them, so that a suite which finds nothing can be told from one that looks at
- * nothing. It wraps the simulated device, which is sound.
+ * A driver with mistakes as authors of drivers make them, so that a suite which finds nothing can
+ * be told from one that looks at nothing. It wraps the simulated device, which is sound.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -43,7 +43,8 @@ class BrokenDevice implements Driver {
     this.inner = new SimulatedDevice({ ...context, ...mistaken });
     this.description = this.inner.description;
     if (faults.has('leaves memory as it was')) this.inner.frames.bytes.fill(RUBBISH);
-    // The driver does not wait for it. It ends by itself, so that a test run leaves nothing behind for long.
+    // The driver does not wait for it. It ends by itself, so that a test run leaves nothing behind
+    // for long.
     if (faults.has('keeps a process')) spawn('sleep', ['10'], { stdio: 'ignore' });
     this.breakTable();
   }
@@ -58,7 +59,8 @@ class BrokenDevice implements Driver {
   }
 
   release(token: number, page: number, count: number): Status {
-    if (this.faults.has('throws where memory is given back')) throw new Error(`no such frame of page ${page}`);
+    if (this.faults.has('throws where memory is given back'))
+      throw new Error(`no such frame of page ${page}`);
     return this.inner.release(token, page, count);
   }
 
@@ -83,7 +85,9 @@ class BrokenDevice implements Driver {
       return Status.Done;
     }
     const status = this.inner.transferIn(token, address, page, count, frame, access, backed);
-    return status === Status.NoMemory && this.faults.has('says Done on failure') ? Status.Done : status;
+    return status === Status.NoMemory && this.faults.has('says Done on failure')
+      ? Status.Done
+      : status;
   }
 
   transferOut(token: number, frame: number, count: number, address: number): Status {

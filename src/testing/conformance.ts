@@ -29,7 +29,10 @@ const options = {
   run: { type: 'boolean' },
 } as const;
 
-type Report = { readonly started: string } | { readonly note: string } | { readonly result: Result };
+type Report =
+  | { readonly started: string }
+  | { readonly note: string }
+  | { readonly result: Result };
 
 /**
  * Runs the scenarios on kinds of devices, as a command: prints a line each, and sets the exit code.
@@ -45,14 +48,16 @@ export async function conformance(entry: string, kinds: readonly DeviceKind[]): 
   }
   const results: Result[] = [];
   // Where programs read the lines, only results are among them.
-  const note = (text: string): void => (wanted.json ? console.error(text) : console.log(`  ${text}`));
+  const note = (text: string): void =>
+    wanted.json ? console.error(text) : console.log(`  ${text}`);
   for (const kind of wanted.kinds) {
     for await (const result of runKind(entry, kind, wanted.scenarios, wanted.seconds, note)) {
       results.push(result);
       console.log(wanted.json ? JSON.stringify(result) : line(result));
     }
   }
-  const count = (outcome: Result['result']): number => results.filter(({ result }) => result === outcome).length;
+  const count = (outcome: Result['result']): number =>
+    results.filter(({ result }) => result === outcome).length;
   const skipped = count('skip') > 0 ? `, ${count('skip')} skipped` : '';
   console.log(`${count('pass')} passed, ${count('fail')} failed${skipped}`);
   process.exitCode = count('fail') > 0 || results.length === 0 ? 1 : 0;
@@ -82,7 +87,13 @@ function parseArguments(kinds: readonly DeviceKind[]) {
   }
   const seconds = Number(values.seconds ?? LIMIT_SECONDS);
   if (!(seconds > 0)) refuse(`--seconds is ${values.seconds}; it must be a number above 0`);
-  return { kinds: chosen, scenarios: chosenScenarios, seconds, json: values.json === true, run: values.run === true };
+  return {
+    kinds: chosen,
+    scenarios: chosenScenarios,
+    seconds,
+    json: values.json === true,
+    run: values.run === true,
+  };
 }
 
 function pick<T extends { readonly name: string }>(
@@ -92,7 +103,9 @@ function pick<T extends { readonly name: string }>(
 ): readonly T[] {
   for (const name of names ?? []) {
     if (!all.some((each) => each.name === name)) {
-      refuse(`there is no ${what} '${name}'; there are: ${all.map((each) => each.name).join(', ')}`);
+      refuse(
+        `there is no ${what} '${name}'; there are: ${all.map((each) => each.name).join(', ')}`,
+      );
     }
   }
   return names === undefined ? all : all.filter(({ name }) => names.includes(name));
@@ -173,8 +186,12 @@ class Child {
       child.on('close', (code, signal) => {
         clearTimeout(this.timer);
         const how = signal === null ? `with code ${code}` : `by ${signal}`;
-        const end = this.timedOut ? `still running after ${this.seconds} s` : `its process ended ${how}`;
-        resolve([end, ...errors.trim().split('\n').slice(-3)].filter((each) => each !== '').join(': '));
+        const end = this.timedOut
+          ? `still running after ${this.seconds} s`
+          : `its process ended ${how}`;
+        resolve(
+          [end, ...errors.trim().split('\n').slice(-3)].filter((each) => each !== '').join(': '),
+        );
       });
     });
     this.watch();

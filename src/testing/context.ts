@@ -40,8 +40,16 @@ export class Context {
     return this.space.array(Uint32Array, length, name === undefined ? {} : { name });
   }
 
-  /** Brings a part of an array to a device, or home, by one call; returns the bytes that are there then. */
-  async prefetch(array: Words, to: Device | 'host', begin = 0, end = array.length): Promise<number> {
+  /**
+   * Brings a part of an array to a device, or home, by one call; returns the bytes that are there
+   * then.
+   */
+  async prefetch(
+    array: Words,
+    to: Device | 'host',
+    begin = 0,
+    end = array.length,
+  ): Promise<number> {
     const device = to === 'host' ? this.space.devices[0] : to;
     using stream = device.stream();
     const event = stream.prefetch(array.range(begin, end), to);
@@ -57,10 +65,12 @@ export class Context {
       const [then, now] = [before, this.space.stats()].map((stats) =>
         stats.processors.find((each) => each.name === name),
       );
-      if (then === undefined || now === undefined) throw new AssertionError({ message: `no figures of ${name}` });
+      if (then === undefined || now === undefined)
+        throw new AssertionError({ message: `no figures of ${name}` });
       const change: Record<string, number> = {};
       for (const [key, value] of Object.entries(now)) {
-        if (typeof value === 'number') change[key] = value - Number(then[key as keyof ProcessorStats]);
+        if (typeof value === 'number')
+          change[key] = value - Number(then[key as keyof ProcessorStats]);
       }
       return change as unknown as Figures;
     };
@@ -70,7 +80,8 @@ export class Context {
   async until(what: string, holds: () => boolean): Promise<void> {
     const end = performance.now() + 5000;
     while (!holds()) {
-      if (performance.now() > end) throw new AssertionError({ message: `after 5 s still not: ${what}` });
+      if (performance.now() > end)
+        throw new AssertionError({ message: `after 5 s still not: ${what}` });
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
@@ -97,11 +108,14 @@ export function same(what: string, actual: Uint32Array, expected: Uint32Array): 
 
 export function equal(what: string, actual: unknown, expected: unknown): void {
   if (Object.is(actual, expected)) return;
-  throw new AssertionError({ message: `${what}: ${String(actual)} instead of ${String(expected)}` });
+  throw new AssertionError({
+    message: `${what}: ${String(actual)} instead of ${String(expected)}`,
+  });
 }
 
 export function atMost(what: string, actual: number, limit: number): void {
-  if (!(actual <= limit)) throw new AssertionError({ message: `${what}: ${actual}, which is more than ${limit}` });
+  if (!(actual <= limit))
+    throw new AssertionError({ message: `${what}: ${actual}, which is more than ${limit}` });
 }
 
 export function holds(what: string, condition: boolean): void {

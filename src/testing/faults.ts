@@ -7,12 +7,14 @@ import { driverKind } from './kinds.js';
 export const driverFaults = {
   'loses write-backs': 'every third copy home is not made, and said to be',
   'forgets the last bytes of a copy': 'copies home end a cache line too early',
-  'keeps old translations': 'a page that was taken away and comes back is looked for where it was at first',
+  'keeps old translations':
+    'a page that was taken away and comes back is looked for where it was at first',
   'maps before the copy ends': 'a copy counts as made while it waits for its turn',
   'maps the wrong frame': 'a piece that is no whole one is mapped a frame too far',
   'says Done on failure': 'memory that was not to be had counts as there',
   'leaves memory as it was': 'where zeros are asked for, there is what was in the memory before',
-  'ends launches before they run': 'a program that waits for a launch reads what was there before it',
+  'ends launches before they run':
+    'a program that waits for a launch reads what was there before it',
   'rounds launches up': 'a launch over a part covers whole groups of 1024',
   'throws where memory is given back': 'a command throws',
   'answers twice': 'a copy that has ended ends again',

@@ -1,7 +1,13 @@
-/** The kernels of the scenarios, for devices that run functions and for GPUs, and what they do in plain JavaScript. */
+/**
+ * The kernels of the scenarios, for devices that run functions and for GPUs, and what they do in
+ * plain JavaScript.
+ */
 import { type Kernel, type KernelParameters, kernel, u32 } from '../index.js';
 
-/** A kernel that has a module in WGSL, too. The module is read when a GPU wants it: others do without the package that reads it. */
+/**
+ * A kernel that has a module in WGSL, too. The module is read when a GPU wants it: others do
+ * without the package that reads it.
+ */
 function both<P extends KernelParameters>(made: Kernel<P>, wgsl: string): Kernel<P> {
   let code: Kernel['wgsl'] = null;
   return {
@@ -23,7 +29,10 @@ const WGSL = (numbers: string, body: string): string => /* wgsl */ `
     if (i < numbers.end) { ${body} }
   }`;
 
-/** Writes a value to every element that depends on its index and on the seed: a page in the wrong place shows. */
+/**
+ * Writes a value to every element that depends on its index and on the seed: a page in the wrong
+ * place shows.
+ */
 export const write = both(
   kernel(
     { data: u32.out, seed: u32 },
@@ -70,10 +79,10 @@ export const increment = both(
     },
     { name: 'increment' },
   ),
-  WGSL('times: u32', 'for (var time = 0u; time < numbers.times; time++) { atomicAdd(&data[i], 1u); }').replace(
-    'array<u32>',
-    'array<atomic<u32>>',
-  ),
+  WGSL(
+    'times: u32',
+    'for (var time = 0u; time < numbers.times; time++) { atomicAdd(&data[i], 1u); }',
+  ).replace('array<u32>', 'array<atomic<u32>>'),
 );
 
 /** What the device reads, for the CPU to look at. */

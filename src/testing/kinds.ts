@@ -4,7 +4,11 @@
 import type { CustomDeviceSpecification, DeviceSpecification, SpaceOptions } from '../index.js';
 import type { DeviceKind, Wanted } from './device-kind.js';
 
-type WithoutMemory = DeviceSpecification extends infer D ? (D extends unknown ? Omit<D, 'memory'> : never) : never;
+type WithoutMemory = DeviceSpecification extends infer D
+  ? D extends unknown
+    ? Omit<D, 'memory'>
+    : never
+  : never;
 
 function options(wanted: Wanted, device: WithoutMemory): SpaceOptions {
   const { devices, memoryBytes, refuseLargerThanPages } = wanted;
@@ -16,8 +20,16 @@ function options(wanted: Wanted, device: WithoutMemory): SpaceOptions {
 /** What comes with the package. */
 export const kinds: readonly DeviceKind[] = [
   { name: 'process', memorySurvives: true, open: (wanted) => options(wanted, { kind: 'process' }) },
-  { name: 'process-lossy', memorySurvives: false, open: (wanted) => options(wanted, { kind: 'process', lossy: true }) },
-  { name: 'simulated', memorySurvives: false, open: (wanted) => options(wanted, { kind: 'simulated' }) },
+  {
+    name: 'process-lossy',
+    memorySurvives: false,
+    open: (wanted) => options(wanted, { kind: 'process', lossy: true }),
+  },
+  {
+    name: 'simulated',
+    memorySurvives: false,
+    open: (wanted) => options(wanted, { kind: 'simulated' }),
+  },
   {
     name: 'webgpu',
     memorySurvives: false,

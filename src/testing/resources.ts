@@ -8,11 +8,17 @@ const FIRST_ADDRESS = 0x6000_0000_0000;
 const LAST_ADDRESS = 0x7000_0000_0000;
 /** Threads end, and views are collected, a little later than a space is closed. */
 const PATIENCE_MS = 5000;
-/** How long to wait before the first look, and at most before the next: each look collects garbage and reads what the system has to tell. */
+/**
+ * How long to wait before the first look, and at most before the next: each look collects garbage
+ * and reads what the system has to tell.
+ */
 const FIRST_WAIT_MS = 5;
 const LONGEST_WAIT_MS = 300;
 
-/** Of a GPU that the program has opened itself: one in software keeps its code in such files, and drivers open their device for each piece of memory, which WebGPU keeps for later buffers. */
+/**
+ * Of a GPU that the program has opened itself: one in software keeps its code in such files, and
+ * drivers open their device for each piece of memory, which WebGPU keeps for later buffers.
+ */
 const DRIVERS_OWN = /^(\/memfd:swiftshader_jit\b|\/dev\/nvidia\d+$|\/dev\/dri\/)/;
 
 export interface Resources {

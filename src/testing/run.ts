@@ -26,10 +26,17 @@ export async function runScenario(
   scenario: Scenario,
   note: (text: string) => void = () => undefined,
 ): Promise<Result> {
-  const { name, devices, refuseLargerThanPages, memoryBytes = DEVICE_BYTES, checkInvariants = true } = scenario;
+  const {
+    name,
+    devices,
+    refuseLargerThanPages,
+    memoryBytes = DEVICE_BYTES,
+    checkInvariants = true,
+  } = scenario;
   const wanted: Wanted = { devices, memoryBytes, refuseLargerThanPages };
   const options = kind.skips?.[name] === undefined ? kind.open(wanted) : { skip: kind.skips[name] };
-  if ('skip' in options) return { scenario: name, device: kind.name, result: 'skip', why: options.skip };
+  if ('skip' in options)
+    return { scenario: name, device: kind.name, result: 'skip', why: options.skip };
   const problems: string[] = [];
   const attempt = async (what: string, step: () => unknown): Promise<void> => {
     try {
@@ -59,7 +66,9 @@ export async function runScenario(
   };
 }
 
-/** Scenarios take the helpers that they need by name, and so lose the object that these belong to. */
+/**
+ * Scenarios take the helpers that they need by name, and so lose the object that these belong to.
+ */
 function bound(context: Context): Context {
   return new Proxy(context, {
     get: (target, key) => {

@@ -1,7 +1,7 @@
 /**
- * A history in Chrome's trace format, which Perfetto (ui.perfetto.dev) and chrome://tracing open: a track
- * for each processor with launches and faults, one for each memory with what arrived and left, and counters.
- * Times are in microseconds.
+ * A history in Chrome's trace format, which Perfetto (ui.perfetto.dev) and chrome://tracing open: a
+ * track for each processor with launches and faults, one for each memory with what arrived and
+ * left, and counters. Times are in microseconds.
  */
 import { PAGE_BYTES } from '../core/types.js';
 import type { History, Move } from './history.js';
@@ -55,7 +55,15 @@ function launches({ launches: all, endMs }: History): TraceEvent[] {
     const ts = microseconds(beganMs);
     const dur = microseconds(Number.isNaN(endedMs) ? endMs : endedMs) - ts;
     const name = kernel === '' ? `launch ${id}` : kernel;
-    return { name, ph: 'X', pid: PROCESSORS, tid: processor, ts, dur, args: { launch: id, arrays } };
+    return {
+      name,
+      ph: 'X',
+      pid: PROCESSORS,
+      tid: processor,
+      ts,
+      dur,
+      args: { launch: id, arrays },
+    };
   });
 }
 

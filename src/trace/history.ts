@@ -1,9 +1,9 @@
 /**
- * What happened in a recorded run, with causes. The recording is played through the core; each command is
- * put down to the event from which it follows, also where drivers answered in between.
+ * What happened in a recorded run, with causes. The recording is played through the core; each
+ * command is put down to the event from which it follows, also where drivers answered in between.
  *
- * A recording shows every move of pages. It does not show touches of pages that were present: no manager
- * without access bits sees them.
+ * A recording shows every move of pages. It does not show touches of pages that were present: no
+ * manager without access bits sees them.
  */
 import type { Entry } from '../core/recording.js';
 import { replay } from '../core/replay.js';
@@ -52,8 +52,9 @@ export interface Launch {
 }
 
 /**
- * Why something happened. `touch`: a thread waited for a page. `launch`: a launch needs its arguments. `ahead`:
- * read-ahead of a walk. `request`: the program asked (prefetch, copy, advice, a write to a file, ...).
+ * Why something happened. `touch`: a thread waited for a page. `launch`: a launch needs its
+ * arguments. `ahead`: read-ahead of a walk. `request`: the program asked (prefetch, copy, advice, a
+ * write to a file, ...).
  */
 export interface Cause {
   readonly kind: 'touch' | 'launch' | 'ahead' | 'request';
@@ -62,7 +63,9 @@ export interface Cause {
   readonly atMs: number;
   /** Who touched, or for whom; -1: nobody that is known. */
   readonly processor: number;
-  /** The page of the space that was touched, or the first one that was asked for; -1: none is known. */
+  /**
+   * The page of the space that was touched, or the first one that was asked for; -1: none is known.
+   */
   page: number;
   readonly pages: number;
   readonly write: boolean;
@@ -171,7 +174,10 @@ export function historyOf(
   return reader.history;
 }
 
-/** Of a record of moves, which may have begun at any time. @param beganMs when: times of `state` count from before */
+/**
+ * Of a record of moves, which may have begun at any time. @param beganMs when: times of `state`
+ * count from before
+ */
 export function historyOfMoves(
   state: State,
   entries: readonly Entry[],
@@ -235,8 +241,15 @@ class Reader {
     for (const [memory, page, pages] of held) {
       this.held.push({ memory, page, pages });
       for (let at = page; at < page + pages; ) {
-        const end = Math.min(page + pages, (Math.floor(at / PAGES_PER_BLOCK) + 1) * PAGES_PER_BLOCK);
-        this.residence(memory, at).here.fill(1, at % PAGES_PER_BLOCK, ((end - 1) % PAGES_PER_BLOCK) + 1);
+        const end = Math.min(
+          page + pages,
+          (Math.floor(at / PAGES_PER_BLOCK) + 1) * PAGES_PER_BLOCK,
+        );
+        this.residence(memory, at).here.fill(
+          1,
+          at % PAGES_PER_BLOCK,
+          ((end - 1) % PAGES_PER_BLOCK) + 1,
+        );
         at = end;
       }
     }
@@ -265,7 +278,8 @@ class Reader {
       this.causes.delete(token);
       const transfer = this.transfers.get(token);
       this.transfers.delete(token);
-      if (name === 'transferred' && transfer !== undefined && args[1] === Status.Done) this.arrived(transfer);
+      if (name === 'transferred' && transfer !== undefined && args[1] === Status.Done)
+        this.arrived(transfer);
       return;
     }
     if (kind === '+') return;
@@ -281,10 +295,24 @@ class Reader {
     if (name === 'fault') {
       const [processor, page, write] = args as [number, number, boolean];
       this.faults.push({ atMs, processor, page, write });
-      return { kind: 'touch', event: name, atMs, processor, page, pages: 1, write, launch: this.launchOn(processor) };
+      return {
+        kind: 'touch',
+        event: name,
+        atMs,
+        processor,
+        page,
+        pages: 1,
+        write,
+        launch: this.launchOn(processor),
+      };
     }
     if (name === 'launchBegin') {
-      const [id, processor, given, kernel = ''] = args as [number, number, { name: string }[], string?];
+      const [id, processor, given, kernel = ''] = args as [
+        number,
+        number,
+        { name: string }[],
+        string?,
+      ];
       const arrays = given.map((each) => each.name);
       // A launch in parts begins once for each.
       if (!this.running.has(id)) {
@@ -292,13 +320,36 @@ class Reader {
         this.running.set(id, launch);
         this.launches.push(launch);
       }
-      return { kind: 'launch', event: name, atMs, processor, page: -1, pages: 0, write: false, launch: id };
+      return {
+        kind: 'launch',
+        event: name,
+        atMs,
+        processor,
+        page: -1,
+        pages: 0,
+        write: false,
+        launch: id,
+      };
     }
     if (name === 'goAhead')
-      return { kind: 'ahead', event: name, atMs, processor: -1, page: -1, pages: 0, write: false, launch: -1 };
+      return {
+        kind: 'ahead',
+        event: name,
+        atMs,
+        processor: -1,
+        page: -1,
+        pages: 0,
+        write: false,
+        launch: -1,
+      };
     if (name === 'acquire' || name === 'bring') {
       const [, processor, page, pages] = args as number[];
-      return { ...request(name, atMs), processor: name === 'acquire' ? processor : -1, page, pages };
+      return {
+        ...request(name, atMs),
+        processor: name === 'acquire' ? processor : -1,
+        page,
+        pages,
+      };
     }
     if (['free', 'zero', 'protect', 'clean', 'drop'].includes(name)) {
       const [, page, pages] = args as number[];
@@ -308,7 +359,8 @@ class Reader {
   }
 
   private launchOn(processor: number): number {
-    for (const launch of this.running.values()) if (launch.processor === processor) return launch.id;
+    for (const launch of this.running.values())
+      if (launch.processor === processor) return launch.id;
     return -1;
   }
 
@@ -319,8 +371,14 @@ class Reader {
       const { processor = -1, node = -1 } = (
         name === 'addDevice' ? result : { [name === 'addNode' ? 'node' : 'processor']: result }
       ) as { processor?: number; node?: number };
-      if (node >= 0) this.memories[node] = { id: node, name: description.name, budgetPages: description.budgetPages };
-      if (processor >= 0) this.processors[processor] = { id: processor, name: description.name, memory: node };
+      if (node >= 0)
+        this.memories[node] = {
+          id: node,
+          name: description.name,
+          budgetPages: description.budgetPages,
+        };
+      if (processor >= 0)
+        this.processors[processor] = { id: processor, name: description.name, memory: node };
     } else if (name === 'allocate' && result !== null) {
       const [pages, { name: called, elementBytes = 1 }, reserved = pages] = args as [
         number,
@@ -335,7 +393,8 @@ class Reader {
   private arrayComes(array: RecordedArray, reservedPages: number): void {
     this.arrays.push(array);
     const block = Math.floor(array.first / PAGES_PER_BLOCK);
-    for (let each = 0; each < Math.ceil(reservedPages / PAGES_PER_BLOCK); each++) this.byBlock[block + each] = array;
+    for (let each = 0; each < Math.ceil(reservedPages / PAGES_PER_BLOCK); each++)
+      this.byBlock[block + each] = array;
   }
 
   private ended(id: number): void {
@@ -366,7 +425,10 @@ class Reader {
       const [token, node, page, count] = args as number[];
       this.left(node, page, count);
       if (result === Status.Pending) this.waits(token, null);
-    } else if ((name === 'revoke' || name === 'remap' || name === 'cover') && result === Status.Pending) {
+    } else if (
+      (name === 'revoke' || name === 'remap' || name === 'cover') &&
+      result === Status.Pending
+    ) {
       this.waits(args[0] as number, null);
     }
   }
@@ -388,9 +450,22 @@ class Reader {
       residence.evicted[each] = null;
       returned++;
       gone.returned++;
-      gone.regret ??= { afterMs: atMs - gone.atMs, afterFaults: this.faults.length - gone.faults, cause };
+      gone.regret ??= {
+        afterMs: atMs - gone.atMs,
+        afterFaults: this.faults.length - gone.faults,
+        cause,
+      };
     }
-    this.moves.push({ kind: 'arrival', atMs, memory: node, source, page, pages: count, cause, returned });
+    this.moves.push({
+      kind: 'arrival',
+      atMs,
+      memory: node,
+      source,
+      page,
+      pages: count,
+      cause,
+      returned,
+    });
   }
 
   private left(node: number, page: number, count: number): void {
@@ -421,7 +496,10 @@ class Reader {
     this.moves.push(move);
   }
 
-  /** Pages that leave for the sake of others were evicted; those that were asked for themselves moved. */
+  /**
+   * Pages that leave for the sake of others were evicted; those that were asked for themselves
+   * moved.
+   */
   private whyLeft(page: number, count: number): Leaving {
     const { cause } = this;
     if (GIVING_UP.has(cause.event)) return 'freed';
@@ -442,5 +520,14 @@ class Reader {
 }
 
 function request(event: string, atMs: number): Cause {
-  return { kind: 'request', event, atMs, processor: -1, page: -1, pages: 0, write: false, launch: -1 };
+  return {
+    kind: 'request',
+    event,
+    atMs,
+    processor: -1,
+    page: -1,
+    pages: 0,
+    write: false,
+    launch: -1,
+  };
 }

@@ -139,15 +139,21 @@ describe('a record of moves', () => {
     const played = movesOf(run.played);
     const kept = read(ring);
     expect(kept.moves.length).toBeGreaterThan(10);
-    expect(played.slice(-kept.moves.length).map((move) => ({ ...move, atMs: 0, returned: 0, cause: [] }))).toEqual(
-      movesOf(kept).map((move) => ({ ...move, atMs: 0, returned: 0, cause: [] })),
-    );
+    expect(
+      played
+        .slice(-kept.moves.length)
+        .map((move) => ({ ...move, atMs: 0, returned: 0, cause: [] })),
+    ).toEqual(movesOf(kept).map((move) => ({ ...move, atMs: 0, returned: 0, cause: [] })));
   });
 
   it('that has ended leaves the manager as it was', () => {
     const run = new Run();
     const texts: string[] = [];
-    const sink: MoveSink = { isFull: false, begin: (text) => texts.push(text), write: (text) => texts.push(text) };
+    const sink: MoveSink = {
+      isFull: false,
+      begin: (text) => texts.push(text),
+      write: (text) => texts.push(text),
+    };
     run.moves.add(sink);
     run.moves.remove(sink);
     const { length } = texts;
@@ -173,7 +179,9 @@ it('is refused without its beginning, and in another format', () => {
   expect(() => historyOfText(['{"onememMoves":1}\n["!","fault",0,1,true]\n'], 'x')).toThrow(
     /its first part is missing/,
   );
-  expect(() => historyOfText(['{"onememMoves":9}\n'], 'x')).toThrow(/x is a record of moves of format 9/);
+  expect(() => historyOfText(['{"onememMoves":9}\n'], 'x')).toThrow(
+    /x is a record of moves of format 9/,
+  );
   expect(() => historyOfText(['{"onememMoves":1}\n["!",\n'], 'x')).toThrow('x, line 2, is no JSON');
 });
 

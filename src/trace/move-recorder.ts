@@ -1,7 +1,8 @@
 /**
- * Writes down the moves of a manager that runs already. It writes text at once and keeps no objects, so
- * that it can follow every fault; while it does not run it costs nothing. The lines are entries of a
- * recording (core/recording.ts), without those that say nothing of moves: they cannot be played again.
+ * Writes down the moves of a manager that runs already. It writes text at once and keeps no
+ * objects, so that it can follow every fault; while it does not run it costs nothing. The lines are
+ * entries of a recording (core/recording.ts), without those that say nothing of moves: they cannot
+ * be played again.
  */
 import { EVENTS, type EventName } from '../core/events.js';
 import type { MemoryManager } from '../core/memory-manager.js';
@@ -60,10 +61,21 @@ const ALWAYS: ReadonlySet<EventName> = new Set([
   'transferred',
 ]);
 /** Events whose result is written down. */
-const ANSWERED: ReadonlySet<EventName> = new Set(['addDevice', 'addNode', 'addProcessor', 'allocate']);
+const ANSWERED: ReadonlySet<EventName> = new Set([
+  'addDevice',
+  'addNode',
+  'addProcessor',
+  'allocate',
+]);
 /** Events that may come from within a command. */
 const FROM_WITHIN: ReadonlySet<EventName> = new Set(['released', 'revoked', 'transferred']);
-const COMMANDS = ['cover', 'release', 'remap', 'revoke', 'transfer'] as const satisfies readonly CommandName[];
+const COMMANDS = [
+  'cover',
+  'release',
+  'remap',
+  'revoke',
+  'transfer',
+] as const satisfies readonly CommandName[];
 /** Entries closer together than this share a time, in milliseconds. */
 const TIME_STEP_MS = 0.02;
 
@@ -153,7 +165,13 @@ export class MoveRecorder {
     object[name] = by(isOwn ? before : before.bind(object));
   }
 
-  private fault(call: Call, processor: unknown, page: unknown, write: unknown, thread: unknown): unknown {
+  private fault(
+    call: Call,
+    processor: unknown,
+    page: unknown,
+    write: unknown,
+    thread: unknown,
+  ): unknown {
     if (this.depth > 0) return call(processor, page, write, thread);
     this.eventBegins(`["!","fault",${processor},${page},${write}]\n`, true);
     return this.carryOut('fault', call, [processor, page, write, thread]);
@@ -219,10 +237,15 @@ export class MoveRecorder {
   }
 
   private command(name: CommandName, call: Call, args: readonly unknown[]): unknown {
-    return this.commanded(name === 'release', `[">","${name}",[${values(args).slice(1)}]`, () => call(...args));
+    return this.commanded(name === 'release', `[">","${name}",[${values(args).slice(1)}]`, () =>
+      call(...args),
+    );
   }
 
-  /** What comes from within the command stands behind it. Rights that were taken at once say nothing. */
+  /**
+   * What comes from within the command stands behind it. Rights that were taken at once say
+   * nothing.
+   */
   private commanded(moves: boolean, text: string, call: () => unknown): unknown {
     const at = this.text.push('') - 1;
     const result = call();
@@ -233,7 +256,12 @@ export class MoveRecorder {
   }
 
   private launchBegins(args: readonly unknown[]): void {
-    const [id, processor, given, kernel = ''] = args as [number, number, readonly { name: string }[], string?];
+    const [id, processor, given, kernel = ''] = args as [
+      number,
+      number,
+      readonly { name: string }[],
+      string?,
+    ];
     const arrays = given.map(({ name }) => name);
     this.running.set(id, { id, kernel, processor, arrays, beganMs: this.elapsed() });
   }
@@ -253,7 +281,12 @@ function answer(result: unknown): string {
 
 /** A range is named by its number and its place. */
 function plain(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || !('reserved' in value && 'protection' in value)) return value;
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    !('reserved' in value && 'protection' in value)
+  )
+    return value;
   const { id, first } = value as { id: number; first: number } & typeof value;
   return { range: id, first };
 }

@@ -1,4 +1,7 @@
-/** The text that a record of moves is: lines of JSON. It may begin while a space is open, and be cut in front. */
+/**
+ * The text that a record of moves is: lines of JSON. It may begin while a space is open, and be cut
+ * in front.
+ */
 import type { Entry } from '../core/recording.js';
 import { type History, historyOfMoves, type State } from './history.js';
 
@@ -46,7 +49,10 @@ export function historyOfText(texts: Iterable<string>, name: string): History {
       }
     }
   }
-  if (state === null) throw new Error(`${name} does not say where pages were when it began; its first part is missing`);
+  if (state === null)
+    throw new Error(
+      `${name} does not say where pages were when it began; its first part is missing`,
+    );
   return historyOfMoves(state, entries, timesMs, began);
 }
 

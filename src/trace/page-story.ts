@@ -20,7 +20,11 @@ export interface PageStory {
 }
 
 /** The page of an element, or null where the array has no such element. */
-export function pageOfElement(array: RecordedArray, element: number, pageBytes: number): number | null {
+export function pageOfElement(
+  array: RecordedArray,
+  element: number,
+  pageBytes: number,
+): number | null {
   const page = array.first + Math.floor((element * array.elementBytes) / pageBytes);
   return element >= 0 && page < array.first + array.pages ? page : null;
 }
@@ -28,7 +32,8 @@ export function pageOfElement(array: RecordedArray, element: number, pageBytes: 
 export function storyOf(history: History, page: number): PageStory {
   const moves = history.moves.filter((move) => page >= move.page && page < move.page + move.pages);
   const here = new Map<number, Move | Held>();
-  for (const run of history.held) if (page >= run.page && page < run.page + run.pages) here.set(run.memory, run);
+  for (const run of history.held)
+    if (page >= run.page && page < run.page + run.pages) here.set(run.memory, run);
   for (const move of moves) {
     if (move.kind === 'arrival') here.set(move.memory, move);
     else here.delete(move.memory);
@@ -48,11 +53,16 @@ export function storyOf(history: History, page: number): PageStory {
   };
 }
 
-function nowText(moves: readonly Move[], memories: readonly string[], lines: readonly StoryLine[]): string {
+function nowText(
+  moves: readonly Move[],
+  memories: readonly string[],
+  lines: readonly StoryLine[],
+): string {
   const last = lines.at(-1);
   if (last === undefined && memories.length > 0)
     return `It is in ${memories.join(' and ')} since before the record began.`;
-  if (last === undefined) return 'It is in no memory: nothing has touched it, or it still is in its file.';
+  if (last === undefined)
+    return 'It is in no memory: nothing has touched it, or it still is in its file.';
   const where = memories.length === 0 ? 'in no memory' : `in ${memories.join(' and ')}`;
   const since = `It is ${where} since ${milliseconds(last.atMs)}: it ${last.text}.`;
   return moves.length === 1 ? since : `${since} It moved ${moves.length} times.`;

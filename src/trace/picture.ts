@@ -1,6 +1,7 @@
 /**
- * A recorded run as a picture: addresses by time, memory over time, faults, transfers and launches. All is
- * counted in columns of time and rows of addresses, so that its size does not grow with the recording.
+ * A recorded run as a picture: addresses by time, memory over time, faults, transfers and launches.
+ * All is counted in columns of time and rows of addresses, so that its size does not grow with the
+ * recording.
  */
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
 import type { History, Move, RecordedArray } from './history.js';
@@ -78,7 +79,13 @@ export function pictureOf(history: History): Picture {
   let rows = 0;
   for (const array of arrays) {
     const own = Math.ceil(blocksOf(array) / blocksPerRow);
-    bands.push({ array, name: array.name, bytes: array.pages * PAGE_BYTES, firstRow: rows, rows: own });
+    bands.push({
+      array,
+      name: array.name,
+      bytes: array.pages * PAGE_BYTES,
+      firstRow: rows,
+      rows: own,
+    });
     rows += own;
   }
   const painter = new Painter(history, bands, rows, blocksPerRow * PAGES_PER_BLOCK);
@@ -130,7 +137,8 @@ class Painter {
         add(arrived, row * COLUMNS + column, pages);
         add(returned, row * COLUMNS + column, Math.min(move.returned, pages));
       });
-      if (move.kind === 'arrival' && move.source !== -1) transfers[move.cause.kind][column] += move.pages * PAGE_BYTES;
+      if (move.kind === 'arrival' && move.source !== -1)
+        transfers[move.cause.kind][column] += move.pages * PAGE_BYTES;
     }
     for (; painted < COLUMNS; painted++) this.columnEnds(painted, held, places, occupancy);
     const [details, detailsLeftOut] = this.details();
@@ -140,9 +148,17 @@ class Painter {
       columns: COLUMNS,
       rows,
       bytesPerRow: this.pagesPerRow * PAGE_BYTES,
-      memories: memories.map(({ name, budgetPages }) => ({ name, budgetBytes: budgetPages * PAGE_BYTES })),
+      memories: memories.map(({ name, budgetPages }) => ({
+        name,
+        budgetBytes: budgetPages * PAGE_BYTES,
+      })),
       processors: processors.map(({ name }) => name),
-      arrays: bands.map(({ name, bytes, firstRow, rows: own }) => ({ name, bytes, firstRow, rows: own })),
+      arrays: bands.map(({ name, bytes, firstRow, rows: own }) => ({
+        name,
+        bytes,
+        firstRow,
+        rows: own,
+      })),
       places,
       arrived,
       returned,
@@ -190,7 +206,10 @@ class Painter {
     }
   }
 
-  private forRows(move: Pick<Move, 'page' | 'pages'>, visit: (row: number, pages: number) => void): void {
+  private forRows(
+    move: Pick<Move, 'page' | 'pages'>,
+    visit: (row: number, pages: number) => void,
+  ): void {
     const band = this.bandAt(move.page);
     if (band === null) return;
     const from = move.page - band.array.first;
@@ -213,7 +232,9 @@ class Painter {
     const { history } = this;
     const { moves } = history;
     const step = Math.max(1, Math.ceil(moves.length / MOST_DETAILS));
-    const chosen = moves.filter((move, at) => at % step === 0 || (move.kind === 'departure' && move.regret !== null));
+    const chosen = moves.filter(
+      (move, at) => at % step === 0 || (move.kind === 'departure' && move.regret !== null),
+    );
     const details: Detail[] = [];
     for (const move of chosen.slice(0, 2 * MOST_DETAILS)) {
       const band = this.bandAt(move.page);

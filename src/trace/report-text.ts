@@ -36,7 +36,10 @@ function memoryLines({ memories }: Report): string[] {
     `${each.evictions}`,
     `${each.regretted}`,
   ]);
-  return alignColumns([['memory', 'peak', 'moved in', 'of it again', 'evictions', 'regretted'], ...rows]);
+  return alignColumns([
+    ['memory', 'peak', 'moved in', 'of it again', 'evictions', 'regretted'],
+    ...rows,
+  ]);
 }
 
 function arrayLines({ arrays }: Report): string[] {
@@ -50,7 +53,10 @@ function arrayLines({ arrays }: Report): string[] {
       mebibytes(each.bytesReturned),
       mebibytes(each.bytesEvicted),
     ]);
-  const lines = alignColumns([['array', 'size', 'faults', 'moved', 'of it again', 'evicted'], ...rows]);
+  const lines = alignColumns([
+    ['array', 'size', 'faults', 'moved', 'of it again', 'evicted'],
+    ...rows,
+  ]);
   if (arrays.length > MOST_ARRAYS) lines.push(`and ${arrays.length - MOST_ARRAYS} more`);
   return lines;
 }
@@ -60,6 +66,7 @@ export function storyText(story: PageStory, place: string, limit: number): strin
   const lines = [place, story.now];
   if (story.remedy !== null) lines.push(story.remedy);
   if (story.lines.length > limit) lines.push(`The last ${limit} of ${story.lines.length} moves:`);
-  for (const { atMs, text } of story.lines.slice(-limit)) lines.push(`  ${milliseconds(atMs).padStart(8)}  it ${text}`);
+  for (const { atMs, text } of story.lines.slice(-limit))
+    lines.push(`  ${milliseconds(atMs).padStart(8)}  it ${text}`);
   return lines.join('\n');
 }

@@ -1,12 +1,15 @@
 /**
- * What a recorded run spent on moving pages: the arrays that cost most, the decisions that were regretted
- * most, and what the program can do about each.
+ * What a recorded run spent on moving pages: the arrays that cost most, the decisions that were
+ * regretted most, and what the program can do about each.
  */
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
 import type { Departure, History } from './history.js';
 
 const MOST_DECISIONS = 3;
-/** Moves between memories by touches, for each block of the array, from which it goes back and forth. */
+/**
+ * Moves between memories by touches, for each block of the array, from which it goes back and
+ * forth.
+ */
 const BACK_AND_FORTH = 3;
 
 export interface MemoryCost {
@@ -87,7 +90,8 @@ function memoryCost({ memories, moves, held }: History, id: number): MemoryCost 
   for (const run of held) {
     if (run.memory !== id) continue;
     pages += run.pages;
-    for (let page = run.page; page < run.page + run.pages; page += PAGES_PER_BLOCK) blocks.add(blockOf(page));
+    for (let page = run.page; page < run.page + run.pages; page += PAGES_PER_BLOCK)
+      blocks.add(blockOf(page));
   }
   let peak = pages;
   for (const move of moves) {
@@ -148,7 +152,11 @@ function decisionsOf(history: History): RegrettedEvictions[] {
   for (const move of history.moves) {
     if (move.kind !== 'departure' || move.why !== 'evicted' || move.regret === null) continue;
     const evicted = history.arrayAt(move.page)?.name ?? '?';
-    const key = JSON.stringify([history.memories[move.memory].name, evicted, sakeOf(history, move)]);
+    const key = JSON.stringify([
+      history.memories[move.memory].name,
+      evicted,
+      sakeOf(history, move),
+    ]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [move]);
     else group.push(move);
@@ -203,7 +211,9 @@ function adviceOn(
   for (const { name, bytes, moves } of arrays) {
     const blocks = Math.max(1, Math.ceil(bytes / (PAGE_BYTES * PAGES_PER_BLOCK)));
     if (moves < BACK_AND_FORTH * blocks || moves < BACK_AND_FORTH * 2) continue;
-    const onlyRead = history.moves.every((move) => history.arrayAt(move.page)?.name !== name || !move.cause.write);
+    const onlyRead = history.moves.every(
+      (move) => history.arrayAt(move.page)?.name !== name || !move.cause.write,
+    );
     const text = onlyRead
       ? `Let each memory have a copy of ${name}: ${name}.advise({ readMostly: true }). It went back and forth ${moves} times.`
       : `${name} went back and forth ${moves} times between processors: have the device reach it in place, ` +

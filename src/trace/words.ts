@@ -30,7 +30,9 @@ function firstElementOf(array: RecordedArray, page: number): number {
 
 function nameOfLaunch(history: History, id: number): string {
   const launch = history.launches.find((each) => each.id === id);
-  return launch === undefined || launch.kernel === '' ? `launch ${id}` : `launch ${id} of ${launch.kernel}`;
+  return launch === undefined || launch.kernel === ''
+    ? `launch ${id}`
+    : `launch ${id} of ${launch.kernel}`;
 }
 
 function causeText(history: History, cause: Cause): string {
@@ -50,7 +52,10 @@ function causeText(history: History, cause: Cause): string {
   }
 }
 
-export function arrivalText(history: History, { source, memory, cause, returned }: Arrival): string {
+export function arrivalText(
+  history: History,
+  { source, memory, cause, returned }: Arrival,
+): string {
   const from =
     source >= 0
       ? `came from ${history.memories[source]?.name} to`

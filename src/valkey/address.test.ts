@@ -48,5 +48,6 @@ it('refuses what is none, and does not say what stood there', () => {
     'unix:///s?database=3',
   ])
     expect(() => valkeyAddress(url)).toThrow(/the url of a Valkey server is not one/);
-  for (const url of ['http://:secret@h', 'valkey://:secret@h:99999']) expect(messageOf(url)).not.toMatch(/secret/);
+  for (const url of ['http://:secret@h', 'valkey://:secret@h:99999'])
+    expect(messageOf(url)).not.toMatch(/secret/);
 });

@@ -15,7 +15,10 @@ export interface ValkeyAddress {
   readonly shown: string;
 }
 
-/** Protocols, and whether they are encrypted. Both names of the server are known for what they were before they parted. */
+/**
+ * Protocols, and whether they are encrypted. Both names of the server are known for what they were
+ * before they parted.
+ */
 const PROTOCOLS: Readonly<Record<string, boolean>> = {
   'valkey:': false,
   'redis:': false,
@@ -37,17 +40,20 @@ export function valkeyAddress(text: string): ValkeyAddress {
   const tls = Object.hasOwn(PROTOCOLS, url.protocol) ? PROTOCOLS[url.protocol] : null;
   if (tls === null) throw refused(`${url.protocol} is no protocol of Valkey's`);
   const unix = url.protocol === 'unix:';
-  if (unix && (url.host !== '' || url.pathname === '')) throw refused('unix: wants a path, as unix:///run/valkey.sock');
+  if (unix && (url.host !== '' || url.pathname === ''))
+    throw refused('unix: wants a path, as unix:///run/valkey.sock');
   if (!unix && url.hostname === '') throw refused('it names no host');
   const known = unix ? ['db', 'password'] : [];
   const unknown = [...url.searchParams.keys()].find((key) => !known.includes(key));
-  if (unknown !== undefined) throw refused(`it has the parameter '${unknown}', which means nothing here`);
+  if (unknown !== undefined)
+    throw refused(`it has the parameter '${unknown}', which means nothing here`);
   const number = unix ? (url.searchParams.get('db') ?? '') : url.pathname.slice(1);
   if (!/^\d{0,5}$/.test(number)) throw refused(`the database '${number}' is no number`);
   const path = unix ? decodeURIComponent(url.pathname) : null;
   const host = decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1');
   const user = decodeURIComponent(url.username);
-  const password = decodeURIComponent(url.password) || (unix ? (url.searchParams.get('password') ?? '') : '');
+  const password =
+    decodeURIComponent(url.password) || (unix ? (url.searchParams.get('password') ?? '') : '');
   const port = Number(url.port || PORT);
   const place = unix ? path : `${url.hostname}:${port}`;
   const db = Number(number);
@@ -55,7 +61,9 @@ export function valkeyAddress(text: string): ValkeyAddress {
   return { host, port, path, tls, user: user || 'default', password, db, shown };
 }
 
-/** A server of the same cluster, by its name of the form HOST:PORT: reached as the first one was. */
+/**
+ * A server of the same cluster, by its name of the form HOST:PORT: reached as the first one was.
+ */
 export function addressIn({ tls, user, password, db }: ValkeyAddress, name: string): ValkeyAddress {
   const at = name.lastIndexOf(':');
   const host = name.slice(0, at);

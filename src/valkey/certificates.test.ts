@@ -6,12 +6,17 @@ function problemOf(code: string, more: object = {}): string | null {
 }
 
 test('a certificate for another name is told with both names and where to say which', () => {
-  const problem = problemOf('ERR_TLS_CERT_ALTNAME_INVALID', { host: '10.0.0.3', cert: { subjectaltname: 'DNS:a.b' } });
+  const problem = problemOf('ERR_TLS_CERT_ALTNAME_INVALID', {
+    host: '10.0.0.3',
+    cert: { subjectaltname: 'DNS:a.b' },
+  });
   expect(problem).toMatch(/is for DNS:a\.b, and not for 10\.0\.0\.3;.*tls\.servername/);
 });
 
 test('a signer that nobody knows is told with what OpenSSL says and where to name it', () => {
-  expect(problemOf('SELF_SIGNED_CERT_IN_CHAIN')).toMatch(/not believed \(what OpenSSL says\);.*tls\.ca/);
+  expect(problemOf('SELF_SIGNED_CERT_IN_CHAIN')).toMatch(
+    /not believed \(what OpenSSL says\);.*tls\.ca/,
+  );
 });
 
 test('a server that wants a certificate is told', () => {
@@ -19,9 +24,9 @@ test('a server that wants a certificate is told', () => {
 });
 
 test('what is no matter of certificates is none', () => {
-  expect([problemOf('ECONNREFUSED'), certificateProblem(undefined), certificateProblem(null)]).toEqual([
-    null,
-    null,
-    null,
-  ]);
+  expect([
+    problemOf('ECONNREFUSED'),
+    certificateProblem(undefined),
+    certificateProblem(null),
+  ]).toEqual([null, null, null]);
 });

@@ -1,4 +1,7 @@
-/** What a certificate lacked when a connection by TLS did not come about, and what is to be done about it. */
+/**
+ * What a certificate lacked when a connection by TLS did not come about, and what is to be done
+ * about it.
+ */
 
 /** As node:tls names them: its signer is not known here. */
 const UNKNOWN: ReadonlySet<string> = new Set([
@@ -24,6 +27,7 @@ export function certificateProblem(error: unknown): string | null {
   }
   if (UNKNOWN.has(code))
     return `its certificate is not believed (${message}); give the certificate of its signer as tls.ca`;
-  if (code.endsWith('CERTIFICATE_REQUIRED')) return 'it wants a certificate of its clients; give tls.cert and tls.key';
+  if (code.endsWith('CERTIFICATE_REQUIRED'))
+    return 'it wants a certificate of its clients; give tls.cert and tls.key';
   return null;
 }

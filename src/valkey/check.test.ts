@@ -16,7 +16,9 @@ afterEach(async () => {
 });
 
 /** How a program that opens something there goes on, by both. */
-async function opened(...servers: ScriptedServer[]): Promise<{ checked: readonly string[]; asked: string }> {
+async function opened(
+  ...servers: ScriptedServer[]
+): Promise<{ checked: readonly string[]; asked: string }> {
   const urls = servers.map(({ url }) => url);
   const { urls: checked } = await checkServer(urls, { timeoutMs: LONG_MS });
   const { connection } = await openFor('key', urls.map(valkeyAddress), {});
@@ -34,7 +36,10 @@ test('a cluster of whose addresses the first does not answer is opened by the ne
 test('a cluster of which no address answers is refused by all of their names', async () => {
   for (const each of pair) await each.stop();
   const urls = pair.map(({ url }) => url);
-  const attempts = [checkServer(urls, { timeoutMs: LONG_MS }), openFor('key', urls.map(valkeyAddress), {})];
+  const attempts = [
+    checkServer(urls, { timeoutMs: LONG_MS }),
+    openFor('key', urls.map(valkeyAddress), {}),
+  ];
   for (const attempt of attempts) {
     const message = await attempt.catch((error: Error) => error.message);
     expect(message).toMatch(/^none of 2 servers can be used: /);
@@ -46,7 +51,10 @@ test('servers that stand alone are refused where several are named', async () =>
   const [one, other] = pair;
   for (const each of pair) each.mode = 'standalone';
   const urls = [one.url, other.url];
-  const refused = { code: 'REFUSED', message: expect.stringContaining(`${one.url} is part of no cluster`) };
+  const refused = {
+    code: 'REFUSED',
+    message: expect.stringContaining(`${one.url} is part of no cluster`),
+  };
   await expect(checkServer(urls, { timeoutMs: LONG_MS })).rejects.toMatchObject(refused);
   await expect(openFor('key', urls.map(valkeyAddress), {})).rejects.toMatchObject(refused);
   expect(await opened(one)).toEqual({ checked: [one.url], asked: one.url });
@@ -91,11 +99,14 @@ test('a server in whose place none comes in time is named, with its slots and wh
 test('of a cluster no more is needed than the server that has the key that all depends on', async () => {
   const [alive, dead] = pair;
   await dead.stop();
-  const check = (key: string, timeoutMs: number): Promise<unknown> => checkServer([alive.url], { timeoutMs, key });
+  const check = (key: string, timeoutMs: number): Promise<unknown> =>
+    checkServer([alive.url], { timeoutMs, key });
   // Of the lower half, and of the upper one.
   await expect(check('bar', LONG_MS)).resolves.toMatchObject({ urls: [alive.url] });
   await expect(check('foo', 100)).rejects.toThrow(`${alive.url} names ${dead.url}`);
   alive.halves = [alive];
   await expect(check('bar', LONG_MS)).resolves.toMatchObject({ urls: [alive.url] });
-  await expect(check('foo', 100)).rejects.toThrow(/8192 of 16384 slots of the cluster .* have no server/);
+  await expect(check('foo', 100)).rejects.toThrow(
+    /8192 of 16384 slots of the cluster .* have no server/,
+  );
 });

@@ -1,4 +1,7 @@
-/** Whether a server, or a cluster, can have pages of a space: asked once, before the space is opened. */
+/**
+ * Whether a server, or a cluster, can have pages of a space: asked once, before the space is
+ * opened.
+ */
 import { addressIn } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { PartDownError, ValkeyError } from './errors.js';
@@ -25,7 +28,10 @@ export interface Checked {
 
 export interface CheckOptions extends ConnectionOptions {
   readonly timeoutMs: number;
-  /** All that is to be kept lies in this key's slot, so that of a cluster no more than the server that has it is needed. */
+  /**
+   * All that is to be kept lies in this key's slot, so that of a cluster no more than the server
+   * that has it is needed.
+   */
   readonly key?: string;
 }
 
@@ -35,9 +41,11 @@ interface AskOptions extends Omit<CheckOptions, 'timeoutMs'> {
 }
 
 /**
- * @param urls of servers of one cluster, or of one that stands alone: the first that answers as it should is asked. Of a cluster a server that
- * has died is waited for until a replica has taken over, up to `timeoutMs`
- * @throws ValkeyError when none can be reached, or one refuses the connection, or would not keep what it is given
+ * @param urls of servers of one cluster, or of one that stands alone: the first that answers as it
+ * should is asked. Of a cluster a server that has died is waited for until a replica has taken
+ * over, up to `timeoutMs`
+ * @throws ValkeyError when none can be reached, or one refuses the connection, or would not keep
+ * what it is given
  */
 export function checkServer(urls: readonly string[], options: CheckOptions): Promise<Checked> {
   return throughFailover(options.timeoutMs, (namedMs) =>
@@ -56,10 +64,12 @@ async function checkOne(
   const connection = await ValkeyConnection.open(url, options);
   try {
     const { mode, role } = connection.info;
-    if (mode === 'cluster') return await checkCluster(connection, { ...options, timeoutMs: namedMs });
+    if (mode === 'cluster')
+      return await checkCluster(connection, { ...options, timeoutMs: namedMs });
     if (mode === 'sentinel') refuse(connection, 'is a sentinel; name the server that it watches');
     if (isOneOfMany) throw standsAlone(connection.address.shown);
-    if (role !== 'master') refuse(connection, `is a ${role}, which cannot be written; name the primary`);
+    if (role !== 'master')
+      refuse(connection, `is a ${role}, which cannot be written; name the primary`);
     return await checkMemory(connection);
   } finally {
     connection.close();
@@ -79,14 +89,17 @@ async function checkCluster(
   const about = textOf(await connection.call(['CLUSTER', 'INFO']));
   const state = /^cluster_state:(\w+)/m.exec(about)?.[1] ?? 'unknown';
   const why = `CLUSTERDOWN its state is ${state}`;
-  const memories = await memoriesOf(connection, needed, map, options).catch((error: ValkeyError) => {
-    // The cluster has found out by itself that the server is gone.
-    throw state !== 'ok' && error instanceof PartDownError ? down(connection, why, error) : error;
-  });
+  const memories = await memoriesOf(connection, needed, map, options).catch(
+    (error: ValkeyError) => {
+      // The cluster has found out by itself that the server is gone.
+      throw state !== 'ok' && error instanceof PartDownError ? down(connection, why, error) : error;
+    },
+  );
   if (state !== 'ok') throw down(connection, why);
   if (memories.length < needed.length) return null;
   if (memories.length === 1) return memories[0];
-  const sum = (of: (memory: ServerMemory) => number): number => memories.reduce((all, each) => all + of(each), 0);
+  const sum = (of: (memory: ServerMemory) => number): number =>
+    memories.reduce((all, each) => all + of(each), 0);
   return {
     limitBytes: sum(({ limitBytes }) => limitBytes),
     usedBytes: sum(({ usedBytes }) => usedBytes),
@@ -129,7 +142,8 @@ async function checkMemory(connection: ValkeyConnection): Promise<ServerMemory |
     if ((error as ValkeyError).code === 'REPLY') return null;
     throw error;
   }
-  const figure = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(about)?.[1] ?? 0);
+  const figure = (name: string): number =>
+    Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(about)?.[1] ?? 0);
   const most = figure('maxmemory');
   const policy = /^maxmemory_policy:(\S+)/m.exec(about)?.[1] ?? 'noeviction';
   if (most > 0 && policy !== 'noeviction')
@@ -138,13 +152,19 @@ async function checkMemory(connection: ValkeyConnection): Promise<ServerMemory |
       `drops what it has when its memory is full (maxmemory-policy ${policy}), and pages of arrays with it; set maxmemory-policy noeviction`,
     );
   const limitBytes = most > 0 ? most : figure('total_system_memory');
-  return limitBytes > 0 ? { shown: connection.address.shown, limitBytes, usedBytes: figure('used_memory') } : null;
+  return limitBytes > 0
+    ? { shown: connection.address.shown, limitBytes, usedBytes: figure('used_memory') }
+    : null;
 }
 
 /** @param cause which server it lacks, as far as that is known */
 function down({ address }: ValkeyConnection, why: string, cause?: ValkeyError): PartDownError {
   const lacks = cause === undefined ? '' : `: ${cause.message}`;
-  return new PartDownError('REFUSED', `${address.shown} is part of a cluster that is down (${why})${lacks}`, { cause });
+  return new PartDownError(
+    'REFUSED',
+    `${address.shown} is part of a cluster that is down (${why})${lacks}`,
+    { cause },
+  );
 }
 
 function refuse({ address }: ValkeyConnection, why: string): never {

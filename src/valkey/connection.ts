@@ -1,10 +1,12 @@
 /**
- * A connection to one Valkey or Redis server. Commands may be sent one behind the other without waiting; each has a promise of its answer.
- * A connection that is lost fails what has no answer yet, and is not made again: its owner knows what is to be asked anew.
+ * A connection to one Valkey or Redis server. Commands may be sent one behind the other without
+ * waiting; each has a promise of its answer. A connection that is lost fails what has no answer
+ * yet, and is not made again: its owner knows what is to be asked anew.
  *
- * One rule says when a server is too slow: as long as commands wait for answers, something must come, or something long go, every `timeoutMs`. A
- * connection where nothing does is ended. So what is large may take its time, and a command that blocks on the server has no place here. What is short
- * goes as far as the system's buffers, whether the server lives or not.
+ * One rule says when a server is too slow: as long as commands wait for answers, something must
+ * come, or something long go, every `timeoutMs`. A connection where nothing does is ended. So what
+ * is large may take its time, and a command that blocks on the server has no place here. What is
+ * short goes as far as the system's buffers, whether the server lives or not.
  */
 import type { NetConnectOpts, Socket } from 'node:net';
 import type { ConnectionOptions as TlsConnectOptions } from 'node:tls';
@@ -24,23 +26,35 @@ export type TlsOptions = Pick<
 /** Whatever commands can be sent by. */
 export type Caller = Pick<ValkeyConnection, 'call'>;
 
-/** Waits a little until both arrays are full. Returns how many bytes have come; 0 also where something is wrong, which the next read is told. */
+/**
+ * Waits a little until both arrays are full. Returns how many bytes have come; 0 also where
+ * something is wrong, which the next read is told.
+ */
 export type Receive = (first: Uint8Array, second: Uint8Array) => number;
 
-/** Sends the first bytes of an array, as far as that goes at once. Returns how many; the next write is told what is wrong. */
+/**
+ * Sends the first bytes of an array, as far as that goes at once. Returns how many; the next write
+ * is told what is wrong.
+ */
 export type Send = (bytes: Uint8Array, length: number) => number;
 
 export interface ConnectionOptions {
   readonly timeoutMs?: number;
   readonly tls?: TlsOptions;
   /**
-   * For threads that may stand still while an answer comes: what waits for the rest of a long one from a socket, which must be gone on with when that has
-   * taken long. Each piece costs the program and the server less then. With TLS nothing is received this way.
+   * For threads that may stand still while an answer comes: what waits for the rest of a long one
+   * from a socket, which must be gone on with when that has taken long. Each piece costs the
+   * program and the server less then. With TLS nothing is received this way.
    */
   readonly receiverOf?: (fd: number) => Receive | null;
-  /** What sends short commands to a socket at less than a stream of Node.js takes for them. With TLS nothing is sent this way. */
+  /**
+   * What sends short commands to a socket at less than a stream of Node.js takes for them. With TLS
+   * nothing is sent this way.
+   */
   readonly senderOf?: (fd: number) => Send;
-  /** Hears what the server says unasked: `invalidate` of client-side caching, messages of channels. */
+  /**
+   * Hears what the server says unasked: `invalidate` of client-side caching, messages of channels.
+   */
   readonly onPush?: (message: readonly Reply[]) => void;
   /** Is told once why the connection is gone, after all commands have been. */
   readonly onEnd?: (reason: ValkeyError) => void;
@@ -117,7 +131,10 @@ export class ValkeyConnection {
    * @param server its URL, or what that says
    * @throws ValkeyError URL, UNREACHABLE, TIMEOUT, REFUSED
    */
-  static async open(server: string | ValkeyAddress, options: ConnectionOptions = {}): Promise<ValkeyConnection> {
+  static async open(
+    server: string | ValkeyAddress,
+    options: ConnectionOptions = {},
+  ): Promise<ValkeyConnection> {
     const address = typeof server === 'string' ? valkeyAddress(server) : server;
     let connected: (error: ValkeyError | null) => void = () => undefined;
     const ready = new Promise<ValkeyError | null>((resolve) => {
@@ -146,10 +163,12 @@ export class ValkeyConnection {
   }
 
   /**
-   * Sends a command. One that subscribes names one channel: each has an answer of its own. Arguments of bytes are sent from where they lie, and must not change before the answer.
+   * Sends a command. One that subscribes names one channel: each has an answer of its own.
+   * Arguments of bytes are sent from where they lie, and must not change before the answer.
    *
-   * @param into where the strings of bytes of the answer are written, in their order; one that is not there (null) has its place, too. The
-   * answer has parts of these arrays then. They are written to no more when the promise has been settled.
+   * @param into where the strings of bytes of the answer are written, in their order; one that is
+   * not there (null) has its place, too. The answer has parts of these arrays then. They are
+   * written to no more when the promise has been settled.
    */
   call(args: readonly Argument[], into: readonly Uint8Array[] = []): Promise<Reply> {
     return new Promise((resolve, reject) => {
@@ -163,8 +182,13 @@ export class ValkeyConnection {
     });
   }
 
-  /** Ends the connection; commands without an answer fail. @param reason what they fail with, and listeners are told */
-  close(reason = new ValkeyError('ENDED', `the connection to ${this.address.shown} was closed`)): void {
+  /**
+   * Ends the connection; commands without an answer fail. @param reason what they fail with, and
+   * listeners are told
+   */
+  close(
+    reason = new ValkeyError('ENDED', `the connection to ${this.address.shown} was closed`),
+  ): void {
     this.end(reason);
   }
 
@@ -177,14 +201,16 @@ export class ValkeyConnection {
   /** @internal */
   reply(value: Reply): void {
     const command = this.commands.shift();
-    if (command === undefined) throw new ValkeyError('PROTOCOL', 'an answer came that nobody had asked for');
+    if (command === undefined)
+      throw new ValkeyError('PROTOCOL', 'an answer came that nobody had asked for');
     if (value instanceof ValkeyError) command.reject(value);
     else command.resolve(value);
   }
 
   /** @internal */
   pushed(message: readonly Reply[]): void {
-    // A subscription is confirmed by what is said unasked, where the answer to the command would be.
+    // A subscription is confirmed by what is said unasked, where the answer to the command would
+    // be.
     if (SUBSCRIBED.has(textOf(message[0]))) this.reply(message);
     else this.options.onPush?.(message);
   }
@@ -203,10 +229,18 @@ export class ValkeyConnection {
       this.moved();
       this.connected(null);
     };
-    // Loaded with the first connection: every program that imports the library has this module, and few have a server.
-    if (!tls) return process.getBuiltinModule('node:net').connect({ ...place, onread } as NetConnectOpts, ready);
+    // Loaded with the first connection: every program that imports the library has this module, and
+    // few have a server.
+    if (!tls)
+      return process
+        .getBuiltinModule('node:net')
+        .connect({ ...place, onread } as NetConnectOpts, ready);
     // Its types do not know that TLS reads into one buffer, too.
-    const options: TlsConnectOptions & { onread: object } = { ...place, ...this.options.tls, onread };
+    const options: TlsConnectOptions & { onread: object } = {
+      ...place,
+      ...this.options.tls,
+      onread,
+    };
     return process.getBuiltinModule('node:tls').connect(options, ready);
   }
 
@@ -223,7 +257,13 @@ export class ValkeyConnection {
     const said = hello instanceof Map ? hello : new Map<Reply, Reply>();
     const word = (name: string): string => textOf(said.get(name));
     const id = Number(said.get('id') ?? 0);
-    this.info = { name: word('server'), version: word('version'), mode: word('mode'), role: word('role'), id };
+    this.info = {
+      name: word('server'),
+      version: word('version'),
+      mode: word('mode'),
+      role: word('role'),
+      id,
+    };
     if (!(Number.parseInt(this.info.version, 10) >= LEAST_VERSION))
       throw new ValkeyError(
         'REFUSED',
@@ -309,8 +349,11 @@ export class ValkeyConnection {
 
   /** Finds the ways of a socket past its stream. */
   private findWays(): void {
-    // Node.js has no other name for a socket's descriptor. Without it each piece is heard of, and each command goes by the stream.
-    const { _handle: handle } = this.socket as Socket & { readonly _handle?: { readonly fd?: number } };
+    // Node.js has no other name for a socket's descriptor. Without it each piece is heard of, and
+    // each command goes by the stream.
+    const { _handle: handle } = this.socket as Socket & {
+      readonly _handle?: { readonly fd?: number };
+    };
     const fd = handle?.fd ?? -1;
     if (fd < 0) return;
     this.receive = this.options.receiverOf?.(fd) ?? null;
@@ -329,7 +372,10 @@ export class ValkeyConnection {
     setImmediate(() => {
       if (this.moves === moves)
         this.end(
-          new ValkeyError('TIMEOUT', `${this.address.shown} has not answered for ${timeoutMs} ms${this.silence()}`),
+          new ValkeyError(
+            'TIMEOUT',
+            `${this.address.shown} has not answered for ${timeoutMs} ms${this.silence()}`,
+          ),
         );
     });
   }
@@ -339,8 +385,16 @@ export class ValkeyConnection {
     const { shown } = address;
     const options = { cause: error ?? undefined };
     if (this.hasGreeted)
-      return new ValkeyError('ENDED', `the connection to ${shown} is gone: ${whyLost(error)}`, options);
-    return new ValkeyError('UNREACHABLE', `there is no connection to ${shown}: ${whyNone(address, error)}`, options);
+      return new ValkeyError(
+        'ENDED',
+        `the connection to ${shown} is gone: ${whyLost(error)}`,
+        options,
+      );
+    return new ValkeyError(
+      'UNREACHABLE',
+      `there is no connection to ${shown}: ${whyNone(address, error)}`,
+      options,
+    );
   }
 
   private broken(error: unknown): ValkeyError {
@@ -389,11 +443,16 @@ function textOf(value: Reply | undefined): string {
 function refusal(shown: string, cause: ValkeyError): ValkeyError {
   if (cause.code !== 'REPLY') return cause;
   if (/SELECT is not allowed in cluster mode/.test(cause.message))
-    return new ValkeyError('REFUSED', `${shown} is part of a cluster, which has no databases; leave the database out`);
+    return new ValkeyError(
+      'REFUSED',
+      `${shown} is part of a cluster, which has no databases; leave the database out`,
+    );
   const why = {
     NOAUTH: 'it wants a password, which the url can have: valkey://USER:PASSWORD@HOST',
     WRONGPASS: 'user and password of the url are not known to it',
     NOPROTO: 'it is too old: it must be Valkey, or Redis 7 or newer',
   }[cause.word];
-  return new ValkeyError('REFUSED', `${shown} refuses the connection: ${why ?? cause.message}`, { cause });
+  return new ValkeyError('REFUSED', `${shown} refuses the connection: ${why ?? cause.message}`, {
+    cause,
+  });
 }

@@ -1,9 +1,10 @@
 /** What can be wrong with a Valkey server, or with the way to it. */
 
 /**
- * URL: it is none. UNREACHABLE: there is no connection to be had. REFUSED: the server does not let us in, or is too old. REPLY: the answer
- * to a command is an error of the server's. TIMEOUT: it has not answered for too long. ENDED: the connection is gone. PROTOCOL: what came is
- * no answer. TOO_LARGE: a value does not fit the memory that it was to be read into.
+ * URL: it is none. UNREACHABLE: there is no connection to be had. REFUSED: the server does not let
+ * us in, or is too old. REPLY: the answer to a command is an error of the server's. TIMEOUT: it has
+ * not answered for too long. ENDED: the connection is gone. PROTOCOL: what came is no answer.
+ * TOO_LARGE: a value does not fit the memory that it was to be read into.
  */
 export type ValkeyErrorCode =
   | 'URL'
@@ -30,5 +31,8 @@ export class ValkeyError extends Error {
   }
 }
 
-/** A part of a cluster cannot be used: its server has died, and no replica has taken over, or not yet. */
+/**
+ * A part of a cluster cannot be used: its server has died, and no replica has taken over, or not
+ * yet.
+ */
 export class PartDownError extends ValkeyError {}

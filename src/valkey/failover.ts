@@ -1,6 +1,7 @@
 /**
- * What is asked of a cluster while a replica has yet to take over from a server that has died. Such a cluster answers, and may do in a moment what
- * it does not do now, so that it is asked again for as long as a server may take to answer. A server that nothing is known of is not waited for.
+ * What is asked of a cluster while a replica has yet to take over from a server that has died. Such
+ * a cluster answers, and may do in a moment what it does not do now, so that it is asked again for
+ * as long as a server may take to answer. A server that nothing is known of is not waited for.
  */
 import type { ValkeyAddress } from './address.js';
 import { certificateProblem } from './certificates.js';
@@ -9,7 +10,10 @@ import { PartDownError, ValkeyError } from './errors.js';
 import { Pauses } from './link.js';
 import { passes } from './slots.js';
 
-/** What a socket says of a server that has died, or whose machine has. Names without an address and words of another program do not pass. */
+/**
+ * What a socket says of a server that has died, or whose machine has. Names without an address and
+ * words of another program do not pass.
+ */
 const AWAY: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -23,12 +27,16 @@ const REMEDY =
   'otherwise, and two or three seconds';
 
 /**
- * @param ms how long a cluster is waited for, from when it first says that a part of it has no server
- * @param attempt may be made several times. @param askMs how long servers that others name may take to answer, so that one which stands still leaves
- * time to ask who has taken over
+ * @param ms how long a cluster is waited for, from when it first says that a part of it has no
+ * server
+ * @param attempt may be made several times. @param askMs how long servers that others name may take
+ * to answer, so that one which stands still leaves time to ask who has taken over
  * @throws ValkeyError which has what became of the waiting
  */
-export async function throughFailover<T>(ms: number, attempt: (askMs: number) => Promise<T>): Promise<T> {
+export async function throughFailover<T>(
+  ms: number,
+  attempt: (askMs: number) => Promise<T>,
+): Promise<T> {
   const pauses = new Pauses();
   let until: number | null = null;
   for (;;) {
@@ -45,7 +53,8 @@ export async function throughFailover<T>(ms: number, attempt: (askMs: number) =>
 }
 
 /**
- * A connection to a server that another one has named. It may have a name that is good among servers only, or a port where it does not speak TLS.
+ * A connection to a server that another one has named. It may have a name that is good among
+ * servers only, or a port where it does not speak TLS.
  *
  * @param as what it was named as, with the slots that it has
  */
@@ -69,7 +78,8 @@ export async function openNamed(
 }
 
 function isAway({ code, cause }: ValkeyError): boolean {
-  if (code === 'UNREACHABLE') return cause == null || AWAY.has((cause as { code?: string }).code ?? '');
+  if (code === 'UNREACHABLE')
+    return cause == null || AWAY.has((cause as { code?: string }).code ?? '');
   return code === 'TIMEOUT' || code === 'ENDED';
 }
 

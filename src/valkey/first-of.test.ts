@@ -23,7 +23,11 @@ test.each([
     ['UNREACHABLE', 'TIMEOUT'],
     'TIMEOUT: none of 2 servers can be used: 0 UNREACHABLE; 1 TIMEOUT',
   ],
-  ['what one answered counts for more', ['UNREACHABLE', 'REFUSED', 'REPLY', 'TIMEOUT'], 'REFUSED: 1 REFUSED'],
+  [
+    'what one answered counts for more',
+    ['UNREACHABLE', 'REFUSED', 'REPLY', 'TIMEOUT'],
+    'REFUSED: 1 REFUSED',
+  ],
   ['one server says itself what is wrong', ['UNREACHABLE'], 'UNREACHABLE: 0 UNREACHABLE'],
 ] as const)('%s', async (_, codes, expected) => {
   expect(await ask(...codes)).toEqual(expected);

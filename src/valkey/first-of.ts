@@ -5,7 +5,8 @@ import { PartDownError, ValkeyError } from './errors.js';
  * Asks servers in their order until one has done what it is asked.
  *
  * @param servers at least one
- * @throws ValkeyError of the first that answered otherwise; where none answered, one that has what is wrong with each
+ * @throws ValkeyError of the first that answered otherwise; where none answered, one that has what
+ * is wrong with each
  */
 export async function firstOf<Server, Result>(
   servers: readonly Server[],

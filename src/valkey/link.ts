@@ -1,13 +1,14 @@
 /**
- * A connection to one server that is made again when it is lost. Before anything else a new one has the server end the old one, so that
- * nothing that was sent there is done later.
+ * A connection to one server that is made again when it is lost. Before anything else a new one has
+ * the server end the old one, so that nothing that was sent there is done later.
  */
 import type { ValkeyAddress } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
 import { firstOf } from './first-of.js';
 
-export interface LinkOptions extends Pick<ConnectionOptions, 'timeoutMs' | 'tls' | 'receiverOf' | 'senderOf'> {
+export interface LinkOptions
+  extends Pick<ConnectionOptions, 'timeoutMs' | 'tls' | 'receiverOf' | 'senderOf'> {
   /** Is done before anything else on a new connection, which is none if it fails. */
   readonly recognize?: (connection: ValkeyConnection) => Promise<void>;
 }
@@ -41,7 +42,8 @@ export class ValkeyLink {
   private closed = false;
 
   /**
-   * @param addresses of one server, or several of which any will do: the first that answers is connected to, each time anew
+   * @param addresses of one server, or several of which any will do: the first that answers is
+   * connected to, each time anew
    * @param changed is told when there is a connection, and when there is none any more
    */
   constructor(
@@ -87,7 +89,8 @@ export class ValkeyLink {
       throw error;
     }
     if (this.closed) connection.close();
-    if (!connection.isOpen) throw new ValkeyError('ENDED', `the connection to ${address.shown} is gone`);
+    if (!connection.isOpen)
+      throw new ValkeyError('ENDED', `the connection to ${address.shown} is gone`);
     isUp = true;
     this.connection = connection;
     this.problem = null;
@@ -95,11 +98,13 @@ export class ValkeyLink {
   }
 
   private async greet(connection: ValkeyConnection): Promise<void> {
-    // A server that does not let us, in either of these, leaves the checksums to notice what comes late.
+    // A server that does not let us, in either of these, leaves the checksums to notice what comes
+    // late.
     const about = await connection.call(['INFO', 'server']).catch(ignoreReply);
     const text = about instanceof Uint8Array ? Buffer.from(about).toString() : '';
     const run = /^run_id:(\w+)/m.exec(text)?.[1] ?? '';
-    if (run !== '' && run === this.run) await connection.call(['CLIENT', 'KILL', 'ID', this.id]).catch(ignoreReply);
+    if (run !== '' && run === this.run)
+      await connection.call(['CLIENT', 'KILL', 'ID', this.id]).catch(ignoreReply);
     this.run = run;
     this.id = connection.info.id;
   }

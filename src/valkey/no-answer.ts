@@ -14,7 +14,9 @@ const NO_TLS = /wrong version number|packet length too long|unknown protocol/i;
 const WITHOUT_TLS = 'write valkey:// where the server speaks no TLS';
 const WITH_TLS = 'write valkeys:// where the server wants TLS';
 
-/** Why a connection is gone, as the rest of a sentence. @param error null: the other end closed it */
+/**
+ * Why a connection is gone, as the rest of a sentence. @param error null: the other end closed it
+ */
 export function whyLost(error: SocketError | null): string {
   return error === null ? 'the server closed it' : (certificateProblem(error) ?? messageOf(error));
 }
@@ -28,7 +30,9 @@ export function whyNone({ tls, path }: ValkeyAddress, error: SocketError | null)
   if (code === 'ENOTFOUND') return `its host has no address (${why}); correct the name`;
   if (tls && NO_TLS.test(message))
     return `it does not speak TLS there (${reason}); ${WITHOUT_TLS}, or name the port where it does`;
-  return !tls && path === null && (error === null || code === 'ECONNRESET') ? `${why}; ${WITH_TLS}` : why;
+  return !tls && path === null && (error === null || code === 'ECONNRESET')
+    ? `${why}; ${WITH_TLS}`
+    : why;
 }
 
 /** What is to be looked at where nothing was said at all. */
@@ -47,5 +51,7 @@ export function otherProgramRemedy({ tls, path }: ValkeyAddress): string {
 /** Of several addresses that a name stands for, none may have answered. */
 function messageOf(error: Error): string {
   const { errors } = error as AggregateError;
-  return error.message || (errors ?? []).map((each: Error) => each.message).join('; ') || String(error);
+  return (
+    error.message || (errors ?? []).map((each: Error) => each.message).join('; ') || String(error)
+  );
 }

@@ -7,7 +7,10 @@ import { slotMapOf, unserved } from './slots.js';
 
 export interface Opened {
   readonly connection: ValkeyConnection;
-  /** All that can be asked the next time: the servers that have slots, the one that has this key's first. */
+  /**
+   * All that can be asked the next time: the servers that have slots, the one that has this key's
+   * first.
+   */
   readonly servers: readonly ValkeyAddress[];
 }
 
@@ -20,7 +23,11 @@ export interface OpenOptions extends ConnectionOptions {
  * @param servers of one cluster, or one that stands alone: the first that answers is asked
  * @throws ValkeyError as `firstOf` does
  */
-export async function openFor(key: string, servers: readonly ValkeyAddress[], options: OpenOptions): Promise<Opened> {
+export async function openFor(
+  key: string,
+  servers: readonly ValkeyAddress[],
+  options: OpenOptions,
+): Promise<Opened> {
   return firstOf(servers, (server) => openFrom(key, server, servers, options));
 }
 
@@ -44,14 +51,19 @@ async function openFrom(
     if (owner === null) throw unserved(server.shown, map.missing);
     const known = map.servers.map((name) => addressIn(server, name));
     const first = addressIn(server, owner);
-    // The server that answered stays the last resort: it may be known by a name that others cannot reach, or have none.
+    // The server that answered stays the last resort: it may be known by a name that others cannot
+    // reach, or have none.
     const all = [first, ...known, ...servers].filter(
       (each, at, list) => list.findIndex(({ shown }) => shown === each.shown) === at,
     );
-    if (server.host === first.host && server.port === first.port) return { connection, servers: all };
+    if (server.host === first.host && server.port === first.port)
+      return { connection, servers: all };
     connection.close();
     const named = namedMs === undefined ? options : { ...options, timeoutMs: namedMs };
-    return { connection: await openNamed(server, first, `the server of slot ${slot}`, named), servers: all };
+    return {
+      connection: await openNamed(server, first, `the server of slot ${slot}`, named),
+      servers: all,
+    };
   } catch (error) {
     connection.close();
     throw error;

@@ -15,8 +15,16 @@ describe('a number', () => {
   it.each([
     ['REPLY', 'OOM command not allowed', '(OOM: its maxmemory is used up); give it more memory'],
     ['REPLY', 'ODD something', '(it answered with an error); see what its log says'],
-    ['REFUSED', 'WRONGPASS', '(it does not let this program in); have it know user and password of the url'],
-    ['TIMEOUT', 'silence', '(it has not answered for 700 ms); see whether it runs, and can be reached'],
+    [
+      'REFUSED',
+      'WRONGPASS',
+      '(it does not let this program in); have it know user and password of the url',
+    ],
+    [
+      'TIMEOUT',
+      'silence',
+      '(it has not answered for 700 ms); see whether it runs, and can be reached',
+    ],
     ['ENDED', 'closed', '(there is no connection to it); see whether it runs, and can be reached'],
   ] as const)('of %s, %s, stands for what is to be done', (code, message, expected) => {
     expect(toldByNumber(code, message)).toContain(expected);

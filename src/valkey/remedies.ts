@@ -1,4 +1,7 @@
-/** What a server does or says instead of what it is asked, and what is to be done about it: the same words for pages of a space and for shared arrays. */
+/**
+ * What a server does or says instead of what it is asked, and what is to be done about it: the same
+ * words for pages of a space and for shared arrays.
+ */
 import { constants as os } from 'node:os';
 import type { ValkeyError, ValkeyErrorCode } from './errors.js';
 
@@ -26,7 +29,8 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
   },
   MISCONF: {
     text: 'it cannot save to its disk',
-    remedy: 'see to that disk and its log, or have it take writes all the same (stop-writes-on-bgsave-error no)',
+    remedy:
+      'see to that disk and its log, or have it take writes all the same (stop-writes-on-bgsave-error no)',
   },
   NOPERM: {
     text: 'it does not let the user of the url do what is needed',
@@ -70,9 +74,18 @@ const OTHERS: Readonly<Record<ValkeyErrorCode, Problem>> = {
 const OWN: ReadonlyMap<number, Problem> = new Map(
   (
     [
-      ['EMFILE', 'close files or sockets, or raise the limit of descriptors of this process (ulimit -n)'],
-      ['ENFILE', 'close files or sockets of programs on this machine, or raise its limit (sysctl fs.file-max)'],
-      ['EAGAIN', 'raise the limit of processes and threads (ulimit -u, pids.max of the control group)'],
+      [
+        'EMFILE',
+        'close files or sockets, or raise the limit of descriptors of this process (ulimit -n)',
+      ],
+      [
+        'ENFILE',
+        'close files or sockets of programs on this machine, or raise its limit (sysctl fs.file-max)',
+      ],
+      [
+        'EAGAIN',
+        'raise the limit of processes and threads (ulimit -u, pids.max of the control group)',
+      ],
       ['ENOMEM', 'have less in memory, or give this process more'],
     ] as const
   ).map(([name, remedy]) => [
@@ -91,13 +104,18 @@ export function numberOf({ code, word }: ValkeyError): number {
   return FIRST + (at === -1 ? WORDS.length + CODES.indexOf(code) : at);
 }
 
-/** What such a number stands for; any other one is what cannot be told. @param timeoutMs how long the server was waited for */
+/**
+ * What such a number stands for; any other one is what cannot be told. @param timeoutMs how long
+ * the server was waited for
+ */
 export function problemOf(number: number, timeoutMs: number): Problem {
   const at = number - FIRST;
   const word = WORDS[at];
-  if (word !== undefined) return { text: `${word}: ${PROBLEMS[word].text}`, remedy: PROBLEMS[word].remedy };
+  if (word !== undefined)
+    return { text: `${word}: ${PROBLEMS[word].text}`, remedy: PROBLEMS[word].remedy };
   const code = CODES[at - WORDS.length];
-  if (code === 'TIMEOUT') return { text: `it has not answered for ${timeoutMs} ms`, remedy: OTHERS.TIMEOUT.remedy };
+  if (code === 'TIMEOUT')
+    return { text: `it has not answered for ${timeoutMs} ms`, remedy: OTHERS.TIMEOUT.remedy };
   return code === undefined ? (OWN.get(number) ?? OTHER_ERROR) : OTHERS[code];
 }
 

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { ValkeyError } from './errors.js';
 import { type Reply, ReplyReader } from './replies.js';
 
-/** What is read from chunks: answers and what was pushed, in order. Strings of bytes go to the targets first. */
+/**
+ * What is read from chunks: answers and what was pushed, in order. Strings of bytes go to the
+ * targets first.
+ */
 function readAll(chunks: readonly Uint8Array[], targets: readonly Uint8Array[] = []): unknown[] {
   const heard: unknown[] = [];
   const left = [...targets];
@@ -106,7 +109,9 @@ describe('answers', () => {
     for (const size of [1, 2, 3, 7])
       expect(
         readAll(
-          Array.from({ length: Math.ceil(BYTES.length / size) }, (_, n) => BYTES.subarray(n * size, (n + 1) * size)),
+          Array.from({ length: Math.ceil(BYTES.length / size) }, (_, n) =>
+            BYTES.subarray(n * size, (n + 1) * size),
+          ),
         ),
       ).toEqual(HEARD);
   });
@@ -114,21 +119,29 @@ describe('answers', () => {
   it('keep nothing of a chunk that is used again', () => {
     const chunk = new Uint8Array(8);
     const heard: Reply[] = [];
-    const reader = new ReplyReader({ target: () => null, reply: (value) => void heard.push(value), pushed: () => {} });
+    const reader = new ReplyReader({
+      target: () => null,
+      reply: (value) => void heard.push(value),
+      pushed: () => {},
+    });
     for (let at = 0; at < BYTES.length; at += chunk.length) {
       const part = BYTES.subarray(at, at + chunk.length);
       chunk.set(part);
       reader.read(chunk.subarray(0, part.length));
       chunk.fill(0x41);
     }
-    expect(heard.map(plain)).toEqual(HEARD.filter((each) => !(each instanceof Object && 'pushed' in each)));
+    expect(heard.map(plain)).toEqual(
+      HEARD.filter((each) => !(each instanceof Object && 'pushed' in each)),
+    );
   });
 
   it('name the kind of an error', () => {
     const heard: Reply[] = [];
-    new ReplyReader({ target: () => null, reply: (value) => void heard.push(value), pushed: () => {} }).read(
-      Buffer.from('-MOVED 1 host:1\r\n'),
-    );
+    new ReplyReader({
+      target: () => null,
+      reply: (value) => void heard.push(value),
+      pushed: () => {},
+    }).read(Buffer.from('-MOVED 1 host:1\r\n'));
     expect((heard[0] as ValkeyError).word).toBe('MOVED');
   });
 });
@@ -139,7 +152,9 @@ describe('strings of bytes', () => {
   it('go where they are wanted, at every split', () => {
     for (let at = 1; at < reply.length; at++) {
       const targets = [new Uint8Array(3), new Uint8Array(3), new Uint8Array(4)];
-      expect(readAll([reply.subarray(0, at), reply.subarray(at)], targets)).toEqual([['abc', null, 7, 'de']]);
+      expect(readAll([reply.subarray(0, at), reply.subarray(at)], targets)).toEqual([
+        ['abc', null, 7, 'de'],
+      ]);
       expect(targets.map((each) => [...each])).toEqual([
         [97, 98, 99],
         [0, 0, 0],
@@ -162,7 +177,10 @@ describe('strings of bytes', () => {
 
   it('of what is pushed go nowhere else', () => {
     const target = new Uint8Array(1);
-    expect(readAll([Buffer.from('>1\r\n$1\r\np\r\n$1\r\nx\r\n')], [target])).toEqual([{ pushed: ['p'] }, 'x']);
+    expect(readAll([Buffer.from('>1\r\n$1\r\np\r\n$1\r\nx\r\n')], [target])).toEqual([
+      { pushed: ['p'] },
+      'x',
+    ]);
     expect(target[0]).toBe(120);
   });
 });

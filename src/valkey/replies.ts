@@ -1,6 +1,7 @@
 /**
- * Answers of a server, read from chunks of bytes as they come (RESP, versions 2 and 3: https://valkey.io/topics/protocol). The bytes of
- * strings can go where they are wanted without being held anywhere between.
+ * Answers of a server, read from chunks of bytes as they come (RESP, versions 2 and 3:
+ * https://valkey.io/topics/protocol). The bytes of strings can go where they are wanted without
+ * being held anywhere between.
  */
 import { ValkeyError } from './errors.js';
 
@@ -17,7 +18,10 @@ export type Reply =
   | Map<Reply, Reply>;
 
 export interface ReplyEvents {
-  /** Where the string of bytes that comes next in an answer is to be written, or null: into memory of its own. */
+  /**
+   * Where the string of bytes that comes next in an answer is to be written, or null: into memory
+   * of its own.
+   */
   target(): Uint8Array | null;
   /** The answer to the oldest command that has none. */
   reply(value: Reply): void;
@@ -47,12 +51,21 @@ interface Open {
   readonly items: Reply[];
 }
 
-const KINDS: Readonly<Record<string, Kind>> = { '*': 'array', '~': 'array', '>': 'push', '%': 'map', '|': 'attribute' };
+const KINDS: Readonly<Record<string, Kind>> = {
+  '*': 'array',
+  '~': 'array',
+  '>': 'push',
+  '%': 'map',
+  '|': 'attribute',
+};
 
 export class ReplyReader {
   /** The beginning of a line whose end has not come. */
   private line: Uint8Array = NOTHING;
-  /** The string that is being read: bytes of it that have not come, with the two behind it; -1: none. */
+  /**
+   * The string that is being read: bytes of it that have not come, with the two behind it; -1:
+   * none.
+   */
   private left = -1;
   private type = '';
   private length = 0;
@@ -62,15 +75,20 @@ export class ReplyReader {
 
   constructor(private readonly events: ReplyEvents) {}
 
-  /** Takes what has come; nothing of the chunk is kept. @throws ValkeyError PROTOCOL, after which nothing can be read any more */
+  /**
+   * Takes what has come; nothing of the chunk is kept. @throws ValkeyError PROTOCOL, after which
+   * nothing can be read any more
+   */
   read(chunk: Uint8Array): void {
     let at = 0;
-    while (at < chunk.length) at = this.left >= 0 ? this.readString(chunk, at) : this.readLine(chunk, at);
+    while (at < chunk.length)
+      at = this.left >= 0 ? this.readString(chunk, at) : this.readLine(chunk, at);
   }
 
   /**
-   * Where the rest of a long string is wanted: the connection can have it written there, and then says how much came (`filled`). At least two bytes
-   * follow of the same string, which are for `read`.
+   * Where the rest of a long string is wanted: the connection can have it written there, and then
+   * says how much came (`filled`). At least two bytes follow of the same string, which are for
+   * `read`.
    */
   room(): Uint8Array | null {
     const { left, length, into } = this;
@@ -92,7 +110,8 @@ export class ReplyReader {
     else {
       const line = this.line.length === 0 ? part : Buffer.concat([this.line, part]);
       this.line = NOTHING;
-      if (line.length < 3 || line[line.length - 2] !== CR) throw broken('a line that does not end as lines do');
+      if (line.length < 3 || line[line.length - 2] !== CR)
+        throw broken('a line that does not end as lines do');
       this.take(String.fromCharCode(line[0]), textOf(line.subarray(1, -2)));
     }
     return to;
@@ -118,7 +137,12 @@ export class ReplyReader {
     this.left = -1;
     this.into = NOTHING;
     if (into.length < length)
-      this.add(new ValkeyError('TOO_LARGE', `a value of ${length} bytes was to be read into ${into.length}`));
+      this.add(
+        new ValkeyError(
+          'TOO_LARGE',
+          `a value of ${length} bytes was to be read into ${into.length}`,
+        ),
+      );
     else if (type === '!') this.add(new ValkeyError('REPLY', textOf(into)));
     // What the text is written in comes first: three letters and a colon.
     else if (type === '=') this.add(textOf(into.subarray(4)));

@@ -1,4 +1,7 @@
-/** Which servers of a cluster are asked what: servers of the test's own, which answer what they are told to. */
+/**
+ * Which servers of a cluster are asked what: servers of the test's own, which answer what they are
+ * told to.
+ */
 import slotOf from 'cluster-key-slot';
 import { afterEach, expect, it } from 'vitest';
 import { type ScriptedServer, scriptedPair } from '../../test/harness/scripted-server.js';
@@ -27,8 +30,9 @@ function connect(
 ) {
   const states: boolean[] = [];
   const urls = [named].flat().map(({ url }) => url);
-  const servers = new ValkeyServers({ urls, timeoutMs, tls: {}, ...(recognize && { recognize }) }, (up) =>
-    states.push(up),
+  const servers = new ValkeyServers(
+    { urls, timeoutMs, tls: {}, ...(recognize && { recognize }) },
+    (up) => states.push(up),
   );
   started.unshift(servers);
   return { states, set: (key: string) => servers.use(key, (at) => at.call(['SET', key, 'x'])) };
@@ -92,7 +96,8 @@ it('asks nothing of a new connection before it has been recognized, once for eac
   let failures = 1;
   const recognize = async (connection: ValkeyConnection): Promise<void> => {
     await connection.call(['EXISTS', String(connection.address.port)]);
-    if (connection.address.port === low.port && failures-- > 0) throw new ValkeyError('REPLY', 'LOADING');
+    if (connection.address.port === low.port && failures-- > 0)
+      throw new ValkeyError('REPLY', 'LOADING');
   };
   const { set } = connect(high, 10_000, recognize);
   await Promise.all([set(LOW), set(HIGH)]);

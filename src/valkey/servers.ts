@@ -1,9 +1,11 @@
 /**
- * The servers that have values: one that stands alone, or those of a cluster. What is done with a key is done on a connection to the server
- * that has the key's slot, and again where that is another one by then, or the connection is lost: all that is asked here may be done twice.
+ * The servers that have values: one that stands alone, or those of a cluster. What is done with a
+ * key is done on a connection to the server that has the key's slot, and again where that is
+ * another one by then, or the connection is lost: all that is asked here may be done twice.
  *
- * Which server has which slot is asked of any that answers, and again when one says MOVED or CLUSTERDOWN, or is lost, until all slots have a
- * server that is connected. So a replica that takes over is found as soon as any server knows of it.
+ * Which server has which slot is asked of any that answers, and again when one says MOVED or
+ * CLUSTERDOWN, or is lost, until all slots have a server that is connected. So a replica that takes
+ * over is found as soon as any server knows of it.
  */
 import slotOf from 'cluster-key-slot';
 import { addressIn, type ValkeyAddress, valkeyAddress } from './address.js';
@@ -53,8 +55,9 @@ export class ValkeyServers {
   /**
    * Has something done where a key is, as often as needed.
    *
-   * @throws ValkeyError when there is no connection for the time that servers have, or one answers with an error that stays. Each action has that
-   * time for itself: the server may be back when one that came before has been refused
+   * @throws ValkeyError when there is no connection for the time that servers have, or one answers
+   * with an error that stays. Each action has that time for itself: the server may be back when one
+   * that came before has been refused
    */
   async use<T>(key: string, action: (server: Caller) => Promise<T>): Promise<T> {
     const slot = slotOf(key);
@@ -64,7 +67,8 @@ export class ValkeyServers {
     let losses = 0;
     let redirections = 0;
     for (;;) {
-      // Nothing is waited for where there is a connection, so that what is asked for first is sent first.
+      // Nothing is waited for where there is a connection, so that what is asked for first is sent
+      // first.
       const connection: ValkeyConnection =
         this.linkOf(slot, asked)?.connection ?? (await this.connected(slot, asked, until));
       const caller = asked === null ? connection : asking(connection);
@@ -121,7 +125,11 @@ export class ValkeyServers {
     return link;
   }
 
-  private async connected(slot: number, asked: string | null, until: number): Promise<ValkeyConnection> {
+  private async connected(
+    slot: number,
+    asked: string | null,
+    until: number,
+  ): Promise<ValkeyConnection> {
     for (;;) {
       const connection = this.linkOf(slot, asked)?.connection ?? null;
       if (connection !== null) return connection;
@@ -153,7 +161,8 @@ export class ValkeyServers {
 
   private linkChanged(link: ValkeyLink): void {
     const { connection } = link;
-    if (connection !== null && this.map === null && connection.info.mode !== 'cluster') this.map = SlotMap.of(FIRST);
+    if (connection !== null && this.map === null && connection.info.mode !== 'cluster')
+      this.map = SlotMap.of(FIRST);
     if (connection === null || this.map === null) this.learn();
     this.tell();
   }

@@ -16,7 +16,12 @@ it('reads which server has which slot, also of servers that do not know their ow
   const name = (text: string) => Buffer.from(text);
   const map = slotMapOf(
     [
-      [0, 99, [name('10.0.0.1'), 7001, name('id'), []], [name('10.0.0.9'), 7001, name('replica'), []]],
+      [
+        0,
+        99,
+        [name('10.0.0.1'), 7001, name('id'), []],
+        [name('10.0.0.9'), 7001, name('replica'), []],
+      ],
       [100, 16_000, [null, 7002, name('id'), []]],
       [16_002, 16_383, [name('::1'), 7003, name('id'), []]],
     ],
@@ -37,7 +42,13 @@ it('reads which server has which slot, also of servers that do not know their ow
 
 it('reaches servers of a cluster as the first one was reached', () => {
   const { host, port, tls, password, shown } = addressIn(ASKED, '::1:7003');
-  expect([host, port, tls, password, shown]).toEqual(['::1', 7003, true, 'secret', 'valkeys://[::1]:7003']);
+  expect([host, port, tls, password, shown]).toEqual([
+    '::1',
+    7003,
+    true,
+    'secret',
+    'valkeys://[::1]:7003',
+  ]);
 });
 
 it('knows redirections, and answers that pass', () => {
@@ -47,12 +58,13 @@ it('knows redirections, and answers that pass', () => {
     slot: 17,
     server: '10.0.0.2:7002',
   });
-  expect(redirectionOf(error('ASK 18 :7004'), ASKED)).toEqual({ kind: 'ask', slot: 18, server: 'seed.example:7004' });
+  expect(redirectionOf(error('ASK 18 :7004'), ASKED)).toEqual({
+    kind: 'ask',
+    slot: 18,
+    server: 'seed.example:7004',
+  });
   expect(redirectionOf(error('ERR MOVED 17 10.0.0.2:7002'), ASKED)).toBe(null);
-  expect(['CLUSTERDOWN x', 'TRYAGAIN x', 'LOADING x', 'OOM x'].map((text) => passes(error(text)))).toEqual([
-    true,
-    true,
-    true,
-    false,
-  ]);
+  expect(
+    ['CLUSTERDOWN x', 'TRYAGAIN x', 'LOADING x', 'OOM x'].map((text) => passes(error(text))),
+  ).toEqual([true, true, true, false]);
 });

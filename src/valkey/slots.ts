@@ -1,7 +1,9 @@
 /**
- * Which server of a cluster has which keys. A cluster cuts all keys into slots, by a checksum of what stands between the first braces of a
- * key, and has a primary for each slot (https://valkey.io/topics/cluster-spec). CLUSTER SLOTS is asked for them, since it names primaries that
- * are in use and nothing else, with the port of the kind of connection that asks; CLUSTER SHARDS lists servers that have failed, too.
+ * Which server of a cluster has which keys. A cluster cuts all keys into slots, by a checksum of
+ * what stands between the first braces of a key, and has a primary for each slot
+ * (https://valkey.io/topics/cluster-spec). CLUSTER SLOTS is asked for them, since it names
+ * primaries that are in use and nothing else, with the port of the kind of connection that asks;
+ * CLUSTER SHARDS lists servers that have failed, too.
  */
 import type { ValkeyAddress } from './address.js';
 import { ValkeyError } from './errors.js';
@@ -51,7 +53,10 @@ export class SlotMap {
   }
 }
 
-/** What CLUSTER SLOTS answered. @param asked the server that answered, which leaves out its own host where it knows no better */
+/**
+ * What CLUSTER SLOTS answered. @param asked the server that answered, which leaves out its own host
+ * where it knows no better
+ */
 export function slotMapOf(answer: Reply, asked: ValkeyAddress): SlotMap {
   const map = new SlotMap();
   for (const range of answer as Reply[]) {
@@ -75,12 +80,22 @@ export function redirectionOf(error: unknown, asked: ValkeyAddress): Redirection
   const found = /^(MOVED|ASK) (\d+) (\S*):(\d+)/.exec(error.message);
   if (found === null) return null;
   const [, kind, slot, host, port] = found;
-  return { kind: kind === 'ASK' ? 'ask' : 'moved', slot: Number(slot), server: serverName(host, Number(port), asked) };
+  return {
+    kind: kind === 'ASK' ? 'ask' : 'moved',
+    slot: Number(slot),
+    server: serverName(host, Number(port), asked),
+  };
 }
 
-/** Whether the same may be answered otherwise in a while: a slot is on its way, its server has failed or reads what it had kept. */
+/**
+ * Whether the same may be answered otherwise in a while: a slot is on its way, its server has
+ * failed or reads what it had kept.
+ */
 export function passes(error: unknown): boolean {
-  return error instanceof ValkeyError && ['TRYAGAIN', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN'].includes(error.word);
+  return (
+    error instanceof ValkeyError &&
+    ['TRYAGAIN', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN'].includes(error.word)
+  );
 }
 
 /** The error of a slot that no server has. */

@@ -8,7 +8,16 @@
   const { columns, rows, durationMs } = data;
 
   // Okabe and Ito's colours, which people with any kind of colour vision tell apart.
-  const COLOURS = ['#0072b2', '#cc79a7', '#e69f00', '#009e73', '#d55e00', '#56b4e9', '#f0e442', '#999999'];
+  const COLOURS = [
+    '#0072b2',
+    '#cc79a7',
+    '#e69f00',
+    '#009e73',
+    '#d55e00',
+    '#56b4e9',
+    '#f0e442',
+    '#999999',
+  ];
   const CAUSES = {
     touch: ['#d55e00', 'faults'],
     launch: ['#0072b2', 'launch arguments'],
@@ -42,7 +51,9 @@
 
   function timeOf(ms) {
     if (ms < 1) return `${Math.round(ms * 1000)} us`;
-    return ms < 10000 ? `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+    return ms < 10000
+      ? `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
+      : `${(ms / 1000).toFixed(1)} s`;
   }
 
   function element(name, properties = {}, ...children) {
@@ -67,7 +78,9 @@
     ];
     const at = Math.min(1, Math.max(0, part)) * (stops.length - 1);
     const low = Math.min(stops.length - 2, Math.floor(at));
-    const mixed = stops[low].map((each, i) => Math.round(each + (stops[low + 1][i] - each) * (at - low)));
+    const mixed = stops[low].map((each, i) =>
+      Math.round(each + (stops[low + 1][i] - each) * (at - low)),
+    );
     return `rgb(${mixed})`;
   }
 
@@ -85,9 +98,12 @@
     return { context, width, height };
   }
 
-  const xOf = (ms, width) => LABELS + ((ms - state.from) / (state.to - state.from)) * (width - LABELS);
-  const msOf = (x, width) => state.from + ((x - LABELS) / (width - LABELS)) * (state.to - state.from);
-  const columnOf = (ms) => Math.min(columns - 1, Math.max(0, Math.floor((ms / durationMs) * columns)));
+  const xOf = (ms, width) =>
+    LABELS + ((ms - state.from) / (state.to - state.from)) * (width - LABELS);
+  const msOf = (x, width) =>
+    state.from + ((x - LABELS) / (width - LABELS)) * (state.to - state.from);
+  const columnOf = (ms) =>
+    Math.min(columns - 1, Math.max(0, Math.floor((ms / durationMs) * columns)));
 
   function drawMap() {
     const { context, width, height } = prepare($('map'), MAP_HEIGHT);
@@ -149,7 +165,8 @@
   function clipped(context, text, room) {
     if (context.measureText(text).width <= room) return text;
     let short = text;
-    while (short.length > 1 && context.measureText(`${short}…`).width > room) short = short.slice(0, -1);
+    while (short.length > 1 && context.measureText(`${short}…`).width > room)
+      short = short.slice(0, -1);
     return `${short}…`;
   }
 
@@ -227,7 +244,8 @@
     const budget = memory.budgetBytes < 20 * peak ? memory.budgetBytes : null;
     stack($('memory'), 130, used, sizeOf, budget);
     const texts = used.map(({ name, colour }) => swatch(colour, name));
-    if (budget !== null) texts.push(element('span', { textContent: `dashed: its ${sizeOf(budget)}` }));
+    if (budget !== null)
+      texts.push(element('span', { textContent: `dashed: its ${sizeOf(budget)}` }));
     $('memory-legend').replaceChildren(...texts);
   }
 
@@ -239,8 +257,16 @@
       colour,
       values: rate(data.transfers[cause]),
     }));
-    const { context, width, inner } = stack($('rates'), 130, series, (value) => `${sizeOf(value)}/s`);
-    const lines = data.faults.map((values, at) => ({ name: data.processors[at], values: rate(values) }));
+    const { context, width, inner } = stack(
+      $('rates'),
+      130,
+      series,
+      (value) => `${sizeOf(value)}/s`,
+    );
+    const lines = data.faults.map((values, at) => ({
+      name: data.processors[at],
+      values: rate(values),
+    }));
     const most = Math.max(1, ...lines.flatMap(({ values }) => values));
     for (const [at, { values }] of lines.entries()) {
       context.strokeStyle = style('--ink');
@@ -256,8 +282,14 @@
     const texts = series
       .filter(({ values }) => values.some((each) => each > 0))
       .map(({ name, colour }) => swatch(colour, name));
-    const named = lines.map(({ name }, at) => `${name} ${at === 0 ? '(line)' : '(dashed)'}`).join(', ');
-    texts.push(element('span', { textContent: `lines: faults of ${named}, at most ${Math.round(most)} a second` }));
+    const named = lines
+      .map(({ name }, at) => `${name} ${at === 0 ? '(line)' : '(dashed)'}`)
+      .join(', ');
+    texts.push(
+      element('span', {
+        textContent: `lines: faults of ${named}, at most ${Math.round(most)} a second`,
+      }),
+    );
     $('rates-legend').replaceChildren(...texts);
   }
 
@@ -272,7 +304,11 @@
       context.fillRect(LABELS, top, width - LABELS, 20);
       context.fillStyle = style('--ink');
       context.textAlign = 'right';
-      context.fillText(clipped(context, data.processors[processor], LABELS - 12), LABELS - 8, top + 10);
+      context.fillText(
+        clipped(context, data.processors[processor], LABELS - 12),
+        LABELS - 8,
+        top + 10,
+      );
       for (const [at, { kernel, beganMs, endedMs }] of data.launches
         .filter((each) => each.processor === processor)
         .entries()) {
@@ -300,7 +336,10 @@
     } else {
       const bar = element('b');
       bar.style.background = `linear-gradient(90deg, ${[0.15, 0.4, 0.7, 1].map(scale)})`;
-      const what = state.mode === 'arrived' ? 'pages that arrived' : 'pages that came back after they were evicted';
+      const what =
+        state.mode === 'arrived'
+          ? 'pages that arrived'
+          : 'pages that came back after they were evicted';
       legend.push(element('span', {}, 'few', bar, `many ${what}`));
     }
     legend.push(element('span', { textContent: `a row is ${sizeOf(data.bytesPerRow)}` }));
@@ -338,7 +377,12 @@
       for (let r = 0; r < 20; r++)
         for (let c = 0; c < 40; c++) {
           context.fillStyle = lit(r, c) ? scale(0.95) : scale(0.08);
-          context.fillRect((c * width) / 40, (r * height) / 20, width / 40 + 0.5, height / 20 + 0.5);
+          context.fillRect(
+            (c * width) / 40,
+            (r * height) / 20,
+            width / 40 + 0.5,
+            height / 20 + 0.5,
+          );
         }
     }
   }
@@ -368,7 +412,10 @@
 
   function zoom(factor, around) {
     const middle = around ?? (state.from + state.to) / 2;
-    const span = Math.min(durationMs, Math.max((durationMs / columns) * 4, (state.to - state.from) * factor));
+    const span = Math.min(
+      durationMs,
+      Math.max((durationMs / columns) * 4, (state.to - state.from) * factor),
+    );
     const part = (middle - state.from) / (state.to - state.from);
     show(middle - span * part, span);
   }
@@ -397,7 +444,9 @@
     const offset = (row - array.firstRow) * data.bytesPerRow;
     $('details-place').textContent =
       `${array.name}, bytes ${offset.toLocaleString('en-US')} and on, around ${timeOf(ms)}: ` +
-      (sorted.length === 0 ? 'nothing moved there.' : `the ${sorted.length} moves nearest to that time.`);
+      (sorted.length === 0
+        ? 'nothing moved there.'
+        : `the ${sorted.length} moves nearest to that time.`);
     $('details').replaceChildren(
       ...sorted.map(({ atMs, element: first, pages, text }) =>
         element(
@@ -476,7 +525,8 @@
   }
 
   function table(id, caption, header, lines) {
-    const row = (cells, name) => element('tr', {}, ...cells.map((text) => element(name, { textContent: text })));
+    const row = (cells, name) =>
+      element('tr', {}, ...cells.map((text) => element(name, { textContent: text })));
     $(id).replaceChildren(
       element('caption', { textContent: caption }),
       element('thead', {}, row(header, 'th')),
@@ -491,7 +541,9 @@
     $('summary').textContent =
       `${timeOf(durationMs)}, ${report.launches} launches, ${report.faults.toLocaleString('en-US')} faults, ` +
       `${sizeOf(moved)} moved, ${sizeOf(again)} of it again after an eviction.`;
-    $('advice').replaceChildren(...report.advice.map(({ text }) => element('li', { textContent: text })));
+    $('advice').replaceChildren(
+      ...report.advice.map(({ text }) => element('li', { textContent: text })),
+    );
     table(
       'costs',
       'Arrays, those first that moved most',

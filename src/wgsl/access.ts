@@ -1,4 +1,7 @@
-/** What is found in a module for a launch: which elements are read and written, and where the text says so. */
+/**
+ * What is found in a module for a launch: which elements are read and written, and where the text
+ * says so.
+ */
 import type { Resource } from './describe.js';
 import type { Form, Interval } from './forms.js';
 import type { Call, Expression, Index, Statement } from './tree.js';
@@ -28,7 +31,10 @@ export interface Loaded {
   readonly range: Interval | null;
 }
 
-/** An index that is a loaded number times a factor, and a rest within bounds; modulo 2^32, as all indices are. */
+/**
+ * An index that is a loaded number times a factor, and a rest within bounds; modulo 2^32, as all
+ * indices are.
+ */
 export interface Named {
   readonly by: Loaded;
   readonly factor: number;
@@ -46,7 +52,10 @@ export interface Access {
   readonly operation: string | null;
   /** Whether the program looks at what an atomic gives back. */
   readonly resultUsed: boolean;
-  /** Which elements, where the variable is an array; null: any, or all. The bounds are those of the index before anything is clamped. */
+  /**
+   * Which elements, where the variable is an array; null: any, or all. The bounds are those of the
+   * index before anything is clamped.
+   */
   readonly range: Interval | null;
   /** The index as a form of ids, where it is one exactly. */
   readonly form: Form | null;
@@ -58,7 +67,10 @@ export interface Access {
 
 /** Where the text of an access stands, for the rewriting. */
 export interface Sites {
-  /** Indices of arrays that are variables: `a` in `a[i]`. More than one where a function gets pointers to several. */
+  /**
+   * Indices of arrays that are variables: `a` in `a[i]`. More than one where a function gets
+   * pointers to several.
+   */
   readonly indices: ReadonlyMap<Index, ReadonlySet<Resource>>;
   readonly lengths: ReadonlyMap<Call, ReadonlySet<Resource>>;
   /** Assignments to storage, and calls of atomics. */

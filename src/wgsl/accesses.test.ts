@@ -13,7 +13,11 @@ let i = id.x; `;
 /** Kinds and ranges of what the body does with `a`, in workgroups 2 and 3 of 16: ids 128 to 255. */
 function ranges(body: string, more = ''): string[] {
   const description = describe(parser, `${PRELUDE}${body} }\n${more}`);
-  const launch = { workgroups: [16, 1, 1] as const, lengths: { a: 1000, t: 1000 }, uniforms: { p: { n: 200, w: 10 } } };
+  const launch = {
+    workgroups: [16, 1, 1] as const,
+    lengths: { a: 1000, t: 1000 },
+    uniforms: { p: { n: 200, w: 10 } },
+  };
   const box: WorkgroupBox = { first: [2, 0, 0], count: [2, 1, 1] };
   return accessesOf(description, launch, box)
     .accesses.filter(({ resource }) => resource.name === 'a')
@@ -59,9 +63,15 @@ test.each([
     'var k = 0u; loop { if (k >= p.w) { break; } if (k > 5u) { continue; } continuing { a[k] = 1; k++; } }',
     'store 0..10',
   ],
-  ['for (var k = 0u; k < 4u; k++) { for (var m = k; m < 8u; m++) { a[k * 8u + m] = 1; } }', 'store 0..31'],
+  [
+    'for (var k = 0u; k < 4u; k++) { for (var m = k; m < 8u; m++) { a[k * 8u + m] = 1; } }',
+    'store 0..31',
+  ],
   ['var j = 0u; if (i < 200u) { j = 5u; } a[j] = 1;', 'store 0..5'],
-  ['var j = 1u; switch (i) { case 130u: { j = 9u; } default: { j = 4u; } } a[j] = 1;', 'store 4..9'],
+  [
+    'var j = 1u; switch (i) { case 130u: { j = 9u; } default: { j = 4u; } } a[j] = 1;',
+    'store 4..9',
+  ],
   ['if (i > 1000u) { a[i] = 1; } a[1] = 1;', 'store 1..1'],
   ['put(i + 1u);', 'store 129..256'],
   ['a[twice(i)] = 1;', 'store 256..510'],
@@ -83,8 +93,15 @@ test('a compound assignment loads and stores, an atomic is one', () => {
 });
 
 test('a difference below zero wraps around: only a guard brings it back', () => {
-  const description = describe(parser, `${PRELUDE} let j = i - 1u; let x = a[j]; if (j < p.n) { a[j] = x; } }`);
-  const launch = { workgroups: [4, 1, 1] as const, lengths: { a: 256 }, uniforms: { p: { n: 200, w: 0 } } };
+  const description = describe(
+    parser,
+    `${PRELUDE} let j = i - 1u; let x = a[j]; if (j < p.n) { a[j] = x; } }`,
+  );
+  const launch = {
+    workgroups: [4, 1, 1] as const,
+    lengths: { a: 256 },
+    uniforms: { p: { n: 200, w: 0 } },
+  };
   expect(accessesOf(description, launch).accesses.map(({ range }) => range)).toEqual([
     { lo: -1, hi: 254 },
     { lo: 0, hi: 199 },

@@ -1,4 +1,7 @@
-/** Every load, store and atomic of a storage variable that an entry point and what it calls make, for a part of a launch. */
+/**
+ * Every load, store and atomic of a storage variable that an entry point and what it calls make,
+ * for a part of a launch.
+ */
 import type { Accesses, LaunchFacts, WorkgroupBox } from './access.js';
 import { Arithmetic } from './arithmetic.js';
 import type { Description } from './describe.js';
@@ -12,10 +15,17 @@ const WHOLE = 2 ** 32 - 1;
  * @param box leaves out what the other workgroups of the launch do
  * @throws WgslError for what the analysis does not understand
  */
-export function accessesOf(description: Description, launch: LaunchFacts | null, box?: WorkgroupBox): Accesses {
+export function accessesOf(
+  description: Description,
+  launch: LaunchFacts | null,
+  box?: WorkgroupBox,
+): Accesses {
   const size = description.entryPoint.workgroupSize;
   const symbols = new Symbols();
-  const { first, count } = box ?? { first: [0, 0, 0], count: launch?.workgroups ?? [WHOLE, WHOLE, WHOLE] };
+  const { first, count } = box ?? {
+    first: [0, 0, 0],
+    count: launch?.workgroups ?? [WHOLE, WHOLE, WHOLE],
+  };
   for (let axis = 0; axis < 3; axis++) {
     const begin = first[axis] as number;
     const end = begin + (count[axis] as number);

@@ -11,7 +11,14 @@ import {
   symbol,
   withIdsJoined,
 } from './forms.js';
-import { type Integer, type IntegerType, integer, rangeOf, rangeOfType, safeRangeOf } from './values.js';
+import {
+  type Integer,
+  type IntegerType,
+  integer,
+  rangeOf,
+  rangeOfType,
+  safeRangeOf,
+} from './values.js';
 
 export class Arithmetic {
   readonly #symbols: Symbols;
@@ -53,7 +60,8 @@ export class Arithmetic {
   }
 
   apply(operator: string, left: Integer, right: Integer, facts: Facts): Integer {
-    const type = operator === '<<' || operator === '>>' || left.type !== 'int' ? left.type : right.type;
+    const type =
+      operator === '<<' || operator === '>>' || left.type !== 'int' ? left.type : right.type;
     const a = { ...left, type };
     const b = operator === '<<' || operator === '>>' ? right : { ...right, type };
     switch (operator) {
@@ -73,7 +81,13 @@ export class Arithmetic {
       case 'max':
         return this.#extreme(operator, a, b, facts);
       default:
-        return this.#ranged(operator, type, rangeOf(a, facts), safeRangeOf(a, facts), safeRangeOf(b, facts));
+        return this.#ranged(
+          operator,
+          type,
+          rangeOf(a, facts),
+          safeRangeOf(a, facts),
+          safeRangeOf(b, facts),
+        );
     }
   }
 
@@ -99,7 +113,13 @@ export class Arithmetic {
   }
 
   /** @param exact of a; null where the form of a wraps around, and `a` is all of the type */
-  #ranged(operator: string, type: IntegerType, exact: Interval | null, a: Interval, b: Interval): Integer {
+  #ranged(
+    operator: string,
+    type: IntegerType,
+    exact: Interval | null,
+    a: Interval,
+    b: Interval,
+  ): Integer {
     const known = b.lo === b.hi ? b.lo : null;
     switch (operator) {
       case '/':
@@ -110,11 +130,16 @@ export class Arithmetic {
         return this.any(type);
       case '%':
         if (known !== null && known > 0) return this.#remainder(type, exact, a, known);
-        return a.lo >= 0 && b.lo >= 1 ? this.between(type, { lo: 0, hi: Math.min(a.hi, b.hi - 1) }) : this.any(type);
+        return a.lo >= 0 && b.lo >= 1
+          ? this.between(type, { lo: 0, hi: Math.min(a.hi, b.hi - 1) })
+          : this.any(type);
       case '>>':
         if (known === null || known < 0 || known > 31)
           return a.lo >= 0 ? this.between(type, { lo: 0, hi: a.hi }) : this.any(type);
-        return this.between(type, { lo: Math.floor(a.lo / 2 ** known), hi: Math.floor(a.hi / 2 ** known) });
+        return this.between(type, {
+          lo: Math.floor(a.lo / 2 ** known),
+          hi: Math.floor(a.hi / 2 ** known),
+        });
       case '&':
         if (known !== null && known >= 0 && Number.isInteger(Math.log2(known + 1)))
           return this.#remainder(
@@ -129,7 +154,10 @@ export class Arithmetic {
       case '^': {
         if (a.lo < 0 || b.lo < 0 || !Number.isFinite(a.hi + b.hi)) return this.any(type);
         const most = 2 ** Math.ceil(Math.log2(Math.max(a.hi, b.hi) + 1)) - 1;
-        return this.between(type, { lo: operator === '|' ? Math.max(a.lo, b.lo) : 0, hi: Math.max(most, 0) });
+        return this.between(type, {
+          lo: operator === '|' ? Math.max(a.lo, b.lo) : 0,
+          hi: Math.max(most, 0),
+        });
       }
       default:
         return this.any(type);

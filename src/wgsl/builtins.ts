@@ -42,8 +42,14 @@ export function pairwise(
   right: Value = UNKNOWN,
 ): Value {
   if (left.kind === 'vector' || right.kind === 'vector') {
-    const width = left.kind === 'vector' ? left.elements.length : right.kind === 'vector' ? right.elements.length : 0;
-    const at = (value: Value, index: number) => (value.kind === 'vector' ? value.elements[index] : value);
+    const width =
+      left.kind === 'vector'
+        ? left.elements.length
+        : right.kind === 'vector'
+          ? right.elements.length
+          : 0;
+    const at = (value: Value, index: number) =>
+      value.kind === 'vector' ? value.elements[index] : value;
     const elements = Array.from({ length: width }, (_, index) =>
       pairwise(arithmetic, facts, operator, at(left, index), at(right, index)),
     );
@@ -57,7 +63,11 @@ export function pairwise(
   if (compares) return truth(OPEN);
   if (left.kind === 'truth' && right.kind === 'truth') {
     if (operator === '&' || operator === '|')
-      return truth({ kind: operator === '&' ? 'and' : 'or', left: left.condition, right: right.condition });
+      return truth({
+        kind: operator === '&' ? 'and' : 'or',
+        left: left.condition,
+        right: right.condition,
+      });
     return truth(OPEN);
   }
   return { kind: 'unknown', type: left.kind === 'unknown' ? left.type : null };

@@ -1,6 +1,7 @@
 /**
- * Whether parts of a launch may run one after the other. Workgroups of one dispatch run in any order and cannot see what others write, so
- * that only arrays that a part reads and another writes stand in the way, and atomics by which one learns what others have done.
+ * Whether parts of a launch may run one after the other. Workgroups of one dispatch run in any
+ * order and cannot see what others write, so that only arrays that a part reads and another writes
+ * stand in the way, and atomics by which one learns what others have done.
  */
 import type { Access, WorkgroupBox } from './access.js';
 import { isOfIds } from './accesses.js';
@@ -12,7 +13,10 @@ export interface PartAccesses extends WorkgroupBox {
   readonly accesses: readonly Access[];
 }
 
-/** Atomics of one kind leave the same value in every order; this counts only where the kernel does not use what they return. */
+/**
+ * Atomics of one kind leave the same value in every order; this counts only where the kernel does
+ * not use what they return.
+ */
 const KINDS: Readonly<Record<string, string>> = {
   atomicAdd: 'sum',
   atomicSub: 'sum',
@@ -42,8 +46,11 @@ export function obstacleTo(
     const own = accesses.filter((each) => !(anyOrder && each.kind === 'atomic'));
     if (own.every(({ kind }) => kind === 'load') || commutes(own)) continue;
     const isPaged = isElements && paged.includes(resource);
-    if (isPaged ? mayBeApart(own) : parts.length < 2 || (isElements && areApart(resource, parts))) continue;
-    const reading = own.find(({ kind, resultUsed }) => kind === 'load' || (kind === 'atomic' && resultUsed)) ?? own[0];
+    if (isPaged ? mayBeApart(own) : parts.length < 2 || (isElements && areApart(resource, parts)))
+      continue;
+    const reading =
+      own.find(({ kind, resultUsed }) => kind === 'load' || (kind === 'atomic' && resultUsed)) ??
+      own[0];
     const { line, column } = positionAt(module.source, (reading as Access).offset);
     return reading?.kind === 'atomic'
       ? `${line}:${column}: what the atomics of one part of the launch find in '${resource.name}' may depend on the other parts`
@@ -53,7 +60,10 @@ export function obstacleTo(
   return null;
 }
 
-/** What accesses are of that have nothing to do with each other: elements of an array, or a member of a structure. */
+/**
+ * What accesses are of that have nothing to do with each other: elements of an array, or a member
+ * of a structure.
+ */
 function* placesOf(resources: readonly Resource[], all: readonly Access[]) {
   for (const resource of resources) {
     const own = all.filter((each) => each.resource === resource);
@@ -66,7 +76,11 @@ function* placesOf(resources: readonly Resource[], all: readonly Access[]) {
     if (members.has(null)) yield { resource, isElements: false, accesses: others };
     else
       for (const each of members)
-        yield { resource, isElements: false, accesses: others.filter(({ member }) => member === each) };
+        yield {
+          resource,
+          isElements: false,
+          accesses: others.filter(({ member }) => member === each),
+        };
   }
 }
 
@@ -75,21 +89,31 @@ function commutes(accesses: readonly Access[]): boolean {
   const atomics = accesses.filter(({ kind }) => kind === 'atomic');
   if (atomics.length === 0) {
     if (accesses.every(({ kind }) => kind === 'store')) return true;
-    // Each invocation reads and writes an element of its own, or the program has a race also as one dispatch.
+    // Each invocation reads and writes an element of its own, or the program has a race also as one
+    // dispatch.
     const [first] = accesses;
     const form = first?.form;
-    return form != null && isOfIds(form) && accesses.every((each) => each.form !== null && sameForm(each.form, form));
+    return (
+      form != null &&
+      isOfIds(form) &&
+      accesses.every((each) => each.form !== null && sameForm(each.form, form))
+    );
   }
   if (atomics.length < accesses.length) return false;
   const kind = KINDS[atomics[0]?.operation ?? ''];
-  if (kind === undefined || atomics.some(({ operation }) => KINDS[operation ?? ''] !== kind)) return false;
+  if (kind === undefined || atomics.some(({ operation }) => KINDS[operation ?? ''] !== kind))
+    return false;
   return kind === 'load' || atomics.every(({ resultUsed }) => !resultUsed);
 }
 
-/** Whether nothing is known of where invocations read and write: a program without races has each of them keep to elements of its own. */
+/**
+ * Whether nothing is known of where invocations read and write: a program without races has each of
+ * them keep to elements of its own.
+ */
 function mayBeApart(accesses: readonly Access[]): boolean {
   return (
-    accesses.every(({ kind }) => kind !== 'atomic') && accesses.some(({ form }) => form === null || !isOfIds(form))
+    accesses.every(({ kind }) => kind !== 'atomic') &&
+    accesses.some(({ form }) => form === null || !isOfIds(form))
   );
 }
 

@@ -1,8 +1,25 @@
 /** Literals, and the parts that values, places and types have: components, elements, members. */
 import type { Type } from './types.js';
-import { integer, type Place, truth, UNKNOWN, type UniformValue, type Value, type Vector } from './values.js';
+import {
+  integer,
+  type Place,
+  truth,
+  UNKNOWN,
+  type UniformValue,
+  type Value,
+  type Vector,
+} from './values.js';
 
-export const COMPONENTS: Readonly<Record<string, number>> = { x: 0, y: 1, z: 2, w: 3, r: 0, g: 1, b: 2, a: 3 };
+export const COMPONENTS: Readonly<Record<string, number>> = {
+  x: 0,
+  y: 1,
+  z: 2,
+  w: 3,
+  r: 0,
+  g: 1,
+  b: 2,
+  a: 3,
+};
 
 export function literal(value: number | boolean, type: string): Value {
   if (typeof value === 'boolean') return truth({ kind: 'known', value });
@@ -14,11 +31,15 @@ export function literal(value: number | boolean, type: string): Value {
 export function elementType(type: Type): Type | null {
   if (type.kind === 'array') return type.element;
   if (type.kind === 'vector') return { kind: 'scalar', name: type.component };
-  return type.kind === 'matrix' ? { kind: 'vector', component: type.component, width: type.rows } : null;
+  return type.kind === 'matrix'
+    ? { kind: 'vector', component: type.component, width: type.rows }
+    : null;
 }
 
 export function each(value: Value, change: (one: Value) => Value): Value {
-  return value.kind === 'vector' ? { kind: 'vector', elements: value.elements.map(change) } : change(value);
+  return value.kind === 'vector'
+    ? { kind: 'vector', elements: value.elements.map(change) }
+    : change(value);
 }
 
 export function swizzled({ elements }: Vector, member: string): Value {

@@ -38,7 +38,8 @@ export function assume(facts: Facts, condition: Condition, value: boolean): Fact
 }
 
 function compare(facts: Facts, operator: string, left: Integer, right: Integer): Facts | null {
-  if (operator === '>' || operator === '>=') return compare(facts, operator === '>' ? '<' : '<=', right, left);
+  if (operator === '>' || operator === '>=')
+    return compare(facts, operator === '>' ? '<' : '<=', right, left);
   const type = left.type === 'int' ? right.type : left.type;
   const l = { ...left, type };
   const r = { ...right, type };
@@ -53,7 +54,10 @@ function compare(facts: Facts, operator: string, left: Integer, right: Integer):
   if (next === null) return null;
   // Where neither form has wrapped around, their difference is known, too.
   if (!isItself(facts, l) || !isItself(facts, r)) return next;
-  return next.with(combine(l.form, r.form, -1), { lo: operator === '==' ? 0 : -Infinity, hi: -gap });
+  return next.with(combine(l.form, r.form, -1), {
+    lo: operator === '==' ? 0 : -Infinity,
+    hi: -gap,
+  });
 }
 
 function differ(facts: Facts, left: Integer, right: Integer): Facts | null {
@@ -75,7 +79,10 @@ function isItself(facts: Facts, { type, form }: Integer): boolean {
   return range.lo >= whole.lo && range.hi <= whole.hi;
 }
 
-/** The number itself, as its type has it, lies in the interval: its form does so, or a multiple of 2^32 away. */
+/**
+ * The number itself, as its type has it, lies in the interval: its form does so, or a multiple of
+ * 2^32 away.
+ */
 function within(facts: Facts, { type, form }: Integer, { lo, hi }: Interval): Facts | null {
   const whole = rangeOfType(type);
   const from = Math.max(lo, whole.lo);

@@ -1,4 +1,7 @@
-/** Values of constant expressions, as far as sizes of arrays and workgroups need them: whole numbers. */
+/**
+ * Values of constant expressions, as far as sizes of arrays and workgroups need them: whole
+ * numbers.
+ */
 import type { Expression, GlobalConstant, Module } from './tree.js';
 import { builtinOf } from './walk.js';
 
@@ -6,7 +9,11 @@ import { builtinOf } from './walk.js';
 export type Overrides = Readonly<Record<string, number | boolean>>;
 
 /** @returns null when it is none that can be computed here */
-export function constantValue(module: Module, expression: Expression, overrides: Overrides = {}): number | null {
+export function constantValue(
+  module: Module,
+  expression: Expression,
+  overrides: Overrides = {},
+): number | null {
   const value = (each: Expression): number | null => {
     switch (each.kind) {
       case 'literal':
@@ -40,7 +47,11 @@ export function constantValue(module: Module, expression: Expression, overrides:
   return value(expression);
 }
 
-export function constantOf(module: Module, constant: GlobalConstant, overrides: Overrides): number | null {
+export function constantOf(
+  module: Module,
+  constant: GlobalConstant,
+  overrides: Overrides,
+): number | null {
   if (constant.kind === 'override' && Object.hasOwn(overrides, constant.name)) {
     const value = overrides[constant.name];
     return typeof value === 'number' ? value : null;

@@ -4,7 +4,8 @@ import { loadParser } from './parser.js';
 import { WgslError } from './wgsl-error.js';
 
 const parser = await loadParser();
-const read = (source: string, entry?: string, overrides = {}) => describe(parser, source, entry, { overrides });
+const read = (source: string, entry?: string, overrides = {}) =>
+  describe(parser, source, entry, { overrides });
 
 /** What stands wrong, as the message begins. */
 function wrong(source: string, entry?: string): string {
@@ -30,12 +31,17 @@ fn add(i: u32) { y[i] += params.alpha * x[i]; }
 
 test('variables that the entry point and what it calls name, with their places, types and rights', () => {
   const { resources, entryPoint } = read(SAXPY);
-  expect(resources.map(({ name, binding, space, access }) => [name, binding, space, access])).toEqual([
+  expect(
+    resources.map(({ name, binding, space, access }) => [name, binding, space, access]),
+  ).toEqual([
     ['x', 0, 'storage', 'read'],
     ['y', 1, 'storage', 'read_write'],
     ['params', 2, 'uniform', 'read'],
   ]);
-  expect(resources[0]).toMatchObject({ runtimeArray: { stride: 4, length: null }, position: { line: 4, column: 1 } });
+  expect(resources[0]).toMatchObject({
+    runtimeArray: { stride: 4, length: null },
+    position: { line: 4, column: 1 },
+  });
   expect(entryPoint.workgroupSize).toEqual([64, 1, 1]);
   expect(entryPoint.builtins).toEqual([
     { name: 'global_invocation_id', parameter: 'id', position: { line: 8, column: 38 } },
@@ -68,7 +74,11 @@ const N = 3;`);
   const [, second] = functions.get('main')!.body.body;
   expect(second).toMatchObject({
     value: {
-      parameters: [{}, { parameters: [{}, {}, { kind: 'binary', operator: '<' }] }, { kind: 'binary', operator: '>' }],
+      parameters: [
+        {},
+        { parameters: [{}, {}, { kind: 'binary', operator: '<' }] },
+        { kind: 'binary', operator: '>' },
+      ],
     },
   });
 });
@@ -100,7 +110,9 @@ const COUNT = 3u;
 @group(1) @binding(5) var<uniform> p: P;
 @group(1) @binding(6) var<storage, read_write> o: array<u32>;
 @compute @workgroup_size(1) fn main() { o[0] = p.n; }`);
-  expect(uniformMembers(resources[0]!).map(({ name, offset, size }) => [name, offset, size])).toEqual([
+  expect(
+    uniformMembers(resources[0]!).map(({ name, offset, size }) => [name, offset, size]),
+  ).toEqual([
     ['n', 0, 4],
     ['v', 16, 12],
     ['w', 28, 4],
@@ -114,7 +126,16 @@ const COUNT = 3u;
 });
 
 test('strides of arrays: vectors of three take the room of four, structures are rounded up', () => {
-  const strides = ['vec3f', 'vec2<f32>', 'f16', 'S', 'atomic<u32>', 'array<f32, 5>', 'mat2x3f', 'Alias'].map((type) => {
+  const strides = [
+    'vec3f',
+    'vec2<f32>',
+    'f16',
+    'S',
+    'atomic<u32>',
+    'array<f32, 5>',
+    'mat2x3f',
+    'Alias',
+  ].map((type) => {
     const source = `enable f16;\nstruct S { a: vec3f, b: u32, c: u32 } alias Alias = vec4u;
 @group(0) @binding(0) var<storage, read_write> a: array<${type}>;
 @compute @workgroup_size(1) fn main() { let n = arrayLength(&a); }`;
@@ -127,7 +148,11 @@ test('a structure may end with a runtime-sized array', () => {
   const { resources } = read(`struct List { count: atomic<u32>, items: array<vec2u> }
 @group(0) @binding(0) var<storage, read_write> list: List;
 @compute @workgroup_size(1) fn main() { list.items[0] = vec2u(1); }`);
-  expect(resources[0]).toMatchObject({ minBytes: 16, runtimeArray: { stride: 8 }, type: { kind: 'struct' } });
+  expect(resources[0]).toMatchObject({
+    minBytes: 16,
+    runtimeArray: { stride: 8 },
+    type: { kind: 'struct' },
+  });
 });
 
 test('workgroup sizes by constants and overrides', () => {
@@ -142,7 +167,9 @@ test('lengths of arrays by overrides, and overrides by others', () => {
 var<workgroup> tile: array<f32, half>;
 @compute @workgroup_size(half) fn main(@builtin(local_invocation_index) i: u32) { tile[i] = 1.0; }`;
   expect(read(source, 'main', { wide: 32 }).entryPoint.workgroupSize).toEqual([16, 1, 1]);
-  expect(wrong(source)).toMatch(/^1:1: override wide \(u32\) has no value; give it one: constants: { wide: ... }$/);
+  expect(wrong(source)).toMatch(
+    /^1:1: override wide \(u32\) has no value; give it one: constants: { wide: ... }$/,
+  );
 });
 
 test('builtins in a structure', () => {
@@ -159,13 +186,21 @@ test.each([
   [SAXPY, 'other', /other is not a compute entry point of the module; there are: main$/],
   [SAXPY, 'add', /^7:1: add is not a compute entry point/],
   ['fn f() { let a = g(b, c < 7u) >> 2u ; let b = ; }', undefined, /^1:47: Expected expression/],
-  [`fn f() { let a = ${'('.repeat(900)}b${')'.repeat(900)}; }`, undefined, /^1:\d+: Syntax nested too deeply, .*names/],
+  [
+    `fn f() { let a = ${'('.repeat(900)}b${')'.repeat(900)}; }`,
+    undefined,
+    /^1:\d+: Syntax nested too deeply, .*names/,
+  ],
   [
     `fn f() { let a = ${'b +\n'.repeat(5000)} b; }\n@compute @workgroup_size(1) fn main() { f(); }`,
     'main',
     /^1:18: this expression has more than 4000 operators/,
   ],
-  ['@compute @workgroup_size(1) fn main() { f(); }\nfn f() { discard; }', 'main', /^2:10: discard is not supported/],
+  [
+    '@compute @workgroup_size(1) fn main() { f(); }\nfn f() { discard; }',
+    'main',
+    /^2:10: discard is not supported/,
+  ],
   [
     'fn f() {}',
     undefined,
@@ -182,19 +217,31 @@ test.each([
     undefined,
     /^1:29: @workgroup_size of entry point f is 0 in dimension y; it must be a whole number of 1 or more/,
   ],
-  ['@compute @workgroup_size(f()) fn f() {}', undefined, /^1:26: @workgroup_size of entry point f is not a constant/],
+  [
+    '@compute @workgroup_size(f()) fn f() {}',
+    undefined,
+    /^1:26: @workgroup_size of entry point f is not a constant/,
+  ],
   [
     '@compute @workgroup_size(1, 1, 1, 1) fn f() {}',
     undefined,
     /^1:10: @workgroup_size of entry point f has 4 numbers; .* three at most/,
   ],
-  ['override n: u32;\n@compute @workgroup_size(n) fn f() {}', undefined, /^1:1: override n \(u32\) has no value/],
+  [
+    'override n: u32;\n@compute @workgroup_size(n) fn f() {}',
+    undefined,
+    /^1:1: override n \(u32\) has no value/,
+  ],
   [
     '@binding(0) var<storage> a: array<u32>; @compute @workgroup_size(1) fn f() { let n = arrayLength(&a); }',
     undefined,
     /^1:1: variable a has no @group; give it both, such as @group\(0\) @binding\(0\)$/,
   ],
-  ['fn get() {}', undefined, /^1:4: Expected identifier after 'fn'; WGSL keeps 'get' for itself: choose another name$/],
+  [
+    'fn get() {}',
+    undefined,
+    /^1:4: Expected identifier after 'fn'; WGSL keeps 'get' for itself: choose another name$/,
+  ],
   ['struct S { get: u32 }', undefined, /^1:11: .*; WGSL keeps 'get' for itself/],
   ['fn f(get: u32) {}', undefined, /^1:6: .*; WGSL keeps 'get' for itself/],
   ['struct S { a: u32 b: u32 }', undefined, /^1:19: Expected ',' after struct member$/],

@@ -1,4 +1,7 @@
-/** What a module's entry point uses, and how: all that a launch needs in order to bind arrays and numbers by name. */
+/**
+ * What a module's entry point uses, and how: all that a launch needs in order to bind arrays and
+ * numbers by name.
+ */
 import { constantValue, type Overrides } from './constants.js';
 import { hasHeadApart } from './head-members.js';
 import { type Override, requireValues, withoutValue } from './overrides.js';
@@ -24,7 +27,10 @@ export interface Resource {
   readonly runtimeArray: ArrayType | null;
   /** Bytes of what stands before that array. */
   readonly arrayOffset: number;
-  /** Whether some of its elements may be there without the others, and without what stands before them. */
+  /**
+   * Whether some of its elements may be there without the others, and without what stands before
+   * them.
+   */
   readonly isDivisible: boolean;
   /** Bytes that must be bound at least. */
   readonly minBytes: number;
@@ -49,7 +55,10 @@ export interface Description {
   readonly entryPoint: EntryPoint;
   /** Those that the entry point, or what it calls, names; in the order of groups and bindings. */
   readonly resources: readonly Resource[];
-  /** Names of values in these functions that nothing declares, each where it stands first: the compiler refuses them. */
+  /**
+   * Names of values in these functions that nothing declares, each where it stands first: the
+   * compiler refuses them.
+   */
   readonly undeclared: readonly { readonly name: string; readonly position: Position }[];
   /** Names of all entry points of the module. */
   readonly entryPoints: readonly string[];
@@ -70,7 +79,8 @@ export interface DescribeOptions {
 
 /**
  * @param entryPoint may be left out where there is one only
- * @throws WgslError with line and column: a source that is no WGSL, an entry point that is not there, or what is not supported
+ * @throws WgslError with line and column: a source that is no WGSL, an entry point that is not
+ * there, or what is not supported
  * @example
  * const { resources } = describe(await loadParser(), source, 'main');
  * resources[0]; // { name: 'x', group: 0, binding: 0, space: 'storage', access: 'read', ... }
@@ -111,7 +121,8 @@ export function describe(
 }
 
 /**
- * Overrides that the entry point uses, and that have neither a default nor a value: what `describe` would refuse.
+ * Overrides that the entry point uses, and that have neither a default nor a value: what `describe`
+ * would refuse.
  * @throws WgslError with line and column
  */
 export function missingOverrides(
@@ -125,20 +136,28 @@ export function missingOverrides(
   return withoutValue(module, entry, reachedFrom(module, entry).values(), overrides);
 }
 
-/** Members of a uniform structure; a uniform variable of another type is one member without a name. */
+/**
+ * Members of a uniform structure; a uniform variable of another type is one member without a name.
+ */
 export function uniformMembers({ type }: Resource): readonly StructMember[] {
-  return type.kind === 'struct' ? type.members : [{ name: '', type, offset: 0, size: sizeOf(type) }];
+  return type.kind === 'struct'
+    ? type.members
+    : [{ name: '', type, offset: 0, size: sizeOf(type) }];
 }
 
 /** Whether a variable is to have a place at which something is bound: it may lack it by mistake. */
 function isBound({ space, attributes }: GlobalVariable): boolean {
-  return (space !== 'private' && space !== 'workgroup') || attributes.some(({ name }) => name === 'binding');
+  return (
+    (space !== 'private' && space !== 'workgroup') ||
+    attributes.some(({ name }) => name === 'binding')
+  );
 }
 
 /** @param resources in the order of their places */
 function refuseSharedPlaces({ source, variables }: Module, resources: readonly Resource[]): void {
   const at = resources.findIndex(
-    ({ group, binding }, index) => group === resources[index - 1]?.group && binding === resources[index - 1]?.binding,
+    ({ group, binding }, index) =>
+      group === resources[index - 1]?.group && binding === resources[index - 1]?.binding,
   );
   if (at === -1) return;
   const [first, second] = resources
@@ -154,11 +173,15 @@ function refuseSharedPlaces({ source, variables }: Module, resources: readonly R
   );
 }
 
-function undeclaredIn(module: Module, functions: Iterable<FunctionDeclaration>): Description['undeclared'] {
+function undeclaredIn(
+  module: Module,
+  functions: Iterable<FunctionDeclaration>,
+): Description['undeclared'] {
   const found = new Map<string, Position>();
   for (const each of functions)
     visitNames(each, ({ name, start }) => {
-      const isDeclared = module.variables.has(name) || module.constants.has(name) || module.functions.has(name);
+      const isDeclared =
+        module.variables.has(name) || module.constants.has(name) || module.functions.has(name);
       if (!isDeclared && !found.has(name)) found.set(name, positionAt(module.source, start));
     });
   return [...found].map(([name, position]) => ({ name, position }));
@@ -190,7 +213,11 @@ function entryOf(module: Module, name: string | undefined): FunctionDeclaration 
   const found = module.functions.get(name);
   if (found && isEntry(found)) return found;
   const at = found?.start ?? 0;
-  throw new WgslError(module.source, at, `${name} is not a compute entry point of the module; there are: ${there}`);
+  throw new WgslError(
+    module.source,
+    at,
+    `${name} is not a compute entry point of the module; there are: ${there}`,
+  );
 }
 
 function reachedFrom(module: Module, entry: FunctionDeclaration): Map<string, FunctionDeclaration> {
@@ -212,7 +239,11 @@ function numberOf(module: Module, attribute: Attribute): number {
   const [parameter] = attribute.parameters;
   const value = parameter ? constantValue(module, parameter) : null;
   if (value !== null && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new WgslError(module.source, attribute.start, `@${attribute.name} needs a whole number that is a constant`);
+  throw new WgslError(
+    module.source,
+    attribute.start,
+    `@${attribute.name} needs a whole number that is a constant`,
+  );
 }
 
 function resourceOf(
@@ -238,21 +269,29 @@ function resourceOf(
       start,
       `variable ${name} is var<${space}>, which nothing can be bound to; declare it var<storage, read>, var<storage, read_write> or var<uniform>`,
     );
-  if (variable.type === null) throw new WgslError(module.source, start, `variable ${name} has no type`);
+  if (variable.type === null)
+    throw new WgslError(module.source, start, `variable ${name} has no type`);
   const type = types.read(variable.type);
   const last = type.kind === 'struct' ? type.members.at(-1) : { type, offset: 0 };
   const tail = last?.type;
-  const runtimeArray = space === 'storage' && tail?.kind === 'array' && tail.length === null ? tail : null;
+  const runtimeArray =
+    space === 'storage' && tail?.kind === 'array' && tail.length === null ? tail : null;
   const arrayOffset = runtimeArray === null ? 0 : (last?.offset ?? 0);
   const isDivisible =
     runtimeArray !== null &&
-    (arrayOffset === 0 || (type.kind === 'struct' && hasHeadApart(type, name, functions, isStored)));
+    (arrayOffset === 0 ||
+      (type.kind === 'struct' && hasHeadApart(type, name, functions, isStored)));
   return {
     name,
     group: find('group'),
     binding: find('binding'),
     space,
-    access: space === 'handle' ? null : space === 'uniform' ? 'read' : ((access ?? 'read') as Resource['access']),
+    access:
+      space === 'handle'
+        ? null
+        : space === 'uniform'
+          ? 'read'
+          : ((access ?? 'read') as Resource['access']),
     isStored,
     type,
     runtimeArray,
@@ -263,14 +302,26 @@ function resourceOf(
   };
 }
 
-function workgroupSizeOf(module: Module, entry: FunctionDeclaration, overrides: Overrides): [number, number, number] {
+function workgroupSizeOf(
+  module: Module,
+  entry: FunctionDeclaration,
+  overrides: Overrides,
+): [number, number, number] {
   const attribute = entry.attributes.find(({ name }) => name === 'workgroup_size');
-  if (!attribute) throw new WgslError(module.source, entry.start, `entry point ${entry.name} has no @workgroup_size`);
+  if (!attribute)
+    throw new WgslError(
+      module.source,
+      entry.start,
+      `entry point ${entry.name} has no @workgroup_size`,
+    );
   const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
     new WgslError(module.source, start, `@workgroup_size of entry point ${entry.name} ${problem}`);
   const { parameters } = attribute;
   if (parameters.length > AXES.length)
-    throw refuse(attribute, `has ${parameters.length} numbers; give it one for each dimension, three at most`);
+    throw refuse(
+      attribute,
+      `has ${parameters.length} numbers; give it one for each dimension, three at most`,
+    );
   const [x = 1, y = 1, z = 1] = parameters.map((each, axis) => {
     const value = constantValue(module, each, overrides);
     if (value === null)
@@ -279,7 +330,10 @@ function workgroupSizeOf(module: Module, entry: FunctionDeclaration, overrides: 
         'is not a constant that can be computed here; write a number, or a const or override that is one',
       );
     if (!Number.isSafeInteger(value) || value < 1)
-      throw refuse(each, `is ${value} in dimension ${AXES[axis]}; it must be a whole number of 1 or more, such as 64`);
+      throw refuse(
+        each,
+        `is ${value} in dimension ${AXES[axis]}; it must be a whole number of 1 or more, such as 64`,
+      );
     return value;
   });
   return [x, y, z];

@@ -23,7 +23,8 @@ export function dimensionsOf(description: Description): Dimensions {
   const [, y, z] = entryPoint.workgroupSize;
   const wide = z > 1 ? 3 : y > 1 ? 2 : 1;
   const read = componentsRead(description);
-  if (wide > 1 && wide >= read.count) return { count: wide, position: entryPoint.position, byWorkgroup: true };
+  if (wide > 1 && wide >= read.count)
+    return { count: wide, position: entryPoint.position, byWorkgroup: true };
   return { ...read, byWorkgroup: wide > 1 };
 }
 
@@ -54,7 +55,9 @@ function componentsRead(description: Description): Pick<Dimensions, 'count' | 'p
 }
 
 /** Tells whether an expression is one of the ids as a whole, by whatever name. */
-function vectorsOf({ module, functions, entryPoint }: Description): { has(expression: Expression): boolean } {
+function vectorsOf({ module, functions, entryPoint }: Description): {
+  has(expression: Expression): boolean;
+} {
   const locals = new Set<Local>();
   /** Members of the structures by which an entry point has its builtins. */
   const members = new Map<Local, ReadonlySet<string>>();
@@ -66,7 +69,8 @@ function vectorsOf({ module, functions, entryPoint }: Description): { has(expres
   }
   const has = (each: Expression): boolean => {
     if (each.kind === 'name') return each.local !== null && locals.has(each.local);
-    if (each.kind !== 'member' || each.base.kind !== 'name' || each.base.local === null) return false;
+    if (each.kind !== 'member' || each.base.kind !== 'name' || each.base.local === null)
+      return false;
     return members.get(each.base.local)?.has(each.member) === true;
   };
   for (let before = -1; before < locals.size; ) {

@@ -1,4 +1,7 @@
-/** What a module becomes whose invocations go on where they lacked a page (events.ts): its edits, and what is put behind it. */
+/**
+ * What a module becomes whose invocations go on where they lacked a page (events.ts): its edits,
+ * and what is put behind it.
+ */
 import { type Events, type LoggedRead, partsOf } from './events.js';
 import { around, type Edit, indexText, isWithin, lineOf } from './rewriting.js';
 import type { Call, Index, Statement } from './tree.js';
@@ -6,7 +9,8 @@ import type { Call, Index, Statement } from './tree.js';
 /** Names of atomics and reads that keep what they find. */
 export function readEdits({ atomics, reads, shared }: Events, prefix: string): Edit[] {
   const edits: Edit[] = [];
-  for (const [site, read] of reads) edits.push(...around(site, `${prefix}_seen_${nameOf(read)}(`, ')'));
+  for (const [site, read] of reads)
+    edits.push(...around(site, `${prefix}_seen_${nameOf(read)}(`, ')'));
   for (const [{ callee }, type] of atomics) {
     const text = `${prefix}_${callee.name}_${type}`;
     edits.push({ at: callee.start, text, blank: callee.end - callee.start });
@@ -17,7 +21,8 @@ export function readEdits({ atomics, reads, shared }: Events, prefix: string): E
 }
 
 /**
- * A store is made once, when all of its pages are there. What has events of its own is found before, and has a name in it.
+ * A store is made once, when all of its pages are there. What has events of its own is found
+ * before, and has a name in it.
  * @param source without its comments
  * @param edits all that are known; those in what gets a name are taken out
  * @param wrappers those around an index that have it go through a table of pages
@@ -55,14 +60,21 @@ export function eventStoreEdits(
       return `_ = ${lineOf(source, each, own)};`;
     });
   const p = prefix;
-  return around(store, `{ ${names.join(' ')} if (${p}_due()) { ${touches.join(' ')} if (${p}_acts()) { `, ' } } }');
+  return around(
+    store,
+    `{ ${names.join(' ')} if (${p}_due()) { ${touches.join(' ')} if (${p}_acts()) { `,
+    ' } } }',
+  );
 }
 
 function nameOf({ component, width }: LoggedRead): string {
   return width === 1 ? component : `vec${width}${component[0]}`;
 }
 
-/** `$` is the prefix: `$_event` counts events; those below `$_known` have been before, and what they found is in the log. */
+/**
+ * `$` is the prefix: `$_event` counts events; those below `$_known` have been before, and what they
+ * found is in the log.
+ */
 const EVENTS = `
 var<private> $_logged = 0u;
 var<private> $_log_at = 0u;

@@ -1,7 +1,9 @@
 /**
- * How an invocation goes on where it lacked a page, when it has had effects by then: it is run again from its beginning, and what it did
- * before is left out. What it does, and what it finds in memory that others change meanwhile, are its events, in the order of the program. What it found is
- * kept in a log, and given to it again, so that it comes to the same place in the same way. To others it is an invocation that was slow.
+ * How an invocation goes on where it lacked a page, when it has had effects by then: it is run
+ * again from its beginning, and what it did before is left out. What it does, and what it finds in
+ * memory that others change meanwhile, are its events, in the order of the program. What it found
+ * is kept in a log, and given to it again, so that it comes to the same place in the same way. To
+ * others it is an invocation that was slow.
  */
 import type { Accesses } from './access.js';
 import type { Description, Resource } from './describe.js';
@@ -26,7 +28,10 @@ export interface Events {
   readonly again: ReadonlySet<Expression>;
   /** Statements by which a workgroup changes atomics that it shares. */
   readonly shared: readonly Statement[];
-  /** What of a store has events of its own, or calls functions, so that it is evaluated before the store, and once. */
+  /**
+   * What of a store has events of its own, or calls functions, so that it is evaluated before the
+   * store, and once.
+   */
   readonly apart: ReadonlyMap<Statement, readonly Expression[]>;
   /** Words of the log that an invocation needs at most; null: loops say how many. */
   readonly words: number | null;
@@ -40,12 +45,17 @@ interface StoreParts {
 }
 
 /** @throws WgslError at what cannot be found again */
-export function eventsOf(description: Description, accesses: Accesses, stores: readonly Statement[]): Events {
+export function eventsOf(
+  description: Description,
+  accesses: Accesses,
+  stores: readonly Statement[],
+): Events {
   const { functions, module } = description;
   const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
     new WgslError(module.source, start, problem);
   const written = writtenBy(accesses);
-  const isOwn = (resources: ReadonlySet<Resource>) => [...resources].some((each) => written.has(each));
+  const isOwn = (resources: ReadonlySet<Resource>) =>
+    [...resources].some((each) => written.has(each));
   const atomics = new Map<Call, 'u32' | 'i32'>();
   const values = new Map<Expression, Type | null>();
   for (const [call, { isStorage, type, resultUsed }] of accesses.atomics) {
@@ -59,20 +69,34 @@ export function eventsOf(description: Description, accesses: Accesses, stores: r
           'have each invocation find its place by a sum over those before it',
       );
   }
-  for (const [site, { resources, type }] of accesses.loads) if (isOwn(resources)) values.set(site, type);
+  for (const [site, { resources, type }] of accesses.loads)
+    if (isOwn(resources)) values.set(site, type);
   const eventful = eventfulFunctions(functions, (each) => stores.includes(each), isValue);
-  // A function may change variables of the invocation besides: it is called once, also where the store has been made before.
+  // A function may change variables of the invocation besides: it is called once, also where the
+  // store has been made before.
   const isApart = (expression: Expression): boolean =>
-    some(expression, (each) => each.kind === 'call' && (functions.has(each.callee.name) || atomics.has(each)));
+    some(
+      expression,
+      (each) => each.kind === 'call' && (functions.has(each.callee.name) || atomics.has(each)),
+    );
   const apart = new Map<Statement, readonly Expression[]>();
   for (const store of stores) {
     const { target, indices, values: given } = partsOf(store);
     const own = [...indices, ...given].some(isApart) ? [...indices, ...given.filter(isApart)] : [];
-    if (store.kind === 'assign' && store.operator !== null && given.some((each) => hasCall(each, eventful)))
-      throw refuse(store, 'this adds to what a function that it calls may write; give the result a name before');
+    if (
+      store.kind === 'assign' &&
+      store.operator !== null &&
+      given.some((each) => hasCall(each, eventful))
+    )
+      throw refuse(
+        store,
+        'this adds to what a function that it calls may write; give the result a name before',
+      );
     if (
       given.some(
-        (each, at) => isApart(each) && given.slice(0, at).some((before) => !isApart(before) && !isLiteral(before)),
+        (each, at) =>
+          isApart(each) &&
+          given.slice(0, at).some((before) => !isApart(before) && !isLiteral(before)),
       )
     )
       throw refuse(
@@ -99,12 +123,22 @@ export function eventsOf(description: Description, accesses: Accesses, stores: r
     const { indices, values: given } = partsOfSite(site);
     const [first, ...others] = indices;
     // No event may come between the index and what is found by it.
-    if (first !== undefined && ![...others, ...given].some((each) => some(each, isEvent))) again.add(first);
+    if (first !== undefined && ![...others, ...given].some((each) => some(each, isEvent)))
+      again.add(first);
   }
-  return { atomics, reads, again, shared: sharedOf(description, accesses), apart, words: wordsOf() };
+  return {
+    atomics,
+    reads,
+    again,
+    shared: sharedOf(description, accesses),
+    apart,
+    words: wordsOf(),
+  };
 
   function isEvent(each: Expression): boolean {
-    return reads.has(each) || isCallOf(each, eventful) || (each.kind === 'call' && atomics.has(each));
+    return (
+      reads.has(each) || isCallOf(each, eventful) || (each.kind === 'call' && atomics.has(each))
+    );
   }
 
   function isValue(each: Expression): boolean {
@@ -159,7 +193,10 @@ function partsOfSite(site: Expression): StoreParts {
 
 function withIndices(target: Expression, values: readonly Expression[]): StoreParts {
   const indices: Expression[] = [];
-  for (let each = target; each.kind === 'index' || each.kind === 'member' || each.kind === 'unary'; ) {
+  for (
+    let each = target;
+    each.kind === 'index' || each.kind === 'member' || each.kind === 'unary';
+  ) {
     if (each.kind === 'index') indices.unshift(each.index);
     each = each.kind === 'unary' ? each.operand : each.base;
   }
@@ -167,7 +204,9 @@ function withIndices(target: Expression, values: readonly Expression[]): StorePa
 }
 
 function callOf(store: Statement): Call {
-  return (store.kind === 'call' ? store.call : (store as Statement & { kind: 'assign' }).value) as Call;
+  return (
+    store.kind === 'call' ? store.call : (store as Statement & { kind: 'assign' }).value
+  ) as Call;
 }
 
 /** Functions that do or find something, or call one that does. */
@@ -194,13 +233,25 @@ function sharedOf({ functions, module }: Description, { atomics }: Accesses): St
   const heads = new Set<Statement>();
   for (const { body } of functions.values()) {
     visitStatements(body.body, (each) => {
-      if (each.kind === 'block' && module.source.startsWith('for', each.start) && each.body[0] !== undefined)
+      if (
+        each.kind === 'block' &&
+        module.source.startsWith('for', each.start) &&
+        each.body[0] !== undefined
+      )
         heads.add(each.body[0]);
       const call =
-        each.kind === 'call' ? each.call : each.kind === 'assign' && each.target === null ? each.value : null;
+        each.kind === 'call'
+          ? each.call
+          : each.kind === 'assign' && each.target === null
+            ? each.value
+            : null;
       if (call?.kind !== 'call' || atomics.get(call)?.isStorage !== false) return;
       if (heads.has(each) || module.source[each.end - 1] !== ';')
-        throw new WgslError(module.source, each.start, 'an atomic in the head of a loop; write it in the body');
+        throw new WgslError(
+          module.source,
+          each.start,
+          'an atomic in the head of a loop; write it in the body',
+        );
       found.push(each);
     });
   }
@@ -209,7 +260,11 @@ function sharedOf({ functions, module }: Description, { atomics }: Accesses): St
 
 function loggedRead(type: Type | null, refusal: () => WgslError): LoggedRead {
   const name =
-    type?.kind === 'scalar' || type?.kind === 'atomic' ? type.name : type?.kind === 'vector' ? type.component : null;
+    type?.kind === 'scalar' || type?.kind === 'atomic'
+      ? type.name
+      : type?.kind === 'vector'
+        ? type.component
+        : null;
   if (name !== 'u32' && name !== 'i32' && name !== 'f32') throw refusal();
   return { component: name, width: type?.kind === 'vector' ? type.width : 1 };
 }

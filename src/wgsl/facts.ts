@@ -1,4 +1,7 @@
-/** What is known of symbols: the range of each, and bounds of sums of them that conditions have established on the way. */
+/**
+ * What is known of symbols: the range of each, and bounds of sums of them that conditions have
+ * established on the way.
+ */
 import { directionOf, type Form, type Interval } from './forms.js';
 
 /** The ranges that symbols have by nature. */

@@ -1,7 +1,8 @@
 /**
- * Whole numbers as affine forms: a constant, and symbols with coefficients. A symbol stands for a number that is not known: an id of the
- * invocation, a counter of a loop, a value that was loaded. The form of an i32 or u32 is that number or one that differs by a multiple of
- * 2^32: `i - 1u` is the form i - 1 also where the sum wraps.
+ * Whole numbers as affine forms: a constant, and symbols with coefficients. A symbol stands for a
+ * number that is not known: an id of the invocation, a counter of a loop, a value that was loaded.
+ * The form of an i32 or u32 is that number or one that differs by a multiple of 2^32: `i - 1u` is
+ * the form i - 1 also where the sum wraps.
  */
 export interface Interval {
   readonly lo: number;
@@ -59,11 +60,17 @@ export function sameForm(a: Form, b: Form): boolean {
   return (
     a.constant === b.constant &&
     a.terms.length === b.terms.length &&
-    a.terms.every(([symbol, coefficient], at) => b.terms[at]?.[0] === symbol && b.terms[at]?.[1] === coefficient)
+    a.terms.every(
+      ([symbol, coefficient], at) =>
+        b.terms[at]?.[0] === symbol && b.terms[at]?.[1] === coefficient,
+    )
   );
 }
 
-/** A form without its constant, divided by what its coefficients have in common: equal ones have the same key. */
+/**
+ * A form without its constant, divided by what its coefficients have in common: equal ones have the
+ * same key.
+ */
 export interface Direction {
   readonly key: string;
   readonly factor: number;
@@ -73,7 +80,10 @@ export function directionOf({ terms }: Form): Direction {
   let factor = 0;
   for (const [, coefficient] of terms) factor = commonDivisor(factor, Math.abs(coefficient));
   if ((terms[0]?.[1] ?? 1) < 0) factor = -factor;
-  return { key: terms.map(([symbol, coefficient]) => `${symbol}:${coefficient / factor}`).join(), factor };
+  return {
+    key: terms.map(([symbol, coefficient]) => `${symbol}:${coefficient / factor}`).join(),
+    factor,
+  };
 }
 
 function commonDivisor(a: number, b: number): number {
@@ -82,7 +92,8 @@ function commonDivisor(a: number, b: number): number {
 }
 
 /**
- * One form for ids that are the same number: the id in the grid is workgroup id * workgroup size + id in the workgroup.
+ * One form for ids that are the same number: the id in the grid is workgroup id * workgroup size +
+ * id in the workgroup.
  * @param size of a workgroup
  */
 export function withIdsJoined(form: Form, size: readonly number[]): Form {
@@ -91,7 +102,11 @@ export function withIdsJoined(form: Form, size: readonly number[]): Form {
   const take = (symbol: number) => coefficients.get(symbol) ?? 0;
   for (let axis = 0; axis < 3; axis++) {
     const wide = size[axis] as number;
-    const [all, group, local] = [take(GLOBAL_ID + axis), take(WORKGROUP_ID + axis), take(LOCAL_ID + axis)];
+    const [all, group, local] = [
+      take(GLOBAL_ID + axis),
+      take(WORKGROUP_ID + axis),
+      take(LOCAL_ID + axis),
+    ];
     const set = (...values: number[]) => {
       for (const [at, value] of values.entries()) coefficients.set(3 * at + axis, value);
     };
@@ -99,6 +114,8 @@ export function withIdsJoined(form: Form, size: readonly number[]): Form {
     else if (all !== 0 && local === -all) set(0, group + wide * all, 0);
     else if (all !== 0 && group === -wide * all) set(0, 0, local + all);
   }
-  const terms = [...coefficients].filter(([, value]) => value !== 0).sort(([one], [other]) => one - other);
+  const terms = [...coefficients]
+    .filter(([, value]) => value !== 0)
+    .sort(([one], [other]) => one - other);
   return { terms, constant: form.constant };
 }

@@ -6,7 +6,10 @@ import { visitExpressions, visitNames, visitStatements } from './walk.js';
 /** Bytes that are copied are words. */
 const WORD_BYTES = 4;
 
-/** Whether the module names the variable only in order to name a member of it, so that another may stand for some of them. */
+/**
+ * Whether the module names the variable only in order to name a member of it, so that another may
+ * stand for some of them.
+ */
 export function hasHeadApart(
   type: StructType,
   name: string,
@@ -34,7 +37,8 @@ export function memberNames(functions: ReadonlyMap<string, FunctionDeclaration>,
   const found: { readonly site: Name; readonly member: string }[] = [];
   const visit = (each: Expression): void => {
     if (each.kind !== 'member' || each.base.kind !== 'name') return;
-    if (each.base.local === null && each.base.name === name) found.push({ site: each.base, member: each.member });
+    if (each.base.local === null && each.base.name === name)
+      found.push({ site: each.base, member: each.member });
   };
   for (const { body } of functions.values()) {
     visitStatements(body.body, (_, expressions) => {

@@ -1,6 +1,7 @@
 /**
- * Names of WGSL's own that a module may call something else by: what is put into the module needs them. Such a name of
- * the module's gets another one, as long as it is, so that all stays in its place.
+ * Names of WGSL's own that a module may call something else by: what is put into the module needs
+ * them. Such a name of the module's gets another one, as long as it is, so that all stays in its
+ * place.
  */
 import { withoutComments } from './comments.js';
 import { tokensOf } from './tokens.js';
@@ -19,7 +20,14 @@ export interface Unhidden {
 }
 
 /** The module's text in which WGSL's own names mean what they do, at least at module scope. */
-export function unhidden({ source, functions, variables, structs, constants, aliases }: Module): Unhidden {
+export function unhidden({
+  source,
+  functions,
+  variables,
+  structs,
+  constants,
+  aliases,
+}: Module): Unhidden {
   const hiding = [functions, variables, structs, constants, aliases].flatMap((each) =>
     [...each.keys()].filter((name) => WORDS.test(name)),
   );

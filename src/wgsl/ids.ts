@@ -13,7 +13,12 @@ export class Ids {
   readonly #symbols: Symbols;
   readonly #arithmetic: Arithmetic;
 
-  constructor(description: Description, launch: LaunchFacts | null, symbols: Symbols, arithmetic: Arithmetic) {
+  constructor(
+    description: Description,
+    launch: LaunchFacts | null,
+    symbols: Symbols,
+    arithmetic: Arithmetic,
+  ) {
     this.#description = description;
     this.#launch = launch;
     this.#symbols = symbols;
@@ -44,7 +49,9 @@ export class Ids {
       case 'num_workgroups': {
         const counts = this.#launch?.workgroups;
         const element = (axis: number) =>
-          counts ? integer('u32', counts[axis] as number) : this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 32 - 1 });
+          counts
+            ? integer('u32', counts[axis] as number)
+            : this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 32 - 1 });
         return { kind: 'vector', elements: [0, 1, 2].map(element) };
       }
       default:
@@ -65,6 +72,9 @@ export class Ids {
       const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
       return builtin?.kind === 'name' ? this.value(builtin.name) : UNKNOWN;
     });
-    return { kind: 'structure', members: new Map(struct.members.map(({ name }, at) => [name, elements[at] as Value])) };
+    return {
+      kind: 'structure',
+      members: new Map(struct.members.map(({ name }, at) => [name, elements[at] as Value])),
+    };
   }
 }

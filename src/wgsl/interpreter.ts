@@ -1,11 +1,20 @@
 /**
- * Runs an entry point on ranges instead of numbers (abstract interpretation): functions are run at each of their calls, the ways through an
- * `if` are both gone and joined, and a loop is gone through once with its counters standing for all their values.
+ * Runs an entry point on ranges instead of numbers (abstract interpretation): functions are run at
+ * each of their calls, the ways through an `if` are both gone and joined, and a loop is gone
+ * through once with its counters standing for all their values.
  */
 import type { Access, Accesses, AtomicCall, LaunchFacts, Loaded, Named } from './access.js';
 import type { Arithmetic } from './arithmetic.js';
 import { builtinResult, pairwise } from './builtins.js';
-import { COMPONENTS, each, elementType, literal, memberPlace, memberType, swizzled } from './components.js';
+import {
+  COMPONENTS,
+  each,
+  elementType,
+  literal,
+  memberPlace,
+  memberType,
+  swizzled,
+} from './components.js';
 import { assume } from './conditions.js';
 import { constantOf } from './constants.js';
 import type { Description, Resource } from './describe.js';
@@ -15,7 +24,15 @@ import { Ids } from './ids.js';
 import { assignmentsOf } from './loop-assignments.js';
 import { enterLoop } from './loops.js';
 import { anyOf, copyOf, forgotten, joined, joinedValue, type State } from './state.js';
-import type { Block, Call, Expression, FunctionDeclaration, Index, Local, Statement } from './tree.js';
+import type {
+  Block,
+  Call,
+  Expression,
+  FunctionDeclaration,
+  Index,
+  Local,
+  Statement,
+} from './tree.js';
 import type { Type } from './types.js';
 import {
   type Condition,
@@ -37,7 +54,10 @@ type ResourcePlace = Extract<Place, { kind: 'resource' }>;
 
 interface Frame {
   readonly returns: { readonly state: State; readonly value: Value }[];
-  /** The loops and switches around: `break` leaves the last. A loop's end is known without those that leave it. */
+  /**
+   * The loops and switches around: `break` leaves the last. A loop's end is known without those
+   * that leave it.
+   */
   readonly around: (State[] | null)[];
 }
 
@@ -46,7 +66,10 @@ export class Interpreter implements Accesses {
   readonly indices = new Map<Index, Set<Resource>>();
   readonly lengths = new Map<Call, Set<Resource>>();
   readonly writes = new Map<Statement | Call, Set<Resource>>();
-  readonly loads = new Map<Expression, { readonly resources: Set<Resource>; readonly type: Type | null }>();
+  readonly loads = new Map<
+    Expression,
+    { readonly resources: Set<Resource>; readonly type: Type | null }
+  >();
   readonly atomics = new Map<Call, AtomicCall>();
   readonly #description: Description;
   readonly #launch: LaunchFacts | null;
@@ -58,7 +81,12 @@ export class Interpreter implements Accesses {
   readonly #loaded = new Map<number, Loaded>();
   #recording = true;
 
-  constructor(description: Description, launch: LaunchFacts | null, symbols: Symbols, arithmetic: Arithmetic) {
+  constructor(
+    description: Description,
+    launch: LaunchFacts | null,
+    symbols: Symbols,
+    arithmetic: Arithmetic,
+  ) {
     this.#description = description;
     this.#launch = launch;
     this.#symbols = symbols;
@@ -68,12 +96,16 @@ export class Interpreter implements Accesses {
   }
 
   run(facts: Facts): void {
-    const entry = this.#description.functions.get(this.#description.entryPoint.name) as FunctionDeclaration;
+    const entry = this.#description.functions.get(
+      this.#description.entryPoint.name,
+    ) as FunctionDeclaration;
     const state: State = { locals: new Map(), facts };
     for (const { local, attributes } of entry.parameters) {
       const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
-      const value = builtin?.kind === 'name' ? this.#ids.value(builtin.name) : this.#ids.structure(local);
-      if (value === null) throw this.#refuse(local, `parameter ${local.name} of the entry point is not supported`);
+      const value =
+        builtin?.kind === 'name' ? this.#ids.value(builtin.name) : this.#ids.structure(local);
+      if (value === null)
+        throw this.#refuse(local, `parameter ${local.name} of the entry point is not supported`);
       state.locals.set(local, value);
     }
     this.#call(entry, state);
@@ -94,8 +126,17 @@ export class Interpreter implements Accesses {
     if (!first) return { state: null, value: UNKNOWN };
     let result: { state: State; value: Value } = first;
     for (const each of others) {
-      const value = joinedValue(this.#arithmetic, result.value, result.state.facts, each.value, each.state.facts);
-      result = { state: joined(this.#arithmetic, result.state, each.state, before) as State, value };
+      const value = joinedValue(
+        this.#arithmetic,
+        result.value,
+        result.state.facts,
+        each.value,
+        each.state.facts,
+      );
+      result = {
+        state: joined(this.#arithmetic, result.state, each.state, before) as State,
+        value,
+      };
     }
     return result;
   }
@@ -141,7 +182,11 @@ export class Interpreter implements Accesses {
     }
   }
 
-  #if({ condition, body, otherwise }: Statement & { kind: 'if' }, state: State, frame: Frame): State | null {
+  #if(
+    { condition, body, otherwise }: Statement & { kind: 'if' },
+    state: State,
+    frame: Frame,
+  ): State | null {
     const known = this.#condition(condition, state);
     const { facts } = state;
     const go = (block: Block | null, truth: boolean): State | null => {
@@ -153,7 +198,11 @@ export class Interpreter implements Accesses {
     return joined(this.#arithmetic, go(body, true), go(otherwise, false), facts);
   }
 
-  #switch({ selector, clauses }: Statement & { kind: 'switch' }, state: State, frame: Frame): State | null {
+  #switch(
+    { selector, clauses }: Statement & { kind: 'switch' },
+    state: State,
+    frame: Frame,
+  ): State | null {
     this.#value(selector, state);
     const ends: State[] = [];
     frame.around.push(ends);
@@ -162,7 +211,10 @@ export class Interpreter implements Accesses {
       if (end) ends.push(end);
     }
     frame.around.pop();
-    return ends.reduce<State | null>((one, other) => joined(this.#arithmetic, one, other, state.facts), null);
+    return ends.reduce<State | null>(
+      (one, other) => joined(this.#arithmetic, one, other, state.facts),
+      null,
+    );
   }
 
   #loop(statement: Statement & { kind: 'loop' }, state: State, frame: Frame): State | null {
@@ -207,8 +259,10 @@ export class Interpreter implements Accesses {
   }
 
   #zero(type: Type | null): Value {
-    if (type?.kind === 'scalar' && (type.name === 'i32' || type.name === 'u32')) return integer(type.name, 0);
-    if (type?.kind === 'scalar' && type.name === 'bool') return truth({ kind: 'known', value: false });
+    if (type?.kind === 'scalar' && (type.name === 'i32' || type.name === 'u32'))
+      return integer(type.name, 0);
+    if (type?.kind === 'scalar' && type.name === 'bool')
+      return truth({ kind: 'known', value: false });
     if (type?.kind === 'vector') {
       const element = this.#zero({ kind: 'scalar', name: type.component });
       return { kind: 'vector', elements: Array.from({ length: type.width }, () => element) };
@@ -274,7 +328,9 @@ export class Interpreter implements Accesses {
       return { kind: 'resource', resource, type: resource.type, index: null, member: null, known };
     }
     const variable = this.#description.module.variables.get(name);
-    return variable ? { kind: 'other', type: variable.type && this.#description.types.read(variable.type) } : null;
+    return variable
+      ? { kind: 'other', type: variable.type && this.#description.types.read(variable.type) }
+      : null;
   }
 
   /** What is indexed, or whose member is named: a place, or what a pointer points to. */
@@ -299,10 +355,12 @@ export class Interpreter implements Accesses {
     const { resource, type } = base;
     const element = elementType(type);
     if (element === null) return { kind: 'other', type: null };
-    const whole = type === resource.runtimeArray || (type === resource.type && type.kind === 'array');
+    const whole =
+      type === resource.runtimeArray || (type === resource.type && type.kind === 'array');
     if (whole && this.#recording) note(this.indices, expression, resource);
     const at = isInteger(index) && index.form.terms.length === 0 ? index.form.constant : null;
-    const known = Array.isArray(base.known) && at !== null ? (base.known as UniformValue[])[at] : undefined;
+    const known =
+      Array.isArray(base.known) && at !== null ? (base.known as UniformValue[])[at] : undefined;
     return { ...base, type: element, index: whole ? index : base.index, known };
   }
 
@@ -316,10 +374,15 @@ export class Interpreter implements Accesses {
       if (this.#recording) noteLoad(this.loads, site, place);
       return this.#loadedFrom(place, state);
     }
-    return place.known === undefined ? anyOf(this.#arithmetic, place.type) : this.#known(place.known, place.type);
+    return place.known === undefined
+      ? anyOf(this.#arithmetic, place.type)
+      : this.#known(place.known, place.type);
   }
 
-  /** Elements of an array of numbers are remembered by where they come from. A part of an element is none. */
+  /**
+   * Elements of an array of numbers are remembered by where they come from. A part of an element is
+   * none.
+   */
   #loadedFrom({ resource, type, index }: ResourcePlace, { facts }: State): Value {
     const value = anyOf(this.#arithmetic, type);
     const symbol = isInteger(value) ? value.form.terms[0]?.[0] : undefined;
@@ -335,12 +398,19 @@ export class Interpreter implements Accesses {
     if (at === undefined) return value;
     if (value.kind === 'vector') {
       if (at === null) return forgotten(this.#arithmetic, value.elements[0] ?? UNKNOWN);
-      return this.#part(typeof at === 'string' ? swizzled(value, at) : (value.elements[at] ?? UNKNOWN), rest);
+      return this.#part(
+        typeof at === 'string' ? swizzled(value, at) : (value.elements[at] ?? UNKNOWN),
+        rest,
+      );
     }
-    if (value.kind === 'structure') return this.#part(value.members.get(String(at)) ?? UNKNOWN, rest);
+    if (value.kind === 'structure')
+      return this.#part(value.members.get(String(at)) ?? UNKNOWN, rest);
     const type = value.kind === 'unknown' ? value.type : null;
     if (type === null) return UNKNOWN;
-    return this.#part(anyOf(this.#arithmetic, typeof at === 'string' ? memberType(type, at) : elementType(type)), rest);
+    return this.#part(
+      anyOf(this.#arithmetic, typeof at === 'string' ? memberType(type, at) : elementType(type)),
+      rest,
+    );
   }
 
   #unset(local: Local): Value {
@@ -348,11 +418,18 @@ export class Interpreter implements Accesses {
   }
 
   #known(value: UniformValue, type: Type): Value {
-    if (type.kind === 'scalar' && typeof value === 'number' && (type.name === 'i32' || type.name === 'u32'))
+    if (
+      type.kind === 'scalar' &&
+      typeof value === 'number' &&
+      (type.name === 'i32' || type.name === 'u32')
+    )
       return integer(type.name, value);
     if (type.kind === 'vector' && Array.isArray(value)) {
       const element: Type = { kind: 'scalar', name: type.component };
-      return { kind: 'vector', elements: value.map((each: UniformValue) => this.#known(each, element)) };
+      return {
+        kind: 'vector',
+        elements: value.map((each: UniformValue) => this.#known(each, element)),
+      };
     }
     if (type.kind === 'struct' && typeof value === 'object' && !Array.isArray(value)) {
       const given = value as Readonly<Record<string, UniformValue | undefined>>;
@@ -374,7 +451,8 @@ export class Interpreter implements Accesses {
   }
 
   #replaced(old: Value, [at, ...rest]: PlacePath, value: Value): Value {
-    if (at === undefined) return isInteger(value) && isInteger(old) ? { ...value, type: old.type } : value;
+    if (at === undefined)
+      return isInteger(value) && isInteger(old) ? { ...value, type: old.type } : value;
     if (old.kind === 'structure') {
       if (typeof at !== 'string' || !old.members.has(at)) return UNKNOWN;
       const member = this.#replaced(old.members.get(at) as Value, rest, value);
@@ -383,7 +461,9 @@ export class Interpreter implements Accesses {
     if (old.kind !== 'vector') return old;
     if (at === null) return forgotten(this.#arithmetic, old);
     const wanted = typeof at === 'string' ? COMPONENTS[at] : at;
-    const elements = old.elements.map((each, index) => (index === wanted ? this.#replaced(each, rest, value) : each));
+    const elements = old.elements.map((each, index) =>
+      index === wanted ? this.#replaced(each, rest, value) : each,
+    );
     return { kind: 'vector', elements };
   }
 
@@ -401,7 +481,18 @@ export class Interpreter implements Accesses {
     const range = form && facts.range(form);
     const named = form && this.#namedBy(form, facts);
     const isHead = index === null && resource.runtimeArray !== null;
-    this.accesses.push({ resource, kind, isHead, member, operation, resultUsed, range, form, named, offset: start });
+    this.accesses.push({
+      resource,
+      kind,
+      isHead,
+      member,
+      operation,
+      resultUsed,
+      range,
+      form,
+      named,
+      offset: start,
+    });
   }
 
   #namedBy({ terms, constant }: Form, facts: Facts): Named | null {
@@ -448,7 +539,11 @@ export class Interpreter implements Accesses {
       const type = constant.type ? this.#description.types.read(constant.type) : null;
       const number = constantOf(this.#description.module, constant, this.#description.overrides);
       const named = type?.kind === 'scalar' ? type.name : null;
-      if (number !== null && Number.isInteger(number) && (named === null || named === 'i32' || named === 'u32')) {
+      if (
+        number !== null &&
+        Number.isInteger(number) &&
+        (named === null || named === 'i32' || named === 'u32')
+      ) {
         if (named !== null) return integer(named, number);
         const value = constant.value ? this.#value(constant.value, state) : UNKNOWN;
         return isInteger(value) ? { ...value, form: { terms: [], constant: number } } : value;
@@ -468,7 +563,8 @@ export class Interpreter implements Accesses {
     const type = base.kind === 'unknown' ? base.type : null;
     if (expression.kind === 'member') {
       if (base.kind === 'vector') return swizzled(base, expression.member);
-      const member = type?.kind === 'struct' && type.members.find(({ name }) => name === expression.member);
+      const member =
+        type?.kind === 'struct' && type.members.find(({ name }) => name === expression.member);
       return member ? anyOf(this.#arithmetic, member.type) : UNKNOWN;
     }
     if (base.kind === 'vector') return forgotten(this.#arithmetic, base.elements[0] ?? UNKNOWN);
@@ -483,9 +579,13 @@ export class Interpreter implements Accesses {
     }
     const value = this.#value(operand, state);
     if (operator === '*')
-      return value.kind === 'pointer' ? this.#load(value.place, operand, state, expression) : UNKNOWN;
+      return value.kind === 'pointer'
+        ? this.#load(value.place, operand, state, expression)
+        : UNKNOWN;
     if (operator === '!')
-      return value.kind === 'truth' ? truth({ kind: 'not', operand: value.condition }) : each(value, () => truth(OPEN));
+      return value.kind === 'truth'
+        ? truth({ kind: 'not', operand: value.condition })
+        : each(value, () => truth(OPEN));
     return each(value, (one) => {
       if (!isInteger(one)) return one;
       return operator === '-' ? this.#arithmetic.negate(one) : this.#arithmetic.complement(one);
@@ -494,7 +594,13 @@ export class Interpreter implements Accesses {
 
   #binary({ operator, left, right }: Expression & { kind: 'binary' }, state: State): Value {
     if (operator !== '&&' && operator !== '||')
-      return pairwise(this.#arithmetic, state.facts, operator, this.#value(left, state), this.#value(right, state));
+      return pairwise(
+        this.#arithmetic,
+        state.facts,
+        operator,
+        this.#value(left, state),
+        this.#value(right, state),
+      );
     const first = this.#condition(left, state);
     // The right side is only looked at where the left has not decided.
     const held = assume(state.facts, first, operator === '&&');
@@ -518,7 +624,9 @@ export class Interpreter implements Accesses {
       return pointer.kind === 'pointer' ? this.#load(pointer.place, call, state) : UNKNOWN;
     }
     const values = parameters.map((each) => this.#value(each, state));
-    return builtinResult(this.#arithmetic, state.facts, name, values) ?? this.#constructed(call, values);
+    return (
+      builtinResult(this.#arithmetic, state.facts, name, values) ?? this.#constructed(call, values)
+    );
   }
 
   #inlined(declaration: FunctionDeclaration, { parameters }: Call, state: State): Value {
@@ -526,13 +634,19 @@ export class Interpreter implements Accesses {
     for (const [at, { local }] of declaration.parameters.entries()) {
       const type = local.type && this.#description.types.read(local.type);
       const value = values[at] ?? UNKNOWN;
-      const name = type?.kind === 'scalar' && (type.name === 'i32' || type.name === 'u32') ? type.name : null;
+      const name =
+        type?.kind === 'scalar' && (type.name === 'i32' || type.name === 'u32') ? type.name : null;
       if (isInteger(value) && name) state.locals.set(local, { ...value, type: name });
-      else state.locals.set(local, value.kind === 'unknown' && type ? anyOf(this.#arithmetic, type) : value);
+      else
+        state.locals.set(
+          local,
+          value.kind === 'unknown' && type ? anyOf(this.#arithmetic, type) : value,
+        );
     }
     const { state: after, value } = this.#call(declaration, copyOf(state));
     if (after) {
-      for (const [local, changed] of after.locals) if (state.locals.has(local)) state.locals.set(local, changed);
+      for (const [local, changed] of after.locals)
+        if (state.locals.has(local)) state.locals.set(local, changed);
       state.facts = after.facts;
     }
     const type = declaration.result && this.#description.types.read(declaration.result);
@@ -543,21 +657,29 @@ export class Interpreter implements Accesses {
 
   #arrayLength(call: Call, state: State): Value {
     const pointer = this.#value(call.parameters[0] as Expression, state);
-    if (pointer.kind !== 'pointer' || pointer.place.kind !== 'resource') return this.#arithmetic.any('u32');
+    if (pointer.kind !== 'pointer' || pointer.place.kind !== 'resource')
+      return this.#arithmetic.any('u32');
     const { resource } = pointer.place;
     if (this.#recording) note(this.lengths, call, resource);
     const length = this.#launch?.lengths[resource.name];
-    return length === undefined ? this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 30 }) : integer('u32', length);
+    return length === undefined
+      ? this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 30 })
+      : integer('u32', length);
   }
 
   #atomic(call: Call, state: State, used: boolean): Value {
     const [target, ...others] = call.parameters;
     const pointer = this.#value(target as Expression, state);
     for (const each of others) this.#value(each, state);
-    if (pointer.kind !== 'pointer') throw this.#refuse(call, 'this pointer to an atomic is not understood');
+    if (pointer.kind !== 'pointer')
+      throw this.#refuse(call, 'this pointer to an atomic is not understood');
     const { place } = pointer;
     if (this.#recording && place.kind !== 'local')
-      this.atomics.set(call, { isStorage: place.kind === 'resource', type: place.type, resultUsed: used });
+      this.atomics.set(call, {
+        isStorage: place.kind === 'resource',
+        type: place.type,
+        resultUsed: used,
+      });
     if (place.kind === 'resource') {
       if (this.#recording) note(this.writes, call, place.resource);
       this.#record(place, 'atomic', call.callee.name, used, call, state);
@@ -565,7 +687,10 @@ export class Interpreter implements Accesses {
     return place.kind === 'local' ? UNKNOWN : anyOf(this.#arithmetic, place.type);
   }
 
-  /** Types as functions: conversions, vectors, structures. What else there is gives numbers that are not followed. */
+  /**
+   * Types as functions: conversions, vectors, structures. What else there is gives numbers that are
+   * not followed.
+   */
   #constructed({ callee }: Call, values: readonly Value[]): Value {
     const { name } = callee;
     const converted = name === 'bitcast' && callee.parameters[0] ? callee.parameters[0] : callee;
@@ -582,15 +707,19 @@ export class Interpreter implements Accesses {
     const type = bare ? null : types.read(typeName);
     if (bare || type?.kind === 'vector') {
       const width = bare ? Number(typeName.name[3]) : (type as { width: number }).width;
-      const scalar: Type | null = type?.kind === 'vector' ? { kind: 'scalar', name: type.component } : null;
+      const scalar: Type | null =
+        type?.kind === 'vector' ? { kind: 'scalar', name: type.component } : null;
       const flat = values.flatMap((each) => (each.kind === 'vector' ? each.elements : [each]));
       const elements = Array.from({ length: width }, (_, at): Value => {
-        const value = flat.length === 0 ? this.#zero(scalar) : (flat[flat.length === 1 ? 0 : at] ?? UNKNOWN);
+        const value =
+          flat.length === 0 ? this.#zero(scalar) : (flat[flat.length === 1 ? 0 : at] ?? UNKNOWN);
         return scalar ? this.#converted(value, scalar) : value;
       });
       return { kind: 'vector', elements };
     }
-    return values.length === 0 ? this.#zero(type) : this.#converted(values[0] as Value, type as Type);
+    return values.length === 0
+      ? this.#zero(type)
+      : this.#converted(values[0] as Value, type as Type);
   }
 
   /** i32 and u32 convert bit by bit: the form stays. */
@@ -613,7 +742,11 @@ function note<Key>(sites: Map<Key, Set<Resource>>, key: Key, resource: Resource)
   else sites.set(key, new Set([resource]));
 }
 
-function noteLoad(loads: Interpreter['loads'], site: Expression, { resource, type }: ResourcePlace): void {
+function noteLoad(
+  loads: Interpreter['loads'],
+  site: Expression,
+  { resource, type }: ResourcePlace,
+): void {
   const known = loads.get(site);
   if (known) known.resources.add(resource);
   else loads.set(site, { resources: new Set([resource]), type });

@@ -1,4 +1,7 @@
-/** What a loop changes, and which of that are counters: changed in one place, at most once in a turn, always in one direction. */
+/**
+ * What a loop changes, and which of that are counters: changed in one place, at most once in a
+ * turn, always in one direction.
+ */
 import type { Expression, Local, Statement } from './tree.js';
 import { visitExpressions, visitStatements } from './walk.js';
 
@@ -53,7 +56,9 @@ export function assignmentsOf(loop: Loop): LoopAssignments {
       }
     });
   }
-  const counters = [...changes.values()].flatMap((list) => (list.length === 1 && list[0] ? [list[0]] : []));
+  const counters = [...changes.values()].flatMap((list) =>
+    list.length === 1 && list[0] ? [list[0]] : [],
+  );
   const result = { assigned, counters, named, continues };
   OF_LOOPS.set(loop, result);
   return result;

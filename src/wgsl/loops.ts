@@ -1,6 +1,7 @@
 /**
- * What holds at the head of a loop in each of its turns: what the loop assigns may be anything, but for counters, which stay between where
- * they began and what the conditions at the loop's beginning let through.
+ * What holds at the head of a loop in each of its turns: what the loop assigns may be anything, but
+ * for counters, which stay between where they began and what the conditions at the loop's beginning
+ * let through.
  */
 import type { Arithmetic } from './arithmetic.js';
 import { assume } from './conditions.js';
@@ -9,7 +10,15 @@ import { type Interval, symbol } from './forms.js';
 import type { Counter, LoopAssignments } from './loop-assignments.js';
 import { copyOf, forgotten, type State } from './state.js';
 import type { Expression, Statement } from './tree.js';
-import { type Condition, integer, isInteger, rangeOf, rangeOfType, safeRangeOf, type Value } from './values.js';
+import {
+  type Condition,
+  integer,
+  isInteger,
+  rangeOf,
+  rangeOfType,
+  safeRangeOf,
+  type Value,
+} from './values.js';
 
 interface Evaluation {
   readonly arithmetic: Arithmetic;
@@ -56,8 +65,10 @@ export function enterLoop(
   let bounded = counters
     .filter(({ local }) => !pointed.has(local))
     .flatMap((counter) => boundedBy(counter, before, head, evaluation) ?? []);
-  for (const { counter, number, type } of bounded) head.locals.set(counter.local, integer(type, symbol(number)));
-  // A counter that the guards do not keep from wrapping around may be anything, and then so may what depends on it.
+  for (const { counter, number, type } of bounded)
+    head.locals.set(counter.local, integer(type, symbol(number)));
+  // A counter that the guards do not keep from wrapping around may be anything, and then so may
+  // what depends on it.
   for (;;) {
     const guarded = factsAfterGuards(loop, head, evaluation);
     // The loop's body is never run: counters stay what they were.
@@ -70,18 +81,26 @@ export function enterLoop(
     if (lost.length === 0) {
       for (const [at, { number, up, init }] of bounded.entries()) {
         const last = ends[at] as number;
-        const range = up ? { lo: init.lo, hi: Math.max(init.hi, last) } : { lo: Math.min(init.lo, last), hi: init.hi };
+        const range = up
+          ? { lo: init.lo, hi: Math.max(init.hi, last) }
+          : { lo: Math.min(init.lo, last), hi: init.hi };
         evaluation.symbols.narrow(number, range);
       }
       break;
     }
-    for (const { counter, type } of lost) head.locals.set(counter.local, evaluation.arithmetic.any(type));
+    for (const { counter, type } of lost)
+      head.locals.set(counter.local, evaluation.arithmetic.any(type));
     bounded = bounded.filter((each) => !lost.includes(each));
   }
   return head;
 }
 
-function boundedBy(counter: Counter, before: State, head: State, { symbols, value }: Evaluation): Bounded[] | null {
+function boundedBy(
+  counter: Counter,
+  before: State,
+  head: State,
+  { symbols, value }: Evaluation,
+): Bounded[] | null {
   const start = before.locals.get(counter.local);
   const by = value(counter.step, head);
   if (!isInteger(start) || !isInteger(by) || start.type === 'int') return null;
@@ -92,16 +111,25 @@ function boundedBy(counter: Counter, before: State, head: State, { symbols, valu
   const grows = operator === '+' ? step.lo >= 0 : operator === '*' && step.lo >= 1 && init.lo >= 0;
   const doubles = operator === '<<' && step.lo >= 0 && step.hi < 32 && init.lo >= 0;
   const falls = operator === '-' && step.lo >= 0;
-  const halves = (operator === '/' || operator === '>>') && step.lo >= (operator === '/' ? 1 : 0) && init.lo >= 0;
+  const halves =
+    (operator === '/' || operator === '>>') &&
+    step.lo >= (operator === '/' ? 1 : 0) &&
+    init.lo >= 0;
   if (!grows && !doubles && !falls && !halves) return null;
   const up = grows || doubles;
   const whole = rangeOfType(start.type);
-  const number = up ? symbols.fresh(init.lo, whole.hi) : symbols.fresh(halves ? 0 : whole.lo, init.hi);
+  const number = up
+    ? symbols.fresh(init.lo, whole.hi)
+    : symbols.fresh(halves ? 0 : whole.lo, init.hi);
   return [{ counter, number, up, init, step, type: start.type }];
 }
 
 /** The conditions with which the body begins: `if (...) { break; }`. */
-function factsAfterGuards(loop: Statement & { kind: 'loop' }, head: State, { condition }: Evaluation): Facts | null {
+function factsAfterGuards(
+  loop: Statement & { kind: 'loop' },
+  head: State,
+  { condition }: Evaluation,
+): Facts | null {
   const state = copyOf(head);
   for (const statement of loop.body.body) {
     if (statement.kind !== 'if' || statement.otherwise !== null) break;

@@ -1,4 +1,7 @@
-/** `override` declarations of a module: what values they take, and which of them an entry point cannot do without. */
+/**
+ * `override` declarations of a module: what values they take, and which of them an entry point
+ * cannot do without.
+ */
 import { constantValue } from './constants.js';
 import { type Parser, parse } from './syntax.js';
 import type { Expression, FunctionDeclaration, GlobalConstant, Module, TypeName } from './tree.js';
@@ -29,7 +32,8 @@ export function withoutValue(
   given: Readonly<Record<string, unknown>>,
 ): Override[] {
   const used = usedNames(module, entry, functions);
-  const missing = ({ name, value }: GlobalConstant) => value === null && used.has(name) && !Object.hasOwn(given, name);
+  const missing = ({ name, value }: GlobalConstant) =>
+    value === null && used.has(name) && !Object.hasOwn(given, name);
   return overridesOf(module, declared(module).filter(missing));
 }
 
@@ -45,7 +49,11 @@ export function requireValues(
   const { name, type } = missing;
   const shown = type === null ? name : `${name} (${type})`;
   const { start } = module.constants.get(name) as GlobalConstant;
-  throw new WgslError(module.source, start, `override ${shown} has no value; give it one: constants: { ${name}: ... }`);
+  throw new WgslError(
+    module.source,
+    start,
+    `override ${shown} has no value; give it one: constants: { ${name}: ... }`,
+  );
 }
 
 function overridesOf(module: Module, constants: readonly GlobalConstant[]): Override[] {
@@ -79,7 +87,10 @@ function typeOf(types: Types, { type, value }: GlobalConstant): ScalarName | nul
   return literal.type === 'abstract-float' ? 'f32' : literal.type;
 }
 
-/** Names at module scope that the entry point depends on: its workgroup size and lengths of arrays count, too. */
+/**
+ * Names at module scope that the entry point depends on: its workgroup size and lengths of arrays
+ * count, too.
+ */
 function usedNames(
   module: Module,
   entry: FunctionDeclaration,

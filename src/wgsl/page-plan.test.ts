@@ -16,7 +16,11 @@ function plannerOf(body: string, more = '') {
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { let i = id.x; ${body} }\n${more}`;
   const description = describe(parser, source);
   const paged = description.resources.filter(({ name }) => name === 'table');
-  const planner = new PagePlanner(description, { workgroups: WHOLE.count, lengths: LENGTHS, uniforms: {} }, paged);
+  const planner = new PagePlanner(
+    description,
+    { workgroups: WHOLE.count, lengths: LENGTHS, uniforms: {} },
+    paged,
+  );
   const tablesOf = (frames: number) => {
     const array = { name: 'table', bytes: 4 * LENGTHS.table, stride: 4 };
     return pageTables([array], 64 * (frames + 1), SIZES) ?? [];
@@ -24,9 +28,15 @@ function plannerOf(body: string, more = '') {
   return {
     planner,
     paged,
-    naming: () => planner.naming(WHOLE)?.map(({ resource, begin, end }) => `${resource.name} ${begin}..${end - 1}`),
+    naming: () =>
+      planner
+        .naming(WHOLE)
+        ?.map(({ resource, begin, end }) => `${resource.name} ${begin}..${end - 1}`),
     boxes: (numbers: readonly number[], frames = 63) => {
-      const ids = Uint32Array.from({ length: LENGTHS.ids }, (_, i) => numbers[i % numbers.length] as number);
+      const ids = Uint32Array.from(
+        { length: LENGTHS.ids },
+        (_, i) => numbers[i % numbers.length] as number,
+      );
       return planner.boxes(WHOLE, tablesOf(frames), ({ begin, end }) => ids.subarray(begin, end));
     },
   };
@@ -37,10 +47,16 @@ test.each([
   ['out[i] = table[ids[i / 8u] * 8u + i % 8u];', 'ids 0..79'],
   ['let own = ids[min(i, 90u)]; let p = &table[own * 2u - 1u]; out[i] = *p;', 'ids 0..90'],
   ['out[i] = row(ids[i % 50u + 3u], i);', 'ids 3..52'],
-  ['if (i < 9u) { out[i] = table[ids[i]]; } else { out[i] = table[ids[99u - i % 2u]]; }', 'ids 0..99'],
+  [
+    'if (i < 9u) { out[i] = table[ids[i]]; } else { out[i] = table[ids[99u - i % 2u]]; }',
+    'ids 0..99',
+  ],
   ['out[i] = table[i];', ''],
 ])('%s is named by %s', (body, expected) => {
-  const { naming } = plannerOf(body, 'fn row(at: u32, i: u32) -> u32 { return table[at * 4u + (i & 3u)]; }');
+  const { naming } = plannerOf(
+    body,
+    'fn row(at: u32, i: u32) -> u32 { return table[at * 4u + (i & 3u)]; }',
+  );
   expect(naming()?.join()).toBe(expected);
 });
 
@@ -79,7 +95,9 @@ test('workgroups are cut until the pages of each box have frames, in their order
   let at = 0;
   for (const { first, count, pages } of found ?? []) {
     expect(first).toEqual([at, 0, 0]);
-    expect(pages[0]).toEqual([...new Set(numbers.slice(8 * at, 8 * (at + count[0])))].sort((a, b) => a - b));
+    expect(pages[0]).toEqual(
+      [...new Set(numbers.slice(8 * at, 8 * (at + count[0])))].sort((a, b) => a - b),
+    );
     expect(pages[0]?.length).toBeLessThanOrEqual(20);
     at += count[0];
   }
@@ -88,6 +106,8 @@ test('workgroups are cut until the pages of each box have frames, in their order
 });
 
 test('no more pages are touched than there are numbers, and pages of each', () => {
-  const { planner, paged } = plannerOf('if (i < 40u) { out[i] = table[ids[i / 8u] * 10u + i % 8u]; }');
+  const { planner, paged } = plannerOf(
+    'if (i < 40u) { out[i] = table[ids[i / 8u] * 10u + i % 8u]; }',
+  );
   expect(planner.mostPages(WHOLE, paged[0] as never, 16)).toBe(11);
 });

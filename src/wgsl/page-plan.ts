@@ -1,6 +1,7 @@
 /**
- * Which pages workgroups touch, told before they run: where indices are numbers of the launch and ids, or come from one number of an array
- * that is not written meanwhile (`table[ids[i / w] * w + i % w]`). With all of these pages there, workgroups run once and lack no page.
+ * Which pages workgroups touch, told before they run: where indices are numbers of the launch and
+ * ids, or come from one number of an array that is not written meanwhile (`table[ids[i / w] * w + i
+ * % w]`). With all of these pages there, workgroups run once and lack no page.
  */
 import type { Access, LaunchFacts, Named, WorkgroupBox } from './access.js';
 import { accessesOf } from './accesses.js';
@@ -41,7 +42,10 @@ const ALL = 2 ** 32;
 /** What is touched whatever arrays hold is touched once. */
 const NO_NUMBERS = Uint32Array.of(0);
 
-/** Knows of one launch what its workgroups touch; it may be asked again when the arrays hold other numbers. */
+/**
+ * Knows of one launch what its workgroups touch; it may be asked again when the arrays hold other
+ * numbers.
+ */
 export class PagePlanner {
   /** By the numbers of a box. */
   readonly #known = new Map<string, readonly Touch[] | null>();
@@ -65,7 +69,11 @@ export class PagePlanner {
       if (by === null) continue;
       const { resource } = by;
       const { begin, end } = found.get(resource) ?? by;
-      found.set(resource, { resource, begin: Math.min(begin, by.begin), end: Math.max(end, by.end) });
+      found.set(resource, {
+        resource,
+        begin: Math.min(begin, by.begin),
+        end: Math.max(end, by.end),
+      });
     }
     const all = [...found.values()];
     return all.reduce((sum, { begin, end }) => sum + end - begin, 0) > MOST_NUMBERS ? null : all;
@@ -78,7 +86,10 @@ export class PagePlanner {
     return this.naming(box) !== null && !(this.#touches(box) ?? []).some(isAny);
   }
 
-  /** Pages of so many elements that are touched at most, whatever the numbers are: infinity where that cannot be told. */
+  /**
+   * Pages of so many elements that are touched at most, whatever the numbers are: infinity where
+   * that cannot be told.
+   */
   mostPages(box: WorkgroupBox, resource: Resource, pageElements: number): number {
     const touches = this.#touches(box);
     if (touches === null) return Infinity;

@@ -24,8 +24,8 @@ interface Played {
 }
 
 /**
- * Invocations that read page after page; which one comes next they know when they have read the one before, or from the beginning (`knowsAll`). Then
- * each adds to what it may write.
+ * Invocations that read page after page; which one comes next they know when they have read the one
+ * before, or from the beginning (`knowsAll`). Then each adds to what it may write.
  */
 function play(
   chains: readonly (readonly number[])[],
@@ -43,7 +43,10 @@ function play(
   let copied = 0;
   let home = 0;
   let runs = 0;
-  const eachPage = ({ place, bytes, frame }: PageCopy, action: (page: number, frame: number) => void): void => {
+  const eachPage = (
+    { place, bytes, frame }: PageCopy,
+    action: (page: number, frame: number) => void,
+  ): void => {
     for (let at = 0; at < bytes; at += 64) action((place + at) / 64, (frame + at) / 64);
   };
   for (;;) {
@@ -57,7 +60,8 @@ function play(
         const entry = rounds.entries[page] as number;
         if (entry === 0) absent = true;
         if (absent && !knowsAll) break;
-        if (entry !== 0 && pool[entry / 16] !== page) throw new Error(`page ${page} is not in its frame`);
+        if (entry !== 0 && pool[entry / 16] !== page)
+          throw new Error(`page ${page} is not in its frame`);
       }
       if (absent) continue;
       done.add(lane);
@@ -70,7 +74,8 @@ function play(
     for (const each of next.homes) {
       home += each.bytes / 64;
       eachPage(each, (page, frame) => {
-        if (pool[frame] !== page || !isWritten(page)) throw new Error(`page ${page} is not to go home`);
+        if (pool[frame] !== page || !isWritten(page))
+          throw new Error(`page ${page} is not to go home`);
         counts[page] = poolCounts[frame] as number;
       });
     }
@@ -98,7 +103,9 @@ test('whatever pages invocations touch, each ends if there is room for its own',
     const frames = 2 + random(12);
     const lanes = 1 + random(80);
     const most = Math.min(frames, 6);
-    const chains = Array.from({ length: lanes }, () => Array.from({ length: 1 + random(most) }, () => random(pages)));
+    const chains = Array.from({ length: lanes }, () =>
+      Array.from({ length: 1 + random(most) }, () => random(pages)),
+    );
     expect(play(chains, pages, frames), `seed ${seed}`).toBeTypeOf('object');
   }
 });
@@ -151,7 +158,9 @@ test('where each invocation touches any page, all run, so that the rounds stay f
 
 test('what changes from neighbours to any page is seen after some rounds', () => {
   const random = chance(7);
-  const chains = Array.from({ length: 8000 }, (_, lane) => [lane < 2000 ? Math.floor(lane / 10) : random(400)]);
+  const chains = Array.from({ length: 8000 }, (_, lane) => [
+    lane < 2000 ? Math.floor(lane / 10) : random(400),
+  ]);
   expect((play(chains, 400, 20, () => false, true) as Played).rounds).toBeLessThan(80);
 });
 
@@ -163,7 +172,11 @@ test('an invocation that needs more than there is room for is refused, which say
 });
 
 function roundsOf(pages: number, frames: number): PageRounds {
-  const tables = pageTables([{ name: 'table', bytes: pages * 64, stride: 4 }], (frames + 1) * 64, SIZES);
+  const tables = pageTables(
+    [{ name: 'table', bytes: pages * 64, stride: 4 }],
+    (frames + 1) * 64,
+    SIZES,
+  );
   return new PageRounds(tables as never);
 }
 
@@ -194,7 +207,10 @@ test('a log that is full ends the launch, with what was written home', () => {
   noted[rounds.entries.length] = 127;
   const { homes, end } = rounds.advance(noted, 1);
   expect(homes).toMatchObject([{ place: 4 * 64, bytes: 64 }]);
-  expect(end).toHaveProperty('refused', expect.stringMatching(/^a single invocation uses more than 127 results/));
+  expect(end).toHaveProperty(
+    'refused',
+    expect.stringMatching(/^a single invocation uses more than 127 results/),
+  );
 });
 
 test('arrays share what memory there is: small ones are there as a whole', () => {

@@ -1,7 +1,8 @@
 /**
- * Which pages a launch has, and what is brought for its next round. Of each page it hears which invocation touched it first: the pages of the
- * first invocations that are not done come and stay, so that each round has some of them end, or learn of more pages. Pages that were written
- * go home before their frames get others, and when no invocation lacks a page any more.
+ * Which pages a launch has, and what is brought for its next round. Of each page it hears which
+ * invocation touched it first: the pages of the first invocations that are not done come and stay,
+ * so that each round has some of them end, or learn of more pages. Pages that were written go home
+ * before their frames get others, and when no invocation lacks a page any more.
  */
 import type { PageTable } from './page-tables.js';
 import { type Lacking, RoundLimit } from './round-limit.js';
@@ -24,7 +25,10 @@ export interface Advance {
   readonly end: null | 'done' | { readonly refused: string };
 }
 
-/** What is noted of a page that was written. The bits below have the complement of an invocation's number, which has fewer. */
+/**
+ * What is noted of a page that was written. The bits below have the complement of an invocation's
+ * number, which has fewer.
+ */
 export const WRITTEN = 0x8000_0000;
 export const FIRST_INVOCATION = 0x7fff_ffff;
 
@@ -32,7 +36,10 @@ export const FIRST_INVOCATION = 0x7fff_ffff;
 const WIDE_BYTES = 65_536;
 const WIDE_SHARE = 4;
 
-/** What is run again as a whole where it lacked a page; what is said of invocations here holds for it. */
+/**
+ * What is run again as a whole where it lacked a page; what is said of invocations here holds for
+ * it.
+ */
 export type Unit = 'invocation' | 'workgroup';
 
 export class PageRounds {
@@ -42,7 +49,10 @@ export class PageRounds {
   strict = false;
   rounds = 0;
   readonly #limit = new RoundLimit();
-  /** Whose pages were too many in the round before: with what it has found by then it may need fewer. */
+  /**
+   * Whose pages were too many in the round before: with what it has found by then it may need
+   * fewer.
+   */
   #blamed: string | null = null;
   readonly #frames: FrameList[];
 
@@ -55,24 +65,31 @@ export class PageRounds {
     this.#frames = tables.map((each) => new FrameList(each));
   }
 
-  /** What is run by itself and has this number, or a greater one, does not run in the next round. */
+  /**
+   * What is run by itself and has this number, or a greater one, does not run in the next round.
+   */
   get limit(): number {
     return this.#limit.end;
   }
 
   /**
    * @param units how many there are of what is run by itself
-   * @param noted by page: of the first invocation that touched it, the complement of its number, 0 if none has, and `WRITTEN`; behind
-   * that, where invocations have logs, the words of one that was too small
+   * @param noted by page: of the first invocation that touched it, the complement of its number, 0
+   * if none has, and `WRITTEN`; behind that, where invocations have logs, the words of one that was
+   * too small
    */
   advance(noted: Uint32Array, units: number): Advance {
     this.rounds++;
     for (const [number, { firstEntry, pages }] of this.tables.entries())
-      (this.#frames[number] as FrameList).written(noted.subarray(firstEntry, firstEntry + pages), this.entries);
+      (this.#frames[number] as FrameList).written(
+        noted.subarray(firstEntry, firstEntry + pages),
+        this.entries,
+      );
     const notes = noted.map((each) => each & FIRST_INVOCATION);
     const full = noted[this.entries.length] ?? 0;
     if (full !== 0) return { homes: this.#allHome(), copies: [], end: { refused: fullLog(full) } };
-    const isAbsent = (_: number, page: number): boolean => notes[page] !== 0 && this.entries[page] === 0;
+    const isAbsent = (_: number, page: number): boolean =>
+      notes[page] !== 0 && this.entries[page] === 0;
     if (!this.entries.some(isAbsent)) {
       this.strict = false;
       this.#blamed = null;
@@ -85,7 +102,8 @@ export class PageRounds {
     }
     const wanted = this.tables.map(({ firstEntry, pages }) => {
       const touched: number[] = [];
-      for (let page = 0; page < pages; page++) if (notes[firstEntry + page] !== 0) touched.push(page);
+      for (let page = 0; page < pages; page++)
+        if (notes[firstEntry + page] !== 0) touched.push(page);
       const note = (page: number): number => notes[firstEntry + page] as number;
       return touched.sort((one, other) => note(other) - note(one) || one - other);
     });
@@ -94,7 +112,8 @@ export class PageRounds {
     this.#blamed = this.strict ? (excess?.whose ?? null) : null;
     if (excess !== null && before === excess.whose)
       return { homes: this.#allHome(), copies: [], end: { refused: excess.reason } };
-    // With zeros for what is absent an invocation may have strayed: it must not, before it is to blame.
+    // With zeros for what is absent an invocation may have strayed: it must not, before it is to
+    // blame.
     if (excess !== null) {
       this.strict = true;
       return { homes: [], copies: [], end: null };
@@ -104,7 +123,11 @@ export class PageRounds {
       const frames = this.#frames[number] as FrameList;
       return frames.take((wanted[number] as number[]).slice(0, table.frames), this.entries);
     });
-    return { homes: taken.flatMap(({ homes }) => homes), copies: taken.flatMap(({ copies }) => copies), end: null };
+    return {
+      homes: taken.flatMap(({ homes }) => homes),
+      copies: taken.flatMap(({ copies }) => copies),
+      end: null,
+    };
   }
 
   /**
@@ -112,19 +135,25 @@ export class PageRounds {
    * @param wanted by table, no more than it has frames
    */
   admit(wanted: readonly (readonly number[])[]): readonly PageCopy[] {
-    return this.#frames.flatMap((each, number) => each.take(wanted[number] as number[], this.entries, false).copies);
+    return this.#frames.flatMap(
+      (each, number) => each.take(wanted[number] as number[], this.entries, false).copies,
+    );
   }
 
   #allHome(): PageCopy[] {
     return this.#frames.flatMap((each) => each.allHome());
   }
 
-  /** What is wanted, of each table in the order in which it was touched first, and how much of it comes. */
+  /**
+   * What is wanted, of each table in the order in which it was touched first, and how much of it
+   * comes.
+   */
   #lacking(wanted: readonly (readonly number[])[], notes: Uint32Array): Lacking {
     let [first, unmet, coming, pages] = [Infinity, Infinity, 0, 0];
     for (const [number, { frames, firstEntry }] of this.tables.entries()) {
       const own = wanted[number] as readonly number[];
-      const unitOf = (at: number): number => FIRST_INVOCATION - (notes[firstEntry + (own[at] as number)] as number);
+      const unitOf = (at: number): number =>
+        FIRST_INVOCATION - (notes[firstEntry + (own[at] as number)] as number);
       pages += own.length;
       coming += Math.min(frames, own.length);
       if (own.length === 0) continue;
@@ -135,7 +164,10 @@ export class PageRounds {
   }
 
   /** An invocation that touches more than there is room for. */
-  #excess(wanted: readonly (readonly number[])[], notes: Uint32Array): { whose: string; reason: string } | null {
+  #excess(
+    wanted: readonly (readonly number[])[],
+    notes: Uint32Array,
+  ): { whose: string; reason: string } | null {
     for (const [number, { name, frames, pageBytes, firstEntry }] of this.tables.entries()) {
       const pages = wanted[number] as readonly number[];
       const first = notes[firstEntry + (pages[0] ?? 0)];
@@ -178,7 +210,8 @@ class FrameList {
   written(noted: Uint32Array, entries: Uint32Array): void {
     const { firstEntry, shift } = this.#table;
     for (const [page, note] of noted.entries())
-      if ((note & WRITTEN) !== 0) this.#written.add((entries[firstEntry + page] as number) / 2 ** shift);
+      if ((note & WRITTEN) !== 0)
+        this.#written.add((entries[firstEntry + page] as number) / 2 ** shift);
   }
 
   allHome(): PageCopy[] {
@@ -189,7 +222,11 @@ class FrameList {
    * Has pages be there, and says what is to be copied for it. Others go where they must.
    * @param wide whether neighbours may come along
    */
-  take(wanted: readonly number[], entries: Uint32Array, wide = true): Pick<Advance, 'homes' | 'copies'> {
+  take(
+    wanted: readonly number[],
+    entries: Uint32Array,
+    wide = true,
+  ): Pick<Advance, 'homes' | 'copies'> {
     const { firstEntry, shift } = this.#table;
     const coming = wanted.filter((page) => entries[firstEntry + page] === 0);
     if (coming.length === 0) return { homes: [], copies: [] };
@@ -236,7 +273,8 @@ class FrameList {
     const wide = Math.floor(WIDE_BYTES / pageBytes);
     if (wide < 2) return;
     const counts = new Map<number, number>();
-    for (const page of coming) counts.set(Math.floor(page / wide), (counts.get(Math.floor(page / wide)) ?? 0) + 1);
+    for (const page of coming)
+      counts.set(Math.floor(page / wide), (counts.get(Math.floor(page / wide)) ?? 0) + 1);
     for (const [group, count] of counts) {
       if (count * WIDE_SHARE < wide) continue;
       const end = Math.min(pages, (group + 1) * wide);

@@ -1,4 +1,7 @@
-/** How arrays are cut into pages, and where in the memory for them their frames lie. The first frame of each array is zeros, and stays so. */
+/**
+ * How arrays are cut into pages, and where in the memory for them their frames lie. The first frame
+ * of each array is zeros, and stays so.
+ */
 
 /** An array that need not be there as a whole. */
 export interface PagedArray {
@@ -40,7 +43,11 @@ export interface PageSizes {
 }
 
 /** @returns null: there is no room for a page of each */
-export function pageTables(arrays: readonly PagedArray[], poolBytes: number, sizes: PageSizes): PageTable[] | null {
+export function pageTables(
+  arrays: readonly PagedArray[],
+  poolBytes: number,
+  sizes: PageSizes,
+): PageTable[] | null {
   const cut = arrays.map((each) => {
     const wanted = Math.max(sizes.pageBytes, each.bytes / sizes.mostPages);
     const shift = Math.max(0, Math.ceil(Math.log2(wanted / each.stride)));
@@ -74,7 +81,14 @@ export function pageTables(arrays: readonly PagedArray[], poolBytes: number, siz
     const room = rooms.get(each.name) as number;
     const frames = Math.min(most, Math.floor((room - each.headBytes) / each.pageBytes) - 1);
     if (frames < 1) return null;
-    tables.push({ ...each, firstEntry, frames, offset, poolBytes: room, notes: frames < each.pages });
+    tables.push({
+      ...each,
+      firstEntry,
+      frames,
+      offset,
+      poolBytes: room,
+      notes: frames < each.pages,
+    });
     firstEntry += each.pages;
     offset += room;
   }

@@ -14,9 +14,15 @@ export type PagedPlan =
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
-  /** Why an array is not to be paged that could be; null: it may be, as all may where this is left out. */
+  /**
+   * Why an array is not to be paged that could be; null: it may be, as all may where this is left
+   * out.
+   */
   obstacleOf?(resource: Resource, isWritten: boolean): string | null;
-  /** Bytes of memory for pages of these arrays, of the budget; null: there is no room for a page of each. */
+  /**
+   * Bytes of memory for pages of these arrays, of the budget; null: there is no room for a page of
+   * each.
+   */
   poolBytes(paged: readonly Resource[]): number | null;
 }
 
@@ -24,7 +30,12 @@ export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
  * Pages as few arrays as will do.
  * @param all of those that can be paged are
  */
-export function planPaged(description: Description, launch: LaunchFacts, limits: PagedLimits, all = false): PagedPlan {
+export function planPaged(
+  description: Description,
+  launch: LaunchFacts,
+  limits: PagedLimits,
+  all = false,
+): PagedPlan {
   const { able, written, obstacles } = candidates(description, launch, limits);
   let reason = `no array of the kernel can be looked up page by page`;
   if (obstacles.length > 0) reason += `: ${obstacles.join('; ')}`;
@@ -44,7 +55,8 @@ function planWith(
   paged: readonly Resource[],
 ): PagedPlan | string {
   const poolBytes = limits.poolBytes(paged);
-  if (poolBytes === null) return `there is no room for a page of each of ${paged.map(({ name }) => name).join(', ')}`;
+  if (poolBytes === null)
+    return `there is no room for a page of each of ${paged.map(({ name }) => name).join(', ')}`;
   let module: PagedModule;
   try {
     module = pagedModule(description, paged);
@@ -75,7 +87,10 @@ function isPlanned(
   return !paged.some(({ isStored }) => isStored) && parts.every((each) => planner.tells(each));
 }
 
-/** Arrays that may be paged, those first of which a single workgroup may need most, and why others may not be. */
+/**
+ * Arrays that may be paged, those first of which a single workgroup may need most, and why others
+ * may not be.
+ */
 function candidates(description: Description, launch: LaunchFacts, limits: PagedLimits) {
   const written = writtenBy(accessesOf(description, null));
   const one: WorkgroupBox = { first: [0, 0, 0], count: [1, 1, 1] };
@@ -83,7 +98,8 @@ function candidates(description: Description, launch: LaunchFacts, limits: Paged
   const able = windowsOfBox(description, launch, limits, one)
     .filter(({ resource }) => {
       const isWritten = written.has(resource);
-      const obstacle = shapeObstacle(resource, isWritten) ?? limits.obstacleOf?.(resource, isWritten) ?? null;
+      const obstacle =
+        shapeObstacle(resource, isWritten) ?? limits.obstacleOf?.(resource, isWritten) ?? null;
       if (obstacle !== null) obstacles.push(obstacle);
       return obstacle === null;
     })
@@ -93,19 +109,28 @@ function candidates(description: Description, launch: LaunchFacts, limits: Paged
 }
 
 /** Why pages of a variable cannot come and go, for what it is; null: they can. */
-function shapeObstacle({ name, runtimeArray, isDivisible, arrayOffset }: Resource, isWritten: boolean): string | null {
+function shapeObstacle(
+  { name, runtimeArray, isDivisible, arrayOffset }: Resource,
+  isWritten: boolean,
+): string | null {
   if (runtimeArray === null) return `'${name}' is of a size that the module says`;
-  if (!isDivisible) return `'${name}' is a structure that an array ends, and is handed on as a whole`;
+  if (!isDivisible)
+    return `'${name}' is a structure that an array ends, and is handed on as a whole`;
   // What stands before its array lies in a page that would have to go home.
   if (isWritten && arrayOffset > 0) return `'${name}' is written, and has members before its array`;
   return null;
 }
 
 /**
- * Arrays that may be paged together, what is to be tried first before the others: those first that come first in `able`, and what is written
- * only where it does not do to page the rest, since its pages must go home, too.
+ * Arrays that may be paged together, what is to be tried first before the others: those first that
+ * come first in `able`, and what is written only where it does not do to page the rest, since its
+ * pages must go home, too.
  */
-function choices(able: readonly Resource[], written: ReadonlySet<Resource>, all: boolean): (readonly Resource[])[] {
+function choices(
+  able: readonly Resource[],
+  written: ReadonlySet<Resource>,
+  all: boolean,
+): (readonly Resource[])[] {
   const read = able.filter((each) => !written.has(each));
   const beginnings = (list: readonly Resource[]) => list.map((_, at) => list.slice(0, at + 1));
   const lists = all ? [able, read] : [...beginnings(read), ...beginnings(able)];
@@ -123,5 +148,7 @@ function smaller(description: Description, part: LaunchPart, most: number): Laun
     first: first.with(axis, (first[axis] as number) + from) as [number, number, number],
     count: count.with(axis, wide) as [number, number, number],
   });
-  return [box(0, half), box(half, (count[axis] as number) - half)].flatMap((each) => smaller(description, each, most));
+  return [box(0, half), box(half, (count[axis] as number) - half)].flatMap((each) =>
+    smaller(description, each, most),
+  );
 }

@@ -13,9 +13,15 @@ let i = id.x; _ = &sums; `;
 /** How a kernel runs whose table, and what it names besides, is paged; or why it cannot. */
 function replay(body: string, ...others: string[]): string {
   const description = describe(parser, `${PRELUDE}${body} }`);
-  const paged = description.resources.filter(({ name }) => name === 'table' || others.includes(name));
+  const paged = description.resources.filter(
+    ({ name }) => name === 'table' || others.includes(name),
+  );
   try {
-    const { probes, events, together } = replayOf(description, accessesOf(description, null), new Set(paged));
+    const { probes, events, together } = replayOf(
+      description,
+      accessesOf(description, null),
+      new Set(paged),
+    );
     const logged = events && `resumes, ${events.words ?? 'any number of'} words`;
     return `${logged ?? (probes ? 'probes' : 'once')}${together === null ? '' : ' together'}`;
   } catch (error) {
@@ -40,14 +46,26 @@ test.each([
   // An invocation goes on where it lacked a page.
   ['let at = out[i]; out[i] = table[at];', 'resumes, 1 words'],
   ['out[i] = table[out[i]];', 'resumes, 0 words'],
-  ['var list = array<u32, 4>(); list[out[i] & 3u] = 5u; out[i] = table[list[1]];', 'resumes, 1 words'],
+  [
+    'var list = array<u32, 4>(); list[out[i] & 3u] = 5u; out[i] = table[list[1]];',
+    'resumes, 1 words',
+  ],
   ['var at = 0u; let p = &at; *p = out[i]; out[i] = table[at];', 'resumes, 1 words'],
   ['s[l] = out[i]; workgroupBarrier(); out[i] = table[s[0]];', 'resumes, 1 words together'],
   ['s[out[i]] = l; workgroupBarrier(); out[i] = table[s[0]];', 'resumes, 1 words together'],
   ['let at = atomicAdd(&sums[0], 1u); out[at] = table[i];', 'resumes, 1 words'],
-  ['out[atomicAdd(&sums[0], 1u)] = table[i] + taken(); } fn taken() -> u32 { return out[3];', 'resumes, 2 words'],
-  ['while (atomicCompareExchangeWeak(&sums[table[i]], 0u, 1u).exchanged) {}', 'resumes, any number of words'],
-  ['atomicMax(&count, out[i]); workgroupBarrier(); out[i] = table[atomicLoad(&count)];', 'resumes, 1 words together'],
+  [
+    'out[atomicAdd(&sums[0], 1u)] = table[i] + taken(); } fn taken() -> u32 { return out[3];',
+    'resumes, 2 words',
+  ],
+  [
+    'while (atomicCompareExchangeWeak(&sums[table[i]], 0u, 1u).exchanged) {}',
+    'resumes, any number of words',
+  ],
+  [
+    'atomicMax(&count, out[i]); workgroupBarrier(); out[i] = table[atomicLoad(&count)];',
+    'resumes, 1 words together',
+  ],
 ])('%s: %s', (body, expected) => {
   expect(replay(body)).toBe(expected);
 });
@@ -59,7 +77,9 @@ test('an array that is written and paged is probed', () => {
 
 test('what an atomic of the workgroup gives back cannot say where to read', () => {
   const body = 'let at = atomicAdd(&count, 1u); out[i] = table[at];';
-  expect(replay(body)).toMatch(/^what atomicAdd gives back of memory of the workgroup is different/);
+  expect(replay(body)).toMatch(
+    /^what atomicAdd gives back of memory of the workgroup is different/,
+  );
 });
 
 test('an exchange whose values are not evaluated in their order is refused', () => {
@@ -79,12 +99,19 @@ test('what waits for others in a store, or where nothing can be put before it, i
   expect(replay('out[i] = table[workgroupUniformLoad(&s[0])];')).toMatch(waits);
   const head = /^workgroupUniformLoad in the head of a loop or behind else; give it a name before/;
   expect(replay('while (workgroupUniformLoad(&s[0]) > 0u) { out[i] = table[i]; }')).toMatch(head);
-  expect(replay('if (i == 0u) {} else if (workgroupUniformLoad(&s[0]) > 0u) { out[i] = table[i]; }')).toMatch(head);
-  const body = 'out[i] = waited(table[i]); } fn waited(x: u32) -> u32 { workgroupBarrier(); return x;';
+  expect(
+    replay('if (i == 0u) {} else if (workgroupUniformLoad(&s[0]) > 0u) { out[i] = table[i]; }'),
+  ).toMatch(head);
+  const body =
+    'out[i] = waited(table[i]); } fn waited(x: u32) -> u32 { workgroupBarrier(); return x;';
   expect(replay(body)).toMatch(waits);
 });
 
 test('invocations that are fewer than a workgroup cannot wait for each other where they are run again', () => {
-  expect(replay('let sum = subgroupAdd(table[i]); out[i] = sum;')).toMatch(/^subgroupAdd has invocations wait/);
-  expect(replay('out[i] = subgroupOf(table[i]); } fn subgroupOf(x: u32) -> u32 { return x;')).toBe('once');
+  expect(replay('let sum = subgroupAdd(table[i]); out[i] = sum;')).toMatch(
+    /^subgroupAdd has invocations wait/,
+  );
+  expect(replay('out[i] = subgroupOf(table[i]); } fn subgroupOf(x: u32) -> u32 { return x;')).toBe(
+    'once',
+  );
 });

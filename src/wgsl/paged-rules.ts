@@ -1,32 +1,47 @@
 /**
- * How kernels are run again where a page was absent. An invocation that has met one is run once more from its beginning: until
- * then it has done nothing, and meets the same pages again. Where what it wrote itself says which elements it reads, or the result of an
- * atomic is used, that cannot be; then it does nothing twice (events.ts). Where invocations wait for each other, or share memory, it is the
- * workgroup that is run again.
+ * How kernels are run again where a page was absent. An invocation that has met one is run once
+ * more from its beginning: until then it has done nothing, and meets the same pages again. Where
+ * what it wrote itself says which elements it reads, or the result of an atomic is used, that
+ * cannot be; then it does nothing twice (events.ts). Where invocations wait for each other, or
+ * share memory, it is the workgroup that is run again.
  */
 import type { Accesses } from './access.js';
 import type { Description, Resource } from './describe.js';
 import { type Events, eventsOf } from './events.js';
 import type { Call, Expression, Index, Local, Statement } from './tree.js';
-import { bodiesOf, builtinOf, callsIn, namesIn, some, visitExpressions, visitStatements } from './walk.js';
+import {
+  bodiesOf,
+  builtinOf,
+  callsIn,
+  namesIn,
+  some,
+  visitExpressions,
+  visitStatements,
+} from './walk.js';
 import { WgslError } from './wgsl-error.js';
 import { writtenBy } from './writing.js';
 
 const BARRIER = /^(workgroupBarrier|storageBarrier)$/;
 /** A barrier that gives a value. */
 const UNIFORM_LOAD = 'workgroupUniformLoad';
-/** Those by which invocations meet that are fewer than a workgroup: none of them may leave a loop by itself. */
+/**
+ * Those by which invocations meet that are fewer than a workgroup: none of them may leave a loop by
+ * itself.
+ */
 const TOGETHER = /^(textureBarrier|subgroup\w+|quad\w+)$/;
 
 export interface Replay {
   /** Statements that write storage, which an invocation must not do that has met an absent page. */
   readonly stores: readonly Statement[];
   /**
-   * Whether the invocation must be run once without any effect, to see that nothing is absent: it reads what it writes, or adds to it, or
-   * writes what may itself be absent.
+   * Whether the invocation must be run once without any effect, to see that nothing is absent: it
+   * reads what it writes, or adds to it, or writes what may itself be absent.
    */
   readonly probes: boolean;
-  /** Set where invocations have effects before it is known that nothing is absent, and go on behind them. */
+  /**
+   * Set where invocations have effects before it is known that nothing is absent, and go on behind
+   * them.
+   */
   readonly events: Events | null;
   /** Set where workgroups are run again as a whole. */
   readonly together: Together | null;
@@ -47,14 +62,19 @@ export function onceReason({ module, functions }: Description): WgslError | null
     for (const call of callsIn(declaration)) {
       const { name } = call.callee;
       const problem = `${name} has invocations wait for each other, and those that wait for a page cannot`;
-      if (TOGETHER.test(builtinOf(call, module))) return new WgslError(module.source, call.start, problem);
+      if (TOGETHER.test(builtinOf(call, module)))
+        return new WgslError(module.source, call.start, problem);
     }
   }
   return null;
 }
 
 /** @throws WgslError at what stands in the way */
-export function replayOf(description: Description, accesses: Accesses, paged: ReadonlySet<Resource>): Replay {
+export function replayOf(
+  description: Description,
+  accesses: Accesses,
+  paged: ReadonlySet<Resource>,
+): Replay {
   const { module } = description;
   const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
     new WgslError(module.source, start, problem);
@@ -62,26 +82,35 @@ export function replayOf(description: Description, accesses: Accesses, paged: Re
   if (once !== null) throw once;
   const together = togetherOf(description);
   const hasResults = accesses.accesses.some(
-    ({ kind, resultUsed, operation }) => kind === 'atomic' && resultUsed && operation !== 'atomicLoad',
+    ({ kind, resultUsed, operation }) =>
+      kind === 'atomic' && resultUsed && operation !== 'atomicLoad',
   );
   const stores = storesOf(description, accesses);
   const written = writtenBy(accesses);
   for (const each of stores) {
     if (together?.waits([each]))
-      throw refuse(each, 'invocations wait for each other in what is stored here; give it a name before it is stored');
+      throw refuse(
+        each,
+        'invocations wait for each other in what is stored here; give it a name before it is stored',
+      );
   }
   const probes =
     together !== null ||
     [...paged].some((each) => written.has(each)) ||
-    accesses.accesses.some(({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource)));
-  const hasEvents = hasResults || (probes && new Taint(description, accesses, written, paged).leads());
+    accesses.accesses.some(
+      ({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource)),
+    );
+  const hasEvents =
+    hasResults || (probes && new Taint(description, accesses, written, paged).leads());
   const events = hasEvents ? eventsOf(description, accesses, stores) : null;
   return { stores, probes: probes && events === null, events, together };
 }
 
 /** Null where each invocation runs by itself. */
 function togetherOf({ module, functions }: Description): Together | null {
-  const shared = [...module.variables.values()].filter(({ space }) => space === 'workgroup').map(({ name }) => name);
+  const shared = [...module.variables.values()]
+    .filter(({ space }) => space === 'workgroup')
+    .map(({ name }) => name);
   const isShared = [...functions.values()].some((each) => {
     const names = namesIn(each);
     return shared.some((name) => names.has(name));
@@ -93,7 +122,9 @@ function togetherOf({ module, functions }: Description): Together | null {
       for (const expression of expressions)
         found ||= some(
           expression,
-          (each) => each.kind === 'call' && (isWait(builtinOf(each, module)) || waiting.has(each.callee.name)),
+          (each) =>
+            each.kind === 'call' &&
+            (isWait(builtinOf(each, module)) || waiting.has(each.callee.name)),
         );
     });
     return found;
@@ -118,7 +149,11 @@ function togetherOf({ module, functions }: Description): Together | null {
       }
       if (each.kind !== 'call' || !BARRIER.test(builtinOf(each.call, module))) return;
       if (module.source[each.end - 1] !== ';')
-        throw new WgslError(module.source, each.start, 'a barrier in the head of a loop; write it in the body');
+        throw new WgslError(
+          module.source,
+          each.start,
+          'a barrier in the head of a loop; write it in the body',
+        );
       barriers.push(each);
     });
   }
@@ -146,7 +181,8 @@ function headsIn(statements: readonly Statement[], source: string): ReadonlySet<
       if (each.breakIf !== null) heads.add(each);
     }
     const [inner] = each.kind === 'if' ? (each.otherwise?.body ?? []) : [];
-    if (inner?.kind === 'if' && each.kind === 'if' && inner.start === each.otherwise?.start) heads.add(inner);
+    if (inner?.kind === 'if' && each.kind === 'if' && inner.start === each.otherwise?.start)
+      heads.add(inner);
   });
   return heads;
 }
@@ -158,10 +194,18 @@ function storesOf({ module, functions }: Description, { writes }: Accesses): Sta
   for (const { body } of functions.values()) {
     visitStatements(body.body, (each) => {
       // What stands in the head of a loop is no statement of its own.
-      if (each.kind === 'block' && source.startsWith('for', each.start) && each.body[0] !== undefined)
+      if (
+        each.kind === 'block' &&
+        source.startsWith('for', each.start) &&
+        each.body[0] !== undefined
+      )
         heads.add(each.body[0]);
       const call =
-        each.kind === 'call' ? each.call : each.kind === 'assign' && each.target === null ? each.value : each;
+        each.kind === 'call'
+          ? each.call
+          : each.kind === 'assign' && each.target === null
+            ? each.value
+            : each;
       if (!writes.has(call as Statement | Call)) return;
       if (heads.has(each) || source[each.end - 1] !== ';')
         throw new WgslError(
@@ -207,14 +251,17 @@ class Taint {
     let found = false;
     for (const { body } of this.description.functions.values()) {
       visitStatements(body.body, (statement, expressions) => {
-        found ||= this.#chooses(statement) || expressions.some((one) => some(one, (each) => this.#selects(each)));
+        found ||=
+          this.#chooses(statement) ||
+          expressions.some((one) => some(one, (each) => this.#selects(each)));
       });
     }
     return found;
   }
 
   #selects(each: Expression): boolean {
-    if (each.kind === 'index') return touches(this.accesses, each, this.paged) && this.#has(each.index);
+    if (each.kind === 'index')
+      return touches(this.accesses, each, this.paged) && this.#has(each.index);
     const isChoice = each.kind === 'binary' && (each.operator === '&&' || each.operator === '||');
     return isChoice && this.#has(each.left) && this.#reads(each.right);
   }
@@ -253,10 +300,14 @@ class Taint {
   #has(expression: Expression): boolean {
     switch (expression.kind) {
       case 'name':
-        return expression.local === null ? this.#names.has(expression.name) : this.#locals.has(expression.local);
+        return expression.local === null
+          ? this.#names.has(expression.name)
+          : this.#locals.has(expression.local);
       case 'index':
         return (
-          touches(this.accesses, expression, this.written) || this.#has(expression.base) || this.#has(expression.index)
+          touches(this.accesses, expression, this.written) ||
+          this.#has(expression.base) ||
+          this.#has(expression.index)
         );
       case 'member':
         return this.#has(expression.base);
@@ -268,7 +319,10 @@ class Taint {
         const builtin = builtinOf(expression, this.description.module);
         if (builtin === 'arrayLength') return false;
         if (ORDERED.test(builtin)) return true;
-        return this.#names.has(expression.callee.name) || expression.parameters.some((each) => this.#has(each));
+        return (
+          this.#names.has(expression.callee.name) ||
+          expression.parameters.some((each) => this.#has(each))
+        );
       }
       default:
         return false;
@@ -283,10 +337,13 @@ class Taint {
       visitStatements(body.body, (statement, expressions) => {
         if (statement.kind === 'declare' && statement.value !== null && this.#has(statement.value))
           this.#locals.add(statement.local);
-        const isPointer = statement.kind === 'declare' && statement.value !== null && isReference(statement.value);
-        if (isPointer && this.#locals.has(statement.local)) this.#mark(statement.value as Expression);
+        const isPointer =
+          statement.kind === 'declare' && statement.value !== null && isReference(statement.value);
+        if (isPointer && this.#locals.has(statement.local))
+          this.#mark(statement.value as Expression);
         if (statement.kind === 'assign' && statement.target !== null)
-          if (this.#has(statement.value) || this.#has(statement.target)) this.#mark(statement.target);
+          if (this.#has(statement.value) || this.#has(statement.target))
+            this.#mark(statement.target);
         if (statement.kind === 'return' && statement.value !== null && this.#has(statement.value))
           this.#names.add(name);
         for (const expression of expressions) {
@@ -294,7 +351,10 @@ class Taint {
             if (each.kind !== 'call') return;
             this.#pass(each);
             const [target] = each.parameters;
-            if (/^atomic[A-Z]/.test(builtinOf(each, this.description.module)) && target !== undefined)
+            if (
+              /^atomic[A-Z]/.test(builtinOf(each, this.description.module)) &&
+              target !== undefined
+            )
               if (each.parameters.some((one) => this.#has(one))) this.#mark(target);
           });
         }

@@ -1,7 +1,9 @@
 /**
- * Rewrites a module so that some of its arrays need not be there: their indices go through a table of pages. A touch of a page that
- * is absent is noted, gives zero, and takes all effect from the invocation, which is run again when the page has come. Pages that are written
- * are noted, too. Other arrays are windows, as in windowed.ts. All edits are within lines, so that positions in errors keep theirs.
+ * Rewrites a module so that some of its arrays need not be there: their indices go through a table
+ * of pages. A touch of a page that is absent is noted, gives zero, and takes all effect from the
+ * invocation, which is run again when the page has come. Pages that are written are noted, too.
+ * Other arrays are windows, as in windowed.ts. All edits are within lines, so that positions in
+ * errors keep theirs.
  */
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
@@ -35,7 +37,9 @@ import { writingIndices, writtenBy } from './writing.js';
 export const Mode = {
   /** Stores are made. */
   Writes: 1,
-  /** An invocation that has met an absent page notes no more of them, and leaves its loops at once. */
+  /**
+   * An invocation that has met an absent page notes no more of them, and leaves its loops at once.
+   */
   Strict: 2,
   /** Only invocations that a probe has found to lack nothing run. */
   Commit: 4,
@@ -60,15 +64,19 @@ export interface PagedModule {
   readonly source: string;
   readonly entryPoint: string;
   /**
-   * Why it must be known before it runs which pages it touches: with line and column. Then there is nothing to be run
-   * again, and the source is the module's own. Null: it is run in rounds where that is not known.
+   * Why it must be known before it runs which pages it touches: with line and column. Then there is
+   * nothing to be run again, and the source is the module's own. Null: it is run in rounds where
+   * that is not known.
    */
   readonly once: string | null;
   /** Its arrays that need not be there, in the order of the tables. */
   readonly paged: readonly Resource[];
   /** Modes of the dispatches of a round, besides `Strict`, which the first of them may have. */
   readonly modes: readonly number[];
-  /** Whether invocations go on where they lacked a page: what atomics give back is what it is when they come to it. */
+  /**
+   * Whether invocations go on where they lacked a page: what atomics give back is what it is when
+   * they come to it.
+   */
   readonly resumes: boolean;
   /** What is run again as a whole. */
   readonly unit: Unit;
@@ -76,14 +84,17 @@ export interface PagedModule {
   units(part: LaunchPart): number;
   /** Invocations that a part may have. */
   readonly mostInvocations: number;
-  /** Words of what is noted behind those for pages: whether a log was full, and a log for each invocation. 0: there is none. */
+  /**
+   * Words of what is noted behind those for pages: whether a log was full, and a log for each
+   * invocation. 0: there is none.
+   */
   logWords(part: Pick<LaunchPart, 'count'>): number;
   readonly group: number;
   /** Of the uniform variable that says what the part is. */
   readonly uniform: number;
   /**
-   * Of the table of pages, and of what is noted: which invocations are done; which lacked nothing, or which workgroups something, in this
-   * round; and a word for each page.
+   * Of the table of pages, and of what is noted: which invocations are done; which lacked nothing,
+   * or which workgroups something, in this round; and a word for each page.
    */
   readonly pages: number;
   readonly notes: number;
@@ -103,7 +114,10 @@ export interface PagedModule {
   ): ArrayBuffer;
 }
 
-/** Two vectors of three numbers, each with a number behind it, three numbers of the logs, and one behind these. */
+/**
+ * Two vectors of three numbers, each with a number behind it, three numbers of the logs, and one
+ * behind these.
+ */
 const HEADER_WORDS = 12;
 /** More than there are. */
 const ALL_UNITS = 2 ** 32 - 1;
@@ -111,10 +125,16 @@ const ALL_UNITS = 2 ** 32 - 1;
 const MOST_INVOCATIONS = 2 ** 22;
 /** Words of the logs of a part, */
 const LOG_WORDS = 2 ** 21;
-/** and of an invocation's log where loops say how many it needs, or it would need more than the most. */
+/**
+ * and of an invocation's log where loops say how many it needs, or it would need more than the
+ * most.
+ */
 const LOOP_WORDS = 127;
 const MOST_WORDS = 1023;
-/** How often an invocation goes on in loops when it has met an absent page: with zeros some loops have no end. */
+/**
+ * How often an invocation goes on in loops when it has met an absent page: with zeros some loops
+ * have no end.
+ */
 const FUEL = 2048;
 
 /** @throws WgslError with line and column for what cannot be rewritten, or not be run again */
@@ -143,7 +163,11 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     const isWrite = paged.includes(resource) && written.has(resource) && writing.has(site);
     if (name === undefined) continue;
     const isAgain = paged.includes(resource) && events?.again.has(index);
-    const wrapper = mapped(index, prefix, `${name}${isWrite ? '_write' : ''}${isAgain ? '_again' : ''}`);
+    const wrapper = mapped(
+      index,
+      prefix,
+      `${name}${isWrite ? '_write' : ''}${isAgain ? '_again' : ''}`,
+    );
     wrappers.set(index, wrapper);
     edits.push(...wrapper);
   }
@@ -161,11 +185,16 @@ export function pagedModule(description: Description, paged: readonly Resource[]
       : eventStoreEdits(bare, each, events, edits, wrappers, prefix),
   );
   edits.push(...held.flat());
-  for (const { end } of together?.barriers ?? []) edits.push({ at: end, text: ` ${prefix}_phase++;` });
-  for (const { start } of together?.loads ?? []) edits.push({ at: start, text: `${prefix}_phase++; ` });
+  for (const { end } of together?.barriers ?? [])
+    edits.push({ at: end, text: ` ${prefix}_phase++;` });
+  for (const { start } of together?.loads ?? [])
+    edits.push({ at: start, text: `${prefix}_phase++; ` });
   for (const each of functions.values()) edits.push(...loopEdits(bare, each, together, prefix));
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
-  for (const each of [...entry.attributes, ...entry.parameters.flatMap(({ attributes }) => attributes)])
+  for (const each of [
+    ...entry.attributes,
+    ...entry.parameters.flatMap(({ attributes }) => attributes),
+  ])
     edits.push({ at: each.start, text: '', blank: each.end - each.start });
 
   const bindings = bindingsOf(description, group, next);
@@ -187,19 +216,30 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     modes: modesOf(probes, events),
     resumes: events !== null,
     unit: together === null ? 'invocation' : 'workgroup',
-    units: (part) => (together === null ? invocations(part) : part.count.reduce((product, each) => product * each, 1)),
+    units: (part) =>
+      together === null
+        ? invocations(part)
+        : part.count.reduce((product, each) => product * each, 1),
     mostInvocations: events === null ? MOST_INVOCATIONS : Math.floor(LOG_WORDS / (words + 1)),
     logWords: (part) => (events === null ? 0 : 1 + invocations(part) * (words + 1)),
     ...bindings,
     heads,
     uniformOf: (part, launch, tables, maskWords, mode, limit) => {
-      const content = new Uint32Array(HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length));
+      const content = new Uint32Array(
+        HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length),
+      );
       content.set([...part.first, mode, ...launch.workgroups, maskWords]);
       const { firstEntry = 0, pages = 0 } = tables.at(-1) ?? {};
-      content.set([2 * maskWords + firstEntry + pages, invocations(part), words, Math.min(limit, ALL_UNITS)], 8);
+      content.set(
+        [2 * maskWords + firstEntry + pages, invocations(part), words, Math.min(limit, ALL_UNITS)],
+        8,
+      );
       for (const [number, resource] of windows.entries()) {
         const window = part.windows.find((each) => each.resource === resource);
-        content.set([window?.begin ?? 0, lengthOf(resource, launch) - 1], HEADER_WORDS + 4 * number);
+        content.set(
+          [window?.begin ?? 0, lengthOf(resource, launch) - 1],
+          HEADER_WORDS + 4 * number,
+        );
       }
       const first = HEADER_WORDS + 4 * Math.max(1, windows.length);
       for (const [number, { shift, firstEntry, notes }] of tables.entries()) {
@@ -212,7 +252,11 @@ export function pagedModule(description: Description, paged: readonly Resource[]
 }
 
 /** Of one that runs when all of its pages are there. */
-function plannedModule(description: Description, paged: readonly Resource[], once: string): PagedModule {
+function plannedModule(
+  description: Description,
+  paged: readonly Resource[],
+  once: string,
+): PagedModule {
   const { module, resources, entryPoint } = description;
   const group = Math.max(0, ...resources.map((each) => each.group));
   const { heads, next } = headsOf(description, group);
@@ -245,8 +289,8 @@ function modesOf(probes: boolean, events: Events | null): readonly number[] {
 }
 
 /**
- * A store that is not made meets the same pages: its indices and values are evaluated before, once, and have names in it. Constants stay,
- * which have their types from where they stand.
+ * A store that is not made meets the same pages: its indices and values are evaluated before, once,
+ * and have names in it. Constants stay, which have their types from where they stand.
  * @param source without its comments
  * @param edits all that are known; those in what gets a name are taken out
  */
@@ -261,7 +305,8 @@ function storeEdits(
   const varies = (each: Expression): boolean =>
     each.kind === 'call'
       ? functions.has(each.callee.name)
-      : each.kind === 'name' && (each.local === null ? !module.constants.has(each.name) : each.local.kind !== 'const');
+      : each.kind === 'name' &&
+        (each.local === null ? !module.constants.has(each.name) : each.local.kind !== 'const');
   const names: string[] = [];
   for (const each of [...indices, ...values]) {
     const own = edits.filter((edit) => isWithin(edit, each));
@@ -275,8 +320,9 @@ function storeEdits(
 }
 
 /**
- * Loops end by themselves in an invocation that reads zeros instead of what is absent. All of a workgroup leave a loop, or none, where they
- * wait for each other in it; and where some may return in it when others are waited for behind it: those that leave would go on to wait there.
+ * Loops end by themselves in an invocation that reads zeros instead of what is absent. All of a
+ * workgroup leave a loop, or none, where they wait for each other in it; and where some may return
+ * in it when others are waited for behind it: those that leave would go on to wait there.
  * @param source without its comments
  */
 function loopEdits(
@@ -394,8 +440,9 @@ fn $_lack() {}
 `;
 
 /**
- * Zeros that one invocation reads instead of what is absent come to others through shared memory, at a barrier: from then on the workgroup
- * strays. Invocations of the same phase still note all that they touch.
+ * Zeros that one invocation reads instead of what is absent come to others through shared memory,
+ * at a barrier: from then on the workgroup strays. Invocations of the same phase still note all
+ * that they touch.
  */
 const TOGETHER = `
 var<workgroup> $_lacking: atomic<u32>;
@@ -425,7 +472,10 @@ fn $_all_leave() -> bool {
 }
 `;
 
-/** The entry point, which runs the user's as a function, for those that are not done: workgroups, or invocations by themselves. */
+/**
+ * The entry point, which runs the user's as a function, for those that are not done: workgroups, or
+ * invocations by themselves.
+ */
 function entryText(
   { module, entryPoint }: Description,
   entry: FunctionDeclaration,
@@ -444,7 +494,9 @@ function entryText(
     local_invocation_index: `${p}_at`,
   };
   const builtinValue = (attributes: readonly Attribute[], start: number): string => {
-    const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0] as Expression | undefined;
+    const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0] as
+      | Expression
+      | undefined;
     const name = builtin?.kind === 'name' ? builtin.name : '';
     const value = values[name];
     if (value === undefined)

@@ -1,6 +1,6 @@
 /**
- * Operators by how they bind. The parser gives `a < b * c + d` another shape than the language does, so that every chain of operators is
- * taken apart and put together again here.
+ * Operators by how they bind. The parser gives `a < b * c + d` another shape than the language
+ * does, so that every chain of operators is taken apart and put together again here.
  */
 import type { Expression } from './tree.js';
 
@@ -16,10 +16,15 @@ const LEVELS: readonly (readonly string[])[] = [
   ['+', '-'],
   ['*', '/', '%'],
 ];
-const LEVEL = new Map(LEVELS.flatMap((operators, level) => operators.map((each) => [each, level] as const)));
+const LEVEL = new Map(
+  LEVELS.flatMap((operators, level) => operators.map((each) => [each, level] as const)),
+);
 
 /** @param operators one fewer than operands, in the order of the source */
-export function associate(operands: readonly Expression[], operators: readonly string[]): Expression {
+export function associate(
+  operands: readonly Expression[],
+  operators: readonly string[],
+): Expression {
   let at = 0;
   const climb = (least: number): Expression => {
     let left = operands[at] as Expression;

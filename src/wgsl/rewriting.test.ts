@@ -59,13 +59,24 @@ test.each([
   ['not its last one', [0, 0, 0], [3, 1, 1], [0, 256], false],
   ['a window that begins later', [0, 0, 0], [4, 1, 1], [1, 256], false],
   ['a window that ends before', [0, 0, 0], [4, 1, 1], [0, 255], false],
-] as const)('a part is the whole launch, or is not: %s', (_, first, count, [begin, end], expected) => {
-  const source = `@group(0) @binding(0) var<storage, read_write> b: array<u32>;
+] as const)(
+  'a part is the whole launch, or is not: %s',
+  (_, first, count, [begin, end], expected) => {
+    const source = `@group(0) @binding(0) var<storage, read_write> b: array<u32>;
   @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x] = 1; }`;
-  const [resource] = describe(parser, source).resources;
-  const windows = [
-    { resource, begin, end, offsetBytes: 4 * begin, bytes: 4 * (end - begin), written: true, writesHead: false },
-  ];
-  const launch = { workgroups: [4, 1, 1], lengths: { b: 256 }, uniforms: {} } as const;
-  expect(isWholeLaunch({ first, count, windows }, launch, [])).toBe(expected);
-});
+    const [resource] = describe(parser, source).resources;
+    const windows = [
+      {
+        resource,
+        begin,
+        end,
+        offsetBytes: 4 * begin,
+        bytes: 4 * (end - begin),
+        written: true,
+        writesHead: false,
+      },
+    ];
+    const launch = { workgroups: [4, 1, 1], lengths: { b: 256 }, uniforms: {} } as const;
+    expect(isWholeLaunch({ first, count, windows }, launch, [])).toBe(expected);
+  },
+);

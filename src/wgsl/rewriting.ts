@@ -31,14 +31,18 @@ export function indexText(prefix: string, text: string): string {
 }
 
 /**
- * An index as a u32. A conversion alone would take a float, or a truth, which the compiler refuses as an index: `|` takes whole numbers alone.
- * Behind the index there is nothing but parentheses, since edits that end where it does may come before or after.
+ * An index as a u32. A conversion alone would take a float, or a truth, which the compiler refuses
+ * as an index: `|` takes whole numbers alone. Behind the index there is nothing but parentheses,
+ * since edits that end where it does may come before or after.
  */
 function indexAround(prefix: string) {
   return { before: `${prefix}_u32(0 | (`, after: '))' };
 }
 
-/** Names for types that functions of the module may call something else by: they stand in these functions. */
+/**
+ * Names for types that functions of the module may call something else by: they stand in these
+ * functions.
+ */
 export function typeNames(prefix: string): string {
   return `\nalias ${prefix}_u32 = u32;\nalias ${prefix}_vec3u = vec3u;`;
 }
@@ -62,7 +66,10 @@ export function applied(source: string, edits: readonly Edit[]): string {
   return result + source.slice(from);
 }
 
-/** The text of an expression with its edits, in one line. Of the source the comments have been taken out. */
+/**
+ * The text of an expression with its edits, in one line. Of the source the comments have been taken
+ * out.
+ */
 export function lineOf(source: string, { start, end }: Span, edits: readonly Edit[]): string {
   return applied(source.slice(0, end), edits).slice(start).replace(/\s+/g, ' ');
 }
@@ -75,14 +82,25 @@ export function freePrefix(source: string): string {
   }
 }
 
-/** Variables that the entry point does not use may have any binding, also the same one; those that it uses have their own. */
-export function freeBinding({ resources }: Pick<Description, 'resources'>, group: number, from: number): number {
+/**
+ * Variables that the entry point does not use may have any binding, also the same one; those that
+ * it uses have their own.
+ */
+export function freeBinding(
+  { resources }: Pick<Description, 'resources'>,
+  group: number,
+  from: number,
+): number {
   const taken = resources.filter((each) => each.group === group).map((each) => each.binding);
   for (let binding = from; ; binding++) if (!taken.includes(binding)) return binding;
 }
 
 /** A pointer may be to another array at each call of the function; the text is one. */
-export function onlyOne(source: string, resources: ReadonlySet<Resource>, offset: number): Resource {
+export function onlyOne(
+  source: string,
+  resources: ReadonlySet<Resource>,
+  offset: number,
+): Resource {
   const [first, second] = [...resources];
   if (second === undefined) return first as Resource;
   throw new WgslError(

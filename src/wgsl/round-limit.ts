@@ -1,10 +1,14 @@
 /**
- * Which invocations run in a round of a launch that is paged. Those that lack pages run in vain, and where each has pages of its own, as in a loop with a large
- * stride, nearly all of them do in nearly all rounds. So where the pages that come are those of as many invocations as could be hoped, only these run,
- * and as many behind them, which tell what they will lack. Where the first pages are those of few, since each invocation touches any, all run.
+ * Which invocations run in a round of a launch that is paged. Those that lack pages run in vain,
+ * and where each has pages of its own, as in a loop with a large stride, nearly all of them do in
+ * nearly all rounds. So where the pages that come are those of as many invocations as could be
+ * hoped, only these run, and as many behind them, which tell what they will lack. Where the first
+ * pages are those of few, since each invocation touches any, all run.
  */
 
-/** Of the part of the pages that come: the invocations that have them are at least this part of it. */
+/**
+ * Of the part of the pages that come: the invocations that have them are at least this part of it.
+ */
 const SHARE = 1 / 2;
 /** After so many rounds all run once, as they may touch pages in another way by now. */
 const ROUNDS = 8;

@@ -1,4 +1,7 @@
-/** Where the analysis stands on a path through the program: what variables have, and what is known of symbols. */
+/**
+ * Where the analysis stands on a path through the program: what variables have, and what is known
+ * of symbols.
+ */
 import type { Arithmetic } from './arithmetic.js';
 import type { Facts } from './facts.js';
 import { sameForm } from './forms.js';
@@ -23,7 +26,10 @@ export function anyOf(arithmetic: Arithmetic, type: Type | null): Value {
   }
   if (type?.kind === 'vector') {
     const component: Type = { kind: 'scalar', name: type.component };
-    return { kind: 'vector', elements: Array.from({ length: type.width }, () => anyOf(arithmetic, component)) };
+    return {
+      kind: 'vector',
+      elements: Array.from({ length: type.width }, () => anyOf(arithmetic, component)),
+    };
   }
   return { kind: 'unknown', type };
 }
@@ -35,14 +41,22 @@ export function forgotten(arithmetic: Arithmetic, value: Value): Value {
   if (value.kind === 'vector')
     return { kind: 'vector', elements: value.elements.map((each) => forgotten(arithmetic, each)) };
   if (value.kind === 'structure') {
-    const members = [...value.members].map(([name, each]): [string, Value] => [name, forgotten(arithmetic, each)]);
+    const members = [...value.members].map(([name, each]): [string, Value] => [
+      name,
+      forgotten(arithmetic, each),
+    ]);
     return { kind: 'structure', members: new Map(members) };
   }
   return value;
 }
 
 /** Of two ways to the same place; `facts` hold on both. */
-export function joined(arithmetic: Arithmetic, one: State | null, other: State | null, facts: Facts): State | null {
+export function joined(
+  arithmetic: Arithmetic,
+  one: State | null,
+  other: State | null,
+  facts: Facts,
+): State | null {
   if (one === null) return other;
   if (other === null) return one;
   const locals = new Map<Local, Value>();

@@ -6,10 +6,14 @@ import { builtinOf, visitExpressions, visitStatements } from './walk.js';
 const READERS = ['arrayLength', 'atomicLoad', 'workgroupUniformLoad'];
 
 /**
- * Names of variables of the module that these functions assign to, also by pointers, or change by atomics.
+ * Names of variables of the module that these functions assign to, also by pointers, or change by
+ * atomics.
  * @param functions all that are reached
  */
-export function storedVariables(module: Module, functions: ReadonlyMap<string, FunctionDeclaration>): Set<string> {
+export function storedVariables(
+  module: Module,
+  functions: ReadonlyMap<string, FunctionDeclaration>,
+): Set<string> {
   const stored = new Set<string>();
   /** Variables of the module that a pointer may point to. */
   const targets = new Map<Local, Set<string>>();
@@ -38,7 +42,8 @@ export function storedVariables(module: Module, functions: ReadonlyMap<string, F
     const declaration = functions.get(each.callee.name);
     for (const [at, given] of each.parameters.entries()) {
       if (!isPointer(given)) continue;
-      if (declaration !== undefined) point((declaration.parameters[at] as { local: Local }).local, rootsOf(given));
+      if (declaration !== undefined)
+        point((declaration.parameters[at] as { local: Local }).local, rootsOf(given));
       else if (!READERS.includes(builtinOf(each, module))) store(given);
     }
   };

@@ -20,15 +20,20 @@ import type {
 } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 
-/** What is needed of the package `wesl`: the caller loads it when there is a module to read (`loadParser`). */
+/**
+ * What is needed of the package `wesl`: the caller loads it when there is a module to read
+ * (`loadParser`).
+ */
 export type Parser = Pick<typeof Wesl, 'parseSrcModule'>;
 
 /** @throws WgslError where the source is no WGSL, or has what only WESL has */
 export function parse(parser: Parser, source: string): Module {
   const { moduleElem, diagnostics, imports } = understood(parser, source);
   const wrong = diagnostics.find(isError);
-  if (wrong) throw new WgslError(source, wrong.start, `${wrong.message}${hintFor(parser, source, wrong)}`);
-  if (imports.length > 0) throw new WgslError(source, 0, 'imports are not WGSL; link the module first');
+  if (wrong)
+    throw new WgslError(source, wrong.start, `${wrong.message}${hintFor(parser, source, wrong)}`);
+  if (imports.length > 0)
+    throw new WgslError(source, 0, 'imports are not WGSL; link the module first');
   return new Reader(source).module(moduleElem);
 }
 
@@ -50,7 +55,11 @@ function parsed(parser: Parser, source: string) {
   );
 }
 
-function hintFor(parser: Parser, source: string, { message, start }: { message: string; start: number }): string {
+function hintFor(
+  parser: Parser,
+  source: string,
+  { message, start }: { message: string; start: number },
+): string {
   if (message === 'Syntax nested too deeply')
     return ', deeper than the parser of WGSL goes; give parts of an expression names, or have a switch instead of many else if';
   const [, word] = /^\s*([A-Za-z_]\w*)/.exec(source.slice(start)) ?? [];
@@ -61,7 +70,10 @@ function hintFor(parser: Parser, source: string, { message, start }: { message: 
     : '';
 }
 
-/** The parser, which knows the words that WGSL reserves, does not say that one of them is why it refuses a name. */
+/**
+ * The parser, which knows the words that WGSL reserves, does not say that one of them is why it
+ * refuses a name.
+ */
 function isReserved(parser: Parser, word: string): boolean {
   return parsed(parser, `alias ${word} = u32;`).diagnostics.some(isError);
 }
@@ -90,7 +102,10 @@ class Reader {
       else if (each.kind === 'const' || each.kind === 'override')
         constants.set(nameOf(each.name.decl), this.#constant(each));
       else if (each.kind !== 'directive' && each.kind !== 'assert' && each.kind !== 'empty')
-        throw this.#refuse('start' in each ? each : moduleElem, `${each.kind} is not supported at module scope`);
+        throw this.#refuse(
+          'start' in each ? each : moduleElem,
+          `${each.kind} is not supported at module scope`,
+        );
     }
     return { source: this.#source, functions, variables, structs, constants, aliases };
   }
@@ -184,7 +199,12 @@ class Reader {
       if (attribute.kind === '@builtin') {
         const { name, start: at, end: until } = attribute.param;
         return [
-          { name: 'builtin', parameters: [{ kind: 'name', name, local: null, start: at, end: until }], start, end },
+          {
+            name: 'builtin',
+            parameters: [{ kind: 'name', name, local: null, start: at, end: until }],
+            start,
+            end,
+          },
         ];
       }
       if (attribute.kind === '@diagnostic' || attribute.kind === '@interpolate') return [];
@@ -193,13 +213,23 @@ class Reader {
   }
 
   #type({ name, templateParams = [], start, end }: Wesl.TypeRefElem): TypeName {
-    return { name: name.originalName, parameters: templateParams.map((each) => this.#typeParameter(each)), start, end };
+    return {
+      name: name.originalName,
+      parameters: templateParams.map((each) => this.#typeParameter(each)),
+      start,
+      end,
+    };
   }
 
   #typeParameter(element: Wesl.ExpressionElem): TypeName | Expression {
     if (element.kind === 'type') return this.#type(element);
     if (element.kind === 'ref')
-      return { name: element.ident.originalName, parameters: [], start: element.start, end: element.end };
+      return {
+        name: element.ident.originalName,
+        parameters: [],
+        start: element.start,
+        end: element.end,
+      };
     return this.#expression(element, new Scope(null));
   }
 
@@ -227,7 +257,13 @@ class Reader {
           end,
         };
       case 'component-member-expression':
-        return { kind: 'member', base: this.#expression(element.base, scope), member: element.access.name, start, end };
+        return {
+          kind: 'member',
+          base: this.#expression(element.base, scope),
+          member: element.access.name,
+          start,
+          end,
+        };
       case 'unary-expression': {
         const operand = this.#expression(element.expression, scope);
         return { kind: 'unary', operator: element.operator.value, operand, start, end };
@@ -245,8 +281,16 @@ class Reader {
     }
   }
 
-  /** The chain of operands and operators in the order of the source, whatever shape the parser gave it. */
-  #flatten(element: Wesl.BinaryExpression, scope: Scope, operands: Expression[], operators: string[]): void {
+  /**
+   * The chain of operands and operators in the order of the source, whatever shape the parser gave
+   * it.
+   */
+  #flatten(
+    element: Wesl.BinaryExpression,
+    scope: Scope,
+    operands: Expression[],
+    operators: string[],
+  ): void {
     const chain: Wesl.BinaryExpression[] = [];
     let first: Wesl.ExpressionElem = element;
     for (; first.kind === 'binary-expression'; first = first.left) chain.push(first);
@@ -263,7 +307,12 @@ class Reader {
     }
   }
 
-  #flattenPart(element: Wesl.ExpressionElem, scope: Scope, operands: Expression[], operators: string[]): void {
+  #flattenPart(
+    element: Wesl.ExpressionElem,
+    scope: Scope,
+    operands: Expression[],
+    operators: string[],
+  ): void {
     if (element.kind === 'binary-expression') this.#flatten(element, scope, operands, operators);
     else operands.push(this.#expression(element, scope));
   }
@@ -287,12 +336,17 @@ class Reader {
     if (text === 'true' || text === 'false')
       return { kind: 'literal', type: 'bool', value: text === 'true', start, end };
     const hexadecimal = /^0x/i.test(text);
-    const [, digits, suffix] = (hexadecimal && !/[.p]/i.test(text) ? /^(.*?)([iu]?)$/ : /^(.*?)([iufh]?)$/).exec(
-      text,
-    ) as unknown as [string, string, string];
+    const [, digits, suffix] = (hexadecimal && !/[.p]/i.test(text)
+      ? /^(.*?)([iu]?)$/
+      : /^(.*?)([iufh]?)$/
+    ).exec(text) as unknown as [string, string, string];
     const suffixed = { i: 'i32', u: 'u32', f: 'f32', h: 'f16' } as const;
     const whole = hexadecimal ? !/[.p]/i.test(digits) : /^\d+$/.test(digits);
-    const type = suffix ? suffixed[suffix as keyof typeof suffixed] : whole ? 'abstract-int' : 'abstract-float';
+    const type = suffix
+      ? suffixed[suffix as keyof typeof suffixed]
+      : whole
+        ? 'abstract-int'
+        : 'abstract-float';
     // Hexadecimal fractions are never indices: their value is not asked for.
     const value = whole || !hexadecimal ? Number(digits) : Number.NaN;
     return { kind: 'literal', type, value, start, end };
@@ -328,18 +382,37 @@ class Reader {
       case 'assign': {
         const target = element.lhs.kind === 'phony' ? null : this.#expression(element.lhs, scope);
         const operator = element.op.value === '=' ? null : element.op.value.slice(0, -1);
-        return { kind: 'assign', target, operator, value: this.#expression(element.rhs, scope), start, end };
+        return {
+          kind: 'assign',
+          target,
+          operator,
+          value: this.#expression(element.rhs, scope),
+          start,
+          end,
+        };
       }
       case 'increment':
       case 'decrement': {
         const value: Literal = { kind: 'literal', type: 'abstract-int', value: 1, start: end, end };
         const operator = element.kind === 'increment' ? '+' : '-';
-        return { kind: 'assign', target: this.#expression(element.target, scope), operator, value, start, end };
+        return {
+          kind: 'assign',
+          target: this.#expression(element.target, scope),
+          operator,
+          value,
+          start,
+          end,
+        };
       }
       case 'call':
         return { kind: 'call', call: this.#call(element.call, scope), start, end };
       case 'return':
-        return { kind: 'return', value: element.value ? this.#expression(element.value, scope) : null, start, end };
+        return {
+          kind: 'return',
+          value: element.value ? this.#expression(element.value, scope) : null,
+          start,
+          end,
+        };
       case 'break':
       case 'continue':
         return { kind: element.kind, start, end };
@@ -348,16 +421,32 @@ class Reader {
         let last: Block | null = null;
         if (otherwise?.kind === 'if') {
           const { start: at, end: until } = otherwise;
-          last = { kind: 'block', start: at, end: until, body: [this.#statement(otherwise, scope) as Statement] };
+          last = {
+            kind: 'block',
+            start: at,
+            end: until,
+            body: [this.#statement(otherwise, scope) as Statement],
+          };
         } else if (otherwise) last = this.#block(otherwise, scope);
         const condition = this.#expression(element.condition, scope);
-        return { kind: 'if', condition, body: this.#block(element.body, scope), otherwise: last, start, end };
+        return {
+          kind: 'if',
+          condition,
+          body: this.#block(element.body, scope),
+          otherwise: last,
+          start,
+          end,
+        };
       }
       case 'for': {
         const own = new Scope(scope);
         const first = element.init ? this.#statement(element.init, own) : null;
-        const guard = element.condition ? [leaveUnless(this.#expression(element.condition, own))] : [];
-        const continuing = element.update ? [this.#statement(element.update, own) as Statement] : [];
+        const guard = element.condition
+          ? [leaveUnless(this.#expression(element.condition, own))]
+          : [];
+        const continuing = element.update
+          ? [this.#statement(element.update, own) as Statement]
+          : [];
         const loop = this.#loop(element, [...guard, this.#block(element.body, own)], continuing);
         return { kind: 'block', start, end, body: first ? [first, loop] : [loop] };
       }
@@ -370,8 +459,12 @@ class Reader {
         const own = new Scope(scope);
         const body = this.#statements(element.body.body, own);
         const inner = new Scope(own);
-        const continuing = element.continuing ? this.#statements(element.continuing.body.body, inner) : [];
-        const breakIf = element.continuing?.breakIf ? this.#expression(element.continuing.breakIf, inner) : null;
+        const continuing = element.continuing
+          ? this.#statements(element.continuing.body.body, inner)
+          : [];
+        const breakIf = element.continuing?.breakIf
+          ? this.#expression(element.continuing.breakIf, inner)
+          : null;
         return { ...this.#loop(element, body, continuing), breakIf };
       }
       case 'switch': {
@@ -382,7 +475,14 @@ class Reader {
         const values = element.clauses.flatMap(({ selectors }) =>
           selectors.flatMap((each) => (each === 'default' ? [] : [this.#expression(each, scope)])),
         );
-        return { kind: 'switch', selector: this.#expression(element.selector, scope), clauses, values, start, end };
+        return {
+          kind: 'switch',
+          selector: this.#expression(element.selector, scope),
+          clauses,
+          values,
+          start,
+          end,
+        };
       }
       default:
         throw this.#refuse(element, `${element.kind} is not supported in a compute shader`);
@@ -394,7 +494,14 @@ class Reader {
     body: Statement[],
     continuing: Statement[],
   ): Statement & { kind: 'loop' } {
-    return { kind: 'loop', body: { kind: 'block', body, start, end }, continuing, breakIf: null, start, end };
+    return {
+      kind: 'loop',
+      body: { kind: 'block', body, start, end },
+      continuing,
+      breakIf: null,
+      start,
+      end,
+    };
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * Which `<` begin lists of template parameters, by the algorithm of the specification ("Template Lists"). The parser
- * looks for their ends beyond closing parentheses, and takes `f(a < b) >> 2u` for such a list.
+ * Which `<` begin lists of template parameters, by the algorithm of the specification ("Template
+ * Lists"). The parser looks for their ends beyond closing parentheses, and takes `f(a < b) >> 2u`
+ * for such a list.
  */
 import { tokensOf } from './tokens.js';
 
@@ -11,8 +12,8 @@ interface Pending {
 }
 
 /**
- * The text with `>` in the place of each `<` behind a name that is a comparison: to a parser it is the same but for the
- * operator.
+ * The text with `>` in the place of each `<` behind a name that is a comparison: to a parser it is
+ * the same but for the operator.
  * @param source without its comments
  */
 export function withPlainComparisons(source: string): string {

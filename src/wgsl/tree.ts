@@ -1,6 +1,7 @@
 /**
- * The tree of a WGSL module as the analysis sees it: names are resolved to their declarations, operators bind as the language says, and all
- * loops are one kind. `start` and `end` are offsets into the source; those of an expression include its parentheses.
+ * The tree of a WGSL module as the analysis sees it: names are resolved to their declarations,
+ * operators bind as the language says, and all loops are one kind. `start` and `end` are offsets
+ * into the source; those of an expression include its parentheses.
  */
 
 import type { WgslError } from './wgsl-error.js';
@@ -10,7 +11,10 @@ export interface Span {
   readonly end: number;
 }
 
-/** A variable, constant or parameter of a function. Each declaration is an object of its own: names may be the same. */
+/**
+ * A variable, constant or parameter of a function. Each declaration is an object of its own: names
+ * may be the same.
+ */
 export interface Local extends Span {
   readonly name: string;
   readonly kind: 'var' | 'let' | 'const' | 'parameter';
@@ -29,10 +33,26 @@ export type Literal = Span & {
   readonly type: 'bool' | 'abstract-int' | 'abstract-float' | 'i32' | 'u32' | 'f32' | 'f16';
 };
 /** `local` is null for what the module declares. */
-export type Name = Span & { readonly kind: 'name'; readonly name: string; readonly local: Local | null };
-export type Index = Span & { readonly kind: 'index'; readonly base: Expression; readonly index: Expression };
-export type Member = Span & { readonly kind: 'member'; readonly base: Expression; readonly member: string };
-export type Unary = Span & { readonly kind: 'unary'; readonly operator: string; readonly operand: Expression };
+export type Name = Span & {
+  readonly kind: 'name';
+  readonly name: string;
+  readonly local: Local | null;
+};
+export type Index = Span & {
+  readonly kind: 'index';
+  readonly base: Expression;
+  readonly index: Expression;
+};
+export type Member = Span & {
+  readonly kind: 'member';
+  readonly base: Expression;
+  readonly member: string;
+};
+export type Unary = Span & {
+  readonly kind: 'unary';
+  readonly operator: string;
+  readonly operand: Expression;
+};
 export type Binary = Span & {
   readonly kind: 'binary';
   readonly operator: string;
@@ -51,7 +71,10 @@ export type Block = Span & { readonly kind: 'block'; readonly body: readonly Sta
 export type Statement =
   | Block
   | (Span & { readonly kind: 'declare'; readonly local: Local; readonly value: Expression | null })
-  /** `operator` is that of a compound assignment, such as `+`; null: a plain one. `target` null: `_ = value`. */
+  /**
+   * `operator` is that of a compound assignment, such as `+`; null: a plain one. `target` null: `_
+   * = value`.
+   */
   | (Span & {
       readonly kind: 'assign';
       readonly target: Expression | null;
@@ -99,7 +122,10 @@ export interface FunctionDeclaration extends Span {
   readonly body: Block;
   /** Where a statement may be put in before all others. */
   readonly bodyStart: number;
-  /** Set where the body has what compute shaders have not, and is not read: others, such as fragment shaders, may have it. */
+  /**
+   * Set where the body has what compute shaders have not, and is not read: others, such as fragment
+   * shaders, may have it.
+   */
   readonly unsupported: WgslError | null;
 }
 

@@ -1,4 +1,7 @@
-/** Types of WGSL and where they lie in memory (sections "Types" and "Memory Layout" of the specification). */
+/**
+ * Types of WGSL and where they lie in memory (sections "Types" and "Memory Layout" of the
+ * specification).
+ */
 import { constantValue, type Overrides } from './constants.js';
 import type { Expression, Module, Struct, TypeName } from './tree.js';
 import { WgslError } from './wgsl-error.js';
@@ -21,7 +24,12 @@ export type Type =
   | { readonly kind: 'scalar'; readonly name: ScalarName }
   | { readonly kind: 'atomic'; readonly name: 'i32' | 'u32' }
   | { readonly kind: 'vector'; readonly component: ScalarName; readonly width: 2 | 3 | 4 }
-  | { readonly kind: 'matrix'; readonly component: 'f32' | 'f16'; readonly columns: number; readonly rows: 2 | 3 | 4 }
+  | {
+      readonly kind: 'matrix';
+      readonly component: 'f32' | 'f16';
+      readonly columns: number;
+      readonly rows: 2 | 3 | 4;
+    }
   | ArrayType
   | StructType
   | { readonly kind: 'pointer'; readonly space: string; readonly to: Type }
@@ -59,15 +67,25 @@ export class Types {
     const vector = /^vec([234])([iufh])?$/.exec(name);
     if (vector) {
       const component = vector[2] ? SUFFIXES[vector[2]] : this.#scalar(parameters[0], start);
-      return { kind: 'vector', width: Number(vector[1]) as 2 | 3 | 4, component: component as ScalarName };
+      return {
+        kind: 'vector',
+        width: Number(vector[1]) as 2 | 3 | 4,
+        component: component as ScalarName,
+      };
     }
     const matrix = /^mat([234])x([234])([fh])?$/.exec(name);
     if (matrix) {
       const component = matrix[3] ? SUFFIXES[matrix[3]] : this.#scalar(parameters[0], start);
       const rows = Number(matrix[2]) as 2 | 3 | 4;
-      return { kind: 'matrix', columns: Number(matrix[1]), rows, component: component as 'f32' | 'f16' };
+      return {
+        kind: 'matrix',
+        columns: Number(matrix[1]),
+        rows,
+        component: component as 'f32' | 'f16',
+      };
     }
-    if (name === 'atomic') return { kind: 'atomic', name: this.#scalar(parameters[0], start) as 'i32' | 'u32' };
+    if (name === 'atomic')
+      return { kind: 'atomic', name: this.#scalar(parameters[0], start) as 'i32' | 'u32' };
     if (name === 'array') return this.#array(parameters, start);
     if (name === 'ptr') {
       const [space, to] = parameters as readonly TypeName[];
@@ -100,7 +118,8 @@ export class Types {
       offset += size;
       return member;
     });
-    if (placed.length === 0) throw new WgslError(this.#module.source, start, `structure ${name} has no members`);
+    if (placed.length === 0)
+      throw new WgslError(this.#module.source, start, `structure ${name} has no members`);
     const type: StructType = { kind: 'struct', name, align, members: placed };
     this.#structs.set(name, type);
     return type;
@@ -108,10 +127,19 @@ export class Types {
 
   #array([element, length]: TypeName['parameters'], start: number): ArrayType {
     if (element === undefined || 'kind' in element)
-      throw new WgslError(this.#module.source, start, 'array without an element type is not supported here');
+      throw new WgslError(
+        this.#module.source,
+        start,
+        'array without an element type is not supported here',
+      );
     const type = this.read(element);
     const stride = roundUp(alignOf(type), sizeOf(type));
-    return { kind: 'array', element: type, length: length === undefined ? null : this.#constant(length), stride };
+    return {
+      kind: 'array',
+      element: type,
+      length: length === undefined ? null : this.#constant(length),
+      stride,
+    };
   }
 
   #scalar(parameter: TypeName | Expression | undefined, start: number): ScalarName {
@@ -123,7 +151,11 @@ export class Types {
   #constant(expression: TypeName | Expression): number {
     const value = constantValue(this.#module, nameIfLone(expression), this.#overrides);
     if (value !== null) return value;
-    throw new WgslError(this.#module.source, expression.start, 'this is not a constant that can be computed here');
+    throw new WgslError(
+      this.#module.source,
+      expression.start,
+      'this is not a constant that can be computed here',
+    );
   }
 }
 
@@ -155,7 +187,9 @@ function alignOf(type: Type): number {
   }
 }
 
-/** Bytes of a value; of an array without a length those of one element, the least that may be bound. */
+/**
+ * Bytes of a value; of an array without a length those of one element, the least that may be bound.
+ */
 export function sizeOf(type: Type): number {
   switch (type.kind) {
     case 'vector':

@@ -15,17 +15,24 @@ export function valueIn(view: DataView, at: number, type: Type): UniformValue | 
         return valueIn(view, at + index * (type.component === 'f16' ? 2 : 4), component);
       });
     case 'array':
-      return listOf(type.length ?? 0, (index) => valueIn(view, at + index * type.stride, type.element));
+      return listOf(type.length ?? 0, (index) =>
+        valueIn(view, at + index * type.stride, type.element),
+      );
     case 'struct':
       return Object.fromEntries(
-        type.members.map((each) => [each.name, valueIn(view, at + each.offset, each.type)] as const),
+        type.members.map(
+          (each) => [each.name, valueIn(view, at + each.offset, each.type)] as const,
+        ),
       );
     default:
       return undefined;
   }
 }
 
-function listOf(length: number, element: (index: number) => UniformValue | undefined): UniformValue | undefined {
+function listOf(
+  length: number,
+  element: (index: number) => UniformValue | undefined,
+): UniformValue | undefined {
   const list = Array.from({ length }, (_, index) => element(index));
   return list.includes(undefined) ? undefined : (list as UniformValue[]);
 }

@@ -9,7 +9,12 @@ import type { Type } from './types.js';
 export type IntegerType = 'i32' | 'u32' | 'int';
 export type Integer = { readonly kind: 'integer'; readonly type: IntegerType; readonly form: Form };
 export type Condition =
-  | { readonly kind: 'compare'; readonly operator: string; readonly left: Integer; readonly right: Integer }
+  | {
+      readonly kind: 'compare';
+      readonly operator: string;
+      readonly left: Integer;
+      readonly right: Integer;
+    }
   | { readonly kind: 'and' | 'or'; readonly left: Condition; readonly right: Condition }
   | { readonly kind: 'not'; readonly operand: Condition }
   | { readonly kind: 'known'; readonly value: boolean }
@@ -76,7 +81,10 @@ export function isInteger(value: Value | undefined): value is Integer {
   return value?.kind === 'integer';
 }
 
-/** The values that the number itself can have, in the range of its type; null where its form lies on both sides of a wrap-around. */
+/**
+ * The values that the number itself can have, in the range of its type; null where its form lies on
+ * both sides of a wrap-around.
+ */
 export function rangeOf({ type, form }: Integer, facts: Facts): Interval | null {
   const range = facts.range(form);
   const whole = RANGES[type];

@@ -30,7 +30,10 @@ export function some(expression: Expression, is: (each: Expression) => boolean):
   return is(expression) || childrenOf(expression).some((each) => some(each, is));
 }
 
-/** Statements and those inside them, each before its own; expressions are those of the statement itself. */
+/**
+ * Statements and those inside them, each before its own; expressions are those of the statement
+ * itself.
+ */
 export function visitStatements(
   statements: readonly Statement[],
   visit: (each: Statement, expressions: readonly Expression[]) => void,
@@ -106,6 +109,9 @@ export function callsIn(declaration: FunctionDeclaration): Call[] {
 }
 
 /** The function of WGSL's own that is called; '': one of the module's, or a type of its. */
-export function builtinOf({ callee: { name } }: Call, { functions, structs, aliases }: Module): string {
+export function builtinOf(
+  { callee: { name } }: Call,
+  { functions, structs, aliases }: Module,
+): string {
   return functions.has(name) || structs.has(name) || aliases.has(name) ? '' : name;
 }

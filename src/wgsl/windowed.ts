@@ -1,8 +1,9 @@
 /**
- * Rewrites a module so that it runs one part of a launch on windows of its arrays: ids are those of the whole launch, indices count from
- * the window's beginning, lengths are the true ones. Of some arrays it may have pages instead, all that it touches: their indices go through a
- * table. A part that is all of its launch, as where nothing but pages is left out, needs no more than that. All edits insert text within lines, so
- * that positions in errors keep their line.
+ * Rewrites a module so that it runs one part of a launch on windows of its arrays: ids are those of
+ * the whole launch, indices count from the window's beginning, lengths are the true ones. Of some
+ * arrays it may have pages instead, all that it touches: their indices go through a table. A part
+ * that is all of its launch, as where nothing but pages is left out, needs no more than that. All
+ * edits insert text within lines, so that positions in errors keep their line.
  */
 import type { LaunchFacts } from './access.js';
 import { accessesOf } from './accesses.js';
@@ -10,7 +11,16 @@ import { withoutComments } from './comments.js';
 import type { Description, Resource } from './describe.js';
 import { type Head, headDeclarations, headEdits, headsOf } from './heads.js';
 import { unhidden } from './hidden-names.js';
-import { applied, around, type Edit, freeBinding, freePrefix, mapped, onlyOne, typeNames } from './rewriting.js';
+import {
+  applied,
+  around,
+  type Edit,
+  freeBinding,
+  freePrefix,
+  mapped,
+  onlyOne,
+  typeNames,
+} from './rewriting.js';
 import type { FunctionDeclaration, Parameter } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 import { type LaunchPart, lengthOf } from './windows.js';
@@ -44,7 +54,8 @@ const AXES = ['x', 'y', 'z'] as const;
 
 /**
  * @param paged arrays that it has pages of
- * @param isWhole for dispatches of which `isWholeLaunch` holds: GPUs in software take an eighth longer where ids are added to
+ * @param isWhole for dispatches of which `isWholeLaunch` holds: GPUs in software take an eighth
+ * longer where ids are added to
  * @throws WgslError with line and column for what cannot be rewritten
  */
 export function windowed(
@@ -110,7 +121,10 @@ export function windowed(
   };
 }
 
-/** Whether workgroups are all that a launch has, and its arrays lie there as they are, but for those that are paged. */
+/**
+ * Whether workgroups are all that a launch has, and its arrays lie there as they are, but for those
+ * that are paged.
+ */
 export function isWholeLaunch(
   { first, count, windows }: LaunchPart,
   launch: LaunchFacts,
@@ -127,8 +141,10 @@ export function isWholeLaunch(
 }
 
 /**
- * What a part is told, in the order in which it lies in the uniform variable. Those that most invocations read come first: GPUs in software read four
- * numbers together, each time that one of them is wanted, and four took 7 of the 25 ms of processor time that saxpy takes over a million elements.
+ * What a part is told, in the order in which it lies in the uniform variable. Those that most
+ * invocations read come first: GPUs in software read four numbers together, each time that one of
+ * them is wanted, and four took 7 of the 25 ms of processor time that saxpy takes over a million
+ * elements.
  */
 function membersOf(isPaged: readonly boolean[], measured: ReadonlySet<number>): string[] {
   const windows = [...isPaged.keys()].filter((number) => !isPaged[number]);
@@ -147,7 +163,12 @@ function membersOf(isPaged: readonly boolean[], measured: ReadonlySet<number>): 
 function pagedMembersOf(isPaged: readonly boolean[]): string[] {
   return [...isPaged.keys()]
     .filter((number) => isPaged[number])
-    .flatMap((number) => [`begin_${number}`, `last_${number}`, `shift_${number}`, `mask_${number}`]);
+    .flatMap((number) => [
+      `begin_${number}`,
+      `last_${number}`,
+      `shift_${number}`,
+      `mask_${number}`,
+    ]);
 }
 
 function editIds(
@@ -170,7 +191,11 @@ function editIds(
     const value = found?.parameters[0];
     if (found === undefined || value?.kind !== 'name') return null;
     if (value.name === 'workgroup_index' || value.name === 'global_invocation_index')
-      throw new WgslError(module.source, found.start, `builtin ${value.name} is not supported in a launch that is cut`);
+      throw new WgslError(
+        module.source,
+        found.start,
+        `builtin ${value.name} is not supported in a launch that is cut`,
+      );
     return value.name;
   };
   const lines: string[] = [];
@@ -188,7 +213,9 @@ function editIds(
     const value = builtin === null ? null : whole(builtin, own);
     if (value === null && members.length === 0) continue;
     edits.push({ at: start, text: `${prefix}_` });
-    lines.push(value === null ? `var ${name} = ${own}; ${members.join(' ')}` : `let ${name} = ${value};`);
+    lines.push(
+      value === null ? `var ${name} = ${own}; ${members.join(' ')}` : `let ${name} = ${value};`,
+    );
   }
   if (lines.length > 0) edits.push({ at: entry.bodyStart, text: ` ${lines.join(' ')}` });
 }
@@ -203,7 +230,8 @@ function declarations(
   pages: number,
 ): string {
   const part = `${prefix}_part`;
-  // A window that is touched beyond the end of its array ends there, and WebGPU has all that lies beyond a window be its last element.
+  // A window that is touched beyond the end of its array ends there, and WebGPU has all that lies
+  // beyond a window be its last element.
   const functions = isPaged.map((is, number) => {
     if (!members.includes(`begin_${number}`)) return '';
     const index = is

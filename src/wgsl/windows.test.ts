@@ -31,18 +31,24 @@ test('what fits is one part with all that is touched', () => {
 
 test('parts cover all workgroups, and their windows what these touch, with a halo at aligned places', () => {
   const body = 'b[i] = a[max(i, 1u) - 1u] + a[min(i + 1u, 4095u)];';
-  expect(parts(body, 18_000).map(shown)).toEqual(['0+35: a 0..2241, b 0..2240', '35+29: a 2176..4096, b 2240..4096']);
+  expect(parts(body, 18_000).map(shown)).toEqual([
+    '0+35: a 0..2241, b 0..2240',
+    '35+29: a 2176..4096, b 2240..4096',
+  ]);
 });
 
 test('a window is never larger than a binding', () => {
   const all = parts('b[i] = a[i];', 2 ** 20, { bindingBytes: 4096 });
   expect(all.length).toBe(4);
-  expect(all.flatMap(({ windows }) => windows.map(({ bytes }) => bytes))).toEqual(Array(8).fill(4096));
+  expect(all.flatMap(({ windows }) => windows.map(({ bytes }) => bytes))).toEqual(
+    Array(8).fill(4096),
+  );
 });
 
 test('an array that every part needs whole is in all of them', () => {
   const all = parts('b[i] = a[i]; atomicAdd(&n[u32(a[i]) % 8u], 1u);', 9000);
-  for (const { windows } of all) expect(windows[2]).toMatchObject({ begin: 0, end: 8, written: true });
+  for (const { windows } of all)
+    expect(windows[2]).toMatchObject({ begin: 0, end: 8, written: true });
   expect(all.reduce((sum, { count }) => sum + count[0], 0)).toBe(64);
 });
 
@@ -58,7 +64,11 @@ const TRANSPOSE = `@group(0) @binding(0) var<storage> a: array<f32>;
 @compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x * 256u + id.y] = a[id.y * 256u + id.x]; }`;
 
 test('rows that become columns are cut into tiles, each of which begins with what the one before it had of one array', () => {
-  const launch = { workgroups: [32, 32, 1] as const, lengths: { a: 65_536, b: 65_536 }, uniforms: {} };
+  const launch = {
+    workgroups: [32, 32, 1] as const,
+    lengths: { a: 65_536, b: 65_536 },
+    uniforms: {},
+  };
   const limits = { budgetBytes: 2 ** 17, bindingBytes: 2 ** 27 };
   const planned = planWindows(describe(parser, TRANSPOSE), launch, limits);
   if (planned.kind === 'refused') throw new Error(planned.reason);
@@ -79,7 +89,10 @@ test('rows that become columns are cut into tiles, each of which begins with wha
 });
 
 test.each([
-  ['b[i] = b[i + 7u];', /^3:103: one part of the launch may read elements of 'b' that another part has written/],
+  [
+    'b[i] = b[i + 7u];',
+    /^3:103: one part of the launch may read elements of 'b' that another part has written/,
+  ],
   ['b[i] = b[min(i + 1u, 4095u)];', /that another part has written/],
   // At 0 the difference wraps around, and GPUs read the last element for it.
   ['if (i < 64u) { b[i] = b[i - 1u]; } else { b[i] = 1; }', /that another part has written/],
@@ -102,7 +115,12 @@ test.each([
     {},
     /^3:103: a single workgroup may touch elements 0 to 4095 of 'a', 16384 bytes, and all arrays/,
   ],
-  ['b[i] = a[u32(a[i])];', 2 ** 20, { bindingBytes: 8192 }, /16384 bytes, and a binding has at most 8192/],
+  [
+    'b[i] = a[u32(a[i])];',
+    2 ** 20,
+    { bindingBytes: 8192 },
+    /16384 bytes, and a binding has at most 8192/,
+  ],
   ['b[i] = 1;', 1024, { maxParts: 9 }, /more than 9 parts/],
   // Both indices are affine, and neither reaches far.
   [
@@ -121,19 +139,27 @@ test('an array that ends a structure which is handed on is in every part as a wh
 @group(0) @binding(1) var<storage, read_write> b: array<f32>;
 fn at(p: ptr<storage, List>, i: u32) -> f32 { return (*p).items[i]; }
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { b[id.x] = at(&list, id.x); }`;
-  const launch = { workgroups: [64, 1, 1] as const, lengths: { list: 4095, b: 4096 }, uniforms: {} };
-  const planned = planWindows(describe(parser, source), launch, { budgetBytes: 8000, bindingBytes: 2 ** 27 });
+  const launch = {
+    workgroups: [64, 1, 1] as const,
+    lengths: { list: 4095, b: 4096 },
+    uniforms: {},
+  };
+  const planned = planWindows(describe(parser, source), launch, {
+    budgetBytes: 8000,
+    bindingBytes: 2 ** 27,
+  });
   expect(planned.kind === 'refused' && planned.reason).toMatch(
     /^1:47: every part has all of 'list', which is no array<T> by itself, 16384 bytes, and .*; give its elements a variable of their own, of type array<T>$/,
   );
 });
 
-test.each(['b[i] = b[i] * 2;', 'b[i] = 1; b[i] += 2;', 'atomicAdd(&n[0], 1u); atomicSub(&n[1], 1u); b[i] = 1;'])(
-  'cut, since each invocation has its own or the order does not matter: %s',
-  (body) => {
-    expect(parts(body, 9000).length).toBeGreaterThan(1);
-  },
-);
+test.each([
+  'b[i] = b[i] * 2;',
+  'b[i] = 1; b[i] += 2;',
+  'atomicAdd(&n[0], 1u); atomicSub(&n[1], 1u); b[i] = 1;',
+])('cut, since each invocation has its own or the order does not matter: %s', (body) => {
+  expect(parts(body, 9000).length).toBeGreaterThan(1);
+});
 
 test('the rewritten module keeps its lines, and has indices, lengths and ids of the whole launch', () => {
   const source = `${HEAD}if (i < arrayLength(&a)) {\n  b[i] = a[i + 1u]; }\n}`;
@@ -143,7 +169,9 @@ test('the rewritten module keeps its lines, and has indices, lengths and ids of 
     'onemem_id: vec3u) { let id = onemem_id + onemem_vec3u(onemem_part.invocation_x, onemem_part.invocation_y, onemem_part.invocation_z);',
   );
   expect(lines[2]).toContain('onemem_length_0(arrayLength(&a))');
-  expect(lines[3]).toBe('  b[onemem_at_1(onemem_u32(0 | (i)))] = a[onemem_at_0(onemem_u32(0 | (i + 1u)))]; }');
+  expect(lines[3]).toBe(
+    '  b[onemem_at_1(onemem_u32(0 | (i)))] = a[onemem_at_0(onemem_u32(0 | (i + 1u)))]; }',
+  );
   expect([module.group, module.binding]).toEqual([0, 3]);
 });
 

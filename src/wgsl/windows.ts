@@ -1,6 +1,7 @@
 /**
- * Cuts a launch into parts that each need one interval of each array, so that together they fit into a budget. A part is an ordinary
- * dispatch over a box of workgroups; parts run one after the other.
+ * Cuts a launch into parts that each need one interval of each array, so that together they fit
+ * into a budget. A part is an ordinary dispatch over a box of workgroups; parts run one after the
+ * other.
  */
 import type { Access, LaunchFacts, WorkgroupBox } from './access.js';
 import { accessesOf } from './accesses.js';
@@ -21,11 +22,17 @@ export interface WindowLimits {
   readonly maxParts?: number;
   /** Arrays that need not be there: their windows are empty. */
   readonly paged?: readonly Resource[];
-  /** Invocations have their effects as they come to them, so that the parts are a dispatch whose workgroups are slow. */
+  /**
+   * Invocations have their effects as they come to them, so that the parts are a dispatch whose
+   * workgroups are slow.
+   */
   readonly resumes?: boolean;
 }
 
-/** Elements `[begin, end)` of an array, or the whole of another variable, for which they count the runtime-sized array at its end. */
+/**
+ * Elements `[begin, end)` of an array, or the whole of another variable, for which they count the
+ * runtime-sized array at its end.
+ */
 export interface Window {
   readonly resource: Resource;
   readonly begin: number;
@@ -67,7 +74,11 @@ const ORDERS = [
  * planWindows(description, { workgroups: [4096, 1, 1], lengths: { x: 2 ** 20 }, uniforms: {} }, { budgetBytes, bindingBytes });
  * // { kind: 'parts', parts: [{ first: [0, 0, 0], count: [512, 1, 1], windows: [{ begin: 0, end: 131072, ... }] }, ...] }
  */
-export function planWindows(description: Description, launch: LaunchFacts, limits: WindowLimits): WindowPlan {
+export function planWindows(
+  description: Description,
+  launch: LaunchFacts,
+  limits: WindowLimits,
+): WindowPlan {
   const whole: WorkgroupBox = { first: [0, 0, 0], count: launch.workgroups };
   if (launch.workgroups.includes(0)) return { kind: 'parts', parts: [] };
   const { paged = [], resumes = false } = limits;
@@ -91,7 +102,9 @@ export function planWindows(description: Description, launch: LaunchFacts, limit
     best = parts;
     least = moved;
   }
-  return best === null ? { kind: 'refused', reason: refused as string } : { kind: 'parts', parts: best };
+  return best === null
+    ? { kind: 'refused', reason: refused as string }
+    : { kind: 'parts', parts: best };
 }
 
 /** What a launch may be cut into, or why not: a text. */
@@ -107,28 +120,38 @@ function* cuttings(
     yield cut.along(whole, order) ?? cut.reason;
   }
   if (launch.workgroups.filter((count) => count > 1).length < 2) return;
-  // One dimension after the other leaves thin parts, each of which wants nearly all of an array that lies across them: that is cut into tiles.
+  // One dimension after the other leaves thin parts, each of which wants nearly all of an array
+  // that lies across them: that is cut into tiles.
   const cut = cutter();
   const tiles = cut.tiles(whole);
   if (tiles === null) yield cut.reason;
   else for (const order of ORDERS) yield inRows(tiles, order);
 }
 
-/** Bytes that move when each part is left with nothing but what the one before it had; what is written moves twice. */
+/**
+ * Bytes that move when each part is left with nothing but what the one before it had; what is
+ * written moves twice.
+ */
 function movedBytes(parts: readonly LaunchPart[]): number {
   let moved = 0;
   for (const [at, { windows }] of parts.entries()) {
     for (const [number, { offsetBytes, bytes, written }] of windows.entries()) {
       const before = parts[at - 1]?.windows[number];
       const from = Math.max(offsetBytes, before?.offsetBytes ?? Infinity);
-      const to = Math.min(offsetBytes + bytes, before === undefined ? 0 : before.offsetBytes + before.bytes);
+      const to = Math.min(
+        offsetBytes + bytes,
+        before === undefined ? 0 : before.offsetBytes + before.bytes,
+      );
       moved += (bytes - Math.max(0, to - from)) * (written ? 2 : 1);
     }
   }
   return moved;
 }
 
-/** Tiles in the order of their places, by the outermost dimension first; every other row goes back, so that a part begins with what the one before it had. */
+/**
+ * Tiles in the order of their places, by the outermost dimension first; every other row goes back,
+ * so that a part begins with what the one before it had.
+ */
 function inRows(tiles: readonly Attempt[], order: readonly number[]): Attempt[] {
   const places = order.map((axis) =>
     [...new Set(tiles.map(({ first }) => first[axis] as number))].sort((a, b) => a - b),
@@ -137,7 +160,11 @@ function inRows(tiles: readonly Attempt[], order: readonly number[]): Attempt[] 
   return tiles.toSorted((one, other) => (ranks.get(one) as number) - (ranks.get(other) as number));
 }
 
-function rankOf({ first }: Attempt, order: readonly number[], places: readonly (readonly number[])[]): number {
+function rankOf(
+  { first }: Attempt,
+  order: readonly number[],
+  places: readonly (readonly number[])[],
+): number {
   let rank = 0;
   for (const [at, axis] of order.entries()) {
     const row = places[at] as readonly number[];
@@ -201,7 +228,10 @@ class Cutter {
       const halves = [0, 1, 2]
         .filter((axis) => (wide[axis] as number) > 1)
         .map((axis) =>
-          this.#attempt({ first: box.first, count: replaced(wide, axis, Math.ceil((wide[axis] as number) / 2)) }),
+          this.#attempt({
+            first: box.first,
+            count: replaced(wide, axis, Math.ceil((wide[axis] as number) / 2)),
+          }),
         );
       const [least] = halves.toSorted((one, other) => sumOf(one.windows) - sumOf(other.windows));
       if (least === undefined) {
@@ -229,14 +259,23 @@ class Cutter {
   #fitting(wanted: number, piece: (wide: number) => WorkgroupBox): number {
     let fails = wanted + 1;
     for (let wide = wanted; wide >= 1; wide = Math.floor(wide / 2)) {
-      if (this.#attempt(piece(wide)).excess === null) return this.#greatest(wide, fails, wide / WIDENED, piece);
+      if (this.#attempt(piece(wide)).excess === null)
+        return this.#greatest(wide, fails, wide / WIDENED, piece);
       fails = wide;
     }
     return 0;
   }
 
-  /** Between what fits and what does not, to within `precision`: the least is returned also where nothing fits. */
-  #greatest(fitting: number, failing: number, precision: number, piece: (wide: number) => WorkgroupBox): number {
+  /**
+   * Between what fits and what does not, to within `precision`: the least is returned also where
+   * nothing fits.
+   */
+  #greatest(
+    fitting: number,
+    failing: number,
+    precision: number,
+    piece: (wide: number) => WorkgroupBox,
+  ): number {
     let fits = fitting;
     let fails = failing;
     while (fails - fits > Math.max(1, precision)) {
@@ -256,7 +295,10 @@ class Cutter {
   }
 }
 
-function* tilesOf({ first, count }: WorkgroupBox, wide: WorkgroupBox['count']): Generator<WorkgroupBox> {
+function* tilesOf(
+  { first, count }: WorkgroupBox,
+  wide: WorkgroupBox['count'],
+): Generator<WorkgroupBox> {
   const [x, y, z] = first;
   const [across, down, deep] = count;
   for (let k = 0; k < deep; k += wide[2])
@@ -264,11 +306,19 @@ function* tilesOf({ first, count }: WorkgroupBox, wide: WorkgroupBox['count']): 
       for (let i = 0; i < across; i += wide[0])
         yield {
           first: [x + i, y + j, z + k],
-          count: [Math.min(wide[0], across - i), Math.min(wide[1], down - j), Math.min(wide[2], deep - k)],
+          count: [
+            Math.min(wide[0], across - i),
+            Math.min(wide[1], down - j),
+            Math.min(wide[2], deep - k),
+          ],
         };
 }
 
-function replaced(list: readonly [number, number, number], axis: number, value: number): [number, number, number] {
+function replaced(
+  list: readonly [number, number, number],
+  axis: number,
+  value: number,
+): [number, number, number] {
   const [x, y, z] = list;
   return [axis === 0 ? value : x, axis === 1 ? value : y, axis === 2 ? value : z];
 }
@@ -283,19 +333,42 @@ export function windowsOfBox(
   return attempt(description, launch, limits, box).windows;
 }
 
-function attempt(description: Description, launch: LaunchFacts, limits: WindowLimits, box: WorkgroupBox): Attempt {
+function attempt(
+  description: Description,
+  launch: LaunchFacts,
+  limits: WindowLimits,
+  box: WorkgroupBox,
+): Attempt {
   const { accesses } = accessesOf(description, launch, box);
   const windows = description.resources
     .filter(({ space }) => space === 'storage')
     .map((each) =>
       limits.paged?.includes(each)
-        ? { resource: each, begin: 0, end: 0, offsetBytes: 0, bytes: 0, written: false, writesHead: false }
+        ? {
+            resource: each,
+            begin: 0,
+            end: 0,
+            offsetBytes: 0,
+            bytes: 0,
+            written: false,
+            writesHead: false,
+          }
         : windowOf(each, accesses, launch, limits.alignmentBytes ?? 256),
     );
-  return { ...box, windows, accesses, excess: excessOf(description, accesses, windows, launch, limits) };
+  return {
+    ...box,
+    windows,
+    accesses,
+    excess: excessOf(description, accesses, windows, launch, limits),
+  };
 }
 
-function windowOf(resource: Resource, accesses: readonly Access[], launch: LaunchFacts, alignment: number): Window {
+function windowOf(
+  resource: Resource,
+  accesses: readonly Access[],
+  launch: LaunchFacts,
+  alignment: number,
+): Window {
   const own = accesses.filter((each) => each.resource === resource);
   const { runtimeArray, arrayOffset, isDivisible } = resource;
   const length = lengthOf(resource, launch);
@@ -322,7 +395,10 @@ function windowOf(resource: Resource, accesses: readonly Access[], launch: Launc
   begin = Math.floor(begin / unit) * unit;
   const whole = wholeBytes(resource, length);
   while (begin > 0 && whole - begin * stride < resource.minBytes) begin -= unit;
-  const bytes = Math.min(Math.max(arrayOffset + (end - begin) * stride, resource.minBytes), whole - begin * stride);
+  const bytes = Math.min(
+    Math.max(arrayOffset + (end - begin) * stride, resource.minBytes),
+    whole - begin * stride,
+  );
   return { resource, begin, end, offsetBytes: begin * stride, bytes, written, writesHead };
 }
 
@@ -334,11 +410,15 @@ function wholeBytes({ arrayOffset, runtimeArray, minBytes }: Resource, length: n
 export function lengthOf({ name, runtimeArray, type }: Resource, { lengths }: LaunchFacts): number {
   if (runtimeArray === null) return type.kind === 'array' ? (type.length as number) : 1;
   const length = lengths[name];
-  if (length === undefined) throw new RangeError(`lengths has no '${name}', a runtime-sized array of the module`);
+  if (length === undefined)
+    throw new RangeError(`lengths has no '${name}', a runtime-sized array of the module`);
   return length;
 }
 
-/** Elements of an array that an access may touch. An index beyond the array is taken for its last element's, as GPUs do when they store. */
+/**
+ * Elements of an array that an access may touch. An index beyond the array is taken for its last
+ * element's, as GPUs do when they store.
+ */
 function elementsOf({ range, kind }: Access, length: number): { begin: number; end: number } {
   if (range === null || range.hi - range.lo >= 2 ** 32) return { begin: 0, end: length };
   const shift = Math.floor((range.lo + 2 ** 31) / 2 ** 32) * 2 ** 32;
@@ -360,7 +440,10 @@ function excessOf(
   { budgetBytes, bindingBytes, heldBytes = sumOf }: WindowLimits,
 ): string | null {
   const total = heldBytes(windows);
-  const largest = windows.reduce<Window | null>((a, b) => (a === null || b.bytes > a.bytes ? b : a), null);
+  const largest = windows.reduce<Window | null>(
+    (a, b) => (a === null || b.bytes > a.bytes ? b : a),
+    null,
+  );
   if (largest === null || (total <= budgetBytes && largest.bytes <= bindingBytes)) return null;
   const { resource, begin, end, bytes, written } = largest;
   const own = accesses.filter((each) => each.resource === resource && !each.isHead);
@@ -379,7 +462,9 @@ function excessOf(
     );
   }
   const length = lengthOf(resource, launch);
-  const touched = own.map((access) => ({ access, ...elementsOf(access, length) })).filter((a) => a.begin < a.end);
+  const touched = own
+    .map((access) => ({ access, ...elementsOf(access, length) }))
+    .filter((a) => a.begin < a.end);
   const [low] = touched.toSorted((a, b) => a.begin - b.begin);
   const [high] = touched.toSorted((a, b) => b.end - a.end);
   if (low !== undefined && high !== undefined && low.end < high.begin) {

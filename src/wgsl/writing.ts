@@ -6,11 +6,16 @@ import { visitExpressions, visitStatements } from './walk.js';
 
 /** Variables that are written anywhere; others may be declared so, too. */
 export function writtenBy({ accesses }: Pick<Accesses, 'accesses'>): Set<Resource> {
-  const writes = accesses.filter(({ kind, operation }) => kind !== 'load' && operation !== 'atomicLoad');
+  const writes = accesses.filter(
+    ({ kind, operation }) => kind !== 'load' && operation !== 'atomicLoad',
+  );
   return new Set(writes.map(({ resource }) => resource));
 }
 
-/** Indices in what is assigned to, and in what a pointer is made to: whether something is written by the pointer is not asked. */
+/**
+ * Indices in what is assigned to, and in what a pointer is made to: whether something is written by
+ * the pointer is not asked.
+ */
 export function writingIndices({ functions }: Description, { indices }: Accesses): Set<Index> {
   const found = new Set<Index>();
   const follow = (target: Expression): void => {

@@ -13,16 +13,29 @@ test('help of the command and of each of its commands, with examples', async () 
     assert.match(stdout, /Examples/);
     assert.equal(stderr, '');
   }
-  for (const [index, command] of ['run', 'demo', 'explain', 'view', 'replay', 'doctor', 'gpu'].entries()) {
-    const { stdout } = await folder.succeed(...(index % 2 === 0 ? ['help', command] : [command, '--help']));
+  for (const [index, command] of [
+    'run',
+    'demo',
+    'explain',
+    'view',
+    'replay',
+    'doctor',
+    'gpu',
+  ].entries()) {
+    const { stdout } = await folder.succeed(
+      ...(index % 2 === 0 ? ['help', command] : [command, '--help']),
+    );
     assert.match(stdout, /^Examples\n {2}onemem /m);
-    for (const line of stdout.split('\n')) assert.ok(line.length <= 100, `too long for a terminal: ${line}`);
+    for (const line of stdout.split('\n'))
+      assert.ok(line.length <= 100, `too long for a terminal: ${line}`);
   }
 });
 
 test('the version is that of the package', async () => {
   using folder = new Folder();
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  const { version } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  ) as {
     version: string;
   };
   assert.equal((await folder.succeed('--version')).stdout, `${version}\n`);
@@ -30,7 +43,11 @@ test('the version is that of the package', async () => {
 
 test('a command line that cannot be understood ends with 2', async () => {
   using folder = new Folder();
-  await folder.fail(2, /no command 'frob'; commands are run, demo, explain, view, replay, doctor, gpu/, 'frob');
+  await folder.fail(
+    2,
+    /no command 'frob'; commands are run, demo, explain, view, replay, doctor, gpu/,
+    'frob',
+  );
   await folder.fail(2, /no option '--frob'/, '--frob');
   await folder.fail(2, /'--frob'; see: onemem run --help/, 'run', '--frob');
 });
@@ -38,7 +55,12 @@ test('a command line that cannot be understood ends with 2', async () => {
 test('options and arguments that a command does not have', async () => {
   using folder = new Folder();
   for (const command of ['run', 'demo', 'explain', 'view', 'replay', 'doctor'] as const) {
-    await folder.refuse(2, new RegExp(`'--frob'; see: onemem ${command} --help`), command, '--frob');
+    await folder.refuse(
+      2,
+      new RegExp(`'--frob'; see: onemem ${command} --help`),
+      command,
+      '--frob',
+    );
   }
   await folder.refuse(2, /takes no arguments/, 'demo', 'x');
   await folder.refuse(2, /takes no arguments/, 'doctor', 'x');
@@ -52,13 +74,22 @@ test('eviction policies are compared on a trace of block numbers', async () => {
   folder.write('loop.txt', `${loop.join('\n')}\n`);
   const args = ['replay', 'loop.txt', '--policy', 'lru,lirs', '--oversubscription', '1.25'];
   const { stdout } = await folder.succeed(...args, '--json');
-  const [row] = JSON.parse(stdout) as { optimum: number; policies: { policy: string; misses: number }[] }[];
+  const [row] = JSON.parse(stdout) as {
+    optimum: number;
+    policies: { policy: string; misses: number }[];
+  }[];
   assert.equal(row.policies[0].misses, 1000);
   assert.ok(row.policies[1].misses < 400);
   assert.ok(row.optimum <= row.policies[1].misses);
   const csv = (await folder.succeed(...args, '--csv')).stdout.split('\n');
-  assert.equal(csv[1], 'loop.txt,167772160,80,1000,100,lru,1000,' + (1000 / row.optimum).toFixed(4));
-  assert.match((await folder.succeed(...args)).stdout, /loop\.txt: 1,000 uses of 100 blocks of 2 MiB/);
+  assert.equal(
+    csv[1],
+    'loop.txt,167772160,80,1000,100,lru,1000,' + (1000 / row.optimum).toFixed(4),
+  );
+  assert.match(
+    (await folder.succeed(...args)).stdout,
+    /loop\.txt: 1,000 uses of 100 blocks of 2 MiB/,
+  );
 });
 
 test('a comparison of policies that cannot be understood', async () => {
@@ -66,7 +97,12 @@ test('a comparison of policies that cannot be understood', async () => {
   folder.write('loop.txt', '1\n2\nx\n');
   const refuse = (code: number, message: RegExp, ...args: string[]) =>
     folder.refuse(code, message, 'replay', 'loop.txt', ...args);
-  await refuse(2, /--policy: there is no policy 'best'; there are adaptive, lru/, '--policy', 'best');
+  await refuse(
+    2,
+    /--policy: there is no policy 'best'; there are adaptive, lru/,
+    '--policy',
+    'best',
+  );
   await refuse(2, /--csv goes with --policy/, '--csv');
   await refuse(1, /loop\.txt, line 3 is no block number: x/, '--policy', 'lru');
   await refuse(2, /--oversubscription is '0'/, '--policy', 'lru', '--oversubscription', '0');
@@ -85,10 +121,26 @@ test('what a run cannot understand of its command line', async () => {
   for (const size of ['0', '1.5', 'x', '9e99']) {
     await refuse(/--size is '.*'; it must be a whole number of 1 or more/, 'k.js', '--size', size);
   }
-  await refuse(/--chunks is '65537'; it must be a whole number from 1 to 65536/, 'k.js', '--chunks', '65537');
+  await refuse(
+    /--chunks is '65537'; it must be a whole number from 1 to 65536/,
+    'k.js',
+    '--chunks',
+    '65537',
+  );
   await refuse(/--device-memory: "64Mib2" is no size/, 'k.js', '--device-memory', '64Mib2');
-  await refuse(/--in has no value; write --in=VALUE where that begins with -/, 'k.js', '--in', '--inout', 'x=a');
-  await refuse(/--device is 'gpu'; there are process, simulated and webgpu/, 'k.js', '--device', 'gpu');
+  await refuse(
+    /--in has no value; write --in=VALUE where that begins with -/,
+    'k.js',
+    '--in',
+    '--inout',
+    'x=a',
+  );
+  await refuse(
+    /--device is 'gpu'; there are process, simulated and webgpu/,
+    'k.js',
+    '--device',
+    'gpu',
+  );
   await refuse(/'f16' is no element type of a file/, 'k.js', '--in', 'x=a.bin:f16');
   await refuse(/add --size N/, 'k.js');
 });
@@ -99,7 +151,11 @@ const LIMITS: readonly (readonly [string, string, RegExp])[] = [
   ['--units', '65', /--units is '65'; it must be a whole number from 1 to 64/],
   ['--set', '-1', /--set is '-1'; write --set NAME=NUMBER/],
   ['--device-memory', '-1', /--device-memory: "-1" is no size \(it is negative\)/],
-  ['--device-memory', '0', /--device-memory is '0'; it must be 4MiB or more, 2 MiB for the unit that waits/],
+  [
+    '--device-memory',
+    '0',
+    /--device-memory is '0'; it must be 4MiB or more, 2 MiB for the unit that waits/,
+  ],
   ['--host-memory', '1MiB', /--host-memory is '1MiB'; it must be 32MiB or more/],
   ['--storage', '/tmp:-5', /--storage: "-5" is no size \(it is negative\)/],
   ['--storage', '/tmp:1KiB', /--storage is '1KiB'; it must be 2MiB or more/],
@@ -109,8 +165,15 @@ const LIMITS: readonly (readonly [string, string, RegExp])[] = [
 test('numbers that an option does not take are told with the option and what it takes', async () => {
   using folder = new Folder();
   folder.write('k.js', 'export default { params: {}, kernel() {} };');
-  for (const [option, value, message] of LIMITS) await folder.refuse(2, message, 'run', 'k.js', option, value);
-  await folder.refuse(2, /--device-memory is '1KiB'; it must be 4MiB or more/, 'demo', '--device-memory', '1KiB');
+  for (const [option, value, message] of LIMITS)
+    await folder.refuse(2, message, 'run', 'k.js', option, value);
+  await folder.refuse(
+    2,
+    /--device-memory is '1KiB'; it must be 4MiB or more/,
+    'demo',
+    '--device-memory',
+    '1KiB',
+  );
 });
 
 test('doctor lists features with remedies, and as JSON', async () => {
@@ -119,7 +182,8 @@ test('doctor lists features with remedies, and as JSON', async () => {
   assert.match(stdout, /^onemem works here \(Node.js \d+\.\d+\.\d+, \w+\)\.\n/);
   assert.match(stdout, /^ok +userfaultfd +\S/m);
   assert.match(stdout, /hostMemory: 'auto' +begins with \d+\.\d GiB, and follows what is left/);
-  for (const line of stdout.split('\n')) if (/^(absent|MISSING)/.test(line)) assert.match(stdout, /remedy: \S/);
+  for (const line of stdout.split('\n'))
+    if (/^(absent|MISSING)/.test(line)) assert.match(stdout, /remedy: \S/);
   const report = JSON.parse((await folder.succeed('doctor', '--json')).stdout) as {
     usable: boolean;
     features: { name: string; available: boolean; remedy: string | null }[];
@@ -131,7 +195,10 @@ test('doctor lists features with remedies, and as JSON', async () => {
 test('demo runs the flights on a small device, and finds every bit right', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('demo');
-  assert.match(stdout, /^3,000,000 flights: 143 MiB of arrays on a device that has 32 MiB of memory\.$/m);
+  assert.match(
+    stdout,
+    /^3,000,000 flights: 143 MiB of arrays on a device that has 32 MiB of memory\.$/m,
+  );
   assert.match(stdout, /^The result is right: every bit of 9,000,000 values/m);
 });
 
@@ -143,12 +210,18 @@ test('demo goes through nine arrays on a device that has room for two blocks', a
   assert.ok(processors[1].faults < 5000, `${processors[1].faults} faults`);
 });
 
-longTest('a demo on a smaller device that was recorded is played again command by command', async () => {
-  using folder = new Folder({ ONEMEM_RECORD: 'demo.rec' });
-  await folder.succeed('demo', '--device-memory', '24MiB');
-  const { stdout: told } = await folder.succeed('replay', 'demo.rec');
-  assert.match(told, /^\d{3,} events \(most of them: .*\b\d+ fault.*\) and \d{3,} commands: the same as recorded\n$/);
-});
+longTest(
+  'a demo on a smaller device that was recorded is played again command by command',
+  async () => {
+    using folder = new Folder({ ONEMEM_RECORD: 'demo.rec' });
+    await folder.succeed('demo', '--device-memory', '24MiB');
+    const { stdout: told } = await folder.succeed('replay', 'demo.rec');
+    assert.match(
+      told,
+      /^\d{3,} events \(most of them: .*\b\d+ fault.*\) and \d{3,} commands: the same as recorded\n$/,
+    );
+  },
+);
 
 test('demo --json tells a program what it found, and what was moved', async () => {
   using folder = new Folder();
@@ -162,7 +235,11 @@ test('demo --json tells a program what it found, and what was moved', async () =
   const [, device] = report.processors;
   assert.equal(report.correct, true);
   assert.ok(report.bytes > 4 * report.deviceBytes);
-  assert.ok(device.evictions > 0 && device.peakBytes <= device.budgetBytes && device.budgetBytes === 32 * 2 ** 20);
+  assert.ok(
+    device.evictions > 0 &&
+      device.peakBytes <= device.budgetBytes &&
+      device.budgetBytes === 32 * 2 ** 20,
+  );
   assert.equal(
     report.findings.directions.reduce((sum, each) => sum + each.flights, 0),
     3_000_000,

@@ -52,12 +52,23 @@ test('a report names the memory, the arrays and the evictions that were regrette
   assert.equal(launches, 4);
   assert.equal(advice[0]?.what, 'memory');
   const text = (await folder.succeed('explain', 'run.rec')).stdout;
-  assert.match(text, /process0 evicted (table|data) for (table|data): \d+ times?, needed again after/);
+  assert.match(
+    text,
+    /process0 evicted (table|data) for (table|data): \d+ times?, needed again after/,
+  );
   assert.match(text, /Give process0 12 MiB instead of 8 MiB/);
 });
 
 test('the story of an element names each move with its cause', async () => {
-  const { stdout } = await folder.succeed('explain', 'run.rec', '--array', 'data', '--element', '0', '--json');
+  const { stdout } = await folder.succeed(
+    'explain',
+    'run.rec',
+    '--array',
+    'data',
+    '--element',
+    '0',
+    '--json',
+  );
   const { lines, now, remedy } = JSON.parse(stdout) as {
     lines: { text: string }[];
     now: string;
@@ -127,26 +138,55 @@ test('a trace for Perfetto has launches, faults, moves and bytes on the tracks o
   assert.match(stdout, /^run\.json: .*; open it at ui\.perfetto\.dev\n$/);
   const { traceEvents } = JSON.parse(folder.read('run.json').toString()) as Traced;
   const trackOf = (pid: number, name: string): number | undefined =>
-    traceEvents.find((each) => each.name === 'thread_name' && each.pid === pid && each.args.name === name)?.tid;
+    traceEvents.find(
+      (each) => each.name === 'thread_name' && each.pid === pid && each.args.name === name,
+    )?.tid;
   const device = trackOf(1, 'process0');
   const launches = traceEvents.filter(({ ph }) => ph === 'X');
   assert.equal(launches.length, 4);
   assert.ok(
-    launches.every(({ tid, dur = 0, args }) => tid === device && dur > 0 && String(args.arrays) === 'table,data'),
+    launches.every(
+      ({ tid, dur = 0, args }) => tid === device && dur > 0 && String(args.arrays) === 'table,data',
+    ),
   );
-  const report = JSON.parse((await folder.succeed('explain', 'run.rec', '--json')).stdout) as Costs & {
+  const report = JSON.parse(
+    (await folder.succeed('explain', 'run.rec', '--json')).stdout,
+  ) as Costs & {
     faults: number;
   };
   assert.equal(traceEvents.filter(({ name }) => name.endsWith(' fault')).length, report.faults);
-  const evicted = traceEvents.filter(({ name, tid }) => name === 'evicted' && tid === trackOf(2, 'process0'));
-  assert.ok(evicted.length > 0 && evicted.every(({ args }) => /^was evicted from process0/.test(String(args.why))));
-  const bytes = traceEvents.filter(({ name }) => name === 'process0 bytes').map(({ args }) => Number(args.bytes));
+  const evicted = traceEvents.filter(
+    ({ name, tid }) => name === 'evicted' && tid === trackOf(2, 'process0'),
+  );
+  assert.ok(
+    evicted.length > 0 &&
+      evicted.every(({ args }) => /^was evicted from process0/.test(String(args.why))),
+  );
+  const bytes = traceEvents
+    .filter(({ name }) => name === 'process0 bytes')
+    .map(({ args }) => Number(args.bytes));
   assert.equal(Math.max(...bytes), 8 * 2 ** 20);
-  await folder.refuse(2, /--html and --chrome are two forms/, 'view', 'run.rec', '--html', 'a', '--chrome', 'b');
+  await folder.refuse(
+    2,
+    /--html and --chrome are two forms/,
+    'view',
+    'run.rec',
+    '--html',
+    'a',
+    '--chrome',
+    'b',
+  );
 });
 
 test('what cannot be explained is refused with what there is', async () => {
-  await folder.refuse(2, /there is no array 'x'; the recording has table, data/, 'explain', 'run.rec', '--array', 'x');
+  await folder.refuse(
+    2,
+    /there is no array 'x'; the recording has table, data/,
+    'explain',
+    'run.rec',
+    '--array',
+    'x',
+  );
   await folder.refuse(
     2,
     /table has elements 0 to 1048575/,
@@ -157,7 +197,16 @@ test('what cannot be explained is refused with what there is', async () => {
     '--element',
     '1048576',
   );
-  await folder.refuse(2, /--element is '-1'/, 'explain', 'run.rec', '--array', 'table', '--element', '-1');
+  await folder.refuse(
+    2,
+    /--element is '-1'/,
+    'explain',
+    'run.rec',
+    '--array',
+    'table',
+    '--element',
+    '-1',
+  );
   await folder.refuse(2, /takes one recording/, 'explain');
   await folder.refuse(1, /thrash\.mjs is no recording/, 'explain', 'thrash.mjs');
 });

@@ -7,7 +7,18 @@ import { until } from '../harness/processes.js';
 import { longTest, runTests, test } from '../harness/suite.js';
 
 const LENGTH = 2 ** 21;
-const RUN = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--device-memory', '8MiB'];
+const RUN = [
+  'run',
+  'saxpy.js',
+  '--in',
+  'x=x.npy',
+  '--inout',
+  'y=y.npy',
+  '--set',
+  'alpha=3',
+  '--device-memory',
+  '8MiB',
+];
 
 /** As SLOW_SAXPY, but it never gets further than a first element. */
 const ENDLESS = `import { writeFileSync } from 'node:fs';

@@ -21,7 +21,10 @@ test('the example of the README prints what it says', async () => {
   symlinkSync(TREE, folder.file('node_modules/onemem'));
   const [example] = programs();
   const file = folder.write('example.mjs', example);
-  const { stdout, stderr, status } = spawnSync(process.execPath, [file], { encoding: 'utf8', timeout: 60_000 });
+  const { stdout, stderr, status } = spawnSync(process.execPath, [file], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
   assert.equal(status, 0, stderr);
   assert.equal(stdout, `${/console\.log.*\/\/ (.*)$/m.exec(example)?.[1]}\n`);
 });
@@ -37,7 +40,10 @@ test('the run of the README, with the data that its script makes', async () => {
   });
   assert.equal(made.status, 0, made.stderr);
   const line = /npx onemem (run examples\/saxpy\/kernel\.js .*)$/m.exec(README)?.[1] ?? '';
-  const args = line.replace('examples/saxpy/kernel.js', example('kernel.js')).replace('64MiB', '6MiB').split(' ');
+  const args = line
+    .replace('examples/saxpy/kernel.js', example('kernel.js'))
+    .replace('64MiB', '6MiB')
+    .split(' ');
   await folder.succeed(...args);
   const y = folder.read('y.npy');
   for (const index of [0, 999, 1_000_001, 2_499_999]) {

@@ -28,7 +28,14 @@ test('files larger than the device: the file of an inout is replaced, and the re
   const { expected } = filesFor(folder);
   chmodSync(folder.file('y.npy'), 0o640);
   const inode = statSync(folder.file('y.npy')).ino;
-  const { stdout, stderr } = await folder.succeed(...ARGUMENTS, '--device-memory', '8MiB', '--units', '2', '--paged');
+  const { stdout, stderr } = await folder.succeed(
+    ...ARGUMENTS,
+    '--device-memory',
+    '8MiB',
+    '--units',
+    '2',
+    '--paged',
+  );
   assert.ok(folder.read('y.npy').equals(expected));
   const status = statSync(folder.file('y.npy'));
   assert.equal(status.mode & 0o777, 0o640);
@@ -52,11 +59,16 @@ test('a size beyond all arrays runs, after a warning that names them', async () 
     `export default { params: { x: 'f32.in', y: 'f32.out' },
       kernel({ x, y }, { begin, end }) { for (let i = begin; i < end; i++) y[i] = 2 * x[i]; } };`,
   );
-  const of = (...more: string[]) => folder.succeed('run', 'double.js', '--in', 'x=x.npy', '--json', ...more);
+  const of = (...more: string[]) =>
+    folder.succeed('run', 'double.js', '--in', 'x=x.npy', '--json', ...more);
   const beyond = await of('--out', 'y=y.npy', '--size', '200');
-  assert.match(beyond.stderr, /^onemem: warning: --size is 200, and x has 100 elements: .* give it a smaller --size$/m);
+  assert.match(
+    beyond.stderr,
+    /^onemem: warning: --size is 200, and x has 100 elements: .* give it a smaller --size$/m,
+  );
   assert.equal(JSON.parse(beyond.stdout).size, 200);
-  // Rows of an array are fewer than its elements, and a result that is stated to be larger is meant.
+  // Rows of an array are fewer than its elements, and a result that is stated to be larger is
+  // meant.
   assert.doesNotMatch((await of('--out', 'y=y.npy', '--size', '10')).stderr, /warning/);
   assert.doesNotMatch((await of('--out', 'y=y.npy:200', '--size', '200')).stderr, /warning/);
 });
@@ -67,7 +79,15 @@ async function fillMore(folder: Folder, ...where: string[]): Promise<void> {
     'fill.js',
     `export default { params: { y: 'u32.out' }, kernel({ y }, { begin, end }) { for (let i = begin; i < end; i++) y[i] = i * 3; } };`,
   );
-  const sizes = ['--size', String(12 * MIB), '--host-memory', '32MiB', '--device-memory', '8MiB', '--paged'];
+  const sizes = [
+    '--size',
+    String(12 * MIB),
+    '--host-memory',
+    '32MiB',
+    '--device-memory',
+    '8MiB',
+    '--paged',
+  ];
   await folder.succeed('run', 'fill.js', '--out', 'y=y.bin:u32', ...sizes, ...where);
   const { buffer, byteOffset, length } = folder.read('y.bin');
   const result = new Uint32Array(buffer, byteOffset, length / 4);
@@ -83,19 +103,47 @@ test('arrays that are larger than host memory go to storage, and the result is w
   await fillMore(folder, '--storage', `${folder.file('')}:256MiB`);
 });
 
-testWithValkey('arrays that are larger than host memory go to a server, and the result is whole', async () => {
-  using folder = new Folder();
-  await using server = await ValkeyServer.start();
-  await fillMore(folder, '--storage', 'none', '--behind', server.url, '--behind-memory', '256MiB');
-  assert.equal(await server.ask('DBSIZE'), 0);
-  await folder.fail(2, /--behind URL and --behind-memory SIZE go together/, 'run', 'fill.js', '--behind', server.url);
-});
+testWithValkey(
+  'arrays that are larger than host memory go to a server, and the result is whole',
+  async () => {
+    using folder = new Folder();
+    await using server = await ValkeyServer.start();
+    await fillMore(
+      folder,
+      '--storage',
+      'none',
+      '--behind',
+      server.url,
+      '--behind-memory',
+      '256MiB',
+    );
+    assert.equal(await server.ask('DBSIZE'), 0);
+    await folder.fail(
+      2,
+      /--behind URL and --behind-memory SIZE go together/,
+      'run',
+      'fill.js',
+      '--behind',
+      server.url,
+    );
+  },
+);
 
 test('of the servers of a cluster several may be named, and each that does not answer is', async () => {
   using folder = new Folder();
   folder.write('nothing.js', `export default { params: { y: 'u32.out' }, kernel() {} };`);
   const servers = [1, 2].flatMap((port) => ['--behind', `valkey://127.0.0.1:${port}`]);
-  const run = ['run', 'nothing.js', '--out', 'y=y.npy', '--size', '100', '--behind-memory', '64MiB', ...servers];
+  const run = [
+    'run',
+    'nothing.js',
+    '--out',
+    'y=y.npy',
+    '--size',
+    '100',
+    '--behind-memory',
+    '64MiB',
+    ...servers,
+  ];
   await folder.fail(
     1,
     /behind: none of 2 servers can be used: there is no connection to valkey:\/\/127\.0\.0\.1:1: .*; there is no connection to valkey:\/\/127\.0\.0\.1:2: /,
@@ -130,7 +178,8 @@ test('the result of an inout elsewhere, and figures for programs', async () => {
   assert.equal(device.budgetBytes, 8 * MIB);
   assert.ok(device.peakBytes > 0 && device.peakBytes <= device.budgetBytes, 'within its budget');
   assert.ok(device.faults > 0 && device.evictions > 0);
-  // Every page of both files was read once, by the CPU or the device; every page of the result went home.
+  // Every page of both files was read once, by the CPU or the device; every page of the result went
+  // home.
   assert.equal(host.bytesFromFiles + device.bytesFromFiles, 32 * MIB);
   assert.equal(host.bytesIn, 16 * MIB);
 });
@@ -139,7 +188,16 @@ test('a link stays a link', async () => {
   using folder = new Folder();
   const { expected } = filesFor(folder);
   symlinkSync('y.npy', folder.file('link.npy'));
-  await folder.succeed('run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=link.npy', '--set', 'alpha=3');
+  await folder.succeed(
+    'run',
+    'saxpy.js',
+    '--in',
+    'x=x.npy',
+    '--inout',
+    'y=link.npy',
+    '--set',
+    'alpha=3',
+  );
   assert.ok(folder.read('y.npy').equals(expected));
 });
 
@@ -150,7 +208,8 @@ longTest('other devices and other parts give the same bytes', async () => {
     ['--chunks', '1'],
     ['--chunks', '7', '--units', '3'],
     ['--lossy', '--chunks', '1000'],
-    // One launch is given while another ends: on a device without page faults its pages were then held for ever.
+    // One launch is given while another ends: on a device without page faults its pages were then
+    // held for ever.
     ['--device', 'simulated', '--chunks', '2', '--host-memory', 'auto'],
     ['--host-memory', '130MiB', '--device-memory', '4MiB', '--paged'],
     ['--host-memory', '130MiB', '--device-memory', '4MiB', '--chunks', '1', '--units', '2'],
@@ -210,12 +269,22 @@ test('results from nothing: shapes, raw files, and zeros where nothing was writt
   assert.ok(folder.read('twice.bin').equals(Buffer.from(twice.buffer)));
   assert.ok(folder.read('sign.bin').equals(Buffer.from(sign.buffer)));
   // A result may be larger than the launch.
-  await folder.succeed(...run, '--size', '10', '--out', 'twice=twice.bin:f64:12', '--out', 'sign=sign.npy');
+  await folder.succeed(
+    ...run,
+    '--size',
+    '10',
+    '--out',
+    'twice=twice.bin:f64:12',
+    '--out',
+    'sign=sign.npy',
+  );
   assert.deepEqual(
     [...new Float64Array(new Uint8Array(folder.read('twice.bin')).buffer)],
     [...twice.slice(0, 10), 0, 0],
   );
-  assert.ok(folder.read('sign.npy').equals(folder.npy('expected.npy', 'i8', sign.slice(0, 10), [10])));
+  assert.ok(
+    folder.read('sign.npy').equals(folder.npy('expected.npy', 'i8', sign.slice(0, 10), [10])),
+  );
 });
 
 test('raw files in and out, and the header of a .npy file as it was', async () => {
@@ -223,7 +292,16 @@ test('raw files in and out, and the header of a .npy file as it was', async () =
   const { x, y, expected } = filesFor(folder);
   folder.write('x.bin', Buffer.from(x.buffer));
   folder.write('y.bin', Buffer.from(y.buffer));
-  await folder.succeed('run', 'saxpy.js', '--in', 'x=x.bin:f32', '--inout', 'y=y.bin:f32', '--set', 'alpha=3');
+  await folder.succeed(
+    'run',
+    'saxpy.js',
+    '--in',
+    'x=x.bin:f32',
+    '--inout',
+    'y=y.bin:f32',
+    '--set',
+    'alpha=3',
+  );
   assert.ok(folder.read('y.bin').equals(expected.subarray(-4 * LENGTH)));
   // Booleans are bytes to a kernel, and stay booleans in the file.
   folder.write(
@@ -259,7 +337,14 @@ test('numbers of every type arrive as they were written', async () => {
     'g=255',
   ];
   const outputs = ['--out', 'big=big.bin:i64:2', '--out', 'real=real.bin:f64:5'];
-  await folder.succeed('run', 'numbers.js', '--size', '1', ...outputs, ...numbers.flatMap((each) => ['--set', each]));
+  await folder.succeed(
+    'run',
+    'numbers.js',
+    '--size',
+    '1',
+    ...outputs,
+    ...numbers.flatMap((each) => ['--set', each]),
+  );
   const big = new BigInt64Array(new Uint8Array(folder.read('big.bin')).buffer);
   const real = new Float64Array(new Uint8Array(folder.read('real.bin')).buffer);
   assert.deepEqual([...big], [-(2n ** 63n), -1n]);
@@ -281,7 +366,10 @@ test('i64 arrays, a kernel with imports, and a kernel that the library made', as
     `import { i64, kernel } from ${JSON.stringify(library)};
      export default kernel({ n: i64.inout }, ({ n }, { begin, end }) => { for (let i = begin; i < end; i++) n[i] = n[i] * 3n - 1n; });`,
   );
-  const n = BigInt64Array.from({ length: 5000 }, (_, index) => BigInt(index) * 1_000_000_007n - 2n ** 40n);
+  const n = BigInt64Array.from(
+    { length: 5000 },
+    (_, index) => BigInt(index) * 1_000_000_007n - 2n ** 40n,
+  );
   const expected = folder.npy(
     'expected.npy',
     'i64',

@@ -52,7 +52,8 @@ export function explore(setting: Setting, most: number): Explored {
           const reached = JSON.stringify(world.state);
           const name = digest(reached);
           if (known.has(name)) continue;
-          if (known.size >= most) return { states: known.size, ends, violation: null, complete: false };
+          if (known.size >= most)
+            return { states: known.size, ends, violation: null, complete: false };
           known.add(name);
           next.push({ text: reached, way: step });
         }

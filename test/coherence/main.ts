@@ -1,4 +1,7 @@
-/** Goes through all states of the protocol by which machines share an array, in small settings, and shows that mistakes in it are found. */
+/**
+ * Goes through all states of the protocol by which machines share an array, in small settings, and
+ * shows that mistakes in it are found.
+ */
 import { MutantCode } from '../harness/mutants.js';
 import { readOptions } from '../harness/options.js';
 import { explore } from './explore.js';
@@ -33,7 +36,9 @@ for (const setting of wanted(values.large ? [...SMALL, ...LARGE] : SMALL)) {
   const { states, ends, violation, complete } = explore(setting, Number(values.most));
   say(complete, `${setting.name}: ${states} states, ${ends} ends`);
   if (violation !== null)
-    console.log(`     ${violation.text}: ${violation.way.map((action) => action.join(' ')).join(', ')}`);
+    console.log(
+      `     ${violation.text}: ${violation.way.map((action) => action.join(' ')).join(', ')}`,
+    );
   else if (!complete) console.log(`     there are more than ${values.most} states`);
 }
 
@@ -42,7 +47,9 @@ try {
   const { chooseMutant } = (await import(
     code.url('test/harness/mutant-switch.ts').href
   )) as typeof import('../harness/mutant-switch.js');
-  const changed = (await import(code.url('test/coherence/explore.ts').href)) as typeof import('./explore.js');
+  const changed = (await import(
+    code.url('test/coherence/explore.ts').href
+  )) as typeof import('./explore.js');
   for (const { name } of wanted(mutants)) {
     chooseMutant(name);
     let found = '';
@@ -52,7 +59,10 @@ try {
       found = `${setting.name}, ${violation.way.length} steps: ${violation.text}`;
       break;
     }
-    say(found !== '', `mistake '${name}' ${found === '' ? 'is not found' : `is found by ${found}`}`);
+    say(
+      found !== '',
+      `mistake '${name}' ${found === '' ? 'is not found' : `is found by ${found}`}`,
+    );
   }
 } finally {
   code.remove();

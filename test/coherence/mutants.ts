@@ -1,4 +1,6 @@
-/** Mistakes that one could make in the protocol. Each must be found in one of the small settings. */
+/**
+ * Mistakes that one could make in the protocol. Each must be found in one of the small settings.
+ */
 import type { Mutant } from '../harness/mutants.js';
 
 const CACHE = 'src/coherence/cache.ts';
@@ -52,7 +54,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a block that was given up is flushed after that',
     file: CACHE,
-    original: "this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, flush, content, keep });",
+    original: `this.commands.send({
+      kind: 'flush', session: this.state.session, block, epoch, flush, content, keep, });`,
     instead: `
       this.commands.send({ kind: 'flush', session: this.state.session, block, epoch, flush, content: null, keep });
       if (content !== null)

@@ -1,17 +1,22 @@
 /**
- * A server and some machines that share blocks, as plain data: every step that could come next is named, and taken on a copy.
+ * A server and some machines that share blocks, as plain data: every step that could come next is
+ * named, and taken on a copy.
  *
- * The content of a block is the list of writes that made it, in their order. So the server's list is the order of all writes that a
- * sequentially consistent history must have, and a read fits into it if what it saw is a part of the list from its beginning: that, and that
- * no machine sees less than before, is what `read` and `flushed` look at. Beyond that a machine whose lease holds must see the latest write,
- * which makes the blocks consistent with each other.
+ * The content of a block is the list of writes that made it, in their order. So the server's list
+ * is the order of all writes that a sequentially consistent history must have, and a read fits into
+ * it if what it saw is a part of the list from its beginning: that, and that no machine sees less
+ * than before, is what `read` and `flushed` look at. Beyond that a machine whose lease holds must
+ * see the latest write, which makes the blocks consistent with each other.
  *
- * A server that forgets the array has another one from then on, with lists that begin anew. A machine that opened the earlier one may see what that had,
- * as long as it has not heard of its end; then it opens the array again.
+ * A server that forgets the array has another one from then on, with lists that begin anew. A
+ * machine that opened the earlier one may see what that had, as long as it has not heard of its
+ * end; then it opens the array again.
  *
- * A server that is restored has the array as it was when that was saved, and the connections are gone. Until a machine has a session of the restored server it
- * may see what it had, since there is no one to take it. From then on it must see what all do, and must have been told what was lost of the blocks that it
- * owned: of those that it had given up it is told nothing, nor when others have flushed to a block before it came back.
+ * A server that is restored has the array as it was when that was saved, and the connections are
+ * gone. Until a machine has a session of the restored server it may see what it had, since there is
+ * no one to take it. From then on it must see what all do, and must have been told what was lost of
+ * the blocks that it owned: of those that it had given up it is told nothing, nor when others have
+ * flushed to a block before it came back.
  */
 import { Cache, type CacheCommands, type CacheState } from '../../src/coherence/cache.js';
 import { Directory, type DirectoryState } from '../../src/coherence/directory.js';
@@ -37,7 +42,8 @@ export interface Setting {
   readonly name: string;
   readonly blocks: number;
   /**
-   * What each machine does, in order: `w0` writes block 0, `r1` reads block 1, `f0` flushes, `l01` is a launch that writes blocks 0 and 1.
+   * What each machine does, in order: `w0` writes block 0, `r1` reads block 1, `f0` flushes, `l01`
+   * is a launch that writes blocks 0 and 1.
    */
   readonly programs: readonly string[];
   /** How many may happen, of each kind. */
@@ -50,13 +56,24 @@ export interface Setting {
   readonly forgets?: number;
   /** How often the server comes back with what it had at an earlier time. */
   readonly restores?: number;
-  /** Contents that cannot be put in their places, so that the thread that waits is refused, and asks again. */
+  /**
+   * Contents that cannot be put in their places, so that the thread that waits is refused, and asks
+   * again.
+   */
   readonly shortages?: number;
-  /** How often the server has a content no more as it was written. A thread that waits for it is refused, and goes on without. */
+  /**
+   * How often the server has a content no more as it was written. A thread that waits for it is
+   * refused, and goes on without.
+   */
   readonly spoils?: number;
-  /** How often a machine takes back what a thread of it waits for, which goes on without, as one does that leaves. */
+  /**
+   * How often a machine takes back what a thread of it waits for, which goes on without, as one
+   * does that leaves.
+   */
   readonly withdrawals?: number;
-  /** Another thread of a machine may want what comes next in its program while the first one waits. */
+  /**
+   * Another thread of a machine may want what comes next in its program while the first one waits.
+   */
   readonly ahead?: boolean;
 }
 
@@ -64,7 +81,9 @@ interface Sent {
   readonly session: number;
   readonly request: Request<Content>;
 }
-type Received = { readonly notice: Notice<Content> } | { readonly session: number; readonly reply: Reply<Content> };
+type Received =
+  | { readonly notice: Notice<Content> }
+  | { readonly session: number; readonly reply: Reply<Content> };
 
 interface Memory {
   content: Content;
@@ -104,7 +123,10 @@ interface Machine {
   down: Received[];
   /** What an old connection has taken, and the server may still hear. */
   late: Sent[];
-  /** By block: what was seen last, what was written here and is not lost, and whether a flush is awaited. */
+  /**
+   * By block: what was seen last, what was written here and is not lost, and whether a flush is
+   * awaited.
+   */
   seen: Content[];
   written: number[][];
   flushing: boolean;
@@ -115,11 +137,17 @@ interface State {
   machines: Machine[];
   /** The machine of each session. */
   sessions: Record<number, number>;
-  /** What the server had of each block when it lost that, by the name of the array: machines may have different lost ones open. */
+  /**
+   * What the server had of each block when it lost that, by the name of the array: machines may
+   * have different lost ones open.
+   */
   before: Record<string, Content[]>;
   /** What the server has kept for the time when it is restored. */
   saved: DirectoryState<Content> | null;
-  /** The last number that was given when it was restored, and by block the flushed writes that it lacks since. */
+  /**
+   * The last number that was given when it was restored, and by block the flushed writes that it
+   * lacks since.
+   */
   restoredAt: number;
   missing: Content[];
   /** By block: what was written of a content that the server has spoiled. */
@@ -145,7 +173,15 @@ function begins(whole: Content, part: Content): boolean {
 }
 
 function emptyMemory(): Memory {
-  return { content: [], right: 'none', changed: false, install: null, aside: false, restrict: null, wish: null };
+  return {
+    content: [],
+    right: 'none',
+    changed: false,
+    install: null,
+    aside: false,
+    restrict: null,
+    wish: null,
+  };
 }
 
 function parse(program: string): Operation[] {
@@ -222,11 +258,25 @@ export class World {
     };
   }
 
-  /** What may come next. Those that are not `failures` are all that is needed for the programs to end. */
+  /**
+   * What may come next. Those that are not `failures` are all that is needed for the programs to
+   * end.
+   */
   actions(): { steps: Action[]; failures: Action[] } {
     const steps: Action[] = [];
     const failures: Action[] = [];
-    const { machines, directory, crashes, breaks, leaseEnds, stops, forgets, restores, saved, spoils } = this.state;
+    const {
+      machines,
+      directory,
+      crashes,
+      breaks,
+      leaseEnds,
+      stops,
+      forgets,
+      restores,
+      saved,
+      spoils,
+    } = this.state;
     // What concerns one machine alone comes first: when it is done makes no difference to others.
     for (const [index, machine] of machines.entries()) {
       if (machine.dead) continue;
@@ -234,7 +284,10 @@ export class World {
       if (block !== -1) {
         const { install, aside } = machine.memory[block];
         const mayFail = this.state.shortages > 0 && (aside || install?.content != null);
-        return { steps: [['install', index, block]], failures: mayFail ? [['shortage', index, block]] : [] };
+        return {
+          steps: [['install', index, block]],
+          failures: mayFail ? [['shortage', index, block]] : [],
+        };
       }
       const { launch } = machine;
       if (launch?.awake === true && !launch.runs) return { steps: [['take', index]], failures: [] };
@@ -260,7 +313,8 @@ export class World {
       if (!connected) steps.push(['connect', index]);
       else if (breaks > 0) failures.push(['break', index]);
       if (this.mayAskAhead(machine)) failures.push(['ahead', index]);
-      if (this.state.withdrawals > 0 && machine.asked && !this.mayGoOn(machine)) failures.push(['withdraw', index]);
+      if (this.state.withdrawals > 0 && machine.asked && !this.mayGoOn(machine))
+        failures.push(['withdraw', index]);
       if (crashes > 0 && machine.cache.session !== 0) failures.push(['crash', index]);
       if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', index]);
     }
@@ -335,7 +389,10 @@ export class World {
         this.cacheOf(index).connected();
         return;
       case 'remind':
-        if (!this.mayFail) throw new Violation(`machine ${index} has to remind the server, though nothing has failed`);
+        if (!this.mayFail)
+          throw new Violation(
+            `machine ${index} has to remind the server, though nothing has failed`,
+          );
         this.cacheOf(index).remind();
         return;
       case 'break':
@@ -384,11 +441,15 @@ export class World {
     }
   }
 
-  /** When nothing more happens: all programs have ended, and what they wrote is there, unless they were told that it is not. */
+  /**
+   * When nothing more happens: all programs have ended, and what they wrote is there, unless they
+   * were told that it is not.
+   */
   end(): void {
     for (const [index, machine] of this.state.machines.entries()) {
       if (machine.dead) continue;
-      if (machine.at < this.programs[index].length) throw new Violation(`machine ${index} waits for ever`);
+      if (machine.at < this.programs[index].length)
+        throw new Violation(`machine ${index} waits for ever`);
       for (const [block, written] of machine.written.entries()) {
         const latest = this.latest(block);
         for (const write of written) {
@@ -426,7 +487,11 @@ export class World {
   private mayAskAhead(machine: Machine): boolean {
     const next = this.programs[this.state.machines.indexOf(machine)][machine.at + 1];
     return (
-      this.setting.ahead === true && machine.asked && !machine.askedAhead && next !== undefined && next.op !== 'flush'
+      this.setting.ahead === true &&
+      machine.asked &&
+      !machine.askedAhead &&
+      next !== undefined &&
+      next.op !== 'flush'
     );
   }
 
@@ -436,13 +501,14 @@ export class World {
     const copy = new World(this.setting, structuredClone(this.state));
     for (const { dead, cache } of this.state.machines)
       for (const [block, { waiting }] of cache.blocks.entries())
-        if (!dead && waiting) copy.directory().step({ kind: 'remind', session: cache.session, block });
+        if (!dead && waiting)
+          copy.directory().step({ kind: 'remind', session: cache.session, block });
     return copy.isStuck;
   }
 
   /**
-   * Whether nothing comes but reminders, and recalls that change nothing: of an earlier session, of what is
-   * being restricted, of what is not here.
+   * Whether nothing comes but reminders, and recalls that change nothing: of an earlier session, of
+   * what is being restricted, of what is not here.
    */
   private get isStuck(): boolean {
     if (this.actions().steps.some(([name]) => name !== 'remind' && name !== 'down')) return false;
@@ -466,7 +532,10 @@ export class World {
     if (cache.greeting && session > cache.previous) return false;
     // One that was begun by what an old connection had taken is nobody's.
     if (session > cache.previous) return true;
-    return cache.session === 0 && memory.every(({ right, install }) => right === 'none' && install === null);
+    return (
+      cache.session === 0 &&
+      memory.every(({ right, install }) => right === 'none' && install === null)
+    );
   }
 
   private go(index: number, machine: Machine): void {
@@ -540,7 +609,9 @@ export class World {
   }
 
   private isHeld({ launch, at }: Machine, index: number, block: number): boolean {
-    return launch !== null && this.programs[index][at].blocks.slice(0, launch.taken).includes(block);
+    return (
+      launch !== null && this.programs[index][at].blocks.slice(0, launch.taken).includes(block)
+    );
   }
 
   /** Restricts a block as was wished unless a launch holds it. */
@@ -572,7 +643,8 @@ export class World {
     const { cache } = machine;
     if (!this.isPresent(machine)) {
       const had = this.state.before[cache.made][block];
-      if (!begins(content, had)) throw new Violation(`machine ${index} sees [${content}] where [${had}] is lost`);
+      if (!begins(content, had))
+        throw new Violation(`machine ${index} sees [${content}] where [${had}] is lost`);
       return;
     }
     const session = cache.session === 0 ? cache.previous : cache.session;
@@ -586,7 +658,9 @@ export class World {
       throw new Violation(`machine ${index} sees block ${block} after its lease has ended`);
     }
     if (!begins(content, machine.seen[block])) {
-      throw new Violation(`machine ${index} sees [${content}] after it has seen [${machine.seen[block]}]`);
+      throw new Violation(
+        `machine ${index} sees [${content}] after it has seen [${machine.seen[block]}]`,
+      );
     }
     machine.seen[block] = content;
   }
@@ -618,7 +692,9 @@ export class World {
     const saved = state.saved as DirectoryState<Content>;
     const missing = blocks.map((_, block) => {
       const { content } = saved.blocks[block];
-      return this.contentOf(block).filter((write) => content === SPOILED || !content.includes(write));
+      return this.contentOf(block).filter(
+        (write) => content === SPOILED || !content.includes(write),
+      );
     });
     state.restores--;
     state.saved = null;
@@ -635,9 +711,14 @@ export class World {
     }
   }
 
-  /** What the restored server lacks of what the machine had flushed to a block is lost without a word. */
+  /**
+   * What the restored server lacks of what the machine had flushed to a block is lost without a
+   * word.
+   */
   private giveUpMissing(machine: Machine, block: number): void {
-    machine.written[block] = machine.written[block].filter((write) => !this.state.missing[block].includes(write));
+    machine.written[block] = machine.written[block].filter(
+      (write) => !this.state.missing[block].includes(write),
+    );
   }
 
   /** Whether the machine has, or had last, a session of the server as it is. */
@@ -674,7 +755,8 @@ export class World {
     const content = this.contentOf(block);
     if (owner === 0) return content;
     const { dead, cache, memory } = this.state.machines[this.state.sessions[owner]];
-    if (dead || cache.blocks[block].epoch !== epoch || memory[block].install?.content != null) return content;
+    if (dead || cache.blocks[block].epoch !== epoch || memory[block].install?.content != null)
+      return content;
     return memory[block].content;
   }
 
@@ -700,8 +782,8 @@ export class World {
     memory.aside = false;
     this.takeBlocks(index, machine);
     this.cacheOf(index).installed(block);
-    // A machine lets a thread go on that it has woken, before it gives the block to others: without that two could take it from each other
-    // for ever.
+    // A machine lets a thread go on that it has woken, before it gives the block to others: without
+    // that two could take it from each other for ever.
     if (machine.asked && this.programs[index][machine.at].block === block && this.mayGoOn(machine))
       this.go(index, machine);
   }
@@ -720,7 +802,8 @@ export class World {
         throw new Violation(`the server has [${content}] where it had [${before[block].content}]`);
       }
       if (content.length === before[block].content.length) continue;
-      for (const other of this.state.machines) if (!this.isBack(other)) this.giveUpMissing(other, block);
+      for (const other of this.state.machines)
+        if (!this.isBack(other)) this.giveUpMissing(other, block);
     }
     if (reply?.kind === 'welcome') this.state.sessions[reply.session] = index;
     if (reply?.kind === 'claimed' && request.kind === 'claim' && answered) {
@@ -734,7 +817,8 @@ export class World {
       }
     }
     if (reply !== undefined && answered && !machine.dead) machine.down.push({ session, reply });
-    // What a dead machine or an ended connection has sent is not waited for: the session after it reminds for itself.
+    // What a dead machine or an ended connection has sent is not waited for: the session after it
+    // reminds for itself.
     if (request.kind === 'remind' && answered && !machine.dead && this.waitsForEver)
       throw new Violation(`machine ${index} has reminded the server in vain`);
   }
@@ -754,7 +838,8 @@ export class World {
       if (notice.kind === 'lost') return;
       const machine = this.state.machines[this.state.sessions[notice.to]];
       // A connection hears what is for its session.
-      if (machine !== undefined && !machine.dead && machine.cache.connected) machine.down.push({ notice });
+      if (machine !== undefined && !machine.dead && machine.cache.connected)
+        machine.down.push({ notice });
     });
   }
 
@@ -786,9 +871,12 @@ export class World {
       lost: (block) => {
         const has = this.contentOf(block);
         const { content } = machine.memory[block];
-        // A restored server may have the same content by an older name, where it had been sent twice.
+        // A restored server may have the same content by an older name, where it had been sent
+        // twice.
         if (this.state.restoredAt === 0 && begins(has, content))
-          throw new Violation(`machine ${index} is told that [${content}] is lost, and the server has [${has}]`);
+          throw new Violation(
+            `machine ${index} is told that [${content}] is lost, and the server has [${has}]`,
+          );
         machine.written[block] = machine.written[block].filter((write) => has.includes(write));
         machine.seen[block] = [];
         machine.flushing = this.endFlush(machine, block);
@@ -804,7 +892,8 @@ export class World {
 
   /** A thread that waits for a content that the server has no more goes on without. */
   private refused(index: number, machine: Machine, block: number): void {
-    if (this.state.spoils === this.setting.spoils) throw new Violation(`machine ${index} is refused what is there`);
+    if (this.state.spoils === this.setting.spoils)
+      throw new Violation(`machine ${index} is refused what is there`);
     if (!machine.asked || this.programs[index][machine.at].block !== block) return;
     machine.asked = false;
     machine.at++;

@@ -1,6 +1,6 @@
 /**
- * Spaces with default options in control groups of little memory: each must compute what is right, or refuse
- * with one sentence. The kernel's memory killer (exit code 137) must never end one.
+ * Spaces with default options in control groups of little memory: each must compute what is right,
+ * or refuse with one sentence. The kernel's memory killer (exit code 137) must never end one.
  *
  *   npm run -s containers-test             the whole table, some minutes
  *   npm run -s containers-test -- --some   some of it, for every run of the tests
@@ -76,14 +76,18 @@ async function runIn(limitMiB: number, { name, args }: Case): Promise<Outcome> {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let text = '';
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part) => (text += part));
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (part) => (text += part));
     const limit = setTimeout(() => child.kill('SIGKILL'), SECONDS * 1000);
     const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((done) =>
       child.once('close', (...how) => done(how)),
     );
     clearTimeout(limit);
     if (code === 0) return { text: 'right', good: name === 'onemem run' || text.includes('right') };
-    const sentence = /the control group of this process is limited to \d+ MiB, and the space needs \d+ MiB/.exec(text);
+    const sentence =
+      /the control group of this process is limited to \d+ MiB, and the space needs \d+ MiB/.exec(
+        text,
+      );
     if (code === 1 && sentence !== null) return { text: `refused: ${sentence[0]}`, good: true };
     return { text: `code ${code}, signal ${signal}: ${text.slice(-300)}`, good: false };
   } finally {
@@ -105,7 +109,10 @@ async function removed(group: { remove(): void }): Promise<void> {
 
 function writeRun(): void {
   const x = new Float32Array(RUN_ELEMENTS).fill(2);
-  writeFileSync(join(folder, 'x.npy'), Buffer.concat([npyHeader('f32', [x.length]), Buffer.from(x.buffer)]));
+  writeFileSync(
+    join(folder, 'x.npy'),
+    Buffer.concat([npyHeader('f32', [x.length]), Buffer.from(x.buffer)]),
+  );
   const kernel =
     'export default { params: { x: "f32.in", y: "f32.out" }, kernel({ x, y }, { begin, end }) { for (let i = begin; i < end; i++) y[i] = x[i] + 1; } };';
   writeFileSync(join(folder, 'add.mjs'), kernel);
@@ -116,11 +123,14 @@ let failed = 0;
 if (!values.some) writeRun();
 for (const each of CASES) {
   for (const limitMiB of LIMITS_MIB) {
-    if (values.some && !SOME.some(([name, limit]) => name === each.name && limit === limitMiB)) continue;
+    if (values.some && !SOME.some(([name, limit]) => name === each.name && limit === limitMiB))
+      continue;
     const { text, good } = await runIn(limitMiB, each);
     if (good) passed++;
     else failed++;
-    console.log(`${good ? 'ok  ' : 'FAIL'} ${each.name.padEnd(24)} ${`${limitMiB} MiB`.padStart(8)}  ${text}`);
+    console.log(
+      `${good ? 'ok  ' : 'FAIL'} ${each.name.padEnd(24)} ${`${limitMiB} MiB`.padStart(8)}  ${text}`,
+    );
   }
 }
 console.log(`${passed} passed, ${failed} failed`);

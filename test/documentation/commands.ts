@@ -10,17 +10,23 @@ function printed(file: string, ...args: string[]): string {
   return execFileSync(process.execPath, [`${BUILT}${file}`, ...args], { encoding: 'utf8' });
 }
 
-const scripts: Readonly<Record<string, string>> = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')).scripts;
+const scripts: Readonly<Record<string, string>> = JSON.parse(
+  readFileSync(`${ROOT}package.json`, 'utf8'),
+).scripts;
 const benches = printed('bench/main.js', '--list');
-const SUBCOMMANDS = [...printed('src/cli/main.js', '--help').matchAll(/^ {2}onemem ([a-z]+)/gm)].map(
-  ([, name]) => name,
-);
+const SUBCOMMANDS = [
+  ...printed('src/cli/main.js', '--help').matchAll(/^ {2}onemem ([a-z]+)/gm),
+].map(([, name]) => name);
 const help = new Map(SUBCOMMANDS.map((name) => [name, printed('src/cli/main.js', name, '--help')]));
 
 /** Code of a page: blocks for a shell, and code within sentences. */
 function commandsOf({ text }: Page): string[] {
-  const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, code]) => code.split('\n'));
-  const inline = [...text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/`([^`\n]+)`/g)].map(([, code]) => code);
+  const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].flatMap(([, code]) =>
+    code.split('\n'),
+  );
+  const inline = [...text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/`([^`\n]+)`/g)].map(
+    ([, code]) => code,
+  );
   return [...blocks, ...inline].map((line) => line.replace(/ +#.*$/, ''));
 }
 
@@ -36,7 +42,8 @@ export function wrongCommands(page: Page): string[] {
       const [first] = name.split('/');
       if (!new RegExp(`^${first}(/|\\s|$)`, 'm').test(benches)) wrong.push(`bench -- ${name}`);
     }
-    const [, subcommand, rest] = new RegExp(`\\bonemem (${SUBCOMMANDS.join('|')})\\b(.*)$`).exec(command) ?? [];
+    const [, subcommand, rest] =
+      new RegExp(`\\bonemem (${SUBCOMMANDS.join('|')})\\b(.*)$`).exec(command) ?? [];
     for (const [option] of rest?.matchAll(/(?<=\s)--[a-z-]+/g) ?? [])
       if (!help.get(subcommand)?.includes(option)) wrong.push(`onemem ${subcommand} ${option}`);
     for (const [, name] of command.matchAll(/\bnpx onemem ([a-z]+)/g))

@@ -20,7 +20,9 @@ const stream = device.stream();
 /** Every `@example` below src/. */
 export function commentExamples(): Example[] {
   return readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.startsWith('wgsl/'))
+    .filter(
+      (name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.startsWith('wgsl/'),
+    )
     .sort()
     .flatMap((name) => {
       const text = readFileSync(`${SOURCES}/${name}`, 'utf8');
@@ -44,10 +46,23 @@ function examplesOf(comment: string): string[] {
     .map((rest) => rest.split(/^@\w+/m)[0].trimEnd());
 }
 
-/** The example as a program: one that imports nothing has `space` and `device`, and the package's names. */
+/**
+ * The example as a program: one that imports nothing has `space` and `device`, and the package's
+ * names.
+ */
 export function programOf({ code }: Example): string {
   if (/^import /m.test(code)) return code;
-  const names = ['f32', 'f64', 'i32', 'u32', 'kernel', 'openSpace', 'addressView', 'attachArray', 'attachSpace'];
+  const names = [
+    'f32',
+    'f64',
+    'i32',
+    'u32',
+    'kernel',
+    'openSpace',
+    'addressView',
+    'attachArray',
+    'attachSpace',
+  ];
   const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(code));
   const taken = used.length === 0 ? '' : `const { ${used.join(', ')} } = onemem;\n`;
   return `${PRELUDE}${taken}${code}\n`;

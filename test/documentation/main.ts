@@ -1,6 +1,6 @@
 /**
- * What the pages say is there: links, anchors, commands, source files; and their programs, and those of doc comments, print
- * what they say.
+ * What the pages say is there: links, anchors, commands, source files; and their programs, and
+ * those of doc comments, print what they say.
  *
  *   npm run -s docs-test              all
  *   npm run -s docs-test -- files     checks whose name holds the word
@@ -39,7 +39,9 @@ function brokenLinks(page: Page): string[] {
     .filter(({ target, anchor }) => {
       const file = target === '' ? page.path : join(dirname(page.path), target);
       if (!existsSync(join(ROOT, file))) return true;
-      return anchor !== undefined && !anchorsOf(readFileSync(join(ROOT, file), 'utf8')).includes(anchor);
+      return (
+        anchor !== undefined && !anchorsOf(readFileSync(join(ROOT, file), 'utf8')).includes(anchor)
+      );
     })
     .map(({ target, anchor }) => (anchor === undefined ? target : `${target}#${anchor}`));
 }
@@ -82,11 +84,14 @@ for (const page of all) {
   await check(`sources that ${page.path} names`, () => assert.deepEqual(missingSources(page), []));
 }
 await check('the reference of the API is what the doc comments say', () => {
-  execFileSync(process.execPath, [join(ROOT, 'scripts/api-reference.mjs'), 'check'], { encoding: 'utf8' });
+  execFileSync(process.execPath, [join(ROOT, 'scripts/api-reference.mjs'), 'check'], {
+    encoding: 'utf8',
+  });
 });
 // Those of the reference are examples of doc comments, which are run below.
 for (const page of all.filter(({ path }) => !path.startsWith('api/'))) {
-  if (/^import .* from 'onemem'/m.test(page.text)) await check(`programs of ${page.path}`, () => runPrograms(page));
+  if (/^import .* from 'onemem'/m.test(page.text))
+    await check(`programs of ${page.path}`, () => runPrograms(page));
 }
 {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB' }] });

@@ -54,7 +54,9 @@ export function linksOf(page: Page): Link[] {
     ...prose.matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g),
     ...prose.matchAll(/(?:src|srcset|href)="([^"#]*)(?:#([^"]*))?"/g),
   ];
-  return written.map(([, target, anchor]) => ({ target, anchor })).filter(({ target }) => !/^[a-z]+:/.test(target));
+  return written
+    .map(([, target, anchor]) => ({ target, anchor }))
+    .filter(({ target }) => !/^[a-z]+:/.test(target));
 }
 
 /** The anchors of a page: its headings as GitHub writes them. */

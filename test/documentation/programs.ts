@@ -54,6 +54,9 @@ function expectedOutput(program: string): string[] {
     assert.ok(comment !== undefined, `the program does not say what this line prints: ${line}`);
     return comment.trim();
   });
-  assert.ok(lines.length > 0, 'the program prints nothing, so that nobody can tell whether it works');
+  assert.ok(
+    lines.length > 0,
+    'the program prints nothing, so that nobody can tell whether it works',
+  );
   return lines;
 }

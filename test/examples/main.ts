@@ -1,4 +1,7 @@
-/** Runs the examples of the cookbook, and the small programs, as their readers do, and looks at what they print. */
+/**
+ * Runs the examples of the cookbook, and the small programs, as their readers do, and looks at what
+ * they print.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -54,7 +57,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'cookbook/linked-list': {
     output:
       /^400000 nodes in two arrays, 6\.1 MiB on a device of 4 MiB\nsum 79999800000; 266667 left, in reverse, each where it was\n$/,
-    mistake: ["memory.store('u64', node, before)", "memory.store('u64', node, head === node ? node : before)"],
+    mistake: [
+      "memory.store('u64', node, before)",
+      "memory.store('u64', node, head === node ? node : before)",
+    ],
     complaint: /the list goes on after 266667 nodes/,
   },
   'cookbook/tree': {
@@ -66,7 +72,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'cookbook/compressed-table': {
     output:
       /^15\.3 MiB of rows, \d\.\d MiB compressed, on a device of 6 MiB\nrow 1234567 took \d+ KiB; the mean is 15\.\d{3}, the most 25\.\d\n$/,
-    mistake: ['bytes.set(piece, done)', 'bytes.set(at > 12e6 ? piece.slice().fill(0, 0, 8) : piece, done)'],
+    mistake: [
+      'bytes.set(piece, done)',
+      'bytes.set(at > 12e6 ? piece.slice().fill(0, 0, 8) : piece, done)',
+    ],
     complaint: /the sum is \S+ instead of \S+/,
   },
   'apps/embedding-search': {
@@ -103,7 +112,9 @@ function check(name: string, action: () => void): void {
     console.log(`ok   ${name} (${Math.round(performance.now() - started)} ms)`);
   } catch (error) {
     failed++;
-    console.log(`FAIL ${name}\n${(error instanceof Error ? error.message : String(error)).replace(/^/gm, '     ')}`);
+    console.log(
+      `FAIL ${name}\n${(error instanceof Error ? error.message : String(error)).replace(/^/gm, '     ')}`,
+    );
   }
 }
 
@@ -118,9 +129,9 @@ const names = FOLDERS.flatMap((folder) =>
 check('every example is run here, and named in examples/README.md', () => {
   assert.deepEqual(names.sort(), Object.keys(EXAMPLES).sort());
   const readme = readFileSync(`${ROOT}examples/README.md`, 'utf8');
-  const commands = [...readme.matchAll(/node \.build\/examples\/((?:cookbook|apps)\/[\w-]+)\.js/g)].map(
-    ([, name]) => name,
-  );
+  const commands = [
+    ...readme.matchAll(/node \.build\/examples\/((?:cookbook|apps)\/[\w-]+)\.js/g),
+  ].map(([, name]) => name);
   assert.deepEqual(commands.sort(), names);
 });
 for (const [name, example] of Object.entries(EXAMPLES)) {

@@ -10,7 +10,9 @@ const PROGRAM = fileURLToPath(new URL('../processes/programs/agent.js', import.m
 /** What takes longer does not happen. */
 const LIMIT_MS = 60_000;
 
-type Answer = { readonly value: unknown } | { readonly error: { readonly code?: string; readonly message: string } };
+type Answer =
+  | { readonly value: unknown }
+  | { readonly error: { readonly code?: string; readonly message: string } };
 
 export class Agent {
   readonly process: ChildProcess;
@@ -29,12 +31,17 @@ export class Agent {
     return this.process.pid as number;
   }
 
-  async do<D extends keyof Deeds>(deed: D, ...args: Parameters<Deeds[D]>): Promise<Awaited<ReturnType<Deeds[D]>>> {
+  async do<D extends keyof Deeds>(
+    deed: D,
+    ...args: Parameters<Deeds[D]>
+  ): Promise<Awaited<ReturnType<Deeds[D]>>> {
     const signal = AbortSignal.timeout(LIMIT_MS);
     const answered = once(this.process, 'message', { signal }) as Promise<[Answer]>;
     this.process.send({ deed, args });
     const ended = this.exit.then(([code, by]) => {
-      throw new Error(`the process ended (${by ?? code}) instead of an answer to ${deed}: ${this.stderr}`);
+      throw new Error(
+        `the process ended (${by ?? code}) instead of an answer to ${deed}: ${this.stderr}`,
+      );
     });
     const [answer] = await Promise.race([answered, ended]);
     if ('error' in answer) throw Object.assign(new Error(answer.error.message), answer.error);
@@ -42,14 +49,18 @@ export class Agent {
   }
 
   /** Asks for what the process does not survive. */
-  async endsBy<D extends keyof Deeds>(deed: D, ...args: Parameters<Deeds[D]>): Promise<NodeJS.Signals | null> {
+  async endsBy<D extends keyof Deeds>(
+    deed: D,
+    ...args: Parameters<Deeds[D]>
+  ): Promise<NodeJS.Signals | null> {
     this.process.send({ deed, args });
     return (await this.exit)[1];
   }
 
   /** Waits until it stands still. */
   async stopped(): Promise<void> {
-    while (!/^State:\s*[Tt]/m.test(readFileSync(`/proc/${this.pid}/status`, 'latin1'))) await sleep(1);
+    while (!/^State:\s*[Tt]/m.test(readFileSync(`/proc/${this.pid}/status`, 'latin1')))
+      await sleep(1);
   }
 
   /** Ends it, and waits until it has ended. */

@@ -21,14 +21,29 @@ export function certificateFor(...names: readonly string[]): Certificate | null 
   const folder = mkdtempSync(join(tmpdir(), 'onemem-certificate-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const kind = [
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-days',
+    '2',
+  ];
   const about = ['-subj', '/CN=onemem', '-addext', `subjectAltName=${names.join(',')}`];
   const { status } = spawnSync('openssl', ['req', ...kind, '-keyout', key, '-out', cert, ...about]);
   return status === 0 ? { key, cert, ca: readFileSync(cert) } : null;
 }
 
-/** Lines of the configuration of a server that speaks TLS on a port, and does not ask clients for a certificate. */
-export function tlsSettings({ cert, key }: Certificate, port: number): Record<string, string | number> {
+/**
+ * Lines of the configuration of a server that speaks TLS on a port, and does not ask clients for a
+ * certificate.
+ */
+export function tlsSettings(
+  { cert, key }: Certificate,
+  port: number,
+): Record<string, string | number> {
   return {
     'tls-port': port,
     'tls-cert-file': cert,

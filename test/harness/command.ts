@@ -77,20 +77,33 @@ export class Folder {
     return ended;
   }
 
-  /** Runs the command, which must fail with one line that matches. Returns what follows the line. */
+  /**
+   * Runs the command, which must fail with one line that matches. Returns what follows the line.
+   */
   async fail(code: number, message: RegExp, ...args: string[]): Promise<string> {
     const ended = await this.run(...args);
     assert.equal(ended.code, code, `onemem ${args.join(' ')}: ${ended.stdout}${ended.stderr}`);
     const lines = ended.stderr.split('\n');
     const at = lines.findIndex((line) => line.startsWith('onemem: '));
     assert.match(lines[at] ?? '', message, ended.stderr);
-    assert.ok(lines[at].length < 400, `a line of ${lines[at].length} characters is too long: ${lines[at]}`);
+    assert.ok(
+      lines[at].length < 400,
+      `a line of ${lines[at].length} characters is too long: ${lines[at]}`,
+    );
     assert.deepEqual(this.temporaries, []);
     return lines.slice(at + 1).join('\n');
   }
 
-  /** The same in this process, which is cheaper by far: for what is refused before a space is opened. Returns the stack that is shown. */
-  async refuse(code: number, message: RegExp, command: keyof typeof COMMANDS, ...args: string[]): Promise<string> {
+  /**
+   * The same in this process, which is cheaper by far: for what is refused before a space is
+   * opened. Returns the stack that is shown.
+   */
+  async refuse(
+    code: number,
+    message: RegExp,
+    command: keyof typeof COMMANDS,
+    ...args: string[]
+  ): Promise<string> {
     const before = process.cwd();
     process.chdir(this.path);
     try {
@@ -134,7 +147,9 @@ class Running {
       const watchdog = setTimeout(() => {
         child.kill('SIGKILL');
         reject(
-          new Error(`onemem ${args.join(' ')} did not end within ${SECONDS} s; it had written:\n${stdout}${stderr}`),
+          new Error(
+            `onemem ${args.join(' ')} did not end within ${SECONDS} s; it had written:\n${stdout}${stderr}`,
+          ),
         );
       }, SECONDS * 1000);
       child.once('close', (code, signal) => {

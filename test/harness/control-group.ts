@@ -10,7 +10,10 @@ export interface ControlGroup {
   remove(): void;
 }
 
-/** A new group with a limit, within that of this process or one around it; null: the machine lets us make none. */
+/**
+ * A new group with a limit, within that of this process or one around it; null: the machine lets us
+ * make none.
+ */
 export function makeGroup(name: string, bytes: number): ControlGroup | null {
   for (const { folder: parent, version } of memoryGroups()) {
     const folder = join(parent, `onemem-${name}-${process.pid}`);

@@ -1,4 +1,7 @@
-/** Programs of examples/, run as their readers run them, and once more with a mistake that they must find by themselves. */
+/**
+ * Programs of examples/, run as their readers run them, and once more with a mistake that they must
+ * find by themselves.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,7 +34,11 @@ function run(file: string, args: readonly string[] = []): Outcome {
     encoding: 'utf8',
     timeout: SECONDS * 1000,
   });
-  assert.equal(signal, null, `ended by ${signal}, which it gets after ${SECONDS} s: ${stdout}${stderr}`);
+  assert.equal(
+    signal,
+    null,
+    `ended by ${signal}, which it gets after ${SECONDS} s: ${stdout}${stderr}`,
+  );
   return { status, stdout, stderr };
 }
 

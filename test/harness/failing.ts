@@ -13,7 +13,10 @@ export interface FailingSpace {
   fired(): number;
 }
 
-/** @param calls such as `sendmsg:ENOBUFS:1-3,fdatasync:EIO`: the call, the error, and which of its uses fail */
+/**
+ * @param calls such as `sendmsg:ENOBUFS:1-3,fdatasync:EIO`: the call, the error, and which of its
+ * uses fail
+ */
 export async function openFailing(calls: string, options: SpaceOptions): Promise<FailingSpace> {
   process.env[FAILING_CALLS] = `later,${calls}`;
   try {

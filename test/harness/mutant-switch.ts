@@ -1,4 +1,6 @@
-/** Says which mutant is at work in the code that `compileMutants` makes. Other code does not ask. */
+/**
+ * Says which mutant is at work in the code that `compileMutants` makes. Other code does not ask.
+ */
 let chosen = '';
 let reached = false;
 

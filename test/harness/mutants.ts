@@ -1,6 +1,7 @@
 /**
- * Mutants are mistakes that the tests of a part must find. All of them are compiled into one copy of the sources, each as a switch beside
- * what it changes, so that one process plays one after the other (mutant-switch.ts). The sources themselves know nothing of them.
+ * Mutants are mistakes that the tests of a part must find. All of them are compiled into one copy
+ * of the sources, each as a switch beside what it changes, so that one process plays one after the
+ * other (mutant-switch.ts). The sources themselves know nothing of them.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -14,11 +15,14 @@ export interface Mutant {
   /** The source that it changes: 'src/core/operation.ts'. */
   readonly file: string;
   /**
-   * What stands there once: an expression, or statements with their last `;` or `}`. One that is worked out when its module is loaded
-   * is worked out before any mutant is chosen: change what uses it instead. Where lines break makes no difference.
+   * What stands there once: an expression, or statements with their last `;` or `}`. One that is
+   * worked out when its module is loaded is worked out before any mutant is chosen: change what
+   * uses it instead. Where lines break makes no difference.
    */
   readonly original: string;
-  /** For what stands in several places: text that stands once; the first place after it is meant. */
+  /**
+   * For what stands in several places: text that stands once; the first place after it is meant.
+   */
   readonly after?: string;
   /** What the program does instead: an expression, or statements, or nothing. */
   readonly instead: string;
@@ -63,7 +67,10 @@ function placeOf(text: string, mutant: Mutant): Place {
   return { mutant, begin, end: begin + whole.length };
 }
 
-/** The source with a switch for each mutant; one that lies within what another one changes is within what that one leaves as it is. */
+/**
+ * The source with a switch for each mutant; one that lies within what another one changes is within
+ * what that one leaves as it is.
+ */
 function withSwitches(text: string, mutants: readonly Mutant[]): string {
   const places = mutants.map((mutant) => placeOf(text, mutant));
   places.sort((a, b) => a.begin - b.begin || b.end - a.end);
@@ -73,7 +80,8 @@ function withSwitches(text: string, mutants: readonly Mutant[]): string {
     while (places.length > 0 && places[0].begin < end) {
       const place = places.shift() as Place;
       const { name, original, instead } = place.mutant;
-      if (place.end > end) throw misfit(place.mutant, 'what it changes overlaps with what another mutant changes');
+      if (place.end > end)
+        throw misfit(place.mutant, 'what it changes overlaps with what another mutant changes');
       const chosen = `mutant(${JSON.stringify(name)})`;
       const kept = render(place.begin, place.end);
       rendered += text.slice(at, place.begin);
@@ -92,7 +100,10 @@ function explain(folder: string, message: string): string {
   const [, file, line, column, what] = /^(\S+)\((\d+),(\d+)\): error (.*)$/.exec(message) ?? [];
   if (file === undefined) return message;
   const lines = readFileSync(join(folder, file), 'utf8').split('\n');
-  const before = [...lines.slice(0, Number(line) - 1), lines[Number(line) - 1].slice(0, Number(column))].join('\n');
+  const before = [
+    ...lines.slice(0, Number(line) - 1),
+    lines[Number(line) - 1].slice(0, Number(column)),
+  ].join('\n');
   const name = [...before.matchAll(/mutant\(("(?:[^"\\]|\\.)*")\)/g)].at(-1)?.[1];
   if (name === undefined) return message;
   return `mutant ${name} does not compile in ${file}: ${what}; ${REMEDY}`;
@@ -145,10 +156,14 @@ export class MutantCode {
     const all = { extends: join(root, 'tsconfig.test.json'), compilerOptions, include: [], files };
     writeFileSync(project, JSON.stringify(all));
     const compiler = join(root, 'node_modules/typescript-7/bin/tsc');
-    const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, '-p', project, '--pretty', 'false'], {
-      cwd: this.folder,
-      encoding: 'utf8',
-    });
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [compiler, '-p', project, '--pretty', 'false'],
+      {
+        cwd: this.folder,
+        encoding: 'utf8',
+      },
+    );
     if (status === 0) return;
     const messages = `${stdout}${stderr}`.split('\n').filter((line) => line.trim() !== '');
     throw new Error(messages.map((message) => explain(this.folder, message)).join('\n'));

@@ -8,7 +8,8 @@ async function adapterOf(): Promise<GPUAdapter> {
   const gpu = create([]);
   kept.push(gpu);
   const adapter = await gpu.requestAdapter();
-  if (adapter === null) throw new Error('there is no GPU, nor one in software (scripts/software-gpu.mjs)');
+  if (adapter === null)
+    throw new Error('there is no GPU, nor one in software (scripts/software-gpu.mjs)');
   return adapter;
 }
 

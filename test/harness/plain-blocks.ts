@@ -1,4 +1,7 @@
-/** Blocks of a shared array in plain memory, where a program asks for a right before it uses a block, as a fault does. */
+/**
+ * Blocks of a shared array in plain memory, where a program asks for a right before it uses a
+ * block, as a fault does.
+ */
 import { exceeds, type Right, type Rights } from '../../src/coherence/messages.js';
 import { Member, type MemberOptions, type SharedMemory } from '../../src/sharing/member.js';
 

@@ -24,7 +24,9 @@ export interface StartOptions {
   readonly cwd?: string;
   /** The most KiB of a file that it may write (ulimit -f). */
   readonly fileKib?: number;
-  /** Folder whose programs/ has the compiled program; that of the test file unless said otherwise. */
+  /**
+   * Folder whose programs/ has the compiled program; that of the test file unless said otherwise.
+   */
   readonly folder?: string;
 }
 
@@ -47,7 +49,9 @@ export class Program {
     // A process group of its own, so that nothing of it is left when it has to be ended.
     const command = [process.execPath, `${folder}/programs/${program}.js`, ...args];
     const [file, ...rest] =
-      fileKib === undefined ? command : ['bash', '-c', `ulimit -f ${fileKib}; exec "$@"`, 'bash', ...command];
+      fileKib === undefined
+        ? command
+        : ['bash', '-c', `ulimit -f ${fileKib}; exec "$@"`, 'bash', ...command];
     this.child = spawn(file, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
@@ -70,7 +74,9 @@ export class Program {
       const watchdog = setTimeout(() => {
         this.kill();
         reject(
-          new Error(`${program} ${args.join(' ')} did not end within ${seconds} s; it had written:\n${this.text}`),
+          new Error(
+            `${program} ${args.join(' ')} did not end within ${seconds} s; it had written:\n${this.text}`,
+          ),
         );
       }, seconds * 1000);
       this.child.once('close', (code, signal) => {
@@ -91,7 +97,9 @@ export class Program {
       const found = lines.find((each) => each.startsWith(prefix));
       if (found !== undefined) return found.slice(prefix.length);
       if (this.ended)
-        throw new Error(`${this.program} ended without the line '${prefix}'; it had written:\n${this.text}`);
+        throw new Error(
+          `${this.program} ended without the line '${prefix}'; it had written:\n${this.text}`,
+        );
       const next = new Promise<void>((resolve) => {
         this.changed = resolve;
       });
@@ -128,11 +136,18 @@ export class Program {
 }
 
 /** Runs a program to its end. */
-export function runProgram(program: string, args: readonly string[], options: StartOptions = {}): Promise<Outcome> {
+export function runProgram(
+  program: string,
+  args: readonly string[],
+  options: StartOptions = {},
+): Promise<Outcome> {
   return new Program(program, args, options).outcome;
 }
 
-/** What the kernel says of a process, or of a thread by its path under the process; null: it has gone. */
+/**
+ * What the kernel says of a process, or of a thread by its path under the process; null: it has
+ * gone.
+ */
 function statOf(pid: number | string): { state: string; session: number } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -148,7 +163,10 @@ function isRunning(pid: number): boolean {
   return !/^[ZX]?$/.test(statOf(pid)?.state ?? '');
 }
 
-/** Whether the main thread of a process stands in a page fault: it is stopped, and in no system call. */
+/**
+ * Whether the main thread of a process stands in a page fault: it is stopped, and in no system
+ * call.
+ */
 export function isInFault(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/syscall`, 'latin1').startsWith('-1 ');
@@ -157,10 +175,14 @@ export function isInFault(pid: number): boolean {
   }
 }
 
-/** Whether a process has a handler for a signal, by what the kernel says; false: the signal ends it, or it has gone. */
+/**
+ * Whether a process has a handler for a signal, by what the kernel says; false: the signal ends it,
+ * or it has gone.
+ */
 export function handlesSignal(pid: number, name: NodeJS.Signals): boolean {
   try {
-    const caught = /^SigCgt:\t(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? '0';
+    const caught =
+      /^SigCgt:\t(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? '0';
     return ((BigInt(`0x${caught}`) >> BigInt(constants.signals[name] - 1)) & 1n) === 1n;
   } catch {
     return false;
@@ -194,7 +216,9 @@ export interface Traces {
 }
 
 /** The memory files of a process, by the numbers that every process sees. */
-export function memoryFiles(pid: number | 'self' = 'self'): { path: string; name: string; inode: number }[] {
+export function memoryFiles(
+  pid: number | 'self' = 'self',
+): { path: string; name: string; inode: number }[] {
   const folder = `/proc/${pid}/fd`;
   return readdirSync(folder).flatMap((fd) => {
     try {
@@ -209,8 +233,9 @@ export function memoryFiles(pid: number | 'self' = 'self'): { path: string; name
 }
 
 /**
- * Processes that still run, or still have one of the memory files open or mapped. Only the program's own session is looked at: the numbers of files
- * that have gone are given to new ones, such as those of a test that runs beside this one.
+ * Processes that still run, or still have one of the memory files open or mapped. Only the
+ * program's own session is looked at: the numbers of files that have gone are given to new ones,
+ * such as those of a test that runs beside this one.
  */
 function leftOvers({ session, pids, inodes }: Traces): string[] {
   const left = pids.filter(isRunning).map((pid) => `process ${pid} runs`);

@@ -1,4 +1,7 @@
-/** What lies between programs and a server: connections by it can be cut, and answers kept from programs. */
+/**
+ * What lies between programs and a server: connections by it can be cut, and answers kept from
+ * programs.
+ */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
@@ -26,7 +29,10 @@ export class Relay implements AsyncDisposable {
     return `unix://${this.path}`;
   }
 
-  /** Once a program has said the word, which the server hears, it hears nothing more by this connection. */
+  /**
+   * Once a program has said the word, which the server hears, it hears nothing more by this
+   * connection.
+   */
   keepAnswersAfter(word: string): void {
     this.word = word;
   }

@@ -1,8 +1,8 @@
 /**
  * Runs test files of one folder: real processes, threads, page faults and signals.
  *
- * Each file runs in a process of its own. A test that takes longer than it said is ended with its process and counts as failed;
- * the tests after it run in a new process.
+ * Each file runs in a process of its own. A test that takes longer than it said is ended with its
+ * process and counts as failed; the tests after it run in a new process.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -11,13 +11,19 @@ import { fileURLToPath } from 'node:url';
 import { readOptions } from './options.js';
 import type { Report } from './suite.js';
 
-/** A file's process must end by itself after its last test: what keeps it alive would keep a program alive, too. */
+/**
+ * A file's process must end by itself after its last test: what keeps it alive would keep a program
+ * alive, too.
+ */
 const END_SECONDS = 10;
 
 let passed = 0;
 let failed = 0;
 
-/** Milliseconds of processor time that a process has used so far, with those of its children that have ended. */
+/**
+ * Milliseconds of processor time that a process has used so far, with those of its children that
+ * have ended.
+ */
 function processorTime(pid: number | undefined): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -29,7 +35,12 @@ function processorTime(pid: number | undefined): number {
 }
 
 /** Runs the tests of a file from one on. Returns where to go on, or null when it is through. */
-function runFrom(folder: URL, file: string, from: number, say: (text: string) => void): Promise<number | null> {
+function runFrom(
+  folder: URL,
+  file: string,
+  from: number,
+  say: (text: string) => void,
+): Promise<number | null> {
   return new Promise((resolve) => {
     const path = fileURLToPath(new URL(`./${file}.js`, folder));
     const child = spawn(process.execPath, [path, '--from', String(from)], {
@@ -89,7 +100,8 @@ function runFrom(folder: URL, file: string, from: number, say: (text: string) =>
     child.on('close', (code, signal) => {
       clearTimeout(watchdog);
       if (output !== '') say(indent(output));
-      const end = reason !== '' ? reason : signal === null ? `exit code ${code}` : `ended by ${signal}`;
+      const end =
+        reason !== '' ? reason : signal === null ? `exit code ${code}` : `ended by ${signal}`;
       if (current !== null) {
         failed++;
         say(`FAIL ${file}: ${current.name} (${end})`);
@@ -109,7 +121,9 @@ function indent(text: string): string {
   return text.trimEnd().replace(/^/gm, '     ');
 }
 
-/** @param main the URL of the folder's main module; every other module beside it is a file of tests */
+/**
+ * @param main the URL of the folder's main module; every other module beside it is a file of tests
+ */
 export async function runFolder(main: string): Promise<void> {
   const folder = new URL('.', main);
   const files = readdirSync(folder)
@@ -123,7 +137,10 @@ NAME           of a file of tests; all unless some are named: ${files.join(', ')
 --except NAME  all but this one; may be given several times
 --jobs J       so many files at once; what each says is shown when it has ended`;
   const { values, positionals: wanted } = readOptions(usage, {
-    options: { jobs: { type: 'string', default: '1' }, except: { type: 'string', multiple: true, default: [] } },
+    options: {
+      jobs: { type: 'string', default: '1' },
+      except: { type: 'string', multiple: true, default: [] },
+    },
     allowPositionals: true,
   });
   const { except } = values;
@@ -136,12 +153,15 @@ NAME           of a file of tests; all unless some are named: ${files.join(', ')
   // One seed for all processes of a run, so that it can be repeated.
   process.env.ONEMEM_SEED ??= String(Math.floor(Math.random() * 2 ** 31));
   const started = performance.now();
-  const waiting = files.filter((file) => (wanted.length === 0 || wanted.includes(file)) && !except.includes(file));
+  const waiting = files.filter(
+    (file) => (wanted.length === 0 || wanted.includes(file)) && !except.includes(file),
+  );
   const work = async (): Promise<void> => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
       const lines: string[] = [];
       const say = jobs > 1 ? (text: string) => void lines.push(text) : console.log;
-      for (let from: number | null = 0; from !== null; ) from = await runFrom(folder, file, from, say);
+      for (let from: number | null = 0; from !== null; )
+        from = await runFrom(folder, file, from, say);
       if (lines.length > 0) console.log(lines.join('\n'));
     }
   };

@@ -1,4 +1,7 @@
-/** Servers of a test's own that answer what they are told to: those of a cluster of which the test is the rest. */
+/**
+ * Servers of a test's own that answer what they are told to: those of a cluster of which the test
+ * is the rest.
+ */
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type Reply, ReplyReader } from '../../src/valkey/replies.js';
@@ -43,7 +46,9 @@ export class ScriptedServer {
       target: () => null,
       pushed: () => undefined,
       reply: (value) =>
-        socket.write(this.answer((value as Reply[]).map((each) => Buffer.from(each as Uint8Array).toString()))),
+        socket.write(
+          this.answer((value as Reply[]).map((each) => Buffer.from(each as Uint8Array).toString())),
+        ),
     });
     socket.on('error', () => undefined).on('data', (bytes) => reader.read(bytes));
   }
@@ -60,7 +65,8 @@ export class ScriptedServer {
     }
     if (what === 'INFO') return `$${14 + this.state.length}\r\ncluster_state:${this.state}\r\n`;
     const ranges = this.halves.map(
-      ({ port }, half) => `*3\r\n:${half * 8192}\r\n:${half * 8192 + 8191}\r\n*2\r\n$9\r\n127.0.0.1\r\n:${port}\r\n`,
+      ({ port }, half) =>
+        `*3\r\n:${half * 8192}\r\n:${half * 8192 + 8191}\r\n*2\r\n$9\r\n127.0.0.1\r\n:${port}\r\n`,
     );
     return `*${ranges.length}\r\n${ranges.join('')}`;
   }

@@ -1,10 +1,17 @@
 /**
- * Spaces that the tests of a file share, since to open one takes longer than most tests. A test asks for a space with the options that it
- * needs and closes it as it would its own. It gets one that an earlier test has closed, if there is one with the same options in which
- * nothing is left; what was counted in it before (faults, launches, bytes moved) is not forgotten, so that a test compares counts
- * with those that it found. A test that breaks a device or is about opening and closing has a space of its own.
+ * Spaces that the tests of a file share, since to open one takes longer than most tests. A test
+ * asks for a space with the options that it needs and closes it as it would its own. It gets one
+ * that an earlier test has closed, if there is one with the same options in which nothing is left;
+ * what was counted in it before (faults, launches, bytes moved) is not forgotten, so that a test
+ * compares counts with those that it found. A test that breaks a device or is about opening and
+ * closing has a space of its own.
  */
-import { type AddressSpace, type ManagedArray, openSpace, type SpaceOptions } from '../../src/index.js';
+import {
+  type AddressSpace,
+  type ManagedArray,
+  openSpace,
+  type SpaceOptions,
+} from '../../src/index.js';
 import { sleep, whenFailedOrDone } from './suite.js';
 
 /** More would slow each other down: each has a manager that looks around from time to time. */
@@ -82,9 +89,11 @@ async function isAsNew({ space, arrays, options }: Shared): Promise<boolean> {
   space.checkInvariants();
   // What was under way when its array was freed gives its memory back when it ends.
   for (const end = performance.now() + SETTLE_MS; ; await sleep(2)) {
-    // Addresses of freed arrays stay taken while views of them are left: of ranges there may be some.
+    // Addresses of freed arrays stay taken while views of them are left: of ranges there may be
+    // some.
     const { processors, allocatedBytes, notifiers, pinnedBytes } = space.stats();
-    if (processors.length !== devices.length + 1 || !processors.every(({ alive }) => alive)) return false;
+    if (processors.length !== devices.length + 1 || !processors.every(({ alive }) => alive))
+      return false;
     const backedBytes = processors.reduce((sum, each) => sum + each.backedBytes, 0);
     if (allocatedBytes + notifiers + pinnedBytes + backedBytes === 0) return true;
     if (performance.now() > end) return false;

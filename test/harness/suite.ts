@@ -1,15 +1,26 @@
 /**
- * Tests of one file, run one after the other in a process of its own. The process says on descriptor 3 which test it has begun and
- * how it ended, so that main.ts, which started it, can end a process that hangs and name the test that hung. Started by hand,
- * `node .build/test/integration/FILE.js`, it prints the same and has no watchdog.
+ * Tests of one file, run one after the other in a process of its own. The process says on
+ * descriptor 3 which test it has begun and how it ended, so that main.ts, which started it, can end
+ * a process that hangs and name the test that hung. Started by hand, `node
+ * .build/test/integration/FILE.js`, it prints the same and has no watchdog.
  */
 import assert from 'node:assert/strict';
 import { writeSync } from 'node:fs';
 
 export type Report =
-  | { readonly kind: 'begin'; readonly index: number; readonly name: string; readonly seconds: number }
+  | {
+      readonly kind: 'begin';
+      readonly index: number;
+      readonly name: string;
+      readonly seconds: number;
+    }
   | { readonly kind: 'note'; readonly text: string }
-  | { readonly kind: 'end'; readonly index: number; readonly ms: number; readonly failure: string | null }
+  | {
+      readonly kind: 'end';
+      readonly index: number;
+      readonly ms: number;
+      readonly failure: string | null;
+    }
   | { readonly kind: 'all'; readonly count: number };
 
 interface Test {
@@ -20,7 +31,10 @@ interface Test {
 
 const tests: Test[] = [];
 const REPORTS = 3;
-/** How long one test may take, unless it or its file says otherwise, on a machine that does other things meanwhile. */
+/**
+ * How long one test may take, unless it or its file says otherwise, on a machine that does other
+ * things meanwhile.
+ */
 const SECONDS = 20;
 
 const first = optionOf('--from');
@@ -48,7 +62,10 @@ export function test(name: string, run: () => unknown, seconds?: number): void {
 export const LONG = process.env.ONEMEM_LONG === '1';
 let left = 0;
 
-/** A test that takes seconds of a processor and has a shorter one beside it: `npm run test:long` runs it. */
+/**
+ * A test that takes seconds of a processor and has a shorter one beside it: `npm run test:long`
+ * runs it.
+ */
 export function longTest(name: string, run: () => unknown, seconds?: number): void {
   if (LONG) test(name, run, seconds);
   else left++;
@@ -96,7 +113,10 @@ export async function runTests(usual = SECONDS): Promise<void> {
 }
 
 /** Runs `action`, which must fail with `code`, and returns the error for more questions. */
-export async function failsWith(code: string, action: () => unknown): Promise<Error & { code: string }> {
+export async function failsWith(
+  code: string,
+  action: () => unknown,
+): Promise<Error & { code: string }> {
   let result: unknown;
   try {
     result = await action();
@@ -108,8 +128,14 @@ export async function failsWith(code: string, action: () => unknown): Promise<Er
   assert.fail(`it should have failed with ${code}, but gave ${String(result)}`);
 }
 
-/** Compares element by element and names the first difference; assert's own comparison of large arrays takes minutes. */
-export function sameData(actual: ArrayLike<number | bigint>, expected: (index: number) => number | bigint): void {
+/**
+ * Compares element by element and names the first difference; assert's own comparison of large
+ * arrays takes minutes.
+ */
+export function sameData(
+  actual: ArrayLike<number | bigint>,
+  expected: (index: number) => number | bigint,
+): void {
   let wrong = 0;
   let firstWrong = -1;
   for (let index = 0; index < actual.length; index++) {
@@ -123,7 +149,9 @@ export function sameData(actual: ArrayLike<number | bigint>, expected: (index: n
   }
 }
 
-/** Fills a typed array element by element, eight times as fast as its `from` with a function does. */
+/**
+ * Fills a typed array element by element, eight times as fast as its `from` with a function does.
+ */
 export function filled<T extends { [index: number]: number; readonly length: number }>(
   array: T,
   elementAt: (index: number) => number,

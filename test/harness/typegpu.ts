@@ -19,7 +19,10 @@ export function built<F extends (...args: never[]) => unknown>(
 }
 
 /** x[i] += by. What `check` throws is for where the function itself is called. */
-export function adding(type: 'f32' | 'i32' | 'u32', check: (i: number, length: number) => void = () => undefined) {
+export function adding(
+  type: 'f32' | 'i32' | 'u32',
+  check: (i: number, length: number) => void = () => undefined,
+) {
   const layout = tgpu.bindGroupLayout({
     x: { storage: d.arrayOf(d[type]), access: 'mutable' },
     by: { uniform: d[type] },

@@ -1,4 +1,7 @@
-/** A cluster of a test's own: three servers with a third of the slots each, and a replica of the first one where it is asked for. */
+/**
+ * A cluster of a test's own: three servers with a third of the slots each, and a replica of the
+ * first one where it is asked for.
+ */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
@@ -34,7 +37,11 @@ export class ClusterServer implements AsyncDisposable {
     private readonly settings: ClusterSettings,
   ) {}
 
-  static async start(port: number, bus: number, settings: ClusterSettings = {}): Promise<ClusterServer> {
+  static async start(
+    port: number,
+    bus: number,
+    settings: ClusterSettings = {},
+  ): Promise<ClusterServer> {
     const { lines = {}, tls, password = '' } = settings;
     const server = await ValkeyServer.start(
       {
@@ -86,7 +93,11 @@ export class ClusterServer implements AsyncDisposable {
 
   /** How often it has answered with an error of this kind. */
   async errors(word: string): Promise<number> {
-    return Number(new RegExp(`errorstat_${word}:count=(\\d+)`).exec(await this.text('INFO', 'errorstats'))?.[1] ?? 0);
+    return Number(
+      new RegExp(`errorstat_${word}:count=(\\d+)`).exec(
+        await this.text('INFO', 'errorstats'),
+      )?.[1] ?? 0,
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -106,7 +117,9 @@ export class ValkeyCluster implements AsyncDisposable {
     const servers = PRIMARIES + (withReplica ? 1 : 0);
     const ports = await freePorts(2 * servers);
     const all = await Promise.all(
-      Array.from({ length: servers }, (_, at) => ClusterServer.start(ports[2 * at], ports[2 * at + 1], settings)),
+      Array.from({ length: servers }, (_, at) =>
+        ClusterServer.start(ports[2 * at], ports[2 * at + 1], settings),
+      ),
     );
     const cluster = new ValkeyCluster(all.slice(0, PRIMARIES), all[PRIMARIES] ?? null);
     try {
@@ -122,13 +135,21 @@ export class ValkeyCluster implements AsyncDisposable {
     return this.replica === null ? this.primaries : [...this.primaries, this.replica];
   }
 
-  /** Takes a slot from a server to another one, in two steps: between these it is on its way, with half of what it has. */
-  async migrate(slot: number, from: ClusterServer, to: ClusterServer): Promise<() => Promise<void>> {
+  /**
+   * Takes a slot from a server to another one, in two steps: between these it is on its way, with
+   * half of what it has.
+   */
+  async migrate(
+    slot: number,
+    from: ClusterServer,
+    to: ClusterServer,
+  ): Promise<() => Promise<void>> {
     await to.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
     await from.ask('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
     const keys = (await from.ask('CLUSTER', 'GETKEYSINSLOT', slot, 100_000)) as Uint8Array[];
     const move = async (some: readonly Uint8Array[]): Promise<void> => {
-      for (const key of some) await from.ask('MIGRATE', '127.0.0.1', to.port, textOf(key), 0, 30_000, ...to.login);
+      for (const key of some)
+        await from.ask('MIGRATE', '127.0.0.1', to.port, textOf(key), 0, 30_000, ...to.login);
     };
     await move(keys.slice(0, Math.ceil(keys.length / 2)));
     return async () => {
@@ -153,15 +174,19 @@ export class ValkeyCluster implements AsyncDisposable {
       const [first, end] = [at, at + 1].map((part) => Math.ceil((part * SLOTS) / PRIMARIES));
       await each.ask('CLUSTER', 'ADDSLOTSRANGE', first, end - 1);
     }
-    for (const each of all.slice(1)) await all[0].ask('CLUSTER', 'MEET', '127.0.0.1', each.port, each.bus);
+    for (const each of all.slice(1))
+      await all[0].ask('CLUSTER', 'MEET', '127.0.0.1', each.port, each.bus);
     const isReady = async (each: ClusterServer): Promise<boolean> => {
       const about = await each.text('CLUSTER', 'INFO');
-      return about.includes('cluster_state:ok') && about.includes(`cluster_known_nodes:${all.length}\r`);
+      return (
+        about.includes('cluster_state:ok') && about.includes(`cluster_known_nodes:${all.length}\r`)
+      );
     };
     for (const each of all) while (!(await isReady(each))) await sleep(20);
     if (replica === null) return;
     await replica.ask('CLUSTER', 'REPLICATE', primaries[0].id);
-    while (!(await replica.text('INFO', 'replication')).includes('master_link_status:up')) await sleep(20);
+    while (!(await replica.text('INFO', 'replication')).includes('master_link_status:up'))
+      await sleep(20);
   }
 }
 

@@ -1,4 +1,7 @@
-/** A Valkey or Redis server of a test's own: in a temporary folder, keeping nothing on disk, and ended with the test whatever becomes of it. */
+/**
+ * A Valkey or Redis server of a test's own: in a temporary folder, keeping nothing on disk, and
+ * ended with the test whatever becomes of it.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,8 +26,14 @@ let found: Programs | string | null = null;
 /** The programs, or why there are none. They are fetched when they are not there. */
 export function valkeyPrograms(): Programs | string {
   if (found !== null) return found;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [FINDER], { encoding: 'utf8', timeout: 240_000 });
-  found = status === 0 ? (JSON.parse(stdout) as Programs) : `no valkey-server, and none to be had: ${stderr.trim()}`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [FINDER], {
+    encoding: 'utf8',
+    timeout: 240_000,
+  });
+  found =
+    status === 0
+      ? (JSON.parse(stdout) as Programs)
+      : `no valkey-server, and none to be had: ${stderr.trim()}`;
   return found;
 }
 
@@ -62,7 +71,10 @@ export class ValkeyServer implements AsyncDisposable {
    *
    * @param settings lines of its configuration
    */
-  static async start(settings: Readonly<Record<string, string | number>> = {}, port = 0): Promise<ValkeyServer> {
+  static async start(
+    settings: Readonly<Record<string, string | number>> = {},
+    port = 0,
+  ): Promise<ValkeyServer> {
     const server = new ValkeyServer(settings, port);
     try {
       await server.restart();
@@ -98,11 +110,13 @@ export class ValkeyServer implements AsyncDisposable {
       bind: '127.0.0.1',
       ...this.settings,
     };
-    const args = Object.entries({ unixsocket: this.file('socket'), ...settings }).flatMap(([name, value]) => [
-      `--${name}`,
-      String(value),
-    ]);
-    const env = { ...process.env, LD_LIBRARY_PATH: [libraries, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':') };
+    const args = Object.entries({ unixsocket: this.file('socket'), ...settings }).flatMap(
+      ([name, value]) => [`--${name}`, String(value)],
+    );
+    const env = {
+      ...process.env,
+      LD_LIBRARY_PATH: [libraries, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':'),
+    };
     const child = spawn(...withParent(server, args), { stdio: ['ignore', 'pipe', 'pipe'], env });
     this.child = child;
     let output = '';
@@ -110,7 +124,11 @@ export class ValkeyServer implements AsyncDisposable {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         output += text;
       });
-    for (const end = Date.now() + STARTING_MS; !/ready to accept connections/i.test(output); await sleep(5)) {
+    for (
+      const end = Date.now() + STARTING_MS;
+      !/ready to accept connections/i.test(output);
+      await sleep(5)
+    ) {
       if (child.exitCode !== null || child.signalCode !== null || Date.now() > end)
         throw new Error(`${server} did not start:\n${output}`);
     }
@@ -147,7 +165,10 @@ export class ValkeyServer implements AsyncDisposable {
   }
 }
 
-/** The kernel ends it with this process where util-linux can have it so: a test may be killed itself. */
+/**
+ * The kernel ends it with this process where util-linux can have it so: a test may be killed
+ * itself.
+ */
 function withParent(program: string, args: readonly string[]): [string, string[]] {
   const able = spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true']).status === 0;
   return able ? ['setpriv', ['--pdeathsig', 'KILL', program, ...args]] : [program, [...args]];

@@ -35,7 +35,12 @@ function args(...each: Values[]): fc.Arbitrary<readonly Value[]> {
   );
 }
 
-function method(name: string, receiver: Values, given: Values[] | fc.Arbitrary<readonly Value[]>, weight = 3): Call {
+function method(
+  name: string,
+  receiver: Values,
+  given: Values[] | fc.Arbitrary<readonly Value[]>,
+  weight = 3,
+): Call {
   const key = name.slice(name.indexOf('.') + 1);
   const symbol = key === '[Symbol.dispose]' ? Symbol.dispose : Symbol.asyncDispose;
   const property = key.startsWith('[') ? symbol : key;
@@ -93,7 +98,9 @@ const launch = fc
   .map(([[kernel, made], options]) => [kernel, made, options]);
 
 const counter = values.mostly(values.from('counter'), 8);
-const copy = fc.tuple(values.copyEnds, values.copyOptions).map(([[to, from], options]) => [to, from, options]);
+const copy = fc
+  .tuple(values.copyEnds, values.copyOptions)
+  .map(([[to, from], options]) => [to, from, options]);
 
 export const CALLS: readonly Call[] = [
   call('openSpace', [values.spaceOptions], 1),
@@ -108,7 +115,9 @@ export const CALLS: readonly Call[] = [
   {
     ...call('OnememError', [values.junk, values.junk, values.junk], 1),
     run: (_receiver, [code, message, details]) => {
-      const error = new api.OnememError(`${typeof code}` as 'INTERNAL', `${typeof message}`, { details });
+      const error = new api.OnememError(`${typeof code}` as 'INTERNAL', `${typeof message}`, {
+        details,
+      });
       return error.ranges;
     },
   },
@@ -123,8 +132,18 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.openArrow', space, [values.npyPath]),
   method('AddressSpace.fromArrow', space, [values.junk]),
   method('AddressSpace.saveNpy', space, [values.savePath, values.savedPart, values.saveOptions], 3),
-  method('AddressSpace.providedArray', space, [values.arrayType, values.length, values.providedOptions], 2),
-  method('AddressSpace.sharedArray', space, [values.arrayType, values.length, values.sharedOptions], 2),
+  method(
+    'AddressSpace.providedArray',
+    space,
+    [values.arrayType, values.length, values.providedOptions],
+    2,
+  ),
+  method(
+    'AddressSpace.sharedArray',
+    space,
+    [values.arrayType, values.length, values.sharedOptions],
+    2,
+  ),
   method('AddressSpace.attachArray', space, [values.arrayHandle]),
   method('AddressSpace.share', space, [values.shareOptions], 1),
   method('AddressSpace.find', space, [values.arrayName], 2),
@@ -183,7 +202,9 @@ export const CALLS: readonly Call[] = [
   {
     ...method('ManagedArray.asyncBuffer', readable, [values.begin, values.end], 2),
     run: (array, [begin, end]) =>
-      api.ManagedArray.prototype.asyncBuffer.call(array as api.ManagedArray).slice(begin as number, end as number),
+      api.ManagedArray.prototype.asyncBuffer
+        .call(array as api.ManagedArray)
+        .slice(begin as number, end as number),
   },
   method('ManagedArray.toBuffer', readable, [values.part], 1),
   getter('ManagedArray.length', readable),
@@ -204,7 +225,10 @@ export const CALLS: readonly Call[] = [
   {
     ...method('SharedArray.barrier', sharedArray, values.barrier),
     run: (array, made) =>
-      api.SharedArray.prototype.barrier.apply(array as api.SharedArray, made as [name: string, count: number]),
+      api.SharedArray.prototype.barrier.apply(
+        array as api.SharedArray,
+        made as [name: string, count: number],
+      ),
   },
   method('ManagedArray.flush', fileBacked, [values.flushOptions]),
   method('ManagedArray.reload', fileBacked, [values.reloadOptions]),

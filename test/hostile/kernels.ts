@@ -1,4 +1,7 @@
-/** The kernels of the hostile calls. Each keeps to its arrays whatever the size of the launch: the size may be anything. */
+/**
+ * The kernels of the hostile calls. Each keeps to its arrays whatever the size of the launch: the
+ * size may be anything.
+ */
 import { f32, i64, type Kernel, kernel, u8 } from '../../src/index.js';
 import { added, addedOnGpus } from './typegpu-kernels.js';
 

@@ -1,6 +1,6 @@
 /**
- * Sequences of calls with wrong arguments on objects in every state: each must end with a result or a named error, and change
- * nothing that it was not given.
+ * Sequences of calls with wrong arguments on objects in every state: each must end with a result or
+ * a named error, and change nothing that it was not given.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,10 +18,16 @@ npm run -s hostile -- --seed 1 --path 17:3      the sequence that failed, again`
 /** A sequence takes milliseconds; one that takes this long hangs, and has not said so itself. */
 const SILENCE_SECONDS = 45;
 const LOG_LINES = 30;
-/** What a program is told that reads the end of an array for which it has called `resize` without waiting for it. */
+/**
+ * What a program is told that reads the end of an array for which it has called `resize` without
+ * waiting for it.
+ */
 const LATE_READS =
   /^onemem: warning: the program read array (?:[a-z]+ prey|mortal bytes), behind its last element .*; it reads as zero\n/gm;
-/** What a program is told that wants more host memory than there is, which is no mistake: it may never use it. */
+/**
+ * What a program is told that wants more host memory than there is, which is no mistake: it may
+ * never use it.
+ */
 const MUCH_MEMORY =
   /^\(node:\d+\) \[ONEMEM_MEMORY\] OnememWarning: hostMemory is \d+ bytes, more than .*\n(?:\(Use `node --trace-warnings .*\n)?/gm;
 
@@ -55,11 +61,16 @@ console.log(
   `seed ${seed}, ${limited ? `${minutes.toFixed(2)} minutes` : `${runs} sequences`}${path === '' ? '' : ` from ${path} on`}`,
 );
 const work = fileURLToPath(new URL('./work.js', import.meta.url));
-const child = spawn(process.execPath, [work, String(seed), String(runs), String(minutes), path, log], {
-  stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-  detached: true,
-});
-// Until there is a result: a program whose event loop has nothing left to wait for ends as if all were well.
+const child = spawn(
+  process.execPath,
+  [work, String(seed), String(runs), String(minutes), path, log],
+  {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  },
+);
+// Until there is a result: a program whose event loop has nothing left to wait for ends as if all
+// were well.
 process.exitCode = 1;
 let output = '';
 let errors = '';
@@ -80,11 +91,14 @@ child.on('close', (code, signal) => {
   const good = code === 0 && silent && output.includes(' sequences are done, ');
   if (!good) {
     const how = signal === null ? `exit code ${code}` : `ended by ${signal}`;
-    console.log(`FAIL: ${watchdog.reason || how}${silent ? '' : ', with lines on standard error'}. The last calls:`);
+    console.log(
+      `FAIL: ${watchdog.reason || how}${silent ? '' : ', with lines on standard error'}. The last calls:`,
+    );
     const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
     console.log(lines.slice(-LOG_LINES).join('\n').replace(/^/gm, '     '));
     const last = lines.findLast((line) => line.startsWith('sequence '));
-    if (last !== undefined) console.log(`again: npm run -s hostile -- --seed ${seed} --path ${/\d+/.exec(last)?.[0]}`);
+    if (last !== undefined)
+      console.log(`again: npm run -s hostile -- --seed ${seed} --path ${/\d+/.exec(last)?.[0]}`);
   }
   rmSync(folder, { recursive: true });
   console.log(`${good ? 1 : 0} passed, ${good ? 0 : 1} failed`);

@@ -8,9 +8,10 @@ export const add = adding('f32', (i, length) => {
   if (i >= length) throw new RangeError('on purpose');
 });
 
-export const entry = tgpu.computeFn({ workgroupSize: [64], in: { id: d.builtin.globalInvocationId } })`{ }`.$name(
-  'main',
-);
+export const entry = tgpu.computeFn({
+  workgroupSize: [64],
+  in: { id: d.builtin.globalInvocationId },
+})`{ }`.$name('main');
 
 const parameters = { x: f32.inout, by: f32 };
 

@@ -1,6 +1,19 @@
-/** What is handed to the functions of the API: a good deal of it wrong, in every way that a program may get wrong. */
+/**
+ * What is handed to the functions of the API: a good deal of it wrong, in every way that a program
+ * may get wrong.
+ */
 import fc from 'fast-check';
-import { f32, i32, i64, type ManagedArray, mat4x4f, type Notifier, u8, u32, vec2u } from '../../src/index.js';
+import {
+  f32,
+  i32,
+  i64,
+  type ManagedArray,
+  mat4x4f,
+  type Notifier,
+  u8,
+  u32,
+  vec2u,
+} from '../../src/index.js';
 import { KERNELS } from './kernels.js';
 import { add, entry } from './typegpu-kernels.js';
 import type { Pool, World } from './world.js';
@@ -13,7 +26,10 @@ export interface Value {
 
 export type Values = fc.Arbitrary<Value>;
 
-/** What a hostile object throws by itself when it is looked at: the program's own error, which the API lets through. */
+/**
+ * What a hostile object throws by itself when it is looked at: the program's own error, which the
+ * API lets through.
+ */
 function own(): Error {
   return Object.assign(new Error('from a hostile object'), { code: 'HOSTILE' });
 }
@@ -100,15 +116,23 @@ const OTHERS: readonly Value[] = [
     const fail = () => {
       throw own();
     };
-    return new Proxy({}, { get: fail, has: fail, ownKeys: fail, getOwnPropertyDescriptor: fail, getPrototypeOf: fail });
+    return new Proxy(
+      {},
+      { get: fail, has: fail, ownKeys: fail, getOwnPropertyDescriptor: fail, getPrototypeOf: fail },
+    );
   }),
 ];
 
-const number: Values = fc.constantFrom(...NUMBERS.map((value) => literal(String(value), () => value)));
+const number: Values = fc.constantFrom(
+  ...NUMBERS.map((value) => literal(String(value), () => value)),
+);
 
 /** Objects of the API where none, or others, are wanted. */
 const misplaced: Values = fc
-  .tuple(fc.constantFrom<Pool>('space', 'prey', 'device', 'stream', 'host stream', 'event', 'kernel'), fc.nat(20))
+  .tuple(
+    fc.constantFrom<Pool>('space', 'prey', 'device', 'stream', 'host stream', 'event', 'kernel'),
+    fc.nat(20),
+  )
   .map(([pool, index]) => ref(pool, index));
 
 export const junk: Values = fc.oneof(
@@ -132,7 +156,9 @@ export function mostly(good: Values, weight = 4): Values {
 
 /** An object with some of these fields. */
 function record(fields: Record<string, Values>, required: string[] = []): Values {
-  return fc.record(fields, { requiredKeys: required }).map((made) => ofFields(made as Record<string, Value>));
+  return fc
+    .record(fields, { requiredKeys: required })
+    .map((made) => ofFields(made as Record<string, Value>));
 }
 
 function ofFields(fields: Record<string, Value>): Value {
@@ -160,7 +186,9 @@ function literals(...values: number[]): Values {
 }
 
 function choice(values: Readonly<Record<string, unknown>>): Values {
-  return fc.constantFrom(...Object.entries(values).map(([text, value]) => literal(text, () => value)));
+  return fc.constantFrom(
+    ...Object.entries(values).map(([text, value]) => literal(text, () => value)),
+  );
 }
 
 /** An index into an array of about this size: as often inside as not. */
@@ -174,7 +202,10 @@ export const address = mostly(
     make: (world: World) => world.words.address + BigInt(offset),
   })),
 );
-export const rights = mostly(choice({ "'none'": 'none', "'read'": 'read', "'readwrite'": 'readwrite' }), 8);
+export const rights = mostly(
+  choice({ "'none'": 'none', "'read'": 'read', "'readwrite'": 'readwrite' }),
+  8,
+);
 /** Of any array, and of what is beside them. */
 export const anyAddress = mostly(
   fc.tuple(from('readable'), fc.integer({ min: -4096, max: 20_000 })).map(([array, offset]) => ({
@@ -188,7 +219,10 @@ export const counterValue = mostly(whole(0, 2), 6);
 /** Not for ever: a wait whose element does not change is no mistake. */
 const timeout = fc.oneof(
   { weight: 6, arbitrary: whole(0, 3) },
-  { weight: 1, arbitrary: junk.filter(({ text }) => text !== 'undefined' && !(Number(text) > 100)) },
+  {
+    weight: 1,
+    arbitrary: junk.filter(({ text }) => text !== 'undefined' && !(Number(text) > 100)),
+  },
 );
 export const waiting = fc
   .tuple(mostly(from('counter'), 8), counterIndex, counterValue, timeout)
@@ -196,7 +230,10 @@ export const waiting = fc
 export const wordType = mostly(
   choice(
     Object.fromEntries(
-      ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64', 'f32', 'f64'].map((type) => [type, type]),
+      ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64', 'f32', 'f64'].map((type) => [
+        type,
+        type,
+      ]),
     ),
   ),
   6,
@@ -232,7 +269,10 @@ export const arrayType = mostly(
   5,
 );
 
-const inFolder = (file: string, text = `a file '${file}'`): Value => ({ text, make: (world) => world.path(file) });
+const inFolder = (file: string, text = `a file '${file}'`): Value => ({
+  text,
+  make: (world) => world.path(file),
+});
 export const path = mostly(
   fc.constantFrom(
     inFolder('numbers'),
@@ -276,7 +316,12 @@ export const transferOptions = mostly(record({ begin, end, position: mostly(whol
 
 /** A handle, or what is left of one after a program has changed it. */
 function damaged(handles: Values, fields: readonly string[]): Values {
-  const change = fc.tuple(handles, fc.constantFrom(...fields), fc.oneof(whole(0, 70), junk), fc.boolean());
+  const change = fc.tuple(
+    handles,
+    fc.constantFrom(...fields),
+    fc.oneof(whole(0, 70), junk),
+    fc.boolean(),
+  );
   const changed = change.map(([handle, field, value, remove]) => ({
     text: `${handle.text} ${remove ? `without ${field}` : `with ${field}: ${value.text}`}`,
     make: (world: World) => {
@@ -317,12 +362,21 @@ export const arrayHandle = mostly(
 export const event = mostly(
   fc.oneof(
     { weight: 6, arbitrary: from('event') },
-    { weight: 1, arbitrary: record({ stream: mostly(from('stream')), sequence: mostly(whole(0, 99)) }) },
+    {
+      weight: 1,
+      arbitrary: record({ stream: mostly(from('stream')), sequence: mostly(whole(0, 99)) }),
+    },
   ),
 );
 export const arrayRange = mostly(
   fc.oneof(
-    { weight: 5, arbitrary: record({ array: from('readable'), begin: whole(0, 700), end: whole(700, 1000) }, ALL()) },
+    {
+      weight: 5,
+      arbitrary: record(
+        { array: from('readable'), begin: whole(0, 700), end: whole(700, 1000) },
+        ALL(),
+      ),
+    },
     { weight: 3, arbitrary: record({ array: mostly(from('readable')), begin, end }) },
   ),
 );
@@ -337,7 +391,9 @@ function ALL(): string[] {
   return ['array', 'begin', 'end'];
 }
 
-const oddReason = literal('a signal aborted with an odd reason', () => AbortSignal.abort(Object.create(null)));
+const oddReason = literal('a signal aborted with an odd reason', () =>
+  AbortSignal.abort(Object.create(null)),
+);
 const signal = mostly(
   fc.constantFrom(
     literal('an aborted signal', () => AbortSignal.abort()),
@@ -354,11 +410,18 @@ const signal = mostly(
 );
 export const streamOptions = mostly(record({ signal }), 6);
 /** What is written by nobody else. */
-export const forgotten = mostly(fc.oneof(from('prey'), record({ array: mostly(from('prey')), begin, end })));
-/** A stream frees it at some time: a touch of it would end the process, so that nothing else has it. */
+export const forgotten = mostly(
+  fc.oneof(from('prey'), record({ array: mostly(from('prey')), begin, end })),
+);
+/**
+ * A stream frees it at some time: a touch of it would end the process, so that nothing else has it.
+ */
 export const doomed = fc.oneof(
   { weight: 5, arbitrary: one('an array that nothing else uses', (world) => world.newArray(9000)) },
-  { weight: 2, arbitrary: one('a part of such an array', (world) => world.newArray(9000).range(5, 8500)) },
+  {
+    weight: 2,
+    arbitrary: one('a part of such an array', (world) => world.newArray(9000).range(5, 8500)),
+  },
   { weight: 1, arbitrary: fc.constantFrom(...OTHERS) },
 );
 const flag = mostly(choice({ true: true, false: false }));
@@ -398,16 +461,30 @@ export const notifierHandle = mostly(
   ),
 );
 export const sequenceNumber = mostly(whole(0, 4));
-export const youngOptions = mostly(record({ begin, end, clear: mostly(choice({ true: true, false: false })) }), 6);
+export const youngOptions = mostly(
+  record({ begin, end, clear: mostly(choice({ true: true, false: false })) }),
+  6,
+);
 export const pinOptions = mostly(
-  record({ begin, end, lock: mostly(choice({ true: true, false: false, "'require'": 'require' }), 8) }),
+  record({
+    begin,
+    end,
+    lock: mostly(choice({ true: true, false: false, "'require'": 'require' }), 8),
+  }),
   8,
 );
-export const holdOptions = mostly(record({ begin, end, writable: mostly(choice({ true: true, false: false }), 8) }), 8);
+export const holdOptions = mostly(
+  record({ begin, end, writable: mostly(choice({ true: true, false: false }), 8) }),
+  8,
+);
 /** The server's own, as often as not. */
 const serverUrl = fc.oneof(
   one('the server', (world) => world.serverUrl),
-  choice({ "'valkey://127.0.0.1:1'": 'valkey://127.0.0.1:1', "'unix:///none'": 'unix:///none', "'x'": 'x' }),
+  choice({
+    "'valkey://127.0.0.1:1'": 'valkey://127.0.0.1:1',
+    "'unix:///none'": 'unix:///none',
+    "'x'": 'x',
+  }),
 );
 let names = 0;
 /** Of an array that was never opened, or of one that other spaces have. */
@@ -420,7 +497,10 @@ const serverUrls = fc.oneof(
   { weight: 3, arbitrary: serverUrl },
   { weight: 1, arbitrary: list(mostly(serverUrl, 8), 3) },
 );
-const server = record({ url: mostly(serverUrls, 8), timeoutMs: whole(100, 900), leaseMs: whole(900, 5000) }, ['url']);
+const server = record(
+  { url: mostly(serverUrls, 8), timeoutMs: whole(100, 900), leaseMs: whole(900, 5000) },
+  ['url'],
+);
 export const sharedOptions = mostly(
   record({ name: mostly(sharedName, 8), on: mostly(server, 8), blockBytes }, ['name', 'on']),
   8,
@@ -445,7 +525,10 @@ export const watchOptions = mostly(
       queue: mostly(whole(1, 5), 8),
     }),
     record({
-      module: mostly(choice({ 'a module of watchers': watchers, "'file:///missing.js'": 'file:///missing.js' }), 8),
+      module: mostly(
+        choice({ 'a module of watchers': watchers, "'file:///missing.js'": 'file:///missing.js' }),
+        8,
+      ),
       export: mostly(choice({ "'watch'": 'watch', "'nothing'": 'nothing', "'fails'": 'fails' }), 8),
       data: junk,
     }),
@@ -465,7 +548,10 @@ export const advice = mostly(
     readMostly: mostly(choice({ true: true, false: false }), 8),
     preferredLocation: place,
     accessedBy: fc.oneof(place, list(place, 3)),
-    pattern: mostly(choice({ "'normal'": 'normal', "'sequential'": 'sequential', "'random'": 'random' }), 8),
+    pattern: mostly(
+      choice({ "'normal'": 'normal', "'sequential'": 'sequential', "'random'": 'random' }),
+      8,
+    ),
   }),
   8,
 );
@@ -491,13 +577,19 @@ const plain: Values = fc.constantFrom(
   literal('new BigInt64Array(900)', () => new BigInt64Array(900)),
 );
 
-/** A kernel with arguments that fit, nearly. An array that the kernel may write is never one that must stay as it is. */
+/**
+ * A kernel with arguments that fit, nearly. An array that the kernel may write is never one that
+ * must stay as it is.
+ */
 const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain((at) => {
   const { parameters } = KERNELS[at];
   const fields: Record<string, Values> = {};
   for (const [key, parameter] of Object.entries(parameters)) {
     if (parameter.kind === 'scalar') {
-      fields[key] = mostly(choice(parameter.type === 'i64' ? { '3n': 3n } : { '3': 3, NaN: Number.NaN }), 8);
+      fields[key] = mostly(
+        choice(parameter.type === 'i64' ? { '3n': 3n } : { '3': 3, NaN: Number.NaN }),
+        8,
+      );
       continue;
     }
     if (parameter.kind !== 'array') continue;
@@ -505,8 +597,12 @@ const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain(
     const pool = use === 'in' ? 'readable' : 'prey';
     const part = record({ array: from(pool), begin: whole(0, 300), end: whole(301, 700) }, ALL());
     const any = fc.oneof(from(pool), part, plain);
-    const fitting = type === 'f32' || type === 'u8' ? from(use === 'in' ? `${type} to read` : type) : plain;
-    fields[key] = mostly(fc.oneof({ weight: 2, arbitrary: fitting }, { weight: 1, arbitrary: any }), 12);
+    const fitting =
+      type === 'f32' || type === 'u8' ? from(use === 'in' ? `${type} to read` : type) : plain;
+    fields[key] = mostly(
+      fc.oneof({ weight: 2, arbitrary: fitting }, { weight: 1, arbitrary: any }),
+      12,
+    );
   }
   const required = Object.keys(fields);
   const args = fc.oneof(
@@ -514,7 +610,9 @@ const launched: fc.Arbitrary<[Value, Value]> = fc.nat(KERNELS.length - 1).chain(
     { weight: 1, arbitrary: record({ ...fields, other: junk }) },
     { weight: 1, arbitrary: junk },
   );
-  return args.map((made) => [literal(`kernel ${KERNELS[at].name}`, () => KERNELS[at]), made] as [Value, Value]);
+  return args.map(
+    (made) => [literal(`kernel ${KERNELS[at].name}`, () => KERNELS[at]), made] as [Value, Value],
+  );
 });
 
 const fitting = choice({
@@ -535,7 +633,11 @@ const shape = mostly(
       }),
     ),
     y: mostly(
-      record({ kind: mostly(choice({ "'array'": 'array' })), type: mostly(choice({ "'f32'": 'f32' })), use: junk }),
+      record({
+        kind: mostly(choice({ "'array'": 'array' })),
+        type: mostly(choice({ "'f32'": 'f32' })),
+        use: junk,
+      }),
     ),
   }),
 );
@@ -553,11 +655,10 @@ const code = mostly(
   ),
 );
 /** What has the form of a kernel, and was not made by kernel(). */
-const forged = record({ name: mostly(name), parameters: shape, code, kernel: one('null', () => null) }, [
-  'name',
-  'parameters',
-  'code',
-]);
+const forged = record(
+  { name: mostly(name), parameters: shape, code, kernel: one('null', () => null) },
+  ['name', 'parameters', 'code'],
+);
 const forgedArguments = mostly(record({ x: mostly(from('prey')), y: mostly(from('prey')) }));
 
 /** A kernel and its arguments. */
@@ -616,33 +717,62 @@ export const kernelBody = mostly(
       literal('Math.max', () => Math.max),
     ),
     record({ module: kernelModule, export: exported }),
-    record({ typegpu: mostly(choice({ 'a function of TypeGPU': add, 'its entry point': entry }), 8) }, ['typegpu']),
-    record({ typegpu: choice({ 'a function of TypeGPU': add }), module: kernelModule, export: exported }, ['typegpu']),
-    record({ wgsl: mostly(choice({ 'a module of WGSL': WGSL, "''": '' }), 8), entryPoint: exported, constants: junk }),
+    record(
+      { typegpu: mostly(choice({ 'a function of TypeGPU': add, 'its entry point': entry }), 8) },
+      ['typegpu'],
+    ),
+    record(
+      { typegpu: choice({ 'a function of TypeGPU': add }), module: kernelModule, export: exported },
+      ['typegpu'],
+    ),
+    record({
+      wgsl: mostly(choice({ 'a module of WGSL': WGSL, "''": '' }), 8),
+      entryPoint: exported,
+      constants: junk,
+    }),
   ),
 );
 export const parameterText = mostly(
-  choice({ "'f32'": 'f32', "'u8.out'": 'u8.out', "'f32.in.out'": 'f32.in.out', "'f32.'": 'f32.', "'.in'": '.in' }),
+  choice({
+    "'f32'": 'f32',
+    "'u8.out'": 'u8.out',
+    "'f32.in.out'": 'f32.in.out',
+    "'f32.'": 'f32.',
+    "'.in'": '.in',
+  }),
 );
 
 export const shareOptions = mostly(
-  record({ rights: mostly(choice({ "'read'": 'read', "'write'": 'write' })), arrays: mostly(choice({ '[]': [] })) }),
+  record({
+    rights: mostly(choice({ "'read'": 'read', "'write'": 'write' })),
+    arrays: mostly(choice({ '[]': [] })),
+  }),
 );
 export const arrayName = mostly(choice({ "'table'": 'table', "'none'": 'none' }));
 
 export const uniformType = mostly(choice({ f32, u32, vec2u, mat4x4f }));
-export const uniformMembers = mostly(record({ size: uniformType, scale: uniformType, time: uniformType }));
+export const uniformMembers = mostly(
+  record({ size: uniformType, scale: uniformType, time: uniformType }),
+);
 
 /** Two ends that fit each other at times. What is written is never what must stay as it is. */
 const sameBytes = fc.tuple(from('prey'), from('readable'), whole(0, 50), whole(51, 700)).map(
   ([to, source, first, last]) =>
     [to, source].map((end) => ({
       text: `{ array: ${end.text}, begin: ${first.text}, end: ${last.text} }`,
-      make: (world: World) => ({ array: end.make(world), begin: first.make(world), end: last.make(world) }),
+      make: (world: World) => ({
+        array: end.make(world),
+        begin: first.make(world),
+        end: last.make(world),
+      }),
     })) as unknown as [Value, Value],
 );
-const target = mostly(fc.oneof(from('prey'), record({ array: mostly(from('prey')), begin, end }), plain));
-const source = mostly(fc.oneof(from('readable'), record({ array: mostly(from('readable')), begin, end }), plain));
+const target = mostly(
+  fc.oneof(from('prey'), record({ array: mostly(from('prey')), begin, end }), plain),
+);
+const source = mostly(
+  fc.oneof(from('readable'), record({ array: mostly(from('readable')), begin, end }), plain),
+);
 export const copyEnds: fc.Arbitrary<[Value, Value]> = fc.oneof(
   { weight: 2, arbitrary: sameBytes },
   { weight: 1, arbitrary: fc.tuple(target, source) },
@@ -650,7 +780,12 @@ export const copyEnds: fc.Arbitrary<[Value, Value]> = fc.oneof(
 export const copyOptions = mostly(record({ at: prefetchTarget, signal }), 6);
 
 export const npyPath = mostly(
-  fc.constantFrom(inFolder('matrix.npy'), inFolder('matrix.npy'), inFolder('saved.npy'), inFolder('numbers')),
+  fc.constantFrom(
+    inFolder('matrix.npy'),
+    inFolder('matrix.npy'),
+    inFolder('saved.npy'),
+    inFolder('numbers'),
+  ),
   5,
 );
 export const npyOptions = mostly(
@@ -677,12 +812,17 @@ export const savePath = fc.constantFrom(
   literal('5', () => 5),
   literal('{}', () => ({})),
 );
-export const savedPart = mostly(fc.oneof(from('readable'), record({ array: mostly(from('readable')), begin, end })), 4);
+export const savedPart = mostly(
+  fc.oneof(from('readable'), record({ array: mostly(from('readable')), begin, end })),
+  4,
+);
 export const saveOptions = mostly(
   fc.oneof(
     record({}),
     record({
-      shape: mostly(choice({ '[3000]': [3000], '[10, 300]': [10, 300], '[2 ** 53]': [2 ** 53], '[-1]': [-1] })),
+      shape: mostly(
+        choice({ '[3000]': [3000], '[10, 300]': [10, 300], '[2 ** 53]': [2 ** 53], '[-1]': [-1] }),
+      ),
       dtype: mostly(choice({ float32: 'float32', uint8: 'uint8', bool: 'bool' })),
     }),
   ),
@@ -692,11 +832,17 @@ export const saveOptions = mostly(
 const providers = new URL('./providers.js', import.meta.url).href;
 export const providedOptions = mostly(
   record({
-    module: mostly(choice({ 'a module of providers': providers, "'file:///missing.js'": 'file:///missing.js' }), 8),
+    module: mostly(
+      choice({ 'a module of providers': providers, "'file:///missing.js'": 'file:///missing.js' }),
+      8,
+    ),
     export: mostly(
       choice(
         Object.fromEntries(
-          ['fill', 'fail', 'failOddly', 'refuseAll', 'nothing', 'missing'].map((each) => [each, each]),
+          ['fill', 'fail', 'failOddly', 'refuseAll', 'nothing', 'missing'].map((each) => [
+            each,
+            each,
+          ]),
         ),
       ),
       8,
@@ -709,7 +855,9 @@ export const providedOptions = mostly(
   6,
 );
 
-export const hostMemory = mostly(choice({ "'256MiB'": '256MiB', "'64MiB'": '64MiB', "'1KiB'": '1KiB' }));
+export const hostMemory = mostly(
+  choice({ "'256MiB'": '256MiB', "'64MiB'": '64MiB', "'1KiB'": '1KiB' }),
+);
 
 export const recordPath = fc.constantFrom(
   inFolder('run.rec'),
@@ -729,12 +877,27 @@ const injection = mostly(record({ refuseLargerThanPages: mostly(whole(1, 64)) })
 const deviceSpecification = mostly(
   record(
     {
-      kind: mostly(choice({ "'simulated'": 'simulated', "'process'": 'process', "'custom'": 'custom' }), 6),
+      kind: mostly(
+        choice({ "'simulated'": 'simulated', "'process'": 'process', "'custom'": 'custom' }),
+        6,
+      ),
       driver: mostly(
-        record({ module: mostly(choice({ "'file:///missing.js'": 'file:///missing.js' })), export: junk }),
+        record({
+          module: mostly(choice({ "'file:///missing.js'": 'file:///missing.js' })),
+          export: junk,
+        }),
       ),
       options: junk,
-      memory: mostly(choice({ "'16MiB'": '16MiB', "'8MiB'": '8MiB', "'-1'": '-1', "'1XB'": '1XB', '4096': 4096 }), 6),
+      memory: mostly(
+        choice({
+          "'16MiB'": '16MiB',
+          "'8MiB'": '8MiB',
+          "'-1'": '-1',
+          "'1XB'": '1XB',
+          '4096': 4096,
+        }),
+        6,
+      ),
       units: mostly(whole(1, 2), 6),
       lossy: mostly(choice({ true: true, false: false }), 6),
       name,
@@ -747,7 +910,10 @@ const deviceSpecification = mostly(
 /** Of a device that a space may have at any time. */
 export const addedDevice = fc.oneof(
   deviceSpecification,
-  record({ kind: choice({ "'simulated'": 'simulated' }), memory: choice({ "'8MiB'": '8MiB' }) }, ['kind', 'memory']),
+  record({ kind: choice({ "'simulated'": 'simulated' }), memory: choice({ "'8MiB'": '8MiB' }) }, [
+    'kind',
+    'memory',
+  ]),
 );
 export const spaceOptions = mostly(
   record({

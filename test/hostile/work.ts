@@ -22,7 +22,13 @@ const UNTHOUGHT =
   /Cannot read properties|Cannot destructure|is not a function|is not iterable|Cannot convert|Cannot mix/;
 
 /** These repeat what code of the program said. */
-const QUOTING = new Set(['KERNEL_ERROR', 'CALLBACK_ERROR', 'CANCELLED', 'PROVIDER_FAILED', 'DEVICE_START']);
+const QUOTING = new Set([
+  'KERNEL_ERROR',
+  'CALLBACK_ERROR',
+  'CANCELLED',
+  'PROVIDER_FAILED',
+  'DEVICE_START',
+]);
 
 const [seedText, runsText, minutesText, path, logPath] = process.argv.slice(2);
 const seed = Number(seedText);
@@ -75,7 +81,12 @@ function succeeded({ name }: Call): void {
   results.set(name, (results.get(name) ?? 0) + 1);
 }
 
-async function settle(call: Call, promise: Promise<unknown>, what: string, world: World): Promise<void> {
+async function settle(
+  call: Call,
+  promise: Promise<unknown>,
+  what: string,
+  world: World,
+): Promise<void> {
   try {
     world.add(await settled(promise, what));
     succeeded(call);
@@ -108,7 +119,10 @@ async function take(step: Step, world: World): Promise<{ end: Promise<void> } | 
   return null;
 }
 
-async function play(made: readonly Step[], mortal: 'none' | 'simulated' | 'process'): Promise<void> {
+async function play(
+  made: readonly Step[],
+  mortal: 'none' | 'simulated' | 'process',
+): Promise<void> {
   const world = await World.make(field, mortal);
   const pending: Promise<void>[] = [];
   let failure: unknown = null;
@@ -123,7 +137,8 @@ async function play(made: readonly Step[], mortal: 'none' | 'simulated' | 'proce
       failure ??= error;
     }
   }
-  for (const each of await Promise.allSettled(pending)) if (each.status === 'rejected') failure ??= each.reason;
+  for (const each of await Promise.allSettled(pending))
+    if (each.status === 'rejected') failure ??= each.reason;
   if (failure !== null) throw failure;
   note('  the end');
   for (const event of world.events) {
@@ -185,7 +200,8 @@ function descriptors(): string[] {
 
 /** Files of arrays that were freed in the last turns may still be closed just now. */
 const SPARE = 8;
-// Spaces start threads with what first needs them, and sequences may start a device again: so all is counted while none is open.
+// Spaces start threads with what first needs them, and sequences may start a device again: so all
+// is counted while none is open.
 await field.open();
 await field.closeSpaces();
 const before = descriptors();
@@ -218,7 +234,8 @@ if (details.numRuns >= ENOUGH && path === '' && refused.length > 0) {
   console.log(`FAIL: no call of ${refused.join(', ')} has given a result`);
   process.exit(1);
 }
-// A closed space keeps a descriptor, and one of them its threads, as long as views of it are left; the engine has to find out.
+// A closed space keeps a descriptor, and one of them its threads, as long as views of it are left;
+// the engine has to find out.
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 await field.closeSpaces();
@@ -229,12 +246,18 @@ for (let look = 0; look < 200 && after.length > before.length + SPARE; look++) {
   after = descriptors();
 }
 await field.close();
-const codes = [...outcomes.codes].sort(([, a], [, b]) => b - a).map(([code, count]) => `${code} ${count}`);
+const codes = [...outcomes.codes]
+  .sort(([, a], [, b]) => b - a)
+  .map(([code, count]) => `${code} ${count}`);
 console.log(`${outcomes.results} results, ${outcomes.errors} named errors: ${codes.join(', ')}`);
 if (after.length > before.length + SPARE) {
   const count = (all: string[], name: string): number => all.filter((each) => each === name).length;
-  const counts = [...new Set(after)].map((name) => `${name} ${count(after, name) - count(before, name)}`);
-  console.log(`FAIL: ${after.length - before.length} descriptors are left open, of ${counts.join(', ')}`);
+  const counts = [...new Set(after)].map(
+    (name) => `${name} ${count(after, name) - count(before, name)}`,
+  );
+  console.log(
+    `FAIL: ${after.length - before.length} descriptors are left open, of ${counts.join(', ')}`,
+  );
   process.exit(1);
 }
 const seconds = ((performance.now() - started) / 1000).toFixed(1);

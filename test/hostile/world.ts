@@ -69,7 +69,8 @@ export async function settled<T>(promise: Promise<T>, what: string): Promise<T> 
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
-      () => reject(new assert.AssertionError({ message: `${what}: nothing came for ${LIMIT_MS} ms` })),
+      () =>
+        reject(new assert.AssertionError({ message: `${what}: nothing came for ${LIMIT_MS} ms` })),
       LIMIT_MS,
     );
   });
@@ -88,7 +89,10 @@ function isPin(value: unknown): value is Pin {
   return typeof (value as Partial<Pin> | null | undefined)?.unpin === 'function';
 }
 
-/** An object of an array that has moved since cannot free it; the one that moved it can, and is among the others. */
+/**
+ * An object of an array that has moved since cannot free it; the one that moved it can, and is
+ * among the others.
+ */
 function freeLast(array: ManagedArray): void {
   try {
     array.free();
@@ -100,7 +104,10 @@ function freeLast(array: ManagedArray): void {
 /** A file of numbers. */
 function npyFile(shape: readonly number[]): Uint8Array {
   const length = shape.reduce((all, extent) => all * extent, 1);
-  return Buffer.concat([npyHeader('f32', shape), Buffer.from(new Float32Array(length).fill(3).buffer)]);
+  return Buffer.concat([
+    npyHeader('f32', shape),
+    Buffer.from(new Float32Array(length).fill(3).buffer),
+  ]);
 }
 
 function isNpy(result: unknown): result is NpyArray {
@@ -153,7 +160,10 @@ interface Homes {
   readonly freed: ManagedArray;
   readonly freedHandle: unknown;
   readonly disposed: Stream;
-  /** Read and written by address; never freed, since a touch of what has been freed ends the process. */
+  /**
+   * Read and written by address; never freed, since a touch of what has been freed ends the
+   * process.
+   */
   readonly words: ManagedArray;
   /** Waited for, and not freed either. */
   readonly counters: ManagedArray;
@@ -216,7 +226,8 @@ export class Field {
   async open(): Promise<Homes> {
     if (this.homes !== null) return this.homes;
     const programs = valkeyPrograms();
-    if (typeof programs === 'string') console.log(`SKIPPED: arrays that machines share: ${programs}`);
+    if (typeof programs === 'string')
+      console.log(`SKIPPED: arrays that machines share: ${programs}`);
     else this.server ??= await ValkeyServer.start();
     const both = await openSpace({
       devices: [
@@ -225,7 +236,10 @@ export class Field {
       ],
       hostMemory: '256MiB',
     });
-    const simulated = await openSpace({ devices: [{ kind: 'simulated', memory: '4MiB' }], hostMemory: '256MiB' });
+    const simulated = await openSpace({
+      devices: [{ kind: 'simulated', memory: '4MiB' }],
+      hostMemory: '256MiB',
+    });
     const wreck = await openSpace({
       devices: [
         { kind: 'simulated', memory: '4MiB' },
@@ -235,7 +249,10 @@ export class Field {
     });
     await wreck.devices[0].detach();
     wreck.devices[1].kill();
-    const closed = await openSpace({ devices: [{ kind: 'simulated', memory: '4MiB' }], hostMemory: '256MiB' });
+    const closed = await openSpace({
+      devices: [{ kind: 'simulated', memory: '4MiB' }],
+      hostMemory: '256MiB',
+    });
     const closedArray = closed.array(Float32Array, 100, { name: 'of a closed space' });
     const closedHandles = { space: closed.handle, array: closedArray.handle };
     const closedStream = closed.devices[0].stream();
@@ -300,19 +317,23 @@ export class Field {
     return this.homes;
   }
 
-  /** After something went wrong, what is left of the spaces proves nothing about the next sequence. */
+  /**
+   * After something went wrong, what is left of the spaces proves nothing about the next sequence.
+   */
   async renew(): Promise<void> {
     const { homes } = this;
     this.homes = null;
     if (homes === null) return;
-    for (const space of [homes.both, homes.simulated, homes.wreck]) await space.close().catch(() => undefined);
+    for (const space of [homes.both, homes.simulated, homes.wreck])
+      await space.close().catch(() => undefined);
   }
 
   async closeSpaces(): Promise<void> {
     const { homes } = this;
     this.homes = null;
     if (homes === null) return;
-    for (const space of [homes.both, homes.simulated, homes.wreck]) await settled(space.close(), 'closing a space');
+    for (const space of [homes.both, homes.simulated, homes.wreck])
+      await settled(space.close(), 'closing a space');
   }
 
   async close(): Promise<void> {
@@ -335,13 +356,28 @@ export class World {
     private readonly homes: Homes,
     readonly mortal: AddressSpace | null,
   ) {
-    const { both, simulated, wreck, closed, victims, freed, freedHandle, disposed, words, counters } = homes;
+    const {
+      both,
+      simulated,
+      wreck,
+      closed,
+      victims,
+      freed,
+      freedHandle,
+      disposed,
+      words,
+      counters,
+    } = homes;
     const prey: ManagedArray[] = [
       both.array(Float32Array, 3000, { name: 'first prey' }),
       simulated.array(Float32Array, 1000, { name: 'second prey' }),
       both.bytes(5000, { name: 'third prey' }),
     ];
-    const streams = [both.devices[0].stream(), simulated.devices[0].stream(), both.devices[1].stream()];
+    const streams = [
+      both.devices[0].stream(),
+      simulated.devices[0].stream(),
+      both.devices[1].stream(),
+    ];
     const hostStreams = [both.stream(), simulated.stream(), both.stream()];
     // Most are of one space, so that they fit each other.
     const [first, second, third] = prey;
@@ -379,7 +415,15 @@ export class World {
         ...closed.devices,
       ],
       'mortal device': [...wreck.devices, ...closed.devices],
-      stream: [...streams, streams[0], streams[2], streams[0], streams[2], disposed, homes.closedStream],
+      stream: [
+        ...streams,
+        streams[0],
+        streams[2],
+        streams[0],
+        streams[2],
+        disposed,
+        homes.closedStream,
+      ],
       'host stream': [...hostStreams, hostStreams[0], streams[0]],
       event: [streams[0].record(), streams[1].record(), hostStreams[0].record(), homes.closedEvent],
       kernel: [...KERNELS],
@@ -399,7 +443,10 @@ export class World {
     if (mortal !== null) this.addMortal(mortal);
   }
 
-  /** @param mortal whether the sequence has a space of its own, which it may close, and devices that it may take away */
+  /**
+   * @param mortal whether the sequence has a space of its own, which it may close, and devices that
+   * it may take away
+   */
   static async make(field: Field, mortal: 'none' | 'simulated' | 'process'): Promise<World> {
     const homes = await field.open();
     if (mortal === 'none') return new World(field, homes, null);
@@ -492,7 +539,9 @@ export class World {
     return this.pools.event as StreamEvent[];
   }
 
-  /** Nothing is under way any more: what must be as it was is looked at, and the rest given back. */
+  /**
+   * Nothing is under way any more: what must be as it was is looked at, and the rest given back.
+   */
   async end(): Promise<void> {
     const { both, simulated, victims, allocated } = this.homes;
     for (const space of [both, simulated]) {
@@ -507,7 +556,8 @@ export class World {
     for (const pin of this.pools.pin as Pin[]) pin.unpin();
     for (const hold of this.pools.hold as Hold[]) hold.release();
     for (const binding of this.pools.binding as ThreadBinding[]) binding.release();
-    for (const recording of this.pools.recording as Recording[]) await recording[Symbol.asyncDispose]();
+    for (const recording of this.pools.recording as Recording[])
+      await recording[Symbol.asyncDispose]();
     for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
     for (const pool of ['stream', 'host stream'] as const)
       for (const stream of this.pools[pool] as HostStream[]) stream[Symbol.dispose]();
@@ -523,7 +573,11 @@ export class World {
       }
       const { allocatedBytes: left, notifiers, pinnedBytes } = space.stats();
       assert.equal(pinnedBytes, 0, 'bytes pinned when every pin has ended');
-      assert.equal(notifiers, space === simulated ? 1 : 0, 'notifiers when every one of the sequence has been closed');
+      assert.equal(
+        notifiers,
+        space === simulated ? 1 : 0,
+        'notifiers when every one of the sequence has been closed',
+      );
       assert.equal(left, allocated[index], 'bytes allocated when every array has been freed');
     }
   }

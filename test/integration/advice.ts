@@ -1,4 +1,7 @@
-/** Advice changes what moves and what it costs, never what is read: each kind of it by the figures, and the data byte for byte. */
+/**
+ * Advice changes what moves and what it costs, never what is read: each kind of it by the figures,
+ * and the data byte for byte.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,12 +23,15 @@ const total = kernel({ x: i32.inout, result: i32.out }, ({ x, result }, { size }
   for (let i = 0; i < size; i++) sum += x[i];
   result[0] = sum;
 });
-const touch = kernel({ x: i32.in, first: i32, step: i32, count: i32, result: i32.out }, (values) => {
-  const { x, first, step, count, result } = values;
-  let sum = 0;
-  for (let i = 0; i < count; i++) sum += x[first + i * step];
-  result[0] = sum;
-});
+const touch = kernel(
+  { x: i32.in, first: i32, step: i32, count: i32, result: i32.out },
+  (values) => {
+    const { x, first, step, count, result } = values;
+    let sum = 0;
+    for (let i = 0; i < count; i++) sum += x[first + i * step];
+    result[0] = sum;
+  },
+);
 const countUp = kernel({ x: i32.inout, times: i32 }, ({ x, times }, { begin, end }) => {
   for (let unit = begin; unit < end; unit++) for (let i = 0; i < times; i++) Atomics.add(x, 0, 1);
 });
@@ -49,17 +55,22 @@ async function figures(space: AddressSpace, work: () => unknown) {
   const before = space.stats().processors;
   await work();
   return space.stats().processors.map((each, index) => ({
-    faults: each.readFaults + each.writeFaults - before[index].readFaults - before[index].writeFaults,
+    faults:
+      each.readFaults + each.writeFaults - before[index].readFaults - before[index].writeFaults,
     bytesIn: each.bytesIn - before[index].bytesIn,
     bytesOut: each.bytesOut - before[index].bytesOut,
   }));
 }
 
-const run = (device: Device, x: Ints): Promise<void> => device.run(increment, { x }, { size: x.length });
+const run = (device: Device, x: Ints): Promise<void> =>
+  device.run(increment, { x }, { size: x.length });
 const plusOne = (values: Int32Array): Int32Array => values.map((value) => (value + 1) | 0);
 
 test('a device that was advised accessedBy works on host memory in place, larger than its own', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '8MiB' }],
+    checkInvariants: true,
+  });
   const [device] = space.devices;
   const expected = pattern(8 * BLOCK_ELEMENTS + 999, 1);
   const x = filled(space, expected);
@@ -96,7 +107,9 @@ test('a device that was advised accessedBy works on host memory in place, larger
 });
 
 test('increments of CPU and device on one word in place are never lost', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '16MiB', units: 2 }] });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '16MiB', units: 2 }],
+  });
   const [device] = space.devices;
   const x = space.array(Int32Array, 1024);
   x.advise({ accessedBy: device, preferredLocation: 'host' });
@@ -128,7 +141,10 @@ test('a device in place and a device with its own memory take turns', async () =
     if (device === far) assert.equal(x.residency().bytes[far.name] ?? 0, 2 * 2 * MIB + 4096);
   }
   // One that cannot reach host memory in place migrates, and says so.
-  assert.deepEqual(x.attributes().runs[0].accessedBy, { [near.name]: 'in place', [simulated.name]: 'migrates' });
+  assert.deepEqual(x.attributes().runs[0].accessedBy, {
+    [near.name]: 'in place',
+    [simulated.name]: 'migrates',
+  });
   same(x.data, expected);
   await near.detach();
   await run(far, x);
@@ -151,7 +167,10 @@ test('a device that dies in place takes nothing along', async () => {
 });
 
 test('what is protected is denied to a device that was in place, by name, and it goes on', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '8MiB' }],
+    checkInvariants: true,
+  });
   const [device] = space.devices;
   const expected = pattern(BLOCK_ELEMENTS, 4);
   const x = filled(space, expected);
@@ -175,7 +194,10 @@ test('a device in place that writes what may only be read fails its launch, and 
   const path = join(mkdtempSync(join(tmpdir(), 'onemem-advice-')), 'words');
   const expected = pattern(BLOCK_ELEMENTS, 5);
   writeFileSync(path, expected);
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '8MiB' }],
+    checkInvariants: true,
+  });
   const [device] = space.devices;
   const x = space.fileArray(Int32Array, path);
   x.advise({ accessedBy: device });
@@ -193,7 +215,10 @@ test('a device in place that writes what may only be read fails its launch, and 
 
 for (const readMostly of [false, true]) {
   test(`a kernel that might write ${readMostly ? 'leaves' : 'takes'} the host's copies of what is ${readMostly ? '' : 'not '}read mostly`, async () => {
-    await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
+    await using space = await sharedSpace({
+      devices: [{ kind: 'process', memory: '8MiB' }],
+      checkInvariants: true,
+    });
     const [device] = space.devices;
     const expected = pattern(BLOCK_ELEMENTS, 5);
     const x = filled(space, expected);
@@ -222,7 +247,10 @@ for (const readMostly of [false, true]) {
 
 test('what is preferred on a device is the last to leave it', async () => {
   const stay = async (prefer: boolean): Promise<number> => {
-    await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
+    await using space = await sharedSpace({
+      devices: [{ kind: 'process', memory: '8MiB' }],
+      checkInvariants: true,
+    });
     const [device] = space.devices;
     const expected = pattern(2 * BLOCK_ELEMENTS, 6);
     const kept = filled(space, expected);
@@ -239,14 +267,19 @@ test('what is preferred on a device is the last to leave it', async () => {
 });
 
 test('random brings the touched page alone, sequential the next block before it is touched', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '64MiB' }], checkInvariants: true });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '64MiB' }],
+    checkInvariants: true,
+  });
   const [device] = space.devices;
   const expected = pattern(8 * BLOCK_ELEMENTS, 7);
   const result = new Int32Array(1);
   const cost = async (pattern: 'normal' | 'sequential' | 'random', step: number, count: number) => {
     const x = filled(space, expected);
     x.advise({ pattern });
-    const [, there] = await figures(space, () => device.run(touch, { x, first: 0, step, count, result }, { size: 1 }));
+    const [, there] = await figures(space, () =>
+      device.run(touch, { x, first: 0, step, count, result }, { size: 1 }),
+    );
     let sum = 0;
     for (let i = 0; i < count; i++) sum = (sum + expected[i * step]) | 0;
     assert.equal(result[0], sum);
@@ -258,9 +291,18 @@ test('random brings the touched page alone, sequential the next block before it 
   const random = await cost('random', 64 * page, 64);
   assert.ok(random.bytesIn <= 65 * 4096, `${random.bytesIn} bytes for 64 pages`);
   const normal = await cost('normal', 64 * page, 64);
-  assert.ok(normal.bytesIn >= 8 * random.bytesIn, `${normal.bytesIn} bytes where neighbours come along`);
-  const [walked, sequential] = [await cost('normal', page, 8 * 512), await cost('sequential', page, 8 * 512)];
-  assert.ok(sequential.faults <= walked.faults, `${sequential.faults} faults, ${walked.faults} without advice`);
+  assert.ok(
+    normal.bytesIn >= 8 * random.bytesIn,
+    `${normal.bytesIn} bytes where neighbours come along`,
+  );
+  const [walked, sequential] = [
+    await cost('normal', page, 8 * 512),
+    await cost('sequential', page, 8 * 512),
+  ];
+  assert.ok(
+    sequential.faults <= walked.faults,
+    `${sequential.faults} faults, ${walked.faults} without advice`,
+  );
 });
 
 test('advice is by blocks of 2 MiB, and unset one by one', async () => {
@@ -295,11 +337,17 @@ test('advice is by blocks of 2 MiB, and unset one by one', async () => {
   x.advise({ readMostly: false, accessedBy: [], pattern: 'normal' }, part);
   assert.equal(x.attributes().runs[1].preferredLocation, device.name);
   x.advise({ preferredLocation: null });
-  assert.deepEqual(new Set(x.attributes().runs.map(({ begin, end, ...said }) => JSON.stringify(said))).size, 1);
+  assert.deepEqual(
+    new Set(x.attributes().runs.map(({ begin, end, ...said }) => JSON.stringify(said))).size,
+    1,
+  );
 });
 
 test('advice that makes no sense is refused', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '8MiB' }],
+    checkInvariants: true,
+  });
   await using other = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }] });
   const [device] = space.devices;
   const x = space.array(Int32Array, 4 * BLOCK_ELEMENTS);

@@ -47,7 +47,17 @@ const scale = kernel({ x: f64.inout, by: f64 }, ({ x, by }, { begin, end }) => {
 
 test('lengths that are none', () =>
   withSpace(async (space) => {
-    for (const length of [-1, Number.NaN, 1.5, Number.POSITIVE_INFINITY, 2 ** 53, '7', 7n, null, undefined]) {
+    for (const length of [
+      -1,
+      Number.NaN,
+      1.5,
+      Number.POSITIVE_INFINITY,
+      2 ** 53,
+      '7',
+      7n,
+      null,
+      undefined,
+    ]) {
       const error = await failsWith('ARRAY_LENGTH', () =>
         space.array(Float32Array, length as number, { name: 'wanted' }),
       );
@@ -69,7 +79,9 @@ test('types that are none', () =>
 
 test('a typed array of the program’s own where the type of one belongs', () =>
   withSpace(async (space) => {
-    const { message } = await failsWith('ARRAY_TYPE', () => space.array(new Float32Array(3) as never, 3));
+    const { message } = await failsWith('ARRAY_TYPE', () =>
+      space.array(new Float32Array(3) as never, 3),
+    );
     assert.match(
       message,
       /a Float32Array was handed in .* write space\.array\(Float32Array, 3\), and have its data filled by set\(\)/,
@@ -91,7 +103,9 @@ test('arrays that one view cannot hold', () =>
 test('more than the host memory', () =>
   withSpace(async (space) => {
     const first = space.array(Uint8Array, HOST_MEMORY - MIB, { name: 'first' });
-    const error = await failsWith('HOST_BUDGET', () => space.array(Uint8Array, MIB + 1, { name: 'second' }));
+    const error = await failsWith('HOST_BUDGET', () =>
+      space.array(Uint8Array, MIB + 1, { name: 'second' }),
+    );
     assert.ok(error instanceof RangeError);
     assert.match(error.message, /second.*1048577 bytes.*1048576 are left.*larger hostMemory/);
     assert.deepEqual((error as unknown as { details: unknown }).details, {
@@ -116,9 +130,15 @@ test('more than the address space', async () => {
 });
 
 test('options of a space', async () => {
-  const device = (options: object) => ({ devices: [{ kind: 'process', memory: '8MiB', ...options }] }) as never;
-  const small = await failsWith('SIZE', () => openSpace(device({ memory: '4MiB', units: 2, name: 'tiny' })));
-  assert.match(small.message, /tiny has 4194304 bytes.* must be 6291456 or more, 2 MiB for each of the 2 units/);
+  const device = (options: object) =>
+    ({ devices: [{ kind: 'process', memory: '8MiB', ...options }] }) as never;
+  const small = await failsWith('SIZE', () =>
+    openSpace(device({ memory: '4MiB', units: 2, name: 'tiny' })),
+  );
+  assert.match(
+    small.message,
+    /tiny has 4194304 bytes.* must be 6291456 or more, 2 MiB for each of the 2 units/,
+  );
   await failsWith('SIZE', () => openSpace(device({ memory: 1 })));
   await failsWith('SIZE', () => openSpace(device({ memory: 0 })));
   await failsWith('SIZE', () => openSpace(device({ memory: Number.NaN })));
@@ -129,7 +149,10 @@ test('options of a space', async () => {
   await failsWith('DEVICE_KIND', () => openSpace(device({ kind: Object.create(null) })));
   for (const name of ['host', 'storage', 'valkey']) {
     const place = await failsWith('DEVICE_NAME', () => openSpace(device({ name })));
-    assert.match(place.message, new RegExp(`device 0 is named ${name}, which is the name of a place`));
+    assert.match(
+      place.message,
+      new RegExp(`device 0 is named ${name}, which is the name of a place`),
+    );
   }
   const twice = [0, 1].map(() => ({ kind: 'process', memory: '8MiB', name: 'a' }) as const);
   assert.match(
@@ -145,7 +168,10 @@ test('options of a space', async () => {
 
 test('options of a space that there are not, with those that there are for users', async () => {
   const near = await failsWith('OPTIONS', () => openSpace({ hostmem: '1GiB' } as never));
-  assert.match(near.message, /has no option hostmem; did you mean hostMemory\? there are devices, hostMemory, storage/);
+  assert.match(
+    near.message,
+    /has no option hostmem; did you mean hostMemory\? there are devices, hostMemory, storage/,
+  );
   const { message } = await failsWith('OPTIONS', () => openSpace({ crsh: true } as never));
   assert.doesNotMatch(message, /did you mean|crash|heartbeatLimitMs|memoryRoot/);
 });
@@ -153,7 +179,9 @@ test('options of a space that there are not, with those that there are for users
 test('servers that are named by a text where an object of options belongs, without what the text says', () =>
   withSpace(async (space) => {
     const text = 'valkey://user:secret@127.0.0.1:1' as never;
-    const on = await failsWith('OPTIONS', () => space.sharedArray(Float32Array, 8, { name: 'x', on: text }));
+    const on = await failsWith('OPTIONS', () =>
+      space.sharedArray(Float32Array, 8, { name: 'x', on: text }),
+    );
     assert.match(on.message, /on of array x is a string; it must be an object of options: \{ url:/);
     const behind = await failsWith('BEHIND', () => openSpace({ behind: text }));
     for (const { message } of [on, behind]) assert.doesNotMatch(message, /secret/);
@@ -167,7 +195,10 @@ test('elements that are looked for in the array itself', () =>
       plain[0] = 5;
     });
     assert.ok(stored instanceof TypeError);
-    assert.match(stored.message, /array x has no element 0 itself: its elements are in data, as in x\.data\[0\]/);
+    assert.match(
+      stored.message,
+      /array x has no element 0 itself: its elements are in data, as in x\.data\[0\]/,
+    );
     // All of these would make NaN of what is not there.
     for (const copied of [
       () => plain[7],
@@ -186,7 +217,10 @@ test('methods of typed arrays that are looked for in the array itself', () =>
   withSpace(async (space) => {
     const x = space.array(Float32Array, 8, { name: 'x' }) as unknown as Float32Array;
     const { message } = await failsWith('ARRAY_INDEX', () => x.fill(1));
-    assert.match(message, /^array x has no fill itself: its elements are in data, as in x\.data\.fill$/);
+    assert.match(
+      message,
+      /^array x has no fill itself: its elements are in data, as in x\.data\.fill$/,
+    );
     // It would be empty.
     await failsWith('ARRAY_INDEX', () => new Float64Array(x.buffer));
     assert.equal((x as unknown as Record<string, unknown>).then, undefined);
@@ -209,7 +243,10 @@ test('objects that are made by new', async () => {
     );
     assert.match(message, /^a space is made by openSpace\(\)/);
   }
-  const { message } = await failsWith('CONSTRUCTOR', () => new (ManagedArray as never as typeof Array)(8));
+  const { message } = await failsWith(
+    'CONSTRUCTOR',
+    () => new (ManagedArray as never as typeof Array)(8),
+  );
   assert.match(message, /^an array is made by space\.array\(\)/);
 });
 
@@ -217,8 +254,14 @@ test('objects that are sent to another thread as they are, with what is sent ins
   withSpace(async (space) => {
     const sent = (what: unknown) => (): unknown => structuredClone(what);
     for (const each of [space, space.devices[0], space.devices[0].stream()])
-      assert.throws(sent(each), /an AddressSpace, which is sent by its handle: postMessage\(space\.handle\)/);
-    assert.throws(sent(space.array(Float32Array, 8)), /a ManagedArray, which is sent by its handle/);
+      assert.throws(
+        sent(each),
+        /an AddressSpace, which is sent by its handle: postMessage\(space\.handle\)/,
+      );
+    assert.throws(
+      sent(space.array(Float32Array, 8)),
+      /a ManagedArray, which is sent by its handle/,
+    );
   }));
 
 test('launches that lack arguments or a size, or have others in their place', () =>
@@ -236,7 +279,10 @@ test('launches that lack arguments or a size, or have others in their place', ()
     }
     for (const options of [undefined, 8]) {
       const { message } = await failsWith('OPTIONS', () => run(scale, { x, by: 2 }, options));
-      assert.match(message, /^a launch of kernel scale takes an object of options such as \{ size: 1000 \}, not/);
+      assert.match(
+        message,
+        /^a launch of kernel scale takes an object of options such as \{ size: 1000 \}, not/,
+      );
     }
   }));
 
@@ -248,13 +294,23 @@ test('functions where an object with one of them is wanted', () =>
       watched.message,
       /the watch of array x takes an object of options such as \{ onInvalidate: .* not a function/,
     );
-    const provided = await failsWith('OPTIONS', () => space.providedArray(Float64Array, 8, (() => undefined) as never));
-    assert.match(provided.message, /such as \{ module: new URL\('\.\/provider\.js', import\.meta\.url\) \}/);
+    const provided = await failsWith('OPTIONS', () =>
+      space.providedArray(Float64Array, 8, (() => undefined) as never),
+    );
+    assert.match(
+      provided.message,
+      /such as \{ module: new URL\('\.\/provider\.js', import\.meta\.url\) \}/,
+    );
   }));
 
 test('devices with less memory than they need, by the number that was said', async () => {
-  const { message } = await failsWith('SIZE', () => openSpace({ devices: [{ kind: 'process', memory: 64 }] }));
-  assert.match(message, /device process0 has 64 bytes of memory; it must be 4194304 or more.*memory: '64MiB'/);
+  const { message } = await failsWith('SIZE', () =>
+    openSpace({ devices: [{ kind: 'process', memory: 64 }] }),
+  );
+  assert.match(
+    message,
+    /device process0 has 64 bytes of memory; it must be 4194304 or more.*memory: '64MiB'/,
+  );
 });
 
 test('a device that was detached, with what brings it back', async () => {
@@ -269,10 +325,16 @@ test('a device that was detached, with what brings it back', async () => {
 
 test('values in place of a length, and other things in place of file descriptors, are told what to write', () =>
   withSpace(async (space) => {
-    const values = await failsWith('ARRAY_LENGTH', () => space.array(Float32Array, [1, 2] as never));
-    assert.match(values.message, /length is an array; .* fill the array by array\.data\.set\(values\)/);
+    const values = await failsWith('ARRAY_LENGTH', () =>
+      space.array(Float32Array, [1, 2] as never),
+    );
+    assert.match(
+      values.message,
+      /length is an array; .* fill the array by array\.data\.set\(values\)/,
+    );
     const x = space.array(Float64Array, 8);
-    const told = async (file: unknown) => (await failsWith('FILE_DESCRIPTOR', () => x.writeTo(file as number))).message;
+    const told = async (file: unknown) =>
+      (await failsWith('FILE_DESCRIPTOR', () => x.writeTo(file as number))).message;
     assert.match(await told('/tmp/x.bin'), /const fd = openSync\("\/tmp\/x\.bin", 'w'\)/);
     assert.match(await told({ fd: 5 }), /pass its number, which is in fd/);
     assert.match(await told(new PassThrough()), /pipeline\(array\.createReadStream\(\), stream\)/);
@@ -291,7 +353,10 @@ test('handles that are of something else, or were made text of, are told as that
     assert.match(await notSpace(text), /text \(JSON\).*postMessage or workerData/);
     assert.match(await notSpace({}), /^this is no handle of a space; /);
     const wrong = await failsWith('ARRAY_HANDLE', () => space.attachArray(space.handle as never));
-    assert.match(wrong.message, /^this is the handle of a space, for attachSpace\(\); pass what array\.handle gives/);
+    assert.match(
+      wrong.message,
+      /^this is the handle of a space, for attachSpace\(\); pass what array\.handle gives/,
+    );
   }));
 
 test('file descriptors that are not open for what is wanted', () =>
@@ -320,7 +385,8 @@ test('an error that comes while something else is asked names no line of that', 
       failed = error;
     });
     // The answer comes in one of these.
-    for (const end = performance.now() + 500; performance.now() < end; ) space.array(Float64Array, 8).free();
+    for (const end = performance.now() + 500; performance.now() < end; )
+      space.array(Float64Array, 8).free();
     await watched;
     const { stack, message } = failed as unknown as Error;
     assert.equal(stack, `OnememError: ${message}`);
@@ -334,12 +400,16 @@ test('arguments of the wrong type', () =>
     const { allocatedBytes } = space.stats();
     const run = (args: object) => () => device.run(scale, args as never, { size: 8 });
     // The compiler refuses all of these; a program in JavaScript hears of it at run time.
-    // @ts-expect-error a Float32Array is no f64 array
-    const error = await failsWith('KERNEL_ARGUMENT', () => device.run(scale, { x: x32, by: 2 }, { size: 8 }));
+    const error = await failsWith('KERNEL_ARGUMENT', () =>
+      // @ts-expect-error a Float32Array is no f64 array
+      device.run(scale, { x: x32, by: 2 }, { size: 8 }),
+    );
     assert.ok(error instanceof TypeError);
     assert.match(error.message, /parameter x is f64, but array single is Float32Array/);
-    // @ts-expect-error nor is a plain one
-    await failsWith('KERNEL_ARGUMENT', () => device.run(scale, { x: new Float32Array(8), by: 2 }, { size: 8 }));
+    await failsWith('KERNEL_ARGUMENT', () =>
+      // @ts-expect-error nor is a plain one
+      device.run(scale, { x: new Float32Array(8), by: 2 }, { size: 8 }),
+    );
     // @ts-expect-error a number is no bigint
     await failsWith('KERNEL_ARGUMENT', () => device.run(scale, { x: x64, by: 2n }, { size: 8 }));
     // @ts-expect-error every parameter needs an argument
@@ -357,8 +427,10 @@ test('arguments of the wrong type', () =>
     const big = kernel({ x: i64.inout, by: i64 }, ({ x, by }, { begin, end }) => {
       for (let i = begin; i < end; i++) x[i] += by;
     });
-    // @ts-expect-error a bigint is no number
-    await failsWith('KERNEL_ARGUMENT', () => device.run(big, { x: new BigInt64Array(1), by: 1 }, { size: 1 }));
+    await failsWith('KERNEL_ARGUMENT', () =>
+      // @ts-expect-error a bigint is no number
+      device.run(big, { x: new BigInt64Array(1), by: 1 }, { size: 1 }),
+    );
   }));
 
 test('types that the compiler must refuse in a kernel', () => {
@@ -383,7 +455,9 @@ test('sizes and parts of a launch', () =>
       [-1, 4],
       [0, 1.5],
     ]) {
-      await failsWith('LAUNCH_RANGE', () => device.run(scale, { x, by: 2 }, { size: 8, begin, end }));
+      await failsWith('LAUNCH_RANGE', () =>
+        device.run(scale, { x, by: 2 }, { size: 8, begin, end }),
+      );
       await failsWith('ARRAY_RANGE', () => x.range(begin, end));
       await failsWith('ARRAY_RANGE', () => x.residency({ begin, end }));
       await failsWith('ARRAY_RANGE', () => x.free({ begin, end }));
@@ -398,10 +472,17 @@ test('kernels that cannot be sent', async () => {
     }),
   );
   assert.ok(error instanceof TypeError);
-  assert.match(error.message, /kernel addOutside uses outside from outside.*scalar parameters.*module/);
-  await failsWith('KERNEL_CLOSURE', () => kernel({ x: f32.inout }, ({ x }) => console.log(assert.ok(x))));
+  assert.match(
+    error.message,
+    /kernel addOutside uses outside from outside.*scalar parameters.*module/,
+  );
+  await failsWith('KERNEL_CLOSURE', () =>
+    kernel({ x: f32.inout }, ({ x }) => console.log(assert.ok(x))),
+  );
   await failsWith('KERNEL_SOURCE', () => kernel({ x: f32.inout }, Math.max as never));
-  await failsWith('KERNEL_SOURCE', () => kernel({ x: f32.inout }, (() => undefined).bind(null) as never));
+  await failsWith('KERNEL_SOURCE', () =>
+    kernel({ x: f32.inout }, (() => undefined).bind(null) as never),
+  );
   await failsWith('KERNEL_BODY', () => kernel({ x: f32.inout }, 'x' as never));
   await failsWith('KERNEL_MODULE', () => kernel({ x: f32.inout }, { module: './kernel.js' }));
   await failsWith('KERNEL_PARAMETER', () => kernel({ x: 'f32' as never }, () => undefined));
@@ -448,9 +529,15 @@ test('a kernel that throws rejects with its own stack', () =>
       throw 'a text';
     });
     await failsWith('KERNEL_ERROR', () => device.run(odd, { x }, { size: 1 }));
-    const missing = kernel({ x: f64.in }, { module: new URL('./no-such-module.js', import.meta.url) });
+    const missing = kernel(
+      { x: f64.in },
+      { module: new URL('./no-such-module.js', import.meta.url) },
+    );
     const lost = await failsWith('KERNEL_ERROR', () => device.run(missing, { x }, { size: 1 }));
-    assert.match(lost.message, /its module .* cannot be loaded: there is no file .*no-such-module\.js; new URL/);
+    assert.match(
+      lost.message,
+      /its module .* cannot be loaded: there is no file .*no-such-module\.js; new URL/,
+    );
     const unknown = kernel(
       { x: f64.in },
       { module: new URL('./programs/kernels.js', import.meta.url), export: 'nothing' },
@@ -468,7 +555,9 @@ test('a kernel from a module', () =>
       await space.devices[0].run(addIndex, { x, by: 0.5 }, { size: 5000 });
     }
     sameData(x.data, (i) => 2 * i + 1);
-    await failsWith('KERNEL_MODULE', () => kernel({ x: f64.inout }, { module: fileURLToPath(url) }));
+    await failsWith('KERNEL_MODULE', () =>
+      kernel({ x: f64.inout }, { module: fileURLToPath(url) }),
+    );
   }));
 
 test('arrays that are freed or belong elsewhere', () =>
@@ -478,7 +567,9 @@ test('arrays that are freed or belong elsewhere', () =>
     const y = space.array(Float32Array, 64);
     freed.free();
     assert.equal(freed.isFreed, true);
-    const error = await failsWith('USE_AFTER_FREE', () => device.run(copy, { x: freed, y }, { size: 64 }));
+    const error = await failsWith('USE_AFTER_FREE', () =>
+      device.run(copy, { x: freed, y }, { size: 64 }),
+    );
     assert.match(error.message, /array gone.*has been freed/);
     await failsWith('USE_AFTER_FREE', () => freed.data);
     await failsWith('USE_AFTER_FREE', () => freed.residency());
@@ -488,7 +579,9 @@ test('arrays that are freed or belong elsewhere', () =>
     freed.free();
     await withSpace(async (other) => {
       const foreign = other.array(Float32Array, 64, { name: 'theirs' });
-      const refused = await failsWith('FOREIGN_ARRAY', () => device.run(copy, { x: foreign, y }, { size: 64 }));
+      const refused = await failsWith('FOREIGN_ARRAY', () =>
+        device.run(copy, { x: foreign, y }, { size: 64 }),
+      );
       assert.match(refused.message, /theirs belongs to another space/);
       await failsWith('FOREIGN_ARRAY', () => space.attachArray(foreign.handle));
       const event = other.devices[0].stream().record();
@@ -506,10 +599,17 @@ test('handles that were changed on their way', () =>
       const error = await failsWith('SPACE_HANDLE', () => attachSpace({ ...handle, ...change }));
       assert.match(error.message, /has been changed/);
     }
-    await failsWith('SPACE_HANDLE', () => attachSpace({ ...handle, control: new SharedArrayBuffer(8) }));
+    await failsWith('SPACE_HANDLE', () =>
+      attachSpace({ ...handle, control: new SharedArrayBuffer(8) }),
+    );
     const x = space.array(Float32Array, 4096, { name: 'x' });
     space.array(Float32Array, 4096, { name: 'beside' });
-    for (const change of [{ firstPage: 512 }, { pages: 5 }, { length: 8192 }, { type: 'f64' as const }]) {
+    for (const change of [
+      { firstPage: 512 },
+      { pages: 5 },
+      { length: 8192 },
+      { type: 'f64' as const },
+    ]) {
       await failsWith('ARRAY_HANDLE', () => attachArray({ ...x.handle, ...change }));
     }
     await failsWith('ARRAY_HANDLE', () => attachArray(null as never));
@@ -517,7 +617,8 @@ test('handles that were changed on their way', () =>
     const old = x.handle;
     const again = attachArray(old);
     x.free();
-    // An object that was made before has no view yet: the addresses could be those of another array by now.
+    // An object that was made before has no view yet: the addresses could be those of another array
+    // by now.
     await failsWith('USE_AFTER_FREE', () => again.data);
     await failsWith('USE_AFTER_FREE', () => attachArray(old));
   }));
@@ -548,7 +649,9 @@ test('what looks like a kernel and is none', () =>
     for (const change of changes) {
       await failsWith('KERNEL', () => device.run({ ...good, ...change } as never, {}, { size: 1 }));
     }
-    await failsWith('KERNEL_PARAMETER', () => device.run({ ...good, parameters: null } as never, {}, { size: 1 }));
+    await failsWith('KERNEL_PARAMETER', () =>
+      device.run({ ...good, parameters: null } as never, {}, { size: 1 }),
+    );
     await device.run({ ...good }, {}, { size: 1 });
   }));
 

@@ -1,4 +1,7 @@
-/** What a program can ask: what an address is, what devices can do, and how much memory they have left. */
+/**
+ * What a program can ask: what an address is, what devices can do, and how much memory they have
+ * left.
+ */
 import assert from 'node:assert/strict';
 import { i32, kernel, openSpace, type SpaceOptions } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
@@ -41,11 +44,17 @@ test('what an address is, wherever its page is', async () => {
   assert.deepEqual(x.residency().bytes, {}, 'to ask brings nothing');
   x.data[1500] = 7;
   const host = space.pointerAttributes(address + 3n);
-  assert.deepEqual([host?.element, host?.byteOffset, host?.owner, host?.nodes], [1500, 6003, 'host', ['host']]);
+  assert.deepEqual(
+    [host?.element, host?.byteOffset, host?.owner, host?.nodes],
+    [1500, 6003, 'host', ['host']],
+  );
   assert.deepEqual(host?.access, { host: 'write' });
   await near.run(add, { x, by: 1 }, { size: n });
   const moved = space.pointerAttributes(address);
-  assert.deepEqual([moved?.state, moved?.nodes, moved?.access], ['resident', ['near'], { near: 'write' }]);
+  assert.deepEqual(
+    [moved?.state, moved?.nodes, moved?.access],
+    ['resident', ['near'], { near: 'write' }],
+  );
   assert.equal(moved?.owner, near);
   await far.run(add, { x, by: 1 }, { size: n });
   assert.equal(space.pointerAttributes(address)?.owner, far);
@@ -96,7 +105,13 @@ test('what devices can do', async () => {
     ],
   });
   const common = { pageBytes: PAGE, kernels: 'functions' };
-  const process = { ...common, remoteAccess: true, pageFaults: true, atomics: true, cancellation: true };
+  const process = {
+    ...common,
+    remoteAccess: true,
+    pageFaults: true,
+    atomics: true,
+    cancellation: true,
+  };
   assert.deepEqual(
     space.devices.map(({ capabilities }) => capabilities),
     [

@@ -37,7 +37,9 @@ function boundThreads(pid: number | 'self' = 'self'): number[] {
   const cpusOf = (thread: string): string => {
     try {
       return (
-        /^Cpus_allowed_list:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/task/${thread}/status`, 'latin1'))?.[1] ?? ''
+        /^Cpus_allowed_list:\s+(.*)$/m.exec(
+          readFileSync(`/proc/${pid}/task/${thread}/status`, 'latin1'),
+        )?.[1] ?? ''
       );
     } catch {
       // It has ended.
@@ -105,34 +107,40 @@ testOfBonds('a thread and the manager have one CPU until it is released', async 
   assert.deepEqual(getAffinity(), all);
 });
 
-testOfBonds('no thread stays bound when single pages of storage have been touched one after the other', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'onemem-binding-'));
-  try {
-    await using space = await openSpace({ hostMemory: '32MiB', storage: { path: folder, bytes: '256MiB' } });
-    const x = space.array(Int32Array, 24 * 2 ** 20);
-    x.advise({ pattern: 'random' });
-    for (let i = 0; i < x.length; i++) x.data[i] = i;
-    const pages = x.length / 1024;
-    const kept = new Set<number>();
-    for (let touch = 0; touch < 4000; touch++) {
-      const at = ((touch * 7919) % pages) * 1024 + (touch % 1024);
-      assert.equal(x.data[at], at);
-      const cpus = getAffinity();
-      if (cpus.length === 1) kept.add(cpus[0]);
-      else assert.deepEqual(cpus, all);
+testOfBonds(
+  'no thread stays bound when single pages of storage have been touched one after the other',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'onemem-binding-'));
+    try {
+      await using space = await openSpace({
+        hostMemory: '32MiB',
+        storage: { path: folder, bytes: '256MiB' },
+      });
+      const x = space.array(Int32Array, 24 * 2 ** 20);
+      x.advise({ pattern: 'random' });
+      for (let i = 0; i < x.length; i++) x.data[i] = i;
+      const pages = x.length / 1024;
+      const kept = new Set<number>();
+      for (let touch = 0; touch < 4000; touch++) {
+        const at = ((touch * 7919) % pages) * 1024 + (touch % 1024);
+        assert.equal(x.data[at], at);
+        const cpus = getAffinity();
+        if (cpus.length === 1) kept.add(cpus[0]);
+        else assert.deepEqual(cpus, all);
+      }
+      assert.ok(kept.size <= 1, `the thread was kept on CPUs ${[...kept].join(', ')}`);
+      // What it starts now has all CPUs in a moment.
+      const child = spawn('sleep', ['60']);
+      const { worker } = await startThread(null);
+      await untilBound(0);
+      assert.deepEqual(getAffinity(child.pid), all);
+      child.kill();
+      await worker.terminate();
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-    assert.ok(kept.size <= 1, `the thread was kept on CPUs ${[...kept].join(', ')}`);
-    // What it starts now has all CPUs in a moment.
-    const child = spawn('sleep', ['60']);
-    const { worker } = await startThread(null);
-    await untilBound(0);
-    assert.deepEqual(getAffinity(child.pid), all);
-    child.kill();
-    await worker.terminate();
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+  },
+);
 
 testOfBonds('the close of a space releases all its threads', async () => {
   const space = await openSpace();
@@ -187,9 +195,14 @@ testOfBonds('what a bound thread starts has all CPUs', async () => {
     assert.notEqual(pid, null);
     assert.deepEqual(boundThreads(pid as number), [], 'threads of a device');
     await using other = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
-    assert.deepEqual(boundThreads(other.devices[0].pid as number), [], 'threads of a device of another space');
+    assert.deepEqual(
+      boundThreads(other.devices[0].pid as number),
+      [],
+      'threads of a device of another space',
+    );
     assert.equal(boundThreads().length, 2, 'the manager of another space is bound');
-    // The pool of Node.js, a worker, and threads of the manager's own begin bound, as Linux has it, and do not stay so.
+    // The pool of Node.js, a worker, and threads of the manager's own begin bound, as Linux has it,
+    // and do not stay so.
     await stat(folder);
     const { worker } = await startThread(null);
     const x = space.array(Int32Array, 2 ** 20);
@@ -200,39 +213,47 @@ testOfBonds('what a bound thread starts has all CPUs', async () => {
     assert.deepEqual((await tell(worker, 'release')).cpus, all);
     await worker.terminate();
     // A process that the program starts is the program's own business, as under taskset.
-    const { stdout } = spawnSync('grep', ['Cpus_allowed_list', '/proc/self/status'], { encoding: 'latin1' });
+    const { stdout } = spawnSync('grep', ['Cpus_allowed_list', '/proc/self/status'], {
+      encoding: 'latin1',
+    });
     assert.match(stdout, new RegExp(`:\\s+${cpu}$`, 'm'));
   } finally {
     rmSync(folder, { recursive: true });
   }
 });
 
-testOfBonds('a device whose touches lie scattered has the CPU of the manager, as long as they do', async () => {
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '4MiB' }] });
-  const [device] = space.devices;
-  const x = space.array(Int32Array, 2 ** 23);
-  for (let i = 0; i < x.length; i++) x.data[i] = i;
-  const launch = device.run(scattered, { x }, { size: x.length / 1024 });
-  const late = Date.now() + 10_000;
-  const bound = (): number[] => [...boundThreads(device.pid as number), ...boundThreads()];
-  while (bound().length < 2 && Date.now() < late) await sleep(1);
-  assert.equal(bound().length, 2, 'a thread of the device and the manager are bound');
-  // Where the program wants the manager elsewhere, that counts, and nothing waits for it.
-  for (const wanted of all) {
-    using binding = space.bindThread({ cpu: wanted });
-    assert.equal(binding.cpu, wanted);
-  }
-  await launch;
-  assert.deepEqual(bound(), []);
-  sameData(x.data, (i) => (i % 1024 === 0 ? 2 * i : i));
-});
+testOfBonds(
+  'a device whose touches lie scattered has the CPU of the manager, as long as they do',
+  async () => {
+    await using space = await openSpace({ devices: [{ kind: 'process', memory: '4MiB' }] });
+    const [device] = space.devices;
+    const x = space.array(Int32Array, 2 ** 23);
+    for (let i = 0; i < x.length; i++) x.data[i] = i;
+    const launch = device.run(scattered, { x }, { size: x.length / 1024 });
+    const late = Date.now() + 10_000;
+    const bound = (): number[] => [...boundThreads(device.pid as number), ...boundThreads()];
+    while (bound().length < 2 && Date.now() < late) await sleep(1);
+    assert.equal(bound().length, 2, 'a thread of the device and the manager are bound');
+    // Where the program wants the manager elsewhere, that counts, and nothing waits for it.
+    for (const wanted of all) {
+      using binding = space.bindThread({ cpu: wanted });
+      assert.equal(binding.cpu, wanted);
+    }
+    await launch;
+    assert.deepEqual(bound(), []);
+    sameData(x.data, (i) => (i % 1024 === 0 ? 2 * i : i));
+  },
+);
 
 test('a bond that cannot be is refused, and nothing is bound', async () => {
   await using space = await openSpace();
   for (const wrong of [-1, 1.5, 8191, 1e9, '0', null, Number.NaN]) {
     const error = await failsWith('CPU', () => space.bindThread({ cpu: wrong as number }));
     assert.ok(error instanceof RangeError);
-    assert.match(error.message, /^cpu is .*; (it must be the number of a CPU|this thread may run on CPUs? \d)/);
+    assert.match(
+      error.message,
+      /^cpu is .*; (it must be the number of a CPU|this thread may run on CPUs? \d)/,
+    );
   }
   await failsWith('OPTIONS', () => space.bindThread({ cpus: [0] } as never));
   await failsWith('OPTIONS', () => space.bindThread(0 as never));

@@ -1,4 +1,7 @@
-/** Clones of arrays: each has what it was written, and nothing is copied before one is written or touched. */
+/**
+ * Clones of arrays: each has what it was written, and nothing is copied before one is written or
+ * touched.
+ */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +14,16 @@ import {
   type SpaceStats,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, filled, LONG, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  filled,
+  LONG,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;
@@ -20,9 +32,12 @@ const path = `${tmpdir()}/onemem-clones-${process.pid}`;
 const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += by;
 });
-const sumBetween = kernel({ x: i32.in, result: i32.out, from: i32, to: i32 }, ({ x, result, from, to }) => {
-  for (let i = from; i < to; i++) result[0] = (result[0] + x[i]) | 0;
-});
+const sumBetween = kernel(
+  { x: i32.in, result: i32.out, from: i32, to: i32 },
+  ({ x, result, from, to }) => {
+    for (let i = from; i < to; i++) result[0] = (result[0] + x[i]) | 0;
+  },
+);
 const setBetween = kernel(
   { x: i32.inout, from: i32, to: i32, value: i32 },
   ({ x, from, to, value }, { begin, end }) => {
@@ -37,7 +52,12 @@ async function withSpace(
   devices: SpaceOptions['devices'],
   action: (space: AddressSpace) => Promise<void>,
 ): Promise<void> {
-  await using space = await sharedSpace({ devices, hostMemory: '256MiB', storage: false, checkInvariants: true });
+  await using space = await sharedSpace({
+    devices,
+    hostMemory: '256MiB',
+    storage: false,
+    checkInvariants: true,
+  });
   await action(space);
   space.checkInvariants();
 }
@@ -50,7 +70,10 @@ function counting(space: AddressSpace, length: number, name: string): ManagedArr
 
 /** Bytes that were moved for any reason, and that are in memory. */
 function moved({ processors }: SpaceStats): number {
-  return processors.reduce((sum, each) => sum + each.bytesIn + each.bytesCloned + each.bytesZeroed, 0);
+  return processors.reduce(
+    (sum, each) => sum + each.bytesIn + each.bytesCloned + each.bytesZeroed,
+    0,
+  );
 }
 function cloned({ processors }: SpaceStats): number {
   return processors.reduce((sum, each) => sum + each.bytesCloned, 0);
@@ -80,7 +103,10 @@ test('cloning copies nothing until somebody writes', () =>
     // A device that writes a page has its neighbours copied, too, but not more than a block.
     await device.run(setBetween, { x, from: 5000, to: 5001, value: -1 }, { size: n });
     const written = cloned(space.stats()) - cloned(before);
-    assert.ok(written >= 4096 && written <= 2 * MIB, `${written} bytes were copied for one element`);
+    assert.ok(
+      written >= 4096 && written <= 2 * MIB,
+      `${written} bytes were copied for one element`,
+    );
     sameData(y.data, (i) => i + 1);
     assert.equal(x.data[5000], -1);
     assert.equal(x.data[4999], 5000);
@@ -125,7 +151,10 @@ test(
         };
         const n = 700 * PAGE + 5;
         const known: { array: ManagedArray<Int32Array>; model: Int32Array }[] = [];
-        known.push({ array: counting(space, n, 'root'), model: filled(new Int32Array(n), (i) => i) });
+        known.push({
+          array: counting(space, n, 'root'),
+          model: filled(new Int32Array(n), (i) => i),
+        });
         for (let step = 0; step < (LONG ? 240 : 50); step++) {
           const at = random(known.length);
           const { array, model } = known[at];
@@ -133,7 +162,10 @@ test(
           const to = Math.min(n, from + 1 + random(random(4) === 0 ? n : 3 * PAGE));
           const act = random(10);
           if (act < 2 && known.length < 6) {
-            known.push({ array: (await array.clone({ name: `step ${step}` })) as typeof array, model: model.slice() });
+            known.push({
+              array: (await array.clone({ name: `step ${step}` })) as typeof array,
+              model: model.slice(),
+            });
           } else if (act === 2 && known.length > 1) {
             array.free();
             known.splice(at, 1);
@@ -260,7 +292,10 @@ test('clones that cannot be had are refused, and change nothing', () =>
     const x = counting(space, n, 'ledger');
     await x.protect('none', { begin: PAGE, end: 2 * PAGE });
     const denied = await failsWith('ACCESS_DENIED', () => x.clone());
-    assert.match(denied.message, /cannot clone array ledger: .*elements 1024 to 2047 .*protected against all access/);
+    assert.match(
+      denied.message,
+      /cannot clone array ledger: .*elements 1024 to 2047 .*protected against all access/,
+    );
     await x.protect('read');
     const y = await x.clone();
     y.data[0] = 5;

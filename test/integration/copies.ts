@@ -1,4 +1,7 @@
-/** Copies between any two places: content byte for byte, where it is read and written, order, faults meanwhile, failures. */
+/**
+ * Copies between any two places: content byte for byte, where it is read and written, order, faults
+ * meanwhile, failures.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +18,16 @@ import {
   u8,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, LONG, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  LONG,
+  longTest,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 4096;
@@ -76,7 +88,10 @@ for (const kind of KINDS) {
       const part = stream.copy(y.range(1, 5001), x.range(12_345, 17_345));
       await part.synchronize();
       assert.equal(part.bytes, 20_000);
-      sameData(y.data, (i) => Math.imul(i >= 1 && i < 5001 ? i + 12_344 : i, 7) + (i >= 1 && i < 5001 ? 6 : 5));
+      sameData(
+        y.data,
+        (i) => Math.imul(i >= 1 && i < 5001 ? i + 12_344 : i, 7) + (i >= 1 && i < 5001 ? 6 : 5),
+      );
     }));
 
   test(
@@ -147,11 +162,17 @@ for (const kind of KINDS) {
       sameBytes(other, raw, 'between two plain arrays');
       await stream.copy(x.range(10, 12), new Uint8Array(16)).synchronize();
       sameData(x.data.subarray(8, 14), (i) => (i === 2 || i === 3 ? 0 : Math.sin(i + 8)));
-      assert.equal(space.stats().allocatedBytes, Math.ceil((n * 8) / PAGE) * PAGE, 'nothing is left of the copies');
+      assert.equal(
+        space.stats().allocatedBytes,
+        Math.ceil((n * 8) / PAGE) * PAGE,
+        'nothing is left of the copies',
+      );
     }));
 }
 
-/** Copies, launches and touches of the CPU at random, compared with the same done to plain memory. */
+/**
+ * Copies, launches and touches of the CPU at random, compared with the same done to plain memory.
+ */
 async function playAtRandom(space: AddressSpace): Promise<void> {
   const random = generator(seed);
   note(`seed ${seed}`);
@@ -178,7 +199,8 @@ async function playAtRandom(space: AddressSpace): Promise<void> {
     } else {
       const bytes = 1 + random(random(3) === 0 ? 3 * MIB : 20_000);
       const target = random(length - bytes);
-      const source = random(4) === 0 ? (target + random(2 * PAGE)) % (length - bytes) : random(length - bytes);
+      const source =
+        random(4) === 0 ? (target + random(2 * PAGE)) % (length - bytes) : random(length - bytes);
       const at = places[random(places.length)];
       const event = stream.copy(
         arrays[to].range(target, target + bytes),
@@ -192,7 +214,8 @@ async function playAtRandom(space: AddressSpace): Promise<void> {
     }
     if (round % 30 === 29) space.checkInvariants();
   }
-  for (const [index, { data, name }] of arrays.entries()) sameBytes(data, models[index], `array ${name}`);
+  for (const [index, { data, name }] of arrays.entries())
+    sameBytes(data, models[index], `array ${name}`);
 }
 
 test('content is read and written where it is', () =>
@@ -213,15 +236,26 @@ test('content is read and written where it is', () =>
       stream.launch(fill, { x: y, by: 2 }, { size: n });
       await stream.synchronize();
       const moved = (): number =>
-        space.stats().processors.reduce((sum, { bytesIn, bytesOut }) => sum + bytesIn + bytesOut, 0);
+        space
+          .stats()
+          .processors.reduce((sum, { bytesIn, bytesOut }) => sum + bytesIn + bytesOut, 0);
       const before = moved();
       await stream.copy(y, x).synchronize();
-      assert.deepEqual([x.residency().bytes, y.residency().bytes], [{ [one.name]: bytes }, { [one.name]: bytes }]);
+      assert.deepEqual(
+        [x.residency().bytes, y.residency().bytes],
+        [{ [one.name]: bytes }, { [one.name]: bytes }],
+      );
       // From device to device, and home, without a page that moves.
       await stream.copy(z, x, { at: two }).synchronize();
-      assert.deepEqual([x.residency().bytes, z.residency().bytes], [{ [one.name]: bytes }, { [two.name]: bytes }]);
+      assert.deepEqual(
+        [x.residency().bytes, z.residency().bytes],
+        [{ [one.name]: bytes }, { [two.name]: bytes }],
+      );
       await stream.copy(y, z, { at: 'host' }).synchronize();
-      assert.deepEqual([z.residency().bytes, y.residency().bytes], [{ [two.name]: bytes }, { host: bytes }]);
+      assert.deepEqual(
+        [z.residency().bytes, y.residency().bytes],
+        [{ [two.name]: bytes }, { host: bytes }],
+      );
       assert.equal(moved(), before);
       sameData(y.data, (i) => Math.imul(i, 7) + 1);
       sameData(z.data, (i) => Math.imul(i, 7) + 1);
@@ -295,9 +329,13 @@ test(
           }
         })();
         await Promise.all([
-          work(streams[0], () => streams[0].copy(y.range(0, half), x.range(0, half), { at: device })),
+          work(streams[0], () =>
+            streams[0].copy(y.range(0, half), x.range(0, half), { at: device }),
+          ),
           work(streams[1], () => streams[1].copy(x.range(half, 2 * half), y.range(half, 2 * half))),
-          work(streams[2], () => streams[2].launch(fill, { x: own, by: 1 }, { size: 4096, begin: 512, end: 4096 })),
+          work(streams[2], () =>
+            streams[2].launch(fill, { x: own, by: 1 }, { size: 4096, begin: 512, end: 4096 }),
+          ),
         ]);
         touching = false;
         await touches;
@@ -340,8 +378,11 @@ test(
           }
         }
         await Promise.all(streams.map((stream) => stream.synchronize()));
-        // They race, and may read from each other what is about to be overwritten; what is not copied to stays as it is.
-        const wrong = x.data.findIndex((value, at) => value !== 0x5a && (value !== 0 || at > 200_000));
+        // They race, and may read from each other what is about to be overwritten; what is not
+        // copied to stays as it is.
+        const wrong = x.data.findIndex(
+          (value, at) => value !== 0x5a && (value !== 0 || at > 200_000),
+        );
         assert.equal(wrong, -1, `byte ${wrong} is ${x.data[wrong]}`);
       },
     ),
@@ -362,7 +403,10 @@ test(
       for (let i = MIB; i < 2 * MIB; i++) models[0][i] = ~models[0][i];
       const arrays = [x, await x.clone({ name: 'clone' })];
       models.push(models[0].slice());
-      arrays.push(await arrays[1].clone({ name: 'clone of the clone' }), space.bytes(length, { name: 'zeros' }));
+      arrays.push(
+        await arrays[1].clone({ name: 'clone of the clone' }),
+        space.bytes(length, { name: 'zeros' }),
+      );
       models.push(models[0].slice(), new Uint8Array(length));
       using stream = device.stream();
       for (let round = 0; round < 40; round++) {
@@ -372,11 +416,16 @@ test(
         const target = random(length - bytes);
         const source = random(length - bytes);
         const options = [{}, { at: device }, { at: 'host' }][random(3)] as { at?: Device | 'host' };
-        stream.copy(arrays[to].range(target, target + bytes), arrays[from].range(source, source + bytes), options);
+        stream.copy(
+          arrays[to].range(target, target + bytes),
+          arrays[from].range(source, source + bytes),
+          options,
+        );
         models[to].set(models[from].slice(source, source + bytes), target);
       }
       await stream.synchronize();
-      for (const [index, { data, name }] of arrays.entries()) sameBytes(data, models[index], `array ${name}`);
+      for (const [index, { data, name }] of arrays.entries())
+        sameBytes(data, models[index], `array ${name}`);
     }),
   60,
 );
@@ -447,7 +496,9 @@ test('what cannot be copied is refused by name', () =>
     const x = space.array(Int32Array, 1000, { name: 'x' });
     const f = space.array(Float32Array, 1000, { name: 'f' });
     using stream = device.stream();
-    const length = await failsWith('COPY_LENGTH', () => stream.copy(x.range(0, 10), x.range(10, 21)));
+    const length = await failsWith('COPY_LENGTH', () =>
+      stream.copy(x.range(0, 10), x.range(10, 21)),
+    );
     assert.match(
       length.message,
       /array x .Int32Array., elements 10 to 21, 44 bytes, to array x .*elements 0 to 10, 40 bytes/,
@@ -456,7 +507,9 @@ test('what cannot be copied is refused by name', () =>
     await failsWith('COPY_TYPE', () => stream.copy(f, x));
     await failsWith('COPY_TYPE', () => stream.copy(new Float32Array(1000), x));
     await failsWith('COPY_PLACE', () => stream.copy(null as never, x));
-    await failsWith('COPY_PLACE', () => stream.copy(x, new DataView(new ArrayBuffer(4000)) as never));
+    await failsWith('COPY_PLACE', () =>
+      stream.copy(x, new DataView(new ArrayBuffer(4000)) as never),
+    );
     await failsWith('COPY_PLACE', () => stream.copy(x, { begin: 0, end: 1000 } as never));
     await failsWith('ARRAY_RANGE', () => stream.copy({ array: x, begin: 0, end: 1001 }, x));
     await failsWith('ARRAY_RANGE', () => stream.copy({ array: x, begin: 6, end: 5 }, x));
@@ -505,7 +558,8 @@ test('an array that is freed before its copy begins', () =>
     });
     const anchor = space.array(Int32Array, 16);
     const pages = 64;
-    const make = (name: string): ManagedArray<Int32Array> => space.array(Int32Array, pages * 1024, { name });
+    const make = (name: string): ManagedArray<Int32Array> =>
+      space.array(Int32Array, pages * 1024, { name });
     for (const which of ['to', 'from']) {
       const x = make('first');
       const y = make('second');
@@ -529,7 +583,10 @@ test('a part that was freed ends a copy; what comes before it is copied', () =>
     using stream = space.devices[0].stream();
     const event = stream.copy(y, x);
     const error = await failsWith('USE_AFTER_FREE', () => stream.synchronize());
-    assert.match(error.message, /a copy read array holey, elements 10240 to 11263 .*which has been freed/);
+    assert.match(
+      error.message,
+      /a copy read array holey, elements 10240 to 11263 .*which has been freed/,
+    );
     assert.equal(event.bytes, 10 * PAGE);
     sameData(y.data, (i) => (i < 10 * 1024 ? 5 : 0));
     await failsWith('USE_AFTER_FREE', () => stream.copy(x, y).synchronize());
@@ -545,7 +602,9 @@ test('an array that is freed during its copy', () =>
       const hasty = stream.copy(to, from);
       await sleep(round);
       (round % 2 === 0 ? from : to).free();
-      const failure = await hasty.synchronize().catch((reason: unknown) => reason as Error & { code: string });
+      const failure = await hasty
+        .synchronize()
+        .catch((reason: unknown) => reason as Error & { code: string });
       if (failure !== undefined) assert.equal(failure.code, 'USE_AFTER_FREE', failure.stack);
       await stream.synchronize().catch(() => undefined);
       from.free();
@@ -572,7 +631,9 @@ for (const lossy of [false, true]) {
         using stream = other.stream();
         process.kill(dying.pid as number, 'SIGKILL');
         const event = stream.copy(z, x);
-        const failure = await event.synchronize().catch((reason: unknown) => reason as Error & { code: string });
+        const failure = await event
+          .synchronize()
+          .catch((reason: unknown) => reason as Error & { code: string });
         if (!lossy) {
           assert.equal(failure, undefined);
           sameData(z.data, (i) => Math.imul(i, 7) + 4);
@@ -588,7 +649,9 @@ for (const lossy of [false, true]) {
         const plain = Int32Array.from({ length: n }, (_, i) => i ^ 0x55);
         await stream.copy(x, plain).synchronize();
         sameData(x.data, (i) => i ^ 0x55);
-        await failsWith('DATA_LOST', () => stream.copy(y.range(1, 5), plain.subarray(1, 5)).synchronize());
+        await failsWith('DATA_LOST', () =>
+          stream.copy(y.range(1, 5), plain.subarray(1, 5)).synchronize(),
+        );
         await stream.synchronize().catch(() => undefined);
       },
     ));
@@ -609,7 +672,9 @@ test('a copy to a device that dies, and one that has died', () =>
         const event = stream.copy(y, x, { at: device });
         await sleep(5);
         device.kill();
-        const failure = await event.synchronize().catch((reason: unknown) => reason as Error & { code: string });
+        const failure = await event
+          .synchronize()
+          .catch((reason: unknown) => reason as Error & { code: string });
         if (failure !== undefined) assert.equal(failure.code, 'DEVICE_LOST', failure.stack);
         await stream.synchronize().catch(() => undefined);
         await failsWith('DEVICE_LOST', () => stream.copy(y, x, { at: device }).synchronize());

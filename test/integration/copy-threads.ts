@@ -1,11 +1,19 @@
 /**
- * Large copies that no thread waits for are made by threads of their own, where there are CPUs for them; here wherever this runs. What moves is the
- * same byte for byte, faults are served meanwhile, what such a thread cannot do the manager hears of, and one that ends is not lived with.
+ * Large copies that no thread waits for are made by threads of their own, where there are CPUs for
+ * them; here wherever this runs. What moves is the same byte for byte, faults are served meanwhile,
+ * what such a thread cannot do the manager hears of, and one that ends is not lived with.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { type Device, i32, kernel, type ManagedArray, openSpace, type SpaceOptions } from '../../src/index.js';
+import {
+  type Device,
+  i32,
+  kernel,
+  type ManagedArray,
+  openSpace,
+  type SpaceOptions,
+} from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { goneWithin, Program, type Traces } from '../harness/processes.js';
 import { failsWith, longTest, runTests, test } from '../harness/suite.js';
@@ -23,7 +31,11 @@ function fill({ data }: ManagedArray<Int32Array>, salt: number): void {
   for (let i = 0; i < data.length; i++) data[i] = Math.imul(i, 2_654_435_761) + salt;
 }
 
-async function move(array: ManagedArray, device: Device, to: Device | 'host' = device): Promise<void> {
+async function move(
+  array: ManagedArray,
+  device: Device,
+  to: Device | 'host' = device,
+): Promise<void> {
   using stream = device.stream();
   await stream.prefetch(array.range(), to).synchronize();
 }
@@ -94,7 +106,9 @@ test('faults elsewhere are served while a large copy runs', async () => {
   await move(large, device, 'host');
   const words = new SharedArrayBuffer(8);
   const workerData = { handle: other.handle, words };
-  const touching = new Worker(new URL('./programs/touching-thread.js', import.meta.url), { workerData });
+  const touching = new Worker(new URL('./programs/touching-thread.js', import.meta.url), {
+    workerData,
+  });
   await once(touching, 'message');
   const signal = new Int32Array(words);
   let meanwhile = 0;
@@ -121,7 +135,9 @@ longTest('a space is closed while copies run', async () => {
   await move(x, device);
   await move(x, device, 'host');
   fill(x, 2);
-  const under = move(x, device).catch((error: { code?: string }) => assert.equal(error.code, 'SPACE_CLOSED'));
+  const under = move(x, device).catch((error: { code?: string }) =>
+    assert.equal(error.code, 'SPACE_CLOSED'),
+  );
   await space.close();
   await under;
 });
@@ -134,7 +150,9 @@ longTest("a device that is killed while copies run loses nothing that is the hos
   await move(x, device);
   await move(x, device, 'host');
   fill(x, 3);
-  const under = move(x, device).catch((error: { code?: string }) => assert.equal(error.code, 'DEVICE_LOST'));
+  const under = move(x, device).catch((error: { code?: string }) =>
+    assert.equal(error.code, 'DEVICE_LOST'),
+  );
   process.kill(space.handle.devices[0].pid as number, 'SIGKILL');
   await under;
   check(x, 3, 0);

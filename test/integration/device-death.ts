@@ -1,8 +1,10 @@
 /**
- * Devices whose process is killed at random moments while they work on more data than they have memory for. Whatever happens, no thread
- * hangs, launches reject with DEVICE_LOST, every byte that can be read is right, and the space goes on with another device.
+ * Devices whose process is killed at random moments while they work on more data than they have
+ * memory for. Whatever happens, no thread hangs, launches reject with DEVICE_LOST, every byte that
+ * can be read is right, and the space goes on with another device.
  *
- * ONEMEM_SEED=number repeats the moments of an earlier run, as far as a real machine repeats anything; ONEMEM_KILLS=number has more of them.
+ * ONEMEM_SEED=number repeats the moments of an earlier run, as far as a real machine repeats
+ * anything; ONEMEM_KILLS=number has more of them.
  */
 import assert from 'node:assert/strict';
 import {
@@ -82,7 +84,10 @@ class World {
     for (let i = 0; i < N; i++) model.values[i] = filled(i, salt);
   }
 
-  /** Has the device work, kills it at some moment, and looks at everything. Returns the bytes that were lost. */
+  /**
+   * Has the device work, kills it at some moment, and looks at everything. Returns the bytes that
+   * were lost.
+   */
   async kill(device: Device): Promise<{ lost: number; finished: number }> {
     const { random, models } = this;
     const [read, written, idle] = models;
@@ -95,7 +100,9 @@ class World {
     const stream = device.stream();
     // More than can come to an end before the device does.
     const salts = Array.from({ length: 100 }, (_, index) => index + 2);
-    const events = salts.map((salt) => stream.launch(mix, { x: read.array, y: written.array, salt }, { size: N }));
+    const events = salts.map((salt) =>
+      stream.launch(mix, { x: read.array, y: written.array, salt }, { size: N }),
+    );
     // Some die between two launches, however slow the machine is.
     if (this.killed++ % 3 === 0) await events[0].synchronize();
     await sleep(random() * 60);
@@ -118,24 +125,30 @@ class World {
       ),
     );
     if (seenIdle !== null) assert.equal(seenIdle, idle.values[killed], `element ${killed} of idle`);
-    // On a machine that does other things the signal may come after the last launch: then the device has died between two of them.
+    // On a machine that does other things the signal may come after the last launch: then the
+    // device has died between two of them.
     const first = results.findIndex((error) => error !== null);
     const finished = first === -1 ? results.length : first;
     const failure = results.at(finished);
     if (failure != null) assert.equal(failure.code, 'DEVICE_LOST', failure.stack);
-    // It may have died between two launches: then the second had not begun, and has changed nothing.
+    // It may have died between two launches: then the second had not begun, and has changed
+    // nothing.
     const ranges = failure?.ranges ?? [];
     const begun = ranges.length > 0;
     assert.deepEqual(
       ranges.map(({ parameter }) => parameter),
       begun ? ['y'] : [],
     );
-    for (const error of results.slice(finished + 1)) assert.equal(error?.code, 'CANCELLED', error?.stack);
+    for (const error of results.slice(finished + 1))
+      assert.equal(error?.code, 'CANCELLED', error?.stack);
     if (failure != null) await failsWith('DEVICE_LOST', () => stream.synchronize());
-    await failsWith('DEVICE_LOST', () => device.run(mix, { x: read.array, y: written.array, salt: 1 }, { size: N }));
+    await failsWith('DEVICE_LOST', () =>
+      device.run(mix, { x: read.array, y: written.array, salt: 1 }, { size: N }),
+    );
 
     for (const salt of salts.slice(0, finished)) {
-      for (let i = 0; i < N; i++) written.values[i] = mixed(written.values[i], read.values[i], salt);
+      for (let i = 0; i < N; i++)
+        written.values[i] = mixed(written.values[i], read.values[i], salt);
     }
     const lost = this.look(written, begun ? salts[finished] : null, read.values);
     assert.equal(written.array.residency().indeterminate, begun || wasIndeterminate);
@@ -166,7 +179,10 @@ class World {
           // Each element is as it was before the launch that was lost, or as that launch left it.
           for (let i = 0; i < data.length; i++) {
             const value = data[i];
-            if (value !== part[i] && (salt === null || value !== mixed(part[i], x[begin + i], salt))) {
+            if (
+              value !== part[i] &&
+              (salt === null || value !== mixed(part[i], x[begin + i], salt))
+            ) {
               assert.fail(
                 `element ${begin + i} of ${model.name} is ${value}: neither ${part[i]} nor what comes after it`,
               );
@@ -191,7 +207,10 @@ class World {
         device.run(mix, { x: zeros, y: model.array, salt: 0 }, { size: N }),
       );
       zeros.free();
-      assert.match(error.message, new RegExp(`array ${model.name}, .*whose only copy was on a device that died`));
+      assert.match(
+        error.message,
+        new RegExp(`array ${model.name}, .*whose only copy was on a device that died`),
+      );
       await this.renew(device, model);
       assert.ok(!model.array.residency().runs.some(({ state }) => state === 'lost'));
       assert.equal(model.array.residency().indeterminate, false);
@@ -240,7 +259,8 @@ for (const lossy of [false, true]) {
       if (kills === KILLS) {
         note(`${kills} kills, ${finished} launches before them, ${lost} bytes lost`);
         assert.ok(lossy ? lost > 0 : lost === 0);
-        // Had all died during their first launch, moments between two launches would not have been tested.
+        // Had all died during their first launch, moments between two launches would not have been
+        // tested.
         assert.ok(finished > 0);
       }
     }, 60);
@@ -258,7 +278,8 @@ test('what is lost with a lossy device is exactly what only it had', async () =>
   const names = ['from the CPU', 'from the device', 'from the other', 'prefetched', 'zero'];
   const arrays = names.map((name) => space.array(Int32Array, 200 * PER_PAGE, { name }));
   const [fromCpu, fromDevice, fromOther, prefetched, zero] = arrays;
-  for (const array of [fromCpu, prefetched]) for (let i = 0; i < array.length; i++) array.data[i] = filled(i, 5);
+  for (const array of [fromCpu, prefetched])
+    for (let i = 0; i < array.length; i++) array.data[i] = filled(i, 5);
   await mortal.run(fill, { x: fromDevice, salt: 5 }, { size: fromDevice.length });
   await other.run(fill, { x: fromOther, salt: 5 }, { size: fromOther.length });
   using stream = mortal.stream();
@@ -271,21 +292,30 @@ test('what is lost with a lossy device is exactly what only it had', async () =>
   assert.ok(Number.isInteger(sum));
   const before = arrays.map((array) => pages(array));
   process.kill(mortal.pid as number, 'SIGKILL');
-  await failsWith('DEVICE_LOST', () => mortal.run(fill, { x: zero, salt: 1 }, { size: zero.length }));
+  await failsWith('DEVICE_LOST', () =>
+    mortal.run(fill, { x: zero, salt: 1 }, { size: zero.length }),
+  );
   let lost = 0;
   for (const [index, array] of arrays.entries()) {
     const after = pages(array);
     for (const [page, { state, nodes }] of before[index].entries()) {
       const alone = state === 'resident' && nodes.length === 1 && nodes[0] === 'mortal';
       const expected = alone ? 'lost' : state;
-      assert.equal(after[page].state, expected, `page ${page} of ${array.name}, which was on ${nodes.join(' and ')}`);
+      assert.equal(
+        after[page].state,
+        expected,
+        `page ${page} of ${array.name}, which was on ${nodes.join(' and ')}`,
+      );
       if (alone) lost++;
     }
   }
   assert.ok(lost >= 50 && lost <= 200, `${lost} pages are lost`);
   assert.ok(pages(fromDevice).some(({ state }) => state === 'lost'));
   for (const array of [fromCpu, fromOther, prefetched]) {
-    assert.ok(!pages(array).some(({ state }) => state === 'lost'), `a part of ${array.name} is lost`);
+    assert.ok(
+      !pages(array).some(({ state }) => state === 'lost'),
+      `a part of ${array.name} is lost`,
+    );
     sameData(array.data, (i) => filled(i, 5));
   }
   sameData(zero.data, () => 0);
@@ -317,14 +347,20 @@ function pages(array: ManagedArray): { state: string; nodes: readonly string[] }
 test('a program that hears that a killed device is lost finds its pages lost, too', async () => {
   const COUNT = LONG ? 10 : 4;
   await using space = await openSpace({
-    devices: Array.from({ length: COUNT }, () => ({ kind: 'process' as const, memory: MEMORY, lossy: true })),
+    devices: Array.from({ length: COUNT }, () => ({
+      kind: 'process' as const,
+      memory: MEMORY,
+      lossy: true,
+    })),
   });
   for (const device of space.devices) {
     const x = space.array(Int32Array, PER_PAGE);
     await device.run(fill, { x, salt: 3 }, { size: PER_PAGE });
     device.kill();
     // They come before its end has been seen, or just after it.
-    const launches = [1, 2].map((size) => failsWith('DEVICE_LOST', () => device.run(fill, { x, salt: 4 }, { size })));
+    const launches = [1, 2].map((size) =>
+      failsWith('DEVICE_LOST', () => device.run(fill, { x, salt: 4 }, { size })),
+    );
     const [first] = await Promise.all(launches);
     assert.match(
       first.message,

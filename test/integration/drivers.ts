@@ -1,6 +1,7 @@
 /**
- * Drivers of the user's own: modules that cannot be used are refused by openSpace, drivers that fail take their device along and
- * nothing else, and drivers that answer from the event loop are heard.
+ * Drivers of the user's own: modules that cannot be used are refused by openSpace, drivers that
+ * fail take their device along and nothing else, and drivers that answer from the event loop are
+ * heard.
  */
 import assert from 'node:assert/strict';
 import {
@@ -25,7 +26,10 @@ const add = kernel({ x: i32.inout, n: i32 }, ({ x, n }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += n;
 });
 
-function custom(driver: CustomDeviceSpecification['driver'], options?: unknown): CustomDeviceSpecification {
+function custom(
+  driver: CustomDeviceSpecification['driver'],
+  options?: unknown,
+): CustomDeviceSpecification {
   return { kind: 'custom', driver, options, memory: '16MiB', name: 'mine' };
 }
 
@@ -40,7 +44,10 @@ for (const trouble of ['none', 'late answers'] as const) {
       checkInvariants: true,
     });
     const [mine, other] = space.devices;
-    assert.deepEqual([mine.name, mine.kind, mine.pid, mine.pageFaults], ['mine', 'troubled', null, false]);
+    assert.deepEqual(
+      [mine.name, mine.kind, mine.pid, mine.pageFaults],
+      ['mine', 'troubled', null, false],
+    );
     assert.equal(mine.memory, 16 * MIB);
     const x = space.array(Int32Array, N);
     for (let i = 0; i < N; i++) x.data[i] = i;
@@ -66,7 +73,10 @@ test('a driver that cannot be had is an error of openSpace', async () => {
       /device mine did not start: there is no file .*nowhere\.js; new URL/,
       other,
     ],
-    [custom({ module, export: 'nothing' }), /it is no function; the module exports .*create.*'nothing' of file:/],
+    [
+      custom({ module, export: 'nothing' }),
+      /it is no function; the module exports .*create.*'nothing' of file:/,
+    ],
     [custom({ module }), /no function.*export 'default'/],
     [custom({ module: 'data:text/javascript,throw new Error("not today")' }), /not today/],
     [custom({ module: 'data:text/javascript,export default (' }), /Unexpected end of input/],
@@ -79,7 +89,10 @@ test('a driver that cannot be had is an error of openSpace', async () => {
     [troubled('is nothing'), /the driver is undefined, not an object/],
     [troubled('lacks a command'), /has no function revoke\(\)/],
     [troubled('has another name'), /is described as 'yours'; its device is named 'mine'/],
-    [troubled('has too much memory'), /has budgetPages 4097; it must be a whole number from 1 to 4096/],
+    [
+      troubled('has too much memory'),
+      /has budgetPages 4097; it must be a whole number from 1 to 4096/,
+    ],
     [troubled('cannot copy out'), /memory that is not addressable, and no function transferOut/],
     [troubled('has too many units'), /too small for 100 threads/],
   ];
@@ -88,12 +101,16 @@ test('a driver that cannot be had is an error of openSpace', async () => {
     const error = await failsWith('DEVICE_START', () => openSpace({ devices }));
     assert.match(error.message, message);
   }
-  const named = await failsWith('DRIVER_MODULE', () => openSpace({ devices: [custom({ module: './driver.js' })] }));
+  const named = await failsWith('DRIVER_MODULE', () =>
+    openSpace({ devices: [custom({ module: './driver.js' })] }),
+  );
   assert.match(named.message, /["']\.\/driver\.js["'] is no URL/);
   await failsWith('DRIVER_MODULE', () =>
     openSpace({ devices: [custom(undefined as unknown as CustomDeviceSpecification['driver'])] }),
   );
-  await failsWith('DRIVER_OPTIONS', () => openSpace({ devices: [custom({ module }, { callback: () => 1 })] }));
+  await failsWith('DRIVER_OPTIONS', () =>
+    openSpace({ devices: [custom({ module }, { callback: () => 1 })] }),
+  );
 });
 
 const FAILURES = {
@@ -105,11 +122,15 @@ const FAILURES = {
   'throws in launch': /its driver threw in launch: TypeError: out of order/,
   'throws in progress': /its driver threw in progress: TypeError: out of order/,
   'answers nonsense': /its driver answered transferIn with undefined/,
-  'faults without faults': /its driver reported a page fault, though by its description it has none/,
+  'faults without faults':
+    /its driver reported a page fault, though by its description it has none/,
   'dies by itself': /the card was pulled out/,
 } as const satisfies Partial<Record<Trouble, RegExp>>;
 
-/** One device for each failure: what takes one along leaves those that come after it, and the last one, as they were. */
+/**
+ * One device for each failure: what takes one along leaves those that come after it, and the last
+ * one, as they were.
+ */
 let failing: AddressSpace | null = null;
 whenFailedOrDone(async () => {
   await failing?.close();
@@ -119,7 +140,10 @@ whenFailedOrDone(async () => {
 async function failingDevices(): Promise<AddressSpace> {
   failing ??= await openSpace({
     devices: [
-      ...Object.keys(FAILURES).map((trouble) => ({ ...troubled(trouble as Trouble), name: trouble })),
+      ...Object.keys(FAILURES).map((trouble) => ({
+        ...troubled(trouble as Trouble),
+        name: trouble,
+      })),
       { kind: 'simulated', memory: '16MiB', name: 'other' },
     ],
     checkInvariants: true,
@@ -127,7 +151,10 @@ async function failingDevices(): Promise<AddressSpace> {
   return failing;
 }
 
-/** Whichever of these it is that goes wrong with the device, its next use says so. Returns how a use of it failed. */
+/**
+ * Whichever of these it is that goes wrong with the device, its next use says so. Returns how a use
+ * of it failed.
+ */
 async function useUntilItFails(space: AddressSpace, device: Device): Promise<OnememError> {
   const x = space.array(Int32Array, N);
   x.data.fill(1);
@@ -145,7 +172,8 @@ async function useUntilItFails(space: AddressSpace, device: Device): Promise<One
   } catch (error) {
     if ((error as OnememError).code !== 'DATA_LOST') return error as OnememError;
   }
-  // Where it fails between two launches, what was there alone is lost by name, and the next launch says why.
+  // Where it fails between two launches, what was there alone is lost by name, and the next launch
+  // says why.
   return (await failsWith('DEVICE_LOST', () =>
     device.run(add, { x: new Int32Array(8), n: 1 }, { size: 8 }),
   )) as OnememError;
@@ -173,7 +201,10 @@ test('a driver that never returns ends the process with a message, and nobody ha
   const { signal, stdout, stderr } = await new Program('hanging-driver', []).outcome;
   assert.equal(stdout, 'prefetching\n');
   assert.equal(signal, 'SIGKILL');
-  assert.match(stderr, /^onemem: the memory manager has not moved for 1 s\. Managed memory cannot be served/);
+  assert.match(
+    stderr,
+    /^onemem: the memory manager has not moved for 1 s\. Managed memory cannot be served/,
+  );
 });
 
 await runTests();

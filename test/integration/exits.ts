@@ -1,6 +1,15 @@
-/** Every way in which a process with an open space can end: in time, with its own exit code, and leaving nothing behind. */
+/**
+ * Every way in which a process with an open space can end: in time, with its own exit code, and
+ * leaving nothing behind.
+ */
 import assert from 'node:assert/strict';
-import { goneWithin, type Outcome, Program, runProgram, type Traces } from '../harness/processes.js';
+import {
+  goneWithin,
+  type Outcome,
+  Program,
+  runProgram,
+  type Traces,
+} from '../harness/processes.js';
 import { longTest, runTests, sleep, test } from '../harness/suite.js';
 
 /** From the moment that the program begins to end until its process is gone. */
@@ -24,7 +33,11 @@ const ways: Record<string, End> = {
   'exit code': { long: true, code: 4, check: clean },
   exit: { code: 3, check: clean },
   throw: { code: 1, check: ({ stderr }) => assert.match(stderr, /Error: thrown by the program/) },
-  rejection: { long: true, code: 1, check: ({ stderr }) => assert.match(stderr, /Error: rejected by the program/) },
+  rejection: {
+    long: true,
+    code: 1,
+    check: ({ stderr }) => assert.match(stderr, /Error: rejected by the program/),
+  },
   'launch that runs': { code: 6, check: clean },
   'exit in a thread': {
     code: 0,
@@ -32,15 +45,21 @@ const ways: Record<string, End> = {
   },
   'error in a thread': {
     code: 0,
-    check: ({ stdout }) => assert.match(stdout, /^thread failed with thrown by the thread, elements are 2 and 2$/m),
+    check: ({ stdout }) =>
+      assert.match(stdout, /^thread failed with thrown by the thread, elements are 2 and 2$/m),
   },
-  'terminated thread': { long: true, code: 0, check: ({ stdout }) => assert.match(stdout, /^elements are 3 and 3$/m) },
+  'terminated thread': {
+    long: true,
+    code: 0,
+    check: ({ stdout }) => assert.match(stdout, /^elements are 3 and 3$/m),
+  },
   'thread in a fault': { code: 5, check: clean },
   'thread that faults all the time': { long: true, code: 5, check: clean },
   'busy thread': { code: 0, check: clean },
   provider: {
     code: 0,
-    check: ({ stdout, stderr }) => assert.equal(`${/^element \d+$/m.exec(stdout)}${stderr}`, 'element 52'),
+    check: ({ stdout, stderr }) =>
+      assert.equal(`${/^element \d+$/m.exec(stdout)}${stderr}`, 'element 52'),
   },
   'busy provider': { long: true, code: 5, check: clean },
   'busy provider and a close': {
@@ -48,7 +67,11 @@ const ways: Record<string, End> = {
     check: ({ stdout }) => assert.match(stdout, /^writing failed with SPACE_CLOSED$/m),
   },
   'provider in a fault': { code: 5, check: clean },
-  listeners: { long: true, code: 8, check: ({ stdout }) => assert.match(stdout, /^listener: code 0, element 2$/m) },
+  listeners: {
+    long: true,
+    code: 8,
+    check: ({ stdout }) => assert.match(stdout, /^listener: code 0, element 2$/m),
+  },
   'late listeners with a thread': {
     code: 8,
     check: ({ stdout }) => assert.match(stdout, /^first: code 8, element 2\nsecond: element 2$/m),
@@ -60,7 +83,11 @@ async function check(way: string, end: End): Promise<void> {
   const traces = JSON.parse(await program.line('traces ')) as Traces;
   assert.equal(traces.pids.length, 2, 'the program and its device');
   if (way !== 'closed')
-    assert.equal(traces.inodes.length, 3, 'memory of the host, of the device, and what this shares with its units');
+    assert.equal(
+      traces.inodes.length,
+      3,
+      'memory of the host, of the device, and what this shares with its units',
+    );
   let began: number;
   if (end.send === undefined) began = Number(await program.line('ending '));
   else {
@@ -80,7 +107,8 @@ async function check(way: string, end: End): Promise<void> {
   end.check?.(outcome);
 }
 
-for (const [way, end] of Object.entries(ways)) (end.long === true ? longTest : test)(way, () => check(way, end));
+for (const [way, end] of Object.entries(ways))
+  (end.long === true ? longTest : test)(way, () => check(way, end));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const) {
   const tested = signal === 'SIGINT' || signal === 'SIGHUP' ? longTest : test;
   tested(signal, () => check('signal', { signal, send: signal }));

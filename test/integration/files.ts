@@ -1,4 +1,7 @@
-/** Arrays that come from files, files that change below them, and moving bytes between arrays and files. */
+/**
+ * Arrays that come from files, files that change below them, and moving bytes between arrays and
+ * files.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +24,14 @@ import { constants as os, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { type AddressSpace, f64, i32, kernel, type ManagedArray, type OnememError } from '../../src/index.js';
+import {
+  type AddressSpace,
+  f64,
+  i32,
+  kernel,
+  type ManagedArray,
+  type OnememError,
+} from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { runProgram } from '../harness/processes.js';
 import { bytesFromFiles, sharedSpace } from '../harness/spaces.js';
@@ -89,7 +99,8 @@ test(
       const read = bytesFromFiles(space) - readBefore;
       assert.ok(read <= 2 * MIB, `${read} bytes were read for one element`);
       const result = space.array(Float64Array, 1);
-      // Four times the device's memory; nothing of it was written, so that nothing has to come home.
+      // Four times the device's memory; nothing of it was written, so that nothing has to come
+      // home.
       await device.run(sum, { x, result }, { size: n + 5 });
       assert.equal(result.data[0], 7 * (((n + 5) * (n + 4)) / 2) + n + 5);
       sameData(x.data, (i) => (7 * i + 1) | 0);
@@ -104,7 +115,9 @@ test('a part of a file, and what cannot be one', () =>
     sameData(x.data, (i) => 7 * (i + 1001) + 1);
     // The last page goes on behind the array with what is not the array's.
     assert.equal(x.data.length, 2000);
-    const short = await failsWith('FILE_TOO_SHORT', () => space.fileArray(Int32Array, path, { length: 5001 }));
+    const short = await failsWith('FILE_TOO_SHORT', () =>
+      space.fileArray(Int32Array, path, { length: 5001 }),
+    );
     assert.match(short.message, /has 20000 bytes; 5001 elements/);
     await failsWith('SIZE', () => space.fileArray(Int32Array, path, { byteOffset: -4 }));
     await failsWith('ENOENT', () => space.fileArray(Int32Array, join(folder, 'none')));
@@ -139,8 +152,13 @@ test('a device may not write a read-only file array', () =>
       (x as Int32Array)[5000] = 1;
     });
     const y = space.array(Int32Array, 1);
-    const caught = (await failsWith('ACCESS_DENIED', () => device.run(cheat, { x, y }, { size: 1 }))) as OnememError;
-    assert.match(caught.message, /wrote array ledger from .*read-only, elements 4096 to 5119 .*which may only be read/);
+    const caught = (await failsWith('ACCESS_DENIED', () =>
+      device.run(cheat, { x, y }, { size: 1 }),
+    )) as OnememError;
+    assert.match(
+      caught.message,
+      /wrote array ledger from .*read-only, elements 4096 to 5119 .*which may only be read/,
+    );
     assert.equal(caught.details.array, 'ledger');
     sameData(x.data, (i) => 7 * i + 1);
     await device.run(add, { x: y, by: 1 }, { size: 1 });
@@ -157,7 +175,9 @@ test('a file that shrank fails the launch', () =>
     const fd = openSync(path, 'r+');
     ftruncateSync(fd, 2 * MIB);
     closeSync(fd);
-    const error = await failsWith('FILE_CHANGED', () => device.run(sum, { x, result }, { size: n }));
+    const error = await failsWith('FILE_CHANGED', () =>
+      device.run(sum, { x, result }, { size: n }),
+    );
     assert.match(
       error.message,
       /read array shrinking from .*shrinking, elements 524288 to 525311 .*whose file has become shorter: .*shrinking has 2097152 bytes now, and the array ends at byte 4194304 of it/,
@@ -180,7 +200,9 @@ test('whatever uses a file array that was cut off names the first elements that 
     truncateSync(path, 40_960);
     assert.equal(read, 77_001);
     // What came along with that page is there.
-    const { begin } = x.residency().runs.find((run) => run.begin >= 10_240 && run.state === 'file') ?? { begin: -1 };
+    const { begin } = x
+      .residency()
+      .runs.find((run) => run.begin >= 10_240 && run.state === 'file') ?? { begin: -1 };
     const fd = openSync('/dev/null', 'w');
     const clone = await x.clone();
     const uses = {
@@ -243,7 +265,10 @@ test(
       sameData(new Int32Array(readFileSync(target).buffer, 0, n), (i) => 7 * i + 2);
       assert.equal(await x.writeTo(sink, { begin: 1, end: 4, position: 2 }), 12);
       const head = readFileSync(target).subarray(0, 16);
-      assert.deepEqual([...new Int32Array(head.buffer.slice(head.byteOffset + 2, head.byteOffset + 14))], [9, 16, 23]);
+      assert.deepEqual(
+        [...new Int32Array(head.buffer.slice(head.byteOffset + 2, head.byteOffset + 14))],
+        [9, 16, 23],
+      );
       // Fewer bytes than asked for is an answer, not an error.
       assert.equal(await x.readFrom(source, { position: 4 * (n - 10), begin: 100, end: 200 }), 40);
       assert.equal(x.data[100], 7 * (n - 10) + 1);
@@ -282,7 +307,10 @@ test('a transfer that fails says which file, how many bytes had been moved, and 
     closeSync(reader);
     const some = (await broken) as OnememError;
     assert.equal(some.details.errno, errno.EPIPE);
-    assert.ok((some.details.bytes as number) > 0 && (some.details.bytes as number) < x.byteLength, some.message);
+    assert.ok(
+      (some.details.bytes as number) > 0 && (some.details.bytes as number) < x.byteLength,
+      some.message,
+    );
     closeSync(writer);
   }));
 
@@ -354,7 +382,9 @@ test(
       const fds = paths.map((path) => openSync(path, 'r+'));
       const work = space.array(Int32Array, 4 * MIB);
       const launch = device.run(add, { x: work, by: 1 }, { size: work.length });
-      const read = await Promise.all(arrays.map((array, index) => array.readFrom(fds[index], { position: 0 })));
+      const read = await Promise.all(
+        arrays.map((array, index) => array.readFrom(fds[index], { position: 0 })),
+      );
       assert.deepEqual(read, [4 * n, 4 * n, 4 * n]);
       await launch;
       await Promise.all(arrays.map((x, by) => device.run(add, { x, by }, { size: n })));

@@ -1,6 +1,12 @@
 /** Arrays that are freed, wholly or in part, and programs that use them all the same. */
 import assert from 'node:assert/strict';
-import { type AddressSpace, i32, kernel, type ManagedArray, type OnememError } from '../../src/index.js';
+import {
+  type AddressSpace,
+  i32,
+  kernel,
+  type ManagedArray,
+  type OnememError,
+} from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
@@ -55,7 +61,11 @@ test('a part that has no whole page, or is none, is refused', () =>
       await failsWith('ARRAY_RANGE', () => x.free(part));
     }
     await failsWith('OPTIONS', () => x.free(5 as never));
-    assert.equal(space.stats().allocatedBytes, allocatedBytes, 'what was refused has freed nothing');
+    assert.equal(
+      space.stats().allocatedBytes,
+      allocatedBytes,
+      'what was refused has freed nothing',
+    );
   }));
 
 test('a part is freed by whole pages, the rest stays as it is', () =>
@@ -84,7 +94,9 @@ test('a launch that touches what was freed fails and says where; the rest can st
     const x = await counted(space);
     const n = x.length;
     const freed = x.free({ begin: 10 * perPage, end: 600 * perPage });
-    const error = await failsWith('USE_AFTER_FREE', () => device.run(add, { x, by: 1 }, { size: n }));
+    const error = await failsWith('USE_AFTER_FREE', () =>
+      device.run(add, { x, by: 1 }, { size: n }),
+    );
     assert.match(error.message, /array holey, elements \d+ to \d+ .*which has been freed/);
     const begin = freed.end;
     const value = x.data[begin];
@@ -98,7 +110,8 @@ test('memory comes back and addresses are used again', () =>
     const [device] = space.devices;
     for (let round = 0; round < 30; round++) {
       const x = space.array(Int32Array, MIB / 2);
-      // Without a view nothing keeps the addresses, which are handed out in the order in which they came back.
+      // Without a view nothing keeps the addresses, which are handed out in the order in which they
+      // came back.
       await device.run(add, { x, by: round + 1 }, { size: MIB / 2 });
       const y = space.array(Int32Array, MIB / 2);
       await device.run(add, { x: y, by: -1 }, { size: MIB / 2 });
@@ -109,7 +122,8 @@ test('memory comes back and addresses are used again', () =>
     }
     const { processors, allocatedBytes } = space.stats();
     assert.equal(allocatedBytes, 0);
-    for (const { name, backedBytes } of processors) assert.equal(backedBytes, 0, `${name} still has memory`);
+    for (const { name, backedBytes } of processors)
+      assert.equal(backedBytes, 0, `${name} still has memory`);
   }));
 
 test('an array is zero when its memory was another one before', () =>
@@ -141,7 +155,9 @@ test('freeing an array while a launch uses it', () =>
     await new Promise((resolve) => setTimeout(resolve, 10));
     x.free();
     // The launch had touched everything already, or it fails; it never hangs.
-    const error = await event.synchronize().catch((reason: unknown) => reason as Error & { code: string });
+    const error = await event
+      .synchronize()
+      .catch((reason: unknown) => reason as Error & { code: string });
     if (error !== undefined) assert.equal(error.code, 'USE_AFTER_FREE', error.stack);
     await stream.synchronize().catch(() => undefined);
     await device.run(add, { x: y, by: 2 }, { size: 4096 });
@@ -218,7 +234,10 @@ for (const how of ['write', 'write after read', 'write in a thread']) {
   test(`a late ${how} ends the process with a message`, async () => {
     const { code, signal, stdout, stderr } = await runProgram('late-use', [how]);
     assert.ok(code !== 0, 'it ended as if nothing had been');
-    assert.ok(signal === 'SIGBUS' || signal === 'SIGKILL' || signal === 'SIGSEGV', `${signal} ${code}`);
+    assert.ok(
+      signal === 'SIGBUS' || signal === 'SIGKILL' || signal === 'SIGSEGV',
+      `${signal} ${code}`,
+    );
     assert.doesNotMatch(stdout, /^survived/m);
     assert.match(
       stderr,
@@ -231,7 +250,10 @@ test('an access outside of all arrays ends the process with a message', async ()
   const { signal, stdout, stderr } = await runProgram('late-use', ['outside']);
   assert.notEqual(signal, null);
   assert.doesNotMatch(stdout, /^survived/m);
-  assert.match(stderr, /^onemem: denied access: thread \d+ read address 0x[0-9a-f]+, which belongs to no array\./m);
+  assert.match(
+    stderr,
+    /^onemem: denied access: thread \d+ read address 0x[0-9a-f]+, which belongs to no array\./m,
+  );
 });
 
 await runTests();

@@ -1,4 +1,7 @@
-/** Kernels that say which elements they use (`in.by`): no other pages come, and what the kernel computes is what it is without a plan. */
+/**
+ * Kernels that say which elements they use (`in.by`): no other pages come, and what the kernel
+ * computes is what it is without a plan.
+ */
 import assert from 'node:assert/strict';
 import {
   type AddressSpace,
@@ -22,7 +25,10 @@ const MIB = 2 ** 20;
 
 /** A device of 2048 pages with one unit: a part of a launch brings 256. */
 function openSmall(): Promise<AddressSpace> {
-  return sharedSpace({ hostMemory: '128MiB', devices: [{ kind: 'process', memory: '8MiB', units: 1 }] });
+  return sharedSpace({
+    hostMemory: '128MiB',
+    devices: [{ kind: 'process', memory: '8MiB', units: 1 }],
+  });
 }
 
 /** Whole numbers below `end`, by chance and the same in each run. */
@@ -41,14 +47,20 @@ function same(actual: ArrayLike<number>, expected: ArrayLike<number>): void {
 }
 
 /** An array in which each element tells its place; all of it is on the host. */
-function tableOf(space: AddressSpace, length: number): { table: ManagedArray<Float32Array>; plain: Float32Array } {
+function tableOf(
+  space: AddressSpace,
+  length: number,
+): { table: ManagedArray<Float32Array>; plain: Float32Array } {
   const table = space.array(Float32Array, length);
   for (let i = 0; i < length; i++) table.data[i] = i % 16_777_213;
   return { table, plain: Float32Array.from(table.data) };
 }
 
 /** What a launch counted on the device. */
-async function counted(space: AddressSpace, launch: () => Promise<void>): Promise<{ bytes: number; faults: number }> {
+async function counted(
+  space: AddressSpace,
+  launch: () => Promise<void>,
+): Promise<{ bytes: number; faults: number }> {
   const before = space.devices[0].stats();
   await launch();
   const after = space.devices[0].stats();
@@ -77,9 +89,14 @@ test('a gather over twice the device brings the pages that the indices name, onc
     Float32Array.from(order, (index) => plain[index]),
   );
   const needed = pages.size * PAGE_BYTES;
-  assert.ok(bytes >= needed && bytes <= 1.1 * needed + 64 * 1024, `${bytes} bytes came of ${needed} that are needed`);
+  assert.ok(
+    bytes >= needed && bytes <= 1.1 * needed + 64 * 1024,
+    `${bytes} bytes came of ${needed} that are needed`,
+  );
   assert.ok(faults <= 8, `${faults} faults`);
-  note(`${pages.size} pages, ${(bytes / needed).toFixed(3)} bytes for each byte of them, ${faults} faults`);
+  note(
+    `${pages.size} pages, ${(bytes / needed).toFixed(3)} bytes for each byte of them, ${faults} faults`,
+  );
 });
 
 test('indices that a device wrote are read where they are', async () => {
@@ -130,9 +147,12 @@ test('rows may have a length that the launch says, and lie across pages', async 
 
 test('what is written by indices is written once in each place', async () => {
   await using space = await openSmall();
-  const count = kernel({ bins: u32.inout.by('order'), order: u32.in }, ({ bins, order }, { begin, end }) => {
-    for (let i = begin; i < end; i++) bins[order[i]]++;
-  });
+  const count = kernel(
+    { bins: u32.inout.by('order'), order: u32.in },
+    ({ bins, order }, { begin, end }) => {
+      for (let i = begin; i < end; i++) bins[order[i]]++;
+    },
+  );
   const bins = space.array(Uint32Array, (12 * MIB) / 4);
   const order = choices(new Uint32Array(3000), bins.length / 2048).map((index) => index * 2048);
   const expected = new Uint32Array(bins.length);
@@ -170,7 +190,9 @@ test('a page that is named and may not be read fails the launch that reads it, a
   const result = new Float32Array(order.length);
   await space.devices[0].run(some, { table, order, most: 2, result }, { size: 3 });
   same(result, Float32Array.of(plain[5], plain[3000], 0));
-  await failsWith('ACCESS_DENIED', () => space.devices[0].run(some, { table, order, most: 3, result }, { size: 3 }));
+  await failsWith('ACCESS_DENIED', () =>
+    space.devices[0].run(some, { table, order, most: 3, result }, { size: 3 }),
+  );
   await table.protect('readwrite');
   await space.devices[0].run(some, { table, order, most: 3, result }, { size: 3 });
   same(result, Float32Array.of(plain[5], plain[3000], plain[1500]));
@@ -191,7 +213,10 @@ test('a launch whose kernel throws in one part runs no further part', async () =
   const launches = space.devices[0].stats().launches;
   await assert.rejects(
     space.devices[0].run(third, { table, order, calls }, { size: order.length }),
-    (error) => error instanceof OnememError && error.code === 'KERNEL_ERROR' && /the third part/.test(error.message),
+    (error) =>
+      error instanceof OnememError &&
+      error.code === 'KERNEL_ERROR' &&
+      /the third part/.test(error.message),
   );
   assert.equal(calls.data[0], 3);
   assert.equal(space.devices[0].stats().launches, launches + 1);
@@ -205,7 +230,9 @@ test('by() takes the name of integers, and rows of a whole number of elements', 
   await failsWith('KERNEL_PARAMETER', () => kernel({ x: f32.in.by('y'), y: u32.out }, run));
   await failsWith('KERNEL_PARAMETER', () => kernel({ x: u32.in.by('x') }, run));
   for (const row of [0, 1.5, Number.NaN, 'z', 'y', null])
-    await failsWith('KERNEL_PARAMETER', () => kernel({ x: f32.in.by('y', row as never), y: u32.in }, run));
+    await failsWith('KERNEL_PARAMETER', () =>
+      kernel({ x: f32.in.by('y', row as never), y: u32.in }, run),
+    );
 });
 
 await runTests();

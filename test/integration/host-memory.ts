@@ -1,4 +1,7 @@
-/** `hostMemory: 'auto'`: the host's budget follows what the machine, and the control groups around the process, have left. */
+/**
+ * `hostMemory: 'auto'`: the host's budget follows what the machine, and the control groups around
+ * the process, have left.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +18,11 @@ const folder = mkdtempSync(join(tmpdir(), 'onemem-host-memory-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 /** A machine made of files, with a group of 256 MiB; other programs use what is said. */
-function machine(name: string): { root: string; others(mebibytes: number): void; stalled(ms: number): void } {
+function machine(name: string): {
+  root: string;
+  others(mebibytes: number): void;
+  stalled(ms: number): void;
+} {
   const root = join(folder, name);
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(root + path), { recursive: true });
@@ -47,7 +54,8 @@ test('the budget is what a control group has left, shrinks when others take of i
   assert.equal(budgetOf(space), 160);
   const x = space.array(Int32Array, N);
   for (let i = 0; i < N; i++) x.data[i] = i;
-  // The files do not count what this space has: it has 64 MiB, and others leave it 8 of what is not to spare.
+  // The files do not count what this space has: it has 64 MiB, and others leave it 8 of what is not
+  // to spare.
   others(216);
   await until('the budget shrinks', () => budgetOf(space) <= 72);
   others(232);

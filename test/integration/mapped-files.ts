@@ -1,4 +1,7 @@
-/** File arrays that are mapped: threads and process devices read the kernel's own memory of the file. */
+/**
+ * File arrays that are mapped: threads and process devices read the kernel's own memory of the
+ * file.
+ */
 import assert from 'node:assert/strict';
 import {
   closeSync,
@@ -65,7 +68,10 @@ const spoiling = kernel({ x: i32.in, result: f64.out }, ({ x }) => {
 test('the CPU reads a mapped file without a fault of ours, and a device without a page', () =>
   withSpace(async (space) => {
     const n = 4 * MIB;
-    const x = space.fileArray(Int32Array, numbers('read', n + 5, 12), { byteOffset: 12, mapped: true });
+    const x = space.fileArray(Int32Array, numbers('read', n + 5, 12), {
+      byteOffset: 12,
+      mapped: true,
+    });
     const [host] = space.stats().processors;
     sameData(x.data, (i) => (7 * i + 1) | 0);
     assert.equal(space.stats().processors[0].readFaults, host.readFaults);
@@ -185,7 +191,9 @@ test('a thread that attaches has a mapping of its own', () =>
     const path = numbers('attached', 5000);
     const x = space.fileArray(Int32Array, path, { mapped: true });
     assert.equal(x.data[9], 64);
-    const thread = new Worker(new URL('./programs/mapped-thread.js', import.meta.url), { workerData: x.handle });
+    const thread = new Worker(new URL('./programs/mapped-thread.js', import.meta.url), {
+      workerData: x.handle,
+    });
     const [seen, mappings] = await new Promise<number[]>((resolve, reject) => {
       thread.once('message', resolve).once('error', reject);
     });
@@ -200,9 +208,9 @@ test('advice about a mapped file reaches the kernel', () =>
     const x = space.fileArray(Int32Array, path, { mapped: true });
     x.advise({ pattern: 'random' }, { begin: 0, end: MIB / 2 });
     const smaps = readFileSync('/proc/self/smaps', 'utf8');
-    const flags = [...smaps.matchAll(new RegExp(`${path}\\n(?:\\w+:.*\\n)*?VmFlags: (.*)`, 'g'))].map(
-      ([, text]) => text,
-    );
+    const flags = [
+      ...smaps.matchAll(new RegExp(`${path}\\n(?:\\w+:.*\\n)*?VmFlags: (.*)`, 'g')),
+    ].map(([, text]) => text);
     assert.equal(flags.length, 2);
     assert.match(flags[0] ?? '', /\brr\b/);
     assert.doesNotMatch(flags[1] ?? '', /\brr\b/);
@@ -230,9 +238,13 @@ test('what cannot be mapped is refused, with what to do', () =>
   withSpace(async (space) => {
     const path = numbers('refused', 5000);
     for (const other of ['writable', 'shared'] as const) {
-      failsWith('MAPPED_WRITABLE', () => space.fileArray(Int32Array, path, { mapped: true, [other]: true } as object));
+      failsWith('MAPPED_WRITABLE', () =>
+        space.fileArray(Int32Array, path, { mapped: true, [other]: true } as object),
+      );
     }
-    failsWith('FILE_ALIGNMENT', () => space.fileArray(Int32Array, path, { mapped: true, byteOffset: 6, length: 10 }));
+    failsWith('FILE_ALIGNMENT', () =>
+      space.fileArray(Int32Array, path, { mapped: true, byteOffset: 6, length: 10 }),
+    );
     const x = space.fileArray(Int32Array, path, { mapped: true });
     await assert.rejects(x.protect('none'), { code: 'MAPPED_ARRAY' });
     failsWith('MAPPED_ARRAY', () => x.free({ begin: 0, end: 2048 }));

@@ -1,4 +1,7 @@
-/** Subscribers of invalidations: in the manager, by a sequence number, and by events; good ones, slow ones and bad ones. */
+/**
+ * Subscribers of invalidations: in the manager, by a sequence number, and by events; good ones,
+ * slow ones and bad ones.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +20,16 @@ import {
 } from '../../src/index.js';
 import { goneWithin, Program, runProgram, type Traces } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, LONG, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  LONG,
+  longTest,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+} from '../harness/suite.js';
 import { LOG_WORDS, REASONS } from './programs/notifier-modules.js';
 
 const module = new URL('./programs/notifier-modules.js', import.meta.url);
@@ -85,7 +97,10 @@ class Log {
     return entries;
   }
 
-  /** The same, without those that are the second half of a change. Each change must be whole, if only a moment later. */
+  /**
+   * The same, without those that are the second half of a change. Each change must be whole, if
+   * only a moment later.
+   */
   async changes(): Promise<Entry[]> {
     const entries: Entry[] = [];
     const open: Entry[] = [];
@@ -93,7 +108,9 @@ class Log {
       entries.push(entry);
       if (entry.kind === 'before') open.push(entry);
       else {
-        const at = open.findIndex(({ firstPage, reason }) => firstPage === entry.firstPage && reason === entry.reason);
+        const at = open.findIndex(
+          ({ firstPage, reason }) => firstPage === entry.firstPage && reason === entry.reason,
+        );
         assert.notEqual(at, -1, `${JSON.stringify(entry)} ends, and had not begun`);
         assert.deepEqual({ ...open[at], kind: 'after' }, entry);
         open.splice(at, 1);
@@ -166,7 +183,12 @@ for (const kind of KINDS) {
       stream.exclusive(x.range(BLOCK, BLOCK + PAGE));
       await stream.synchronize();
       assert.deepEqual(
-        (await log.changes()).map(({ reason, begin, end, owner }) => ({ reason, begin, end, owner })),
+        (await log.changes()).map(({ reason, begin, end, owner }) => ({
+          reason,
+          begin,
+          end,
+          owner,
+        })),
         [{ reason: 'exclusive', begin: BLOCK, end: BLOCK + PAGE, owner: 'device' }],
       );
       const clone = await x.clone();
@@ -185,12 +207,16 @@ for (const kind of KINDS) {
       x.data.fill(1);
       const part = { begin: 4 * PAGE, end: 6 * PAGE };
       await x.protect('none', part);
-      assert.deepEqual(placesOf(await log.changes()), [{ reason: 'protect', firstPage: 4, pages: 2 }]);
+      assert.deepEqual(placesOf(await log.changes()), [
+        { reason: 'protect', firstPage: 4, pages: 2 },
+      ]);
       await x.protect('none', part);
       await x.protect('readwrite', part);
       assert.deepEqual(await log.changes(), [], 'nothing is taken from anybody');
       await x.discard({ begin: PAGE, end: 3 * PAGE });
-      assert.deepEqual(placesOf(await log.changes()), [{ reason: 'discard', firstPage: 1, pages: 2 }]);
+      assert.deepEqual(placesOf(await log.changes()), [
+        { reason: 'discard', firstPage: 1, pages: 2 },
+      ]);
     }));
 
   test(`what is freed, by part and as a whole, is told, and ends the notifier (${kind})`, () =>
@@ -201,12 +227,23 @@ for (const kind of KINDS) {
       x.data.fill(1);
       const freed = x.free({ begin: 10 * PAGE, end: 20 * PAGE });
       assert.deepEqual(
-        (await log.changes()).map(({ reason, begin, end, pages, owner }) => ({ reason, begin, end, pages, owner })),
+        (await log.changes()).map(({ reason, begin, end, pages, owner }) => ({
+          reason,
+          begin,
+          end,
+          pages,
+          owner,
+        })),
         [{ reason: 'unmap', ...freed, pages: 10, owner: 'host' }],
       );
       x.free();
       assert.deepEqual(
-        (await log.changes()).map(({ reason, begin, end, pages }) => ({ reason, begin, end, pages })),
+        (await log.changes()).map(({ reason, begin, end, pages }) => ({
+          reason,
+          begin,
+          end,
+          pages,
+        })),
         [{ reason: 'release', begin: 0, end: x.length, pages: BLOCK / PAGE }],
       );
       assert.ok(notifier.readRetry(0));
@@ -250,7 +287,11 @@ for (const kind of KINDS) {
         await device.run(add, { x }, { size: x.length });
         assert.equal(x.data[GROUP - 1], round + 1);
       }
-      const [device1, host1, all] = [await byDevice.changes(), await byHost.changes(), await byAll.changes()];
+      const [device1, host1, all] = [
+        await byDevice.changes(),
+        await byHost.changes(),
+        await byAll.changes(),
+      ];
       assert.ok(device1.length >= 3 && device1.every(({ owner }) => owner === 'host'));
       assert.ok(host1.length >= 3 && host1.every(({ owner }) => owner === 'device'));
       assert.equal(all.length, device1.length + host1.length);
@@ -263,7 +304,9 @@ for (const kind of KINDS) {
         const n = 3 * BLOCK;
         const pages = n / PAGE;
         const x = space.array(Int32Array, n, { name: 'x' });
-        const [table, stale] = [0, 1].map(() => new Int32Array(new SharedArrayBuffer(4 * (pages + 1))));
+        const [table, stale] = [0, 1].map(
+          () => new Int32Array(new SharedArrayBuffer(4 * (pages + 1))),
+        );
         const notifier = await x.watch({ module, export: 'mirror', data: table });
         const naive = await x.watch({ module, export: 'blind' });
         const random = seeded();
@@ -275,11 +318,14 @@ for (const kind of KINDS) {
           for (let page = 0; page < pages; page++) {
             const known = Atomics.load(table, page);
             if ((known & ~truth[page]) !== 0)
-              assert.fail(`round ${round}: the mirror knows ${known} of page ${page}, and true is ${truth[page]}`);
+              assert.fail(
+                `round ${round}: the mirror knows ${known} of page ${page}, and true is ${truth[page]}`,
+              );
             if (known !== 0) kept++;
             if ((stale[page] & ~truth[page]) !== 0) wrong++;
           }
-          // Learns again, as a device that faults does: what it read counts only if nothing has changed meanwhile.
+          // Learns again, as a device that faults does: what it read counts only if nothing has
+          // changed meanwhile.
           for (let begun = -1; begun === -1 || notifier.readRetry(begun); ) {
             begun = notifier.readBegin();
             const now = rightsOf(x);
@@ -350,7 +396,11 @@ function rightsOf(x: ManagedArray): Int32Array {
 }
 
 /** A launch over elements [begin, end). */
-function part(x: ManagedArray, begin: number, end: number): { size: number; begin: number; end: number } {
+function part(
+  x: ManagedArray,
+  begin: number,
+  end: number,
+): { size: number; begin: number; end: number } {
   return { size: x.length, begin, end };
 }
 
@@ -363,7 +413,11 @@ function seeded(): (below: number) => number {
 }
 
 /** Something that moves pages of a part of the array, by the CPU or the device. */
-async function change(x: ManagedArray<Int32Array>, device: Device, random: (below: number) => number): Promise<void> {
+async function change(
+  x: ManagedArray<Int32Array>,
+  device: Device,
+  random: (below: number) => number,
+): Promise<void> {
   const begin = random(x.length);
   const end = begin + 1 + random(Math.min(x.length - begin, BLOCK));
   const what = random(8);
@@ -372,7 +426,11 @@ async function change(x: ManagedArray<Int32Array>, device: Device, random: (belo
   else if (what === 2) await device.run(add, { x }, part(x, begin, end));
   else if (what === 3) await device.run(look, { x }, part(x, begin, end));
   else if (what === 4)
-    await device.run(fill, { x, value: 5 }, random(2) === 0 ? { size: x.length } : { size: x.length, begin, end });
+    await device.run(
+      fill,
+      { x, value: 5 },
+      random(2) === 0 ? { size: x.length } : { size: x.length, begin, end },
+    );
   else if (what === 5) x.advise({ accessedBy: random(2) === 0 ? device : null }, { begin, end });
   else if (what === 6) {
     // Nothing is freed, but everything changes hands.
@@ -419,7 +477,13 @@ test('an array that gets shorter and longer tells so, and watches what it grows 
     await x.resize(5 * PAGE);
     const resized = await log.changes();
     assert.deepEqual(
-      resized.map(({ reason, firstPage, pages, begin, end }) => ({ reason, firstPage, pages, begin, end })),
+      resized.map(({ reason, firstPage, pages, begin, end }) => ({
+        reason,
+        firstPage,
+        pages,
+        begin,
+        end,
+      })),
       [{ reason: 'resize', firstPage: 5, pages: 3, begin: 5 * PAGE, end: 8 * PAGE }],
     );
     await until('the event', () => changes.length === 1);
@@ -448,7 +512,13 @@ test('a part is watched alone, and only as long as it is wanted', () =>
   withSpace('process', async (space, device) => {
     const x = space.array(Int32Array, 4 * BLOCK, { name: 'x' });
     const log = new Log();
-    const notifier = await x.watch({ begin: BLOCK + 7, end: BLOCK + 2 * PAGE, module, export: 'log', data: log.words });
+    const notifier = await x.watch({
+      begin: BLOCK + 7,
+      end: BLOCK + 2 * PAGE,
+      module,
+      export: 'log',
+      data: log.words,
+    });
     const other = await x.watch({ begin: 3 * BLOCK });
     x.data.fill(1);
     const begun = other.readBegin();
@@ -513,10 +583,16 @@ test('a slow subscriber is told the rest at once when it is through, and how muc
     assert.equal(events[1].lost, 2);
     await until('the count', () => notifier.lost === 2);
     for (const [index, { begin, end, reason }] of events[1].changes.entries()) {
-      assert.ok(begin <= (index + 1) * 2 * BLOCK && end > (index + 1) * 2 * BLOCK, `${begin} to ${end}`);
+      assert.ok(
+        begin <= (index + 1) * 2 * BLOCK && end > (index + 1) * 2 * BLOCK,
+        `${begin} to ${end}`,
+      );
       assert.equal(reason, 'migrate');
     }
-    await until('what the other one is told', () => fast.flatMap(({ changes }) => changes).length >= 6);
+    await until(
+      'what the other one is told',
+      () => fast.flatMap(({ changes }) => changes).length >= 6,
+    );
     assert.equal(
       fast.reduce((lost, event) => lost + event.lost, 0),
       0,
@@ -539,7 +615,9 @@ test('dirty() says what may have been written, and young() which processors have
     x.data[n - 1] = 1;
     const runs = x.dirty();
     assert.equal(runs.length, 2);
-    assert.ok(runs[0].begin <= 2 * BLOCK + 5 && runs[0].end > 2 * BLOCK + 5 && runs[0].end <= 3 * BLOCK);
+    assert.ok(
+      runs[0].begin <= 2 * BLOCK + 5 && runs[0].end > 2 * BLOCK + 5 && runs[0].end <= 3 * BLOCK,
+    );
     assert.equal(runs[1].end, n);
     assert.deepEqual(x.dirty({ begin: 2 * BLOCK + 3, end: 2 * BLOCK + 7 }), [
       { begin: 2 * BLOCK + 3, end: 2 * BLOCK + 7 },
@@ -569,7 +647,9 @@ test('dirty() says what may have been written, and young() which processors have
 test('a part of a file array is dirty until it is flushed, and a new device has used nothing', async () => {
   const path = join(folder, 'dirty');
   writeFileSync(path, new Uint8Array(BLOCK * 4).fill(1));
-  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB', name: 'gpu' }] });
+  await using space = await openSpace({
+    devices: [{ kind: 'process', memory: '8MiB', name: 'gpu' }],
+  });
   const x = space.fileArray(Int32Array, path, { shared: true, name: 'x' });
   assert.equal(x.data[7], 0x01010101);
   assert.deepEqual(x.dirty(), []);
@@ -607,8 +687,12 @@ test('subscriptions end with their thread, however it ends', () =>
     assert.equal(space.stats().notifiers, 2);
     await device.run(add, { x }, { size: x.length });
     await killed.terminate();
-    // Another one that comes has the manager forget the thread; what is told then has no thread to hear it.
-    await once(new Worker(thread, { workerData: { what: 'watch and exit', handle: x.handle } }), 'exit');
+    // Another one that comes has the manager forget the thread; what is told then has no thread to
+    // hear it.
+    await once(
+      new Worker(thread, { workerData: { what: 'watch and exit', handle: x.handle } }),
+      'exit',
+    );
     x.data.fill(1);
     await device.run(add, { x }, { size: x.length });
     x.data.fill(1);
@@ -685,7 +769,9 @@ for (const [name, complaint] of Object.entries(complaints)) {
     assert.match(lines[0], complaint);
     assert.match(
       lines[0],
-      new RegExp(`^onemem: warning: the notifier of array numbers \\(${name} of file:.*notifier-modules\\.js\\)`),
+      new RegExp(
+        `^onemem: warning: the notifier of array numbers \\(${name} of file:.*notifier-modules\\.js\\)`,
+      ),
     );
     assert.deepEqual(stdout.match(/^element .*$/gm), ['element 2', 'element 3', 'element 4']);
     const told = JSON.parse(/^told (.*)$/m.exec(stdout)?.[1] ?? '{}');
@@ -699,7 +785,10 @@ for (const [name, complaint] of Object.entries(complaints)) {
 }
 
 for (const [name, message] of [
-  ['endless', /^onemem: the memory manager has not moved for 2 s\. Managed memory cannot be served/],
+  [
+    'endless',
+    /^onemem: the memory manager has not moved for 2 s\. Managed memory cannot be served/,
+  ],
   ['exiting', /^onemem: the memory manager ended with code 3\. Managed memory cannot be served/],
 ] as const) {
   test(`a module that is ${name} ends the process with a message that names the manager`, async () => {
@@ -733,7 +822,9 @@ test('modules that cannot be loaded, and wrong arguments, are refused by name', 
       /threw OnememError: cannot attach: this is the thread of the space's manager/,
     );
     assert.match(
-      await message('NOTIFIER_MODULE', { module: new URL('./programs/nowhere.js', import.meta.url) }),
+      await message('NOTIFIER_MODULE', {
+        module: new URL('./programs/nowhere.js', import.meta.url),
+      }),
       /export 'default' of file:.*nowhere\.js cannot be loaded: there is no file .*nowhere\.js; new URL/,
     );
     assert.match(await message('NOTIFIER_MODULE', { module: './x.js' }), /is no URL/);

@@ -1,4 +1,7 @@
-/** Demand paging is real: what is not touched does not move, and a device's memory is no larger than it was said to be. */
+/**
+ * Demand paging is real: what is not touched does not move, and a device's memory is no larger than
+ * it was said to be.
+ */
 import assert from 'node:assert/strict';
 import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,11 +23,15 @@ import { note, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-const OPTIONS: SpaceOptions = { devices: [{ kind: 'process', memory: '64MiB' }], hostMemory: '4GiB' };
+const OPTIONS: SpaceOptions = {
+  devices: [{ kind: 'process', memory: '64MiB' }],
+  hostMemory: '4GiB',
+};
 
 /** Bytes that anything moved or made, on any processor. */
 function moved(space: AddressSpace): number {
-  const bytes = (each: ProcessorStats): number => each.bytesIn + each.bytesZeroed + each.bytesFromFiles;
+  const bytes = (each: ProcessorStats): number =>
+    each.bytesIn + each.bytesZeroed + each.bytesFromFiles;
   return space.stats().processors.reduce((total, each) => total + bytes(each), 0);
 }
 
@@ -48,7 +55,10 @@ for (const kind of ['written by the CPU', 'never written'] as const) {
     await device.run(touch, { x, at }, { size: 1 });
     const bytes = moved(space) - start;
     assert.ok(bytes > 0 && bytes <= 2 * MIB, `${bytes} bytes moved`);
-    assert.ok(device.stats().backedBytes <= 2 * MIB, `the device has ${device.stats().backedBytes} bytes`);
+    assert.ok(
+      device.stats().backedBytes <= 2 * MIB,
+      `the device has ${device.stats().backedBytes} bytes`,
+    );
     assert.equal(x.data[at + 1], before + 1);
     assert.equal(x.data[at], before);
     note(`${bytes} bytes moved`);
@@ -85,10 +95,14 @@ interface Samples {
 }
 
 /**
- * Looks at the memory of a file as often as it can, from a thread that has nothing to do with the manager, and has done so once before `action` begins.
+ * Looks at the memory of a file as often as it can, from a thread that has nothing to do with the
+ * manager, and has done so once before `action` begins.
  * @param action is told how often that was
  */
-async function sampling(name: string, action: (count: () => number) => Promise<void>): Promise<Samples> {
+async function sampling(
+  name: string,
+  action: (count: () => number) => Promise<void>,
+): Promise<Samples> {
   const [file] = memoryFiles().filter((each) => each.name === name);
   assert.ok(file !== undefined, `no memory file ${name}`);
   const words = new Int32Array(new SharedArrayBuffer(8));
@@ -111,7 +125,9 @@ async function sampling(name: string, action: (count: () => number) => Promise<v
 for (const units of [1, 2]) {
   test(`the device's memory stays within its budget with four times as much data (${units} units)`, async () => {
     const budget = 8 * MIB;
-    await using space = await openSpace({ devices: [{ kind: 'process', memory: budget, units, name: 'small' }] });
+    await using space = await openSpace({
+      devices: [{ kind: 'process', memory: budget, units, name: 'small' }],
+    });
     const [device] = space.devices;
     const n = (2 * budget) / 8;
     const x = space.array(Float64Array, n);
@@ -130,10 +146,16 @@ for (const units of [1, 2]) {
       for (; rounds < 3 || count() <= 100; rounds++) await device.run(add, { x, y }, { size: n });
       await device.run(gather, { x, y }, { size: n, begin: 0, end: 20_000 });
     });
-    note(`${samples.count} samples: from ${samples.smallest} to ${samples.largest} of ${budget} bytes`);
-    assert.ok(samples.largest <= budget, `the device had ${samples.largest} bytes, and its budget is ${budget}`);
-    // Had the sampler looked at something else, it would not have seen the memory empty and then filled. How many sizes it sees
-    // between says nothing: the device gets its memory in a few large pieces, and keeps it.
+    note(
+      `${samples.count} samples: from ${samples.smallest} to ${samples.largest} of ${budget} bytes`,
+    );
+    assert.ok(
+      samples.largest <= budget,
+      `the device had ${samples.largest} bytes, and its budget is ${budget}`,
+    );
+    // Had the sampler looked at something else, it would not have seen the memory empty and then
+    // filled. How many sizes it sees between says nothing: the device gets its memory in a few
+    // large pieces, and keeps it.
     assert.equal(samples.smallest, 0);
     assert.ok(samples.largest > budget / 2, `the device had no more than ${samples.largest} bytes`);
     const { evictions, peakBytes } = device.stats();
@@ -147,7 +169,10 @@ for (const units of [1, 2]) {
 test('a touch that a device must answer for does not wait for all that moves just then', async () => {
   // The manager moves it: threads of copies would leave it nothing that a touch could wait for.
   process.env.ONEMEM_COPY_THREADS = 'off';
-  await using space = await openSpace({ hostMemory: '512MiB', devices: [{ kind: 'process', memory: '256MiB' }] });
+  await using space = await openSpace({
+    hostMemory: '512MiB',
+    devices: [{ kind: 'process', memory: '256MiB' }],
+  });
   delete process.env.ONEMEM_COPY_THREADS;
   const [device] = space.devices;
   const long = space.array(Int32Array, (96 * MIB) / 4);
@@ -167,7 +192,9 @@ test('a touch that a device must answer for does not wait for all that moves jus
     return waited / (performance.now() - began);
   };
   const parts = [await part(), await part(), await part(), await part()];
-  note(`the touch waited ${parts.map((each) => each.toFixed(3)).join(', ')} of the prefetch's time`);
+  note(
+    `the touch waited ${parts.map((each) => each.toFixed(3)).join(', ')} of the prefetch's time`,
+  );
   assert.ok(Math.min(...parts) < 0.2);
 });
 

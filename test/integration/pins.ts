@@ -20,7 +20,10 @@ const fill = kernel({ x: i32.out, value: i32 }, ({ x, value }, { begin, end }) =
   for (let i = begin; i < end; i++) x[i] = value;
 });
 
-async function withSpace(kind: 'process' | 'simulated', action: (space: AddressSpace) => Promise<void>): Promise<void> {
+async function withSpace(
+  kind: 'process' | 'simulated',
+  action: (space: AddressSpace) => Promise<void>,
+): Promise<void> {
   await using space = await sharedSpace({
     devices: [{ kind, memory: '8MiB' }],
     hostMemory: '160MiB',
@@ -37,7 +40,9 @@ function lockedKiB(): number {
 }
 
 function hostOnly(array: ManagedArray, begin: number, end: number): boolean {
-  return array.residency({ begin, end }).runs.every(({ nodes, pinned }) => nodes.includes('host') && pinned);
+  return array
+    .residency({ begin, end })
+    .runs.every(({ nodes, pinned }) => nodes.includes('host') && pinned);
 }
 
 for (const kind of ['process', 'simulated'] as const) {
@@ -59,7 +64,10 @@ for (const kind of ['process', 'simulated'] as const) {
       sameData(y.data, (i) => 2 * (i + 1));
       assert.ok(hostOnly(x, 100 * PAGE, 500 * PAGE), 'reading took a pinned page away');
       const error = await failsWith('PINNED', () => device.run(add, { x, by: 1 }, { size: n }));
-      assert.match(error.message, /array buffer, elements \d+ to \d+ .*which is pinned in host memory; unpin it/);
+      assert.match(
+        error.message,
+        /array buffer, elements \d+ to \d+ .*which is pinned in host memory; unpin it/,
+      );
       await failsWith('PINNED', () => device.run(fill, { x, value: 1 }, { size: n }));
       for (let i = part.begin; i < part.end; i++) assert.equal(x.data[i], i + 1);
       x.data.fill(7, 100 * PAGE, 500 * PAGE);
@@ -95,7 +103,8 @@ test('pins are counted, and the last one lets go', () =>
     all.unpin();
     assert.equal(space.stats().pinnedBytes, 48 * 4096);
     lockedPages(32);
-    const run = (begin: number, end: number) => device.run(add, { x, by: 1 }, { size: n, begin, end });
+    const run = (begin: number, end: number) =>
+      device.run(add, { x, by: 1 }, { size: n, begin, end });
     await failsWith('PINNED', () => run(0, PAGE));
     await run(48 * PAGE, n);
     half[Symbol.dispose]();
@@ -116,11 +125,17 @@ test('what pinned pages forbid is refused, and leaves them as they are', () =>
     x.data.fill(5);
     const pin = await x.pin({ begin: 8 * PAGE, end: 16 * PAGE });
     const error = await failsWith('PINNED', () => x.free());
-    assert.match(error.message, /cannot free array buffer, elements 8192 to 9215 .*which is pinned; unpin it first/);
+    assert.match(
+      error.message,
+      /cannot free array buffer, elements 8192 to 9215 .*which is pinned; unpin it first/,
+    );
     assert.equal(x.isFreed, false);
     await failsWith('PINNED', () => x.free({ begin: 9 * PAGE, end: 10 * PAGE }));
     await failsWith('PINNED', () => x.discard());
-    assert.deepEqual(x.free({ begin: 16 * PAGE, end: 32 * PAGE }), { begin: 16 * PAGE, end: 32 * PAGE });
+    assert.deepEqual(x.free({ begin: 16 * PAGE, end: 32 * PAGE }), {
+      begin: 16 * PAGE,
+      end: 32 * PAGE,
+    });
     assert.deepEqual(await x.discard({ end: 8 * PAGE }), { begin: 0, end: 8 * PAGE });
     for (let i = 8 * PAGE; i < 16 * PAGE; i++) assert.equal(x.data[i], 5);
     // Copies write pinned pages where they are, zeros among them.
@@ -158,14 +173,18 @@ test('pins of what may only be read count against the host budget', () =>
 test('the pins of a thread that was terminated are gone', () =>
   withSpace('process', async (space) => {
     const x = space.array(Int32Array, 64 * PAGE, { name: 'buffer' });
-    const worker = new Worker(new URL('./programs/pinning-thread.js', import.meta.url), { workerData: x.handle });
+    const worker = new Worker(new URL('./programs/pinning-thread.js', import.meta.url), {
+      workerData: x.handle,
+    });
     await once(worker, 'message');
     assert.equal(space.stats().pinnedBytes, 64 * 4096);
     await failsWith('PINNED', () => x.free());
     await worker.terminate();
     // The manager looks which threads are left when another one comes.
     for (let tries = 0; space.stats().pinnedBytes > 0 && tries < 100; tries++) {
-      const other = new Worker(new URL('./programs/pinning-thread.js', import.meta.url), { workerData: null });
+      const other = new Worker(new URL('./programs/pinning-thread.js', import.meta.url), {
+        workerData: null,
+      });
       other.postMessage(space.handle);
       await once(other, 'message');
       await other.terminate();

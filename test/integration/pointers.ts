@@ -1,4 +1,7 @@
-/** Lists and trees whose nodes link to each other by address, built by the CPU and changed by a device, and back. */
+/**
+ * Lists and trees whose nodes link to each other by address, built by the CPU and changed by a
+ * device, and back.
+ */
 import assert from 'node:assert/strict';
 import {
   type AddressSpace,
@@ -18,7 +21,10 @@ const MIB = 2 ** 20;
 const SEED = Number(process.env.ONEMEM_SEED ?? 1);
 const WHOLE = { begin: 0, end: 1, size: 1, unit: 0, units: 1 };
 
-/** A list of two arrays takes 6 MiB: more than the process device has, and all at once on the simulated one, which cannot fault. */
+/**
+ * A list of two arrays takes 6 MiB: more than the process device has, and all at once on the
+ * simulated one, which cannot fault.
+ */
 const DEVICES: readonly DeviceSpecification[] = [
   { kind: 'process', memory: 4 * MIB },
   { kind: 'simulated', memory: 16 * MIB },
@@ -41,13 +47,19 @@ function randomNumbers(seed: number): () => number {
   };
 }
 
-async function withSpace(device: DeviceSpecification, action: (space: AddressSpace) => Promise<void>): Promise<void> {
+async function withSpace(
+  device: DeviceSpecification,
+  action: (space: AddressSpace) => Promise<void>,
+): Promise<void> {
   await using space = await sharedSpace({ devices: [device] });
   await action(space);
   space.checkInvariants();
 }
 
-/** Node of a list: next, value, and as much again that is not used, so that few nodes fill many pages. */
+/**
+ * Node of a list: next, value, and as much again that is not used, so that few nodes fill many
+ * pages.
+ */
 const NODE_BYTES = 64;
 
 interface ListNode {
@@ -56,8 +68,8 @@ interface ListNode {
 }
 
 /**
- * Goes over the list once: adds `by` to each value, drops nodes whose value is then divisible by seven, and reverses what is left.
- * Returns the sum and the new head.
+ * Goes over the list once: adds `by` to each value, drops nodes whose value is then divisible by
+ * seven, and reverses what is left. Returns the sum and the new head.
  */
 const pass = kernel(
   { left: bytes.inout, right: bytes.inout, head: u64, by: f64, newHead: u64.out, total: f64.out },
@@ -104,7 +116,10 @@ class List {
       [places[i], places[other]] = [places[other], places[i]];
     }
     this.plain = places.flatMap((at) =>
-      [this.left, this.right].map((array) => ({ address: array.addressOf(at), value: Math.floor(random() * 1000) })),
+      [this.left, this.right].map((array) => ({
+        address: array.addressOf(at),
+        value: Math.floor(random() * 1000),
+      })),
     );
     const memory = this.memory;
     for (const [i, { address, value }] of this.plain.entries()) {
@@ -122,7 +137,8 @@ class List {
     const { memory } = this;
     let node = this.newHead.data[0];
     for (const [i, { address, value }] of expected.entries()) {
-      if (node !== address) assert.fail(`node ${i} is at ${node.toString(16)} instead of ${address.toString(16)}`);
+      if (node !== address)
+        assert.fail(`node ${i} is at ${node.toString(16)} instead of ${address.toString(16)}`);
       const found = memory.load('f64', node + 8n);
       if (found !== value) assert.fail(`node ${i} is ${found} instead of ${value}`);
       node = memory.load('u64', node);
@@ -141,14 +157,28 @@ for (const device of DEVICES) {
       withSpace(device, async (space) => {
         const list = new List(space, 100_000, randomNumbers(SEED));
         const { left, right, newHead, total } = list;
-        assert.equal(left.byteLength + right.byteLength > Number(device.memory), device.kind === 'process');
+        assert.equal(
+          left.byteLength + right.byteLength > Number(device.memory),
+          device.kind === 'process',
+        );
         let expected = list.plain;
         let head = expected[0].address;
         for (let by = 1; by <= 4; by++) {
           if (by % 2 === 1) {
-            await space.devices[0].run(pass, { left, right, head, by, newHead, total }, { size: 1 });
+            await space.devices[0].run(
+              pass,
+              { left, right, head, by, newHead, total },
+              { size: 1 },
+            );
           } else {
-            const values = { left: left.data, right: right.data, head, by, newHead: newHead.data, total: total.data };
+            const values = {
+              left: left.data,
+              right: right.data,
+              head,
+              by,
+              newHead: newHead.data,
+              total: total.data,
+            };
             pass.kernel?.(values, WHOLE, list.memory);
           }
           expected = passPlain(expected, by);
@@ -162,10 +192,16 @@ for (const device of DEVICES) {
   );
 }
 
-/** Node of a tree (a treap, after Seidel and Aragon): left, right, key, priority, and three times as much that is not used. */
+/**
+ * Node of a tree (a treap, after Seidel and Aragon): left, right, key, priority, and three times as
+ * much that is not used.
+ */
 const TREE_NODE_BYTES = 128;
 
-/** Inserts the keys whose nodes stand in [first, last) by address; rotations keep the parent's priority the larger one. */
+/**
+ * Inserts the keys whose nodes stand in [first, last) by address; rotations keep the parent's
+ * priority the larger one.
+ */
 const insert = kernel(
   { root: u64.inout, nodes: bytes.inout, tree: u64, first: u64, last: u64 },
   ({ tree, first, last }, _range, memory) => {
@@ -199,7 +235,9 @@ const insert = kernel(
   },
 );
 
-/** Takes keys out of the tree: the two subtrees of a node are merged, the larger priority on top. */
+/**
+ * Takes keys out of the tree: the two subtrees of a node are merged, the larger priority on top.
+ */
 const remove = kernel(
   { root: u64.inout, nodes: bytes.inout, tree: u64, keys: f64.in, found: f64.out },
   ({ tree, keys, found }, _range, memory) => {
@@ -238,7 +276,10 @@ interface TreeNode {
   readonly priority: number;
 }
 
-/** What a treap must look like follows from its nodes: the largest priority on top, keys to its sides. In the order of a walk from the root. */
+/**
+ * What a treap must look like follows from its nodes: the largest priority on top, keys to its
+ * sides. In the order of a walk from the root.
+ */
 function shapeOf(sorted: readonly TreeNode[]): TreeNode[] {
   const shape: TreeNode[] = [];
   const visit = (begin: number, end: number): void => {
@@ -270,19 +311,28 @@ for (const device of DEVICES) {
         const tree = root.address;
         const memory = addressView(root, nodes);
         const all: TreeNode[] = Array.from({ length: count }, (_, i) => {
-          const node = { address: nodes.addressOf(i * TREE_NODE_BYTES), key: unlike(), priority: unlike() };
+          const node = {
+            address: nodes.addressOf(i * TREE_NODE_BYTES),
+            key: unlike(),
+            priority: unlike(),
+          };
           memory.store('f64', node.address + 16n, node.key);
           memory.store('f64', node.address + 24n, node.priority);
           return node;
         });
         assert.equal(new Set(all.flatMap(({ key, priority }) => [key, priority])).size, 2 * count);
         const [first, border] = [nodes.address, nodes.addressOf(planted * TREE_NODE_BYTES)];
-        insert.kernel?.({ root: root.data, nodes: nodes.data, tree, first, last: border }, WHOLE, memory);
+        insert.kernel?.(
+          { root: root.data, nodes: nodes.data, tree, first, last: border },
+          WHOLE,
+          memory,
+        );
         const last = nodes.address + BigInt(nodes.byteLength);
         using stream = space.devices[0].stream();
         stream.launch(insert, { root, nodes, tree, first: border, last }, { size: 1 });
         const leaving = new Set(all.filter(() => random() < 0.02).map(({ key }) => key));
-        // In order, so that neighbours in the tree come one after the other; with some that were never there.
+        // In order, so that neighbours in the tree come one after the other; with some that were
+        // never there.
         const keys = Float64Array.from([...leaving, -1, 0.5, 2]).sort();
         const found = new Float64Array(keys.length);
         stream.launch(remove, { root, nodes, tree, keys, found }, { size: 1 });
@@ -297,7 +347,8 @@ for (const device of DEVICES) {
         const visit = (node: bigint): void => {
           if (node === 0n) return;
           const { address, key, priority } = expected[visited++];
-          if (node !== address) assert.fail(`node ${visited} is at ${node.toString(16)}, not ${address.toString(16)}`);
+          if (node !== address)
+            assert.fail(`node ${visited} is at ${node.toString(16)}, not ${address.toString(16)}`);
           assert.equal(memory.load('f64', node + 16n), key);
           assert.equal(memory.load('f64', node + 24n), priority);
           visit(memory.load('u64', node));
@@ -320,16 +371,28 @@ for (const device of [...DEVICES, CUSTOM]) {
         nodes[1] = memory.load('u64', from);
       });
       nodes.data[0] = 5n;
-      for (const from of [0n, nodes.address - 1n, nodes.address + 8n * 1023n + 1n, other.address, 2n ** 63n]) {
-        const error = await failsWith('KERNEL_ERROR', () => space.devices[0].run(follow, { nodes, from }, { size: 1 }));
+      for (const from of [
+        0n,
+        nodes.address - 1n,
+        nodes.address + 8n * 1023n + 1n,
+        other.address,
+        2n ** 63n,
+      ]) {
+        const error = await failsWith('KERNEL_ERROR', () =>
+          space.devices[0].run(follow, { nodes, from }, { size: 1 }),
+        );
         assert.ok(error instanceof OnememError);
         const range = `nodes (0x${nodes.address.toString(16)} to 0x${(nodes.address + 8192n).toString(16)})`;
         assert.ok(
-          error.message.includes(`a word of 8 bytes at 0x${from.toString(16)} lies in none of the arrays ${range}`),
+          error.message.includes(
+            `a word of 8 bytes at 0x${from.toString(16)} lies in none of the arrays ${range}`,
+          ),
           error.message,
         );
       }
-      const put = kernel({ nodes: u64.in, at: u64 }, ({ at }, _range, memory) => memory.store('u64', at, 6n));
+      const put = kernel({ nodes: u64.in, at: u64 }, ({ at }, _range, memory) =>
+        memory.store('u64', at, 6n),
+      );
       const refused = await failsWith('KERNEL_ERROR', () =>
         space.devices[0].run(put, { nodes, at: nodes.address }, { size: 1 }),
       );
@@ -345,7 +408,8 @@ for (const device of [...DEVICES, CUSTOM]) {
         { module: new URL('./programs/kernels.js', import.meta.url), export: 'chase' },
       );
       const links = space.array(BigUint64Array, 100_000);
-      for (let i = 0; i < links.length; i++) links.data[i] = links.addressOf((i * 48_271 + 11) % links.length);
+      for (let i = 0; i < links.length; i++)
+        links.data[i] = links.addressOf((i * 48_271 + 11) % links.length);
       let expected = 17;
       for (let i = 0; i < 1000; i++) expected = (expected * 48_271 + 11) % links.length;
       const ends = new BigUint64Array(4);
@@ -362,7 +426,8 @@ test('addresses of elements, and elements of addresses', () =>
     assert.equal(x.addressOf(999), x.address + 7992n);
     assert.equal(x.indexAt(x.address + 7992n), 999);
     assert.equal(x.indexAt(x.address + 7999n), 999);
-    for (const address of [0n, x.address - 1n, x.address + 8000n, 2n ** 64n]) assert.equal(x.indexAt(address), -1);
+    for (const address of [0n, x.address - 1n, x.address + 8000n, 2n ** 64n])
+      assert.equal(x.indexAt(address), -1);
     for (const index of [-1, 1000, 0.5, Number.NaN, '1' as never, undefined as never]) {
       assert.ok((await failsWith('ARRAY_RANGE', () => x.addressOf(index))) instanceof RangeError);
     }

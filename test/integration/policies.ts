@@ -12,7 +12,11 @@ const twice = kernel({ data: f32.inout }, ({ data }, { begin, end }) => {
 });
 
 function open(policies: PolicyChoices): Promise<AddressSpace> {
-  return openSpace({ hostMemory: '128MiB', policies, devices: [{ kind: 'process', name: 'd', memory: '8MiB' }] });
+  return openSpace({
+    hostMemory: '128MiB',
+    policies,
+    devices: [{ kind: 'process', name: 'd', memory: '8MiB' }],
+  });
 }
 
 /** Doubles 32 MiB, or so many blocks, on a device of 8 MiB; returns what the device says of it. */
@@ -38,7 +42,9 @@ test('a policy of a module decides what a fault brings along', async () => {
   const alone = await run({ prefetch: { module: MODULE, export: 'single' }, readAhead: 'none' }, 2);
   const usual = await run({ readAhead: 'none' }, 2);
   if (alone.writeFaults + alone.readFaults < 20 * (usual.writeFaults + usual.readFaults))
-    throw new Error(`${alone.writeFaults} faults with single pages, ${usual.writeFaults} otherwise`);
+    throw new Error(
+      `${alone.writeFaults} faults with single pages, ${usual.writeFaults} otherwise`,
+    );
 });
 
 test('a policy that throws in the middle of a fault costs its place, and no data', async () => {
@@ -51,7 +57,10 @@ test('a policy that cannot be loaded is an error of openSpace with its name', as
   await failsWith('POLICY', () => open({ eviction: { module: './policies.js' } }));
   const none = new URL('./none.js', import.meta.url);
   const { message } = await failsWith('POLICY', () => open({ eviction: { module: none } }));
-  assert.match(message, /policies\.eviction: .*none\.js cannot be loaded: there is no file .*none\.js; new URL/);
+  assert.match(
+    message,
+    /policies\.eviction: .*none\.js cannot be loaded: there is no file .*none\.js; new URL/,
+  );
   const { message: thrown } = await failsWith('POLICY', () =>
     open({ readAhead: { module: MODULE, export: 'several' } }),
   );

@@ -1,4 +1,7 @@
-/** Arrays that a module fills: for the CPU and devices, again after eviction, and in every way in which it may not. */
+/**
+ * Arrays that a module fills: for the CPU and devices, again after eviction, and in every way in
+ * which it may not.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -33,7 +36,12 @@ interface Provided {
 async function provided(
   space: AddressSpace,
   name: string,
-  options: { length?: number; writable?: boolean; timeoutMs?: number; data?: Record<string, unknown> } = {},
+  options: {
+    length?: number;
+    writable?: boolean;
+    timeoutMs?: number;
+    data?: Record<string, unknown>;
+  } = {},
 ): Promise<Provided> {
   const { length = 4 * MIB, data, ...rest } = options;
   const words = new Int32Array(new SharedArrayBuffer(20));
@@ -135,7 +143,10 @@ test(
         await device.run(sum, { x: array, result }, { size: n });
         assert.equal(result.data[0], expected);
       }
-      assert.ok(words[Word.Elements] > n, `${words[Word.Elements]} elements were made: none was dropped`);
+      assert.ok(
+        words[Word.Elements] > n,
+        `${words[Word.Elements]} elements were made: none was dropped`,
+      );
       await device.run(add, { x: array, by: 1 }, { size: n, begin: 1000, end: 3_000_000 });
       for (const page of [4095, 17, 2000, 2, 3500]) {
         const at = page * 1024 + 3;
@@ -179,7 +190,9 @@ async function failsEverywhere(
   const [device] = space.devices;
   const result = space.array(Float64Array, 1);
   const size = array.length;
-  const launch = (await failsWith(code, () => device.run(sum, { x: array, result }, { size }))) as OnememError;
+  const launch = (await failsWith(code, () =>
+    device.run(sum, { x: array, result }, { size }),
+  )) as OnememError;
   assert.match(
     launch.message,
     /^kernel sum read array by \w+, elements 0 to 1023 \(address 0x6[0-9a-f]+\), which its provider/,
@@ -206,7 +219,10 @@ const failures: readonly [name: string, why: RegExp][] = [
   ['throwText', /threw only words/],
   ['throwObject', /threw \{"code":"E_NO","part":3\}/],
   ['reject', /threw Error: the network is down/],
-  ['giveTooLittle', /it returned (4095 bytes where 4096|8191 bytes where 8192|16383 bytes where 16384) were asked for/],
+  [
+    'giveTooLittle',
+    /it returned (4095 bytes where 4096|8191 bytes where 8192|16383 bytes where 16384) were asked for/,
+  ],
   ['giveTooMuch', /it returned \d+ bytes where \d+ were asked for/],
   ['giveNumber', /it returned number; it may return bytes, or nothing/],
   ['giveAway', /it left its memory with 0 bytes where \d+ were asked for/],
@@ -289,7 +305,8 @@ test('a part that failed is asked for again at the next access', () =>
     words[Word.Fails] = 1;
     await failsWith('PROVIDER_FAILED', () => array.writeTo(1));
     assert.equal(words[Word.Calls], 0);
-    // One call of a run with its neighbours may fail: the page that was touched is asked for alone before it is denied.
+    // One call of a run with its neighbours may fail: the page that was touched is asked for alone
+    // before it is denied.
     words[Word.Fails] = 1;
     sameData(array.data, elementAt);
   }));
@@ -344,7 +361,10 @@ for (const name of ['neverAnswer', 'spin']) {
 
 test('pages that were there before the provider broke stay', () =>
   withSpace(async (space) => {
-    const { array, words } = await provided(space, 'throwAtTimes', { length: 4 * MIB, timeoutMs: 300 });
+    const { array, words } = await provided(space, 'throwAtTimes', {
+      length: 4 * MIB,
+      timeoutMs: 300,
+    });
     assert.equal(array.data[100], elementAt(100));
     words[Word.Fails] = 1;
     await failsWith('PROVIDER_FAILED', () => array.writeTo(1, { begin: 3 * MIB }));
@@ -363,10 +383,18 @@ test('modules that cannot be loaded, and wrong arguments', () =>
         broken.message,
         /^cannot make array unlucky: .*provider-broken\.js threw Error: this module never loads/,
       );
-      const missing = await failsWith('PROVIDER_FAILED', () => one({ module: new URL('./none.js', import.meta.url) }));
-      assert.match(missing.message, /none\.js cannot be loaded: there is no file .*none\.js; new URL/);
+      const missing = await failsWith('PROVIDER_FAILED', () =>
+        one({ module: new URL('./none.js', import.meta.url) }),
+      );
+      assert.match(
+        missing.message,
+        /none\.js cannot be loaded: there is no file .*none\.js; new URL/,
+      );
       const other = await failsWith('PROVIDER_FAILED', () => one({ export: 'notAFunction' }));
-      assert.match(other.message, /has no function as export 'notAFunction'; it exports .*giveAway/);
+      assert.match(
+        other.message,
+        /has no function as export 'notAFunction'; it exports .*giveAway/,
+      );
       await failsWith('PROVIDER_MODULE', () => one({ module: './here.js' }));
       await failsWith('PROVIDER_DATA', () => one({ data: { method: () => 1 } }));
       for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
@@ -376,7 +404,9 @@ test('modules that cannot be loaded, and wrong arguments', () =>
       // Nothing is left of them.
       assert.equal(space.stats().ranges, 0);
       const { array } = await provided(space, 'fill', { length: 10 });
-      await failsWith('ACCESS_DENIED', () => space.devices[0].run(add, { x: array, by: 1 }, { size: 10 }));
+      await failsWith('ACCESS_DENIED', () =>
+        space.devices[0].run(add, { x: array, by: 1 }, { size: 10 }),
+      );
     },
     {},
     openSpace,
@@ -385,13 +415,22 @@ test('modules that cannot be loaded, and wrong arguments', () =>
 test('a provider may use other arrays, provided ones among them', () =>
   withSpace(async (space) => {
     const { array: base } = await provided(space, 'fill', { length: MIB });
-    const { array: next } = await provided(space, 'fillFromTable', { length: MIB, data: { table: base.handle } });
-    const { array: last } = await provided(space, 'fillFromTable', { length: MIB, data: { table: next.handle } });
+    const { array: next } = await provided(space, 'fillFromTable', {
+      length: MIB,
+      data: { table: base.handle },
+    });
+    const { array: last } = await provided(space, 'fillFromTable', {
+      length: MIB,
+      data: { table: next.handle },
+    });
     sameData(last.data, (i) => elementAt(i) + 2);
     const written = space.array(Int32Array, MIB);
     written.data.fill(9);
     await space.devices[0].run(add, { x: written, by: 1 }, { size: MIB });
-    const { array: of } = await provided(space, 'fillFromTable', { length: MIB, data: { table: written.handle } });
+    const { array: of } = await provided(space, 'fillFromTable', {
+      length: MIB,
+      data: { table: written.handle },
+    });
     sameData(of.data, () => 11);
   }));
 
@@ -407,7 +446,9 @@ const denied: Readonly<Record<string, Denied>> = {
   thrown: {
     line: /^onemem: denied access: thread \d+ read array broken, elements 2048 to 3071 .* could not fill: throwError of .* threw RangeError: no such part: 2048\. The process ends\.$/m,
   },
-  hang: { line: /^onemem: denied access: thread \d+ read array slow, .* spin of .* did not answer within 300 ms;/m },
+  hang: {
+    line: /^onemem: denied access: thread \d+ read array slow, .* spin of .* did not answer within 300 ms;/m,
+  },
   'own array': {
     line: /^onemem: denied access: thread \d+ read array selfish, elements .*, which it fills itself: a provider is handed/m,
   },
@@ -433,7 +474,9 @@ test('a worker thread that waits for a page is terminated when the page has come
   withSpace(async (space) => {
     const { array, words } = await provided(space, 'fillWhenTold', { writable: true });
     const workerData = { handle: array.handle, words: new SharedArrayBuffer(8) };
-    const worker = new Worker(new URL('./programs/touching-thread.js', import.meta.url), { workerData });
+    const worker = new Worker(new URL('./programs/touching-thread.js', import.meta.url), {
+      workerData,
+    });
     await once(worker, 'message');
     const [goOn] = [new Int32Array(workerData.words)];
     Atomics.store(goOn, 0, 1);
@@ -460,7 +503,8 @@ test('a system call into what is not filled fails, and the process goes on', asy
     `written 4096, element ${elementAt(5)}`,
   ]);
   // Without privilege the kernel does not ask the manager, which therefore says nothing.
-  if (process.getuid?.() === 0) assert.match(stderr, /^onemem: denied access: .* array moody, .* Error: not yet/m);
+  if (process.getuid?.() === 0)
+    assert.match(stderr, /^onemem: denied access: .* array moody, .* Error: not yet/m);
   sameData(new Int32Array(readFileSync(path).buffer.slice(0, 4096)), elementAt);
 });
 
@@ -472,10 +516,12 @@ test('devices die, arrays are freed and functions fail while parts are being fil
       const { array: moody, words } = await provided(space, 'throwAtTimes', { length: n });
       const results = space.devices.map(() => space.array(Float64Array, 1));
       const launches = space.devices.map((device, index) =>
-        device.run(sum, { x: index === 0 ? moody : slow, result: results[index] }, { size: n }).then(
-          () => 'done',
-          (error: OnememError) => error.code,
-        ),
+        device
+          .run(sum, { x: index === 0 ? moody : slow, result: results[index] }, { size: n })
+          .then(
+            () => 'done',
+            (error: OnememError) => error.code,
+          ),
       );
       await sleep(5);
       space.devices[1].kill();
@@ -500,7 +546,11 @@ test('devices die, arrays are freed and functions fail while parts are being fil
       sameData(moody.data, elementAt);
     },
     {
-      devices: [0, 1, 2].map((index) => ({ kind: 'process' as const, memory: '8MiB', lossy: index === 1 })),
+      devices: [0, 1, 2].map((index) => ({
+        kind: 'process' as const,
+        memory: '8MiB',
+        lossy: index === 1,
+      })),
       checkInvariants: true,
     },
   ));
@@ -508,7 +558,8 @@ test('devices die, arrays are freed and functions fail while parts are being fil
 test('arrays that are freed take their threads along', () =>
   withSpace(
     async (space) => {
-      const threads = () => Number(readFileSync('/proc/self/status', 'latin1').match(/^Threads:\s+(\d+)/m)?.[1]);
+      const threads = () =>
+        Number(readFileSync('/proc/self/status', 'latin1').match(/^Threads:\s+(\d+)/m)?.[1]);
       let before = 0;
       for (let round = 0; round < 3; round++) {
         const { array } = await provided(space, 'fillLater', { length: 5000 });
@@ -547,7 +598,10 @@ for (const [name, tested] of [
     await sleep(20);
     const began = performance.now();
     await space.close();
-    assert.ok(performance.now() - began < 5000, `${name}: closing took ${performance.now() - began} ms`);
+    assert.ok(
+      performance.now() - began < 5000,
+      `${name}: closing took ${performance.now() - began} ms`,
+    );
     assert.ok(['done', 'SPACE_CLOSED'].includes(await transfer));
     closeSync(sink);
   });

@@ -21,8 +21,12 @@ interface Ended {
 
 function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, args, { env: { ...process.env, ...env }, timeout: 60_000 }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    execFile(
+      process.execPath,
+      args,
+      { env: { ...process.env, ...env }, timeout: 60_000 },
+      (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });
 }
@@ -39,7 +43,15 @@ test('what a space did with all kinds of calls is played again, command by comma
     assert.equal(played.code, 0, played.stderr);
     const { events, commands, kinds } = JSON.parse(played.stdout);
     assert.ok(events > 50 && commands > 50, played.stdout);
-    for (const kind of ['fault', 'copyOnWrite', 'launchBegin', 'watch', 'processorLost', 'grow', 'protect'])
+    for (const kind of [
+      'fault',
+      'copyOnWrite',
+      'launchBegin',
+      'watch',
+      'processorLost',
+      'grow',
+      'protect',
+    ])
       assert.ok(kinds[kind] > 0, kind);
   }
 });
@@ -61,7 +73,9 @@ test('a recording that was changed is told by its line', async () => {
   assert.equal(code, 1);
   assert.match(
     stderr,
-    new RegExp(`^onemem: .*changed, line ${at + 1}: entry \\d+, while \\[.* was handled: the core commands \\["map"`),
+    new RegExp(
+      `^onemem: .*changed, line ${at + 1}: entry \\d+, while \\[.* was handled: the core commands \\["map"`,
+    ),
   );
 });
 
@@ -99,7 +113,10 @@ test('a recording that can be written no more ends with one warning, and the pro
   spawn('head', ['-n', '1', pipe], { stdio: 'ignore' });
   const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: pipe });
   assert.equal(code, 0, stderr);
-  assert.match(stderr, /^onemem: warning: the recording in .*\/pipe \(ONEMEM_RECORD\) ends here, .*: EPIPE.*\n$/);
+  assert.match(
+    stderr,
+    /^onemem: warning: the recording in .*\/pipe \(ONEMEM_RECORD\) ends here, .*: EPIPE.*\n$/,
+  );
 });
 
 test('a space is refused where nothing can be recorded', async () => {
@@ -109,7 +126,10 @@ test('a space is refused where nothing can be recorded', async () => {
   ]) {
     const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: file });
     assert.notEqual(code, 0);
-    assert.match(stderr, new RegExp(`cannot record in ${file} \\(ONEMEM_RECORD\\): ${why}.*; name a file in a folder`));
+    assert.match(
+      stderr,
+      new RegExp(`cannot record in ${file} \\(ONEMEM_RECORD\\): ${why}.*; name a file in a folder`),
+    );
     assert.match(stderr, /code: 'RECORDING'/);
   }
 });

@@ -22,7 +22,11 @@ interface Costs {
 }
 
 function command(...args: string[]): string {
-  return execFileSync(process.execPath, [main, ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+  return execFileSync(process.execPath, [main, ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
 }
 
 function explained(name: string): Costs {
@@ -38,7 +42,8 @@ async function thrash(space: AddressSpace, rounds = 4): Promise<void> {
   const table = space.array(Float32Array, 1_048_576, { name: 'table' });
   const data = space.array(Float32Array, 2_097_152, { name: 'data' });
   table.data.fill(1);
-  for (let round = 0; round < rounds; round++) await space.devices[0].run(look, { table, data }, { size: data.length });
+  for (let round = 0; round < rounds; round++)
+    await space.devices[0].run(look, { table, data }, { size: data.length });
   assert.equal(data.data[7], rounds);
   data.free();
   table.free();
@@ -59,9 +64,15 @@ test('a record of a part of a run is explained and drawn, and says nothing of wh
   assert.equal(statSync(path).size, size);
   const { launches, decisions, arrays } = explained('part.rec');
   assert.equal(launches, 4);
-  assert.ok(decisions.length > 0 && arrays.some(({ name }) => name === 'table'), JSON.stringify(arrays));
+  assert.ok(
+    decisions.length > 0 && arrays.some(({ name }) => name === 'table'),
+    JSON.stringify(arrays),
+  );
   assert.match(command('view', 'part.rec'), /^part\.rec\.html: \d+ KiB/);
-  assert.throws(() => command('replay', 'part.rec'), /part\.rec is by space\.record\(\) and has moves only/);
+  assert.throws(
+    () => command('replay', 'part.rec'),
+    /part\.rec is by space\.record\(\) and has moves only/,
+  );
 });
 
 test('a space that keeps its history reports what was regretted, as the command does', async () => {
@@ -72,7 +83,10 @@ test('a space that keeps its history reports what was regretted, as the command 
   const device = memories.find(({ name }) => name === 'process0');
   assert.ok(device !== undefined && device.regretted > 0 && device.bytesReturned > 0, text);
   assert.ok(decisions.length > 0 && advice.length > 0, text);
-  assert.match(text, /process0 evicted (table|data) for (table|data): \d+ times?, needed again after/);
+  assert.match(
+    text,
+    /process0 evicted (table|data) for (table|data): \d+ times?, needed again after/,
+  );
   // The command, which shares the code, has not run.
   assert.equal(process.exitCode, undefined);
 });
@@ -83,10 +97,16 @@ test('a space explains where a page is, also to another thread', async () => {
   x.data[5000] = 1;
   const { memories, now, element, array, lines } = await space.explain(x, 5000);
   assert.deepEqual([memories, element, array], [['host'], 5000, 'x']);
-  assert.match(now, /^It is in host since .*: it began as zeros in host, for a write of x\[4608\] by host\.$/);
+  assert.match(
+    now,
+    /^It is in host since .*: it began as zeros in host, for a write of x\[4608\] by host\.$/,
+  );
   assert.equal(lines.length, 1);
   const same = attachSpace(space.handle);
-  assert.match((await same.explain(x, 9999)).text, /^x\[9999\], page 19 of the array\nIt is in no memory/);
+  assert.match(
+    (await same.explain(x, 9999)).text,
+    /^x\[9999\], page 19 of the array\nIt is in no memory/,
+  );
 });
 
 test('a space that began its record later knows that a page was there before', async () => {
@@ -116,7 +136,10 @@ test('a limit keeps the last moves, in two files', async () => {
   );
   copyFileSync(fileIn('ring.rec'), fileIn('one.rec'));
   const [both, one] = [explained('ring.rec'), explained('one.rec')];
-  assert.ok(both.faults > one.faults && both.launches > 0, `${both.faults} faults, and ${one.faults} of them`);
+  assert.ok(
+    both.faults > one.faults && both.launches > 0,
+    `${both.faults} faults, and ${one.faults} of them`,
+  );
 });
 
 test('a file that takes no more ends the record with a warning, and not the program', async () => {

@@ -27,7 +27,10 @@ const fill = kernel({ x: i32.out, value: i32 }, ({ x, value }, { begin, end }) =
 });
 
 type Kind = 'process' | 'simulated';
-async function withSpace(kinds: readonly Kind[], action: (space: AddressSpace) => Promise<void>): Promise<void> {
+async function withSpace(
+  kinds: readonly Kind[],
+  action: (space: AddressSpace) => Promise<void>,
+): Promise<void> {
   await using space = await sharedSpace({
     devices: kinds.map((kind) => ({ kind, memory: '8MiB' })),
     hostMemory: '160MiB',
@@ -102,7 +105,8 @@ for (const kind of ['process', 'simulated'] as const) {
       await sleep(20);
       const left = space.stats();
       assert.equal(left.allocatedBytes, 0);
-      for (const { name, backedBytes } of left.processors) assert.equal(backedBytes, 0, `${name} still has memory`);
+      for (const { name, backedBytes } of left.processors)
+        assert.equal(backedBytes, 0, `${name} still has memory`);
     }));
 
   test(`an array that outgrows its addresses moves, from a ${kind} device, too`, () =>
@@ -155,7 +159,11 @@ test(
           x.data.fill(step, from, to);
           model.fill(step, from, to);
         } else if (act < 7) {
-          await space.devices[random(2)].run(setBetween, { x, from, to, value: -step }, { size: n });
+          await space.devices[random(2)].run(
+            setBetween,
+            { x, from, to, value: -step },
+            { size: n },
+          );
           model.fill(-step, from, to);
         } else if (clones.length < 3) clones.push({ clone: await x.clone(), model: model.slice() });
         else clones.splice(random(3), 1)[0].clone.free();
@@ -180,13 +188,18 @@ test('rights, advice and holes travel with an array that moves', () =>
     await failsWith('ACCESS_DENIED', () =>
       device.run(add, { x, by: 1 }, { size: n, begin: 10 * PAGE, end: 11 * PAGE }),
     );
-    const rights = (page: number) => x.residency({ begin: page * PAGE, end: (page + 1) * PAGE }).runs[0];
+    const rights = (page: number) =>
+      x.residency({ begin: page * PAGE, end: (page + 1) * PAGE }).runs[0];
     assert.equal(rights(9).rights, 'readwrite');
     assert.equal(rights(10).rights, 'read');
     assert.equal(rights(35).rights, 'none');
     assert.equal(rights(55).state, 'freed');
     assert.equal(rights(60).rights, 'readwrite');
-    assert.ok(x.attributes().runs.some(({ begin, end, readMostly }) => readMostly && begin === 0 && end >= n));
+    assert.ok(
+      x
+        .attributes()
+        .runs.some(({ begin, end, readMostly }) => readMostly && begin === 0 && end >= n),
+    );
     await x.protect('read', { begin: 30 * PAGE, end: 40 * PAGE });
     for (let i = 0; i < 50 * PAGE; i++) assert.equal(x.data[i], i);
     for (let i = 60 * PAGE; i <= n; i++) assert.equal(x.data[i], i < n ? i : 0);
@@ -202,7 +215,13 @@ test('rights, advice and holes travel with an array that moves', () =>
 test('lengths that cannot be had are refused, and nothing is lost', () =>
   withSpace(['process'], async (space) => {
     const x = counting(space, MIB, { name: 'list', maxLength: 50 * MIB });
-    for (const length of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '5' as unknown as number]) {
+    for (const length of [
+      -1,
+      1.5,
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      '5' as unknown as number,
+    ]) {
       await failsWith('ARRAY_LENGTH', () => x.resize(length));
     }
     await failsWith('VIEW_SIZE', () => x.resize(2 ** 52));
@@ -221,7 +240,10 @@ test('a length that host memory has no room for is refused, in place and elsewhe
     const x = counting(space, MIB, { name: 'list', maxLength: 50 * MIB });
     const inPlace = await failsWith('HOST_BUDGET', () => x.resize(45 * MIB));
     assert.ok(inPlace instanceof RangeError);
-    assert.match(inPlace.message, /cannot resize array list: it takes \d+ bytes, and of the host budget/);
+    assert.match(
+      inPlace.message,
+      /cannot resize array list: it takes \d+ bytes, and of the host budget/,
+    );
     const moving = space.array(Int32Array, 20 * MIB, { name: 'other' });
     await failsWith('HOST_BUDGET', () => moving.resize(25 * MIB));
     sameData(x.data, (i) => i);
@@ -250,7 +272,8 @@ test('an array that is being resized can be used for nothing else until it is th
   withSpace(['process'], async (space) => {
     const small = counting(space, MIB, { name: 'small' });
     const both = small.resize(2 * MIB);
-    // Until the program has heard of the new place, nothing can be done to the old one, which may have gone already.
+    // Until the program has heard of the new place, nothing can be done to the old one, which may
+    // have gone already.
     const acts = [
       () => small.resize(3 * MIB),
       () => small.clone(),
@@ -272,7 +295,9 @@ test('a thread that has the handle of an array that moved is told so', () =>
   withSpace(['process'], async (space) => {
     const x = counting(space, 5000, { name: 'list' });
     const { handle } = x;
-    const worker = new Worker(new URL('./programs/resized-thread.js', import.meta.url), { workerData: handle });
+    const worker = new Worker(new URL('./programs/resized-thread.js', import.meta.url), {
+      workerData: handle,
+    });
     assert.deepEqual((await once(worker, 'message'))[0], 4999);
     await x.resize(2 * MIB);
     worker.postMessage('moved');

@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { type AddressSpace, i32, kernel, type ManagedArray, type StreamEvent } from '../../src/index.js';
+import {
+  type AddressSpace,
+  i32,
+  kernel,
+  type ManagedArray,
+  type StreamEvent,
+} from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
@@ -51,14 +57,24 @@ for (const kind of ['process', 'simulated'] as const) {
       });
       await device.run(sum, { x, result }, { size: n });
       assert.equal(result[0], ((n * (n + 1)) / 2) | 0);
-      const written = await failsWith('ACCESS_DENIED', () => device.run(add, { x, by: 1 }, { size: n }));
-      assert.match(written.message, /array ledger, elements (16384 to 17407|\d+ to \d+) .*which may only be read/);
+      const written = await failsWith('ACCESS_DENIED', () =>
+        device.run(add, { x, by: 1 }, { size: n }),
+      );
+      assert.match(
+        written.message,
+        /array ledger, elements (16384 to 17407|\d+ to \d+) .*which may only be read/,
+      );
       await failsWith('ACCESS_DENIED', () => device.run(fill, { x, value: 3 }, { size: n }));
       // The array was not emptied for a launch that may not write it.
       for (let i = 16 * PAGE; i < 32 * PAGE; i++) assert.equal(x.data[i], i + 1);
       await x.protect('none', { begin: 24 * PAGE, end: 25 * PAGE });
-      const read = await failsWith('ACCESS_DENIED', () => device.run(sum, { x, result }, { size: n }));
-      assert.match(read.message, /array ledger, elements 24576 to 25599 .*which is protected against all access/);
+      const read = await failsWith('ACCESS_DENIED', () =>
+        device.run(sum, { x, result }, { size: n }),
+      );
+      assert.match(
+        read.message,
+        /array ledger, elements 24576 to 25599 .*which is protected against all access/,
+      );
       const runs = x.residency().runs.map(({ begin, end, rights }) => ({ begin, end, rights }));
       for (const { begin, end, rights } of runs) {
         const expected =
@@ -94,7 +110,10 @@ test('transfers and copies keep to the rights of arrays', () =>
       sameData(y.data, (i) => i);
       await x.protect('none', { begin: 48 * PAGE });
       const unread = await failsWith('ACCESS_DENIED', () => x.writeTo(fd, { position: 0 }));
-      assert.match(unread.message, /array ledger, elements 49152 to 50175 .*protected against all access/);
+      assert.match(
+        unread.message,
+        /array ledger, elements 49152 to 50175 .*protected against all access/,
+      );
       await failsWith('ACCESS_DENIED', () => stream.copy(y, x).synchronize());
       await stream.synchronize().catch(() => undefined);
       await untouched.protect('none');
@@ -141,7 +160,10 @@ test('waiting for an element that may not be read is refused by name, also when 
     assert.equal(space.wait(x, 5, 5, 1), 'timed-out');
     await x.protect('none', { begin: PAGE, end: 2 * PAGE });
     const error = await failsWith('ACCESS_DENIED', () => space.wait(x, PAGE + 5, PAGE + 5));
-    assert.match(error.message, /array ledger, elements 1024 to 2047 .*protected against all access/);
+    assert.match(
+      error.message,
+      /array ledger, elements 1024 to 2047 .*protected against all access/,
+    );
     // Another value is no reason to be let near it, and the thread that notifies touches nothing.
     await failsWith('ACCESS_DENIED', () => space.wait(x, PAGE + 5, 0));
     assert.equal(space.notify(x, PAGE + 5), 0);
@@ -215,7 +237,9 @@ for (const { way, said, what, why } of violations) {
     assert.equal(stdout.trim(), said);
     assert.match(
       stderr,
-      new RegExp(`^onemem: denied access: thread \\d+ ${what} ${place}, ${why}\\. The process ends\\.\n$`),
+      new RegExp(
+        `^onemem: denied access: thread \\d+ ${what} ${place}, ${why}\\. The process ends\\.\n$`,
+      ),
     );
   });
 }
@@ -308,14 +332,25 @@ test('a part is discarded by whole pages, the rest stays as it is', () =>
     const n = 20 * PAGE + 100;
     const x = counting(space, n, 'scratch');
     await device.run(add, { x, by: 1 }, { size: n });
-    assert.deepEqual(await x.discard({ begin: 3 * PAGE - 1, end: 9 * PAGE + 1 }), { begin: 3 * PAGE, end: 9 * PAGE });
+    assert.deepEqual(await x.discard({ begin: 3 * PAGE - 1, end: 9 * PAGE + 1 }), {
+      begin: 3 * PAGE,
+      end: 9 * PAGE,
+    });
     assert.deepEqual(await x.discard({ begin: 19 * PAGE + 1 }), { begin: 20 * PAGE, end: n });
     const emptied = (i: number): boolean => (i >= 3 * PAGE && i < 9 * PAGE) || i >= 20 * PAGE;
     await device.run(add, { x, by: 1 }, { size: n });
     sameData(x.data, (i) => (emptied(i) ? 1 : i + 2));
-    const error = await failsWith('NO_WHOLE_PAGE', () => x.discard({ begin: 1, end: 2 * PAGE - 1 }));
+    const error = await failsWith('NO_WHOLE_PAGE', () =>
+      x.discard({ begin: 1, end: 2 * PAGE - 1 }),
+    );
     assert.match(error.message, /elements 1 to 2047 of array scratch contain no whole page/);
-    for (const part of [{ begin: 6, end: 5 }, { begin: 0.5 }, { end: 7.5 }, { begin: -1 }, { end: n + 1 }]) {
+    for (const part of [
+      { begin: 6, end: 5 },
+      { begin: 0.5 },
+      { end: 7.5 },
+      { begin: -1 },
+      { end: n + 1 },
+    ]) {
       await failsWith('ARRAY_RANGE', () => x.discard(part));
     }
     await x.protect('read', { begin: 8 * PAGE, end: 9 * PAGE });

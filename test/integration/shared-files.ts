@@ -1,4 +1,7 @@
-/** Arrays that share a file: what reaches it and when, what others write to it, and what becomes of it when the disk is full. */
+/**
+ * Arrays that share a file: what reaches it and when, what others write to it, and what becomes of
+ * it when the disk is full.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +21,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { type AddressSpace, f64, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
+import {
+  type AddressSpace,
+  f64,
+  i32,
+  kernel,
+  type OnememError,
+  openSpace,
+} from '../../src/index.js';
 import { Program, runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, filled, note, runTests, sameData, sleep, test } from '../harness/suite.js';
@@ -29,10 +39,15 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 async function withSpace(
   action: (space: AddressSpace) => Promise<void>,
-  device: { readonly kind: 'process' | 'simulated'; readonly lossy?: boolean } = { kind: 'process' },
+  device: { readonly kind: 'process' | 'simulated'; readonly lossy?: boolean } = {
+    kind: 'process',
+  },
   open = sharedSpace,
 ): Promise<void> {
-  await using space = await open({ devices: [{ ...device, memory: '8MiB' }], checkInvariants: true });
+  await using space = await open({
+    devices: [{ ...device, memory: '8MiB' }],
+    checkInvariants: true,
+  });
   await action(space);
 }
 
@@ -45,7 +60,11 @@ function numbers(name: string, length: number): string {
   const values = filled(new Int32Array(length), (i) => 7 * i + 1);
   writeFileSync(
     path,
-    Buffer.concat([Buffer.alloc(BEFORE, 0xee), Buffer.from(values.buffer), Buffer.alloc(AFTER, 0xdd)]),
+    Buffer.concat([
+      Buffer.alloc(BEFORE, 0xee),
+      Buffer.from(values.buffer),
+      Buffer.alloc(AFTER, 0xdd),
+    ]),
   );
   return path;
 }
@@ -62,7 +81,9 @@ function contentOf(path: string, length: number): Int32Array {
     bytes.subarray(-AFTER).every((byte) => byte === 0xdd),
     'the bytes after the array have changed',
   );
-  return new Int32Array(bytes.buffer.slice(bytes.byteOffset + BEFORE, bytes.byteOffset + BEFORE + 4 * length));
+  return new Int32Array(
+    bytes.buffer.slice(bytes.byteOffset + BEFORE, bytes.byteOffset + BEFORE + 4 * length),
+  );
 }
 
 /** As another program would. */
@@ -99,7 +120,8 @@ for (const kind of ['process', 'simulated'] as const) {
         await device.run(add, { x, by: 3 }, { size: n });
         x.data[6] = -7;
         sameData(contentOf(path, n), (i) => 7 * i + 1);
-        const expected = (i: number) => (i === 5 ? -2 : i === 6 ? -7 : i === n - 1 ? -3 : 7 * i + 4);
+        const expected = (i: number) =>
+          i === 5 ? -2 : i === 6 ? -7 : i === n - 1 ? -3 : 7 * i + 4;
         assert.equal(await x.flush(), 4 * n);
         sameData(contentOf(path, n), expected);
         // Nothing is written twice.
@@ -184,7 +206,11 @@ test('free() and close() write what is left', async () => {
   const paths = ['freed', 'closed', 'in parts'].map((name) => numbers(name, n));
   await withSpace(async (space) => {
     const [freed, closed, parts] = paths.map((path) => share(space, path, n));
-    await Promise.all([freed, closed, parts].map((x, by) => space.devices[0].run(add, { x, by: by + 1 }, { size: n })));
+    await Promise.all(
+      [freed, closed, parts].map((x, by) =>
+        space.devices[0].run(add, { x, by: by + 1 }, { size: n }),
+      ),
+    );
     freed.free();
     parts.free({ begin: 0, end: n / 2 });
     // The file is another array's as soon as it has been written.
@@ -204,7 +230,8 @@ test('free() and close() write what is left', async () => {
     again.free();
     share(space, paths[0], n).free();
   });
-  for (const [index, path] of paths.entries()) sameData(contentOf(path, n), (i) => 7 * i + 2 + index);
+  for (const [index, path] of paths.entries())
+    sameData(contentOf(path, n), (i) => 7 * i + 2 + index);
 });
 
 test('what others write is there after reload, and what was not flushed is not lost by it', () =>
@@ -236,7 +263,11 @@ test('what others write is there after reload, and what was not flushed is not l
     assert.equal(await x.flush(), 0);
     sameData(x.data, (i) => (i === 9 ? 164 : 7 * i + 1));
     // A private array can be read again as well.
-    const mine = space.fileArray(Int32Array, path, { byteOffset: BEFORE, length: n, writable: true });
+    const mine = space.fileArray(Int32Array, path, {
+      byteOffset: BEFORE,
+      length: n,
+      writable: true,
+    });
     mine.data[1] = 0;
     await failsWith('UNFLUSHED_CHANGES', () => mine.reload());
     await failsWith('NOT_SHARED', () => mine.flush());
@@ -281,15 +312,20 @@ test('one array at a time shares a file', async () => {
 test('files that cannot be shared', () =>
   withSpace(async (space) => {
     mkdirSync(join(folder, 'directory'));
-    const open = (path: string, options = {}) => space.fileArray(Int32Array, path, { shared: true, ...options });
-    const error = (await failsWith('FILE_NOT_WRITABLE', () => open(join(folder, 'directory')))) as OnememError;
+    const open = (path: string, options = {}) =>
+      space.fileArray(Int32Array, path, { shared: true, ...options });
+    const error = (await failsWith('FILE_NOT_WRITABLE', () =>
+      open(join(folder, 'directory')),
+    )) as OnememError;
     assert.match(
       error.message,
       /this process may not write it \(EISDIR\); allow that, or leave out `shared` to read it, with `writable: true`/,
     );
     await failsWith('FILE_NOT_WRITABLE', () => open(process.execPath));
     await failsWith('ENOENT', () => open(join(folder, 'none')));
-    const both = await failsWith('SHARED_READ_ONLY', () => open(numbers('contradiction', 10), { writable: false }));
+    const both = await failsWith('SHARED_READ_ONLY', () =>
+      open(numbers('contradiction', 10), { writable: false }),
+    );
     assert.match(
       both.message,
       /leave out `shared` to read the file alone, or `writable` to have what is written go to it/,
@@ -314,7 +350,8 @@ test('what is written while a flush goes on is kept, by threads and devices', ()
     let flushes = 0;
     let bytes = 0;
     const launches = (async () => {
-      for (; rounds < 6 || flushes < 6; rounds++) await space.devices[0].run(add, { x, by: 1 }, { size: n / 2 });
+      for (; rounds < 6 || flushes < 6; rounds++)
+        await space.devices[0].run(add, { x, by: 1 }, { size: n / 2 });
     })();
     while (rounds < 6 || flushes < 6) {
       bytes += await x.flush();
@@ -322,7 +359,10 @@ test('what is written while a flush goes on is kept, by threads and devices', ()
     }
     await launches;
     Atomics.store(words, 0, 1);
-    const [[steps]] = (await Promise.all([once(worker, 'message'), once(worker, 'exit')])) as [[number], unknown];
+    const [[steps]] = (await Promise.all([once(worker, 'message'), once(worker, 'exit')])) as [
+      [number],
+      unknown,
+    ];
     await x.flush();
     note(
       `${flushes} flushes of ${Math.round(bytes / MIB)} MiB beside ${steps} steps of a thread and ${rounds} launches`,
@@ -380,7 +420,10 @@ test('a file that shrank is not made longer by a flush', () =>
       );
       await failsWith('FILE_CHANGED', () => x.reload());
       const unclosed = await failsWith('FILE_CHANGED', () => space.close());
-      assert.match(unclosed.message, /cut has become shorter.*next close\(\) gives up what was written/);
+      assert.match(
+        unclosed.message,
+        /cut has become shorter.*next close\(\) gives up what was written/,
+      );
       assert.equal(statSync(path).size, 1000);
       // The space is still there, and so is what was written.
       assert.equal(x.data[n - 1], 3);
@@ -388,7 +431,10 @@ test('a file that shrank is not made longer by a flush', () =>
       ftruncateSync(fd, BEFORE + 4 * n + AFTER);
       closeSync(fd);
       await x.flush();
-      assert.equal(new Int32Array(readFileSync(path).buffer.slice(BEFORE + 4 * n - 4, BEFORE + 4 * n))[0], 3);
+      assert.equal(
+        new Int32Array(readFileSync(path).buffer.slice(BEFORE + 4 * n - 4, BEFORE + 4 * n))[0],
+        3,
+      );
     },
     undefined,
     openSpace,
@@ -420,7 +466,8 @@ test('what was lost with a device is told, and the rest is written', () =>
       x.data[9] = 10;
       await space.devices[0].run(add, { x, by: 1 }, { size: n, begin: n / 2, end: n });
       space.devices[0].kill();
-      for (let tries = 0; space.stats().processors[1].alive && tries < 100; tries++) await sleep(10);
+      for (let tries = 0; space.stats().processors[1].alive && tries < 100; tries++)
+        await sleep(10);
       const error = await failsWith('DATA_LOST', () => x.flush());
       assert.match(error.message, /^a flush touched array ledger from .*lost, elements/);
       assert.equal(contentOf(path, n)[9], 10);
@@ -473,12 +520,17 @@ for (const { name, errno, possible, run } of fulls) {
     const path = join(folder, errno);
     mkdirSync(path);
     const [command, args] = run(path);
-    const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: 15_000 });
+    const { status, stdout, stderr } = spawnSync(command, args, {
+      encoding: 'utf8',
+      timeout: 15_000,
+    });
     assert.equal(status, 0, `${stdout}${stderr}`);
     const lines = stdout.trimEnd().split('\n');
     assert.match(
       lines[0],
-      new RegExp(`^flush: FLUSH_FAILED ${errno} cannot write array ledger back to .*: ${errno} at byte \\d+`),
+      new RegExp(
+        `^flush: FLUSH_FAILED ${errno} cannot write array ledger back to .*: ${errno} at byte \\d+`,
+      ),
     );
     assert.match(
       lines[1],

@@ -1,9 +1,19 @@
-/** Shared file arrays that are larger than host memory: what is written goes to the file itself when room is needed. */
+/**
+ * Shared file arrays that are larger than host memory: what is written goes to the file itself when
+ * room is needed.
+ */
 import assert from 'node:assert/strict';
 import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AddressSpace, i32, kernel, type OnememError, openSpace, type SpaceOptions } from '../../src/index.js';
+import {
+  type AddressSpace,
+  i32,
+  kernel,
+  type OnememError,
+  openSpace,
+  type SpaceOptions,
+} from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { Program } from '../harness/processes.js';
 import { failsWith, LONG, runTests, sameData, sleep, test } from '../harness/suite.js';
@@ -70,7 +80,10 @@ test('a file that cannot be written keeps what is written in memory, says so by 
   const error = (await failsWith('OUT_OF_STORAGE', () =>
     space.devices[0].run(fill, { x: x.range(4 * MIB, N), salt: 4 }, { size: N - 4 * MIB }),
   )) as OnememError;
-  assert.match(error.message, new RegExp(`shared array of ${path} cannot go there .ENOSPC.*make room there`));
+  assert.match(
+    error.message,
+    new RegExp(`shared array of ${path} cannot go there .ENOSPC.*make room there`),
+  );
   sameData(x.data.subarray(0, 3 * MIB), (i) => value(i, 3));
   failing.disarm();
   await sleep(100);
@@ -94,7 +107,10 @@ test(
       for (let page = 0; page < N; page += 1024) {
         const first = words[page];
         const salt = (first - Math.imul(page, 2_654_435_761)) | 0;
-        assert.ok(first === 0 || (salt > 0 && salt < 1000), `page ${page / 1024} begins with ${first}`);
+        assert.ok(
+          first === 0 || (salt > 0 && salt < 1000),
+          `page ${page / 1024} begins with ${first}`,
+        );
       }
     }
   },

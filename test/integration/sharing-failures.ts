@@ -1,6 +1,18 @@
-/** What programs that share an array are told when its server loses values, answers with errors, or does not answer at the end. */
+/**
+ * What programs that share an array are told when its server loses values, answers with errors, or
+ * does not answer at the end.
+ */
 import assert from 'node:assert/strict';
-import { fstatSync, fsyncSync, mkdtempSync, openSync, readdirSync, readlinkSync, rmSync, writeSync } from 'node:fs';
+import {
+  fstatSync,
+  fsyncSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -72,30 +84,34 @@ const SPOILERS: readonly (readonly [string, readonly (readonly (string | number)
   ],
 ];
 for (const [how, commands] of SPOILERS) {
-  testWithValkey(`a block whose value ${how} is lost by name, and never read as something else`, async () => {
-    await using server = await ValkeyServer.start();
-    await writeAll(server);
-    for (const command of commands) await server.ask(...command);
-    const { space, array } = await openArray(server.url);
-    await using _closed = space;
-    const lost: string[] = [];
-    await array.watch({
-      onInvalidate: ({ changes }) => {
-        for (const { reason, begin, end } of changes) if (reason === 'lost') lost.push(`${begin} to ${end}`);
-      },
-    });
-    const error = (await failsWith('DATA_LOST', () => read(server, array, 1))) as OnememError;
-    assert.match(
-      error.message,
-      /array numbers, elements 16384 .* the server unix:.* does not have as it was written.*noeviction/,
-    );
-    assert.equal(error.details.url, server.url);
-    while (lost.length === 0) await sleep(5);
-    assert.deepEqual(lost, ['16384 to 32768']);
-    sameData(array.data.subarray(0, BLOCK), () => 7);
-    sameData(array.data.subarray(2 * BLOCK), () => 7);
-    space.checkInvariants();
-  });
+  testWithValkey(
+    `a block whose value ${how} is lost by name, and never read as something else`,
+    async () => {
+      await using server = await ValkeyServer.start();
+      await writeAll(server);
+      for (const command of commands) await server.ask(...command);
+      const { space, array } = await openArray(server.url);
+      await using _closed = space;
+      const lost: string[] = [];
+      await array.watch({
+        onInvalidate: ({ changes }) => {
+          for (const { reason, begin, end } of changes)
+            if (reason === 'lost') lost.push(`${begin} to ${end}`);
+        },
+      });
+      const error = (await failsWith('DATA_LOST', () => read(server, array, 1))) as OnememError;
+      assert.match(
+        error.message,
+        /array numbers, elements 16384 .* the server unix:.* does not have as it was written.*noeviction/,
+      );
+      assert.equal(error.details.url, server.url);
+      while (lost.length === 0) await sleep(5);
+      assert.deepEqual(lost, ['16384 to 32768']);
+      sameData(array.data.subarray(0, BLOCK), () => 7);
+      sameData(array.data.subarray(2 * BLOCK), () => 7);
+      space.checkInvariants();
+    },
+  );
 }
 
 testWithValkey(
@@ -114,25 +130,31 @@ testWithValkey(
   },
 );
 
-testWithValkey('a touch of what the server has lost is denied by name, and may be tried again', async () => {
-  await using server = await ValkeyServer.start();
-  await writeAll(server);
-  const content = (await server.ask('GET', CONTENT)) as Uint8Array;
-  await server.ask('DEL', CONTENT);
-  const { space, array } = await openArray(server.url);
-  await using _closed = space;
-  const touch = (): void => {
-    const { buffer, byteOffset } = array.data;
-    writeSync(openSync(server.file('touched'), 'w'), new Uint8Array(buffer, byteOffset + BLOCK * 4, 4));
-  };
-  assert.throws(touch, { code: 'EFAULT' });
-  const connection = await ValkeyConnection.open(server.url);
-  await connection.call(['SET', CONTENT, content]);
-  connection.close();
-  await sleep(1200);
-  touch();
-  assert.equal(array.data[BLOCK], 7);
-});
+testWithValkey(
+  'a touch of what the server has lost is denied by name, and may be tried again',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await writeAll(server);
+    const content = (await server.ask('GET', CONTENT)) as Uint8Array;
+    await server.ask('DEL', CONTENT);
+    const { space, array } = await openArray(server.url);
+    await using _closed = space;
+    const touch = (): void => {
+      const { buffer, byteOffset } = array.data;
+      writeSync(
+        openSync(server.file('touched'), 'w'),
+        new Uint8Array(buffer, byteOffset + BLOCK * 4, 4),
+      );
+    };
+    assert.throws(touch, { code: 'EFAULT' });
+    const connection = await ValkeyConnection.open(server.url);
+    await connection.call(['SET', CONTENT, content]);
+    connection.close();
+    await sleep(1200);
+    touch();
+    assert.equal(array.data[BLOCK], 7);
+  },
+);
 
 testWithValkey(
   'an array of which the server has lost what it was is not begun anew beside what is left of it',
@@ -209,59 +231,82 @@ for (const [what, message, change, back] of REFUSALS) {
   );
 }
 
-testWithValkey('a fence and a barrier of what the server refuses to take are told what it says', async () => {
-  await using server = await ValkeyServer.start();
-  const { space, array } = await openArray(server.url);
-  array.data[0] = 1;
-  await array.fence();
-  array.data[0] = 2;
-  await server.ask('CONFIG', 'SET', 'maxmemory', 1);
-  for (const call of [() => array.fence(), () => array.barrier('all', 1)]) {
-    const error = (await failsWith('NODE_LOST', call)) as OnememError;
-    assert.match(error.message, /answers with an error \(OOM .*maxmemory.*; what was written stays in memory/);
-    assert.deepEqual(error.details, { array: 'numbers', url: server.url, said: 'OOM' });
-  }
-  await server.ask('CONFIG', 'SET', 'maxmemory', 0);
-  while ((await array.fence().catch(({ code }: OnememError) => code)) !== undefined) await sleep(10);
-  await server.ask('SET', '{onemem:numbers}:barrier:all:waiting', 'other');
-  const error = await failsWith('NODE_LOST', async () => {
-    for (;;) await array.barrier('all', 2, { timeoutMs: 20_000 });
-  });
-  assert.match(error.message, /WRONGTYPE .*remove the key/);
-  await space.close();
-});
+testWithValkey(
+  'a fence and a barrier of what the server refuses to take are told what it says',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const { space, array } = await openArray(server.url);
+    array.data[0] = 1;
+    await array.fence();
+    array.data[0] = 2;
+    await server.ask('CONFIG', 'SET', 'maxmemory', 1);
+    for (const call of [() => array.fence(), () => array.barrier('all', 1)]) {
+      const error = (await failsWith('NODE_LOST', call)) as OnememError;
+      assert.match(
+        error.message,
+        /answers with an error \(OOM .*maxmemory.*; what was written stays in memory/,
+      );
+      assert.deepEqual(error.details, { array: 'numbers', url: server.url, said: 'OOM' });
+    }
+    await server.ask('CONFIG', 'SET', 'maxmemory', 0);
+    while ((await array.fence().catch(({ code }: OnememError) => code)) !== undefined)
+      await sleep(10);
+    await server.ask('SET', '{onemem:numbers}:barrier:all:waiting', 'other');
+    const error = await failsWith('NODE_LOST', async () => {
+      for (;;) await array.barrier('all', 2, { timeoutMs: 20_000 });
+    });
+    assert.match(error.message, /WRONGTYPE .*remove the key/);
+    await space.close();
+  },
+);
 
-testWithValkey('a call waits for a server that is down no longer than its limit, which the error names', async () => {
-  await using server = await ValkeyServer.start();
-  const { space, array } = await openArray(server.url);
-  array.data[0] = 1;
-  await array.fence();
-  await server.stop();
-  const during = async (call: Promise<void>): Promise<string> => (await failsWith('NODE_LOST', () => call)).message;
-  assert.match(
-    await during(array.barrier('all', 2)),
-    /no server listens there .*for 400 ms \(on\.timeoutMs of the array\)/,
-  );
-  const short = /no server listens there .*for 50 ms \(timeoutMs of the barrier\)/;
-  assert.match(await during(array.barrier('all', 2, { timeoutMs: 50 })), short);
-  array.data[0] = 2;
-  assert.match(await during(array.barrier('all', 2, { timeoutMs: 50 })), short, 'what is to be flushed first');
-  await failsWith('NODE_LOST', () => space.close());
-});
+testWithValkey(
+  'a call waits for a server that is down no longer than its limit, which the error names',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const { space, array } = await openArray(server.url);
+    array.data[0] = 1;
+    await array.fence();
+    await server.stop();
+    const during = async (call: Promise<void>): Promise<string> =>
+      (await failsWith('NODE_LOST', () => call)).message;
+    assert.match(
+      await during(array.barrier('all', 2)),
+      /no server listens there .*for 400 ms \(on\.timeoutMs of the array\)/,
+    );
+    const short = /no server listens there .*for 50 ms \(timeoutMs of the barrier\)/;
+    assert.match(await during(array.barrier('all', 2, { timeoutMs: 50 })), short);
+    array.data[0] = 2;
+    assert.match(
+      await during(array.barrier('all', 2, { timeoutMs: 50 })),
+      short,
+      'what is to be flushed first',
+    );
+    await failsWith('NODE_LOST', () => space.close());
+  },
+);
 
-testWithValkey('an array that this program has no room for takes no name on the server', async () => {
-  await using server = await ValkeyServer.start();
-  await using space = await openSpace({ hostMemory: '32MiB', storage: false });
-  const on = { url: server.url };
-  await failsWith('HOST_BUDGET', () => space.sharedArray(Int32Array, 2 ** 24, { name: 'numbers', on }));
-  assert.equal(await server.ask('DBSIZE'), 0);
-  await failsWith('SHARED_SERVER', () =>
-    space.sharedArray(Int32Array, 2 ** 22, { name: 'numbers', on: { url: 'valkey://127.0.0.1:1' } }),
-  );
-  // What was set aside for that has been given back.
-  const array = await space.sharedArray(Int32Array, 2 ** 22, { name: 'numbers', on });
-  assert.equal(array.length, 2 ** 22);
-});
+testWithValkey(
+  'an array that this program has no room for takes no name on the server',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await openSpace({ hostMemory: '32MiB', storage: false });
+    const on = { url: server.url };
+    await failsWith('HOST_BUDGET', () =>
+      space.sharedArray(Int32Array, 2 ** 24, { name: 'numbers', on }),
+    );
+    assert.equal(await server.ask('DBSIZE'), 0);
+    await failsWith('SHARED_SERVER', () =>
+      space.sharedArray(Int32Array, 2 ** 22, {
+        name: 'numbers',
+        on: { url: 'valkey://127.0.0.1:1' },
+      }),
+    );
+    // What was set aside for that has been given back.
+    const array = await space.sharedArray(Int32Array, 2 ** 22, { name: 'numbers', on });
+    assert.equal(array.length, 2 ** 22);
+  },
+);
 
 testWithValkey(
   'a space that is closed while its server is down says what is lost with it, and has been closed',
@@ -278,21 +323,29 @@ testWithValkey(
       error.message,
       /2 of the blocks of array numbers, the first from element 16384 on, are lost .* the server unix:.* does not answer \(there is no connection/,
     );
-    assert.deepEqual(error.details, { array: 'numbers', element: BLOCK, blocks: 2, url: server.url });
+    assert.deepEqual(error.details, {
+      array: 'numbers',
+      element: BLOCK,
+      blocks: 2,
+      url: server.url,
+    });
     await space.close();
     await failsWith('SPACE_CLOSED', () => space.array(Int32Array, 1));
   },
 );
 
-testWithValkey('a space that has flushed all is closed without complaint while its server is down', async () => {
-  await using server = await ValkeyServer.start();
-  const { space, array } = await openArray(server.url);
-  array.data[0] = 1;
-  assert.equal(array.data[BLOCK], 0);
-  await array.fence();
-  await server.stop();
-  await space.close();
-});
+testWithValkey(
+  'a space that has flushed all is closed without complaint while its server is down',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const { space, array } = await openArray(server.url);
+    array.data[0] = 1;
+    assert.equal(array.data[BLOCK], 0);
+    await array.fence();
+    await server.stop();
+    await space.close();
+  },
+);
 
 testWithValkey(
   'what was written, went to storage and comes back spoiled is told as that, and not as a lease that ended',
@@ -300,7 +353,10 @@ testWithValkey(
     await using server = await ValkeyServer.start();
     const path = mkdtempSync(join(tmpdir(), 'onemem-spoiled-'));
     const space = await openSpace({ hostMemory: '32MiB', storage: { path, bytes: '64MiB' } });
-    const array = await space.sharedArray(Int32Array, 9 * 2 ** 20, { ...optionsOf(server.url), blockBytes: '1MiB' });
+    const array = await space.sharedArray(Int32Array, 9 * 2 ** 20, {
+      ...optionsOf(server.url),
+      blockBytes: '1MiB',
+    });
     array.data.fill(7);
     for (const fd of readdirSync('/proc/self/fd')) {
       const spill = `/proc/self/fd/${fd}`;
@@ -372,26 +428,32 @@ testWithValkey(
   },
 );
 
-testWithValkey('a barrier that waits when the array is freed, or the space closed, is told just that', async () => {
-  await using server = await ValkeyServer.start();
-  const { space, array } = await openArray(server.url);
-  const freed = failsWith('USE_AFTER_FREE', () => array.barrier('never', 2));
-  await sleep(50);
-  array.free();
-  assert.match((await freed).message, /array numbers has been freed/);
-  for (const call of [() => array.fence(), () => array.barrier('never', 2)])
+testWithValkey(
+  'a barrier that waits when the array is freed, or the space closed, is told just that',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const { space, array } = await openArray(server.url);
+    const freed = failsWith('USE_AFTER_FREE', () => array.barrier('never', 2));
+    await sleep(50);
+    array.free();
+    assert.match((await freed).message, /array numbers has been freed/);
+    for (const call of [() => array.fence(), () => array.barrier('never', 2)])
+      assert.match(
+        (await failsWith('USE_AFTER_FREE', call)).message,
+        /^cannot (fence|wait at a barrier of) array numbers/,
+      );
+    const again = await space.sharedArray(Int32Array, LENGTH, optionsOf(server.url));
     assert.match(
-      (await failsWith('USE_AFTER_FREE', call)).message,
-      /^cannot (fence|wait at a barrier of) array numbers/,
+      (await failsWith('SHARED_ARRAY', () => again.hold())).message,
+      /^cannot hold a part of array numbers/,
     );
-  const again = await space.sharedArray(Int32Array, LENGTH, optionsOf(server.url));
-  assert.match((await failsWith('SHARED_ARRAY', () => again.hold())).message, /^cannot hold a part of array numbers/);
-  // None of those that wait no more is counted by others.
-  await failsWith('BARRIER_TIMEOUT', () => again.barrier('never', 2, { timeoutMs: 100 }));
-  const closed = failsWith('SPACE_CLOSED', () => again.barrier('never', 2));
-  await sleep(50);
-  await space.close();
-  await closed;
-});
+    // None of those that wait no more is counted by others.
+    await failsWith('BARRIER_TIMEOUT', () => again.barrier('never', 2, { timeoutMs: 100 }));
+    const closed = failsWith('SPACE_CLOSED', () => again.barrier('never', 2));
+    await sleep(50);
+    await space.close();
+    await closed;
+  },
+);
 
 await runTests(60);

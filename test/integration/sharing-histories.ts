@@ -1,4 +1,7 @@
-/** Random histories of programs that share an array, while its server stands still at times, and connections are cut. */
+/**
+ * Random histories of programs that share an array, while its server stands still at times, and
+ * connections are cut.
+ */
 import assert from 'node:assert/strict';
 import { Program } from '../harness/processes.js';
 import { Relay } from '../harness/relay.js';
@@ -21,8 +24,15 @@ interface Said {
   readonly sums: readonly [number, number];
 }
 
-/** Has programs do what a seed says while something happens to them again and again, and what all of them say at the end. */
-async function history(url: string, leaseMs: number, happens: (below: (most: number) => number) => Promise<void>) {
+/**
+ * Has programs do what a seed says while something happens to them again and again, and what all of
+ * them say at the end.
+ */
+async function history(
+  url: string,
+  leaseMs: number,
+  happens: (below: (most: number) => number) => Promise<void>,
+) {
   const seed = Number(process.env.ONEMEM_SEED ?? Math.floor(Math.random() * 2 ** 30));
   note(`ONEMEM_SEED=${seed}`);
   const programs = Array.from({ length: PROGRAMS }, (_, at) => {
@@ -68,7 +78,8 @@ testWithValkey(
       relay.cut();
     });
     for (const { failed } of all) assert.deepEqual(failed, {});
-    for (const { sums } of all) assert.deepEqual(sums, [total(all, 'adds'), BLOCKS * total(all, 'launched')]);
+    for (const { sums } of all)
+      assert.deepEqual(sums, [total(all, 'adds'), BLOCKS * total(all, 'launched')]);
   },
   MS / 1000 + MORE_SECONDS + 60,
 );
@@ -82,7 +93,8 @@ testWithValkey(
       await pause(server, below(1.5 * SHORT_LEASE_MS));
     });
     for (const { failed, sums } of all) {
-      for (const name of Object.keys(failed)) assert.match(name, /^(launch NODE_LOST|(last )?fence DATA_LOST)$/);
+      for (const name of Object.keys(failed))
+        assert.match(name, /^(launch NODE_LOST|(last )?fence DATA_LOST)$/);
       assert.ok(sums[0] <= total(all, 'adds'), 'more was added than any program has added');
       assert.deepEqual(sums, all[0].sums);
     }

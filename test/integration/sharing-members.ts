@@ -1,4 +1,7 @@
-/** Members of a shared array, in processes of their own, on a real server: what they see of each other, and of each other's ends. */
+/**
+ * Members of a shared array, in processes of their own, on a real server: what they see of each
+ * other, and of each other's ends.
+ */
 import assert from 'node:assert/strict';
 import { PlainBlocks } from '../harness/plain-blocks.js';
 import { Program } from '../harness/processes.js';
@@ -13,24 +16,31 @@ function member(server: ValkeyServer, leaseMs = LONG_LEASE_MS): PlainBlocks {
   return new PlainBlocks({ urls: [server.url], name: 'test', blocks: 2, leaseMs });
 }
 
-testWithValkey('two programs that write the same block lose nothing of what the other has written', async () => {
-  await using server = await ValkeyServer.start();
-  const times = 150;
-  const programs = [1, 2].map(
-    (word) =>
-      new Program('sharing-member', ['count', server.url, 'test', String(LONG_LEASE_MS), String(word), String(times)], {
-        seconds: 60,
-      }),
-  );
-  for (const program of programs) {
-    const { code, stdout, stderr } = await program.outcome;
-    assert.deepEqual([code, stdout], [0, 'lost 0\n'], stderr);
-  }
-  const reader = member(server);
-  const words = await reader.with(0, 'read', (all) => [...all.subarray(0, 3)]);
-  assert.deepEqual(words, [2 * times, times, times]);
-  await reader.member.close();
-});
+testWithValkey(
+  'two programs that write the same block lose nothing of what the other has written',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const times = 150;
+    const programs = [1, 2].map(
+      (word) =>
+        new Program(
+          'sharing-member',
+          ['count', server.url, 'test', String(LONG_LEASE_MS), String(word), String(times)],
+          {
+            seconds: 60,
+          },
+        ),
+    );
+    for (const program of programs) {
+      const { code, stdout, stderr } = await program.outcome;
+      assert.deepEqual([code, stdout], [0, 'lost 0\n'], stderr);
+    }
+    const reader = member(server);
+    const words = await reader.with(0, 'read', (all) => [...all.subarray(0, 3)]);
+    assert.deepEqual(words, [2 * times, times, times]);
+    await reader.member.close();
+  },
+);
 
 testWithValkey('what is read in one block is as new as what was read in another', async () => {
   await using server = await ValkeyServer.start();
@@ -58,7 +68,11 @@ testWithValkey(
   async () => {
     await using server = await ValkeyServer.start();
     const other = member(server, SHORT_LEASE_MS);
-    const owner = new Program('sharing-member', ['own', server.url, 'test', String(SHORT_LEASE_MS)], { seconds: 60 });
+    const owner = new Program(
+      'sharing-member',
+      ['own', server.url, 'test', String(SHORT_LEASE_MS)],
+      { seconds: 60 },
+    );
     await owner.line('owns');
     owner.signal('SIGKILL');
     assert.equal(await other.with(0, 'write', (words) => words[0]), 1);
@@ -73,7 +87,11 @@ testWithValkey(
   async () => {
     await using server = await ValkeyServer.start();
     const other = member(server, SHORT_LEASE_MS);
-    const owner = new Program('sharing-member', ['own', server.url, 'test', String(SHORT_LEASE_MS)], { seconds: 60 });
+    const owner = new Program(
+      'sharing-member',
+      ['own', server.url, 'test', String(SHORT_LEASE_MS)],
+      { seconds: 60 },
+    );
     await owner.line('owns');
     owner.signal('SIGSTOP');
     assert.equal(await other.with(0, 'write', (words) => words.fill(3)[0]), 3);
@@ -98,22 +116,25 @@ testWithValkey('a connection that is cut costs nothing', async () => {
   for (const each of [one, two]) assert.equal(await each.member.close(), true);
 });
 
-testWithValkey('what was written while the server was down is there when it is back, with what it had', async () => {
-  await using server = await ValkeyServer.start({ appendonly: 'yes', appendfsync: 'always' });
-  const one = member(server);
-  await one.with(0, 'write', (words) => words.fill(4));
-  assert.equal(await one.flush(0), true);
-  await server.stop();
-  while (one.failures.length === 0) await one.change();
-  await one.with(0, 'write', (words) => words.fill(5));
-  const flushed = one.flush(0);
-  await server.restart();
-  assert.equal(await flushed, true);
-  const two = member(server);
-  assert.equal(await two.with(0, 'read', (words) => words[0]), 5);
-  assert.deepEqual(one.lostBlocks, []);
-  for (const each of [one, two]) assert.equal(await each.member.close(), true);
-});
+testWithValkey(
+  'what was written while the server was down is there when it is back, with what it had',
+  async () => {
+    await using server = await ValkeyServer.start({ appendonly: 'yes', appendfsync: 'always' });
+    const one = member(server);
+    await one.with(0, 'write', (words) => words.fill(4));
+    assert.equal(await one.flush(0), true);
+    await server.stop();
+    while (one.failures.length === 0) await one.change();
+    await one.with(0, 'write', (words) => words.fill(5));
+    const flushed = one.flush(0);
+    await server.restart();
+    assert.equal(await flushed, true);
+    const two = member(server);
+    assert.equal(await two.with(0, 'read', (words) => words[0]), 5);
+    assert.deepEqual(one.lostBlocks, []);
+    for (const each of [one, two]) assert.equal(await each.member.close(), true);
+  },
+);
 
 testWithValkey(
   'a server that comes back empty takes nothing from before, and the machine that wrote it is told',
@@ -128,22 +149,34 @@ testWithValkey(
   },
 );
 
-testWithValkey('a machine whose blocks cannot be had any more leaves without waiting for its lease', async () => {
-  await using server = await ValkeyServer.start();
-  const blocks = new PlainBlocks({ urls: [server.url], name: 'gone', blocks: 1, leaseMs: 30_000 });
-  await blocks.with(0, 'write', (words) => words.fill(1));
-  blocks.restrict = () => queueMicrotask(() => blocks.member.abandon());
-  const began = performance.now();
-  assert.equal(await blocks.member.close(), false);
-  assert.ok(performance.now() - began < 20_000);
-});
+testWithValkey(
+  'a machine whose blocks cannot be had any more leaves without waiting for its lease',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const blocks = new PlainBlocks({
+      urls: [server.url],
+      name: 'gone',
+      blocks: 1,
+      leaseMs: 30_000,
+    });
+    await blocks.with(0, 'write', (words) => words.fill(1));
+    blocks.restrict = () => queueMicrotask(() => blocks.member.abandon());
+    const began = performance.now();
+    assert.equal(await blocks.member.close(), false);
+    assert.ok(performance.now() - began < 20_000);
+  },
+);
 
 testWithValkey(
   'a machine that leaves gives back what comes at the same time as the word that it must wait',
   async () => {
     await using server = await ValkeyServer.start();
     const [one, third] = [member(server), member(server)];
-    const owner = new Program('sharing-member', ['own', server.url, 'test', String(LONG_LEASE_MS)], { seconds: 60 });
+    const owner = new Program(
+      'sharing-member',
+      ['own', server.url, 'test', String(LONG_LEASE_MS)],
+      { seconds: 60 },
+    );
     await owner.line('owns');
     // Each has its session.
     for (const each of [one, third]) await each.with(1, 'read', () => undefined);
@@ -151,7 +184,8 @@ testWithValkey(
     // That is on its way before this thread hears of anything.
     await new Promise(process.nextTick);
     const closed = one.member.close();
-    // Meanwhile the owner gives the block up, and both words are there when this thread hears again.
+    // Meanwhile the owner gives the block up, and both words are there when this thread hears
+    // again.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
     assert.equal(await closed, true);
     assert.equal(await third.with(0, 'write', (words) => words[0]), 2);

@@ -8,7 +8,8 @@ const MODULE = new URL('../../src/linux/standard-error.js', import.meta.url).hre
 /** What a program writes there. */
 function writtenBy(program: string): string {
   const source = `import { writeSync } from 'node:fs'; import { withoutLines } from '${MODULE}'; const say = (text) => writeSync(2, text); ${program}`;
-  return spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' }).stderr;
+  return spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' })
+    .stderr;
 }
 
 test('lines that nobody needs are left out, and all others come, before and after those of the program', () => {

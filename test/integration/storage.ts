@@ -1,4 +1,7 @@
-/** Arrays that are larger than host memory: what is written goes on to a spill file, and comes back as it was. */
+/**
+ * Arrays that are larger than host memory: what is written goes on to a spill file, and comes back
+ * as it was.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {
@@ -18,7 +21,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { type AddressSpace, i32, kernel, type OnememError, openSpace, type StorageStats } from '../../src/index.js';
+import {
+  type AddressSpace,
+  i32,
+  kernel,
+  type OnememError,
+  openSpace,
+  type StorageStats,
+} from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { Program } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
@@ -36,7 +46,10 @@ import {
 import { elementAt } from './programs/provider-functions.js';
 
 const MIB = 2 ** 20;
-/** Elements of somewhat more than the host may have: a program that goes over all of it finds each page gone. */
+/**
+ * Elements of somewhat more than the host may have: a program that goes over all of it finds each
+ * page gone.
+ */
 const N = (LONG ? 12 : 9) * MIB;
 const MORE_BYTES = 4 * N - 32 * MIB;
 const HOST = '32MiB';
@@ -121,7 +134,10 @@ test('results of a device, and clones of them, go to storage and come back', asy
 });
 
 test('host memory shrinks to what it is set to while a program runs, and grows again', async () => {
-  await using space = await openSpace({ hostMemory: '64MiB', storage: { path: folder, bytes: '256MiB' } });
+  await using space = await openSpace({
+    hostMemory: '64MiB',
+    storage: { path: folder, bytes: '256MiB' },
+  });
   const x = space.array(Int32Array, N);
   for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 7);
   assert.equal(storageOf(space).bytesWritten, 0);
@@ -138,7 +154,10 @@ test('host memory shrinks to what it is set to while a program runs, and grows a
 });
 
 test('pages go to storage around single ones that are pinned all over host memory', async () => {
-  await using space = await openSpace({ hostMemory: HOST, storage: { path: folder, bytes: '256MiB' } });
+  await using space = await openSpace({
+    hostMemory: HOST,
+    storage: { path: folder, bytes: '256MiB' },
+  });
   const x = space.array(Int32Array, N);
   for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 8);
   // One page of each block.
@@ -150,22 +169,29 @@ test('pages go to storage around single ones that are pinned all over host memor
 });
 
 test('threads that do nothing any more keep nothing from going to storage, however many', async () => {
-  await using space = await openSpace({ hostMemory: '128MiB', storage: { path: folder, bytes: '256MiB' } });
+  await using space = await openSpace({
+    hostMemory: '128MiB',
+    storage: { path: folder, bytes: '256MiB' },
+  });
   const x = space.array(Int32Array, 2 * N);
   for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 9);
   await space.setHostMemory(HOST);
   const idle: Worker[] = [];
   const gone: number[] = [];
   for (let begin = 0; begin < x.length; begin += MIB / 2)
-    if (x.residency({ begin, end: begin + 1 }).runs.every(({ nodes }) => !nodes.includes('host'))) gone.push(begin);
+    if (x.residency({ begin, end: begin + 1 }).runs.every(({ nodes }) => !nodes.includes('host')))
+      gone.push(begin);
   assert.ok(gone.length > 16);
   for (const element of gone) {
     const workerData = { handle: x.handle, element };
-    const worker = new Worker(new URL('./programs/idle-thread.js', import.meta.url), { workerData });
+    const worker = new Worker(new URL('./programs/idle-thread.js', import.meta.url), {
+      workerData,
+    });
     idle.push(worker);
     assert.equal((await once(worker, 'message'))[0], filled(element, 9));
   }
-  // All of these blocks comes. Where there is no room a pin is told, and a load would end the process.
+  // All of these blocks comes. Where there is no room a pin is told, and a load would end the
+  // process.
   for (const begin of gone) (await x.pin({ begin, end: begin + MIB / 2 })).unpin();
   sameData(x.data, (i) => filled(i, 9));
   await Promise.all(idle.map((worker) => worker.terminate()));
@@ -178,7 +204,9 @@ test('host memory that arrays or pins need is not given up, and says what needs 
   const error = await failsWith('HOST_BUDGET', () => space.setHostMemory('32MiB'));
   assert.match(
     error.message,
-    new RegExp(`cannot set hostMemory to 33554432 bytes: arrays that can be written take ${4 * N} bytes`),
+    new RegExp(
+      `cannot set hostMemory to 33554432 bytes: arrays that can be written take ${4 * N} bytes`,
+    ),
   );
   await failsWith('SIZE', () => space.setHostMemory('1MiB'));
   await failsWith('SIZE', () => space.setHostMemory('auto'));
@@ -203,7 +231,9 @@ test('opening a space makes no file, and closing one leaves no descriptor', asyn
   assert.equal(spillFiles(path).length, 1);
   assert.deepEqual(readdirSync(path), []);
   assert.equal(
-    (await failsWith('HOST_BUDGET', () => space.array(Int32Array, 16 * MIB))).message.includes('storage'),
+    (await failsWith('HOST_BUDGET', () => space.array(Int32Array, 16 * MIB))).message.includes(
+      'storage',
+    ),
     true,
   );
   await space.close();
@@ -279,8 +309,13 @@ for (const [error, remedy] of [
       const stream = device.stream();
       for (let part = 0; part < 3; part++)
         stream.copy(x.range((part * N) / 3, ((part + 1) * N) / 3), kept.range(0, N / 3));
-      const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
-      assert.match(refused.message, new RegExp(`spill file in ${folder}.*${error}.*${remedy}.*--storage FOLDER`));
+      const refused = (await failsWith('OUT_OF_STORAGE', () =>
+        stream.synchronize(),
+      )) as OnememError;
+      assert.match(
+        refused.message,
+        new RegExp(`spill file in ${folder}.*${error}.*${remedy}.*--storage FOLDER`),
+      );
       assert.equal(refused.details.path, folder);
       assert.equal(typeof refused.details.bytes, 'number');
       sameData(kept.data, (i) => filled(i, 3));
@@ -309,23 +344,26 @@ test('loads and stores wait for a disk that is full for a moment', async () => {
   sameData(x.data, (i) => filled(i, 8));
 });
 
-longTest('a thread that writes an array that was cloned waits for a disk that is full for a moment, too', async () => {
-  const failing = await openFailing('pwrite:ENOSPC:1-12', {
-    hostMemory: HOST,
-    storage: { path: folder, bytes: '1GiB' },
-  });
-  await using space = failing.space;
-  const x = space.array(Int32Array, N, { name: 'x' });
-  for (let i = 0; i < N; i++) x.data[i] = filled(i, 8);
-  const clone = await x.clone();
-  failing.arm();
-  // What was written last is in memory, where the copies of it find no room.
-  for (let i = N - 1024; i >= 0; i -= 1024) x.data[i] = -1;
-  assert.ok(failing.fired() >= 12);
-  sameData(x.data, (i) => (i % 1024 === 0 ? -1 : filled(i, 8)));
-  sameData(clone.data, (i) => filled(i, 8));
-  space.checkInvariants();
-});
+longTest(
+  'a thread that writes an array that was cloned waits for a disk that is full for a moment, too',
+  async () => {
+    const failing = await openFailing('pwrite:ENOSPC:1-12', {
+      hostMemory: HOST,
+      storage: { path: folder, bytes: '1GiB' },
+    });
+    await using space = failing.space;
+    const x = space.array(Int32Array, N, { name: 'x' });
+    for (let i = 0; i < N; i++) x.data[i] = filled(i, 8);
+    const clone = await x.clone();
+    failing.arm();
+    // What was written last is in memory, where the copies of it find no room.
+    for (let i = N - 1024; i >= 0; i -= 1024) x.data[i] = -1;
+    assert.ok(failing.fired() >= 12);
+    sameData(x.data, (i) => (i % 1024 === 0 ? -1 : filled(i, 8)));
+    sameData(clone.data, (i) => filled(i, 8));
+    space.checkInvariants();
+  },
+);
 
 test('a spill file that cannot be made for a moment keeps nobody from going on', async () => {
   const failing = await openFailing('open:EMFILE:1-12', {
@@ -363,7 +401,10 @@ test('a spill file that cannot be made for want of descriptors says how to have 
 
 test('a folder that has gone before anything was spilled is named, and used when it is there again', async () => {
   const gone = mkdtempSync(join(folder, 'gone-'));
-  await using space = await openSpace({ hostMemory: HOST, storage: { path: gone, bytes: '128MiB' } });
+  await using space = await openSpace({
+    hostMemory: HOST,
+    storage: { path: gone, bytes: '128MiB' },
+  });
   const path = join(folder, 'many');
   writeFileSync(
     path,
@@ -376,7 +417,8 @@ test('a folder that has gone before anything was spilled is named, and used when
   assert.match(message, /spill file in \S+\/gone-\S+ .*ENOENT.*; make that folder again/);
   mkdirSync(gone);
   // It is tried again now and then.
-  const read = (): Promise<unknown> => x.readFrom(fd, { position: 0 }).catch(({ code }: OnememError) => code);
+  const read = (): Promise<unknown> =>
+    x.readFrom(fd, { position: 0 }).catch(({ code }: OnememError) => code);
   while ((await read()) === 'OUT_OF_STORAGE') await sleep(20);
   closeSync(fd);
   sameData(x.data, (i) => i);
@@ -430,7 +472,10 @@ test('a program that needs room of a disk that stays full is ended after a while
   const { signal, stdout, stderr } = await program.outcome;
   assert.equal(signal, 'SIGBUS');
   assert.equal(stdout, '');
-  assert.match(stderr, /denied access: .* wrote .*array x, elements \d+.*spill file in .*ENOSPC.*make room there/);
+  assert.match(
+    stderr,
+    /denied access: .* wrote .*array x, elements \d+.*spill file in .*ENOSPC.*make room there/,
+  );
 });
 
 test('what memory and storage that are full have can be read and saved elsewhere; a limit on files is named, and kills nobody', async () => {
@@ -449,46 +494,57 @@ test('a limit on files that leaves no room for a space is named when one is open
   const program = new Program('storage-limited', [folder, folder], { fileKib: 16 * 1024 });
   const { code, stderr } = await program.outcome;
   assert.equal(code, 1);
-  assert.match(stderr, /addressSpace of \d+ bytes .*no file of more than 16777216 bytes; raise that limit \(ulimit -f/);
+  assert.match(
+    stderr,
+    /addressSpace of \d+ bytes .*no file of more than 16777216 bytes; raise that limit \(ulimit -f/,
+  );
 });
 
 // Containers often forbid io_uring; then threads do all of it.
 for (const refused of ['1-1000000', '50-99']) {
   const tested = refused === '50-99' ? longTest : test;
-  tested(`single pages go and come as they were where a ring refuses them from one on: ${refused}`, async () => {
-    const failing = await openFailing(`ioUringEnter:EAGAIN:${refused}`, {
-      hostMemory: HOST,
-      storage: { path: folder, bytes: '1GiB' },
-    });
-    await using space = failing.space;
-    const x = space.array(Int32Array, N, { name: 'x' });
-    for (let i = 0; i < N; i++) x.data[i] = filled(i, 5);
-    x.advise({ pattern: 'random' });
-    failing.arm();
-    for (let touch = 0; touch < 300; touch++) {
-      const i = (Math.imul(touch, 2_654_435_761) >>> 0) % N;
-      assert.equal(x.data[i], filled(i, 5));
-      x.data[i] = filled(i, 5);
-    }
-    if (failing.fired() === 0) note('this system has no io_uring for this process');
-    x.advise({ pattern: 'sequential' });
-    sameData(x.data, (i) => filled(i, 5));
-    space.checkInvariants();
-  });
+  tested(
+    `single pages go and come as they were where a ring refuses them from one on: ${refused}`,
+    async () => {
+      const failing = await openFailing(`ioUringEnter:EAGAIN:${refused}`, {
+        hostMemory: HOST,
+        storage: { path: folder, bytes: '1GiB' },
+      });
+      await using space = failing.space;
+      const x = space.array(Int32Array, N, { name: 'x' });
+      for (let i = 0; i < N; i++) x.data[i] = filled(i, 5);
+      x.advise({ pattern: 'random' });
+      failing.arm();
+      for (let touch = 0; touch < 300; touch++) {
+        const i = (Math.imul(touch, 2_654_435_761) >>> 0) % N;
+        assert.equal(x.data[i], filled(i, 5));
+        x.data[i] = filled(i, 5);
+      }
+      if (failing.fired() === 0) note('this system has no io_uring for this process');
+      x.advise({ pattern: 'sequential' });
+      sameData(x.data, (i) => filled(i, 5));
+      space.checkInvariants();
+    },
+  );
 }
 
 for (const error of ['EOPNOTSUPP', 'EIO']) {
   const tested = error === 'EIO' ? longTest : test;
-  tested(`${error}: space that cannot be given back is said once, loses nothing, and is used again`, async () => {
-    const program = new Program('storage-kept', [folder, error]);
-    const { code, stdout, stderr } = await program.outcome;
-    assert.equal(code, 0, stderr);
-    assert.match(stdout, /as written/);
-    assert.match(
-      stderr,
-      new RegExp(`^onemem: warning: space of the spill file in .* could not be given back \\(${error}: [^\n]*\n$`),
-    );
-  });
+  tested(
+    `${error}: space that cannot be given back is said once, loses nothing, and is used again`,
+    async () => {
+      const program = new Program('storage-kept', [folder, error]);
+      const { code, stdout, stderr } = await program.outcome;
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /as written/);
+      assert.match(
+        stderr,
+        new RegExp(
+          `^onemem: warning: space of the spill file in .* could not be given back \\(${error}: [^\n]*\n$`,
+        ),
+      );
+    },
+  );
 }
 
 test('a disk that cannot be read for a while denies what it has, and gives it when it can', async () => {

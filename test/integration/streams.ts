@@ -1,4 +1,6 @@
-/** Streams and events: order, waiting across streams, what an error cancels, and devices that leave. */
+/**
+ * Streams and events: order, waiting across streams, what an error cancels, and devices that leave.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -18,8 +20,14 @@ import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js'
 
 const MIB = 2 ** 20;
 
-async function withSpace(devices: number, action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  const kinds = Array.from({ length: devices }, () => ({ kind: 'process', memory: '8MiB' }) as const);
+async function withSpace(
+  devices: number,
+  action: (space: AddressSpace) => Promise<void>,
+): Promise<void> {
+  const kinds = Array.from(
+    { length: devices },
+    () => ({ kind: 'process', memory: '8MiB' }) as const,
+  );
   await using space = await sharedSpace({ devices: kinds });
   await action(space);
   space.checkInvariants();
@@ -30,10 +38,13 @@ const mix = kernel({ x: i32.inout, add: i32 }, ({ x, add }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] = Math.imul(x[i], 3) + add;
 });
 /** Waits before it writes, so that a reader that does not wait for it comes too early. */
-const slowMix = kernel({ x: i32.inout, add: i32, ms: i32 }, async ({ x, add, ms }, { begin, end }) => {
-  await new Promise((resolve) => setTimeout(resolve, ms));
-  for (let i = begin; i < end; i++) x[i] = Math.imul(x[i], 3) + add;
-});
+const slowMix = kernel(
+  { x: i32.inout, add: i32, ms: i32 },
+  async ({ x, add, ms }, { begin, end }) => {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    for (let i = begin; i < end; i++) x[i] = Math.imul(x[i], 3) + add;
+  },
+);
 const fails = kernel({ x: i32.inout }, () => {
   throw new Error('meant to fail');
 });
@@ -109,10 +120,16 @@ test('what cannot tell a size is refused at once', () =>
         (await failsWith(code, () => device.run(name, { x }, options as { size: number }))).message,
         message,
       );
-    await refuses('SIZE', /one to three elements of a Uint32Array, not in 8 of array/, { size: sizes });
+    await refuses('SIZE', /one to three elements of a Uint32Array, not in 8 of array/, {
+      size: sizes,
+    });
     await refuses('SIZE', /not in 1 of array .* \(Int32Array\)/, { size: x.range(0, 1) });
     await refuses('SIZE', /elements of a managed Uint32Array/, { size: new Uint32Array(1) });
-    await refuses('LAUNCH_RANGE', /leave out begin and end/, { size: sizes.range(0, 1), begin: 1, end: 2 });
+    await refuses('LAUNCH_RANGE', /leave out begin and end/, {
+      size: sizes.range(0, 1),
+      begin: 1,
+      end: 2,
+    });
     await refuses('OPTIONS', /cannot be verified/, { size: sizes.range(0, 1), verify: true });
   }));
 
@@ -167,7 +184,10 @@ test('an error cancels what comes after it in its stream, until the program has 
     const dependent = other.launch(mix, { x, add: 1000 }, { size: 4096 });
     const first = await failsWith('KERNEL_ERROR', () => stream.synchronize());
     assert.match(first.message, /meant to fail/);
-    assert.deepEqual([failing.result, cancelled.result, prefetch.result], ['failed', 'cancelled', 'cancelled']);
+    assert.deepEqual(
+      [failing.result, cancelled.result, prefetch.result],
+      ['failed', 'cancelled', 'cancelled'],
+    );
     assert.equal((cancelled.error as OnememError).code, 'CANCELLED');
     await failsWith('KERNEL_ERROR', () => failing.synchronize());
     await failsWith('CANCELLED', () => cancelled.synchronize());
@@ -228,7 +248,13 @@ test('prefetch brings pages where they are wanted, and says how many', () =>
     await device.run(sum, { x, result }, { size: 1 });
     assert.equal(result.data[0], (2.5 * MIB) / 8);
     // The only fault left is for the result.
-    assert.ok(device.stats().readFaults + device.stats().writeFaults - before.readFaults - before.writeFaults <= 2);
+    assert.ok(
+      device.stats().readFaults +
+        device.stats().writeFaults -
+        before.readFaults -
+        before.writeFaults <=
+        2,
+    );
     const home = stream.prefetch(x.range(0, 512), 'host');
     await stream.synchronize();
     assert.equal(home.bytes, 4096);
@@ -355,7 +381,9 @@ test('a function that throws or rejects fails its stream', () =>
     let called = 0;
     for (const how of ['throws', 'rejects'] as const) {
       const thrown = new RangeError(`meant to fail: ${how}`);
-      const event = stream.call(how === 'throws' ? () => assert.fail(thrown) : () => Promise.reject(thrown));
+      const event = stream.call(
+        how === 'throws' ? () => assert.fail(thrown) : () => Promise.reject(thrown),
+      );
       const later = stream.launch(mix, { x, add: 1 }, { size: 16 });
       const never = stream.call(() => called++);
       other.wait(event);
@@ -365,12 +393,18 @@ test('a function that throws or rejects fails its stream', () =>
       assert.equal(error.cause, thrown);
       assert.equal(event.error?.cause, thrown);
       assert.match(error.stack ?? '', /streams/);
-      assert.deepEqual([event.result, later.result, never.result], ['failed', 'cancelled', 'cancelled']);
+      assert.deepEqual(
+        [event.result, later.result, never.result],
+        ['failed', 'cancelled', 'cancelled'],
+      );
       await failsWith('CANCELLED', () => other.synchronize());
       assert.equal(dependent.result, 'cancelled');
     }
     const odd = stream.call(() => Promise.reject('no error at all'));
-    assert.equal((await failsWith('CALLBACK_ERROR', () => odd.synchronize())).cause, 'no error at all');
+    assert.equal(
+      (await failsWith('CALLBACK_ERROR', () => odd.synchronize())).cause,
+      'no error at all',
+    );
     await stream.synchronize().catch(() => undefined);
     assert.equal(called, 0);
     sameData(x.data, () => 0);
@@ -396,7 +430,9 @@ test('a function may use the space, and is refused where it would wait for itsel
       await failsWith('DEADLOCK', () => stream.synchronize());
       await failsWith('DEADLOCK', () => own?.synchronize());
       await sleep(1);
-      await failsWith('DEADLOCK', () => stream.launch(mix, { x, add: 4 }, { size: 4096 }).synchronize());
+      await failsWith('DEADLOCK', () =>
+        stream.launch(mix, { x, add: 4 }, { size: 4096 }).synchronize(),
+      );
       // What is not awaited here is waited for afterwards.
       setTimeout(() => stream.synchronize().then(after, after), 60);
     });
@@ -533,7 +569,9 @@ test('a launch that waits for its device has not begun, and is cancelled by its 
     const x = space.array(Int32Array, 4096);
     const y = space.array(Int32Array, 4096);
     const ending = new AbortController();
-    const busy = rejection(device.run(slowMix, { x, add: 1, ms: 60_000 }, { size: 4096, signal: ending.signal }));
+    const busy = rejection(
+      device.run(slowMix, { x, add: 1, ms: 60_000 }, { size: 4096, signal: ending.signal }),
+    );
     const controller = new AbortController();
     const waiting = device.run(mix, { x: y, add: 2 }, { size: 4096, signal: controller.signal });
     const behind = device.run(mix, { x: y, add: 3 }, { size: 4096 });
@@ -574,7 +612,10 @@ test('a launch in the middle of a stream that is cancelled cancels what comes af
     const after = stream.launch(mix, { x, add: 1000 }, { size: 4096 });
     middle.abort('not this one');
     assert.equal((await rejection(stream.synchronize())).cause, 'not this one');
-    assert.deepEqual([before.result, cancelled.result, after.result], ['done', 'cancelled', 'cancelled']);
+    assert.deepEqual(
+      [before.result, cancelled.result, after.result],
+      ['done', 'cancelled', 'cancelled'],
+    );
     assert.equal((after.error as OnememError).code, 'CANCELLED');
     assert.match(after.error?.message ?? '', /not this one/);
     stream.launch(mix, { x, add: 7 }, { size: 4096 });
@@ -641,7 +682,10 @@ test('times of different spaces are not compared', () =>
 
 for (const kind of ['process', 'simulated'] as const) {
   test(`a part that is exclusive to a ${kind} device is its alone until somebody else touches it`, async () => {
-    await using space = await sharedSpace({ devices: [{ kind, memory: '8MiB' }], checkInvariants: true });
+    await using space = await sharedSpace({
+      devices: [{ kind, memory: '8MiB' }],
+      checkInvariants: true,
+    });
     const [device] = space.devices;
     const x = space.array(Int32Array, MIB);
     x.data.fill(1);
@@ -650,7 +694,10 @@ for (const kind of ['process', 'simulated'] as const) {
     await stream.synchronize();
     assert.deepEqual(event.elements, { begin: 0, end: 5120 });
     const [first, rest] = x.residency().runs;
-    assert.deepEqual([first.end, first.nodes, first.access], [5120, [device.name], { [device.name]: 'write' }]);
+    assert.deepEqual(
+      [first.end, first.nodes, first.access],
+      [5120, [device.name], { [device.name]: 'write' }],
+    );
     assert.deepEqual(rest.nodes, ['host']);
     await device.run(mix, { x, add: 1 }, { size: MIB });
     // A touch of the CPU ends it, and nothing is lost.

@@ -1,4 +1,7 @@
-/** The programs that test say what they take: who asks for that, or errs, is no programmer of theirs who could read it from a stack. */
+/**
+ * The programs that test say what they take: who asks for that, or errs, is no programmer of theirs
+ * who could read it from a stack.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -10,9 +13,14 @@ const TESTS = fileURLToPath(new URL('..', import.meta.url));
 /** Those that read their options, by themselves or as folders of tests do. */
 const programs = readdirSync(TESTS)
   .map((folder) => `${TESTS}${folder}/main.js`)
-  .filter((path) => existsSync(path) && /harness\/(options|runner)\.js/.test(readFileSync(path, 'utf8')));
+  .filter(
+    (path) => existsSync(path) && /harness\/(options|runner)\.js/.test(readFileSync(path, 'utf8')),
+  );
 
-function run(path: string, option: string): { status: number | null; stdout: string; stderr: string } {
+function run(
+  path: string,
+  option: string,
+): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(process.execPath, [path, option], { encoding: 'utf8' });
 }
 

@@ -2,9 +2,25 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { type AddressSpace, i32, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
+import {
+  type AddressSpace,
+  i32,
+  kernel,
+  type ManagedArray,
+  openSpace,
+  u32,
+} from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, LONG, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  LONG,
+  longTest,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const THREADS = 4;
@@ -17,7 +33,9 @@ class Team {
   private readonly gate = new Int32Array(new SharedArrayBuffer(4));
 
   constructor(arrays: Record<string, ManagedArray>, jobs: readonly Job[]) {
-    const handles = Object.fromEntries(Object.entries(arrays).map(([name, array]) => [name, array.handle]));
+    const handles = Object.fromEntries(
+      Object.entries(arrays).map(([name, array]) => [name, array.handle]),
+    );
     this.workers = jobs.map(
       (job) =>
         new Worker(new URL('./programs/team-thread.js', import.meta.url), {
@@ -48,7 +66,10 @@ class Team {
   }
 }
 
-async function withSpace(memory: string, action: (space: AddressSpace) => Promise<void>): Promise<void> {
+async function withSpace(
+  memory: string,
+  action: (space: AddressSpace) => Promise<void>,
+): Promise<void> {
   await using space = await sharedSpace({ devices: [{ kind: 'process', memory, units: 2 }] });
   await action(space);
   space.checkInvariants();
@@ -86,7 +107,8 @@ test('Atomics count right on managed memory', () =>
     const { data } = counters;
     for (let i = 0; i < rounds; i++) Atomics.add(data, (i % 16) * 1024, 1);
     await done;
-    for (let page = 0; page < 16; page++) assert.equal(data[page * 1024], ((THREADS + 1) * rounds) / 16);
+    for (let page = 0; page < 16; page++)
+      assert.equal(data[page * 1024], ((THREADS + 1) * rounds) / 16);
   }));
 
 test(
@@ -102,11 +124,13 @@ test(
       const team = new Team({ counters }, new Array(2).fill({ kind: 'count', rounds }));
       await team.ready();
       const done = team.go();
-      // One page is written by one processor at a time, so that even an atomic operation of the device counts.
+      // One page is written by one processor at a time, so that even an atomic operation of the
+      // device counts.
       await device.run(add, { counters, rounds }, { size: 1 });
       await done;
       const { revocations } = device.stats();
-      for (let page = 0; page < 16; page++) assert.equal(counters.data[page * 1024], (3 * rounds) / 16);
+      for (let page = 0; page < 16; page++)
+        assert.equal(counters.data[page * 1024], (3 * rounds) / 16);
       note(`${revocations} times the device lost its right`);
       assert.ok(revocations > 0);
     }),
@@ -122,16 +146,26 @@ test(
       const lanes = THREADS + 2;
       const x = space.array(Int32Array, n);
       const rounds = 40;
-      const stripes = kernel({ x: i32.inout, lane: i32, lanes: i32, rounds: i32 }, ({ x, lane, lanes, rounds }) => {
-        for (let round = 0; round < rounds; round++) for (let i = lane; i < x.length; i += lanes) x[i] += i;
-      });
-      const jobs = Array.from({ length: THREADS }, (_, lane) => ({ kind: 'stripe', lane, lanes, rounds }));
+      const stripes = kernel(
+        { x: i32.inout, lane: i32, lanes: i32, rounds: i32 },
+        ({ x, lane, lanes, rounds }) => {
+          for (let round = 0; round < rounds; round++)
+            for (let i = lane; i < x.length; i += lanes) x[i] += i;
+        },
+      );
+      const jobs = Array.from({ length: THREADS }, (_, lane) => ({
+        kind: 'stripe',
+        lane,
+        lanes,
+        rounds,
+      }));
       const team = new Team({ x }, jobs);
       await team.ready();
       const done = team.go();
       const launch = device.run(stripes, { x, lane: THREADS, lanes, rounds }, { size: 1 });
       const { data } = x;
-      for (let round = 0; round < rounds; round++) for (let i = THREADS + 1; i < n; i += lanes) data[i] += i;
+      for (let round = 0; round < rounds; round++)
+        for (let i = THREADS + 1; i < n; i += lanes) data[i] += i;
       await Promise.all([done, launch]);
       sameData(data, (i) => i * rounds);
     }),
@@ -161,7 +195,11 @@ test(
   () =>
     withSpace('8MiB', async (space) => {
       const anchor = space.array(Int32Array, 1);
-      const jobs = Array.from({ length: THREADS }, (_, seed) => ({ kind: 'allocate', seed: seed + 1, rounds: 12 }));
+      const jobs = Array.from({ length: THREADS }, (_, seed) => ({
+        kind: 'allocate',
+        seed: seed + 1,
+        rounds: 12,
+      }));
       const team = new Team({ anchor }, jobs);
       await team.ready();
       assert.deepEqual(await team.go(), new Array(THREADS).fill('all right'));
@@ -185,12 +223,20 @@ for (const userModeOnly of [false, true]) {
   tested(
     `threads take turns while a device takes the page away: ${userModeOnly ? 'without' : 'with'} privilege`,
     async () => {
-      await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], userModeOnly });
+      await using space = await openSpace({
+        devices: [{ kind: 'process', memory: '8MiB' }],
+        userModeOnly,
+      });
       const [device] = space.devices;
       const lanes = 3;
       const rounds = LONG ? 1000 : 300;
       const turn = space.array(Int32Array, 1024, { name: 'turn' });
-      const jobs = Array.from({ length: lanes }, (_, lane) => ({ kind: 'turns', lane, lanes, rounds }));
+      const jobs = Array.from({ length: lanes }, (_, lane) => ({
+        kind: 'turns',
+        lane,
+        lanes,
+        rounds,
+      }));
       const team = new Team({ turn }, jobs);
       await team.ready();
       const bump = kernel({ turn: i32.inout }, ({ turn }) => {
@@ -224,7 +270,8 @@ test('as many threads wake as are notified', () =>
     await team.ready();
     const done = team.go();
     while (Atomics.load(awake.data, 1) < THREADS) await sleep(5);
-    // Threads that wait look around now and then, and are not asleep then: what is asked is which of them came back.
+    // Threads that wait look around now and then, and are not asleep then: what is asked is which
+    // of them came back.
     let woken = 0;
     while (woken === 0) woken = space.notify(turn, 0, 1);
     assert.equal(woken, 1);
@@ -248,7 +295,8 @@ test('waiting ends by its time, by another value, and is refused where it cannot
     assert.equal(space.wait(x, 2048, 0, 0), 'timed-out');
     assert.equal(space.wait(x, 2048, 0, -5), 'timed-out');
     assert.equal(space.notify(x, 2048), 0);
-    // Nothing was written: the page is still the zero page that all share, or at most a copy that the host has read.
+    // Nothing was written: the page is still the zero page that all share, or at most a copy that
+    // the host has read.
     x.data[5] = -7;
     assert.equal(space.wait(x, 5, -7, 1), 'timed-out');
     const u = space.array(Uint32Array, 4, { name: 'u' });
@@ -319,14 +367,20 @@ test('a million increments of one counter by threads and the units of two device
   const counters = space.array(Int32Array, 16 * 1024, { name: 'counters' });
   const parties = THREADS + 2 * 2;
   const rounds = 1_000_000 / parties;
-  const add = kernel({ counters: i32.inout, rounds: i32 }, ({ counters, rounds }, { begin, end }) => {
-    // One work item for each unit.
-    for (let item = begin; item < end; item++) for (let i = 0; i < rounds; i++) Atomics.add(counters, 0, 1);
-  });
+  const add = kernel(
+    { counters: i32.inout, rounds: i32 },
+    ({ counters, rounds }, { begin, end }) => {
+      // One work item for each unit.
+      for (let item = begin; item < end; item++)
+        for (let i = 0; i < rounds; i++) Atomics.add(counters, 0, 1);
+    },
+  );
   const team = new Team({ counters }, new Array(THREADS).fill({ kind: 'count one', rounds }));
   await team.ready();
   const done = team.go();
-  await Promise.all(space.devices.map((device) => device.run(add, { counters, rounds }, { size: 2 })));
+  await Promise.all(
+    space.devices.map((device) => device.run(add, { counters, rounds }, { size: 2 })),
+  );
   await done;
   assert.equal(counters.data[0], 1_000_000);
   note(

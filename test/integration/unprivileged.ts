@@ -1,7 +1,8 @@
 /**
- * A program that may do nothing special. It gets userfaultfd for faults of its own code only: a system call that is handed an
- * address whose page is not there fails with EFAULT, or moves less than it was asked to, and the message says nothing of pages.
- * readFrom and writeTo go through the manager's own mapping and work; so do launches.
+ * A program that may do nothing special. It gets userfaultfd for faults of its own code only: a
+ * system call that is handed an address whose page is not there fails with EFAULT, or moves less
+ * than it was asked to, and the message says nothing of pages. readFrom and writeTo go through the
+ * manager's own mapping and work; so do launches.
  */
 import assert from 'node:assert/strict';
 import { chownSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -22,12 +23,25 @@ function readableCopy(): string {
   for (const part of ['src', 'test/harness', 'test/integration', 'package.json']) {
     cpSync(join(build, part), join(folder, part), { recursive: true });
   }
-  const { dependencies } = JSON.parse(readFileSync(join(modules, 'koffi/package.json'), 'utf8')) as {
+  const { dependencies } = JSON.parse(
+    readFileSync(join(modules, 'koffi/package.json'), 'utf8'),
+  ) as {
     dependencies?: Record<string, string>;
   };
   assert.equal(dependencies, undefined, 'koffi stands alone');
-  for (const name of ['koffi', '@koromix', 'acorn', 'eslint-scope', 'esrecurse', 'estraverse', '@types/esrecurse']) {
-    cpSync(join(modules, name), join(folder, 'node_modules', name), { recursive: true, dereference: true });
+  for (const name of [
+    'koffi',
+    '@koromix',
+    'acorn',
+    'eslint-scope',
+    'esrecurse',
+    'estraverse',
+    '@types/esrecurse',
+  ]) {
+    cpSync(join(modules, name), join(folder, 'node_modules', name), {
+      recursive: true,
+      dereference: true,
+    });
   }
   return folder;
 }
@@ -61,15 +75,24 @@ function check(report: Report, written: Buffer): void {
   assert.equal(report.viaManager, 4 * 2 ** 20);
   assert.equal(report.back, 4 * 2 ** 20);
   assert.equal(report.sum, 3 * 2 ** 20);
-  sameData(new Int32Array(written.buffer.slice(written.byteOffset, written.byteOffset + written.length)), (i) => i + 2);
+  sameData(
+    new Int32Array(written.buffer.slice(written.byteOffset, written.byteOffset + written.length)),
+    (i) => i + 2,
+  );
 }
 
 test('a program that gives up the right to serve system calls', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-user-mode-'));
   try {
-    const { code, stdout, stderr } = await runProgram('unprivileged', [join(folder, 'out'), 'userModeOnly']);
+    const { code, stdout, stderr } = await runProgram('unprivileged', [
+      join(folder, 'out'),
+      'userModeOnly',
+    ]);
     assert.equal(code, 0, stderr);
-    check(JSON.parse(/^report (.*)$/m.exec(stdout)?.[1] ?? 'null') as Report, readFileSync(join(folder, 'out')));
+    check(
+      JSON.parse(/^report (.*)$/m.exec(stdout)?.[1] ?? 'null') as Report,
+      readFileSync(join(folder, 'out')),
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -97,6 +120,9 @@ if (process.getuid?.() === 0) {
       rmSync(folder, { recursive: true });
     }
   });
-} else note('not run as root: this user has what an unprivileged user has, and the test above says what that is');
+} else
+  note(
+    'not run as root: this user has what an unprivileged user has, and the test above says what that is',
+  );
 
 await runTests();

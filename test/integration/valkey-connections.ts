@@ -24,25 +24,30 @@ function same(actual: Uint8Array, expected: Uint8Array): void {
   assert.equal(Buffer.compare(actual, expected), 0);
 }
 
-testWithValkey('values of every length come back as they were, into memory of ours or their own', async () => {
-  await using server = await ValkeyServer.start();
-  const connection = await ValkeyConnection.open(server.url);
-  assert.match(connection.info.version, /^\d+\./);
-  assert.equal(connection.info.mode, 'standalone');
-  const lengths = [0, 1, 2047, 2048, 4096, 64 * KIB + 3, 2048 * KIB];
-  const values = lengths.map((length) => bytes(length, length));
-  const written = values.map((value, n) => connection.call(['SET', `{s}key ${n}`, value]));
-  assert.deepEqual(
-    await Promise.all(written),
-    lengths.map(() => 'OK'),
-  );
-  const own = await Promise.all(values.map((_, n) => connection.call(['GET', `{s}key ${n}`])));
-  for (const [n, value] of values.entries()) same(own[n] as Uint8Array, value);
-  const targets = lengths.map((length) => new Uint8Array(length));
-  await Promise.all(targets.map((target, n) => connection.call(['GET', `{s}key ${n}`], [target])));
-  for (const [n, value] of values.entries()) same(targets[n], value);
-  connection.close();
-});
+testWithValkey(
+  'values of every length come back as they were, into memory of ours or their own',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const connection = await ValkeyConnection.open(server.url);
+    assert.match(connection.info.version, /^\d+\./);
+    assert.equal(connection.info.mode, 'standalone');
+    const lengths = [0, 1, 2047, 2048, 4096, 64 * KIB + 3, 2048 * KIB];
+    const values = lengths.map((length) => bytes(length, length));
+    const written = values.map((value, n) => connection.call(['SET', `{s}key ${n}`, value]));
+    assert.deepEqual(
+      await Promise.all(written),
+      lengths.map(() => 'OK'),
+    );
+    const own = await Promise.all(values.map((_, n) => connection.call(['GET', `{s}key ${n}`])));
+    for (const [n, value] of values.entries()) same(own[n] as Uint8Array, value);
+    const targets = lengths.map((length) => new Uint8Array(length));
+    await Promise.all(
+      targets.map((target, n) => connection.call(['GET', `{s}key ${n}`], [target])),
+    );
+    for (const [n, value] of values.entries()) same(targets[n], value);
+    connection.close();
+  },
+);
 
 testWithValkey(
   'long values that a thread stands still for come whole, one behind the other, and one that does not fit harms no other',
@@ -61,7 +66,9 @@ testWithValkey(
       },
     });
     const lengths = [2048 * KIB, 64 * KIB + 3, 5, 3000 * KIB, 40 * KIB];
-    await Promise.all(lengths.map((length, n) => connection.call(['SET', `key ${n}`, bytes(length, n)])));
+    await Promise.all(
+      lengths.map((length, n) => connection.call(['SET', `key ${n}`, bytes(length, n)])),
+    );
     const targets = lengths.map((length) => new Uint8Array(length));
     const small = new Uint8Array(1024 * KIB);
     const calls = lengths.map((_, n) => connection.call(['GET', `key ${n}`], [targets[n]]));
@@ -71,7 +78,10 @@ testWithValkey(
     for (const [n, target] of targets.entries()) same(target, bytes(lengths[n], n));
     await tooLarge;
     same((await after) as Uint8Array, bytes(lengths[1], 1));
-    assert.ok(received > 4000 * KIB, `${received} bytes were received while the thread stood still`);
+    assert.ok(
+      received > 4000 * KIB,
+      `${received} bytes were received while the thread stood still`,
+    );
     connection.close();
   },
 );
@@ -84,7 +94,8 @@ testWithValkey(
     const connection = await ValkeyConnection.open(server.url, {
       senderOf: (fd) => {
         const send = senderOf(fd);
-        return (content, length) => send(content, taken++ % 3 === 0 ? length : length >> (taken % 2));
+        return (content, length) =>
+          send(content, taken++ % 3 === 0 ? length : length >> (taken % 2));
       },
     });
     for (let n = 0; n < 20; n++) {
@@ -95,7 +106,10 @@ testWithValkey(
         connection.call(['APPEND', 'key', '!']),
         connection.call(['GET', 'key']),
       ];
-      assert.equal(Buffer.from((await Promise.all(answers))[3] as Uint8Array).toString(), `${n} \u00e4\u20ac.!`);
+      assert.equal(
+        Buffer.from((await Promise.all(answers))[3] as Uint8Array).toString(),
+        `${n} \u00e4\u20ac.!`,
+      );
     }
     same((await connection.call(['GET', 'long'])) as Uint8Array, bytes(512 * KIB, 19));
     assert.ok(taken >= 40, `${taken} commands went past the stream`);
@@ -127,7 +141,8 @@ testWithValkey('errors of the server are named and cost no other command', async
   const well = connection.call(['PING']);
   await Promise.allSettled([full, again, wrong]);
   const first = (await Promise.allSettled([full]))[0];
-  if (first.status === 'fulfilled') assert.equal(((await failsWith('REPLY', () => again)) as ValkeyError).word, 'OOM');
+  if (first.status === 'fulfilled')
+    assert.equal(((await failsWith('REPLY', () => again)) as ValkeyError).word, 'OOM');
   else assert.equal((first.reason as ValkeyError).word, 'OOM');
   assert.equal(((await failsWith('REPLY', () => wrong)) as ValkeyError).word, 'ERR');
   assert.equal(await well, 'PONG');
@@ -138,12 +153,19 @@ testWithValkey('passwords, users and databases of a url are heeded', async () =>
   await using server = await ValkeyServer.start({ requirepass: 'sesame & co' });
   const refused = await failsWith('REFUSED', () => ValkeyConnection.open(server.url));
   assert.match(refused.message, /wants a password/);
-  const wrong = await failsWith('REFUSED', () => ValkeyConnection.open(`${server.url}?password=open`));
+  const wrong = await failsWith('REFUSED', () =>
+    ValkeyConnection.open(`${server.url}?password=open`),
+  );
   assert.match(wrong.message, /user and password/);
   assert.doesNotMatch(wrong.message, /open$/);
-  const connection = await ValkeyConnection.open(`${server.url}?password=${encodeURIComponent('sesame & co')}&db=3`);
+  const connection = await ValkeyConnection.open(
+    `${server.url}?password=${encodeURIComponent('sesame & co')}&db=3`,
+  );
   await connection.call(['SET', 'k', 'v']);
-  assert.match(String(Buffer.from((await connection.call(['INFO', 'keyspace'])) as Uint8Array)), /db3:keys=1/);
+  assert.match(
+    String(Buffer.from((await connection.call(['INFO', 'keyspace'])) as Uint8Array)),
+    /db3:keys=1/,
+  );
   connection.close();
 });
 
@@ -154,7 +176,10 @@ testWithValkey('TLS is spoken where the url says so, and a stranger is not belie
   await using server = await ValkeyServer.start(tlsSettings(made, port));
   const url = `valkeys://127.0.0.1:${port}`;
   const { message } = await failsWith('UNREACHABLE', () => ValkeyConnection.open(url));
-  assert.match(message, /its certificate is not believed .*; give the certificate of its signer as tls\.ca/);
+  assert.match(
+    message,
+    /its certificate is not believed .*; give the certificate of its signer as tls\.ca/,
+  );
   const connection = await ValkeyConnection.open(url, { tls: { ca: made.ca } });
   const value = bytes(2048 * KIB);
   const read = new Uint8Array(value.length);
@@ -226,21 +251,26 @@ testWithValkey(
   },
 );
 
-testWithValkey('a server that stands still fails what waits in time, whatever else is asked meanwhile', async () => {
-  await using server = await ValkeyServer.start();
-  const connection = await ValkeyConnection.open(server.url, { timeoutMs: 400 });
-  server.signal('SIGSTOP');
-  const begun = performance.now();
-  const asking = setInterval(() => void connection.call(['PING']).catch(() => undefined), 50);
-  setTimeout(() => clearInterval(asking), 3000).unref();
-  await failsWith('TIMEOUT', () => connection.call(['GET', 'k']));
-  clearInterval(asking);
-  assert.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`);
-});
+testWithValkey(
+  'a server that stands still fails what waits in time, whatever else is asked meanwhile',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const connection = await ValkeyConnection.open(server.url, { timeoutMs: 400 });
+    server.signal('SIGSTOP');
+    const begun = performance.now();
+    const asking = setInterval(() => void connection.call(['PING']).catch(() => undefined), 50);
+    setTimeout(() => clearInterval(asking), 3000).unref();
+    await failsWith('TIMEOUT', () => connection.call(['GET', 'k']));
+    clearInterval(asking);
+    assert.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`);
+  },
+);
 
 /** Listens, and answers each connection that says something with the same. */
 async function saying(answer: string): Promise<{ server: Server; url: string }> {
-  const server = createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.write(answer)));
+  const server = createServer((socket) =>
+    socket.on('error', () => undefined).once('data', () => socket.write(answer)),
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { server, url: `valkey://127.0.0.1:${(server.address() as { port: number }).port}` };
@@ -259,7 +289,10 @@ for (const [what, code, answer] of [
     await once(server, 'close');
   });
 
-/** What a port does that is no Valkey server's, what the way to it is called, and what the program is told. */
+/**
+ * What a port does that is no Valkey server's, what the way to it is called, and what the program
+ * is told.
+ */
 const WRONG_WAYS: readonly [what: string, (socket: Socket) => void, protocol: string, RegExp][] = [
   [
     'of another program',
@@ -327,7 +360,9 @@ testWithValkey(
     const [plain, secret] = [await freePort(), await freePort()];
     await using server = await ValkeyServer.start(tlsSettings(made, secret), plain);
     const options = { timeoutMs: 1000, tls: { ca: made.ca } };
-    const silent = await failsWith('TIMEOUT', () => ValkeyConnection.open(`valkeys://127.0.0.1:${plain}`, options));
+    const silent = await failsWith('TIMEOUT', () =>
+      ValkeyConnection.open(`valkeys://127.0.0.1:${plain}`, options),
+    );
     assert.match(silent.message, /write valkey:\/\/ where the server speaks no TLS/);
     const refused = await failsWith('UNREACHABLE', () =>
       ValkeyConnection.open(`valkey://127.0.0.1:${secret}`, options),

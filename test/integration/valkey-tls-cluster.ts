@@ -1,4 +1,7 @@
-/** Clusters of real servers that speak TLS and want a password: pages of a space, and arrays of several programs. */
+/**
+ * Clusters of real servers that speak TLS and want a password: pages of a space, and arrays of
+ * several programs.
+ */
 import assert from 'node:assert/strict';
 import slotOf from 'cluster-key-slot';
 import { openSpace } from '../../src/index.js';
@@ -12,7 +15,10 @@ const MIB = 2 ** 20;
 const LONG_MS = 30_000;
 const PASSWORD = 'sesame & co';
 /** That servers say they are reached by. */
-const BY_NAME = { 'cluster-announce-hostname': 'localhost', 'cluster-preferred-endpoint-type': 'hostname' };
+const BY_NAME = {
+  'cluster-announce-hostname': 'localhost',
+  'cluster-preferred-endpoint-type': 'hostname',
+};
 
 function withTlsCluster(
   name: string,
@@ -23,8 +29,13 @@ function withTlsCluster(
   const unlessMissing = async (): Promise<void> => {
     const programs = valkeyPrograms();
     const tls: Certificate | null = typeof programs === 'string' ? null : certificateFor(certified);
-    if (tls === null) return note(`SKIPPED: ${typeof programs === 'string' ? programs : 'there is no openssl'}`);
-    await using cluster = await ValkeyCluster.start(false, { tls, password: PASSWORD, ...settings });
+    if (tls === null)
+      return note(`SKIPPED: ${typeof programs === 'string' ? programs : 'there is no openssl'}`);
+    await using cluster = await ValkeyCluster.start(false, {
+      tls,
+      password: PASSWORD,
+      ...settings,
+    });
     await run(cluster, { ca: tls.ca });
   };
   test(name, unlessMissing, 180);
@@ -115,7 +126,13 @@ withTlsCluster(
   'IP:127.0.0.1',
   { lines: { 'tls-cluster': 'no' } },
   async (cluster, tls) => {
-    const behind = { kind: 'valkey', url: cluster.primaries[0].url, bytes: '64MiB', timeoutMs: 2000, tls } as const;
+    const behind = {
+      kind: 'valkey',
+      url: cluster.primaries[0].url,
+      bytes: '64MiB',
+      timeoutMs: 2000,
+      tls,
+    } as const;
     const { message } = await failsWith('BEHIND', () => openSpace({ hostMemory: '64MiB', behind }));
     assert.match(message, /tls-cluster yes/);
   },

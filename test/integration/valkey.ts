@@ -1,4 +1,7 @@
-/** Arrays that are larger than host memory, and whose pages go on to the memory of another machine: a real Valkey or Redis server. */
+/**
+ * Arrays that are larger than host memory, and whose pages go on to the memory of another machine:
+ * a real Valkey or Redis server.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +21,10 @@ import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 import { warningsOf } from '../harness/warnings.js';
 
 const MIB = 2 ** 20;
-/** Elements of somewhat more than the host may have: a program that goes over all of it finds each page gone. */
+/**
+ * Elements of somewhat more than the host may have: a program that goes over all of it finds each
+ * page gone.
+ */
 const N = (LONG ? 12 : 9) * MIB;
 const MORE_BYTES = 4 * N - 32 * MIB;
 const HOST = '32MiB';
@@ -49,7 +55,10 @@ function fill(data: Int32Array, salt: number): void {
   for (let i = 0; i < data.length; i++) data[i] = filled(i, salt);
 }
 
-/** How many values of pages a server has, besides those that show that it has not been started again. */
+/**
+ * How many values of pages a server has, besides those that show that it has not been started
+ * again.
+ */
 async function valuesOn(server: ValkeyServer): Promise<number> {
   return ((await server.ask('KEYS', 'onemem:{*}:*')) as unknown[]).length;
 }
@@ -74,7 +83,10 @@ function far(
   x: { residency(): { runs: readonly { begin: number; end: number; nodes: readonly string[] }[] } },
 ) {
   const run = x.residency().runs.find(({ nodes }) => nodes.length === 1 && nodes[0] === 'valkey');
-  assert.ok(run !== undefined, `the server has nothing alone: ${JSON.stringify(space.stats().behind)}`);
+  assert.ok(
+    run !== undefined,
+    `the server has nothing alone: ${JSON.stringify(space.stats().behind)}`,
+  );
   return run;
 }
 
@@ -127,11 +139,16 @@ testWithValkey(
     server.signal('SIGSTOP');
     await space.close();
     server.signal('SIGCONT');
-    const keys = ((await server.ask('KEYS', '*')) as Uint8Array[]).map((key) => Buffer.from(key).toString());
+    const keys = ((await server.ask('KEYS', '*')) as Uint8Array[]).map((key) =>
+      Buffer.from(key).toString(),
+    );
     assert.ok(keys.length > 0);
     for (const key of keys) {
       const left = (await server.ask('PTTL', key)) as number;
-      assert.ok(left > 0 && left <= (key.endsWith('}') ? 90_000 : 60_000), `${key} has ${left} ms left`);
+      assert.ok(
+        left > 0 && left <= (key.endsWith('}') ? 90_000 : 60_000),
+        `${key} has ${left} ms left`,
+      );
     }
   },
 );
@@ -163,12 +180,20 @@ testWithValkey('single pages of what the server has are written there alone', as
   const before = behind(space).bytesWritten;
   for (let i = 0; i < N; i += 256 * 1024) x.data[i] = 7;
   sameData(x.data, (i) => (i % (256 * 1024) === 0 ? 7 : filled(i, 2)));
-  assert.ok(behind(space).bytesWritten - before < 34 * MIB, `${behind(space).bytesWritten - before}`);
+  assert.ok(
+    behind(space).bytesWritten - before < 34 * MIB,
+    `${behind(space).bytesWritten - before}`,
+  );
   space.checkInvariants();
 });
 
-/** A space of which storage has room for little, and the server for the rest, and an array that was written there. */
-async function openChain(server: ValkeyServer): Promise<{ space: AddressSpace; x: ManagedArray<Int32Array> }> {
+/**
+ * A space of which storage has room for little, and the server for the rest, and an array that was
+ * written there.
+ */
+async function openChain(
+  server: ValkeyServer,
+): Promise<{ space: AddressSpace; x: ManagedArray<Int32Array> }> {
   const path = mkdtempSync(join(tmpdir(), 'onemem-chain-'));
   process.on('exit', () => rmSync(path, { recursive: true, force: true }));
   const space = await open(server, {}, { storage: { path, bytes: '8MiB' } });
@@ -193,39 +218,48 @@ testWithValkey('storage comes first, and the server has what it has no room for'
 });
 
 if (LONG) {
-  testWithValkey('a clone keeps what storage and the server have when its source is overwritten', async () => {
-    await using server = await ValkeyServer.start();
-    const { space, x } = await openChain(server);
-    await using _closed = space;
-    const clone = await x.clone();
-    x.data.fill(0);
-    sameData(clone.data, (i) => filled(i, 1));
-  });
+  testWithValkey(
+    'a clone keeps what storage and the server have when its source is overwritten',
+    async () => {
+      await using server = await ValkeyServer.start();
+      const { space, x } = await openChain(server);
+      await using _closed = space;
+      const clone = await x.clone();
+      x.data.fill(0);
+      sameData(clone.data, (i) => filled(i, 1));
+    },
+  );
 }
 
-testWithValkey('a server that stands still is waited for as long as it may, and not longer', async () => {
-  await using server = await ValkeyServer.start();
-  await using space = await open(server, { timeoutMs: 1000 });
-  const x = space.array(Int32Array, N, { name: 'x' });
-  fill(x.data, 3);
-  const { begin, end } = far(space, x);
-  server.signal('SIGSTOP');
-  setTimeout(() => server.signal('SIGCONT'), 300);
-  const stream = space.devices[0].stream();
-  stream.prefetch(x.range(begin, begin + 1024), 'host');
-  await stream.synchronize();
-  server.signal('SIGSTOP');
-  const started = performance.now();
-  stream.prefetch(x.range(end - 1024, end), 'host');
-  const error = (await failsWith('NODE_LOST', () => stream.synchronize())) as OnememError;
-  assert.ok(performance.now() - started >= 900);
-  assert.match(error.message, /array x, elements .*another machine.*has not answered for 1000 ms/);
-  assert.equal(error.details.url, server.url);
-  server.signal('SIGCONT');
-  await settled(space, server);
-  sameData(x.data, (i) => filled(i, 3));
-  space.checkInvariants();
-});
+testWithValkey(
+  'a server that stands still is waited for as long as it may, and not longer',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await open(server, { timeoutMs: 1000 });
+    const x = space.array(Int32Array, N, { name: 'x' });
+    fill(x.data, 3);
+    const { begin, end } = far(space, x);
+    server.signal('SIGSTOP');
+    setTimeout(() => server.signal('SIGCONT'), 300);
+    const stream = space.devices[0].stream();
+    stream.prefetch(x.range(begin, begin + 1024), 'host');
+    await stream.synchronize();
+    server.signal('SIGSTOP');
+    const started = performance.now();
+    stream.prefetch(x.range(end - 1024, end), 'host');
+    const error = (await failsWith('NODE_LOST', () => stream.synchronize())) as OnememError;
+    assert.ok(performance.now() - started >= 900);
+    assert.match(
+      error.message,
+      /array x, elements .*another machine.*has not answered for 1000 ms/,
+    );
+    assert.equal(error.details.url, server.url);
+    server.signal('SIGCONT');
+    await settled(space, server);
+    sameData(x.data, (i) => filled(i, 3));
+    space.checkInvariants();
+  },
+);
 
 /** Waits until the server has an answer for the space again. */
 async function settled(space: AddressSpace, server: ValkeyServer): Promise<void> {
@@ -245,16 +279,25 @@ testWithValkey(
     await server.restart();
     // Nothing is touched: the connection is made again, and that is enough.
     const isLost = (): boolean =>
-      x.residency().runs.some((run) => run.begin <= begin && begin < run.end && run.state === 'lost');
+      x
+        .residency()
+        .runs.some((run) => run.begin <= begin && begin < run.end && run.state === 'lost');
     while (!isLost()) await sleep(5);
     const stream = space.devices[0].stream();
     stream.prefetch(x.range(begin, begin + 1024), 'host');
     const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
-    assert.match(error.message, /array x, elements .*a server that has been started again without what it had.*unix:/);
+    assert.match(
+      error.message,
+      /array x, elements .*a server that has been started again without what it had.*unix:/,
+    );
     assert.equal(error.details.url, server.url);
-    // What was on its way to the server, or is there as well, may have been dropped here before anybody noticed.
-    const kept = x.residency().runs.filter(({ nodes }) => nodes.includes('host') && !nodes.includes('valkey'));
-    for (const run of kept) sameData(x.data.subarray(run.begin, run.end), (i) => filled(run.begin + i, 4));
+    // What was on its way to the server, or is there as well, may have been dropped here before
+    // anybody noticed.
+    const kept = x
+      .residency()
+      .runs.filter(({ nodes }) => nodes.includes('host') && !nodes.includes('valkey'));
+    for (const run of kept)
+      sameData(x.data.subarray(run.begin, run.end), (i) => filled(run.begin + i, 4));
     // What is written over is good again, and goes to the server that is there now.
     await x.discard();
     fill(x.data, 5);
@@ -263,16 +306,19 @@ testWithValkey(
   },
 );
 
-testWithValkey('a server that is started again with what it had kept on its disk has lost nothing', async () => {
-  await using server = await ValkeyServer.start({ appendonly: 'yes', appendfsync: 'always' });
-  await using space = await open(server, { timeoutMs: 20_000 });
-  const x = space.array(Int32Array, N, { name: 'x' });
-  fill(x.data, 4);
-  await server.stop();
-  await server.restart();
-  sameData(x.data, (i) => filled(i, 4));
-  space.checkInvariants();
-});
+testWithValkey(
+  'a server that is started again with what it had kept on its disk has lost nothing',
+  async () => {
+    await using server = await ValkeyServer.start({ appendonly: 'yes', appendfsync: 'always' });
+    await using space = await open(server, { timeoutMs: 20_000 });
+    const x = space.array(Int32Array, N, { name: 'x' });
+    fill(x.data, 4);
+    await server.stop();
+    await server.restart();
+    sameData(x.data, (i) => filled(i, 4));
+    space.checkInvariants();
+  },
+);
 
 const SPOILERS: readonly (readonly [string, string, RegExp])[] = [
   [
@@ -297,7 +343,11 @@ for (const [what, command, message] of SPOILERS) {
     await using space = await open(server);
     const x = space.array(Int32Array, N, { name: 'x' });
     fill(x.data, 6);
-    await server.ask('EVAL', `for _, key in ipairs(redis.call('KEYS', 'onemem:{*}:*')) do ${command} end`, 0);
+    await server.ask(
+      'EVAL',
+      `for _, key in ipairs(redis.call('KEYS', 'onemem:{*}:*')) do ${command} end`,
+      0,
+    );
     const { begin, end } = far(space, x);
     const stream = space.devices[0].stream();
     stream.prefetch(x.range(begin, end), 'host');
@@ -308,8 +358,15 @@ for (const [what, command, message] of SPOILERS) {
   });
 }
 
-/** Waits until the last elements can be written, which need room: a try that is under way may still fail. */
-async function roomAgain(space: AddressSpace, x: ManagedArray<Int32Array>, elements: number): Promise<void> {
+/**
+ * Waits until the last elements can be written, which need room: a try that is under way may still
+ * fail.
+ */
+async function roomAgain(
+  space: AddressSpace,
+  x: ManagedArray<Int32Array>,
+  elements: number,
+): Promise<void> {
   for (;;) {
     const stream = space.devices[0].stream();
     stream.copy(x.range(x.length - elements, x.length), x.range(0, elements));
@@ -370,58 +427,72 @@ const REFUSALS: readonly (readonly [string, readonly string[], RegExp, readonly 
   ],
 ];
 for (const [what, change, message, back] of REFUSALS) {
-  testWithValkey(`a server that ${what} is named to the program that needs room, with the remedy`, async () => {
+  testWithValkey(
+    `a server that ${what} is named to the program that needs room, with the remedy`,
+    async () => {
+      await using server = await ValkeyServer.start();
+      await using space = await open(server);
+      const x = space.array(Int32Array, N, { name: 'x' });
+      fill(x.data.subarray(0, 6 * MIB), 7);
+      await server.ask(...change);
+      const stream = space.devices[0].stream();
+      stream.copy(x.range(6 * MIB, N), x.range(0, N - 6 * MIB));
+      const refused = (await failsWith('OUT_OF_STORAGE', () =>
+        stream.synchronize(),
+      )) as OnememError;
+      assert.match(refused.message, message);
+      await server.ask(...back);
+      await roomAgain(space, x, 3 * MIB);
+      sameData(x.data.subarray(0, 6 * MIB), (i) => filled(i, 7));
+    },
+  );
+}
+
+testWithValkey(
+  'a server that lets the program in no more is named to it, with the remedy',
+  async () => {
     await using server = await ValkeyServer.start();
     await using space = await open(server);
     const x = space.array(Int32Array, N, { name: 'x' });
     fill(x.data.subarray(0, 6 * MIB), 7);
-    await server.ask(...change);
+    await server.ask('CONFIG', 'SET', 'requirepass', 'sesame');
+    const known = await ValkeyConnection.open(`${server.url}?password=sesame`);
+    await known.call(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes']);
     const stream = space.devices[0].stream();
     stream.copy(x.range(6 * MIB, N), x.range(0, N - 6 * MIB));
     const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
-    assert.match(refused.message, message);
-    await server.ask(...back);
+    assert.match(
+      refused.message,
+      /\(it does not let this program in\); have it know user and password of the url/,
+    );
+    await known.call(['CONFIG', 'SET', 'requirepass', '']);
+    known.close();
     await roomAgain(space, x, 3 * MIB);
     sameData(x.data.subarray(0, 6 * MIB), (i) => filled(i, 7));
-  });
-}
+  },
+);
 
-testWithValkey('a server that lets the program in no more is named to it, with the remedy', async () => {
-  await using server = await ValkeyServer.start();
-  await using space = await open(server);
-  const x = space.array(Int32Array, N, { name: 'x' });
-  fill(x.data.subarray(0, 6 * MIB), 7);
-  await server.ask('CONFIG', 'SET', 'requirepass', 'sesame');
-  const known = await ValkeyConnection.open(`${server.url}?password=sesame`);
-  await known.call(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes']);
-  const stream = space.devices[0].stream();
-  stream.copy(x.range(6 * MIB, N), x.range(0, N - 6 * MIB));
-  const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
-  assert.match(refused.message, /\(it does not let this program in\); have it know user and password of the url/);
-  await known.call(['CONFIG', 'SET', 'requirepass', '']);
-  known.close();
-  await roomAgain(space, x, 3 * MIB);
-  sameData(x.data.subarray(0, 6 * MIB), (i) => filled(i, 7));
-});
-
-testWithValkey('what is written while the server is down stays here, and goes there when it is back', async () => {
-  await using server = await ValkeyServer.start();
-  await using space = await open(server, { timeoutMs: 300 });
-  const x = space.array(Int32Array, N, { name: 'x' });
-  const host = x.data.subarray(0, 6 * MIB);
-  fill(host, 9);
-  await server.stop();
-  const stream = space.devices[0].stream();
-  stream.copy(x.range(6 * MIB, N), x.range(0, N - 6 * MIB));
-  const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
-  assert.match(refused.message, /there is no connection to it/);
-  sameData(host, (i) => filled(i, 9));
-  await server.restart();
-  await roomAgain(space, x, 6 * MIB);
-  fill(x.data, 10);
-  sameData(x.data, (i) => filled(i, 10));
-  space.checkInvariants();
-});
+testWithValkey(
+  'what is written while the server is down stays here, and goes there when it is back',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await open(server, { timeoutMs: 300 });
+    const x = space.array(Int32Array, N, { name: 'x' });
+    const host = x.data.subarray(0, 6 * MIB);
+    fill(host, 9);
+    await server.stop();
+    const stream = space.devices[0].stream();
+    stream.copy(x.range(6 * MIB, N), x.range(0, N - 6 * MIB));
+    const refused = (await failsWith('OUT_OF_STORAGE', () => stream.synchronize())) as OnememError;
+    assert.match(refused.message, /there is no connection to it/);
+    sameData(host, (i) => filled(i, 9));
+    await server.restart();
+    await roomAgain(space, x, 6 * MIB);
+    fill(x.data, 10);
+    sameData(x.data, (i) => filled(i, 10));
+    space.checkInvariants();
+  },
+);
 
 testWithValkey('what a server is not is refused by name, before a space is opened', async () => {
   await using server = await ValkeyServer.start({ requirepass: 'sesame' });
@@ -434,49 +505,66 @@ testWithValkey('what a server is not is refused by name, before a space is opene
   await failsWith('BEHIND', () => open(server, { kind: 'memcached' as 'valkey' }));
   await failsWith('SIZE', () => open(server, { bytes: 5 }));
   await failsWith('TIMEOUT_MS', () => open(server, { timeoutMs: 0 }));
-  const plain = await failsWith('BEHIND', () => open(server, { url: 'redis://u:secret@far:1/3', tls: {} }));
+  const plain = await failsWith('BEHIND', () =>
+    open(server, { url: 'redis://u:secret@far:1/3', tls: {} }),
+  );
   assert.match(
     plain.message,
     /behind has the url redis:\/\/far:1\/3, .* and tls,.* write valkeys:\/\/far:1\/3 .*leave tls out/,
   );
-  await using dropping = await ValkeyServer.start({ maxmemory: '64mb', 'maxmemory-policy': 'allkeys-lru' });
+  await using dropping = await ValkeyServer.start({
+    maxmemory: '64mb',
+    'maxmemory-policy': 'allkeys-lru',
+  });
   const dropped = await failsWith('BEHIND', () => open(dropping));
   assert.match(dropped.message, /maxmemory-policy allkeys-lru.*noeviction/);
 });
 
 /** What the process is warned of while a space is opened and closed. */
-async function warningsOfOpening(server: ValkeyServer, said: Partial<BehindSpecification>): Promise<string[]> {
+async function warningsOfOpening(
+  server: ValkeyServer,
+  said: Partial<BehindSpecification>,
+): Promise<string[]> {
   const warnings = await warningsOf(async () => (await open(server, said)).close());
   return warnings.map(({ code, message }) => `${code}: ${message}`);
 }
 
-testWithValkey('a budget that the server has no room for is warned of, with what is left there', async () => {
-  await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
-  await server.ask('SET', 'other', 'x'.repeat(24 * MIB));
-  const [warning, ...more] = await warningsOfOpening(server, { bytes: '32MiB' });
-  assert.match(
-    warning,
-    /^ONEMEM_STORAGE: behind\.bytes is 33554432, which take about 41943040 bytes of a server, and \d+ of 67108864 are left on unix:.*raise maxmemory/,
-  );
-  assert.ok(Number(/and (\d+) of/.exec(warning)?.[1]) < 40 * MIB, warning);
-  assert.deepEqual(more, []);
-  assert.deepEqual(await warningsOfOpening(server, { bytes: '24MiB' }), []);
-});
+testWithValkey(
+  'a budget that the server has no room for is warned of, with what is left there',
+  async () => {
+    await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
+    await server.ask('SET', 'other', 'x'.repeat(24 * MIB));
+    const [warning, ...more] = await warningsOfOpening(server, { bytes: '32MiB' });
+    assert.match(
+      warning,
+      /^ONEMEM_STORAGE: behind\.bytes is 33554432, which take about 41943040 bytes of a server, and \d+ of 67108864 are left on unix:.*raise maxmemory/,
+    );
+    assert.ok(Number(/and (\d+) of/.exec(warning)?.[1]) < 40 * MIB, warning);
+    assert.deepEqual(more, []);
+    assert.deepEqual(await warningsOfOpening(server, { bytes: '24MiB' }), []);
+  },
+);
 
-testWithValkey('a budget beyond the memory of the machine of a server without maxmemory is warned of', async () => {
-  await using server = await ValkeyServer.start();
-  const [warning] = await warningsOfOpening(server, { bytes: '2TiB' });
-  assert.match(warning, /^ONEMEM_STORAGE: behind\.bytes is 2199023255552/);
-});
+testWithValkey(
+  'a budget beyond the memory of the machine of a server without maxmemory is warned of',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const [warning] = await warningsOfOpening(server, { bytes: '2TiB' });
+    assert.match(warning, /^ONEMEM_STORAGE: behind\.bytes is 2199023255552/);
+  },
+);
 
-testWithValkey('a server whose user may not ask what is left there is used without a word', async () => {
-  await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
-  await server.ask('ACL', 'SETUSER', 'default', '-info');
-  assert.deepEqual(await warningsOfOpening(server, {}), []);
-  await using space = await open(server);
-  const x = space.array(Int32Array, N);
-  fill(x.data, 1);
-  sameData(x.data, (i) => filled(i, 1));
-});
+testWithValkey(
+  'a server whose user may not ask what is left there is used without a word',
+  async () => {
+    await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
+    await server.ask('ACL', 'SETUSER', 'default', '-info');
+    assert.deepEqual(await warningsOfOpening(server, {}), []);
+    await using space = await open(server);
+    const x = space.array(Int32Array, N);
+    fill(x.data, 1);
+    sameData(x.data, (i) => filled(i, 1));
+  },
+);
 
 await runTests(60);

@@ -5,7 +5,15 @@ import { ELEMENT_TYPES } from './kernels.js';
 import { MAX_BYTES, Player } from './player.js';
 import { fillPlain, type ProviderData } from './provider.js';
 import { verifyAll } from './touches.js';
-import { bytesOf, CONSTRUCTORS, isLost, PAGE_BYTES, type PlainType, plainArray, Tracked } from './tracked.js';
+import {
+  bytesOf,
+  CONSTRUCTORS,
+  isLost,
+  PAGE_BYTES,
+  type PlainType,
+  plainArray,
+  Tracked,
+} from './tracked.js';
 
 export async function allocate(player: Player): Promise<void> {
   const { random } = player;
@@ -14,7 +22,9 @@ export async function allocate(player: Player): Promise<void> {
   const bytes = random.chance(0.4) ? random.between(1, 30_000) : random.between(1, MAX_BYTES);
   const length = Math.ceil(bytes / elementBytes);
   const name = player.nextName();
-  const options = random.chance(0.3) ? { name, maxLength: random.between(length, 2 * length) } : { name };
+  const options = random.chance(0.3)
+    ? { name, maxLength: random.between(length, 2 * length) }
+    : { name };
   player.log(`${name} = space.array(${type}, ${length}, ${JSON.stringify(options)})`);
   const array: ManagedArray =
     type === 'bytes'
@@ -26,7 +36,9 @@ export async function allocate(player: Player): Promise<void> {
 export async function allocateFromFile(player: Player): Promise<void> {
   const { random } = player;
   const type = random.pick(ELEMENT_TYPES.filter((each) => each !== 'bytes')) as PlainType;
-  const plain = player.randomize(plainArray(type, random.between(1, 1_000_000 / CONSTRUCTORS[type].BYTES_PER_ELEMENT)));
+  const plain = player.randomize(
+    plainArray(type, random.between(1, 1_000_000 / CONSTRUCTORS[type].BYTES_PER_ELEMENT)),
+  );
   const shared = random.chance(0.4);
   const writable = shared || random.chance(0.5);
   const before = random.pick([0, 0, PAGE_BYTES, 1 + random.below(9000)]);
@@ -36,8 +48,16 @@ export async function allocateFromFile(player: Player): Promise<void> {
   content.set(bytesOf(plain), before);
   const path = player.newFile(content);
   const name = player.nextName();
-  const options = { name, byteOffset: before, length: plain.length, shared, ...(shared ? {} : { writable, mapped }) };
-  player.log(`${name} = space.fileArray(${type}, a file of ${content.length} bytes, ${JSON.stringify(options)})`);
+  const options = {
+    name,
+    byteOffset: before,
+    length: plain.length,
+    shared,
+    ...(shared ? {} : { writable, mapped }),
+  };
+  player.log(
+    `${name} = space.fileArray(${type}, a file of ${content.length} bytes, ${JSON.stringify(options)})`,
+  );
   const array = player.space.fileArray(CONSTRUCTORS[type] as typeof Float32Array, path, options);
   const file = { path, byteOffset: before, content };
   const kind = shared ? 'shared' : mapped ? 'mapped' : 'file';
@@ -62,13 +82,17 @@ export async function allocateProvided(player: Player): Promise<void> {
     `${name} = await space.providedArray(${type}, ${plain.length}, { data: ${JSON.stringify(data)}, writable: ${writable} })`,
   );
   Player.threads++;
-  const array = await player.space.providedArray(CONSTRUCTORS[type] as typeof Float32Array, plain.length, {
-    module: new URL('./provider.js', import.meta.url),
-    export: 'fill',
-    data,
-    writable,
-    name,
-  });
+  const array = await player.space.providedArray(
+    CONSTRUCTORS[type] as typeof Float32Array,
+    plain.length,
+    {
+      module: new URL('./provider.js', import.meta.url),
+      export: 'fill',
+      data,
+      writable,
+      name,
+    },
+  );
   fillPlain(plain, 0, data.factor);
   const tracked = new Tracked(name, array, plain, 'provided', writable);
   if (failsFrom !== -1) tracked.gone.fill(data.failure, failsFrom / pageElements);
@@ -81,7 +105,8 @@ export async function clone(player: Player): Promise<void> {
   player.noteLosses(source);
   const name = player.nextName();
   player.log(`${name} = await ${source.name}.clone()`);
-  // What may not be read, or is lost, cannot be had by the clone either. What a provider does not give is asked for later.
+  // What may not be read, or is lost, cannot be had by the clone either. What a provider does not
+  // give is asked for later.
   const must = source.refusals(source.whole, 'read', (gone) => gone === 'freed' || isLost(gone));
   let array: ManagedArray | undefined;
   const call = source.array.clone({ name }).then((made) => {
@@ -111,11 +136,14 @@ export async function resize(player: Player): Promise<void> {
     : random.between(1, Math.min(limit, 2 * plain.length));
   player.log(`await ${tracked.name}.resize(${length}), from ${plain.length}`);
   const must: string[] = [];
-  if (['file', 'mapped', 'shared', 'provided', 'several'].includes(tracked.kind)) must.push('NOT_RESIZABLE');
+  if (['file', 'mapped', 'shared', 'provided', 'several'].includes(tracked.kind))
+    must.push('NOT_RESIZABLE');
   else if (tracked.pins.some((pins) => pins > 0)) must.push('PINNED');
-  // What lies behind the last element, in its page, is cleared, and the page has to be had for that.
+  // What lies behind the last element, in its page, is cleared, and the page has to be had for
+  // that.
   const last = Math.floor(Math.min(length, plain.length) / tracked.pageElements);
-  const may = last < tracked.pages ? tracked.refusals(tracked.elementsOf(last, last + 1), 'read') : [];
+  const may =
+    last < tracked.pages ? tracked.refusals(tracked.elementsOf(last, last + 1), 'read') : [];
   const good = await player.judge(array.resize(length), must, may, `resize() of ${tracked.name}`);
   if (!good) {
     assert.equal(array.length, plain.length);
@@ -134,7 +162,8 @@ export async function free(player: Player): Promise<void> {
   if (tracked === null) return;
   if (player.random.chance(0.3)) verifyAll(player, tracked);
   // What was lost can be written to no file, of which a line would tell.
-  if (tracked.kind === 'shared' && tracked.gone.includes('lost')) await tracked.array.reload({ discard: true });
+  if (tracked.kind === 'shared' && tracked.gone.includes('lost'))
+    await tracked.array.reload({ discard: true });
   player.log(`${tracked.name}.free()`);
   release(player, tracked);
 }
@@ -165,7 +194,8 @@ export async function freePart(player: Player): Promise<void> {
 export function release(player: Player, tracked: Tracked): void {
   player.arrays.splice(player.arrays.indexOf(tracked), 1);
   tracked.source?.clones.delete(tracked);
-  // A clone takes over what it does not have yet; what was not the array's own, from where that had it.
+  // A clone takes over what it does not have yet; what was not the array's own, from where that had
+  // it.
   for (const clone of tracked.clones) {
     clone.source = tracked.source;
     tracked.source?.clones.add(clone);

@@ -19,7 +19,10 @@ export async function launchOnPlainArrays(player: Player): Promise<void> {
   runHere(KERNELS[type].add, { x: expected as NumericArray, by }, range);
   player.log(`${device.name}.run(add, { x: a plain ${type} array of ${plain.length} })`);
   await device.device.run(KERNELS[type].add, { x: plain, by } as never, range);
-  assert.ok(Buffer.from(bytesOf(plain)).equals(bytesOf(expected as NumericArray)), 'a plain array came back wrong');
+  assert.ok(
+    Buffer.from(bytesOf(plain)).equals(bytesOf(expected as NumericArray)),
+    'a plain array came back wrong',
+  );
 }
 
 export async function failingLaunch(player: Player): Promise<void> {
@@ -34,8 +37,17 @@ export async function failingLaunch(player: Player): Promise<void> {
   tracked.usedBy |= device.bit;
   tracked.wrote = true;
   stream.launch(fail, { x: tracked.array } as never, options);
-  const after = stream.launch(add, { x: tracked.array, by: player.item(tracked, 1) } as never, options);
-  await player.judge(stream.synchronize(), ['KERNEL_ERROR'], ['DEVICE_MEMORY'], 'a launch whose kernel throws');
+  const after = stream.launch(
+    add,
+    { x: tracked.array, by: player.item(tracked, 1) } as never,
+    options,
+  );
+  await player.judge(
+    stream.synchronize(),
+    ['KERNEL_ERROR'],
+    ['DEVICE_MEMORY'],
+    'a launch whose kernel throws',
+  );
   assert.equal(after.result, 'cancelled');
 }
 
@@ -48,17 +60,21 @@ export async function detach(player: Player): Promise<void> {
   await device.device.detach();
   // Launches that waited are lost with it, and nothing else.
   await player.rest();
-  for (const { onlyOn } of player.arrays) for (let page = 0; page < onlyOn.length; page++) onlyOn[page] &= ~device.bit;
+  for (const { onlyOn } of player.arrays)
+    for (let page = 0; page < onlyOn.length; page++) onlyOn[page] &= ~device.bit;
 }
 
 export async function kill(player: Player): Promise<void> {
   const device = player.pickDevice();
   if (device === null) return;
   const { lossy } = device.specification;
-  // A thread that works on the device would have to tell of its loss, and one that reads an array would end the process.
+  // A thread that works on the device would have to tell of its loss, and one that reads an array
+  // would end the process.
   await Promise.all(player.visits);
   const signal = device.device.pid !== null && player.random.chance(0.5);
-  player.log(`${signal ? 'SIGKILL' : 'kill()'} for ${device.name}, ${lossy ? 'lossy' : 'whose memory survives'}`);
+  player.log(
+    `${signal ? 'SIGKILL' : 'kill()'} for ${device.name}, ${lossy ? 'lossy' : 'whose memory survives'}`,
+  );
   device.alive = false;
   if (lossy) player.lossyDeaths |= device.bit;
   player.death = dies(device);
@@ -69,10 +85,15 @@ export async function kill(player: Player): Promise<void> {
   await player.rest();
 }
 
-/** Starts a device again: mostly one that has died or was detached, at times one that lives, which that ends. */
+/**
+ * Starts a device again: mostly one that has died or was detached, at times one that lives, which
+ * that ends.
+ */
 export async function restart(player: Player): Promise<void> {
   const dead = player.devices.filter(({ alive }) => !alive);
-  const device = player.random.pick(dead.length > 0 && player.random.chance(0.8) ? dead : player.devices);
+  const device = player.random.pick(
+    dead.length > 0 && player.random.chance(0.8) ? dead : player.devices,
+  );
   await Promise.all(player.visits);
   player.log(`await ${device.name}.restart(), which ${device.alive ? 'lives' : 'does not live'}`);
   if (device.alive && device.specification.lossy) {
@@ -101,15 +122,22 @@ async function dies({ device, name }: TrackedDevice): Promise<void> {
   assert.ok(Date.now() < end, `${name} was killed ${DEATH_MS} ms ago and lives`);
 }
 
-/** Gives a device something to do that the close of the space will find; returns the codes by which it ends. */
+/**
+ * Gives a device something to do that the close of the space will find; returns the codes by which
+ * it ends.
+ */
 export function workInVain(player: Player): Promise<string>[] {
   const device = player.pickDevice();
-  const tracked = player.pickArray((each) => each.kind !== 'shared' && each.refusals(each.whole, 'write').size === 0);
+  const tracked = player.pickArray(
+    (each) => each.kind !== 'shared' && each.refusals(each.whole, 'write').size === 0,
+  );
   if (device === null || tracked === null) return [];
   const stream = device.device.stream();
   const { add } = KERNELS[tracked.array.type];
   const events = [1, 2, 3].map((by) =>
-    stream.launch(add, { x: tracked.array, by: player.item(tracked, by) } as never, { size: tracked.length }),
+    stream.launch(add, { x: tracked.array, by: player.item(tracked, by) } as never, {
+      size: tracked.length,
+    }),
   );
   return events.map((event) => event.synchronize().then(() => '', codeOf));
 }

@@ -13,7 +13,12 @@ export async function flush(player: Player): Promise<void> {
   const must = tracked.freedIn(part);
   const may = tracked.gone.includes('lost') ? ['FLUSH_FAILED', 'DATA_LOST'] : [];
   const durable = player.random.chance(0.2);
-  const good = await player.judge(tracked.array.flush({ ...part, durable }), must, may, `flush() of ${tracked.name}`);
+  const good = await player.judge(
+    tracked.array.flush({ ...part, durable }),
+    must,
+    may,
+    `flush() of ${tracked.name}`,
+  );
   if (!good) return;
   checkFile(tracked, part);
   if (part.begin === 0 && part.end === tracked.length) tracked.wrote = false;
@@ -31,17 +36,26 @@ export function checkFile(tracked: Tracked, part: Part): void {
   for (let page = first; page < end; page++) {
     if (tracked.gone[page] !== null) continue;
     const { begin, end: last } = tracked.elementsOf(page, page + 1);
-    tracked.compare(inFile.subarray(begin, last) as NumericArray, { begin, end: last }, 'the file of');
+    tracked.compare(
+      inFile.subarray(begin, last) as NumericArray,
+      { begin, end: last },
+      'the file of',
+    );
   }
   const behind = file.byteOffset + plain.byteLength;
-  assert.ok(found.subarray(0, file.byteOffset).equals(file.content.subarray(0, file.byteOffset)), 'before the array');
+  assert.ok(
+    found.subarray(0, file.byteOffset).equals(file.content.subarray(0, file.byteOffset)),
+    'before the array',
+  );
   assert.ok(found.subarray(behind).equals(file.content.subarray(behind)), 'behind the array');
 }
 
 export async function reload(player: Player): Promise<void> {
   const tracked = player.pickArray(
     ({ kind, pins, clones }) =>
-      (kind === 'file' || kind === 'shared') && pins.every((each) => each === 0) && clones.size === 0,
+      (kind === 'file' || kind === 'shared') &&
+      pins.every((each) => each === 0) &&
+      clones.size === 0,
   );
   if (tracked?.file == null) return;
   const { random } = player;
@@ -56,14 +70,21 @@ export async function reload(player: Player): Promise<void> {
   // Another program writes the file, if nothing of ours is to be lost by it.
   if (must.length === 0 && (discard || !tracked.wrote)) {
     const at = random.below(plain.length);
-    const given = player.randomize(plain.slice(at, random.between(at + 1, plain.length)) as NumericArray);
+    const given = player.randomize(
+      plain.slice(at, random.between(at + 1, plain.length)) as NumericArray,
+    );
     const fd = openSync(path, 'r+');
     writeSync(fd, bytesOf(given), 0, given.byteLength, byteOffset + at * plain.BYTES_PER_ELEMENT);
     closeSync(fd);
   }
   player.log(`await ${tracked.name}.reload({ discard: ${discard} })`);
   const may = discard || !tracked.wrote ? [] : ['UNFLUSHED_CHANGES'];
-  const good = await player.judge(tracked.array.reload({ discard }), must, may, `reload() of ${tracked.name}`);
+  const good = await player.judge(
+    tracked.array.reload({ discard }),
+    must,
+    may,
+    `reload() of ${tracked.name}`,
+  );
   if (!good) return;
   const found = readFileSync(path);
   bytesOf(plain).set(found.subarray(byteOffset, byteOffset + plain.byteLength));
@@ -75,14 +96,17 @@ export async function reload(player: Player): Promise<void> {
 }
 
 /**
- * The file of a private array becomes shorter: what of it is not in memory cannot be had by anybody, until the file is as it was, which is
- * what the same step does the next time.
+ * The file of a private array becomes shorter: what of it is not in memory cannot be had by
+ * anybody, until the file is as it was, which is what the same step does the next time.
  */
 export async function cut(player: Player): Promise<void> {
-  const tracked = player.pickArray(({ kind, family }) => kind === 'file' && family.every(({ busy }) => busy === null));
+  const tracked = player.pickArray(
+    ({ kind, family }) => kind === 'file' && family.every(({ busy }) => busy === null),
+  );
   if (tracked?.file == null) return;
   const { file, family, plain } = tracked;
-  // Nothing of these is under way: what was lost by now is judged by what the file was until now. It may have been cut before, too.
+  // Nothing of these is under way: what was lost by now is judged by what the file was until now.
+  // It may have been cut before, too.
   for (const each of family) player.noteLosses(each);
   for (const each of family) each.checkLosses();
   for (const { perhapsEmptied } of family) perhapsEmptied.clear();
@@ -97,8 +121,12 @@ export async function cut(player: Player): Promise<void> {
   const left = player.random.below(plain.byteLength);
   player.log(`the file of ${tracked.name} becomes shorter: it has ${left} bytes of the array`);
   truncateSync(file.path, file.byteOffset + left);
-  const [first] = tracked.pagesOf({ begin: Math.floor(left / plain.BYTES_PER_ELEMENT), end: plain.length });
-  for (const { gone } of family) for (let page = first; page < gone.length; page++) gone[page] ??= 'cut';
+  const [first] = tracked.pagesOf({
+    begin: Math.floor(left / plain.BYTES_PER_ELEMENT),
+    end: plain.length,
+  });
+  for (const { gone } of family)
+    for (let page = first; page < gone.length; page++) gone[page] ??= 'cut';
 }
 
 /** An array, or a part, goes to a NumPy file, of which another array is made. */
@@ -111,9 +139,19 @@ export async function saveAsNumPy(player: Player): Promise<void> {
   const length = part.end - part.begin;
   const path = player.newFile(new Uint8Array(0));
   player.log(`await space.saveNpy(a file, ${tracked.name} ${part.begin} to ${part.end})`);
-  const call = space.saveNpy(path, length === tracked.length ? array : array.range(part.begin, part.end));
+  const call = space.saveNpy(
+    path,
+    length === tracked.length ? array : array.range(part.begin, part.end),
+  );
   const must = tracked.refusals(part, 'read');
-  if (!(await player.judge(call, must, () => player.lossOf(tracked, part), `saveNpy() of ${tracked.name}`))) {
+  if (
+    !(await player.judge(
+      call,
+      must,
+      () => player.lossOf(tracked, part),
+      `saveNpy() of ${tracked.name}`,
+    ))
+  ) {
     assert.equal(readFileSync(path).length, 0, 'a file that could not be saved');
     return;
   }

@@ -1,4 +1,7 @@
-/** The kernels of the soak: the same function runs on the device and, for comparison, on a plain array. */
+/**
+ * The kernels of the soak: the same function runs on the device and, for comparison, on a plain
+ * array.
+ */
 import {
   type AddressView,
   type ElementType,
@@ -14,7 +17,10 @@ import {
 } from '../../src/index.js';
 import { addF32, addI32, addU32 } from './typegpu-kernels.js';
 
-/** What the values of these kernels come down to, whatever the element type: the code is the same for numbers and big integers. */
+/**
+ * What the values of these kernels come down to, whatever the element type: the code is the same
+ * for numbers and big integers.
+ */
 type Numbers = Float64Array;
 
 export const ELEMENT_TYPES: readonly ElementType[] = [
@@ -49,18 +55,28 @@ export interface TypeKernels {
   readonly fail: Kernel;
 }
 
-/** Integers name, by chance, elements that the kernel does not even use: a plan moves pages and changes no result. */
+/**
+ * Integers name, by chance, elements that the kernel does not even use: a plan moves pages and
+ * changes no result.
+ */
 function named(type: ElementType): KernelParameters[string] {
   const parameter = parseParameter(`${type}.in`) as ScalarParameter<ElementType>['in'];
   return /^[iu]\d+$/.test(type) ? parameter.by('y') : parameter;
 }
 
-const BY_TYPEGPU: { readonly [type in ElementType]?: unknown } = { f32: addF32, i32: addI32, u32: addU32 };
+const BY_TYPEGPU: { readonly [type in ElementType]?: unknown } = {
+  f32: addF32,
+  i32: addI32,
+  u32: addU32,
+};
 
 function kernelsOf(type: ElementType): TypeKernels {
   const inout = parseParameter(`${type}.inout`);
   const by = parseParameter(type);
-  const addFromModule = kernel({ x: inout, by }, { module: new URL(import.meta.url), export: 'addTo' });
+  const addFromModule = kernel(
+    { x: inout, by },
+    { module: new URL(import.meta.url), export: 'addTo' },
+  );
   return {
     add: kernel({ x: inout, by }, (values, { begin, end }) => {
       const { x, by } = values as unknown as { x: Numbers; by: number };
@@ -76,17 +92,19 @@ function kernelsOf(type: ElementType): TypeKernels {
       const { x, y } = values as unknown as { x: Numbers; y: Numbers };
       for (let i = begin; i < end; i++) y[i] += x[i];
     }),
-    addAt: kernel({ x: inout, by, address: u64 }, { module: new URL(import.meta.url), export: 'addToWord' }),
+    addAt: kernel(
+      { x: inout, by, address: u64 },
+      { module: new URL(import.meta.url), export: 'addToWord' },
+    ),
     fail: kernel({ x: inout }, () => {
       throw new RangeError('on purpose');
     }),
   };
 }
 
-export const KERNELS = Object.fromEntries(ELEMENT_TYPES.map((type) => [type, kernelsOf(type)])) as Record<
-  ElementType,
-  TypeKernels
->;
+export const KERNELS = Object.fromEntries(
+  ELEMENT_TYPES.map((type) => [type, kernelsOf(type)]),
+) as Record<ElementType, TypeKernels>;
 
 export function addTo({ x, by }: { x: Numbers; by: number }, { begin, end }: KernelRange): void {
   for (let i = begin; i < end; i++) x[i] += by;

@@ -1,4 +1,7 @@
-/** Memory of the program's own in streams: launches and copies use parts of it as arrays of any type, functions of the program's write it. */
+/**
+ * Memory of the program's own in streams: launches and copies use parts of it as arrays of any
+ * type, functions of the program's write it.
+ */
 import assert from 'node:assert/strict';
 import type { ElementType, NumericArray } from '../../src/index.js';
 import { KERNELS, runHere } from './kernels.js';
@@ -66,7 +69,10 @@ function giveLaunch(player: Player, lane: Lane, loose: Loose, give: Give): void 
   const by = view.type === 'i64' || view.type === 'u64' ? BigInt(item) : item;
   // A launch without work items runs no kernel.
   const runs = begin < end;
-  const args = (buffer: ArrayBuffer) => ({ x: view.of(buffer), ...(name === 'fail' ? {} : { by }) });
+  const args = (buffer: ArrayBuffer) => ({
+    x: view.of(buffer),
+    ...(name === 'fail' ? {} : { by }),
+  });
   give(lane, [loose], () => ({
     ...nothingBut(`launch ${name} for ${begin} to ${end} of ${view.text}`),
     event: lane.stream.launch(kernel, args(loose.found) as never, range),
@@ -87,13 +93,17 @@ function giveOutward(player: Player, lane: Lane, loose: Loose, tracked: Tracked,
   if (length === 0) return;
   const begin = player.random.below(tracked.length - length + 1);
   const source: Part = { begin, end: begin + length };
-  const part = (buffer: ArrayBuffer): Uint8Array => bytesOf(view.of(buffer)).subarray(0, length * size);
+  const part = (buffer: ArrayBuffer): Uint8Array =>
+    bytesOf(view.of(buffer)).subarray(0, length * size);
   give(lane, [tracked, loose], () => ({
     ...nothingBut(`copy ${tracked.name} ${source.begin} to ${source.end} to ${view.text}`),
     event: lane.stream.copy(part(loose.found), tracked.array.range(source.begin, source.end)),
     must: () => tracked.refusals(source, 'read'),
     may: () => player.lossOf(tracked, source),
-    done: () => part(loose.wanted).set(bytesOf(tracked.plain.subarray(source.begin, source.end) as NumericArray)),
+    done: () =>
+      part(loose.wanted).set(
+        bytesOf(tracked.plain.subarray(source.begin, source.end) as NumericArray),
+      ),
   }));
 }
 

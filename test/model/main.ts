@@ -1,8 +1,9 @@
 /**
- * Random programs over all that the library offers, compared with plain typed arrays, each in a process of its own. A program that
- * fails is made smaller, and printed.
+ * Random programs over all that the library offers, compared with plain typed arrays, each in a
+ * process of its own. A program that fails is made smaller, and printed.
  *
- * Some arrays are shared with another space, by a Valkey or Redis server that this starts; where none is to be had it says so.
+ * Some arrays are shared with another space, by a Valkey or Redis server that this starts; where
+ * none is to be had it says so.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -79,10 +80,14 @@ function play(seed: number, steps: readonly number[], silenceSeconds: number): P
   const log = join(folder, `${++runs}`);
   writeFileSync(log, '');
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [...FLAGS, program, String(seed), JSON.stringify(steps), log], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
+    const child = spawn(
+      process.execPath,
+      [...FLAGS, program, String(seed), JSON.stringify(steps), log],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      },
+    );
     const watchdog = new Watchdog(child, silenceSeconds);
     let output = '';
     let errors = '';
@@ -95,7 +100,10 @@ function play(seed: number, steps: readonly number[], silenceSeconds: number): P
     });
     child.on('close', (code, signal) => {
       watchdog.stop();
-      const good = code === 0 && output.endsWith('\nthe program is done\n') && errors.replace(WARNINGS, '') === '';
+      const good =
+        code === 0 &&
+        output.endsWith('\nthe program is done\n') &&
+        errors.replace(WARNINGS, '') === '';
       const end = watchdog.reason || (signal === null ? `exit code ${code}` : `ended by ${signal}`);
       const text = readFileSync(log, 'utf8');
       rmSync(log);
@@ -104,7 +112,10 @@ function play(seed: number, steps: readonly number[], silenceSeconds: number): P
   });
 }
 
-/** Fails as the whole program does, with fewer steps: leaves out parts, as long as something goes wrong without them. */
+/**
+ * Fails as the whole program does, with fewer steps: leaves out parts, as long as something goes
+ * wrong without them.
+ */
 async function shrink(
   seed: number,
   all: readonly number[],
@@ -134,7 +145,10 @@ async function shrink(
 
 function show(seed: number, steps: readonly number[] | null, { failure, log }: Outcome): void {
   if (values.logs !== undefined)
-    writeFileSync(join(values.logs, `seed-${seed}${steps === null ? '' : '-smaller'}.log`), `${failure}\n${log}`);
+    writeFileSync(
+      join(values.logs, `seed-${seed}${steps === null ? '' : '-smaller'}.log`),
+      `${failure}\n${log}`,
+    );
   const lines = log.trimEnd().split('\n');
   const left = lines.length - LOG_LINES;
   console.log(`FAIL seed ${seed}: ${failure?.trimEnd()}`);

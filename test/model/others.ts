@@ -1,4 +1,7 @@
-/** Arrays that another machine has, too: a space of the same process, with a manager, a member and a connection of its own, which writes and reads them. */
+/**
+ * Arrays that another machine has, too: a space of the same process, with a manager, a member and a
+ * connection of its own, which writes and reads them.
+ */
 import { openSpace, type SharedArray } from '../../src/index.js';
 import { ELEMENT_TYPES } from './kernels.js';
 import type { Player } from './player.js';
@@ -11,12 +14,19 @@ export async function allocateOfSeveral(player: Player): Promise<void> {
   const { random, server } = player;
   if (server === null) return;
   const type = random.pick(ELEMENT_TYPES.filter((each) => each !== 'bytes')) as PlainType;
-  const plain = plainArray(type, random.between(1, 1_000_000 / CONSTRUCTORS[type].BYTES_PER_ELEMENT));
+  const plain = plainArray(
+    type,
+    random.between(1, 1_000_000 / CONSTRUCTORS[type].BYTES_PER_ELEMENT),
+  );
   const name = player.nextName();
   const blockBytes = random.pick([4096, 65_536, '2MiB']);
   // Programs have one server together.
   const on = { url: server, leaseMs: LONG_MS, timeoutMs: LONG_MS };
-  const options = { name: `${process.pid}-${player.name.replaceAll(' ', '-')}-${name}`, on, blockBytes };
+  const options = {
+    name: `${process.pid}-${player.name.replaceAll(' ', '-')}-${name}`,
+    on,
+    blockBytes,
+  };
   player.log(
     `${name} = await space.sharedArray(${type}, ${plain.length}, ${JSON.stringify(options)}), here and elsewhere`,
   );
@@ -31,7 +41,9 @@ export async function allocateOfSeveral(player: Player): Promise<void> {
 
 /** One that another machine may use: what is lost here, it would have as it was earlier. */
 function pickOfSeveral(player: Player): Tracked | null {
-  return player.pickArray(({ kind, gone }) => kind === 'several' && gone.every((each) => each === null));
+  return player.pickArray(
+    ({ kind, gone }) => kind === 'several' && gone.every((each) => each === null),
+  );
 }
 
 export async function writeElsewhere(player: Player): Promise<void> {
@@ -71,7 +83,12 @@ export async function refuseOfSeveral(player: Player): Promise<void> {
   ];
   const [what, call] = player.random.pick(calls);
   player.log(`${tracked.name}.${what}(), which other machines share`);
-  await player.judge(Promise.resolve().then(call), ['SHARED_ARRAY'], [], `${what}() of ${tracked.name}`);
+  await player.judge(
+    Promise.resolve().then(call),
+    ['SHARED_ARRAY'],
+    [],
+    `${what}() of ${tracked.name}`,
+  );
 }
 
 export async function fence(player: Player): Promise<void> {

@@ -1,4 +1,7 @@
-/** What is said of pages: rights, pins, advice, that their content is forgotten, that a notifier watches them. */
+/**
+ * What is said of pages: rights, pins, advice, that their content is forgotten, that a notifier
+ * watches them.
+ */
 import type { Advice, Pin, Rights } from '../../src/index.js';
 import type { Player } from './player.js';
 import { CURABLE, type Part, type Tracked } from './tracked.js';
@@ -9,7 +12,9 @@ export async function protect(player: Player): Promise<void> {
   const part = pagesPart(player, tracked);
   const lowered = tracked.rights.some((each) => each !== 'readwrite');
   const rights: Rights = player.random.pick(
-    lowered ? (['none', 'read', 'readwrite', 'readwrite', 'readwrite'] as const) : (['none', 'read'] as const),
+    lowered
+      ? (['none', 'read', 'readwrite', 'readwrite', 'readwrite'] as const)
+      : (['none', 'read'] as const),
   );
   player.log(`await ${tracked.name}.protect('${rights}', ${JSON.stringify(part)})`);
   const must = tracked.freedIn(part);
@@ -17,7 +22,12 @@ export async function protect(player: Player): Promise<void> {
   if (rights === 'none' && tracked.kind === 'shared') must.push('SHARED_NO_ACCESS');
   if (tracked.kind === 'mapped') must.push('MAPPED_ARRAY');
   else if (rights === 'none') tracked.wasHidden = true;
-  const good = await player.judge(tracked.array.protect(rights, part), must, [], `protect('${rights}')`);
+  const good = await player.judge(
+    tracked.array.protect(rights, part),
+    must,
+    [],
+    `protect('${rights}')`,
+  );
   const [first, end] = tracked.pagesOf(part);
   const most = tracked.writable ? rights : rights === 'readwrite' ? 'read' : rights;
   if (good) tracked.rights.fill(most, first, end);
@@ -35,7 +45,12 @@ export async function discard(player: Player): Promise<void> {
   for (const code of CURABLE) must.delete(code);
   player.log(`await ${tracked.name}.discard(${JSON.stringify(part)})`);
   tracked.wrote = true;
-  const good = await player.judge(tracked.array.discard(part), must, [], `discard() of ${tracked.name}`);
+  const good = await player.judge(
+    tracked.array.discard(part),
+    must,
+    [],
+    `discard() of ${tracked.name}`,
+  );
   if (!good) return;
   tracked.healed(first, end);
   tracked.cameHome(whole);
@@ -104,16 +119,26 @@ export async function advise(player: Player): Promise<void> {
   ];
   const advice = random.pick(choices);
   const inPlace = advice.accessedBy !== undefined && advice.accessedBy !== null;
-  const shown = JSON.stringify(advice, (_, value) => (value instanceof Object && 'pid' in value ? value.name : value));
+  const shown = JSON.stringify(advice, (_, value) =>
+    value instanceof Object && 'pid' in value ? value.name : value,
+  );
   player.log(`${tracked.name}.advise(${shown}, ${JSON.stringify(part)})`);
   const call = async (): Promise<unknown> => tracked.array.advise(advice, part);
-  const good = await player.judge(call(), tracked.isFreed ? ['USE_AFTER_FREE'] : [], [], `advise() of ${tracked.name}`);
+  const good = await player.judge(
+    call(),
+    tracked.isFreed ? ['USE_AFTER_FREE'] : [],
+    [],
+    `advise() of ${tracked.name}`,
+  );
   if (good && inPlace) tracked.advisedInPlace = true;
 }
 
 export async function watch(player: Player): Promise<void> {
   if (player.notifiers.length >= 3) {
-    const [{ notifier, tracked }] = player.notifiers.splice(player.random.below(player.notifiers.length), 1);
+    const [{ notifier, tracked }] = player.notifiers.splice(
+      player.random.below(player.notifiers.length),
+      1,
+    );
     player.log(`no longer watch ${tracked.name}`);
     notifier.close();
     return;
@@ -122,7 +147,9 @@ export async function watch(player: Player): Promise<void> {
   if (tracked === null) return;
   player.log(`await ${tracked.name}.watch()`);
   const onInvalidate = player.random.chance(0.5) ? { onInvalidate: () => undefined } : {};
-  const call = tracked.array.watch(onInvalidate).then((notifier) => void player.notifiers.push({ tracked, notifier }));
+  const call = tracked.array
+    .watch(onInvalidate)
+    .then((notifier) => void player.notifiers.push({ tracked, notifier }));
   const must = tracked.isFreed ? ['USE_AFTER_FREE'] : [];
   await player.judge(call, must, tracked.freedIn(tracked.whole), `watch() of ${tracked.name}`);
 }

@@ -1,7 +1,8 @@
 /**
- * One space that a program plays with, and what the model knows of it: a plain copy of each array, which devices live, what is under way.
- * Work overlaps: launches, copies and threads go on while the next thing is done with other arrays. What a call must refuse is known
- * before, by name; what a device that dies may take along is known, too.
+ * One space that a program plays with, and what the model knows of it: a plain copy of each array,
+ * which devices live, what is under way. Work overlaps: launches, copies and threads go on while
+ * the next thing is done with other arrays. What a call must refuse is known before, by name; what
+ * a device that dies may take along is known, too.
  */
 import assert from 'node:assert/strict';
 import { closeSync, mkdtempSync, openSync, readSync, writeFileSync } from 'node:fs';
@@ -40,13 +41,25 @@ export interface TrackedDevice {
 export function someDevice(random: Random, name: string): BuiltInDeviceSpecification {
   const kind = random.pick(['process', 'process', 'process', 'simulated'] as const);
   const units = kind === 'process' ? random.between(1, 2) : 1;
-  const memory = kind === 'process' ? random.between(units + 2, 8) * 2 * MIB : random.between(4, 8) * 2 * MIB;
-  const inject = random.chance(0.1) ? { inject: { refuseLargerThanPages: 1 << random.between(0, 6) } } : {};
-  return { kind, units, memory, name, lossy: kind === 'simulated' || random.chance(0.5), ...inject };
+  const memory =
+    kind === 'process' ? random.between(units + 2, 8) * 2 * MIB : random.between(4, 8) * 2 * MIB;
+  const inject = random.chance(0.1)
+    ? { inject: { refuseLargerThanPages: 1 << random.between(0, 6) } }
+    : {};
+  return {
+    kind,
+    units,
+    memory,
+    name,
+    lossy: kind === 'simulated' || random.chance(0.5),
+    ...inject,
+  };
 }
 
 export interface PlayOptions {
-  /** The devices of this space stay as they are: none is killed, detached, started again or added. */
+  /**
+   * The devices of this space stay as they are: none is killed, detached, started again or added.
+   */
   readonly lasting?: boolean;
 }
 
@@ -55,7 +68,10 @@ export class Player {
   static threads = 0;
   readonly arrays: Tracked[] = [];
   readonly devices: TrackedDevice[];
-  /** Devices that have died with their memory, by their bits, since it was last looked up what was lost. */
+  /**
+   * Devices that have died with their memory, by their bits, since it was last looked up what was
+   * lost.
+   */
   lossyDeaths = 0;
   /** Those of them that have been started again since, with what their streams still had to do. */
   restarted = 0;
@@ -99,7 +115,8 @@ export class Player {
   ): Promise<Player> {
     const specifications: BuiltInDeviceSpecification[] = [];
     const count = options.lasting === true ? 2 : random.between(0, 3);
-    for (let index = 0; index < count; index++) specifications.push(someDevice(random, `d${index}`));
+    for (let index = 0; index < count; index++)
+      specifications.push(someDevice(random, `d${index}`));
     const spaceOptions = {
       devices: specifications,
       hostMemory: `${random.pick([132, 160, 256])}MiB`,
@@ -121,7 +138,8 @@ export class Player {
     for (const tracked of this.arrays) this.noteLosses(tracked);
     const deaths = this.lossyDeaths & ~this.restarted;
     this.lossyDeaths = this.restarted = 0;
-    for (const { onlyOn } of this.arrays) for (let page = 0; page < onlyOn.length; page++) onlyOn[page] &= ~deaths;
+    for (const { onlyOn } of this.arrays)
+      for (let page = 0; page < onlyOn.length; page++) onlyOn[page] &= ~deaths;
   }
 
   /** A value that every element type has, and sums of a few. */
@@ -163,8 +181,8 @@ export class Player {
   }
 
   /**
-   * Waits for a call. It must fail with one of the codes `must`, if there are any, and may with one of `may`. Returns whether it
-   * ended well.
+   * Waits for a call. It must fail with one of the codes `must`, if there are any, and may with one
+   * of `may`. Returns whether it ended well.
    */
   async judge(
     call: Promise<unknown>,
@@ -180,7 +198,10 @@ export class Player {
       error = thrown;
     }
     if (error === undefined) {
-      assert.ok(needed.length === 0, `${what} ended well, and should have failed with ${needed.join(' or ')}`);
+      assert.ok(
+        needed.length === 0,
+        `${what} ended well, and should have failed with ${needed.join(' or ')}`,
+      );
       return true;
     }
     const code = codeOf(error);
@@ -188,21 +209,33 @@ export class Player {
     // It is not known how much of a file that became shorter is in memory.
     if (this.arrays.some(({ gone }) => gone.includes('cut'))) allowed.push('FILE_CHANGED');
     if (!allowed.includes(code)) {
-      throw new Error(`${what} failed: ${code}; allowed are ${allowed.join(', ') || 'none'}`, { cause: error });
+      throw new Error(`${what} failed: ${code}; allowed are ${allowed.join(', ') || 'none'}`, {
+        cause: error,
+      });
     }
     return false;
   }
 
-  /** The code of lost data, if a device that has just died may have had the only copy of something of the part. */
+  /**
+   * The code of lost data, if a device that has just died may have had the only copy of something
+   * of the part.
+   */
   lossOf(tracked: Tracked, part: Part): string[] {
-    return tracked.some(part, (page) => (tracked.onlyOn[page] & this.lossyDeaths) !== 0) ? ['DATA_LOST'] : [];
+    return tracked.some(part, (page) => (tracked.onlyOn[page] & this.lossyDeaths) !== 0)
+      ? ['DATA_LOST']
+      : [];
   }
 
   /**
-   * Something that was writing a part failed in the middle: each element is what it was or what it was to be. What is there counts
-   * from now on.
+   * Something that was writing a part failed in the middle: each element is what it was or what it
+   * was to be. What is there counts from now on.
    */
-  async adopt(tracked: Tracked, part: Part, candidates: readonly NumericArray[], what: string): Promise<void> {
+  async adopt(
+    tracked: Tracked,
+    part: Part,
+    candidates: readonly NumericArray[],
+    what: string,
+  ): Promise<void> {
     await this.death;
     this.noteLosses(tracked);
     const { array, plain } = tracked;
@@ -213,13 +246,18 @@ export class Player {
       const whole = tracked.elementsOf(page, page + 1);
       const begin = Math.max(whole.begin, part.begin);
       const last = Math.min(whole.end, part.end);
-      const data = gone === null ? array.data.subarray(begin, last) : await this.ask(tracked, { begin, end: last });
+      const data =
+        gone === null
+          ? array.data.subarray(begin, last)
+          : await this.ask(tracked, { begin, end: last });
       if (data === null) continue;
       for (let i = begin; i < last; i++) {
         const found: number | bigint = data[i - begin];
         if (found !== plain[i] && candidates.every((each) => each[i] !== found)) {
           const wanted = [plain[i], ...candidates.map((each) => each[i])].join(', ');
-          assert.fail(`${what} left ${found} in ${tracked.name}[${i}] (page ${page}); possible are ${wanted}`);
+          assert.fail(
+            `${what} left ${found} in ${tracked.name}[${i}] (page ${page}); possible are ${wanted}`,
+          );
         }
         plain[i] = found as never;
       }
@@ -247,7 +285,8 @@ export class Player {
     for (const { begin, end, state } of runs) {
       if (state !== 'lost') continue;
       const [first, last] = tracked.pagesOf({ begin, end });
-      for (let page = first; page < last; page++) tracked.lose(page, (tracked.onlyOn[page] & this.lossyDeaths) !== 0);
+      for (let page = first; page < last; page++)
+        tracked.lose(page, (tracked.onlyOn[page] & this.lossyDeaths) !== 0);
     }
   }
 
@@ -259,7 +298,10 @@ export class Player {
     this.arrays.push(tracked);
   }
 
-  /** Codes of which one must come of writing all of a part: pages that are overwritten as a whole need not be had. */
+  /**
+   * Codes of which one must come of writing all of a part: pages that are overwritten as a whole
+   * need not be had.
+   */
   refusalsOfOverwriting(tracked: Tracked, part: Part): Set<string> {
     const codes = tracked.refusals(part, 'write');
     codes.delete('PINNED');
@@ -268,13 +310,17 @@ export class Player {
     const needed = new Set<string>();
     for (let page = first; page < end; page++) {
       if (page >= firstWhole && page < endWhole) continue;
-      for (const code of tracked.refusals(tracked.elementsOf(page, page + 1), 'read')) needed.add(code);
+      for (const code of tracked.refusals(tracked.elementsOf(page, page + 1), 'read'))
+        needed.add(code);
     }
     for (const code of CURABLE) if (!needed.has(code)) codes.delete(code);
     return codes;
   }
 
-  /** Pages of a part that could not be had and can be now were emptied, on the way to being overwritten. */
+  /**
+   * Pages of a part that could not be had and can be now were emptied, on the way to being
+   * overwritten.
+   */
   refreshGone(tracked: Tracked, part: Part): void {
     const [first, end] = tracked.pagesOf(part);
     if (tracked.isFreed || tracked.gone.slice(first, end).every((each) => each === null)) return;
@@ -298,7 +344,8 @@ export class Player {
   randomize<T extends NumericArray>(plain: T): T {
     const first = this.random.below(100);
     const big = typeof plain[0] === 'bigint';
-    for (let i = 0; i < plain.length; i++) plain[i] = (big ? BigInt((first + i) % 97) : (first + i) % 97) as never;
+    for (let i = 0; i < plain.length; i++)
+      plain[i] = (big ? BigInt((first + i) % 97) : (first + i) % 97) as never;
     return plain;
   }
 

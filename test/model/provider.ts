@@ -1,4 +1,7 @@
-/** Fills the provided arrays of the model: what an element holds follows from its index, so that a page may be asked for again. */
+/**
+ * Fills the provided arrays of the model: what an element holds follows from its index, so that a
+ * page may be asked for again.
+ */
 import type { FillRequest, NumericArray } from '../../src/index.js';
 
 export interface ProviderData {

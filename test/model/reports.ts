@@ -7,7 +7,8 @@ import { isLost, type Tracked } from './tracked.js';
 export async function report(player: Player): Promise<void> {
   const tracked = player.pickArray(() => true);
   const { processors } = player.space.stats();
-  for (const { name, backedBytes, budgetBytes } of processors) assert.ok(backedBytes <= budgetBytes, name);
+  for (const { name, backedBytes, budgetBytes } of processors)
+    assert.ok(backedBytes <= budgetBytes, name);
   if (tracked !== null) checkReport(player, tracked);
 }
 
@@ -16,7 +17,12 @@ export function checkReport(player: Player, tracked: Tracked): void {
   player.log(`${tracked.name}.residency(), dirty(), young(), attributes()`);
   const { array } = tracked;
   if (tracked.isFreed) {
-    for (const ask of [() => array.residency(), () => array.dirty(), () => array.young(), () => array.attributes()])
+    for (const ask of [
+      () => array.residency(),
+      () => array.dirty(),
+      () => array.young(),
+      () => array.attributes(),
+    ])
       assert.throws(ask, (error) => codeOf(error) === 'USE_AFTER_FREE');
     return;
   }
@@ -32,9 +38,15 @@ export function checkReport(player: Player, tracked: Tracked): void {
       const where = `page ${page} of ${tracked.name}`;
       const gone = tracked.gone[page];
       assert.equal(state === 'lost', isLost(gone), `${where} is ${state}, in the model ${gone}`);
-      assert.equal(state === 'freed', gone === 'freed', `${where} is ${state}, in the model ${gone}`);
-      // What this machine may do with a block that others want it does not know from one moment to the next.
-      if (tracked.kind !== 'several') assert.equal(rights, tracked.rights[page], `rights of ${where}`);
+      assert.equal(
+        state === 'freed',
+        gone === 'freed',
+        `${where} is ${state}, in the model ${gone}`,
+      );
+      // What this machine may do with a block that others want it does not know from one moment to
+      // the next.
+      if (tracked.kind !== 'several')
+        assert.equal(rights, tracked.rights[page], `rights of ${where}`);
       if (gone !== 'freed') assert.equal(pinned, tracked.pins[page] > 0, `${where} is pinned`);
     }
   }
@@ -67,7 +79,8 @@ export async function refused(player: Player): Promise<void> {
   const { begin, end } = player.part(tracked.length);
   const overlapping = { x: array, y: array.range(begin, end) } as never;
   await assert.rejects(
-    async () => device.device.run(KERNELS[array.type].accumulate, overlapping, { size: end - begin }),
+    async () =>
+      device.device.run(KERNELS[array.type].accumulate, overlapping, { size: end - begin }),
     (error) => codeOf(error) === 'OVERLAPPING_ARGUMENTS',
   );
 }

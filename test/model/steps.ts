@@ -3,8 +3,25 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import type { Random } from '../simulation/random.js';
-import { allocate, allocateFromFile, allocateProvided, clone, free, freePart, release, resize } from './arrays.js';
-import { addDevice, detach, failingLaunch, kill, launchOnPlainArrays, restart, workInVain } from './devices.js';
+import {
+  allocate,
+  allocateFromFile,
+  allocateProvided,
+  clone,
+  free,
+  freePart,
+  release,
+  resize,
+} from './arrays.js';
+import {
+  addDevice,
+  detach,
+  failingLaunch,
+  kill,
+  launchOnPlainArrays,
+  restart,
+  workInVain,
+} from './devices.js';
 import { checkFile, cut, flush, reload, saveAsNumPy } from './files.js';
 import {
   allocateOfSeveral,
@@ -30,7 +47,12 @@ export async function step(player: Player, random: Random = player.random): Prom
   player.random = random;
   const changes = player.options.lasting !== true;
   const mortal = changes && player.devices.some(({ alive }) => alive);
-  const restarts = !changes || player.devices.length === 0 ? 0 : player.devices.every(({ alive }) => alive) ? 0.2 : 2;
+  const restarts =
+    !changes || player.devices.length === 0
+      ? 0
+      : player.devices.every(({ alive }) => alive)
+        ? 0.2
+        : 2;
   const many = player.arrays.length;
   const several = player.arrays.some(({ kind }) => kind === 'several');
   const kinds: readonly [number, () => Promise<void>][] = [
@@ -108,22 +130,32 @@ export async function close(player: Player): Promise<void> {
   }
   player.space.checkInvariants();
   const { random } = player;
-  // Some threads end before the space does, some after it, some of their own accord and some by force.
+  // Some threads end before the space does, some after it, some of their own accord and some by
+  // force.
   const after: Worker[] = [];
   for (const worker of player.staying.splice(0)) {
     if (random.chance(0.5)) after.push(worker);
     else await worker.terminate();
   }
   player.log(`${player.name}: close(), with ${after.length} threads attached`);
-  const shared = player.arrays.filter(({ kind, gone }) => kind === 'shared' && gone.every((each) => each === null));
-  const lostShared = player.arrays.some(({ kind, gone }) => kind === 'shared' && gone.includes('lost'));
+  const shared = player.arrays.filter(
+    ({ kind, gone }) => kind === 'shared' && gone.every((each) => each === null),
+  );
+  const lostShared = player.arrays.some(
+    ({ kind, gone }) => kind === 'shared' && gone.includes('lost'),
+  );
   const working = lostShared || random.chance(0.7) ? [] : workInVain(player);
   // What other machines were to have, and never will.
-  const lostSeveral = player.arrays.some(({ kind, gone }) => kind === 'several' && gone.includes('lost'));
+  const lostSeveral = player.arrays.some(
+    ({ kind, gone }) => kind === 'several' && gone.includes('lost'),
+  );
   const may = [...(lostShared ? ['FLUSH_FAILED'] : []), ...(lostSeveral ? ['DATA_LOST'] : [])];
   await player.judge(player.space.close(), [], may, 'close()');
   for (const code of await Promise.all(working))
-    assert.ok(['', 'CANCELLED', 'SPACE_CLOSED', 'DEVICE_MEMORY', 'FILE_CHANGED'].includes(code), code);
+    assert.ok(
+      ['', 'CANCELLED', 'SPACE_CLOSED', 'DEVICE_MEMORY', 'FILE_CHANGED'].includes(code),
+      code,
+    );
   if (!player.space.isClosed) {
     for (const tracked of player.arrays)
       if (tracked.gone.includes('lost')) await tracked.array.reload({ discard: true });

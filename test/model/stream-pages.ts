@@ -37,7 +37,10 @@ export function giveDiscard(player: Player, lane: Lane, tracked: Tracked, give: 
 /** An array that is there for one copy, and freed behind it. */
 export function giveFree(player: Player, lane: Lane, tracked: Tracked, give: Give): void {
   const { type } = tracked.array;
-  const made = player.space.array(tracked.plain.constructor as Uint8ArrayConstructor, tracked.length);
+  const made = player.space.array(
+    tracked.plain.constructor as Uint8ArrayConstructor,
+    tracked.length,
+  );
   const wanted = player.randomize(plainArray(type, tracked.length));
   bytesOf(made.data).set(bytesOf(wanted));
   const found = plainArray(type, tracked.length);

@@ -1,9 +1,16 @@
 /**
- * What streams do, in one go: launches, copies, prefetches and callbacks on one or two streams, which wait for each other where they
- * use the same array. When all of it has ended, it is done again on the plain arrays, in the order in which it was given.
+ * What streams do, in one go: launches, copies, prefetches and callbacks on one or two streams,
+ * which wait for each other where they use the same array. When all of it has ended, it is done
+ * again on the plain arrays, in the order in which it was given.
  */
 import assert from 'node:assert/strict';
-import type { CopyOptions, NumericArray, OnememError, Stream, StreamEvent } from '../../src/index.js';
+import type {
+  CopyOptions,
+  NumericArray,
+  OnememError,
+  Stream,
+  StreamEvent,
+} from '../../src/index.js';
 import { KERNELS, runHere } from './kernels.js';
 import { giveLoose, Loose } from './loose.js';
 import type { Player, TrackedDevice } from './player.js';
@@ -24,10 +31,16 @@ interface Given {
   readonly event: StreamEvent;
   /** Whether a signal may have taken it back. */
   readonly mayBeCancelled?: boolean;
-  /** Codes of which one must come, and others that may; asked when everything before has been done on the plain arrays. */
+  /**
+   * Codes of which one must come, and others that may; asked when everything before has been done
+   * on the plain arrays.
+   */
   readonly must: () => Iterable<string>;
   readonly may: () => Iterable<string>;
-  /** @param calm whether nothing that was given with it failed, and nothing was given after it that uses its arrays */
+  /**
+   * @param calm whether nothing that was given with it failed, and nothing was given after it that
+   * uses its arrays
+   */
   readonly done: (calm: boolean) => void;
   readonly failed: (error: OnememError) => Promise<void> | void;
 }
@@ -44,7 +57,8 @@ export async function playStreams(player: Player): Promise<void> {
   if (lanes.length === 0) return;
   const given: Given[] = [];
   const last = new Map<Tracked | Loose, Given>();
-  const tracked = (): Tracked[] => [...last.keys()].filter((each): each is Tracked => !(each instanceof Loose));
+  const tracked = (): Tracked[] =>
+    [...last.keys()].filter((each): each is Tracked => !(each instanceof Loose));
   const loose = new Loose(player);
   const give: Give = (lane, used, start) => {
     for (const array of used) {
@@ -78,7 +92,8 @@ export async function playStreams(player: Player): Promise<void> {
   const work = settle(player, given, new Set(last.values()))
     .then(() => loose.check())
     .finally(() => {
-      if (!early) for (const { stream } of lanes) if (!player.space.isClosed) stream[Symbol.dispose]();
+      if (!early)
+        for (const { stream } of lanes) if (!player.space.isClosed) stream[Symbol.dispose]();
     });
   player.occupy(tracked(), work);
   if (random.chance(0.4)) await work;
@@ -87,23 +102,38 @@ export async function playStreams(player: Player): Promise<void> {
 export type Give = (lane: Lane, used: readonly (Tracked | Loose)[], start: () => Operation) => void;
 
 function nothing(text: string, event: StreamEvent): Operation {
-  return { text, event, must: () => [], may: () => [], done: () => undefined, failed: () => undefined };
+  return {
+    text,
+    event,
+    must: () => [],
+    may: () => [],
+    done: () => undefined,
+    failed: () => undefined,
+  };
 }
 
 /** @param last those after which nothing was given that uses one of their arrays */
-async function settle(player: Player, given: readonly Given[], last: ReadonlySet<Given>): Promise<void> {
+async function settle(
+  player: Player,
+  given: readonly Given[],
+  last: ReadonlySet<Given>,
+): Promise<void> {
   await Promise.all(given.map(({ event }) => event.synchronize().catch(() => undefined)));
   const good = given.every(({ event }) => event.result === 'done');
   for (const each of given) {
     const { text, lane, event } = each;
     const what = `${text} on ${lane.device.name}`;
     if (event.result === 'cancelled') {
-      assert.ok(lane.failed || each.mayBeCancelled === true, `${what} was cancelled: ${event.error}`);
+      assert.ok(
+        lane.failed || each.mayBeCancelled === true,
+        `${what} was cancelled: ${event.error}`,
+      );
       lane.failed = true;
       continue;
     }
     const allowed = [...each.may(), ...(lane.device.alive ? [] : ['DEVICE_LOST'])];
-    if (lane.failed && lane.device.alive) assert.fail(`${what} was ${event.result}, though what it came after failed`);
+    if (lane.failed && lane.device.alive)
+      assert.fail(`${what} was ${event.result}, though what it came after failed`);
     const error = event.error ?? new Error('it failed without an error');
     const outcome = event.result === 'done' ? Promise.resolve() : Promise.reject(error);
     if (await player.judge(outcome, each.must(), allowed, what)) each.done(good && last.has(each));
@@ -143,7 +173,9 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
     ? pick(player, (each) => each !== y && each.array.type === type && each.length >= end)
     : null;
   const name =
-    x !== null ? 'accumulate' : random.pick(['add', 'addFromModule', 'addByTypegpu', 'fill', 'addAt'] as const);
+    x !== null
+      ? 'accumulate'
+      : random.pick(['add', 'addFromModule', 'addByTypegpu', 'fill', 'addAt'] as const);
   // By its address one element is changed, wherever it is.
   const byAddress = name === 'addAt' && type !== 'u8c' && begin < end;
   const part: Part = byAddress ? { begin, end: begin + 1 } : { begin, end };
@@ -164,7 +196,10 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
     const compute = (target: NumericArray, source: NumericArray | null): NumericArray => {
       if (emptied) target.fill(player.item(y, 0) as never);
       const code = byAddress ? KERNELS[type].add : kernel;
-      runHere(code, source === null ? { x: target, by } : { x: source, y: target }, { ...part, size: y.length });
+      runHere(code, source === null ? { x: target, by } : { x: source, y: target }, {
+        ...part,
+        size: y.length,
+      });
       return target;
     };
     return {
@@ -192,23 +227,36 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
       done: (calm) => {
         if (emptied) y.healed(0, y.pages);
         compute(y.plain, x?.plain ?? null);
-        // A launch after it may have been ended in the middle, and a copy after it be of what is indeterminate.
-        if (emptied && calm) assert.equal(y.array.indeterminate, false, `${y.name} is indeterminate after ${text}`);
+        // A launch after it may have been ended in the middle, and a copy after it be of what is
+        // indeterminate.
+        if (emptied && calm)
+          assert.equal(y.array.indeterminate, false, `${y.name} is indeterminate after ${text}`);
       },
       failed: async (error) => {
-        const begun = ['DEVICE_LOST', 'ABORTED', 'TIMEOUT'].includes(error.code) && error.ranges.length > 0;
-        if (begun) assert.ok(y.array.indeterminate, `${y.name} should be indeterminate after ${text}`);
+        const begun =
+          ['DEVICE_LOST', 'ABORTED', 'TIMEOUT'].includes(error.code) && error.ranges.length > 0;
+        if (begun)
+          assert.ok(y.array.indeterminate, `${y.name} should be indeterminate after ${text}`);
         const candidates = [compute(y.plain.slice() as NumericArray, x?.plain ?? null)];
-        if (x !== null) candidates.push(compute(y.plain.slice() as NumericArray, plainArray(type, x.length)));
+        if (x !== null)
+          candidates.push(compute(y.plain.slice() as NumericArray, plainArray(type, x.length)));
         if (emptied) candidates.push(plainArray(type, y.length));
         if (emptied) player.refreshGone(y, y.whole);
-        await player.adopt(y, emptied ? y.whole : part, candidates, `${text}, which failed by ${error.code},`);
+        await player.adopt(
+          y,
+          emptied ? y.whole : part,
+          candidates,
+          `${text}, which failed by ${error.code},`,
+        );
       },
     };
   });
 }
 
-/** At times a launch is to end before its time: by a signal, or where that can be by a limit of time. */
+/**
+ * At times a launch is to end before its time: by a signal, or where that can be by a limit of
+ * time.
+ */
 function endingOf(
   { random }: Player,
   { device }: TrackedDevice,
@@ -239,7 +287,8 @@ function giveCopy(player: Player, lane: Lane, give: Give): void {
   const place = random.chance(0.5) ? undefined : random.chance(0.4) ? 'host' : player.pickDevice();
   if (place === null) return;
   const at = place === undefined || place === 'host' ? null : place;
-  const options: CopyOptions = place === undefined ? {} : { at: place === 'host' ? place : place.device };
+  const options: CopyOptions =
+    place === undefined ? {} : { at: place === 'host' ? place : place.device };
   const where = place === undefined ? '' : `, at ${place === 'host' ? place : place.name}`;
   const dead = (): string[] => [
     ...(at !== null && !at.alive ? ['DEVICE_LOST'] : []),
@@ -258,14 +307,16 @@ function giveCopy(player: Player, lane: Lane, give: Give): void {
     return;
   }
   const values = inwards ? player.randomize(plainArray(type, length)) : null;
-  const origin = values === null ? `${from.name} ${source.begin} to ${source.end}` : 'a plain array';
+  const origin =
+    values === null ? `${from.name} ${source.begin} to ${source.end}` : 'a plain array';
   give(lane, values === null && from !== to ? [from, to] : [to], () => {
     to.wrote = true;
     const held = to.usedBy | from.usedBy | (at?.bit ?? 0);
     to.usedBy |= at?.bit ?? 0;
     to.holdOnly(target, held);
     if (values === null && at !== null) from.readBy(source, at.bit);
-    const content = (): NumericArray => values ?? (from.plain.slice(source.begin, source.end) as NumericArray);
+    const content = (): NumericArray =>
+      values ?? (from.plain.slice(source.begin, source.end) as NumericArray);
     const put = (into: NumericArray): NumericArray => {
       const bytes = bytesOf(content());
       bytesOf(into.subarray(target.begin, target.end) as NumericArray).set(bytes);
@@ -299,7 +350,12 @@ function giveCopy(player: Player, lane: Lane, give: Give): void {
       failed: async (error) => {
         const wanted = put(to.plain.slice() as NumericArray);
         player.refreshGone(to, target);
-        await player.adopt(to, target, [wanted, plainArray(type, to.length)], `a copy that failed by ${error.code}`);
+        await player.adopt(
+          to,
+          target,
+          [wanted, plainArray(type, to.length)],
+          `a copy that failed by ${error.code}`,
+        );
       },
     };
   });
@@ -312,9 +368,15 @@ function givePrefetch(player: Player, lane: Lane, give: Give): void {
   const part = player.part(array.length);
   give(lane, [array], () => {
     if (device !== null) array.readBy(part, device.bit);
-    const event = lane.stream.prefetch(array.array.range(part.begin, part.end), device?.device ?? 'host');
+    const event = lane.stream.prefetch(
+      array.array.range(part.begin, part.end),
+      device?.device ?? 'host',
+    );
     return {
-      ...nothing(`prefetch ${array.name} ${part.begin} to ${part.end} to ${device?.name ?? 'host'}`, event),
+      ...nothing(
+        `prefetch ${array.name} ${part.begin} to ${part.end} to ${device?.name ?? 'host'}`,
+        event,
+      ),
       must: () => array.refusals(part, 'read'),
       may: () => [
         ...array.refusals(part, 'read'),
@@ -348,7 +410,10 @@ function giveCall(player: Player, lane: Lane, before: readonly Tracked[], give: 
   // A device that dies must not take along what the CPU is about to touch.
   const array = pick(
     player,
-    (each) => !before.includes(each) && each.allows(each.whole, 'write') && each.onlyOn.every((bits) => bits === 0),
+    (each) =>
+      !before.includes(each) &&
+      each.allows(each.whole, 'write') &&
+      each.onlyOn.every((bits) => bits === 0),
   );
   if (array === null) return;
   const { begin, end } = player.part(array.length);

@@ -42,7 +42,8 @@ export async function visit(player: Player): Promise<void> {
   const worker = newThread(visit);
   const work = new Promise<void>((resolve, reject) => {
     worker.once('error', reject);
-    const early = (code: number): void => reject(new Error(`the thread ended with ${code} before its work was done`));
+    const early = (code: number): void =>
+      reject(new Error(`the thread ended with ${code} before its work was done`));
     worker.once('exit', early);
     worker.once('message', () => {
       worker.off('exit', early);

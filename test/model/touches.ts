@@ -73,7 +73,8 @@ async function copyOut(player: Player, tracked: Tracked, part: Part): Promise<vo
 
 /** Loads and stores by address, over two arrays at once. */
 export async function byAddress(player: Player): Promise<void> {
-  const known = ({ array, isFreed }: Tracked): boolean => array.type !== 'u8c' && array.type !== 'bytes' && !isFreed;
+  const known = ({ array, isFreed }: Tracked): boolean =>
+    array.type !== 'u8c' && array.type !== 'bytes' && !isFreed;
   const first = player.pickArray(known);
   const second = player.pickArray((each) => each !== first && known(each));
   if (first === null) return;
@@ -88,7 +89,11 @@ export async function byAddress(player: Player): Promise<void> {
     const address = array.addressOf(index);
     assert.equal(array.indexAt(address), index);
     if (tracked.allows(part, 'read'))
-      assert.equal(memory.load(type, address), plain[index], `element ${index} of ${tracked.name}, by address`);
+      assert.equal(
+        memory.load(type, address),
+        plain[index],
+        `element ${index} of ${tracked.name}, by address`,
+      );
     if (!tracked.allows(part, 'write')) continue;
     const item = player.item(tracked, player.random.below(100));
     memory.store(type, address, item as never);
@@ -104,7 +109,11 @@ export function verifyAll(player: Player, tracked: Tracked): void {
   for (let first = 0; first < tracked.pages; ) {
     let end = first + 1;
     const readable = tracked.allows(tracked.elementsOf(first, end), 'read');
-    while (end < tracked.pages && tracked.allows(tracked.elementsOf(end, end + 1), 'read') === readable) end++;
+    while (
+      end < tracked.pages &&
+      tracked.allows(tracked.elementsOf(end, end + 1), 'read') === readable
+    )
+      end++;
     if (readable) tracked.verify(tracked.elementsOf(first, end));
     first = end;
   }

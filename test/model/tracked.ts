@@ -1,6 +1,15 @@
-/** A managed array beside a plain one, and what each of its pages allows: what a program must find, and what it may be told. */
+/**
+ * A managed array beside a plain one, and what each of its pages allows: what a program must find,
+ * and what it may be told.
+ */
 import assert from 'node:assert/strict';
-import type { ElementType, ManagedArray, NumericArray, Rights, SharedArray } from '../../src/index.js';
+import type {
+  ElementType,
+  ManagedArray,
+  NumericArray,
+  Rights,
+  SharedArray,
+} from '../../src/index.js';
 
 export const PAGE_BYTES = 4096;
 
@@ -39,16 +48,20 @@ export interface Part {
 export interface SharedFile {
   readonly path: string;
   readonly byteOffset: number;
-  /** All that the file must hold after a flush; the array's bytes in it are brought up to date by then. */
+  /**
+   * All that the file must hold after a flush; the array's bytes in it are brought up to date by
+   * then.
+   */
   readonly content: Uint8Array;
 }
 
 export type Access = 'read' | 'write';
 
 /**
- * What a page is that cannot be used, and the code by which that is told. A clone's page is `refused` for good when its source, which
- * refuses it, has been overwritten or freed; the same goes for one whose provider threw. A page whose file became shorter is `cut`:
- * it may be in memory or not, and is `severed` when it is known to be lost, with a device or with what its source had.
+ * What a page is that cannot be used, and the code by which that is told. A clone's page is
+ * `refused` for good when its source, which refuses it, has been overwritten or freed; the same
+ * goes for one whose provider threw. A page whose file became shorter is `cut`: it may be in memory
+ * or not, and is `severed` when it is known to be lost, with a device or with what its source had.
  */
 const CODES = {
   freed: ['USE_AFTER_FREE'],
@@ -86,14 +99,20 @@ export class Tracked {
   advisedInPlace = false;
   /** Whether it may differ from its file. */
   wrote = false;
-  /** Pages that were lost with their source since that was last checked, and what they were before. */
+  /**
+   * Pages that were lost with their source since that was last checked, and what they were before.
+   */
   private readonly lostBySource = new Map<number, keyof typeof FOR_GOOD>();
   /**
-   * Pages of a file that became shorter which are in memory after something failed that was to overwrite them as a whole: if it emptied them
-   * before, clones that could not be given them have lost them.
+   * Pages of a file that became shorter which are in memory after something failed that was to
+   * overwrite them as a whole: if it emptied them before, clones that could not be given them have
+   * lost them.
    */
   readonly perhapsEmptied = new Set<number>();
-  /** It was protected against all access at some time: its clones were given what could be had, and lost the rest. */
+  /**
+   * It was protected against all access at some time: its clones were given what could be had, and
+   * lost the rest.
+   */
   wasHidden = false;
   /** The same array on another machine. */
   other: SharedArray | null = null;
@@ -127,7 +146,8 @@ export class Tracked {
   /** As many pages as the elements take; new ones are as they are in a new array. */
   fitPages(): void {
     const pages = Math.ceil(this.plain.length / this.pageElements);
-    for (const list of [this.gone, this.rights, this.pins, this.onlyOn]) list.length = Math.min(list.length, pages);
+    for (const list of [this.gone, this.rights, this.pins, this.onlyOn])
+      list.length = Math.min(list.length, pages);
     while (this.gone.length < pages) {
       this.gone.push(null);
       this.rights.push(this.writable ? 'readwrite' : 'read');
@@ -151,7 +171,10 @@ export class Tracked {
 
   /** The elements of pages. */
   elementsOf(first: number, end: number): Part {
-    return { begin: first * this.pageElements, end: Math.min(end * this.pageElements, this.length) };
+    return {
+      begin: first * this.pageElements,
+      end: Math.min(end * this.pageElements, this.length),
+    };
   }
 
   get whole(): Part {
@@ -168,13 +191,17 @@ export class Tracked {
     return this.some(part, (page) => this.gone[page] === 'freed') ? [...CODES.freed] : [];
   }
 
-  /** Codes of which one must be told when a part is used by a device or by a call that `minds` what pages are; of what is cut none need be. */
+  /**
+   * Codes of which one must be told when a part is used by a device or by a call that `minds` what
+   * pages are; of what is cut none need be.
+   */
   refusals(part: Part, access: Access, minds = (_gone: Gone): boolean => true): Set<string> {
     const codes = new Set<string>();
     const [first, end] = this.pagesOf(part);
     for (let page = first; page < end; page++) {
       const gone = this.gone[page];
-      if (gone !== null && gone !== 'cut' && minds(gone)) for (const code of CODES[gone]) codes.add(code);
+      if (gone !== null && gone !== 'cut' && minds(gone))
+        for (const code of CODES[gone]) codes.add(code);
       if (this.rights[page] === 'none' || (access === 'write' && this.rights[page] === 'read'))
         codes.add('ACCESS_DENIED');
       if (access === 'write' && this.pins[page] > 0) codes.add('PINNED');
@@ -206,16 +233,23 @@ export class Tracked {
     return [this, ...[...this.clones].flatMap(({ family }) => family)];
   }
 
-  /** A device may have the only copy of pages from now on, also for those that were cloned from them. */
+  /**
+   * A device may have the only copy of pages from now on, also for those that were cloned from
+   * them.
+   */
   holdOnly(part: Part, bits: number): void {
     const [first, end] = this.pagesOf(part);
     for (let page = first; page < end; page++) this.onlyOn[page] |= bits;
     for (const clone of this.clones) {
-      if (part.begin < clone.length) clone.holdOnly({ begin: part.begin, end: Math.min(part.end, clone.length) }, bits);
+      if (part.begin < clone.length)
+        clone.holdOnly({ begin: part.begin, end: Math.min(part.end, clone.length) }, bits);
     }
   }
 
-  /** A device reads: a page that only some device may have it may have, too, and be the last one that does. */
+  /**
+   * A device reads: a page that only some device may have it may have, too, and be the last one
+   * that does.
+   */
   readBy(part: Part, bit: number): void {
     this.usedBy |= bit;
     const [first, end] = this.pagesOf(part);
@@ -233,12 +267,13 @@ export class Tracked {
 
   /** Whole pages have new content, whatever was the matter with them. */
   healed(first: number, end: number): void {
-    for (let page = first; page < end; page++) if (this.gone[page] !== 'freed') this.gone[page] = null;
+    for (let page = first; page < end; page++)
+      if (this.gone[page] !== 'freed') this.gone[page] = null;
   }
 
   /**
-   * The manager says that a page is lost: either its device took it along, which `could` be, or its source, which does not give it, has
-   * been overwritten.
+   * The manager says that a page is lost: either its device took it along, which `could` be, or its
+   * source, which does not give it, has been overwritten.
    */
   lose(page: number, could: boolean): void {
     const gone = this.gone[page];
@@ -247,19 +282,30 @@ export class Tracked {
       if (!(gone === 'cut' && could)) this.lostBySource.set(page, gone);
       this.gone[page] = FOR_GOOD[gone];
     } else {
-      assert.ok(could, `page ${page} of ${this.name} is lost, and no device that died had the only copy`);
+      assert.ok(
+        could,
+        `page ${page} of ${this.name} is lost, and no device that died had the only copy`,
+      );
       this.gone[page] = 'lost';
     }
   }
 
-  /** When nothing is under way it is known of what was lost with its source whether that has been overwritten. */
+  /**
+   * When nothing is under way it is known of what was lost with its source whether that has been
+   * overwritten.
+   */
   checkLosses(): void {
     for (const [page, gone] of this.lostBySource)
-      assert.ok(this.hasNoSource(page, gone), `page ${page} of ${this.name} is lost, and its source is as it was`);
+      assert.ok(
+        this.hasNoSource(page, gone),
+        `page ${page} of ${this.name} is lost, and its source is as it was`,
+      );
     this.lostBySource.clear();
   }
 
-  /** Whether a page of a clone, which could not be had, was overwritten where it would come from. */
+  /**
+   * Whether a page of a clone, which could not be had, was overwritten where it would come from.
+   */
   private hasNoSource(page: number, gone: Gone | null): boolean {
     if (this.kind !== 'clone') return false;
     const { source } = this;

@@ -13,7 +13,9 @@ export async function readFrom(player: Player): Promise<void> {
   const { begin, end } = part;
   const given = player.randomize(plain.slice(begin, end) as NumericArray);
   // A file that is too short ends the transfer earlier.
-  const elements = player.random.chance(0.1) ? player.random.between(0, given.length - 1) : given.length;
+  const elements = player.random.chance(0.1)
+    ? player.random.between(0, given.length - 1)
+    : given.length;
   const bytes = bytesOf(given.subarray(0, elements) as NumericArray);
   player.log(`${tracked.name}.readFrom(a file of ${bytes.length} bytes, ${begin} to ${end})`);
   const fd = openSync(player.newFile(bytes), 'r');
@@ -45,7 +47,12 @@ export async function readFrom(player: Player): Promise<void> {
     }
     const wanted = plain.slice() as NumericArray;
     (wanted as Float64Array).set(given as Float64Array, begin);
-    await player.adopt(tracked, part, [wanted, plainArray(array.type, plain.length)], 'a transfer that failed');
+    await player.adopt(
+      tracked,
+      part,
+      [wanted, plainArray(array.type, plain.length)],
+      'a transfer that failed',
+    );
   };
   const done = work();
   player.occupy([tracked], done);
@@ -66,7 +73,12 @@ export async function writeTo(player: Player): Promise<void> {
     const call = array.writeTo(fd, part).then((count) => {
       moved = count;
     });
-    const good = await player.judge(call, must, () => player.lossOf(tracked, part), `writeTo() of ${tracked.name}`);
+    const good = await player.judge(
+      call,
+      must,
+      () => player.lossOf(tracked, part),
+      `writeTo() of ${tracked.name}`,
+    );
     if (good) {
       assert.equal(moved, (part.end - part.begin) * tracked.plain.BYTES_PER_ELEMENT);
       const found = plainArray(array.type, part.end - part.begin);
@@ -94,7 +106,14 @@ export async function streamOut(player: Player): Promise<void> {
     for await (const piece of array[kind](part)) pieces.push(piece as Uint8Array);
   };
   const work = async (): Promise<void> => {
-    if (!(await player.judge(drain(), must, () => player.lossOf(tracked, part), `${kind}() of ${tracked.name}`)))
+    if (
+      !(await player.judge(
+        drain(),
+        must,
+        () => player.lossOf(tracked, part),
+        `${kind}() of ${tracked.name}`,
+      ))
+    )
       return;
     const found = plainArray(array.type, part.end - part.begin);
     const bytes = Buffer.concat(pieces);

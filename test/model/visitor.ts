@@ -1,4 +1,7 @@
-/** A thread that attaches to a space, looks at an array, works on it, and leaves in the way that it is told. */
+/**
+ * A thread that attaches to a space, looks at an array, works on it, and leaves in the way that it
+ * is told.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ArrayHandle, attachArray, type NumericArray } from '../../src/index.js';
 import { KERNELS } from './kernels.js';
@@ -26,7 +29,9 @@ const item = (big ? BigInt(value) : value) as never;
 data.fill(item, begin, end);
 const device = array.space.devices.find((each) => each.name === deviceName);
 if (device !== undefined) {
-  await device.run(KERNELS[handle.type].add, { x: array, by: item } as never, { size: array.length });
+  await device.run(KERNELS[handle.type].add, { x: array, by: item } as never, {
+    size: array.length,
+  });
 }
 parentPort?.postMessage('done');
 if (leave === 'close') await array.space.close();

@@ -1,6 +1,7 @@
 /**
- * Proves that the simulation finds mistakes: with each mutant some schedule must fail that passes without it.
- * seeds.json has the schedule that found each mutant last, with which the search begins.
+ * Proves that the simulation finds mistakes: with each mutant some schedule must fail that passes
+ * without it. seeds.json has the schedule that found each mutant last, with which the search
+ * begins.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -20,9 +21,15 @@ const USAGE = `npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--
 --jobs J       so many at the same time; as many as there are CPUs unless said otherwise
 --update       writes the schedules that have found mutants to test/mutants/seeds.json`;
 
-const seedsFile = join(fileURLToPath(new URL('../../..', import.meta.url)), 'test/mutants/seeds.json');
+const seedsFile = join(
+  fileURLToPath(new URL('../../..', import.meta.url)),
+  'test/mutants/seeds.json',
+);
 const FIRST_SEED = 1;
-/** What a schedule may take of a processor. Of those that are written down none takes a second with the sound core; others take up to two. */
+/**
+ * What a schedule may take of a processor. Of those that are written down none takes a second with
+ * the sound core; others take up to two.
+ */
 const LIMIT_SECONDS = 2;
 const SEARCH_LIMIT_SECONDS = 6;
 
@@ -42,7 +49,10 @@ class Player {
     return new Promise<Answer>((resolve, reject) => {
       const unwatch = watch(this.playing, limitSeconds, (seed) => {
         this.end();
-        resolve({ failure: { seed, text: `by not ending within ${limitSeconds} s of a processor` }, reached: true });
+        resolve({
+          failure: { seed, text: `by not ending within ${limitSeconds} s of a processor` },
+          reached: true,
+        });
       });
       worker.removeAllListeners();
       worker.on('error', reject);
@@ -81,36 +91,50 @@ function say(good: boolean, text: string): void {
 
 async function check({ name, why }: Mutant, player: Player): Promise<void> {
   const firstSeed = seeds[name] ?? FIRST_SEED;
-  let { failure, reached } = await player.play({ mutant: name, firstSeed, schedules: 1 }, LIMIT_SECONDS);
+  let { failure, reached } = await player.play(
+    { mutant: name, firstSeed, schedules: 1 },
+    LIMIT_SECONDS,
+  );
   if (failure === null) {
     const order = { mutant: name, firstSeed: firstSeed + 1, schedules: schedules - 1 };
     ({ failure, reached } = await player.play(order, SEARCH_LIMIT_SECONDS));
   }
   if (failure === null) {
     const seen = reached ? 'though its place was reached' : 'and its place was never reached';
-    say(false, `NOT CAUGHT  ${name}: schedules ${firstSeed} to ${firstSeed + schedules - 1} passed, ${seen}. ${why}`);
+    say(
+      false,
+      `NOT CAUGHT  ${name}: schedules ${firstSeed} to ${firstSeed + schedules - 1} passed, ${seen}. ${why}`,
+    );
     return;
   }
   const { seed } = failure;
   const text = failure.text.split('\n')[0];
   // In the same thread: what the mutant has left behind would be found here, too.
-  const sound = (await player.play({ mutant: '', firstSeed: seed, schedules: 1 }, SEARCH_LIMIT_SECONDS)).failure;
+  const sound = (
+    await player.play({ mutant: '', firstSeed: seed, schedules: 1 }, SEARCH_LIMIT_SECONDS)
+  ).failure;
   if (sound !== null) {
     say(false, `NOT SOUND  ${name}: seed ${seed} fails without it, too, ${sound.text}`);
     return;
   }
   seeds[name] = seed;
-  say(true, `caught  ${name}: by seed ${seed}${seed === firstSeed ? '' : ` (write it down: --update)`}, ${text}`);
+  say(
+    true,
+    `caught  ${name}: by seed ${seed}${seed === firstSeed ? '' : ` (write it down: --update)`}, ${text}`,
+  );
 }
 
 const waiting = mutants.filter(({ name }) => name.includes(values.only));
 if (waiting.length === 0)
-  throw new Error(`no mutant's name has '${values.only}' in it; test/mutants/mutants.ts lists them`);
+  throw new Error(
+    `no mutant's name has '${values.only}' in it; test/mutants/mutants.ts lists them`,
+  );
 const code = MutantCode.compile(mutants, ['test/mutants/player.ts']);
 try {
   const work = async (): Promise<void> => {
     const player = new Player(code.url('test/mutants/player.ts'));
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await check(next, player);
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      await check(next, player);
     player.end();
   };
   await Promise.all(Array.from({ length: Number(values.jobs) }, work));
@@ -119,7 +143,9 @@ try {
 }
 if (values.update) {
   // By name, so that mutants which two people add seldom stand side by side.
-  const kept = mutants.flatMap(({ name }) => (name in seeds ? [[name, seeds[name]] as const] : [])).sort();
+  const kept = mutants
+    .flatMap(({ name }) => (name in seeds ? [[name, seeds[name]] as const] : []))
+    .sort();
   writeFileSync(seedsFile, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
 }
 console.log(`${passed} passed, ${failed} failed`);

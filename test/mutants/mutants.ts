@@ -240,7 +240,8 @@ export const mutants: readonly Mutant[] = [
     name: 'let who reaches host memory in place keep it while another node writes',
     file: 'src/core/operation.ts',
     original: 'meanwhile(operation, id, mapping.node)',
-    instead: 'state.processors[id]?.own === NO_NODE ? Access.Write : meanwhile(operation, id, mapping.node)',
+    instead:
+      'state.processors[id]?.own === NO_NODE ? Access.Write : meanwhile(operation, id, mapping.node)',
     why: 'A processor without memory of its own reads old values.',
   },
   {
@@ -366,7 +367,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let what an answer begins push out the block that gave it',
     file: 'src/core/service.ts',
-    original: 'block.kept++;\n    taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);\n    block.kept--;',
+    original:
+      'block.kept++;\n    taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);\n    block.kept--;',
     instead: 'taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);',
     why: 'The next task of the block finds an operation under way that it did not begin.',
   },
@@ -521,7 +523,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'leave a repeated fault without a wake',
     file: 'src/core/memory-manager.ts',
-    original: 'state.commands.wake(id, page, 1, has(mapping.writable, inBlock) ? Access.Write : Access.Read);',
+    original:
+      'state.commands.wake(id, page, 1, has(mapping.writable, inBlock) ? Access.Write : Access.Read);',
     instead: '',
     why: 'A thread that fell asleep after its page was mapped (EEXIST) sleeps for ever.',
   },

@@ -1,6 +1,6 @@
 /**
- * A thread that plays schedules with one mutant after the other. It runs from the code that has the switches: main.ts compiles it, and
- * ends it where a schedule does not end.
+ * A thread that plays schedules with one mutant after the other. It runs from the code that has the
+ * switches: main.ts compiles it, and ends it where a schedule does not end.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { chooseMutant, mutantReached } from '../harness/mutant-switch.js';

@@ -1,6 +1,6 @@
 /**
- * The package as a stranger gets it: packed, installed into an empty project with install scripts off, imported, compiled against
- * and run there.
+ * The package as a stranger gets it: packed, installed into an empty project with install scripts
+ * off, imported, compiled against and run there.
  *
  *   npm run -s package
  */
@@ -36,7 +36,8 @@ const UNPACKED_LIMIT = 8704 * 1024;
 
 /** Packages whose install script is known, and why they do without it. */
 const INSTALL_SCRIPTS_NOT_NEEDED: Readonly<Record<string, string>> = {
-  koffi: 'it looks for a prebuilt library, which comes as a package of its own, and would compile only without one',
+  koffi:
+    'it looks for a prebuilt library, which comes as a package of its own, and would compile only without one',
 };
 
 interface Manifest {
@@ -66,14 +67,21 @@ function check(name: string, run: () => void): void {
   } catch (error) {
     failed++;
     console.log(`FAIL ${name}`);
-    console.log((error instanceof Error ? error.message : String(error)).trimEnd().replace(/^/gm, '     '));
+    console.log(
+      (error instanceof Error ? error.message : String(error)).trimEnd().replace(/^/gm, '     '),
+    );
   }
 }
 
 /** As a shell of the project's own would run it: nothing of the npm that may have started us. */
-const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)),
+);
 
-/** Runs a program to its end, which must be a good one; returns what it wrote to its standard output. */
+/**
+ * Runs a program to its end, which must be a good one; returns what it wrote to its standard
+ * output.
+ */
 function run(command: string, args: readonly string[], cwd: string = project): string {
   const { status, signal, stdout, stderr, error } = spawnSync(command, args, {
     cwd,
@@ -83,7 +91,9 @@ function run(command: string, args: readonly string[], cwd: string = project): s
   });
   if (error !== undefined) throw error;
   if (status === 0) return stdout;
-  throw new Error(`${command} ${args.join(' ')}: ${signal ?? `exit code ${status}`}\n${stdout}${stderr}`);
+  throw new Error(
+    `${command} ${args.join(' ')}: ${signal ?? `exit code ${status}`}\n${stdout}${stderr}`,
+  );
 }
 
 /** Every file below a folder, by its path from there. */
@@ -120,14 +130,25 @@ const tarball = readdirSync(folder)
   .map((name) => join(folder, name))[0];
 mkdirSync(project);
 writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
-run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--silent', tarball]);
+run('npm', [
+  'install',
+  '--ignore-scripts',
+  '--no-audit',
+  '--no-fund',
+  '--prefer-offline',
+  '--silent',
+  tarball,
+]);
 const manifest = manifestOf(installed);
 const files = filesBelow(installed);
 
 check("runs the README's first example", () => {
   const example = firstExample(readme);
   const lines = example.split('\n').filter((line) => line.trim() !== '').length;
-  assert.ok(lines >= 5 && lines <= 20, `the example has ${lines} lines; it should be readable at a glance`);
+  assert.ok(
+    lines >= 5 && lines <= 20,
+    `the example has ${lines} lines; it should be readable at a glance`,
+  );
   writeFileSync(join(project, 'example.mjs'), example);
   assert.equal(runExample().trim(), expectedOutput(example));
 });
@@ -135,7 +156,8 @@ check("runs the README's first example", () => {
 check('its example and its declarations compile under strict settings', () => {
   cpSync(join(sources, 'consumer'), join(project, 'consumer'), { recursive: true });
   writeFileSync(join(project, 'consumer/example.ts'), firstExample(readme));
-  // Node's own declarations are the consumer's to install. Ours stand in for them, so that nothing else need be fetched.
+  // Node's own declarations are the consumer's to install. Ours stand in for them, so that nothing
+  // else need be fetched.
   mkdirSync(join(project, 'node_modules/@types'), { recursive: true });
   symlinkSync(join(root, 'node_modules/@types/node'), join(project, 'node_modules/@types/node'));
   for (const compiler of ['typescript-7/bin/tsc', 'typescript/bin/tsc6']) {
@@ -144,7 +166,8 @@ check('its example and its declarations compile under strict settings', () => {
 });
 
 check('is loaded by require, too', () => {
-  const program = "console.log(typeof require('onemem').openSpace, typeof require('onemem/policy').lru)";
+  const program =
+    "console.log(typeof require('onemem').openSpace, typeof require('onemem/policy').lru)";
   assert.equal(
     run(process.execPath, ['--no-warnings', '--input-type=commonjs', '-e', program]).trim(),
     'function function',
@@ -189,18 +212,28 @@ check('every file that package.json names is there', () => {
 
 check('the command says what it does', () => {
   const help = run('node_modules/.bin/onemem', ['--help']);
-  for (const command of ['run', 'demo', 'doctor']) assert.match(help, new RegExp(`\\b${command}\\b`));
-  assert.equal(run('node_modules/.bin/onemem', ['--version']).trim().replace(/^\S+ /, ''), manifest.version);
+  for (const command of ['run', 'demo', 'doctor'])
+    assert.match(help, new RegExp(`\\b${command}\\b`));
+  assert.equal(
+    run('node_modules/.bin/onemem', ['--version']).trim().replace(/^\S+ /, ''),
+    manifest.version,
+  );
 });
 
-check('the demonstration says by one line what a plain installation lacks for it, as its help does', () => {
-  const needed = /npm install vega-datasets hyparquet fzstd/;
-  assert.match(run('node_modules/.bin/onemem', ['--help']), needed);
-  assert.match(run('node_modules/.bin/onemem', ['demo', '--help']), needed);
-  const { status, stderr } = spawnSync('node_modules/.bin/onemem', ['demo'], { cwd: project, encoding: 'utf8' });
-  assert.equal(status, 1);
-  assert.match(stderr, needed);
-});
+check(
+  'the demonstration says by one line what a plain installation lacks for it, as its help does',
+  () => {
+    const needed = /npm install vega-datasets hyparquet fzstd/;
+    assert.match(run('node_modules/.bin/onemem', ['--help']), needed);
+    assert.match(run('node_modules/.bin/onemem', ['demo', '--help']), needed);
+    const { status, stderr } = spawnSync('node_modules/.bin/onemem', ['demo'], {
+      cwd: project,
+      encoding: 'utf8',
+    });
+    assert.equal(status, 1);
+    assert.match(stderr, needed);
+  },
+);
 
 check('the command examines this machine', () => {
   assert.match(run('node_modules/.bin/onemem', ['doctor']), /userfaultfd/);
@@ -212,10 +245,16 @@ check('nothing compiles when it is installed', () => {
   for (const path of packagesBelow(join(project, 'node_modules'))) {
     const { name, scripts = {} } = manifestOf(path);
     // npm runs node-gyp by itself where it finds this file.
-    assert.ok(!existsSync(join(path, 'binding.gyp')), `${name} has a binding.gyp and would be compiled`);
+    assert.ok(
+      !existsSync(join(path, 'binding.gyp')),
+      `${name} has a binding.gyp and would be compiled`,
+    );
     const script = scripts.preinstall ?? scripts.install ?? scripts.postinstall;
     if (script === undefined) continue;
-    assert.ok(Object.hasOwn(INSTALL_SCRIPTS_NOT_NEEDED, name), `${name} has an install script: ${script}`);
+    assert.ok(
+      Object.hasOwn(INSTALL_SCRIPTS_NOT_NEEDED, name),
+      `${name} has an install script: ${script}`,
+    );
     names.push(name);
   }
   // No script has run, and yet the example did. The library that it loaded came ready-made:
@@ -223,12 +262,18 @@ check('nothing compiles when it is installed', () => {
 import { readFileSync } from 'node:fs';
 const maps = readFileSync('/proc/self/maps', 'latin1');
 console.log([...new Set(maps.match(/\\S+\\.node$/gm))].join('\\n'));`;
-  const libraries = run(process.execPath, ['--input-type=module', '-e', program]).trim().split('\n');
+  const libraries = run(process.execPath, ['--input-type=module', '-e', program])
+    .trim()
+    .split('\n');
   assert.equal(libraries.length, 1, `native libraries: ${libraries.join(', ')}`);
-  const [owner] = relative(join(project, 'node_modules'), libraries[0]).match(/^(@[^/]+\/)?[^/]+/) ?? [''];
+  const [owner] = relative(join(project, 'node_modules'), libraries[0]).match(
+    /^(@[^/]+\/)?[^/]+/,
+  ) ?? [''];
   assert.match(owner, /^@koromix\/koffi-linux-/);
   for (const name of names)
-    console.log(`     ${name} has an install script and does without: ${INSTALL_SCRIPTS_NOT_NEEDED[name]}`);
+    console.log(
+      `     ${name} has an install script and does without: ${INSTALL_SCRIPTS_NOT_NEEDED[name]}`,
+    );
   console.log(`     the native library is ${owner}'s`);
 });
 
@@ -236,7 +281,10 @@ check('each processor that it names has a ready-made native library', () => {
   const prebuilt = manifestOf(join(project, 'node_modules/koffi')).optionalDependencies ?? {};
   assert.deepEqual(manifest.os, ['linux']);
   for (const cpu of manifest.cpu ?? []) {
-    assert.ok(Object.hasOwn(prebuilt, `@koromix/koffi-linux-${cpu}`), `koffi has no library for ${cpu}`);
+    assert.ok(
+      Object.hasOwn(prebuilt, `@koromix/koffi-linux-${cpu}`),
+      `koffi has no library for ${cpu}`,
+    );
   }
 });
 
@@ -249,7 +297,8 @@ check('nothing is inside that users do not need', () => {
     );
     assert.doesNotMatch(name, /\.(tgz|log|tsbuildinfo)$/, `${name} does not belong there`);
   }
-  for (const name of ['README.md', 'LICENSE', 'CHANGELOG.md']) assert.ok(files.includes(name), `${name} is missing`);
+  for (const name of ['README.md', 'LICENSE', 'CHANGELOG.md'])
+    assert.ok(files.includes(name), `${name} is missing`);
 });
 
 /** The anchors of a page: its headings as GitHub writes them. */
@@ -265,12 +314,17 @@ function anchorsOf(path: string): string[] {
 check('every link of its pages leads to a file of the package, and to a heading there', () => {
   for (const name of files.filter((each) => each.endsWith('.md'))) {
     const page = join(installed, name);
-    for (const [, target, anchor] of readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)) {
+    for (const [, target, anchor] of readFileSync(page, 'utf8').matchAll(
+      /\]\(([^)#\s]*)(?:#([^)]*))?\)/g,
+    )) {
       if (/^[a-z]+:/.test(target)) continue;
       const file = target === '' ? page : join(dirname(page), target);
       assert.ok(existsSync(file), `${name} links to ${target}, which is not in the package`);
       if (anchor === undefined) continue;
-      assert.ok(anchorsOf(file).includes(anchor), `${name} links to ${target}#${anchor}, which is no heading there`);
+      assert.ok(
+        anchorsOf(file).includes(anchor),
+        `${name} links to ${target}#${anchor}, which is no heading there`,
+      );
     }
   }
 });
@@ -284,8 +338,20 @@ check('its examples run from the package', () => {
   const examples = join(installed, 'examples');
   run(process.execPath, [join(examples, 'saxpy/make-data.js'), '1000']);
   const kernel = join(examples, 'saxpy/kernel.js');
-  const options = ['--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--device-memory', '8MiB', '--json'];
-  const report = JSON.parse(run('node_modules/.bin/onemem', ['run', kernel, ...options])) as { size: number };
+  const options = [
+    '--in',
+    'x=x.npy',
+    '--inout',
+    'y=y.npy',
+    '--set',
+    'alpha=3',
+    '--device-memory',
+    '8MiB',
+    '--json',
+  ];
+  const report = JSON.parse(run('node_modules/.bin/onemem', ['run', kernel, ...options])) as {
+    size: number;
+  };
   assert.equal(report.size, 1000);
 });
 
@@ -294,31 +360,45 @@ check('every source map leads to a file of the package', () => {
   assert.ok(maps.length > 0, 'there are no source maps');
   for (const name of maps) {
     const path = join(installed, name);
-    const map = JSON.parse(readFileSync(path, 'utf8')) as { sources: string[]; sourceRoot?: string };
+    const map = JSON.parse(readFileSync(path, 'utf8')) as {
+      sources: string[];
+      sourceRoot?: string;
+    };
     for (const source of map.sources) {
       const target = join(dirname(path), map.sourceRoot ?? '', source);
       assert.ok(existsSync(target), `${name} leads to ${source}, which is not in the package`);
     }
   }
   for (const name of files.filter((each) => /\.(js|d\.ts)$/.test(each))) {
-    const [, map] = /^\/\/# sourceMappingURL=(.+)$/m.exec(readFileSync(join(installed, name), 'utf8')) ?? [];
+    const [, map] =
+      /^\/\/# sourceMappingURL=(.+)$/m.exec(readFileSync(join(installed, name), 'utf8')) ?? [];
     if (map === undefined) continue;
-    assert.ok(existsSync(join(installed, dirname(name), map)), `${name} names ${map}, which is not in the package`);
+    assert.ok(
+      existsSync(join(installed, dirname(name), map)),
+      `${name} names ${map}, which is not in the package`,
+    );
   }
 });
 
 check('no file names a folder of the machine that built it', () => {
   for (const name of files) {
-    assert.ok(!readFileSync(join(installed, name), 'latin1').includes(root), `${name} contains ${root}`);
+    assert.ok(
+      !readFileSync(join(installed, name), 'latin1').includes(root),
+      `${name} contains ${root}`,
+    );
   }
 });
 
 check('it is small', () => {
   const packed = statSync(tarball).size;
   const unpacked = bytesBelow(installed);
-  const all = packagesBelow(join(project, 'node_modules')).filter((path) => !path.includes('@types'));
+  const all = packagesBelow(join(project, 'node_modules')).filter(
+    (path) => !path.includes('@types'),
+  );
   rmSync(join(project, 'node_modules/@types/node'), { force: true });
-  console.log(`     packed ${kibibytes(packed)}, unpacked ${kibibytes(unpacked)} in ${files.length} files`);
+  console.log(
+    `     packed ${kibibytes(packed)}, unpacked ${kibibytes(unpacked)} in ${files.length} files`,
+  );
   console.log(
     `     with its dependencies ${all.length} packages, ${kibibytes(bytesBelow(join(project, 'node_modules')))}`,
   );

@@ -1,4 +1,7 @@
-/** The owner, or a process that attached, ends or stands still: nobody hangs, and no page reads as wrong data. */
+/**
+ * The owner, or a process that attached, ends or stands still: nobody hangs, and no page reads as
+ * wrong data.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { openSpace } from '../../src/index.js';
@@ -31,7 +34,10 @@ test('when the owner is killed, a touch of what is not in memory ends in a line'
   await owner.do('fill', 'x', 0, 10 * MIB, 2);
   await owner.kill();
   assert.equal(await user.endsBy('sumKept'), 'SIGBUS');
-  assert.match(user.stderr, /onemem: process \d+, which opened the space, has ended .* not in memory here/);
+  assert.match(
+    user.stderr,
+    /onemem: process \d+, which opened the space, has ended .* not in memory here/,
+  );
 });
 
 test('a thread that waits for a page when the owner is killed does not wait for ever', async () => {

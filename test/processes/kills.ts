@@ -1,4 +1,7 @@
-/** kill -9 at random moments: of the owner, a process that attached, or a device. Nobody hangs, no byte is wrong. */
+/**
+ * kill -9 at random moments: of the owner, a process that attached, or a device. Nobody hangs, no
+ * byte is wrong.
+ */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { Agent, attachedAgent } from '../harness/agents.js';
@@ -21,7 +24,9 @@ async function group(): Promise<Group> {
   return { owner, users: [await attachedAgent(handle), await attachedAgent(handle)], device };
 }
 
-/** What became of work that may have been cut off: the number of wrong elements, or why it ended. */
+/**
+ * What became of work that may have been cut off: the number of wrong elements, or why it ended.
+ */
 type Result = number | string;
 
 async function resultOf(work: Promise<number>): Promise<Result> {
@@ -46,7 +51,10 @@ test(
       const all = await group();
       const { owner, users } = all;
       const cut = resultOf(users[0].do('verify', 100 * ROUNDS, kill, forUsers));
-      const others = [owner.do('verify', ROUNDS, kill, forOwner), users[1].do('verify', ROUNDS, kill + 7, forUsers)];
+      const others = [
+        owner.do('verify', ROUNDS, kill, forOwner),
+        users[1].do('verify', ROUNDS, kill + 7, forUsers),
+      ];
       await randomMoment();
       users[0].process.kill('SIGKILL');
       assert.deepEqual(await Promise.all(others), [0, 0]);
@@ -64,12 +72,15 @@ test(
     const ends = new Map<string, number>();
     for (let kill = 0; kill < KILLS; kill++) {
       const all = await group();
-      const results = all.users.map((user) => resultOf(user.do('verify', 100 * ROUNDS, kill, forUsers)));
+      const results = all.users.map((user) =>
+        resultOf(user.do('verify', 100 * ROUNDS, kill, forUsers)),
+      );
       await randomMoment();
       all.owner.process.kill('SIGKILL');
       for (const [at, result] of (await Promise.all(results)).entries()) {
         const { stderr } = all.users[at];
-        const told = /SIGBUS/.test(String(result)) && /which opened the space, has ended/.test(stderr);
+        const told =
+          /SIGBUS/.test(String(result)) && /which opened the space, has ended/.test(stderr);
         assert.ok(result === 0 || result === 'OWNER_LOST' || told, `${result} ${stderr}`);
         const end = told ? 'ended in a line' : String(result);
         ends.set(end, (ends.get(end) ?? 0) + 1);

@@ -1,4 +1,7 @@
-/** Python on the arrays of a space: the same memory, whoever writes, and the same words where something fails. */
+/**
+ * Python on the arrays of a space: the same memory, whoever writes, and the same words where
+ * something fails.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,8 +28,16 @@ class Python {
 
   constructor(handle: string, program: string) {
     const prelude = `import os, sys, onemem\ntry:\n import numpy as np\nexcept ImportError:\n np = None\nspace = onemem.attach()\n`;
-    const env = { ...process.env, PYTHONPATH: MODULES, ONEMEM_SPACE: handle, PYTHONDONTWRITEBYTECODE: '1' };
-    this.child = spawn('python3', ['-c', prelude + program], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    const env = {
+      ...process.env,
+      PYTHONPATH: MODULES,
+      ONEMEM_SPACE: handle,
+      PYTHONDONTWRITEBYTECODE: '1',
+    };
+    this.child = spawn('python3', ['-c', prelude + program], {
+      env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text;
     });
@@ -45,7 +56,10 @@ class Python {
   }
 
   async outcome(): Promise<Outcome> {
-    const [code, signal] = (await once(this.child, 'close')) as [number | null, NodeJS.Signals | null];
+    const [code, signal] = (await once(this.child, 'close')) as [
+      number | null,
+      NodeJS.Signals | null,
+    ];
     return { code, signal, stdout: this.stdout, stderr: this.stderr };
   }
 }
@@ -88,7 +102,10 @@ numpyTest('NumPy computes over more than host memory, and Node.js sees the resul
 });
 
 numpyTest('an array that Python makes is found by name, and a device computes on it', async () => {
-  await using space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   const python = new Python(
     space.share(),
     `m = space.array('m', (1000, 3), 'int32')\nm[:] = np.arange(3000).reshape(1000, 3)\nprint('made', flush=True)\n` +
@@ -109,38 +126,53 @@ pythonTest('a store that the handle does not allow ends Python in a line', async
   const x = space.array(Int32Array, 1000, { name: 'x' });
   x.data[0] = 3;
   const program = `v = space['x']\nprint(v[0], flush=True)\nv[0] = 9\nprint('stored')`;
-  const { signal, stdout, stderr } = await new Python(space.share({ rights: 'read' }), program).outcome();
+  const { signal, stdout, stderr } = await new Python(
+    space.share({ rights: 'read' }),
+    program,
+  ).outcome();
   assert.deepEqual([signal, stdout], ['SIGBUS', '3\n']);
-  assert.match(stderr, /denied access: this process .* array x, elements 0 to 999 .* allows to read alone/);
+  assert.match(
+    stderr,
+    /denied access: this process .* array x, elements 0 to 999 .* allows to read alone/,
+  );
   assert.equal(x.data[0], 3);
 });
 
-pythonTest('when the owner is killed, Python reads on what is in memory, and its calls say why they fail', async () => {
-  const owner = new Agent();
-  const handle = await owner.do('open', '32MiB');
-  await owner.do('make', 'x', 1000, 4);
-  const python = new Python(
-    handle,
-    `v = space['x']\nprint('first', v[0], flush=True)\nsys.stdin.readline()\nprint(v[999])\n` +
-      `try:\n space.names()\nexcept onemem.OnememError as error:\n print(error.code)`,
-  );
-  await python.said('first 4');
-  await owner.kill();
-  python.goOn();
-  const { stdout, stderr } = await python.outcome();
-  assert.equal(stdout, 'first 4\n4\nOWNER_LOST\n', stderr);
-});
+pythonTest(
+  'when the owner is killed, Python reads on what is in memory, and its calls say why they fail',
+  async () => {
+    const owner = new Agent();
+    const handle = await owner.do('open', '32MiB');
+    await owner.do('make', 'x', 1000, 4);
+    const python = new Python(
+      handle,
+      `v = space['x']\nprint('first', v[0], flush=True)\nsys.stdin.readline()\nprint(v[999])\n` +
+        `try:\n space.names()\nexcept onemem.OnememError as error:\n print(error.code)`,
+    );
+    await python.said('first 4');
+    await owner.kill();
+    python.goOn();
+    const { stdout, stderr } = await python.outcome();
+    assert.equal(stdout, 'first 4\n4\nOWNER_LOST\n', stderr);
+  },
+);
 
-pythonTest('a wrong handle, a forked process and a closed space are errors with codes', async () => {
-  await using space = await openSpace({ hostMemory: '64MiB' });
-  space.array(Int32Array, 10, { name: 'x' });
-  const program =
-    `def code(action):\n try:\n  action()\n except onemem.OnememError as error:\n  return error.code\n` +
-    `print(code(lambda: onemem.attach('onemem:1')))\nprint(code(lambda: space.array('y', 3, 'f16')))\n` +
-    `sys.stdout.flush()\nif os.fork() == 0:\n print(code(space.names), flush=True)\n os._exit(0)\nos.wait()\n` +
-    `space.close()\nprint(code(space.names))`;
-  assert.equal(await run(space.share(), program), 'SPACE_HANDLE\nARRAY_TYPE\nOTHER_PROCESS\nSPACE_CLOSED\n');
-});
+pythonTest(
+  'a wrong handle, a forked process and a closed space are errors with codes',
+  async () => {
+    await using space = await openSpace({ hostMemory: '64MiB' });
+    space.array(Int32Array, 10, { name: 'x' });
+    const program =
+      `def code(action):\n try:\n  action()\n except onemem.OnememError as error:\n  return error.code\n` +
+      `print(code(lambda: onemem.attach('onemem:1')))\nprint(code(lambda: space.array('y', 3, 'f16')))\n` +
+      `sys.stdout.flush()\nif os.fork() == 0:\n print(code(space.names), flush=True)\n os._exit(0)\nos.wait()\n` +
+      `space.close()\nprint(code(space.names))`;
+    assert.equal(
+      await run(space.share(), program),
+      'SPACE_HANDLE\nARRAY_TYPE\nOTHER_PROCESS\nSPACE_CLOSED\n',
+    );
+  },
+);
 
 pythonTest('processes of multiprocessing attach by the handle', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });

@@ -14,9 +14,14 @@ import { failsWith, LONG, runTests, sameData, sleep, test } from '../harness/sui
 
 const LENGTH = 1 << 20;
 
-function withSpace(action: (space: AddressSpace, x: Int32Array) => Promise<void>): () => Promise<void> {
+function withSpace(
+  action: (space: AddressSpace, x: Int32Array) => Promise<void>,
+): () => Promise<void> {
   return async () => {
-    await using space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+    await using space = await openSpace({
+      hostMemory: '64MiB',
+      devices: [{ kind: 'process', memory: '8MiB' }],
+    });
     const x = space.array(Int32Array, LENGTH, { name: 'x' });
     x.data.fill(5);
     await action(space, x.data);
@@ -34,7 +39,10 @@ test(
     const agent = await attachedAgent(space.share({ rights: 'read' }));
     assert.equal(await agent.do('sum', 'x'), 5 * LENGTH);
     assert.equal(await agent.endsBy('fill', 'x', 0, 10, 1), 'SIGBUS');
-    assert.match(agent.stderr, /denied access: this process .* array x, elements 0 to 1023 .* allows to read alone/);
+    assert.match(
+      agent.stderr,
+      /denied access: this process .* array x, elements 0 to 1023 .* allows to read alone/,
+    );
     sameData(x, () => 5);
   }),
 );
@@ -73,7 +81,10 @@ test(
     await y.protect('none');
     const agent = await attachedAgent(space.share());
     assert.equal(await agent.endsBy('sum', 'y'), 'SIGBUS');
-    assert.match(agent.stderr, /touched array y, elements 0 to 1023 .* protected against all access/);
+    assert.match(
+      agent.stderr,
+      /touched array y, elements 0 to 1023 .* protected against all access/,
+    );
   }),
 );
 
@@ -106,7 +117,9 @@ test(
     await using agent = new Agent();
     await failsWith('SPACE_HANDLE', () => agent.do('attach', wrong));
     const socket = connect(handle);
-    socket.send(Buffer.from(JSON.stringify({ onemem: 99, token: readHandle(handle)?.token, codec: 'v8' })));
+    socket.send(
+      Buffer.from(JSON.stringify({ onemem: 99, token: readHandle(handle)?.token, codec: 'v8' })),
+    );
     assert.match(await answer(socket), /SPACE_HANDLE.*version/);
     socket.close();
   }),
@@ -136,7 +149,9 @@ test(
   withSpace(async (space) => {
     const handle = space.share();
     const socket = connect(handle);
-    socket.send(Buffer.from(JSON.stringify({ onemem: 1, token: readHandle(handle)?.token, codec: 'v8' })));
+    socket.send(
+      Buffer.from(JSON.stringify({ onemem: 1, token: readHandle(handle)?.token, codec: 'v8' })),
+    );
     assert.match(await answer(socket), /"base"/);
     const [one, two] = createSocketPair(SOCK_STREAM);
     socket.send(Buffer.from('{"faults":1}'), [one, two, one]);
@@ -185,12 +200,34 @@ const LAUNCH = {
 };
 /** Requests as they are, most of them. */
 const REQUESTS: readonly (readonly [string, unknown])[] = [
-  ['allocate', { bytes: 4096, name: 'a', writable: true, file: null, provider: null, elementBytes: 4, type: 'i32' }],
+  [
+    'allocate',
+    {
+      bytes: 4096,
+      name: 'a',
+      writable: true,
+      file: null,
+      provider: null,
+      elementBytes: 4,
+      type: 'i32',
+    },
+  ],
   ['resize', { range: 1, name: 'x', bytes: 8192 }],
   ['clone', { range: 1, name: 'x', cloneName: 'c' }],
-  ['attachArray', { range: 1, firstPage: 0, pages: 1024, bytes: 4 * LENGTH, elementBytes: 4, name: 'x' }],
+  [
+    'attachArray',
+    { range: 1, firstPage: 0, pages: 1024, bytes: 4 * LENGTH, elementBytes: 4, name: 'x' },
+  ],
   ['protect', { ...ARRAY, access: 1 }],
-  ['advise', { ...ARRAY, firstPage: 0, count: 512, change: { readMostly: true, preferred: 1, accessedBy: 3 } }],
+  [
+    'advise',
+    {
+      ...ARRAY,
+      firstPage: 0,
+      count: 512,
+      change: { readMostly: true, preferred: 1, accessedBy: 3 },
+    },
+  ],
   ['pin', { ...ARRAY, pin: 2 ** 20 + 1, lock: false, writable: false, hold: false }],
   ['unpin', { pin: 2 ** 20 + 1 }],
   ['viewed', { range: 1, name: 'x' }],
@@ -202,20 +239,51 @@ const REQUESTS: readonly (readonly [string, unknown])[] = [
   ['pointer', { offset: 5 }],
   ['enqueue', LAUNCH],
   ['enqueue', { ...OPERATION, ...ARRAY, kind: 'prefetch', device: 1, exclusive: false }],
-  ['enqueue', { ...OPERATION, kind: 'copy', to: PLACE, from: { ...PLACE, offset: 8192 }, bytes: 64, at: null }],
+  [
+    'enqueue',
+    {
+      ...OPERATION,
+      kind: 'copy',
+      to: PLACE,
+      from: { ...PLACE, offset: 8192 },
+      bytes: 64,
+      at: null,
+    },
+  ],
   ['enqueue', { ...OPERATION, kind: 'wait', other: 5, otherSequence: 3, failure: null }],
   ['enqueue', { ...OPERATION, ...ARRAY, kind: 'free', whole: false }],
   ['enqueue', { ...OPERATION, kind: 'call', thread: -1 }],
   ['cancel', { stream: 2 ** 20 + 1, sequence: null, ended: true, reason: 'r' }],
   ['called', { ...OPERATION, error: null }],
   ['endStream', { stream: 2 ** 20 + 1 }],
-  ['addDevice', { options: { kind: 'process', name: 'd', memoryBytes: 2 ** 23, units: 1, lossy: false } }],
+  [
+    'addDevice',
+    { options: { kind: 'process', name: 'd', memoryBytes: 2 ** 23, units: 1, lossy: false } },
+  ],
   ['shareSpace', { rights: 'write', ranges: null }],
   ['close', { timeoutMs: 0, closed: [] }],
   ['stats', null],
   ['constructor', null],
 ];
-const ODD = [0, 1, -1, 2 ** 31, 2 ** 53, 1e300, Number.NaN, 0.5, 7, 4096, '', 'launch', null, true, [], {}, [1]];
+const ODD = [
+  0,
+  1,
+  -1,
+  2 ** 31,
+  2 ** 53,
+  1e300,
+  Number.NaN,
+  0.5,
+  7,
+  4096,
+  '',
+  'launch',
+  null,
+  true,
+  [],
+  {},
+  [1],
+];
 
 /** A request of which one thing is other than it should be. */
 function forged(next: (below: number) => number): unknown {
@@ -226,7 +294,12 @@ function forged(next: (below: number) => number): unknown {
     const keys = Object.keys(at);
     const key = keys[next(keys.length)];
     const inner = at[key];
-    if (typeof inner === 'object' && inner !== null && Object.keys(inner).length > 0 && next(5) > 0) {
+    if (
+      typeof inner === 'object' &&
+      inner !== null &&
+      Object.keys(inner).length > 0 &&
+      next(5) > 0
+    ) {
       at = inner as Record<string, unknown>;
       continue;
     }
@@ -249,7 +322,9 @@ class RudeClient {
 
   static async attach(handle: string): Promise<RudeClient> {
     const socket = connect(handle);
-    socket.send(Buffer.from(JSON.stringify({ onemem: 1, token: readHandle(handle)?.token, codec: 'v8' })));
+    socket.send(
+      Buffer.from(JSON.stringify({ onemem: 1, token: readHandle(handle)?.token, codec: 'v8' })),
+    );
     const offer = JSON.parse(await answer(socket)) as { mapped: number | null };
     const pairs = [createSocketPair(SOCK_STREAM), createSocketPair(SOCK_STREAM)];
     const theirs = pairs.map(([, there]) => there);

@@ -47,7 +47,10 @@ test("an array that an attached process makes is everybody's", async () => {
 });
 
 test('pages go between a device, the owner and an attached process, whoever writes', async () => {
-  await using space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   const x = space.array(Int32Array, LENGTH, { name: 'x' });
   await using agent = await attachedAgent(space.share());
   for (let round = 1; round <= 3; round++) {
@@ -68,7 +71,9 @@ test('more is shared than memory holds: pages come from storage for every proces
   const x = space.array(Int32Array, length, { name: 'x' });
   for (let i = 0; i < length; i++) x.data[i] = i % 1000;
   const agents = await Promise.all([attachedAgent(space.share()), attachedAgent(space.share())]);
-  await Promise.all(agents.map((agent, at) => agent.do('add', 'x', (at * length) / 2, ((at + 1) * length) / 2)));
+  await Promise.all(
+    agents.map((agent, at) => agent.do('add', 'x', (at * length) / 2, ((at + 1) * length) / 2)),
+  );
   sameData(x.data, (i) => (i % 1000) + 1);
   await Promise.all(agents.map((agent) => agent.kill()));
   space.checkInvariants();

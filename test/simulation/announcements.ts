@@ -1,7 +1,8 @@
 /**
- * What subscribers are told, against what is really taken. That no right is taken without a word, the audit looks at after each event. Here
- * it is the other way round: nothing is announced that no processor loses; and no content is forgotten without a word. Between the first page that
- * is announced and the last one there may be others, which an announcement cannot leave out.
+ * What subscribers are told, against what is really taken. That no right is taken without a word,
+ * the audit looks at after each event. Here it is the other way round: nothing is announced that no
+ * processor loses; and no content is forgotten without a word. Between the first page that is
+ * announced and the last one there may be others, which an announcement cannot leave out.
  */
 import { has } from '../../src/core/mask.js';
 import { Access, type InvalidationReason, PAGES_PER_BLOCK, Status } from '../../src/core/types.js';
@@ -52,7 +53,8 @@ export class Announcements {
 
   ended(page: number, count: number): void {
     const at = this.open.findIndex((each) => each.page === page && each.count === count);
-    if (at === -1) throw new Error(`${page}+${count} is reported as taken, and nobody was told before`);
+    if (at === -1)
+      throw new Error(`${page}+${count} is reported as taken, and nobody was told before`);
     const [{ reason, first, last }] = this.open.splice(at, 1);
     if (reason === 'migrate' && this.mayKeep(page)) return;
     const content = reason === 'discard' || reason === 'unmap';
@@ -69,10 +71,15 @@ export class Announcements {
     }
   }
 
-  /** The content of the page has been forgotten since the event `since`, and had been `value`, where the page gives `now`. */
+  /**
+   * The content of the page has been forgotten since the event `since`, and had been `value`, where
+   * the page gives `now`.
+   */
   checkForgotten(page: number, value: number, now: number, since: number): void {
     if (value === now || !this.isWatched(page) || this.forgotten[page] >= since) return;
-    throw new Error(`page ${page} was ${value} and has become ${now}, and the subscribers of the page were not told`);
+    throw new Error(
+      `page ${page} was ${value} and has become ${now}, and the subscribers of the page were not told`,
+    );
   }
 
   /** The page has been freed. */
@@ -85,9 +92,13 @@ export class Announcements {
     return this.world.manager.pages.rangeOf(page)?.watchers === 1;
   }
 
-  /** What could not be copied stays with the processors that have it, and so does in an eviction what clones wait for. */
+  /**
+   * What could not be copied stays with the processors that have it, and so does in an eviction
+   * what clones wait for.
+   */
   private mayKeep(page: number): boolean {
-    const operation = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.operation ?? null;
+    const operation =
+      this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.operation ?? null;
     return operation !== null && (operation.failure !== Status.Done || operation.kind === 'evict');
   }
 
@@ -95,12 +106,15 @@ export class Announcements {
     return { rights: this.rightsTo(page), content: this.contentOf(page) };
   }
 
-  /** What each processor may do with the page; what stands in for it is no content of the array's. */
+  /**
+   * What each processor may do with the page; what stands in for it is no content of the array's.
+   */
   private rightsTo(page: number): Access[] {
     const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
     const inBlock = page % PAGES_PER_BLOCK;
     return Array.from(block?.mappings ?? [], (mapping) => {
-      if (mapping === undefined || has(mapping.standIn, inBlock) || !has(mapping.mapped, inBlock)) return Access.None;
+      if (mapping === undefined || has(mapping.standIn, inBlock) || !has(mapping.mapped, inBlock))
+        return Access.None;
       return has(mapping.writable, inBlock) ? Access.Write : Access.Read;
     });
   }

@@ -1,4 +1,7 @@
-/** What programs do to arrays by calls: making, cloning, moving, emptying, protecting and freeing them, and having pages brought. */
+/**
+ * What programs do to arrays by calls: making, cloning, moving, emptying, protecting and freeing
+ * them, and having pages brought.
+ */
 
 import { passes } from '../../src/core/absence.js';
 import type { Range } from '../../src/core/range.js';
@@ -34,9 +37,15 @@ export class Arrays {
           : null;
     let pages = this.world.walks
       ? 2048
-      : random.pick(sizes ?? (this.world.heavy ? [300, 512, 700, 1024, 1024, 1536, 1536] : [1, 7, 40, 300, 512, 700]));
+      : random.pick(
+          sizes ??
+            (this.world.heavy
+              ? [300, 512, 700, 1024, 1024, 1536, 1536]
+              : [1, 7, 40, 300, 512, 700]),
+        );
     const used = this.world.usedPages();
-    // Unless the schedule is about want of memory, the host can hold everything, so that want must not be heard of.
+    // Unless the schedule is about want of memory, the host can hold everything, so that want must
+    // not be heard of.
     if (!this.world.tight) pages = Math.min(pages, this.world.hostPages - used);
     if (pages <= 0) return;
     const provided = random.chance(this.world.spoils ? 0.7 : 0.3) || this.world.overflows;
@@ -44,12 +53,19 @@ export class Arrays {
     // Some are to grow later; with little memory they are promised nothing.
     const reserved = random.chance(0.3) ? pages + random.between(1, 600) : pages;
     const takesBack =
-      provided && writable && (this.world.overflows || (this.world.returns && this.world.choices.chance(0.5)));
-    const range = this.world.manager.allocate(pages, { name: 'a', provided, writable, takesBack }, reserved);
+      provided &&
+      writable &&
+      (this.world.overflows || (this.world.returns && this.world.choices.chance(0.5)));
+    const range = this.world.manager.allocate(
+      pages,
+      { name: 'a', provided, writable, takesBack },
+      reserved,
+    );
     if (range === null) return;
     if (random.chance(0.4)) this.world.manager.watch(range, 1);
     this.world.trace(
-      () => `  range ${range.first}+${pages}${provided ? ' provided' : ''}${writable ? '' : ' read-only'}`,
+      () =>
+        `  range ${range.first}+${pages}${provided ? ' provided' : ''}${writable ? '' : ' read-only'}`,
     );
     for (let page = range.first; page < range.first + pages; page++) {
       this.world.sources.file[page] = providedValue(page);
@@ -97,7 +113,10 @@ export class Arrays {
     );
   }
 
-  /** Freed arrays whose addresses may be used again: none has a clone that would have its content from there. */
+  /**
+   * Freed arrays whose addresses may be used again: none has a clone that would have its content
+   * from there.
+   */
   mayRecycle(): boolean {
     return this.recyclable() !== undefined;
   }
@@ -108,7 +127,8 @@ export class Arrays {
     const { range } = memory;
     this.world.trace(() => `  recycle ${range.first}+${range.pages}`);
     this.world.clones.remove(range);
-    if (this.world.manager.recycle(range)) this.world.memories.splice(this.world.memories.indexOf(memory), 1);
+    if (this.world.manager.recycle(range))
+      this.world.memories.splice(this.world.memories.indexOf(memory), 1);
   }
 
   zero(): void {
@@ -163,7 +183,10 @@ export class Arrays {
     const { range } = this.world.random.pick(this.world.memories);
     const { random } = this.world;
     const first = PAGES_PER_BLOCK * random.below(Math.ceil(range.pages / PAGES_PER_BLOCK));
-    const end = Math.max(first + 1, Math.min(range.pages, first + PAGES_PER_BLOCK * random.between(1, 3)));
+    const end = Math.max(
+      first + 1,
+      Math.min(range.pages, first + PAGES_PER_BLOCK * random.between(1, 3)),
+    );
     const change = this.world.perils
       ? { accessedBy: this.world.processors.living() }
       : random.pick<Partial<Advice>>([
@@ -173,7 +196,9 @@ export class Arrays {
           { accessedBy: random.pick([0, 2, 6, 6]) },
           { pattern: random.pick(['normal', 'sequential', 'random'] as const) },
         ]);
-    this.world.trace(() => `  advise ${range.first + first} to ${range.first + end}: ${JSON.stringify(change)}`);
+    this.world.trace(
+      () => `  advise ${range.first + first} to ${range.first + end}: ${JSON.stringify(change)}`,
+    );
     this.world.manager.advise(range, first, end, change);
   }
 
@@ -193,7 +218,8 @@ export class Arrays {
       this.world.random.pick([Access.None, Access.Read, Access.Write, Access.Write]),
     ) as Access;
     for (let page = first; page < first + count; page++) {
-      // Requests of a block are carried out in their order, but those of several may overlap in part.
+      // Requests of a block are carried out in their order, but those of several may overlap in
+      // part.
       if (this.world.changing[page] > 0) return;
     }
     for (let page = first; page < first + count; page++) this.world.changing[page]++;
@@ -215,7 +241,11 @@ export class Arrays {
     const used = this.world.usedPages();
     if (!this.world.tight && range.pages + used > this.world.hostPages) return;
     for (let page = range.first; page < range.first + range.pages; page++) {
-      if (this.world.rights[page] === Access.None || this.world.changing[page] > 0 || this.world.fuzzy[page] > 0)
+      if (
+        this.world.rights[page] === Access.None ||
+        this.world.changing[page] > 0 ||
+        this.world.fuzzy[page] > 0
+      )
         return;
     }
     const made = this.world.manager.allocate(range.pages, {
@@ -225,7 +255,9 @@ export class Arrays {
       derived: true,
     });
     if (made === null) return;
-    this.world.trace(() => `  range ${made.first}+${made.pages} is a clone of ${range.first}+${range.pages}`);
+    this.world.trace(
+      () => `  range ${made.first}+${made.pages} is a clone of ${range.first}+${range.pages}`,
+    );
     this.world.begin(made, true);
     memory.exclusive = true;
     this.world.parents.set(made, range);
@@ -246,7 +278,10 @@ export class Arrays {
     this.world.memories.push(newMemory(made, memory));
   }
 
-  /** What a resize does that has no addresses left: the new place is a clone of the old one, which is given back. */
+  /**
+   * What a resize does that has no addresses left: the new place is a clone of the old one, which
+   * is given back.
+   */
   move(): void {
     const memory = this.world.usable();
     if (memory === null || memory.users > 0 || memory.frees > 0 || memory.pinned !== null) return;
@@ -255,8 +290,17 @@ export class Arrays {
     const used = this.world.usedPages();
     if (!this.world.tight && pages + used > this.world.hostPages) return;
     for (let page = range.first; page < range.first + range.pages; page++)
-      if (this.world.rights[page] === Access.None || this.world.changing[page] + this.world.fuzzy[page] > 0) return;
-    const made = this.world.manager.allocate(pages, { name: 'moved', provided: true, writable: true, derived: true });
+      if (
+        this.world.rights[page] === Access.None ||
+        this.world.changing[page] + this.world.fuzzy[page] > 0
+      )
+        return;
+    const made = this.world.manager.allocate(pages, {
+      name: 'moved',
+      provided: true,
+      writable: true,
+      derived: true,
+    });
     if (made === null) return;
     this.world.trace(() => `  ${range.first}+${range.pages} moves to ${made.first}+${pages}`);
     this.world.begin(made, true);
@@ -270,11 +314,20 @@ export class Arrays {
     });
   }
 
-  /** Makes an array longer: by addresses that it has reserved, or by what it has given back at its end. */
+  /**
+   * Makes an array longer: by addresses that it has reserved, or by what it has given back at its
+   * end.
+   */
   grow(): void {
     const memory = this.world.random.pick(this.world.memories);
     const { range } = memory;
-    if (memory.exclusive || memory.users > 0 || memory.freesLeft > 0 || memory.source !== null || range.provided)
+    if (
+      memory.exclusive ||
+      memory.users > 0 ||
+      memory.freesLeft > 0 ||
+      memory.source !== null ||
+      range.provided
+    )
       return;
     if (this.world.memories.some((each) => each.source === memory)) return;
     let from = range.pages;
@@ -306,7 +359,9 @@ export class Arrays {
     const ids = [...this.world.devices.keys()].filter((id) => this.world.devices[id] !== undefined);
     const processor = this.world.random.pick(ids);
     const [first, count] = this.world.pages(memory);
-    const access = this.world.random.chance(this.world.heavy ? 0.7 : 0.3) ? Access.Write : Access.Read;
+    const access = this.world.random.chance(this.world.heavy ? 0.7 : 0.3)
+      ? Access.Write
+      : Access.Read;
     this.bring(first, count, processor, access);
   }
 
@@ -321,7 +376,10 @@ export class Arrays {
   /** As much as its threads, and those of a neighbour, need at once at least. */
   resizeHost(): void {
     const { budgetPages } = this.world.host.description;
-    const pages = this.world.choices.between(Math.min(5 * PAGES_PER_BLOCK, budgetPages), budgetPages);
+    const pages = this.world.choices.between(
+      Math.min(5 * PAGES_PER_BLOCK, budgetPages),
+      budgetPages,
+    );
     const left = this.world.manager.setBudget(HOST_NODE, pages);
     this.world.trace(() => `  the host is to have ${pages} pages, and has ${left} more`);
   }
@@ -331,7 +389,9 @@ export class Arrays {
     const memory = this.world.usable();
     if (memory?.range.writable !== true) return;
     const { range } = memory;
-    const [first, count] = this.world.plots.starves ? [range.first, range.pages] : this.world.pages(memory);
+    const [first, count] = this.world.plots.starves
+      ? [range.first, range.pages]
+      : this.world.pages(memory);
     this.bring(first, count, HOST, Access.Write);
   }
 
@@ -353,19 +413,31 @@ export class Arrays {
       (_, failure) => {
         if (failure === 'LOST') this.world.reasons.ofLostRequest(first, end);
         // Lost before and after, and not overwritten in between.
-        if (failure === null && known && this.world.audit.isLost(lost) && this.world.healed[lost] < asked)
-          throw new Error(`page ${lost} is lost, and whoever asked for it was told that it has come`);
+        if (
+          failure === null &&
+          known &&
+          this.world.audit.isLost(lost) &&
+          this.world.healed[lost] < asked
+        )
+          throw new Error(
+            `page ${lost} is lost, and whoever asked for it was told that it has come`,
+          );
       },
       this.world.devices[processor] instanceof WatchedDevice,
     );
-    this.world.trace(() => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`);
+    this.world.trace(
+      () => `  request ${request}: prefetch ${first}+${count} to ${processor} with ${access}`,
+    );
     const exclusive = access === Access.Write && this.world.whims.chance(0.3);
     // As of what the next launch of a device without faults uses.
     const early = request % 4 === 0 && this.world.devices[processor] instanceof WatchedDevice;
     this.world.manager.acquire(request, processor, first, count, access, { exclusive, early });
   }
 
-  /** Pages come from their file again: unchanged ones at any time, all of them while the array is not in use. */
+  /**
+   * Pages come from their file again: unchanged ones at any time, all of them while the array is
+   * not in use.
+   */
   drop(): void {
     const memory = this.world.usable();
     if (memory !== null && isProvided(memory)) this.dropFrom(memory);
@@ -390,20 +462,25 @@ export class Arrays {
         else this.forgotten(page, this.world.sources.file[page], asked);
       }
     });
-    this.world.trace(() => `  request ${request}: drop ${first}+${count}${all ? ' with what was changed' : ''}`);
+    this.world.trace(
+      () => `  request ${request}: drop ${first}+${count}${all ? ' with what was changed' : ''}`,
+    );
     this.world.manager.drop(request, first, count, all);
   }
 
   /** To forget content fails where clones need it that could not be given it just now. */
   private mayBeKept(failure: DenyReason | null): void {
     if (failure === null) return;
-    if (!passes(failure)) throw new Error(`pages are kept for clones, which could not have them for good: ${failure}`);
+    if (!passes(failure))
+      throw new Error(`pages are kept for clones, which could not have them for good: ${failure}`);
     if (this.world.parents.size === 0)
       throw new Error(`pages are kept for clones, and there never was one: ${failure}`);
   }
 
   private recyclable(): Memory | undefined {
     const { memories } = this.world;
-    return memories.find((memory) => isRecyclable(memory) && !memories.some(({ source }) => source === memory));
+    return memories.find(
+      (memory) => isRecyclable(memory) && !memories.some(({ source }) => source === memory),
+    );
   }
 }

@@ -1,4 +1,7 @@
-/** What is looked at from outside after every event: that memory, page tables and contents are what the core believes. */
+/**
+ * What is looked at from outside after every event: that memory, page tables and contents are what
+ * the core believes.
+ */
 import { onlyCopies } from '../../src/core/contents.js';
 import { createMask, has, type Mask, next, size, WORDS } from '../../src/core/mask.js';
 import { readingRoomOf } from '../../src/core/reading-room.js';
@@ -34,7 +37,10 @@ export class Audit {
 
   constructor(private readonly world: World) {}
 
-  /** Each block has the advice that its range knows of it, which is for the whole block: also where the range may grow. */
+  /**
+   * Each block has the advice that its range knows of it, which is for the whole block: also where
+   * the range may grow.
+   */
   advice(): void {
     for (const { index, range, advice, gone } of this.world.manager.state.va.blocks.values()) {
       if (gone) continue;
@@ -49,8 +55,9 @@ export class Audit {
   }
 
   /**
-   * Beyond its budget the host has pages to read only: of those that are nowhere else it never has more than the budget allows. A store that
-   * was removed, or has lost what it had, has left it with more.
+   * Beyond its budget the host has pages to read only: of those that are nowhere else it never has
+   * more than the budget allows. A store that was removed, or has lost what it had, has left it
+   * with more.
    */
   readingRoom(): void {
     const { state } = this.world.manager;
@@ -58,7 +65,9 @@ export class Audit {
     const { everFull, everLess } = this.world.behind;
     if (host === undefined || host.backedPages <= host.budgetPages) return;
     if (!everFull)
-      throw new Error(`the host has ${host.backedPages} of ${host.budgetPages} pages, and no store is full`);
+      throw new Error(
+        `the host has ${host.backedPages} of ${host.budgetPages} pages, and no store is full`,
+      );
     if (everLess) return;
     let pages = 0;
     const only = createMask();
@@ -68,10 +77,15 @@ export class Audit {
       pages += size(only);
     }
     if (pages > host.budgetPages)
-      throw new Error(`the host alone has ${pages} pages, and may have ${host.budgetPages} that cannot go`);
+      throw new Error(
+        `the host alone has ${pages} pages, and may have ${host.budgetPages} that cannot go`,
+      );
   }
 
-  /** Budgets, page tables against the core's masks, and that no processor may write what another one may use. */
+  /**
+   * Budgets, page tables against the core's masks, and that no processor may write what another one
+   * may use.
+   */
   drivers(): void {
     const { devices, manager } = this.world;
     for (let id = 0; id < devices.length; id++) {
@@ -91,19 +105,26 @@ export class Audit {
         this.rights[id] = device;
         this.checkTables(device, id);
         this.checkRemote(device, id);
-      } else if (device instanceof WatchedDevice && manager.state.processors[id]?.state !== 'dead') {
+      } else if (
+        device instanceof WatchedDevice &&
+        manager.state.processors[id]?.state !== 'dead'
+      ) {
         this.rights[id] = this.checkSimulated(device, id);
       }
     }
     this.checkSharing();
   }
 
-  /** What a processor could do with a watched page and cannot do any more was announced before, also when the processor died. */
+  /**
+   * What a processor could do with a watched page and cannot do any more was announced before, also
+   * when the processor died.
+   */
   invalidations(): void {
     const { devices } = this.world;
     for (let id = 0; id < Math.max(devices.length, this.rightsBefore.length); id++) {
       const before = (this.rightsBefore[id] ??= noRights());
-      // Another device that has got the number meanwhile begins with nothing; one that is no more has nothing.
+      // Another device that has got the number meanwhile begins with nothing; one that is no more
+      // has nothing.
       const replaced = devices[id] !== undefined && devices[id] !== this.deviceBefore[id];
       this.deviceBefore[id] = devices[id];
       const now = this.rights[id] ?? NO_RIGHTS;
@@ -124,9 +145,12 @@ export class Audit {
     for (let left = gone; left !== 0; left &= left - 1) {
       const page = word * 32 + 31 - Math.clz32(left & -left);
       if (world.manager.state.va.rangeOfPage(page)?.watchers !== 1) continue;
-      if (world.invalidations.some((each) => page >= each.page && page < each.page + each.count)) continue;
+      if (world.invalidations.some((each) => page >= each.page && page < each.page + each.count))
+        continue;
       const name = world.devices[id]?.description.name ?? `processor ${id}`;
-      throw new Error(`${name} may not ${what} page ${page} any more, and the subscribers of the page were not told`);
+      throw new Error(
+        `${name} may not ${what} page ${page} any more, and the subscribers of the page were not told`,
+      );
     }
   }
 
@@ -150,22 +174,34 @@ export class Audit {
           const page = at * 32 + 31 - Math.clz32(fresh & -fresh);
           fresh &= fresh - 1;
           world.everLost.add(page);
-          if (!world.mayBeLost.has(page) && !world.mayHaveGivenUp && this.lostOrigin(world.sourceOf(page)) === -1)
+          if (
+            !world.mayBeLost.has(page) &&
+            !world.mayHaveGivenUp &&
+            this.lostOrigin(world.sourceOf(page)) === -1
+          )
             throw new Error(`page ${page} is reported lost, but there was another copy`);
         }
       }
     }
   }
 
-  /** Every copy that counts has the value that was written last; what is nowhere was never written. */
+  /**
+   * Every copy that counts has the value that was written last; what is nowhere was never written.
+   */
   contents(): void {
     const { world } = this;
     for (const block of world.manager.state.va.blocks.values()) {
       // A clone that is being made has no content of its own yet.
-      if (![...world.memories, ...world.others.memories].some(({ range }) => range === block.range)) continue;
+      if (![...world.memories, ...world.others.memories].some(({ range }) => range === block.range))
+        continue;
       const base = block.index * PAGES_PER_BLOCK;
-      for (let page = next(block.inside, 0); page < PAGES_PER_BLOCK; page = next(block.inside, page + 1)) {
-        if (world.fuzzy[base + page] > 0 || has(block.lost, page) || has(block.freed, page)) continue;
+      for (
+        let page = next(block.inside, 0);
+        page < PAGES_PER_BLOCK;
+        page = next(block.inside, page + 1)
+      ) {
+        if (world.fuzzy[base + page] > 0 || has(block.lost, page) || has(block.freed, page))
+          continue;
         // What other machines may write is here as it was.
         if (
           block.range.shared === true &&
@@ -188,7 +224,9 @@ export class Audit {
     }
   }
 
-  /** A page of a clone that comes from a lost one is lost, and known to be, without a look at it. */
+  /**
+   * A page of a clone that comes from a lost one is lost, and known to be, without a look at it.
+   */
   inheritedLosses(): void {
     const { world } = this;
     if (world.everLost.size === 0) return;
@@ -198,12 +236,17 @@ export class Audit {
       for (let page = range.first; page < range.first + range.pages; page++) {
         const origin = this.lostOrigin(page);
         if (origin === -1 || pages.lossOf(page) !== null) continue;
-        throw new Error(`page ${page} of a clone comes from page ${origin}, which is lost, and is not reported so`);
+        throw new Error(
+          `page ${page} of a clone comes from page ${origin}, which is lost, and is not reported so`,
+        );
       }
     }
   }
 
-  /** The lost page that this one would come from, over pages that no node holds, or is itself; -1: none. */
+  /**
+   * The lost page that this one would come from, over pages that no node holds, or is itself; -1:
+   * none.
+   */
   private lostOrigin(page: number): number {
     const { manager } = this.world;
     let at = page;
@@ -214,7 +257,11 @@ export class Audit {
 
   isNowhere(page: number): boolean {
     const block = this.world.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
-    return block?.residences.every((each) => each === undefined || !has(each.resident, page % PAGES_PER_BLOCK)) ?? true;
+    return (
+      block?.residences.every(
+        (each) => each === undefined || !has(each.resident, page % PAGES_PER_BLOCK),
+      ) ?? true
+    );
   }
 
   isLost(page: number): boolean {
@@ -235,14 +282,21 @@ export class Audit {
     return block !== undefined && has(block.freed, page % PAGES_PER_BLOCK);
   }
 
-  /** Pages whose only copy is on this node, or this one of them: they may be reported lost with it. */
+  /**
+   * Pages whose only copy is on this node, or this one of them: they may be reported lost with it.
+   */
   noteSoleCopies(node: NodeId, isConcerned: (page: number) => boolean = () => true): void {
     for (const block of this.world.manager.state.va.blocks.values()) {
       const residence = block.residences[node];
       if (residence === undefined) continue;
-      for (let page = next(residence.resident, 0); page < PAGES_PER_BLOCK; page = next(residence.resident, page + 1)) {
+      for (
+        let page = next(residence.resident, 0);
+        page < PAGES_PER_BLOCK;
+        page = next(residence.resident, page + 1)
+      ) {
         const elsewhere = block.residences.some(
-          (other, id) => id !== node && this.isReadable(id) && other !== undefined && has(other.resident, page),
+          (other, id) =>
+            id !== node && this.isReadable(id) && other !== undefined && has(other.resident, page),
         );
         const at = block.index * PAGES_PER_BLOCK + page;
         if (!elsewhere && isConcerned(at)) this.world.mayBeLost.add(at);
@@ -261,10 +315,14 @@ export class Audit {
     return this.world.manager.state.nodes[id]?.gone === false;
   }
 
-  /** What the first touch of the page would find; null: only a real look at what a launch that failed left there can tell. */
+  /**
+   * What the first touch of the page would find; null: only a real look at what a launch that
+   * failed left there can tell.
+   */
   private initial(block: Block, page: number): number | null {
     if (!block.range.provided || has(block.blank, page)) return 0;
-    // A page of a clone that was never touched is its source's, which cannot have been written since.
+    // A page of a clone that was never touched is its source's, which cannot have been written
+    // since.
     const at = block.index * PAGES_PER_BLOCK + page;
     const source = this.world.sourceOf(at);
     if (source !== -1 && (this.world.mayBeEmpty(at) || this.world.mayBeEmpty(source))) return null;
@@ -311,7 +369,15 @@ export class Audit {
       const mapping = blocks.get(index)?.mappings[id];
       for (let word = 0; word < WORDS; word++) {
         const at = index * WORDS + word;
-        this.agree(device.readable[at], mapping?.mapped[word] ?? 0, this.pendingRead[at], id, index, word, 'mapped');
+        this.agree(
+          device.readable[at],
+          mapping?.mapped[word] ?? 0,
+          this.pendingRead[at],
+          id,
+          index,
+          word,
+          'mapped',
+        );
         this.agree(
           device.writable[at],
           mapping?.writable[word] ?? 0,
@@ -330,7 +396,11 @@ export class Audit {
     const { blocks } = this.world.manager.state.va;
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
       const believed = blocks.get(index)?.mappings[id]?.remapped === true;
-      if (believed === device.remote.has(index) || device.remaps.some(({ block }) => block === index)) continue;
+      if (
+        believed === device.remote.has(index) ||
+        device.remaps.some(({ block }) => block === index)
+      )
+        continue;
       throw new Error(
         `${device.description.name} reaches block ${index} ${believed ? 'not ' : ''}in place, the core believes the opposite`,
       );
@@ -363,13 +433,33 @@ export class Audit {
       for (let word = 0; word < WORDS; word++) {
         const at = index * WORDS + word;
         this.agree(rights.readable[at], mapping?.mapped[word] ?? 0, 0, id, index, word, 'mapped');
-        this.agree(rights.writable[at], mapping?.writable[word] ?? 0, 0, id, index, word, 'writable');
+        this.agree(
+          rights.writable[at],
+          mapping?.writable[word] ?? 0,
+          0,
+          id,
+          index,
+          word,
+          'writable',
+        );
       }
       const frames = mapping === undefined ? null : block?.residences[mapping.node]?.frames;
-      if (mapping === undefined || frames === undefined || frames === null || this.world.step % 8 !== 0) continue;
-      for (let page = next(mapping.mapped, 0); page < PAGES_PER_BLOCK; page = next(mapping.mapped, page + 1)) {
+      if (
+        mapping === undefined ||
+        frames === undefined ||
+        frames === null ||
+        this.world.step % 8 !== 0
+      )
+        continue;
+      for (
+        let page = next(mapping.mapped, 0);
+        page < PAGES_PER_BLOCK;
+        page = next(mapping.mapped, page + 1)
+      ) {
         if (frames[page] === device.table.frame(index * PAGES_PER_BLOCK + page)) continue;
-        throw new Error(`page ${index * PAGES_PER_BLOCK + page} is mapped to a frame that it does not have`);
+        throw new Error(
+          `page ${index * PAGES_PER_BLOCK + page} is mapped to a frame that it does not have`,
+        );
       }
     }
     return rights;
@@ -390,9 +480,15 @@ export class Audit {
             const at = block.index * WORDS + word;
             // Two processors that reach one memory see each other's writes.
             if (this.reachedBy(id, block.index) === this.reachedBy(other, block.index)) continue;
-            const both = writer.writable[at] & user.readable[at] & ~(mine?.[word] ?? 0) & ~(theirs?.[word] ?? 0);
+            const both =
+              writer.writable[at] &
+              user.readable[at] &
+              ~(mine?.[word] ?? 0) &
+              ~(theirs?.[word] ?? 0);
             if (both !== 0)
-              throw new Error(`${pageOf(block.index, word, both)} can be written by ${id} while ${other} uses it`);
+              throw new Error(
+                `${pageOf(block.index, word, both)} can be written by ${id} while ${other} uses it`,
+              );
           }
         }
       }

@@ -1,4 +1,7 @@
-/** What has pages stay where they are for a while: transfers of files, copies, pins, and the way of changed pages to their file. */
+/**
+ * What has pages stay where they are for a while: transfers of files, copies, pins, and the way of
+ * changed pages to their file.
+ */
 import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK } from '../../src/core/types.js';
 import { isPinned, isProvided, type Memory } from './memories.js';
 import type { ModelDevice } from './model-device.js';
@@ -67,10 +70,12 @@ export class Holders {
     const memory = this.world.usable();
     if (memory === null) return;
     let [first, count] = this.world.pages(memory);
-    const access = memory.range.writable && this.world.random.chance(0.5) ? Access.Write : Access.Read;
+    const access =
+      memory.range.writable && this.world.random.chance(0.5) ? Access.Write : Access.Read;
     const device = this.world.random.chance(0.3) ? this.nodeToCopyOn() : this.world.host;
     if (device !== this.world.host) {
-      // A copy works on a part of at most 256 KiB, within a block, on whatever node has it; it never has two of a device.
+      // A copy works on a part of at most 256 KiB, within a block, on whatever node has it; it
+      // never has two of a device.
       if (this.holds.some((other) => other.device === device)) return;
       count = Math.min(count, 64, PAGES_PER_BLOCK - (first % PAGES_PER_BLOCK));
       first = Math.max(first, memory.range.first);
@@ -83,7 +88,8 @@ export class Holders {
     const memory = this.world.usable();
     if (memory === null || !memory.range.writable) return;
     const { first: begin, pages } = memory.range;
-    const first = begin + this.world.whims.below(Math.ceil(pages / PAGES_PER_BLOCK)) * PAGES_PER_BLOCK;
+    const first =
+      begin + this.world.whims.below(Math.ceil(pages / PAGES_PER_BLOCK)) * PAGES_PER_BLOCK;
     const count = Math.min(PAGES_PER_BLOCK, begin + pages - first);
     this.holdPages({ memory, first, count, access: Access.Write, device: this.world.host });
   }
@@ -102,7 +108,9 @@ export class Holders {
       },
       device !== this.world.host || this.world.behind.store !== NO_NODE,
     );
-    this.world.trace(() => `  request ${request}: hold ${first}+${count} on ${device.node} with ${access}`);
+    this.world.trace(
+      () => `  request ${request}: hold ${first}+${count} on ${device.node} with ${access}`,
+    );
     this.world.manager.bring(request, device.node, first, count, access, { hold: true });
   }
 
@@ -134,7 +142,11 @@ export class Holders {
     const memory = this.world.usable();
     if (memory === null || !isProvided(memory)) return;
     const [from, pages] = this.world.pages(memory);
-    const run = this.world.manager.pages.changedRun(from, from + pages, this.world.random.pick([1, 16, 700]));
+    const run = this.world.manager.pages.changedRun(
+      from,
+      from + pages,
+      this.world.random.pick([1, 16, 700]),
+    );
     if (run === null) return;
     const { first, count } = run;
     memory.users++;
@@ -158,10 +170,13 @@ export class Holders {
       this.world.manager.clean(request, first, count);
     } else if (run.stage === 'standing') {
       run.stage = 'written';
-      for (let page = first; page < first + count; page++) this.world.sources.file[page] = this.world.host.value(page);
+      for (let page = first; page < first + count; page++)
+        this.world.sources.file[page] = this.world.host.value(page);
     } else {
       const written = !this.world.random.chance(0.2);
-      this.world.trace(() => `  ${first}+${count} ${written ? 'has been' : 'could not be'} written back`);
+      this.world.trace(
+        () => `  ${first}+${count} ${written ? 'has been' : 'could not be'} written back`,
+      );
       this.writeBacks.splice(this.writeBacks.indexOf(run), 1);
       memory.users--;
       this.world.manager.cleaned(first, count, written);

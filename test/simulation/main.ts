@@ -2,9 +2,19 @@
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { readOptions } from '../harness/options.js';
-import { createPlaying, type Failure, notePlaying, type Playing, runSchedule, watch } from './schedule.js';
+import {
+  createPlaying,
+  type Failure,
+  notePlaying,
+  type Playing,
+  runSchedule,
+  watch,
+} from './schedule.js';
 
-/** A schedule takes milliseconds of a processor, the longest some seconds. One that takes so long goes round in a circle. */
+/**
+ * A schedule takes milliseconds of a processor, the longest some seconds. One that takes so long
+ * goes round in a circle.
+ */
 const LIMIT_SECONDS = 90;
 
 const USAGE = `npm run -s simulation -- [--schedules N] [--first-seed S]   1000 from 1 on unless said otherwise
@@ -77,7 +87,9 @@ async function main(): Promise<void> {
     done += count;
     for (const { text, seed } of failures) {
       failed++;
-      console.log(`seed ${seed} failed ${text}\n  again: npm run -s simulation -- --seed ${seed} --verbose`);
+      console.log(
+        `seed ${seed} failed ${text}\n  again: npm run -s simulation -- --seed ${seed} --verbose`,
+      );
     }
     if (performance.now() - shown < 5000) return;
     shown = performance.now();
@@ -98,7 +110,9 @@ async function main(): Promise<void> {
     workers.push(
       new Promise((resolve, reject) => {
         const worker = new Worker(new URL(import.meta.url), { workerData: share });
-        worker.on('message', ({ count, failures }: { count: number; failures: Failure[] }) => note(count, failures));
+        worker.on('message', ({ count, failures }: { count: number; failures: Failure[] }) =>
+          note(count, failures),
+        );
         const unwatch = watch(share.playing, limit, (seed) => {
           note(1, [{ seed, text: `by not ending within ${limit} s of a processor` }]);
           void worker.terminate();

@@ -19,7 +19,16 @@ export interface Memory extends Keeper {
 }
 
 export function newMemory(range: Range, source: Memory | null): Memory {
-  return { range, users: 0, exclusive: false, frees: 0, freesLeft: 0, source, pinned: null, kept: [] };
+  return {
+    range,
+    users: 0,
+    exclusive: false,
+    frees: 0,
+    freesLeft: 0,
+    source,
+    pinned: null,
+    kept: [],
+  };
 }
 
 export function isPinned(memory: Memory): boolean {

@@ -1,7 +1,8 @@
 /**
- * A model of a processor whose accesses fault: the host, and a device process. It has memory that can be counted, page tables
- * of its own, threads that sleep until their page is mapped, copies and revocations that are through later than they were
- * asked for. Where the core asks for something that no correct manager would ask for, the model throws.
+ * A model of a processor whose accesses fault: the host, and a device process. It has memory that
+ * can be counted, page tables of its own, threads that sleep until their page is mapped, copies and
+ * revocations that are through later than they were asked for. Where the core asks for something
+ * that no correct manager would ask for, the model throws.
  */
 import {
   Access,
@@ -91,7 +92,10 @@ export class ModelDevice implements Driver {
   readonly backed: Int32Array;
   /** Pages that got memory with their block, and that the core has not filled yet. */
   readonly fresh: Int32Array;
-  /** Blocks that got their memory in one piece, which is taken apart when a part of it is given back. */
+  /**
+   * Blocks that got their memory in one piece, which is taken apart when a part of it is given
+   * back.
+   */
   private readonly pieces = new Set<number>();
   /** Pages that it has a right to, but that the kernel has taken out of its page table. */
   private readonly slipped: Int32Array;
@@ -115,7 +119,10 @@ export class ModelDevice implements Driver {
 
   constructor(
     readonly id: ProcessorId,
-    /** Its own memory; NO_NODE: it has none but for pages that stand in, and reaches the host's in place. */
+    /**
+     * Its own memory; NO_NODE: it has none but for pages that stand in, and reaches the host's in
+     * place.
+     */
     readonly node: NodeId,
     readonly description: DeviceDescription,
     pages: number,
@@ -132,7 +139,9 @@ export class ModelDevice implements Driver {
 
   map(page: number, count: number, access: Access, previous: Access, frame: number): void {
     if (this.dead) return;
-    this.around.trace(() => `  ${this.description.name}: map ${page}+${count} ${previous}->${access}`);
+    this.around.trace(
+      () => `  ${this.description.name}: map ${page}+${count} ${previous}->${access}`,
+    );
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
       if (!this.homeOf(at).hasContent(at))
@@ -159,13 +168,15 @@ export class ModelDevice implements Driver {
 
   remap(token: number, page: number, on: boolean): Status {
     this.around.trace(
-      () => `  ${this.description.name}: block of ${page} reaches ${on ? 'the host' : 'its own memory'}`,
+      () =>
+        `  ${this.description.name}: block of ${page} reaches ${on ? 'the host' : 'its own memory'}`,
     );
     if (this.dead) return Status.Done;
     const block = page / PAGES_PER_BLOCK;
     if (this.threads.length > 0) throw new Error('memory is switched under threads that run');
     for (let at = page; at < page + PAGES_PER_BLOCK; at++)
-      if (bit(this.backed, at)) throw new Error(`page ${at} is left behind in memory of ${this.description.name}`);
+      if (bit(this.backed, at))
+        throw new Error(`page ${at} is left behind in memory of ${this.description.name}`);
     if (this.around.random.chance(this.around.weather.later)) {
       this.remaps.push({ token, block, on });
       return Status.Pending;
@@ -195,7 +206,8 @@ export class ModelDevice implements Driver {
   }
 
   switchBlock(block: number, on: boolean): void {
-    for (const page of this.covered) if (Math.floor(page / PAGES_PER_BLOCK) === block) this.covered.delete(page);
+    for (const page of this.covered)
+      if (Math.floor(page / PAGES_PER_BLOCK) === block) this.covered.delete(page);
     if (on && this.node !== NO_NODE) this.remote.add(block);
     else this.remote.delete(block);
     this.slipped.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
@@ -204,7 +216,9 @@ export class ModelDevice implements Driver {
   }
 
   revoke(token: number, page: number, count: number, to: Access): Status {
-    this.around.trace(() => `  ${this.description.name}: revoke ${page}+${count} to ${to}, token ${token}`);
+    this.around.trace(
+      () => `  ${this.description.name}: revoke ${page}+${count} to ${to}, token ${token}`,
+    );
     if (this.dead) return Status.Done;
     if (this.around.random.chance(this.around.weather.later)) {
       this.revokes.push({ token, page, count, to });
@@ -256,11 +270,13 @@ export class ModelDevice implements Driver {
 
   wake(page: number, count: number, access: Access = Access.None): void {
     for (let at = page; at < page + count && access !== Access.None; at++) {
-      if (this.access(at) < access) throw new Error(`page ${at} is mapped ${this.access(at)}, the core says ${access}`);
+      if (this.access(at) < access)
+        throw new Error(`page ${at} is mapped ${this.access(at)}, the core says ${access}`);
       clearBit(this.slipped, at);
     }
     for (const thread of this.threads) {
-      if (thread.state === 'asleep' && thread.page >= page && thread.page < page + count) thread.state = 'running';
+      if (thread.state === 'asleep' && thread.page >= page && thread.page < page + count)
+        thread.state = 'running';
     }
   }
 
@@ -268,7 +284,8 @@ export class ModelDevice implements Driver {
     if (this.dead) return;
     this.around.trace(() => `  ${this.description.name}: block of ${page} gets memory`);
     for (let at = page; at < page + PAGES_PER_BLOCK; at++)
-      if (bit(this.backed, at)) throw new Error(`page ${at} has memory already, and its block is to get it`);
+      if (bit(this.backed, at))
+        throw new Error(`page ${at} has memory already, and its block is to get it`);
     this.pieces.add(page / PAGES_PER_BLOCK);
     for (let at = page; at < page + PAGES_PER_BLOCK; at++) {
       this.setBacked(at, true);
@@ -289,7 +306,8 @@ export class ModelDevice implements Driver {
     if (this.dead) return Status.Lost;
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
-      if (this.homeOf(at) !== this) throw new Error(`page ${at} of ${this.description.name} is not in its own memory`);
+      if (this.homeOf(at) !== this)
+        throw new Error(`page ${at} of ${this.description.name} is not in its own memory`);
       if (this.hasContent(at) !== backed)
         throw new Error(`page ${at}: the core says backed ${backed}, memory says the opposite`);
       if (this.access(at) !== Access.None)
@@ -302,13 +320,19 @@ export class ModelDevice implements Driver {
       for (let at = page; at < page + count; at++) this.setBacked(at, true);
       // Half of it is there already.
       if (address !== 0)
-        this.around.readWords(address, this.words.subarray(page * WORDS_PER_PAGE, page * WORDS_PER_PAGE + count));
-      this.around.trace(() => `  ${this.description.name}: copy ${page}+${count} begun, token ${token}`);
+        this.around.readWords(
+          address,
+          this.words.subarray(page * WORDS_PER_PAGE, page * WORDS_PER_PAGE + count),
+        );
+      this.around.trace(
+        () => `  ${this.description.name}: copy ${page}+${count} begun, token ${token}`,
+      );
       return Status.Pending;
     }
     const status = this.copy({ token, address, page, count, access, backed });
     this.around.trace(
-      () => `  ${this.description.name}: copy ${page}+${count} from ${where(address)} with ${access}: ${status}`,
+      () =>
+        `  ${this.description.name}: copy ${page}+${count} from ${where(address)} with ${access}: ${status}`,
     );
     return status;
   }
@@ -332,7 +356,8 @@ export class ModelDevice implements Driver {
 
   /** The copy will never end. */
   abandon({ page, count, backed }: PendingCopy): void {
-    if (!backed) for (let at = page; at < page + count; at++) this.setBacked(at, bit(this.fresh, at));
+    if (!backed)
+      for (let at = page; at < page + count; at++) this.setBacked(at, bit(this.fresh, at));
   }
 
   access(page: number): Access {
@@ -354,10 +379,14 @@ export class ModelDevice implements Driver {
     this.homeOf(page).words.fill(value, page * WORDS_PER_PAGE, (page + 1) * WORDS_PER_PAGE);
   }
 
-  /** The manager writes memory of this node itself, as it does for a file or for a device that copies out. */
+  /**
+   * The manager writes memory of this node itself, as it does for a file or for a device that
+   * copies out.
+   */
   fill(page: number, count: number): void {
     for (let at = page; at < page + count; at++) {
-      if (this.access(at) !== Access.None) throw new Error(`page ${at} is filled while it is mapped`);
+      if (this.access(at) !== Access.None)
+        throw new Error(`page ${at} is filled while it is mapped`);
       this.setBacked(at, true);
       clearBit(this.fresh, at);
     }
@@ -371,7 +400,10 @@ export class ModelDevice implements Driver {
     this.writable.fill(0);
   }
 
-  /** Nothing may be begun that needs its content; what is under way may end, since the manager still addresses it. */
+  /**
+   * Nothing may be begun that needs its content; what is under way may end, since the manager still
+   * addresses it.
+   */
   lose(): void {
     this.gone = true;
   }

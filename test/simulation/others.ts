@@ -1,6 +1,7 @@
 /**
- * Arrays that other machines have, too: a member that says what is to be done with their blocks, a server that has their contents, and
- * other machines that write whenever this one may not read. What threads of this machine read must be what was written last, wherever.
+ * Arrays that other machines have, too: a member that says what is to be done with their blocks, a
+ * server that has their contents, and other machines that write whenever this one may not read.
+ * What threads of this machine read must be what was written last, wherever.
  */
 import { Access, type DenyReason } from '../../src/core/types.js';
 import { type MemberPort, SharedBlocks } from '../../src/pager/arrays/shared-blocks.js';
@@ -22,7 +23,10 @@ interface Shared {
   readonly blocks: SharedBlocks<Content>;
   readonly pagesPerBlock: number;
   readonly parts: Part[];
-  /** What was written here cannot be had any more: the member has left without it, as if the machine had died. */
+  /**
+   * What was written here cannot be had any more: the member has left without it, as if the machine
+   * had died.
+   */
   abandoned: boolean;
 }
 
@@ -109,7 +113,8 @@ export class Others {
       range,
       pagesPerBlock,
       {
-        fill: (content, from, each, target) => world.sources.write(target, each, (at) => content[from + at]),
+        fill: (content, from, each, target) =>
+          world.sources.write(target, each, (at) => content[from + at]),
         copy: (page, each) => Array.from({ length: each }, (_, at) => world.host.value(page + at)),
       },
       member,
@@ -126,10 +131,16 @@ export class Others {
 
   /** Undefined: the page is of no shared array. */
   of(page: number): Shared | undefined {
-    return this.all.find(({ memory: { range } }) => page >= range.first && page < range.first + range.pages);
+    return this.all.find(
+      ({ memory: { range } }) => page >= range.first && page < range.first + range.pages,
+    );
   }
 
-  provide(page: number, count: number, target: number): ReturnType<SharedBlocks<Content>['provide']> | null {
+  provide(
+    page: number,
+    count: number,
+    target: number,
+  ): ReturnType<SharedBlocks<Content>['provide']> | null {
     return this.of(page)?.blocks.provide(page, count, target) ?? null;
   }
 
@@ -138,9 +149,13 @@ export class Others {
     const { random, world } = this;
     const shared = random.pick(this.all);
     const { parts, blocks } = shared;
-    const busy = parts.flatMap(({ doing, wanted }, at) => (doing === 'stuck' || wanted !== 'none' ? [at] : []));
+    const busy = parts.flatMap(({ doing, wanted }, at) =>
+      doing === 'stuck' || wanted !== 'none' ? [at] : [],
+    );
     const block =
-      busy.length > 0 && (world.closing || random.chance(0.6)) ? random.pick(busy) : random.below(parts.length);
+      busy.length > 0 && (world.closing || random.chance(0.6))
+        ? random.pick(busy)
+        : random.below(parts.length);
     const part = parts[block];
     const { first, count } = blocks.pagesOf(block);
     if (shared.abandoned) this.refuse(shared, block, 'LOST');
@@ -150,7 +165,12 @@ export class Others {
       if (!world.closing && random.chance(0.1)) {
         world.behind.everAway = true;
         this.refuse(shared, block, 'NODE_LOST');
-      } else this.install(shared, block, random.chance(0.2) ? random.pick(RIGHTS) : (part.wanted as 'read' | 'write'));
+      } else
+        this.install(
+          shared,
+          block,
+          random.chance(0.2) ? random.pick(RIGHTS) : (part.wanted as 'read' | 'write'),
+        );
     } else if (part.right !== 'none' && !world.closing)
       this.restrict(shared, block, part.right === 'write' && random.chance(0.5) ? 'read' : 'none');
     else if (part.right === 'none' && !world.closing) {
@@ -169,14 +189,18 @@ export class Others {
   private install(shared: Shared, block: number, right: 'read' | 'write'): void {
     const part = shared.parts[block];
     const content = part.here ? null : [...part.server];
-    this.world.trace(() => `  block ${block} of ${shared.memory.range.first}: install ${content} with ${right}`);
+    this.world.trace(
+      () => `  block ${block} of ${shared.memory.range.first}: install ${content} with ${right}`,
+    );
     this.begin(shared, block, 'installing', right);
     part.here = true;
     shared.blocks.install(block, content, right);
   }
 
   private restrict(shared: Shared, block: number, right: 'none' | 'read'): void {
-    this.world.trace(() => `  block ${block} of ${shared.memory.range.first}: restrict to ${right}`);
+    this.world.trace(
+      () => `  block ${block} of ${shared.memory.range.first}: restrict to ${right}`,
+    );
     this.begin(shared, block, 'restricting', right);
     shared.blocks.restrict(block, right);
   }
@@ -186,7 +210,8 @@ export class Others {
     const part = parts[block];
     const { first } = blocks.pagesOf(block);
     if (content !== null) {
-      for (const [at, value] of content.entries()) this.world.check(first + at, value, 'the server');
+      for (const [at, value] of content.entries())
+        this.world.check(first + at, value, 'the server');
       part.server = [...content];
       blocks.clean(block);
     } else if (part.right === 'write')
@@ -194,10 +219,16 @@ export class Others {
     this.end(shared, block, part.target);
   }
 
-  private begin({ blocks, parts }: Shared, block: number, doing: Part['doing'], target: Part['target']): void {
+  private begin(
+    { blocks, parts }: Shared,
+    block: number,
+    doing: Part['doing'],
+    target: Part['target'],
+  ): void {
     const part = parts[block];
     const { first, count } = blocks.pagesOf(block);
-    if (part.doing === 'nothing') for (let page = first; page < first + count; page++) this.world.changing[page]++;
+    if (part.doing === 'nothing')
+      for (let page = first; page < first + count; page++) this.world.changing[page]++;
     part.doing = doing;
     part.target = target;
   }

@@ -1,6 +1,7 @@
 /**
- * Situations that steps drawn one by one seldom lead to. Some schedules are given one of these plots, whose steps come often there. A plot
- * is drawn apart from everything else, so that all other schedules stay as they were.
+ * Situations that steps drawn one by one seldom lead to. Some schedules are given one of these
+ * plots, whose steps come often there. A plot is drawn apart from everything else, so that all
+ * other schedules stay as they were.
  */
 
 import type { Memory } from './memories.js';
@@ -24,7 +25,10 @@ export class Plots {
   readonly withholds: boolean;
   /** Devices leave from which hardly a copy succeeds, while others need what they have. */
   readonly strands: boolean;
-  /** There is a store behind the host, which is full now and then, and gives pages back that are not as they were. */
+  /**
+   * There is a store behind the host, which is full now and then, and gives pages back that are not
+   * as they were.
+   */
   readonly storeFails: boolean;
   /** Behind the store there is another one, which does not answer now and then. */
   readonly chains: boolean;
@@ -32,7 +36,10 @@ export class Plots {
   readonly starves: boolean;
   /** Other machines have some of the arrays, too. */
   readonly shares: boolean;
-  /** Devices with room for it walk through long arrays, and what comes next is brought ahead of them. */
+  /**
+   * Devices with room for it walk through long arrays, and what comes next is brought ahead of
+   * them.
+   */
   readonly streams: boolean;
   private readonly random: Random;
 
@@ -107,7 +114,10 @@ export class Plots {
     write(memory, first + at, this.random.between(1, Math.min(4, pages - at)));
   }
 
-  /** Both at once, in either order: one asks for pages of the clone's clone, and another one writes the clone there. */
+  /**
+   * Both at once, in either order: one asks for pages of the clone's clone, and another one writes
+   * the clone there.
+   */
   weave(read: (memory: Memory, first: number, count: number) => void, write: typeof read): void {
     const { clone, grandchild } = this.line() as Line;
     const most = Math.min(clone.range.pages, grandchild.range.pages);

@@ -1,4 +1,6 @@
-/** Processors with their memories: how they come, leave and die, and what their drivers answer late. */
+/**
+ * Processors with their memories: how they come, leave and die, and what their drivers answer late.
+ */
 import {
   Access,
   HOST,
@@ -9,7 +11,12 @@ import {
   type ProcessorId,
   Status,
 } from '../../src/core/types.js';
-import type { ByteAccess, CallableKernel, DriverEvents, KernelCode } from '../../src/drivers/driver.js';
+import type {
+  ByteAccess,
+  CallableKernel,
+  DriverEvents,
+  KernelCode,
+} from '../../src/drivers/driver.js';
 import { ModelDevice, PAGE_BYTES, PAGES } from './model-device.js';
 import type { Argument } from './programs.js';
 import { WatchedDevice } from './watched-device.js';
@@ -21,8 +28,19 @@ export class Processors {
 
   constructor(private readonly world: World) {}
 
-  addModel(about: { name: string; budgetPages: number; units: number; memorySurvives: boolean }): ModelDevice {
-    const description = { ...about, frames: 'identity', faults: true, addressable: true, remoteAccess: true } as const;
+  addModel(about: {
+    name: string;
+    budgetPages: number;
+    units: number;
+    memorySurvives: boolean;
+  }): ModelDevice {
+    const description = {
+      ...about,
+      frames: 'identity',
+      faults: true,
+      addressable: true,
+      remoteAccess: true,
+    } as const;
     const home = this.world.devices[HOST] === undefined ? NO_NODE : HOST_NODE;
     const { processor: id, node } = this.world.manager.addDevice(description, home);
     const device = new ModelDevice(id, node, description, PAGES, this.world);
@@ -66,7 +84,10 @@ export class Processors {
         if (launch === undefined) return;
         launch.state = 'over';
         if (failure?.code === 'KERNEL_ERROR') throw new Error(failure.message);
-        if (failure?.code === 'ACCESS_DENIED' && !launch.args.some((argument) => this.mayBeDenied(argument))) {
+        if (
+          failure?.code === 'ACCESS_DENIED' &&
+          !launch.args.some((argument) => this.mayBeDenied(argument))
+        ) {
           throw new Error(`launch ${id} was denied what it should have: ${failure.message}`);
         }
       },
@@ -79,21 +100,31 @@ export class Processors {
     this.world.devices[id] = device;
     this.world.stores[node] = device;
     this.world.router.attach(id, node, device);
-    if (this.world.weather.noMemory > 0) device.copies.mishaps.refuseLargerThanPages = random.pick([1, 5, 16, 64]);
+    if (this.world.weather.noMemory > 0)
+      device.copies.mishaps.refuseLargerThanPages = random.pick([1, 5, 16, 64]);
   }
 
   simulatedDevice(name: string, pages: number, events: DriverEvents): WatchedDevice {
     const bytes: ByteAccess = {
       read: (address, target) =>
-        this.world.readWords(address, new Uint32Array(target.buffer, target.byteOffset, target.length / 4)),
+        this.world.readWords(
+          address,
+          new Uint32Array(target.buffer, target.byteOffset, target.length / 4),
+        ),
       write: (address, source) =>
-        this.world.writeWords(address, new Uint32Array(source.buffer, source.byteOffset, source.length / 4)),
+        this.world.writeWords(
+          address,
+          new Uint32Array(source.buffer, source.byteOffset, source.length / 4),
+        ),
     };
     const loadKernel =
       (code: KernelCode): CallableKernel =>
       (args) =>
         this.world.programs.kernel(Number(code.kind === 'inline' ? code.source : -1), args);
-    const device = new WatchedDevice({ name, budgetPages: pages, bytes, loadKernel, events }, PAGE_BYTES);
+    const device = new WatchedDevice(
+      { name, budgetPages: pages, bytes, loadKernel, events },
+      PAGE_BYTES,
+    );
     device.isLate = () => this.world.whims.chance(this.world.weather.later / 2);
     return device;
   }
@@ -106,7 +137,9 @@ export class Processors {
   /** Frames that something may still read do not go. */
   expectNoReaders(device: ModelDevice | WatchedDevice | undefined): void {
     if (device instanceof WatchedDevice && device.late.length > 0)
-      throw new Error(`${device.description.name} goes while ${device.late.length} of its releases have late readers`);
+      throw new Error(
+        `${device.description.name} goes while ${device.late.length} of its releases have late readers`,
+      );
   }
 
   endLate(): void {
@@ -125,9 +158,18 @@ export class Processors {
   private mayBeDenied(argument: Argument): boolean {
     if (argument.use !== 'in' && !argument.memory.range.writable) return true;
     for (let page = argument.first; page < argument.first + argument.count; page++) {
-      if (this.world.rights[page] < Access.Write || this.world.changing[page] > 0 || argument.memory.pinned !== null)
+      if (
+        this.world.rights[page] < Access.Write ||
+        this.world.changing[page] > 0 ||
+        argument.memory.pinned !== null
+      )
         return true;
-      if (this.world.freed[page] !== 0 || this.world.fuzzy[page] !== 0 || this.world.audit.isLost(page)) return true;
+      if (
+        this.world.freed[page] !== 0 ||
+        this.world.fuzzy[page] !== 0 ||
+        this.world.audit.isLost(page)
+      )
+        return true;
     }
     return false;
   }
@@ -150,8 +192,15 @@ export class Processors {
   idleDevice(): ProcessorId {
     for (let at = 0; at < this.world.devices.length; at++) {
       const id = (this.world.step + at) % this.world.devices.length;
-      if (id === HOST || this.world.devices[id] === undefined || this.leaving.has(id) || this.isDead(id)) continue;
-      if (!this.world.programs.launches.some((launch) => launch.device === this.world.devices[id])) return id;
+      if (
+        id === HOST ||
+        this.world.devices[id] === undefined ||
+        this.leaving.has(id) ||
+        this.isDead(id)
+      )
+        continue;
+      if (!this.world.programs.launches.some((launch) => launch.device === this.world.devices[id]))
+        return id;
     }
     return -1;
   }
@@ -211,7 +260,8 @@ export class Processors {
 
   drained(id: ProcessorId): void {
     this.world.trace(() => `  drained ${id}`);
-    if (!this.leaving.delete(id)) throw new Error(`processor ${id} is drained, which nobody asked for`);
+    if (!this.leaving.delete(id))
+      throw new Error(`processor ${id} is drained, which nobody asked for`);
     this.condemned.delete(id);
     this.world.drainedAny = true;
     // What every copy of has failed cannot come home.
@@ -245,7 +295,10 @@ export class Processors {
 
   endRemap(): void {
     const device = this.modelWith('remaps') as ModelDevice;
-    const [{ token, block, on }] = device.remaps.splice(this.world.random.below(device.remaps.length), 1);
+    const [{ token, block, on }] = device.remaps.splice(
+      this.world.random.below(device.remaps.length),
+      1,
+    );
     device.switchBlock(block, on);
     this.world.trace(() => `  switch ${token} is through`);
     this.world.manager.revoked(token);
@@ -253,7 +306,10 @@ export class Processors {
 
   endCover(): void {
     const device = this.modelWith('covers') as ModelDevice;
-    const [{ token, page }] = device.covers.splice(this.world.random.below(device.covers.length), 1);
+    const [{ token, page }] = device.covers.splice(
+      this.world.random.below(device.covers.length),
+      1,
+    );
     device.coverPage(page);
     this.world.trace(() => `  page ${page} of ${device.description.name} is covered`);
     this.world.manager.revoked(token);
@@ -275,7 +331,10 @@ export class Processors {
 
   endCopy(): void {
     const device = this.modelWith('pendingCopies') as ModelDevice;
-    const [copy] = device.pendingCopies.splice(this.world.random.below(device.pendingCopies.length), 1);
+    const [copy] = device.pendingCopies.splice(
+      this.world.random.below(device.pendingCopies.length),
+      1,
+    );
     const status = device.copy(copy);
     this.world.trace(() => `  copy ${copy.token} ended with ${status}`);
     this.world.router.completed(copy.token, status);

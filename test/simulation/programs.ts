@@ -1,4 +1,7 @@
-/** What runs: threads of the host and of launches, their accesses and faults, and what they find when an access is denied. */
+/**
+ * What runs: threads of the host and of launches, their accesses and faults, and what they find
+ * when an access is denied.
+ */
 import type { LaunchArgument } from '../../src/core/launches.js';
 import { Access, type DenyReason, HOST, type ProcessorId } from '../../src/core/types.js';
 import type { CallableKernel } from '../../src/drivers/driver.js';
@@ -55,15 +58,22 @@ export class Programs {
       const [first, count] = this.world.pages(memory);
       let use = this.world.random.pick(['in', 'inout', 'out'] as const);
       if (!memory.range.writable && this.world.random.chance(0.9)) use = 'in';
-      if (use === 'out' && (memory.users > 0 || memory.frees > 0 || args.some((other) => other.memory === memory)))
+      if (
+        use === 'out' &&
+        (memory.users > 0 || memory.frees > 0 || args.some((other) => other.memory === memory))
+      )
         use = 'inout';
       if (use === 'out' && !this.world.arrays.mayWriteAll(first, count)) use = 'inout';
       if (args.some((other) => other.memory === memory && other.use === 'out')) continue;
       args.push({ memory, first, count, use });
     }
     if (device === undefined || args.length === 0) return;
-    // A device without faults cannot begin what does not fit as a whole; the pager refuses that, too.
-    if (device instanceof WatchedDevice && this.world.manager.launchPages(args) > device.description.budgetPages)
+    // A device without faults cannot begin what does not fit as a whole; the pager refuses that,
+    // too.
+    if (
+      device instanceof WatchedDevice &&
+      this.world.manager.launchPages(args) > device.description.budgetPages
+    )
       return;
     const id = this.world.nextRequest++;
     const launch: Launch = {
@@ -83,14 +93,17 @@ export class Programs {
       argument.memory.users++;
       if (argument.use !== 'out') continue;
       argument.memory.exclusive = true;
-      for (let page = argument.first; page < argument.first + argument.count; page++) this.world.fuzzy[page]++;
+      for (let page = argument.first; page < argument.first + argument.count; page++)
+        this.world.fuzzy[page]++;
     }
     this.world.requests.set(id, (_, failure) => this.startLaunch(launch, failure));
     this.world.trace(
-      () => `  launch ${id} on ${processor}: ${args.map((a) => `${a.use} ${a.first}+${a.count}`).join(', ')}`,
+      () =>
+        `  launch ${id} on ${processor}: ${args.map((a) => `${a.use} ${a.first}+${a.count}`).join(', ')}`,
     );
     const request = this.world.ask(() => {
-      const there = this.world.devices[processor] === device && !this.world.processors.isDead(processor);
+      const there =
+        this.world.devices[processor] === device && !this.world.processors.isDead(processor);
       if (there) this.world.manager.launchBegin(id, processor, args);
       else {
         this.world.requests.delete(id);
@@ -115,11 +128,14 @@ export class Programs {
       }
     }
     const { device } = launch;
-    const died = this.world.devices[launch.processor] !== device || this.world.processors.isDead(launch.processor);
+    const died =
+      this.world.devices[launch.processor] !== device ||
+      this.world.processors.isDead(launch.processor);
     launch.state = failure === null && !died ? 'running' : 'over';
     if (launch.state === 'over') return;
     if (device instanceof ModelDevice) {
-      for (let unit = 0; unit < device.description.units; unit++) device.threads.push(newThread(unit, device));
+      for (let unit = 0; unit < device.description.units; unit++)
+        device.threads.push(newThread(unit, device));
       return;
     }
     const parameters = launch.args.map(({ use, first, count }, index) => ({
@@ -141,7 +157,9 @@ export class Programs {
     });
   }
 
-  /** The kernel of the simulated device: looks at all that it reads, and writes some of what it may. */
+  /**
+   * The kernel of the simulated device: looks at all that it reads, and writes some of what it may.
+   */
   kernel(id: number, args: Parameters<CallableKernel>[0]): void {
     const launch = this.launches.find((each) => each.id === id);
     if (launch === undefined) throw new Error(`launch ${id} runs after its end`);
@@ -159,7 +177,8 @@ export class Programs {
       // Arrays that overlap would be put back over each other.
       if (
         launch.args.some(
-          (other, at) => at !== index && other.first < first + count && first < other.first + other.count,
+          (other, at) =>
+            at !== index && other.first < first + count && first < other.first + other.count,
         )
       )
         continue;
@@ -167,7 +186,11 @@ export class Programs {
         if (this.world.random.chance(0.5)) continue;
         this.world.shadow[first + at] = ++this.world.version;
         this.world.perhapsEmpty[first + at] = 0;
-        (args[index] as Uint32Array).fill(this.world.version, at * WORDS_PER_PAGE, (at + 1) * WORDS_PER_PAGE);
+        (args[index] as Uint32Array).fill(
+          this.world.version,
+          at * WORDS_PER_PAGE,
+          (at + 1) * WORDS_PER_PAGE,
+        );
       }
     }
   }
@@ -198,7 +221,8 @@ export class Programs {
           state === 'running' &&
           thread.page === -1 &&
           device === this.world.host &&
-          (this.world.closing || this.world.memories.length + this.world.others.memories.length === 0)
+          (this.world.closing ||
+            this.world.memories.length + this.world.others.memories.length === 0)
         )
           continue;
         return thread;
@@ -218,7 +242,9 @@ export class Programs {
   }
 
   runThread(thread = this.anyThread('running') as Thread): void {
-    const launch = this.launches.find((each) => each.device === thread.device && each.state === 'running') ?? null;
+    const launch =
+      this.launches.find((each) => each.device === thread.device && each.state === 'running') ??
+      null;
     // A thread makes several accesses between two events, as real ones do.
     for (let count = this.world.random.between(1, 8); count > 0; count--) {
       if (thread.page === -1 && !this.chooseAccess(thread, launch)) return;
@@ -228,14 +254,18 @@ export class Programs {
 
   private chooseAccess(thread: Thread, launch: Launch | null): boolean {
     if (thread.device === this.world.host) {
-      const shared = this.world.plots.shares ? this.world.plots.chooseShared(this.world.others.memories) : null;
+      const shared = this.world.plots.shares
+        ? this.world.plots.chooseShared(this.world.others.memories)
+        : null;
       if (shared === null && this.world.memories.length === 0) return false;
       const memory = shared ?? this.world.random.pick(this.world.memories);
       if (memory.exclusive) return false;
       const { range } = memory;
       thread.page = range.first + this.nearby(range.pages);
-      thread.write = (range.writable || this.world.random.chance(0.02)) && this.world.random.chance(0.5);
-      // Some programs look at what they have freed, or a little past the end, but then only while nothing is freed for good.
+      thread.write =
+        (range.writable || this.world.random.chance(0.02)) && this.world.random.chance(0.5);
+      // Some programs look at what they have freed, or a little past the end, but then only while
+      // nothing is freed for good.
       if (this.world.random.chance(0.01))
         thread.page = Math.min(thread.page + 20, (Math.floor(thread.page / 512) + 1) * 512 - 1);
       memory.users++;
@@ -244,7 +274,8 @@ export class Programs {
     }
     if (launch === null || launch.accessesLeft-- <= 0) {
       thread.state = 'ended';
-      if (launch !== null && thread.device.threads.every((each) => each.state === 'ended')) launch.state = 'over';
+      if (launch !== null && thread.device.threads.every((each) => each.state === 'ended'))
+        launch.state = 'over';
       return false;
     }
     let argument = this.world.random.pick(launch.args);
@@ -255,7 +286,11 @@ export class Programs {
       // It is fast: it comes to what it lacks while that is on its way.
       const { first, count } = argument;
       const fast = this.world.plots.streams;
-      while (fast && launch.walked < count && thread.device.finds(first + launch.walked) !== Access.None)
+      while (
+        fast &&
+        launch.walked < count &&
+        thread.device.finds(first + launch.walked) !== Access.None
+      )
         launch.walked += 16;
     } else thread.page = argument.first + this.nearby(argument.count);
     thread.write = argument.use !== 'in' && this.world.random.chance(0.6);
@@ -272,9 +307,12 @@ export class Programs {
   /** Touches the page; false if the thread has to wait. */
   private access(thread: Thread, launch: Launch | null): boolean {
     const { device, page, write } = thread;
-    // A denial may have been overtaken by new rights before anything could stand in for the page: then this is the page itself.
+    // A denial may have been overtaken by new rights before anything could stand in for the page:
+    // then this is the page itself.
     const right = device.finds(page);
-    const standsIn = this.world.audit.isScratch(device.id, page) || device.covers.some((cover) => cover.page === page);
+    const standsIn =
+      this.world.audit.isScratch(device.id, page) ||
+      device.covers.some((cover) => cover.page === page);
     const isPage = right !== Access.None && device.scratch.has(page) && !standsIn;
     if (isPage) {
       device.scratch.delete(page);
@@ -284,7 +322,8 @@ export class Programs {
       thread.state = 'falling';
       this.messages.push({ device, thread, launch, page, write });
       this.world.trace(
-        () => `  thread ${thread.id} of ${device.description.name} faults ${write ? 'writing' : 'reading'} ${page}`,
+        () =>
+          `  thread ${thread.id} of ${device.description.name} faults ${write ? 'writing' : 'reading'} ${page}`,
       );
       return false;
     }
@@ -293,15 +332,25 @@ export class Programs {
       this.world.rights[page] < (write ? Access.Write : Access.Read) &&
       !device.scratch.has(page)
     )
-      throw new Error(`thread ${thread.id} of ${device.description.name} uses page ${page}, which is protected`);
+      throw new Error(
+        `thread ${thread.id} of ${device.description.name} uses page ${page}, which is protected`,
+      );
     if (device.scratch.has(page)) {
       if (write) device.store(page, GARBAGE_OF_A_DENIED_WRITER);
-      else if (device.hidden.has(page) && ![0, GARBAGE_OF_A_DENIED_WRITER].includes(device.value(page)))
+      else if (
+        device.hidden.has(page) &&
+        ![0, GARBAGE_OF_A_DENIED_WRITER].includes(device.value(page))
+      )
         throw new Error(
           `thread ${thread.id} of ${device.description.name} sees something of page ${page}, which it may not read`,
         );
     } else if (write) this.writeOn(device, page);
-    else this.world.check(page, device.value(page), `thread ${thread.id} of ${device.description.name}`);
+    else
+      this.world.check(
+        page,
+        device.value(page),
+        `thread ${thread.id} of ${device.description.name}`,
+      );
     this.endAccess(thread);
     return true;
   }
@@ -329,18 +378,25 @@ export class Programs {
     const id = this.world.devices.indexOf(device);
     // Of a process that died, or of a launch that ended, nothing is read any more.
     if (id === -1 || (device !== this.world.host && launch?.state !== 'running')) {
-      this.messages.splice(0, this.messages.length, ...this.messages.filter((each) => each !== message));
+      this.messages.splice(
+        0,
+        this.messages.length,
+        ...this.messages.filter((each) => each !== message),
+      );
       return;
     }
     if (thread.state === 'falling' && thread.page === page) thread.state = 'asleep';
     this.world.trace(
-      () => `  ${device.description.name} waits for ${page} (${write ? 'write' : 'read'}), thread ${thread.id}`,
+      () =>
+        `  ${device.description.name} waits for ${page} (${write ? 'write' : 'read'}), thread ${thread.id}`,
     );
     this.world.manager.fault(id, page, write, thread.id);
   }
 
   deny(id: ProcessorId, page: number, write: boolean, reason: DenyReason, stranded: boolean): void {
-    this.world.trace(() => `  denied to ${id}: page ${page}, ${reason}${stranded ? ', for ever' : ''}`);
+    this.world.trace(
+      () => `  denied to ${id}: page ${page}, ${reason}${stranded ? ', for ever' : ''}`,
+    );
     const device = this.world.devices[id] as ModelDevice;
     const late = id === HOST && reason === 'FREED' && !write;
     this.world.reasons.ofPage(reason, page, id);
@@ -351,12 +407,18 @@ export class Programs {
       return;
     }
     if (id !== HOST) {
-      if (reason !== 'READ_ONLY' && reason !== 'PINNED' && !device.scratch.has(page)) device.hidden.add(page);
+      if (reason !== 'READ_ONLY' && reason !== 'PINNED' && !device.scratch.has(page))
+        device.hidden.add(page);
       device.scratch.add(page);
       return;
     }
     for (const thread of device.threads) {
-      if (thread.state !== 'asleep' || thread.page !== page || (reason === 'READ_ONLY' && !thread.write)) continue;
+      if (
+        thread.state !== 'asleep' ||
+        thread.page !== page ||
+        (reason === 'READ_ONLY' && !thread.write)
+      )
+        continue;
       thread.state = 'running';
       this.endAccess(thread);
     }

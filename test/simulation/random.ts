@@ -1,4 +1,7 @@
-/** The generator behind a schedule: small, fast, and the same everywhere, so that a seed names one schedule for good. */
+/**
+ * The generator behind a schedule: small, fast, and the same everywhere, so that a seed names one
+ * schedule for good.
+ */
 export class Random {
   private state: number;
 

@@ -26,7 +26,9 @@ export class Reasons {
         if (everLost.has(at) || mayBeLost.has(at) || fuzzy[at] + freed[at] > 0) return;
       }
     }
-    throw new Error(`whoever asked for pages ${first} to ${end - 1} is told that some are lost, and none is`);
+    throw new Error(
+      `whoever asked for pages ${first} to ${end - 1} is told that some are lost, and none is`,
+    );
   }
 
   /** For an access to one page. */
@@ -35,38 +37,59 @@ export class Reasons {
     this.weather(reason, `page ${page}`, id);
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
       throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
-    const isLost = world.manager.pages.lossOf(page) !== null || world.others.of(page)?.abandoned === true;
+    const isLost =
+      world.manager.pages.lossOf(page) !== null || world.others.of(page)?.abandoned === true;
     if (['LOST', 'CORRUPTED', 'ALTERED', 'GONE', 'FORGOTTEN'].includes(reason) && !isLost)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
-    // What a clone has lost, since there was no room for it when its source forgot it, is not waited for.
+    // What a clone has lost, since there was no room for it when its source forgot it, is not
+    // waited for.
     const { manager } = world;
     const { timesWithoutRoom } = world.behind;
-    if (reason === 'OUT_OF_STORAGE' && timesWithoutRoom < PATIENCE && manager.pages.lossOf(page) === null)
+    if (
+      reason === 'OUT_OF_STORAGE' &&
+      timesWithoutRoom < PATIENCE &&
+      manager.pages.lossOf(page) === null
+    )
       throw new Error(`page ${page} is denied for want of room that may come soon`);
     if (reason === 'FREED' && world.freed[page] === 0 && world.fuzzy[page] === 0)
       throw new Error(`page ${page} is not freed`);
     if (reason === 'READ_ONLY' && world.rights[page] === Access.Write && world.changing[page] === 0)
       throw new Error(`page ${page} may be written`);
-    const kept = world.memories.some((memory) => memory.kept.some(({ first, end }) => page >= first && page < end));
-    if (reason === 'NO_ACCESS' && world.rights[page] !== Access.None && world.changing[page] === 0 && !kept)
+    const kept = world.memories.some((memory) =>
+      memory.kept.some(({ first, end }) => page >= first && page < end),
+    );
+    if (
+      reason === 'NO_ACCESS' &&
+      world.rights[page] !== Access.None &&
+      world.changing[page] === 0 &&
+      !kept
+    )
       throw new Error(`page ${page} may be read`);
     if (reason === 'PINNED' && !world.isPinned(page)) throw new Error(`page ${page} is not pinned`);
     if (reason === 'OUTSIDE' && world.manager.state.va.rangeOfPage(page) !== undefined)
       throw new Error(`page ${page} is not outside`);
-    if (reason === 'DEVICE_LOST' || reason === 'IN_PLACE') throw new Error(`an access is denied with ${reason}`);
+    if (reason === 'DEVICE_LOST' || reason === 'IN_PLACE')
+      throw new Error(`an access is denied with ${reason}`);
   }
 
-  /** A device is ended only when nothing can be moved for it any more: what one page is denied for is no reason. */
+  /**
+   * A device is ended only when nothing can be moved for it any more: what one page is denied for
+   * is no reason.
+   */
   ofEnd(reason: DenyReason, page: number): void {
     if (reason !== 'OUT_OF_MEMORY' && reason !== 'OUT_OF_STORAGE' && reason !== 'COPY_FAILED')
       throw new Error(`a device must end because page ${page} is denied with ${reason}`);
   }
 
-  /** A clone loses what cannot be had only when its source is overwritten without a look at it: never for a write, nor for a protection. */
+  /**
+   * A clone loses what cannot be had only when its source is overwritten without a look at it:
+   * never for a write, nor for a protection.
+   */
   ofLoss(reason: DenyReason, page: number): void {
     const { world } = this;
     this.weather(reason, `page ${page}`, undefined);
-    if (passes(reason)) throw new Error(`page ${page} of a clone is lost for what passes: ${reason}`);
+    if (passes(reason))
+      throw new Error(`page ${page} of a clone is lost for what passes: ${reason}`);
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))
       throw new Error(`page ${page} is lost with ${reason}, which nobody said`);
     for (const at of world.lineage(page)) if (at !== page && this.mayBeForgotten(at)) return;
@@ -76,10 +99,14 @@ export class Reasons {
   /** Clones are given pages for the last time, and lose what they cannot have. */
   ofLastChance(first: number, count: number): void {
     for (let page = first; page < first + count; page++)
-      if (!this.mayBeForgotten(page)) throw new Error(`clones are to have page ${page} now, and nobody forgets it`);
+      if (!this.mayBeForgotten(page))
+        throw new Error(`clones are to have page ${page} now, and nobody forgets it`);
   }
 
-  /** Whether the page is being overwritten, or read from its file again: what was changed stays then, unless that is to be forgotten, too. */
+  /**
+   * Whether the page is being overwritten, or read from its file again: what was changed stays
+   * then, unless that is to be forgotten, too.
+   */
   private mayBeForgotten(page: number): boolean {
     const { fuzzy, freed, arrays, manager } = this.world;
     return fuzzy[page] + freed[page] > 0 || (arrays.drops > 0 && manager.pages.isInherited(page));

@@ -18,12 +18,19 @@ export function runSchedule(seed: number, tracer: ((text: string) => void) | nul
     return null;
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-    const where = world === undefined ? 'while it was set up' : `at step ${world.step} (${world.current})`;
-    return { seed, text: `${where}: ${error.message}\n${error.stack?.split('\n').slice(1, 6).join('\n')}` };
+    const where =
+      world === undefined ? 'while it was set up' : `at step ${world.step} (${world.current})`;
+    return {
+      seed,
+      text: `${where}: ${error.message}\n${error.stack?.split('\n').slice(1, 6).join('\n')}`,
+    };
   }
 }
 
-/** What a thread that plays schedules is doing, for the one that watches it: the schedule's seed, a count of schedules, and the kernel's number of the thread. */
+/**
+ * What a thread that plays schedules is doing, for the one that watches it: the schedule's seed, a
+ * count of schedules, and the kernel's number of the thread.
+ */
 export type Playing = Int32Array<SharedArrayBuffer>;
 
 export function createPlaying(): Playing {
@@ -37,8 +44,15 @@ export function notePlaying(playing: Playing, seed: number): void {
   Atomics.add(playing, 1, 1);
 }
 
-/** Calls `stuck` when one schedule has had the processor for too long: on a busy machine one that is merely slow takes any time. */
-export function watch(playing: Playing, limitSeconds: number, stuck: (seed: number) => void): () => void {
+/**
+ * Calls `stuck` when one schedule has had the processor for too long: on a busy machine one that is
+ * merely slow takes any time.
+ */
+export function watch(
+  playing: Playing,
+  limitSeconds: number,
+  stuck: (seed: number) => void,
+): () => void {
   let last = 0;
   let began = 0;
   const timer = setInterval(() => {

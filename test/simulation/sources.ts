@@ -1,6 +1,7 @@
 /**
- * Where pages come from that no node holds: a file, or a function of the user's, which may be slow, fail for once, or not give some pages
- * for a reason of its own until it does again; and other ranges, for clones.
+ * Where pages come from that no node holds: a file, or a function of the user's, which may be slow,
+ * fail for once, or not give some pages for a reason of its own until it does again; and other
+ * ranges, for clones.
  */
 import { type DenyReason, Status } from '../../src/core/types.js';
 import type { Clones } from '../../src/pager/arrays/clones.js';
@@ -8,7 +9,10 @@ import { ModelDevice, NODE_BYTES, PAGE_BYTES, PAGES } from './model-device.js';
 import type { Random } from './random.js';
 import type { World } from './world.js';
 
-/** What a source says of pages that it does not give, and what every processor that wants them must be told. */
+/**
+ * What a source says of pages that it does not give, and what every processor that wants them must
+ * be told.
+ */
 const REFUSALS = [Status.SourceChanged, Status.ProviderFailed, Status.Refused] as const;
 const REASONS: readonly DenyReason[] = ['SOURCE_CHANGED', 'PROVIDER_FAILED', 'ACCESS_REFUSED'];
 
@@ -27,7 +31,9 @@ interface Provision {
 }
 
 export class Sources {
-  /** What is given for each page: what was written back, or else what was there from the beginning. */
+  /**
+   * What is given for each page: what was written back, or else what was there from the beginning.
+   */
   readonly file = new Uint32Array(PAGES);
   readonly provisions: Provision[] = [];
   readonly returns: Return[] = [];
@@ -79,7 +85,10 @@ export class Sources {
 
   /** It has, or could not. */
   endReturn(): void {
-    const [{ token, page, values }] = this.returns.splice(this.random.below(this.returns.length), 1);
+    const [{ token, page, values }] = this.returns.splice(
+      this.random.below(this.returns.length),
+      1,
+    );
     values.forEach((value, at) => {
       if (this.world.host.value(page + at) !== value)
         throw new Error(`page ${page + at} was written while its file took it back`);
@@ -106,7 +115,10 @@ export class Sources {
   /** From now on pages are given no more; or they are again. */
   spoil(first: number, count: number): void {
     const refusal = this.random.chance(0.25) ? 0 : this.random.pick(REFUSALS);
-    this.world.trace(() => `  ${first}+${count} are ${refusal === 0 ? 'given' : `refused by ${refusal}`} from now on`);
+    this.world.trace(
+      () =>
+        `  ${first}+${count} are ${refusal === 0 ? 'given' : `refused by ${refusal}`} from now on`,
+    );
     for (let page = first; page < first + count; page++) {
       this.refused[page] = refusal;
       if (refusal !== 0) this.said[page] |= 1 << (refusal - Status.SourceChanged);
@@ -131,7 +143,9 @@ export class Sources {
     return false;
   }
 
-  /** A clone's page is lost with the reason of its source, whose addresses may be others' one day. */
+  /**
+   * A clone's page is lost with the reason of its source, whose addresses may be others' one day.
+   */
   remember(reason: DenyReason, page: number): void {
     if (this.isRefusal(reason)) this.said[page] |= 1 << REASONS.indexOf(reason);
   }
@@ -146,7 +160,8 @@ export class Sources {
   }
 
   private give(page: number, count: number, target: number): Status {
-    for (let at = page; at < page + count; at++) if (this.refused[at] !== 0) return this.refused[at] as Status;
+    for (let at = page; at < page + count; at++)
+      if (this.refused[at] !== 0) return this.refused[at] as Status;
     this.write(target, count, (at) => this.file[page + at]);
     return Status.Done;
   }

@@ -1,4 +1,7 @@
-/** Memory that pages go over from one store to the next: little of it, so that some must wait, and overwritten when it is given back. */
+/**
+ * Memory that pages go over from one store to the next: little of it, so that some must wait, and
+ * overwritten when it is given back.
+ */
 import { MAX_NODES, PAGES_PER_TRANSFER } from '../../src/core/types.js';
 import type { Staging } from '../../src/drivers/router.js';
 import { NODE_BYTES, PAGE_BYTES } from './model-device.js';
@@ -18,7 +21,8 @@ export class StagingModel implements Staging {
   }
 
   give(address: number): void {
-    if (this.free.includes(address)) throw new Error('a piece of the staging memory is given back twice');
+    if (this.free.includes(address))
+      throw new Error('a piece of the staging memory is given back twice');
     const from = (address - BASE) / 4;
     this.words.fill(GARBAGE, from, from + PIECE_BYTES / 4);
     this.free.push(address);

@@ -1,4 +1,7 @@
-/** The stores behind the host: how they fill, go away and are lost, and what becomes of what they had. */
+/**
+ * The stores behind the host: how they fill, go away and are lost, and what becomes of what they
+ * had.
+ */
 import { PATIENCE } from '../../src/core/faults.js';
 import { isEmpty, next } from '../../src/core/mask.js';
 import { REFUSED } from '../../src/core/state.js';
@@ -16,7 +19,9 @@ export class Stores {
   far: NodeId = NO_NODE;
   /** Whether it has ever been away. */
   everAway = false;
-  /** What stores had when they found no room for what their budgets allow; and whether any ever did. */
+  /**
+   * What stores had when they found no room for what their budgets allow; and whether any ever did.
+   */
   readonly full = new Map<NodeId, number>();
   everFull = false;
   /** Whether one has ever been removed, or has lost something. */
@@ -139,15 +144,22 @@ export class Stores {
   /** Whether it may be started again without what it had: nothing of it is being read. */
   mayForget(): boolean {
     const device = this.world.stores[this.last];
-    if (!(device instanceof WatchedDevice) || this.world.manager.state.nodes[this.last]?.state !== 'alive')
+    if (
+      !(device instanceof WatchedDevice) ||
+      this.world.manager.state.nodes[this.last]?.state !== 'alive'
+    )
       return false;
     return device.reading.size + device.spoiled.length === 0;
   }
 
-  /** Whether a block is yet to be found to have lost what a store has forgotten, since an operation of it is under way. */
+  /**
+   * Whether a block is yet to be found to have lost what a store has forgotten, since an operation
+   * of it is under way.
+   */
   get isForgetting(): boolean {
     for (const { residences } of this.world.manager.state.va.blocks.values())
-      for (const residence of residences) if (residence !== undefined && !isEmpty(residence.forgotten)) return true;
+      for (const residence of residences)
+        if (residence !== undefined && !isEmpty(residence.forgotten)) return true;
     return false;
   }
 
@@ -195,7 +207,8 @@ export class Stores {
       const device = this.world.stores[node] as WatchedDevice;
       device.lose('killed');
       this.world.processors.endAllLate(device);
-      for (const { token } of device.spoiled.splice(0)) this.world.router.completed(token, Status.Lost);
+      for (const { token } of device.spoiled.splice(0))
+        this.world.router.completed(token, Status.Lost);
       this.world.audit.noteSoleCopies(node);
     }
     this.everLess = true;
@@ -204,7 +217,8 @@ export class Stores {
 
   storeEmptied(node: NodeId): void {
     this.world.trace(() => `  node ${node} is empty`);
-    if (node !== this.store || !this.storeLeaves) throw new Error(`node ${node} is emptied, which nobody asked for`);
+    if (node !== this.store || !this.storeLeaves)
+      throw new Error(`node ${node} is emptied, which nobody asked for`);
     this.store = NO_NODE;
     // The next node may have its number.
     this.full.delete(node);

@@ -1,6 +1,7 @@
 /**
- * The simulated device as it is, with a note of when its page table may have changed, since reading all of it takes long; and with readers
- * that are late: something of the device may still read frames that were released, until the device says that nothing does.
+ * The simulated device as it is, with a note of when its page table may have changed, since reading
+ * all of it takes long; and with readers that are late: something of the device may still read
+ * frames that were released, until the device says that nothing does.
  */
 import { Access, Status } from '../../src/core/types.js';
 import { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
@@ -13,16 +14,26 @@ export interface Rights {
 }
 
 export class WatchedDevice extends SimulatedDevice {
-  private readonly rights: Rights = { readable: new Int32Array(PAGES / 32), writable: new Int32Array(PAGES / 32) };
+  private readonly rights: Rights = {
+    readable: new Int32Array(PAGES / 32),
+    writable: new Int32Array(PAGES / 32),
+  };
   private changed = false;
   /** Releases whose readers have not ended, with what these began to read. */
-  readonly late: { readonly token: number; readonly frame: number; readonly content: Uint8Array }[] = [];
+  readonly late: {
+    readonly token: number;
+    readonly frame: number;
+    readonly content: Uint8Array;
+  }[] = [];
   /** Copies out of it that will not bring what came in; and whether the next is one of them. */
   readonly spoiled: { readonly token: number; readonly count: number }[] = [];
   spoils: () => boolean = () => false;
   /** Copies out of it that are under way; the world takes them away. */
   readonly reading = new Set<number>();
-  /** Frames that the core may still ask for, though the device has said that it has forgotten them: it says so again. */
+  /**
+   * Frames that the core may still ask for, though the device has said that it has forgotten them:
+   * it says so again.
+   */
   private readonly forgotten = new Set<number>();
   /** It does not answer for the time being. */
   away = false;
@@ -46,7 +57,9 @@ export class WatchedDevice extends SimulatedDevice {
     return this.copies.transferIn(...copy);
   };
 
-  /** The content of a frame is gone. @param isAwaited whether the core may be about to ask for it */
+  /**
+   * The content of a frame is gone. @param isAwaited whether the core may be about to ask for it
+   */
   forget(frame: number, isAwaited: boolean): void {
     this.frames.span(frame, 1).fill(0xdb);
     if (isAwaited) this.forgotten.add(frame);
@@ -60,7 +73,12 @@ export class WatchedDevice extends SimulatedDevice {
     return Status.Pending;
   }
 
-  override readonly transferOut = (token: number, frame: number, count: number, address: number): Status => {
+  override readonly transferOut = (
+    token: number,
+    frame: number,
+    count: number,
+    address: number,
+  ): Status => {
     if (this.away) return Status.Unreachable;
     let isForgotten = false;
     for (let each = frame; each < frame + count; each++) isForgotten ||= this.forgotten.has(each);
@@ -73,7 +91,10 @@ export class WatchedDevice extends SimulatedDevice {
     return Status.Pending;
   };
 
-  /** The last reader of a release has ended: it must have found what was there when it began. Returns the release's token. */
+  /**
+   * The last reader of a release has ended: it must have found what was there when it began.
+   * Returns the release's token.
+   */
   endLate(which: number): number {
     const [{ token, frame, content }] = this.late.splice(which, 1);
     const now = this.framesAt(frame, content.length / PAGE_BYTES);

@@ -1,7 +1,8 @@
 /**
- * One schedule: the memory manager with a host, a device process and a simulated device, programs that use them, and a shadow
- * of what memory must contain. Everything that happens is drawn from one seed. What can happen stands here, in a list; what it does, in the
- * part that it is about: arrays.ts, holders.ts, processors.ts, programs.ts, sources.ts, stores.ts, others.ts.
+ * One schedule: the memory manager with a host, a device process and a simulated device, programs
+ * that use them, and a shadow of what memory must contain. Everything that happens is drawn from
+ * one seed. What can happen stands here, in a list; what it does, in the part that it is about:
+ * arrays.ts, holders.ts, processors.ts, programs.ts, sources.ts, stores.ts, others.ts.
  */
 import { checkInvariants } from '../../src/core/invariants.js';
 import { isEmpty } from '../../src/core/mask.js';
@@ -102,7 +103,10 @@ const GOING_ON: ReadonlySet<string> = new Set([
   'provide',
   'take back',
 ]);
-/** How often copies fail while devices leave, in the plot that strands what they have, and how often otherwise there. */
+/**
+ * How often copies fail while devices leave, in the plot that strands what they have, and how often
+ * otherwise there.
+ */
 const STRANDING = 0.97;
 const FAIR = 0.01;
 /** Numbers below are those of requests that the manager's own parts make. */
@@ -118,7 +122,10 @@ export class World implements Surroundings {
   readonly random: Random;
   /** For what does not change how a schedule goes on. */
   readonly whims: Random;
-  /** Arrays are mostly of files that take changed pages back, and there are more than the host can hold. */
+  /**
+   * Arrays are mostly of files that take changed pages back, and there are more than the host can
+   * hold.
+   */
   readonly overflows: boolean;
   /** Files take changed pages back. */
   readonly returns: boolean;
@@ -151,7 +158,10 @@ export class World implements Surroundings {
   readonly memories: Memory[] = [];
   /** The value that each page must have. */
   readonly shadow = new Uint32Array(PAGES);
-  /** Counts what makes a page's value uncertain for now: emptying, freeing, a launch that failed half way. */
+  /**
+   * Counts what makes a page's value uncertain for now: emptying, freeing, a launch that failed
+   * half way.
+   */
   readonly fuzzy = new Uint8Array(PAGES);
   readonly freed = new Uint8Array(PAGES);
   /** A launch that failed may have emptied the page or not; the first look at it tells. */
@@ -167,11 +177,18 @@ export class World implements Surroundings {
   private readonly cloneRequests = new CoreRequests();
   /** What the core told while it was at work. */
   private readonly later: (() => void)[] = [];
-  /** Invalidations that subscribers were told of and that go on, and those of the event under way. */
+  /**
+   * Invalidations that subscribers were told of and that go on, and those of the event under way.
+   */
   readonly invalidations: { page: number; count: number; open: boolean }[] = [];
-  /** Pages whose only copy was on a device when it was lost, or could not be brought home: these may be reported lost. */
+  /**
+   * Pages whose only copy was on a device when it was lost, or could not be brought home: these may
+   * be reported lost.
+   */
   readonly mayBeLost = new Set<number>();
-  /** All that were ever reported so, and when pages were overwritten last without a look at them. */
+  /**
+   * All that were ever reported so, and when pages were overwritten last without a look at them.
+   */
   readonly everLost = new Set<number>();
   readonly healed = new Uint32Array(PAGES);
   readonly requests = new Map<number, Ending>();
@@ -220,9 +237,15 @@ export class World implements Surroundings {
   private resting = false;
   drainedAny = false;
   readonly mayGiveUp: boolean;
-  /** What every copy of has failed may be lost: a device has just left, or is about to when its frames are not read any more. */
+  /**
+   * What every copy of has failed may be lost: a device has just left, or is about to when its
+   * frames are not read any more.
+   */
   get mayHaveGivenUp(): boolean {
-    return this.gaveUp || (this.mayGiveUp && (this.processors.leaving.size > 0 || this.behind.storeLeaves));
+    return (
+      this.gaveUp ||
+      (this.mayGiveUp && (this.processors.leaving.size > 0 || this.behind.storeLeaves))
+    );
   }
 
   /** A device has just left whose last pages may have failed to come home. */
@@ -262,14 +285,16 @@ export class World implements Surroundings {
     this.mayGiveUp = this.weather.copyFailure > 0;
     const { failure, withheld } = this.sources;
     this.mayFailCopies =
-      this.plots.storeFails || this.weather.copyFailure + this.weather.noMemory + failure + withheld > 0;
+      this.plots.storeFails ||
+      this.weather.copyFailure + this.weather.noMemory + failure + withheld > 0;
     this.breeds = this.whims.chance(0.25) || this.plots.clones;
     this.spoils = this.whims.chance(this.breeds ? 0.6 : 0.25);
     this.perils = this.whims.chance(0.1);
     this.lossy = random.chance(0.5) || this.perils || this.plots.orphans;
     this.tight = random.chance(0.25);
     this.heavy = random.chance(0.4) || this.plots.chains;
-    // Some schedules are about devices that walk through long ranges: what is brought ahead of them is to be seen.
+    // Some schedules are about devices that walk through long ranges: what is brought ahead of them
+    // is to be seen.
     this.walks = random.chance(0.1) || this.plots.streams;
     this.pieces = random.pick([1, 4, 12]);
     this.router = new Router(
@@ -280,7 +305,9 @@ export class World implements Surroundings {
         drained: (processor) => this.processors.drained(processor),
         emptied: (node) => this.behind.storeEmptied(node),
         breakCopyOnWrite: (page, count, lastChance) => {
-          this.trace(() => `  break copy-on-write ${page}+${count}${lastChance ? ', the last chance' : ''}`);
+          this.trace(
+            () => `  break copy-on-write ${page}+${count}${lastChance ? ', the last chance' : ''}`,
+          );
           if (lastChance) this.reasons.ofLastChance(page, count);
           this.clones.breakCopyOnWrite(page, count, lastChance);
         },
@@ -325,8 +352,15 @@ export class World implements Surroundings {
       readAhead: () => next({ share }),
       placement: () => advised,
     };
-    const recorder = seed % RECORDED_SHARE === 0 ? new Recorder((entries) => this.recorded.push(...entries)) : null;
-    this.manager = new OpenManager(recorder?.commands(this.router) ?? this.router, this.policies, BLOCKS);
+    const recorder =
+      seed % RECORDED_SHARE === 0
+        ? new Recorder((entries) => this.recorded.push(...entries))
+        : null;
+    this.manager = new OpenManager(
+      recorder?.commands(this.router) ?? this.router,
+      this.policies,
+      BLOCKS,
+    );
     recorder?.events(this.manager);
     this.clones = new Clones(
       this.manager,
@@ -355,7 +389,11 @@ export class World implements Surroundings {
       name: 'host',
       budgetPages:
         PAGES_PER_BLOCK *
-          (this.resizes || this.plots.streams ? 6 : this.tight ? 3 : random.between(3, this.plots.chains ? 3 : 6)) +
+          (this.resizes || this.plots.streams
+            ? 6
+            : this.tight
+              ? 3
+              : random.between(3, this.plots.chains ? 3 : 6)) +
         random.below(PAGES_PER_BLOCK),
       units: 2,
       memorySurvives: true,
@@ -365,7 +403,12 @@ export class World implements Surroundings {
       this.behind.store = this.behind.addStore(HOST_NODE);
     if (this.plots.chains) this.behind.far = this.behind.addStore(this.behind.store);
     if (this.whims.chance(0.25)) this.processors.addNeighbour();
-    const process = this.plots.streams || this.perils || this.plots.orphans || this.plots.returns || this.plots.strands;
+    const process =
+      this.plots.streams ||
+      this.perils ||
+      this.plots.orphans ||
+      this.plots.returns ||
+      this.plots.strands;
     this.processors.addDevice(random.chance(0.5) || process);
     if (random.chance(0.7) || process) this.processors.addDevice(random.chance(0.5) || process);
   }
@@ -395,25 +438,48 @@ export class World implements Surroundings {
     this.replay();
   }
 
-  /** What was written down of this schedule must be played again as it was, in the words of a file. */
+  /**
+   * What was written down of this schedule must be played again as it was, in the words of a file.
+   */
   private replay(): void {
     if (this.recorded.length === 0) return;
     const entries = this.recorded.map((entry) => JSON.parse(JSON.stringify(entry)) as Entry);
     replay(entries, this.policies, BLOCKS);
   }
 
-  // --- what can happen -------------------------------------------------------------------------------------------
+  // --- what can happen
+  // -------------------------------------------------------------------------------------------
 
-  private readonly actions: { name: string; weight: number; can: () => boolean; act: () => void }[] = [
+  private readonly actions: {
+    name: string;
+    weight: number;
+    can: () => boolean;
+    act: () => void;
+  }[] = [
     {
       name: 'allocate',
       weight: 3,
       can: () => !this.closing && this.memories.length < 5,
       act: () => this.arrays.allocate(),
     },
-    { name: 'free', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.arrays.free() },
-    { name: 'recycle', weight: 2, can: () => this.arrays.mayRecycle(), act: () => this.arrays.recycle() },
-    { name: 'zero', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.arrays.zero() },
+    {
+      name: 'free',
+      weight: 1,
+      can: () => !this.closing && this.memories.length > 0,
+      act: () => this.arrays.free(),
+    },
+    {
+      name: 'recycle',
+      weight: 2,
+      can: () => this.arrays.mayRecycle(),
+      act: () => this.arrays.recycle(),
+    },
+    {
+      name: 'zero',
+      weight: 1,
+      can: () => !this.closing && this.memories.length > 0,
+      act: () => this.arrays.zero(),
+    },
     {
       name: 'prefetch',
       weight: 3,
@@ -450,11 +516,36 @@ export class World implements Surroundings {
       can: () => !this.closing && this.memories.length > 0 && this.memories.length < 5,
       act: () => this.arrays.clone(),
     },
-    { name: 'pin', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.holders.pin() },
-    { name: 'unpin', weight: 1, can: () => this.memories.some(isPinned), act: () => this.holders.unpin() },
-    { name: 'grow', weight: 1, can: () => !this.closing && this.memories.length > 0, act: () => this.arrays.grow() },
-    { name: 'hold', weight: 2, can: () => !this.closing && this.memories.length > 0, act: () => this.holders.hold() },
-    { name: 'let go', weight: 2, can: () => this.holders.holds.length > 0, act: () => this.holders.letGo() },
+    {
+      name: 'pin',
+      weight: 1,
+      can: () => !this.closing && this.memories.length > 0,
+      act: () => this.holders.pin(),
+    },
+    {
+      name: 'unpin',
+      weight: 1,
+      can: () => this.memories.some(isPinned),
+      act: () => this.holders.unpin(),
+    },
+    {
+      name: 'grow',
+      weight: 1,
+      can: () => !this.closing && this.memories.length > 0,
+      act: () => this.arrays.grow(),
+    },
+    {
+      name: 'hold',
+      weight: 2,
+      can: () => !this.closing && this.memories.length > 0,
+      act: () => this.holders.hold(),
+    },
+    {
+      name: 'let go',
+      weight: 2,
+      can: () => this.holders.holds.length > 0,
+      act: () => this.holders.letGo(),
+    },
     {
       name: 'write back',
       weight: 2,
@@ -622,14 +713,24 @@ export class World implements Surroundings {
       can: () => !this.resting && this.processors.simulated() !== null,
       act: () => this.progress(),
     },
-    { name: 'take back', weight: 5, can: () => this.sources.returns.length > 0, act: () => this.sources.endReturn() },
+    {
+      name: 'take back',
+      weight: 5,
+      can: () => this.sources.returns.length > 0,
+      act: () => this.sources.endReturn(),
+    },
     {
       name: 'take back again',
       weight: 1,
       can: () => this.refusing.size > 0,
       act: () => this.endRefusal(),
     },
-    { name: 'provide', weight: 5, can: () => this.sources.provisions.length > 0, act: () => this.sources.endOne() },
+    {
+      name: 'provide',
+      weight: 5,
+      can: () => this.sources.provisions.length > 0,
+      act: () => this.sources.endOne(),
+    },
     {
       name: 'spoil',
       weight: 4,
@@ -639,7 +740,8 @@ export class World implements Surroundings {
     {
       name: 'clone more',
       weight: 8,
-      can: () => this.breeds && !this.closing && this.memories.length > 0 && this.memories.length < 7,
+      can: () =>
+        this.breeds && !this.closing && this.memories.length > 0 && this.memories.length < 7,
       act: () => this.arrays.clone(),
     },
     {
@@ -651,7 +753,8 @@ export class World implements Surroundings {
     {
       name: 'move',
       weight: 5,
-      can: () => this.breeds && !this.closing && this.memories.length > 0 && this.memories.length < 7,
+      can: () =>
+        this.breeds && !this.closing && this.memories.length > 0 && this.memories.length < 7,
       act: () => this.arrays.move(),
     },
     {
@@ -663,7 +766,8 @@ export class World implements Surroundings {
     {
       name: 'kill more',
       weight: 0.6,
-      can: () => (this.perils || this.plots.orphans) && !this.closing && this.processors.anyDevice() !== -1,
+      can: () =>
+        (this.perils || this.plots.orphans) && !this.closing && this.processors.anyDevice() !== -1,
       act: () => this.processors.kill(this.processors.anyDevice()),
     },
     {
@@ -674,7 +778,13 @@ export class World implements Surroundings {
         this.plots.weave(
           (_memory, first, count) => this.arrays.bring(first, count, HOST, Access.Read),
           (memory, first, count) =>
-            this.holders.holdPages({ memory, first, count, access: Access.Write, device: this.host }),
+            this.holders.holdPages({
+              memory,
+              first,
+              count,
+              access: Access.Write,
+              device: this.host,
+            }),
         ),
     },
     {
@@ -689,7 +799,8 @@ export class World implements Surroundings {
     {
       name: 'fill the host',
       weight: 40,
-      can: () => this.plots.starves && !this.closing && this.memories.length > 0 && this.hostHasRoom,
+      can: () =>
+        this.plots.starves && !this.closing && this.memories.length > 0 && this.hostHasRoom,
       act: () => this.arrays.fillHost(),
     },
     {
@@ -703,7 +814,8 @@ export class World implements Surroundings {
     {
       name: 'forget what was cloned',
       weight: 20,
-      can: () => this.plots.starves && !this.closing && !this.hostHasRoom && this.plots.cloned().length > 0,
+      can: () =>
+        this.plots.starves && !this.closing && !this.hostHasRoom && this.plots.cloned().length > 0,
       act: () => this.arrays.forget(this.random.pick(this.plots.cloned())),
     },
     {
@@ -755,7 +867,10 @@ export class World implements Surroundings {
     {
       name: 'add another device',
       weight: 2,
-      can: () => (this.plots.orphans || this.plots.strands) && !this.closing && this.processors.deviceCount() < 2,
+      can: () =>
+        (this.plots.orphans || this.plots.strands) &&
+        !this.closing &&
+        this.processors.deviceCount() < 2,
       act: () => this.processors.addDevice(true),
     },
     {
@@ -771,7 +886,11 @@ export class World implements Surroundings {
     {
       name: 'need what is stranded',
       weight: 12,
-      can: () => this.plots.strands && !this.closing && this.processors.leaving.size > 0 && this.memories.length > 0,
+      can: () =>
+        this.plots.strands &&
+        !this.closing &&
+        this.processors.leaving.size > 0 &&
+        this.memories.length > 0,
       act: () => this.arrays.need(),
     },
   ];
@@ -843,7 +962,8 @@ export class World implements Surroundings {
       if ((this.manager.node(node)?.backedPages ?? 0) > most)
         throw new Error('pages are sent to a store that has no room for them');
     if (this.behind.store !== NO_NODE && this.holdsAny()) this.lastHeld = this.step;
-    // What only a store had that has died is found lost as its blocks come to it, also after a device has gone.
+    // What only a store had that has died is found lost as its blocks come to it, also after a
+    // device has gone.
     const leaving = this.processors.leaving.size > 0 || this.behind.storeLeaves;
     if (this.drainedAny && !leaving && !this.behind.isForgetting) this.mayBeLost.clear();
     this.drainedAny = false;
@@ -860,14 +980,20 @@ export class World implements Surroundings {
     this.fairWeather();
     for (let guard = 0; this.busy(); guard++) {
       if (!this.event() && !this.freeForTheStore()) break;
-      if (guard > 50_000) throw new Error(`it never comes to rest: ${this.waiting()}; ${this.stuckBlocks()}`);
+      if (guard > 50_000)
+        throw new Error(`it never comes to rest: ${this.waiting()}; ${this.stuckBlocks()}`);
     }
     const waiting = this.waiting();
     if (waiting !== '')
-      throw new Error(`nothing happens any more, and yet there wait: ${waiting}; ${this.stuckBlocks()}`);
+      throw new Error(
+        `nothing happens any more, and yet there wait: ${waiting}; ${this.stuckBlocks()}`,
+      );
   }
 
-  /** What was written while there was a store need not fit the host without it: then the store stays until an array is freed. */
+  /**
+   * What was written while there was a store need not fit the host without it: then the store stays
+   * until an array is freed.
+   */
   private freeForTheStore(): boolean {
     if (!this.behind.storeLeaves || this.usedPages() <= this.hostPages) return false;
     const memory = this.memories.find(({ exclusive, frees }) => !exclusive && frees === 0);
@@ -908,15 +1034,23 @@ export class World implements Surroundings {
     for (const device of this.devices) {
       if (!(device instanceof ModelDevice)) continue;
       for (const thread of device.threads) {
-        if (thread.page !== -1) list.push(`thread ${thread.id} of ${device.description.name} for page ${thread.page}`);
+        if (thread.page !== -1)
+          list.push(`thread ${thread.id} of ${device.description.name} for page ${thread.page}`);
       }
-      if (device.revokes.length + device.pendingCopies.length + device.remaps.length + device.covers.length > 0)
+      if (
+        device.revokes.length +
+          device.pendingCopies.length +
+          device.remaps.length +
+          device.covers.length >
+        0
+      )
         list.push(`${device.description.name} has work left`);
     }
     for (const device of this.stores)
       if (device instanceof WatchedDevice && device.late.length > 0)
         list.push(`${device.description.name} for ${device.late.length} late readers`);
-    if (this.behind.spoiledStore() !== null) list.push('the store for pages that are not as they were');
+    if (this.behind.spoiledStore() !== null)
+      list.push('the store for pages that are not as they were');
     if (this.behind.storeLeaves) list.push('the store that is to go');
     if (this.manager.state.breaks > 0) list.push(`${this.manager.state.breaks} copies for clones`);
     if (this.others.isBusy) list.push('other machines');
@@ -925,7 +1059,8 @@ export class World implements Surroundings {
     if (this.requests.size > 0) list.push(`${this.requests.size} requests`);
     for (const launch of this.programs.launches) list.push(`launch ${launch.id} (${launch.state})`);
     if (this.holders.holds.length > 0) list.push(`${this.holders.holds.length} holds`);
-    if (this.holders.writeBacks.length > 0) list.push(`${this.holders.writeBacks.length} runs to be written back`);
+    if (this.holders.writeBacks.length > 0)
+      list.push(`${this.holders.writeBacks.length} runs to be written back`);
     if (this.processors.condemned.size > 0) list.push('a device is condemned');
     return list.join(', ');
   }
@@ -939,9 +1074,12 @@ export class World implements Surroundings {
       );
       const holds = block.residences.map((residence) => residence?.holds.length ?? 0);
       if (tasks.length > 0)
-        list.push(`block ${block.index} has ${tasks.join(', ')}; holds ${holds.join(' ')}; ${block.operation?.kind}`);
+        list.push(
+          `block ${block.index} has ${tasks.join(', ')}; holds ${holds.join(' ')}; ${block.operation?.kind}`,
+        );
     }
-    const { activeOperations, dependentOperations, holds, breaks, quarantines } = this.manager.state;
+    const { activeOperations, dependentOperations, holds, breaks, quarantines } =
+      this.manager.state;
     list.push(
       `${activeOperations} operations, ${dependentOperations} of them dependent, ${holds} holds, ${breaks} copies for clones, ${quarantines} in quarantine`,
     );
@@ -980,16 +1118,21 @@ export class World implements Surroundings {
       });
     }
     this.settle();
-    if (this.processors.leaving.size > 0) throw new Error('a device that was to leave is still there');
+    if (this.processors.leaving.size > 0)
+      throw new Error('a device that was to leave is still there');
     for (const [node, device] of this.stores.entries()) {
       if (device === undefined) continue;
       const left = device instanceof ModelDevice ? device.backedPages : this.audit.mapped(device);
       const counted = this.manager.state.nodes[node]?.backedPages;
       if (left !== 0 || counted !== 0)
-        throw new Error(`everything is freed, and node ${node} has ${left} pages, by count ${counted}`);
+        throw new Error(
+          `everything is freed, and node ${node} has ${left} pages, by count ${counted}`,
+        );
     }
-    if (!this.staging.isIdle) throw new Error('memory that pages go over from store to store is left in use');
-    if (this.manager.state.holds !== 0) throw new Error(`${this.manager.state.holds} holds are left`);
+    if (!this.staging.isIdle)
+      throw new Error('memory that pages go over from store to store is left in use');
+    if (this.manager.state.holds !== 0)
+      throw new Error(`${this.manager.state.holds} holds are left`);
     if (this.manager.state.requests.size !== 0) throw new Error('requests are left');
   }
 
@@ -1023,17 +1166,20 @@ export class World implements Surroundings {
       if (!(device instanceof WatchedDevice)) continue;
       if (this.weather.copyFailure > 0 && this.random.chance(this.weather.copyFailure))
         device.copies.mishaps.failures = 1;
-      if (this.weather.noMemory > 0 && this.random.chance(this.weather.noMemory)) device.copies.mishaps.refusals = 1;
+      if (this.weather.noMemory > 0 && this.random.chance(this.weather.noMemory))
+        device.copies.mishaps.refusals = 1;
       if (device.progress()) this.resting = false;
     }
   }
 
-  // --- what the parts share --------------------------------------------------------------------------------------
+  // --- what the parts share
+  // --------------------------------------------------------------------------------------
 
   /** Forgets what was known of these addresses. */
   begin(range: Range, writable: boolean): void {
     const end = range.first + range.reserved;
-    for (const marks of [this.fuzzy, this.freed, this.perhapsEmpty, this.changing]) marks.fill(0, range.first, end);
+    for (const marks of [this.fuzzy, this.freed, this.perhapsEmpty, this.changing])
+      marks.fill(0, range.first, end);
     this.announcements.begin(range.first, end);
     this.sources.begin(range.first, end);
     this.rights.fill(writable ? Access.Write : Access.Read, range.first, end);
@@ -1069,10 +1215,12 @@ export class World implements Surroundings {
     const ending = this.requests.get(id);
     if (ending === undefined) throw new Error(`request ${id} is done twice, or was never made`);
     this.requests.delete(id);
-    // What kept memory from the request may have ended by now, as the event before this one may have ended what kept it from a fault.
+    // What kept memory from the request may have ended by now, as the event before this one may
+    // have ended what kept it from a fault.
     this.since = this.askedAt.get(id) ?? this.step - 1;
     this.askedAt.delete(id);
-    const wants = failure === 'OUT_OF_MEMORY' || (failure === 'OUT_OF_STORAGE' && this.behind.everFull);
+    const wants =
+      failure === 'OUT_OF_MEMORY' || (failure === 'OUT_OF_STORAGE' && this.behind.everFull);
     if (failure !== null && !(wants && this.mayNotFit.has(id))) this.reasons.ofRequest(failure);
     this.since = this.step - 1;
     ending(pages, failure);
@@ -1107,7 +1255,8 @@ export class World implements Surroundings {
     const range = this.manager.state.va.rangeOfPage(page);
     if (range === undefined) yield page;
     const within = page - (range?.first ?? 0);
-    for (let at = range; at !== undefined && within < at.pages; at = this.parents.get(at)) yield at.first + within;
+    for (let at = range; at !== undefined && within < at.pages; at = this.parents.get(at))
+      yield at.first + within;
   }
 
   /** Whether a launch that failed may have emptied the page, which was not looked at since. */
@@ -1127,7 +1276,9 @@ export class World implements Surroundings {
   }
 
   private invalidated(page: number, count: number): void {
-    const open = this.invalidations.find((each) => each.open && each.page === page && each.count === count);
+    const open = this.invalidations.find(
+      (each) => each.open && each.page === page && each.count === count,
+    );
     if (open !== undefined) open.open = false;
     this.announcements.ended(page, count);
   }
@@ -1138,15 +1289,18 @@ export class World implements Surroundings {
   }
 
   /**
-   * Whether there may be want of memory: the host can send pages on to its store, but not such that are held or pinned, or were at any
-   * time since what is told began.
+   * Whether there may be want of memory: the host can send pages on to its store, but not such that
+   * are held or pinned, or were at any time since what is told began.
    */
   get mayWant(): boolean {
     if (this.tight || this.behind.store === NO_NODE) return this.tight;
     return this.lastHeld >= this.since || this.holdsAny();
   }
 
-  /** Pages of a clone that are being filled cannot go either: they wait for those of their source, which need memory, too. */
+  /**
+   * Pages of a clone that are being filled cannot go either: they wait for those of their source,
+   * which need memory, too.
+   */
   private holdsAny(): boolean {
     if (this.manager.state.dependentOperations > 0) return true;
     for (const { residences, pinned } of this.manager.state.va.blocks.values())
@@ -1168,10 +1322,13 @@ export class World implements Surroundings {
     if (this.perhapsEmpty[page] === 1 && value === 0) this.shadow[page] = 0;
     this.perhapsEmpty[page] = 0;
     if (value === this.shadow[page]) return;
-    throw new Error(`${reader} reads ${value} from page ${page}, which must be ${this.shadow[page]}`);
+    throw new Error(
+      `${reader} reads ${value} from page ${page}, which must be ${this.shadow[page]}`,
+    );
   }
 
-  // --- memory ----------------------------------------------------------------------------------------------------
+  // --- memory
+  // ----------------------------------------------------------------------------------------------------
 
   *models(): Iterable<ModelDevice> {
     for (const device of this.devices) if (device instanceof ModelDevice) yield device;
@@ -1199,7 +1356,8 @@ export class World implements Surroundings {
     for (const device of this.devices) {
       if (!(device instanceof ModelDevice)) continue;
       for (const copy of device.pendingCopies) {
-        if (copy.address < address + bytes && address < copy.address + copy.count * PAGE_BYTES) return true;
+        if (copy.address < address + bytes && address < copy.address + copy.count * PAGE_BYTES)
+          return true;
       }
     }
     return false;

@@ -1,6 +1,7 @@
 /**
- * A short walk through what depends on the version of Node.js: devices, files, threads, views and their ends. The conformance suite
- * goes deeper; `npm run -s node-versions` runs both under every version that package.json promises.
+ * A short walk through what depends on the version of Node.js: devices, files, threads, views and
+ * their ends. The conformance suite goes deeper; `npm run -s node-versions` runs both under every
+ * version that package.json promises.
  *
  *   node .build/test/smoke/main.js
  */
@@ -68,7 +69,9 @@ await check('a thread sees an array and writes it', async () => {
   const x = space.array(Int32Array, 5000);
   x.data.fill(1);
   const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData: x.handle });
-  const code = await new Promise<number>((resolve, reject) => worker.once('exit', resolve).once('error', reject));
+  const code = await new Promise<number>((resolve, reject) =>
+    worker.once('exit', resolve).once('error', reject),
+  );
   assert.equal(code, 0);
   assert.ok(x.data.every((value) => value === 2));
   await space.close();

@@ -27,7 +27,10 @@ const END_OF_SPACES = 0x7000_0000_0000;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Gives free memory of the C library back to the kernel, so that what is left is in use; null where there is no such function. */
+/**
+ * Gives free memory of the C library back to the kernel, so that what is left is in use; null where
+ * there is no such function.
+ */
 const trim = ((): (() => void) | null => {
   try {
     const call = koffi.load(null).func('int malloc_trim(size_t pad)') as (pad: number) => number;
@@ -87,7 +90,8 @@ export function describeChildren(): string {
     .filter((pid) => pid !== '')
     .map((pid) => {
       try {
-        const [, state] = /^State:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+        const [, state] =
+          /^State:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
         return `${pid} ${state}: ${readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ')}`;
       } catch {
         return `${pid} gone`;

@@ -1,6 +1,7 @@
 /**
- * The process that is soaked: rounds of random work, and after each a look at what the process holds. One space lasts from the first
- * round to the last; the others are opened and closed within one. Started by main.ts.
+ * The process that is soaked: rounds of random work, and after each a look at what the process
+ * holds. One space lasts from the first round to the last; the others are opened and closed within
+ * one. Started by main.ts.
  */
 import assert from 'node:assert/strict';
 import { openSync, writeSync } from 'node:fs';
@@ -13,11 +14,15 @@ import { Random } from '../simulation/random.js';
 import { collect, describeChildren, type Holdings, holdings, privateBytes } from './measure.js';
 
 const MIB = 2 ** 20;
-/** Rounds before growth counts: code is compiled, pools are filled, lists grow to their usual length. */
+/**
+ * Rounds before growth counts: code is compiled, pools are filled, lists grow to their usual
+ * length.
+ */
 const WARM_UP = 2;
 const STEPS_PER_ROUND = 160;
 
-// The storage of the lasting space starts its threads, two that read and two that write, when there is so much to do at once, which may be late.
+// The storage of the lasting space starts its threads, two that read and two that write, when there
+// is so much to do at once, which may be late.
 const STORAGE_THREADS = 4;
 /** Of a thread's event loop. */
 const DESCRIPTORS_OF_A_THREAD = 4;
@@ -37,8 +42,9 @@ const TOLERATED = {
 /** The same for a device's process. */
 const TOLERATED_IN_DEVICE = 24 * MIB;
 /**
- * What each thread leaves behind that has called a function of the C library: koffi 3.3.4 does not give back the stack of its own, the
- * heap and the tables that it makes for each thread. Nothing of ours can free them.
+ * What each thread leaves behind that has called a function of the C library: koffi 3.3.4 does not
+ * give back the stack of its own, the heap and the tables that it makes for each thread. Nothing of
+ * ours can free them.
  */
 const LEFT_BY_A_THREAD = { mappings: 3, privateBytes: 80 * 1024 };
 /** Of each space: the manager and the thread for files. */
@@ -73,7 +79,9 @@ async function failToOpen(): Promise<void> {
   spaces++;
   process.env.NODE_OPTIONS = '--no-such-option-for-the-soak';
   try {
-    await assert.rejects(openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] }), { code: 'DEVICE_START' });
+    await assert.rejects(openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] }), {
+      code: 'DEVICE_START',
+    });
   } finally {
     delete process.env.NODE_OPTIONS;
   }
@@ -82,7 +90,8 @@ async function failToOpen(): Promise<void> {
 async function playRound(home: Player, round: number): Promise<void> {
   let others: Player[] = [];
   for (let count = 0; count < STEPS_PER_ROUND; count++) {
-    if (others.length < 2 && random.chance(0.02)) others.push(await open(`round ${round}, space ${spaces}`));
+    if (others.length < 2 && random.chance(0.02))
+      others.push(await open(`round ${round}, space ${spaces}`));
     if (others.length > 0 && random.chance(0.01)) {
       const oldest = others.shift();
       if (oldest !== undefined) await close(oldest);
@@ -99,7 +108,8 @@ async function playRound(home: Player, round: number): Promise<void> {
 /** What the process holds when nothing is under way and nothing is in use any more. */
 async function measure(home: Player): Promise<{ held: Holdings; inDevices: number }> {
   await collect();
-  // A thread that comes, and a space that opens, are when the manager and the library look after what others have left.
+  // A thread that comes, and a space that opens, are when the manager and the library look after
+  // what others have left.
   await meet(home);
   spaces++;
   await (await openSpace()).close();
@@ -110,7 +120,8 @@ async function measure(home: Player): Promise<{ held: Holdings; inDevices: numbe
     assert.equal(backedBytes, 0, `${name} keeps memory for arrays that have been freed`);
   }
   let inDevices = 0;
-  for (const { pid } of home.space.devices) if (pid !== null) inDevices = Math.max(inDevices, privateBytes(pid));
+  for (const { pid } of home.space.devices)
+    if (pid !== null) inDevices = Math.max(inDevices, privateBytes(pid));
   return { held: holdings(), inDevices };
 }
 
@@ -122,7 +133,10 @@ const end = Date.now() + milliseconds;
 const home = await open('lasting', true);
 let base: { held: Holdings; threads: number } | null = null;
 let checks = 0;
-/** Of the rounds before growth counts: a device's engine collects when it likes, so that one of them alone may have little. */
+/**
+ * Of the rounds before growth counts: a device's engine collects when it likes, so that one of them
+ * alone may have little.
+ */
 let warmDevices = 0;
 for (let round = 1; Date.now() < end || base === null || checks === 0; round++) {
   const before = steps;
@@ -160,7 +174,8 @@ for (let round = 1; Date.now() < end || base === null || checks === 0; round++) 
 await close(home);
 await collect();
 let last = holdings();
-// The collector decides when a view is gone, and its finalizer when its addresses are: they are given a few seconds.
+// The collector decides when a view is gone, and its finalizer when its addresses are: they are
+// given a few seconds.
 for (let time = 0; time < 50 && last.spaces + last.children > 0; time++) {
   await new Promise((resolve) => setTimeout(resolve, 100));
   await collect();

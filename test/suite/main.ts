@@ -1,6 +1,7 @@
 /**
- * Proves that the conformance suite finds mistakes: the broken device fails, with a reason for each scenario, and each of its mistakes is
- * found when it is the only one. And a driver that is sound, that of the example, passes where they are found.
+ * Proves that the conformance suite finds mistakes: the broken device fails, with a reason for each
+ * scenario, and each of its mistakes is found when it is the only one. And a driver that is sound,
+ * that of the example, passes where they are found.
  *
  *   npm run -s suite-test
  *   npm run -s suite-test -- --all     the sound driver has to pass everything, and the broken one goes through everything
@@ -14,7 +15,9 @@ import { type DriverFault, driverFaults } from '../../src/testing/index.js';
 /** Most of their time is waiting. */
 const AT_ONCE = 2;
 const LEAST_FAILURES = 10;
-/** Some scenarios in which several mistakes at once must be found, too, and no process hang on them. */
+/**
+ * Some scenarios in which several mistakes at once must be found, too, and no process hang on them.
+ */
 const BROKEN_SCENARIOS = [
   'anon_read',
   'anon_write',
@@ -24,7 +27,10 @@ const BROKEN_SCENARIOS = [
   'oversubscribe',
 ];
 const REASON_CHARACTERS = 20;
-/** The sound driver compresses what it holds, and here everything moves several times: seconds of a processor, only with --all. */
+/**
+ * The sound driver compresses what it holds, and here everything moves several times: seconds of a
+ * processor, only with --all.
+ */
 const DEAR = 'oversubscribe';
 
 const all = process.argv.includes('--all');
@@ -37,7 +43,11 @@ interface Line {
 }
 
 /** Runs the suite to its end, and returns its lines. */
-async function suite(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Line[]> {
+async function suite(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Line[]> {
   const path = fileURLToPath(new URL(program, import.meta.url));
   const child = spawn(process.execPath, [path, '--json', ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -70,7 +80,10 @@ const FOUND: Record<DriverFault, readonly [scenario: string, why: RegExp]> = {
   'leaves memory as it was': ['migrate_zero', /3688618971 instead of 0/],
   'ends launches before they run': ['anon_write', /elements are wrong/],
   'rounds launches up': ['anon_write', /the device wrote in part: 1022 of/],
-  'throws where memory is given back': ['anon_read', /DEVICE_LOST.*threw in release: Error: no such frame/],
+  'throws where memory is given back': [
+    'anon_read',
+    /DEVICE_LOST.*threw in release: Error: no such frame/,
+  ],
   'answers twice': ['migrate_empty', /DEVICE_LOST|DATA_LOST/],
   'never answers a copy': ['file_read', /DEVICE_LOST.*has not answered a copy for 10 s/],
   'never answers a revocation': ['anon_write_huge', /DATA_LOST: a prefetch touched array/],
@@ -81,7 +94,11 @@ async function soundPasses(): Promise<string> {
   const where = new Set(all ? [] : Object.values(FOUND).map(([scenario]) => scenario));
   where.delete(DEAR);
   const scenarios = [...where].flatMap((scenario) => ['--scenario', scenario]);
-  const lines = await suite('../../examples/driver/conformance.js', ['--seconds', '120', ...scenarios]);
+  const lines = await suite('../../examples/driver/conformance.js', [
+    '--seconds',
+    '120',
+    ...scenarios,
+  ]);
   assert.equal(lines.length, where.size || lines.length);
   assert.deepEqual(
     lines.filter(({ result }) => result !== 'pass'),
@@ -92,7 +109,13 @@ async function soundPasses(): Promise<string> {
 
 async function brokenFails(): Promise<string> {
   const scenarios = all ? [] : BROKEN_SCENARIOS.flatMap((scenario) => ['--scenario', scenario]);
-  const lines = await suite('../conformance/main.js', ['--device', 'broken', '--seconds', '15', ...scenarios]);
+  const lines = await suite('../conformance/main.js', [
+    '--device',
+    'broken',
+    '--seconds',
+    '15',
+    ...scenarios,
+  ]);
   const failed = lines.filter(({ result }) => result === 'fail');
   for (const { scenario, why } of failed) {
     assert.ok(why.length >= REASON_CHARACTERS, `${scenario} failed without saying why: '${why}'`);
@@ -113,7 +136,9 @@ async function found(fault: DriverFault): Promise<string> {
 
 /** The same end that a broken invariant has. */
 async function crashed(how: string, why: RegExp): Promise<string> {
-  const lines = await suite('./faulty-device.js', ['--scenario', 'anon_read', '--seconds', '20'], { CRASH: how });
+  const lines = await suite('./faulty-device.js', ['--scenario', 'anon_read', '--seconds', '20'], {
+    CRASH: how,
+  });
   assert.equal(lines.length, 1);
   assert.equal(lines[0].result, 'fail');
   assert.match(lines[0].why, why);

@@ -1,6 +1,7 @@
 /**
- * Each system call of the manager fails once, at its 1st, 10th and 100th use under load, and at its first use while the space opens. The
- * process goes on with right data, an operation may fail with a code; or it ends with a message. It never hangs.
+ * Each system call of the manager fails once, at its 1st, 10th and 100th use under load, and at its
+ * first use while the space opens. The process goes on with right data, an operation may fail with
+ * a code; or it ends with a message. It never hangs.
  *
  *   npm run -s system-faults              each call at one of these uses, chosen by its place in the table
  *   npm run -s system-faults -- --all     at all of them; and from outside, by strace, where that is installed
@@ -61,11 +62,16 @@ const ONLY_OPENING = new Set([
   'socketpair',
   'pidfdOpen',
 ]);
-/** Tried besides what is chosen: the first packet to a device has to wait, with the descriptors that it takes along. */
-const ALSO: readonly Case[] = [{ call: 'sendmsg', error: 'EAGAIN', when: 'opening', by: 'injection' }];
 /**
- * The same from outside: these are made often enough that one of them is hit in any run. Not madvise, which V8 calls for its own heap, too,
- * and ends the process when it fails.
+ * Tried besides what is chosen: the first packet to a device has to wait, with the descriptors that
+ * it takes along.
+ */
+const ALSO: readonly Case[] = [
+  { call: 'sendmsg', error: 'EAGAIN', when: 'opening', by: 'injection' },
+];
+/**
+ * The same from outside: these are made often enough that one of them is hit in any run. Not
+ * madvise, which V8 calls for its own heap, too, and ends the process when it fails.
  */
 const OUTSIDE: readonly (readonly [call: string, error: string])[] = [
   ['ioctl', 'ENOMEM'],
@@ -96,7 +102,11 @@ async function run({ call, error, when, by }: Case): Promise<[outcome: string, w
   const calls = when === 'opening' ? `${call}:${error}:1` : `later,${call}:${error}:${when}`;
   const env = { ...process.env, ...(by === 'injection' ? { [FAILING_CALLS]: calls } : {}) };
   const args = [program, ...(by === 'strace' ? ['wait'] : [])];
-  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  const child = spawn(process.execPath, args, {
+    env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
   started.push(child);
   let stdout = '';
   let stderr = '';
@@ -128,7 +138,8 @@ async function run({ call, error, when, by }: Case): Promise<[outcome: string, w
   (tracer as ChildProcess | null)?.kill('SIGKILL');
   if (late) return [`hung: nothing after ${LIMIT_MS / 1000} s ${stderr}`, false];
   const [message] = stderr.split('\n').filter((line) => line.startsWith('onemem: '));
-  if (signal === 'SIGKILL' && message !== undefined) return [`ended: ${message.slice(8, 150)}`, true];
+  if (signal === 'SIGKILL' && message !== undefined)
+    return [`ended: ${message.slice(8, 150)}`, true];
   const last = stdout.trim().split('\n').at(-1) ?? '';
   if (code !== 0 || !last.startsWith('{"fired"'))
     return [`ended by ${signal ?? code} without a message: ${stderr}`, false];
@@ -140,7 +151,9 @@ async function run({ call, error, when, by }: Case): Promise<[outcome: string, w
     unreached++;
     return ['not so many uses', true];
   }
-  const bare = report.errors.filter((each) => !/: [A-Z_]+$/.test(each) || each.endsWith(': INTERNAL'));
+  const bare = report.errors.filter(
+    (each) => !/: [A-Z_]+$/.test(each) || each.endsWith(': INTERNAL'),
+  );
   if (bare.length > 0) return [`errors without a code: ${bare.join('; ')}`, false];
   return [report.errors.length === 0 ? 'went on' : `went on; ${report.errors.join(', ')}`, true];
 }
@@ -154,14 +167,19 @@ for (const [place, [call, ...errors]] of CALLS.entries()) {
   if (named.length > 0 && !named.includes(call)) continue;
   for (const [which, error] of errors.entries()) {
     for (const [index, when] of WHENS.entries()) {
-      const chosen = ONLY_OPENING.has(call) ? when === 'opening' : index === (place + which) % WHENS.length;
-      if (all || named.length > 0 || (chosen && which === 0)) cases.push({ call, error, when, by: 'injection' });
+      const chosen = ONLY_OPENING.has(call)
+        ? when === 'opening'
+        : index === (place + which) % WHENS.length;
+      if (all || named.length > 0 || (chosen && which === 0))
+        cases.push({ call, error, when, by: 'injection' });
     }
   }
 }
 if (!all && named.length === 0) cases.push(...ALSO);
 if (spawnSync('strace', ['-V']).error !== undefined) {
-  console.log('SKIPPED: strace is not installed; the same from outside was not tried (Debian: apt install strace)');
+  console.log(
+    'SKIPPED: strace is not installed; the same from outside was not tried (Debian: apt install strace)',
+  );
 } else if (named.length === 0) {
   for (const [place, [call, error]] of OUTSIDE.entries()) {
     for (const when of WHENS.slice(1)) {
@@ -172,7 +190,8 @@ if (spawnSync('strace', ['-V']).error !== undefined) {
 
 process.on('exit', () => {
   for (const { pid, exitCode, signalCode } of started) {
-    if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
+    if (pid !== undefined && exitCode === null && signalCode === null)
+      process.kill(-pid, 'SIGKILL');
   }
 });
 const begun = performance.now();

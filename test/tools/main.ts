@@ -1,9 +1,18 @@
 /**
- * The package, packed and installed, under the tools that people use around it; and under the limits that systems set. Prints a table:
- * `npm run -s tools-test`. docs/guides/tools.md says what each needs. Of what differs little, and under Node.js 22, it tries one; `--all` tries everything.
+ * The package, packed and installed, under the tools that people use around it; and under the
+ * limits that systems set. Prints a table: `npm run -s tools-test`. docs/guides/tools.md says what
+ * each needs. Of what differs little, and under Node.js 22, it tries one; `--all` tries everything.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -48,7 +57,13 @@ function run(
 }
 
 /** A row of the table: a tool, what it is asked to do, and what its output must say. */
-async function row(tool: string, what: string, running: Promise<Ended>, wanted: RegExp, code = 0): Promise<void> {
+async function row(
+  tool: string,
+  what: string,
+  running: Promise<Ended>,
+  wanted: RegExp,
+  code = 0,
+): Promise<void> {
   const started = performance.now();
   const ended = await running;
   const good = ended.code === code && wanted.test(ended.output);
@@ -56,7 +71,9 @@ async function row(tool: string, what: string, running: Promise<Ended>, wanted: 
   const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(5);
   console.log(`${good ? 'ok  ' : 'FAIL'} ${tool.padEnd(26)} ${what.padEnd(62)} ${seconds} s`);
   if (!good)
-    console.log(`     exit code ${ended.code}, wanted ${code} and ${wanted}\n${ended.output.replace(/^/gm, '     ')}`);
+    console.log(
+      `     exit code ${ended.code}, wanted ${code} and ${wanted}\n${ended.output.replace(/^/gm, '     ')}`,
+    );
 }
 
 function must(program: string, args: readonly string[], cwd: string): void {
@@ -106,21 +123,42 @@ for (const { name, node } of versions) {
   for (const jest of everything ? ['jest-29', 'jest'] : all ? ['jest'] : []) {
     const script = join(modules, jest, 'bin/jest.js');
     const title = `${jest === 'jest' ? 'Jest 30' : 'Jest 29'}, ${name}`;
-    await row(title, 'a suite, with --experimental-vm-modules', run(node, [script], vm), /Tests: +4 passed, 4 total/);
+    await row(
+      title,
+      'a suite, with --experimental-vm-modules',
+      run(node, [script], vm),
+      /Tests: +4 passed, 4 total/,
+    );
   }
-  for (const pool of everything ? ['threads', 'forks', 'vmThreads', 'vmForks'] : all ? ['threads'] : []) {
+  for (const pool of everything
+    ? ['threads', 'forks', 'vmThreads', 'vmForks']
+    : all
+      ? ['threads']
+      : []) {
     const args = [vitest, 'run', '--pool', pool];
-    await row(`vitest ${pool}, ${name}`, 'the same suite', run(node, args), /Tests +4 passed \(4\)/);
+    await row(
+      `vitest ${pool}, ${name}`,
+      'the same suite',
+      run(node, args),
+      /Tests +4 passed \(4\)/,
+    );
   }
   const place =
     /kernel broken threw TypeError[\s\S]*at broken \(\S+failing\.ts:10:\d+\)\n\s+at \S+ \(?\S*failing\.ts:13:/;
   if (all) {
     await row(`tsx, ${name}`, 'a program in TypeScript', run(node, [tsx, 'program.ts']), /^ok 1$/m);
-    await row(`tsx, ${name}`, 'errors of kernels lead to the .ts file', run(node, [tsx, 'failing.ts']), place);
+    await row(
+      `tsx, ${name}`,
+      'errors of kernels lead to the .ts file',
+      run(node, [tsx, 'failing.ts']),
+      place,
+    );
   }
   const loads = name === 'Node.js 20' ? /cannot load .*module-kernel\.ts; compile it/ : /^ok 7$/m;
   const what =
-    name === 'Node.js 20' ? 'a kernel in a .ts module is refused with the remedy' : 'a kernel in a .ts module';
+    name === 'Node.js 20'
+      ? 'a kernel in a .ts module is refused with the remedy'
+      : 'a kernel in a .ts module';
   await row(`tsx, ${name}`, what, run(node, [tsx, 'module.ts']), loads);
 }
 
@@ -129,31 +167,56 @@ await row(
   'istanbul, by Jest',
   'coverage: counters are left out of kernels',
   run(here, [jest30, '--coverage', '--coverageDirectory', join(scratch, 'coverage')], vm),
-  // The table goes to standard output and the count to standard error, in whatever order they are read.
+  // The table goes to standard output and the count to standard error, in whatever order they are
+  // read.
   /^(?=[\s\S]*Statements)(?=[\s\S]*Tests: +4 passed)/,
 );
 
-async function bundled(what: string, options: readonly string[], wanted: RegExp, code = 0): Promise<void> {
+async function bundled(
+  what: string,
+  options: readonly string[],
+  wanted: RegExp,
+  code = 0,
+): Promise<void> {
   const format = options.includes('--format=cjs') ? 'cjs' : 'mjs';
   // Beside the cases, where the external package is found.
   const file = join(modules, `.bundle-${passed + failed}.${format}`);
-  const args = ['program.ts', '--bundle', '--platform=node', `--outfile=${file}`, '--log-level=error', ...options];
+  const args = [
+    'program.ts',
+    '--bundle',
+    '--platform=node',
+    `--outfile=${file}`,
+    '--log-level=error',
+    ...options,
+  ];
   const made = await run(here, [esbuild, ...args]);
-  await row('esbuild', what, made.code === 0 ? run(here, [file]) : Promise.resolve(made), wanted, code);
+  await row(
+    'esbuild',
+    what,
+    made.code === 0 ? run(here, [file]) : Promise.resolve(made),
+    wanted,
+    code,
+  );
   rmSync(file, { force: true });
 }
 const external = '--external:onemem';
 await bundled('a bundle with onemem external', ['--format=esm', external], /^ok 1$/m);
 if (everything) await bundled('the same for CommonJS', ['--format=cjs', external], /^ok 1$/m);
 await bundled('minified', ['--format=esm', external, '--minify'], /^ok 1$/m);
-if (everything) await bundled('with names kept', ['--format=esm', external, '--keep-names'], /^ok 1$/m);
+if (everything)
+  await bundled('with names kept', ['--format=esm', external, '--keep-names'], /^ok 1$/m);
 await bundled(
   'minified with names kept is refused with the remedy',
   ['--format=esm', external, '--minify', '--keep-names'],
   /uses \w+ from outside.*esbuild's helper/,
   1,
 );
-await bundled('onemem in the bundle is refused with the remedy', ['--format=esm'], /--external:onemem/, 1);
+await bundled(
+  'onemem in the bundle is refused with the remedy',
+  ['--format=esm'],
+  /--external:onemem/,
+  1,
+);
 await bundled('the same for CommonJS', ['--format=cjs'], /--external:onemem/, 1);
 await bundled(
   'the same where the bundle has an empty import.meta.url',

@@ -1,10 +1,29 @@
-/** Whatever a kernel does to the thread or the process that runs it: its launch ends, the device goes on or is lost, and close() ends. */
+/**
+ * Whatever a kernel does to the thread or the process that runs it: its launch ends, the device
+ * goes on or is lost, and close() ends.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
-import { type AddressSpace, i32, type Kernel, kernel, type ManagedArray, openSpace } from '../../src/index.js';
+import {
+  type AddressSpace,
+  i32,
+  type Kernel,
+  kernel,
+  type ManagedArray,
+  openSpace,
+} from '../../src/index.js';
 import { stopProcess } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
@@ -16,7 +35,9 @@ const add = kernel(parameters, ({ x }, { begin, end }) => {
 });
 const module = new URL('./programs/ending-kernels.js', import.meta.url);
 
-/** Kernels that end the thread of the last unit; those before it come to their end, or are ended. */
+/**
+ * Kernels that end the thread of the last unit; those before it come to their end, or are ended.
+ */
 const ENDING: Readonly<Record<string, [kernel: Kernel<typeof parameters>, message: RegExp]>> = {
   'process.exit()': [
     kernel(parameters, (_, { unit, units }) => {
@@ -33,7 +54,8 @@ const ENDING: Readonly<Record<string, [kernel: Kernel<typeof parameters>, messag
   ],
   'process.reallyExit()': [
     kernel(parameters, (_, { unit, units }) => {
-      if (unit === units - 1) (process as unknown as { reallyExit(code: number): void }).reallyExit(4);
+      if (unit === units - 1)
+        (process as unknown as { reallyExit(code: number): void }).reallyExit(4);
     }),
     /exit code 4/,
   ],
@@ -78,7 +100,10 @@ async function withDevice(
 ) {
   // The device takes it over: a heap that is soon full.
   process.env.NODE_OPTIONS = '--max-old-space-size=48';
-  const space = await open({ devices: [{ kind: 'process', memory: '16MiB', units }], hostMemory: '256MiB' });
+  const space = await open({
+    devices: [{ kind: 'process', memory: '16MiB', units }],
+    hostMemory: '256MiB',
+  });
   delete process.env.NODE_OPTIONS;
   const x = space.array(Int32Array, N);
   x.data.fill(7);
@@ -93,7 +118,9 @@ for (const units of [1, 2]) {
         units,
         async (space, x) => {
           const [device] = space.devices;
-          const error = await failsWith('KERNEL_ERROR', () => device.run(ending, { x }, { size: N }));
+          const error = await failsWith('KERNEL_ERROR', () =>
+            device.run(ending, { x }, { size: N }),
+          );
           assert.match(error.message, message);
           const y = space.array(Int32Array, N);
           for (let round = 0; round < 3; round++) await device.run(add, { x: y }, { size: N });
@@ -115,15 +142,19 @@ test('a unit that ends between two launches is replaced', () =>
       await device.run(late, { x }, { size: N });
       // Launches go on while units end and are replaced: each is done, or says why not.
       for (let each = 0; each < 10; each++) {
-        await device.run(add, { x }, { size: N }).catch((error: { code: string; message: string }) => {
-          assert.equal(error.code, 'KERNEL_ERROR', error.message);
-          assert.match(error.message, /exit code 6/);
-        });
+        await device
+          .run(add, { x }, { size: N })
+          .catch((error: { code: string; message: string }) => {
+            assert.equal(error.code, 'KERNEL_ERROR', error.message);
+            assert.match(error.message, /exit code 6/);
+          });
       }
     }
     await sleep(10);
     const y = space.array(Int32Array, N);
-    await device.run(add, { x: y }, { size: N }).catch(() => device.run(add, { x: y }, { size: N }));
+    await device
+      .run(add, { x: y }, { size: N })
+      .catch(() => device.run(add, { x: y }, { size: N }));
   }));
 
 test('a kernel that closes its ports ends well, and the next launch runs', () =>
@@ -155,7 +186,8 @@ test('a kernel that ends its process loses the device, and close() ends', () =>
 test('signals to the device that its owner is to handle do not disturb it', () =>
   withDevice(1, async (space, x) => {
     const ending = kernel(parameters, ({ x }, { begin, end }) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(process.pid, signal);
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+        process.kill(process.pid, signal);
       for (let i = begin; i < end; i++) x[i] += 1;
     });
     await space.devices[0].run(ending, { x }, { size: N });
@@ -174,11 +206,14 @@ test('a device that cannot say that its unit has ended is ended', async () => {
   const folder = mkdtempSync(`${tmpdir()}/onemem-silent-`);
   const [result, full] = [`${folder}/result`, `${folder}/full`];
   execFileSync('mkfifo', [full]);
-  // No program reads what the terminal is to show: it takes a few KiB, and a kernel that prints more waits.
+  // No program reads what the terminal is to show: it takes a few KiB, and a kernel that prints
+  // more waits.
   const unread = openSync(full, constants.O_RDWR);
   const program = `${dirname(process.argv[1])}/programs/silent-device.js`;
   const command = `${process.execPath} ${program} ${result}`;
-  const terminal = spawn('script', ['-qc', command, '/dev/null'], { stdio: ['ignore', unread, 'inherit'] });
+  const terminal = spawn('script', ['-qc', command, '/dev/null'], {
+    stdio: ['ignore', unread, 'inherit'],
+  });
   let printed = '';
   while (!printed.endsWith('closed\n')) {
     await sleep(100);
@@ -187,7 +222,10 @@ test('a device that cannot say that its unit has ended is ended', async () => {
   terminal.kill('SIGKILL');
   closeSync(unread);
   rmSync(folder, { recursive: true });
-  assert.match(printed, /^DEVICE_LOST .*lost a thread and did not say so, and was ended.*\nclosed\n$/);
+  assert.match(
+    printed,
+    /^DEVICE_LOST .*lost a thread and did not say so, and was ended.*\nclosed\n$/,
+  );
 }, 60);
 
 test('a unit that cannot start is named, and the device is lost', async () => {
@@ -199,11 +237,15 @@ test('a unit that cannot start is named, and the device is lost', async () => {
   );
   process.env.NODE_OPTIONS = `--require=${preload}`;
   try {
-    await using space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB', units: 2 }] });
+    await using space = await openSpace({
+      devices: [{ kind: 'process', memory: '16MiB', units: 2 }],
+    });
     const x = space.array(Int32Array, N);
     // The other unit alone has something to do.
     await space.devices[0].run(add, { x }, { size: 1 });
-    const { message } = await failsWith('DEVICE_LOST', () => space.devices[0].run(add, { x }, { size: N }));
+    const { message } = await failsWith('DEVICE_LOST', () =>
+      space.devices[0].run(add, { x }, { size: N }),
+    );
     assert.match(message, /unit 1 could not start: no thread today/);
   } finally {
     delete process.env.NODE_OPTIONS;
@@ -240,7 +282,10 @@ test('the wait for a device that is stopped can be given up', () =>
     setTimeout(() => controller.abort(why), 50);
     const error = await failsWith('ABORTED', () => running);
     assert.equal(error.cause, why);
-    assert.match(error.message, /device process0 was lost with it: it did not end a launch within 5 s/);
+    assert.match(
+      error.message,
+      /device process0 was lost with it: it did not end a launch within 5 s/,
+    );
     assert.equal(device.stats().alive, false);
     // Its memory outlives it.
     sameData(x.data, () => 8);

@@ -1,4 +1,7 @@
-/** Views whose buffer is taken: a stream that reads into it, `transfer()`, `structuredClone()`. No other array is ever seen by it. */
+/**
+ * Views whose buffer is taken: a stream that reads into it, `transfer()`, `structuredClone()`. No
+ * other array is ever seen by it.
+ */
 import assert from 'node:assert/strict';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -66,7 +69,10 @@ async function seesNothing(space: AddressSpace, taken: Uint8Array): Promise<void
 }
 
 /** An array that has gone, and what is left of it. */
-async function takeAndFree(space: AddressSpace, take: (view: Uint8Array) => unknown): Promise<Uint8Array> {
+async function takeAndFree(
+  space: AddressSpace,
+  take: (view: Uint8Array) => unknown,
+): Promise<Uint8Array> {
   const x = space.array(Uint8Array, BYTES);
   const taken = (await take(x.data)) as Uint8Array;
   assert.equal(taken.length, BYTES);
@@ -77,7 +83,8 @@ async function takeAndFree(space: AddressSpace, take: (view: Uint8Array) => unkn
 
 const ways: Record<string, (view: Uint8Array) => unknown> = { 'a stream': readByStream };
 if ('transfer' in ArrayBuffer.prototype)
-  ways['transfer()'] = (view) => new Uint8Array((view.buffer as ArrayBuffer & { transfer(): ArrayBuffer }).transfer());
+  ways['transfer()'] = (view) =>
+    new Uint8Array((view.buffer as ArrayBuffer & { transfer(): ArrayBuffer }).transfer());
 
 for (const [by, take] of Object.entries(ways)) {
   test(`what ${by} has taken of a freed array sees no other array`, async () => {
@@ -165,7 +172,9 @@ test('addresses come back when nothing was taken, also those of parts that the p
 test('what a thread took of an array that another one frees sees no other array', async () => {
   await using space = await open();
   const x = space.array(Uint8Array, BYTES);
-  const worker = new Worker(new URL('./programs/taking-thread.js', import.meta.url), { workerData: x.handle });
+  const worker = new Worker(new URL('./programs/taking-thread.js', import.meta.url), {
+    workerData: x.handle,
+  });
   const said = (): Promise<unknown> => new Promise((resolve) => worker.once('message', resolve));
   assert.equal(await said(), 'taken');
   x.free();

@@ -1,4 +1,7 @@
-/** Arguments of a launch that share elements: refused where one is written, by name and with the remedy, and nothing is touched. */
+/**
+ * Arguments of a launch that share elements: refused where one is written, by name and with the
+ * remedy, and nothing is touched.
+ */
 import assert from 'node:assert/strict';
 import { type AddressSpace, type ArrayRange, f32, kernel, u8 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
@@ -14,12 +17,18 @@ const addTo = kernel({ x: f32.in, y: f32.inout }, ({ x, y }, { begin, end }) => 
 const both = kernel({ x: f32.inout, y: f32.inout }, ({ x, y }, { begin, end }) => {
   for (let i = begin; i < end; i++) [x[i], y[i]] = [y[i], x[i]];
 });
-const sum = kernel({ x: f32.in, y: f32.in, total: f32.inout }, ({ x, y, total }, { begin, end }) => {
-  for (let i = begin; i < end; i++) total[0] += x[i] + y[i];
-});
+const sum = kernel(
+  { x: f32.in, y: f32.in, total: f32.inout },
+  ({ x, y, total }, { begin, end }) => {
+    for (let i = begin; i < end; i++) total[0] += x[i] + y[i];
+  },
+);
 
 async function withSpace(action: (space: AddressSpace) => Promise<void>): Promise<void> {
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }], hostMemory: '160MiB' });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '8MiB' }],
+    hostMemory: '160MiB',
+  });
   await action(space);
   space.checkInvariants();
 }
@@ -47,14 +56,19 @@ test('ranges, views, and bytes of an array overlap as its elements do', () =>
   withSpace(async (space) => {
     const x = space.array(Float32Array, N, { name: 'x' });
     x.data.fill(3);
-    const pairs: [ArrayRange<Float32Array> | Float32Array, ArrayRange<Float32Array> | Float32Array][] = [
+    const pairs: [
+      ArrayRange<Float32Array> | Float32Array,
+      ArrayRange<Float32Array> | Float32Array,
+    ][] = [
       [x.range(0, 101), x.range(100, 200)],
       [x.range(100, 200), x.range(0, 101)],
       [x.data.subarray(50, 60), x.range(0, N)],
       [x.data.subarray(0, 11), x.data.subarray(10, 21)],
     ];
     for (const [from, to] of pairs) {
-      await failsWith('OVERLAPPING_ARGUMENTS', () => space.devices[0].run(twice, { x: from, y: to }, { size: 10 }));
+      await failsWith('OVERLAPPING_ARGUMENTS', () =>
+        space.devices[0].run(twice, { x: from, y: to }, { size: 10 }),
+      );
     }
     const mixed = kernel({ x: f32.in, raw: u8.out }, () => undefined);
     const raw = new Uint8Array(x.data.buffer, 396, 8);
@@ -66,10 +80,18 @@ test('ranges, views, and bytes of an array overlap as its elements do', () =>
 test('plain arrays that overlap are refused, too, and nothing is staged', () =>
   withSpace(async (space) => {
     const plain = new Float32Array(100).fill(21);
-    await failsWith('OVERLAPPING_ARGUMENTS', () => space.devices[0].run(twice, { x: plain, y: plain }, { size: 100 }));
+    await failsWith('OVERLAPPING_ARGUMENTS', () =>
+      space.devices[0].run(twice, { x: plain, y: plain }, { size: 100 }),
+    );
     const [a, b] = [plain.subarray(0, 60), plain.subarray(59)];
-    await failsWith('OVERLAPPING_ARGUMENTS', () => space.devices[0].run(both, { x: a, y: b }, { size: 10 }));
-    await space.devices[0].run(twice, { x: plain.subarray(0, 50), y: plain.subarray(50) }, { size: 50 });
+    await failsWith('OVERLAPPING_ARGUMENTS', () =>
+      space.devices[0].run(both, { x: a, y: b }, { size: 10 }),
+    );
+    await space.devices[0].run(
+      twice,
+      { x: plain.subarray(0, 50), y: plain.subarray(50) },
+      { size: 50 },
+    );
     sameData(plain, (i) => (i < 50 ? 21 : 42));
     assert.equal(space.stats().allocatedBytes, 0);
   }));
@@ -82,7 +104,9 @@ test('what is only read may be the same, and an array that another object of it 
     await space.devices[0].run(sum, { x, y: x.range(0, 10), total }, { size: 10 });
     assert.equal(total[0], 40);
     const same = space.attachArray(x.handle) as typeof x;
-    await failsWith('OVERLAPPING_ARGUMENTS', () => space.devices[0].run(twice, { x, y: same }, { size: N }));
+    await failsWith('OVERLAPPING_ARGUMENTS', () =>
+      space.devices[0].run(twice, { x, y: same }, { size: N }),
+    );
   }));
 
 await runTests();

@@ -1,4 +1,7 @@
-/** Parts of arrays as arguments, by range and by view: used where they are, and nothing beside them is ever changed. */
+/**
+ * Parts of arrays as arguments, by range and by view: used where they are, and nothing beside them
+ * is ever changed.
+ */
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, u8 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
@@ -13,7 +16,9 @@ const twice = kernel({ x: f32.in, y: f32.out }, ({ x, y }, { begin, end }) => {
 const increment = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += 1;
 });
-/** Writes one element alone: all others of an `out` array read zero, those beside it as they did. */
+/**
+ * Writes one element alone: all others of an `out` array read zero, those beside it as they did.
+ */
 const first = kernel({ y: f32.out }, ({ y }) => {
   y[0] = 5;
 });
@@ -21,7 +26,10 @@ const length = kernel({ x: f32.in, y: f32.inout }, ({ x, y }) => {
   y[0] = x.length;
 });
 
-async function withSpace(kind: 'process' | 'simulated', action: (space: AddressSpace) => Promise<void>): Promise<void> {
+async function withSpace(
+  kind: 'process' | 'simulated',
+  action: (space: AddressSpace) => Promise<void>,
+): Promise<void> {
   await using space = await sharedSpace({
     devices: [{ kind, memory: '8MiB' }],
     hostMemory: '160MiB',
@@ -53,7 +61,8 @@ for (const kind of ['process', 'simulated'] as const) {
         const x = space.array(Float32Array, N - 5, { name: 'x' });
         for (const [begin, last] of edges) {
           const end = Math.min(last, x.length);
-          const expected = (i: number): number => (i < begin || i >= end ? i + 1 : i === begin ? 5 : 0);
+          const expected = (i: number): number =>
+            i < begin || i >= end ? i + 1 : i === begin ? 5 : 0;
           for (const part of [x.range(begin, end), x.data.subarray(begin, end)]) {
             for (let i = 0; i < x.length; i++) x.data[i] = i + 1;
             await space.devices[0].run(first, { y: part }, { size: 1 });
@@ -69,11 +78,17 @@ for (const kind of ['process', 'simulated'] as const) {
       const x = space.array(Float32Array, N, { name: 'x' });
       for (let i = 0; i < N; i++) x.data[i] = i;
       const [a, b, n] = [PAGE - 50, 3 * PAGE + 50, 2 * PAGE + 100];
-      await space.devices[0].run(twice, { x: x.range(a, a + n), y: x.range(b, b + n) }, { size: n });
+      await space.devices[0].run(
+        twice,
+        { x: x.range(a, a + n), y: x.range(b, b + n) },
+        { size: n },
+      );
       sameData(x.data, (i) => (i >= b && i < b + n ? (i - b + a) * 2 : i));
       // The second launch finds its edges on the device.
       await space.devices[0].run(first, { y: x.range(5, b + 1) }, { size: 1 });
-      sameData(x.data, (i) => (i === 5 ? 5 : i > 5 && i <= b ? 0 : i > b && i < b + n ? (i - b + a) * 2 : i));
+      sameData(x.data, (i) =>
+        i === 5 ? 5 : i > 5 && i <= b ? 0 : i > b && i < b + n ? (i - b + a) * 2 : i,
+      );
     }));
 }
 
@@ -82,7 +97,11 @@ test('a launch over a part of its size leaves an out range as it was, but for wh
     const x = space.array(Float32Array, N, { name: 'x' });
     x.data.fill(8);
     const source = new Float32Array(100).fill(1);
-    await space.devices[0].run(twice, { x: source, y: x.range(50, 150) }, { size: 100, begin: 10, end: 20 });
+    await space.devices[0].run(
+      twice,
+      { x: source, y: x.range(50, 150) },
+      { size: 100, begin: 10, end: 20 },
+    );
     sameData(x.data, (i) => (i >= 60 && i < 70 ? 2 : 8));
   }));
 
@@ -102,7 +121,10 @@ test('a view of a managed array is the array itself, and nothing is staged', () 
     });
     await device.run(invert, { x: Buffer.from(x.data.buffer, 0, 4) }, { size: 4 });
     sameData(new Uint8Array(x.data.slice(0, 1).buffer), (i) => [255, 255, 127, 192][i]);
-    sameData(x.data.subarray(1), (i) => 1 + (i >= 99 && i < 199 ? 1 : 0) + (i >= 149 && i < 159 ? 1 : 0));
+    sameData(
+      x.data.subarray(1),
+      (i) => 1 + (i >= 99 && i < 199 ? 1 : 0) + (i >= 149 && i < 159 ? 1 : 0),
+    );
     const counted = new Float32Array(1);
     await device.run(length, { x: x.range(10, 17), y: counted }, { size: 1 });
     assert.equal(counted[0], 7);
@@ -135,7 +157,9 @@ test('views of what the array is no longer are refused', () =>
     await device.run(increment, { x: data.subarray(0, PAGE) }, { size: PAGE });
     sameData(x.data, () => 1);
     await x.resize(4 * N);
-    const moved = await failsWith('USE_AFTER_FREE', () => device.run(increment, { x: data }, { size: 1 }));
+    const moved = await failsWith('USE_AFTER_FREE', () =>
+      device.run(increment, { x: data }, { size: 1 }),
+    );
     assert.match(moved.message, /array x before it moved/);
     x.free();
   }));
@@ -149,7 +173,9 @@ test('edges of an out range that cannot be written fail the launch, and nothing 
     const denied = () => device.run(first, { y: x.range(PAGE / 2, 3 * PAGE + 5) }, { size: 1 });
     assert.match((await failsWith('ACCESS_DENIED', denied)).message, /array x, elements 3072/);
     const pin = await x.pin({ begin: 0, end: PAGE });
-    await failsWith('PINNED', () => device.run(first, { y: x.range(PAGE / 2, 2 * PAGE) }, { size: 1 }));
+    await failsWith('PINNED', () =>
+      device.run(first, { y: x.range(PAGE / 2, 2 * PAGE) }, { size: 1 }),
+    );
     pin.unpin();
     sameData(x.data, () => 4);
   }));

@@ -1,4 +1,7 @@
-/** A view whose space has been closed: a load gives zero, a store ends the process after a line that names the array. */
+/**
+ * A view whose space has been closed: a load gives zero, a store ends the process after a line that
+ * names the array.
+ */
 import assert from 'node:assert/strict';
 import { type Outcome, runProgram } from '../harness/processes.js';
 import { runTests, test } from '../harness/suite.js';
@@ -29,7 +32,8 @@ test('so does one after a load of the same element', async () => {
   hasEnded(outcome, 'late');
 });
 
-test('and one in another thread', async () => hasEnded(await runProgram('late-store', ['in another thread']), 'late'));
+test('and one in another thread', async () =>
+  hasEnded(await runProgram('late-store', ['in another thread']), 'late'));
 
 test('a load gives zeros, with one warning, and the process ends by itself', async () => {
   const { code, stdout, stderr } = await runProgram('late-store', ['load']);
@@ -41,7 +45,10 @@ test('a load gives zeros, with one warning, and the process ends by itself', asy
 test('a system call that stores fails, or its process ends with the line', async () => {
   const { code, stdout, stderr } = await runProgram('late-store', ['store through a system call']);
   if (code === 0) assert.match(stdout, /^read failed with EFAULT$/m);
-  assert.match(stderr, /^onemem: denied access: thread \d+ wrote array late, .*whose space has been closed\./m);
+  assert.match(
+    stderr,
+    /^onemem: denied access: thread \d+ wrote array late, .*whose space has been closed\./m,
+  );
 });
 
 test('each of several spaces that were closed is watched, by one thread and its watcher', async () => {

@@ -1,4 +1,7 @@
-/** Standard output belongs to the program, and under `onemem run` to the command: what kernels print goes to standard error. */
+/**
+ * Standard output belongs to the program, and under `onemem run` to the command: what kernels print
+ * goes to standard error.
+ */
 import assert from 'node:assert/strict';
 import { Folder } from '../harness/command.js';
 import { runProgram } from '../harness/processes.js';
@@ -19,7 +22,12 @@ function filesFor(folder: Folder): string[] {
 for (const device of ['process', 'simulated']) {
   test(`onemem run --json gives JSON and nothing else, whatever a kernel prints: ${device}`, async () => {
     using folder = new Folder();
-    const { stdout, stderr } = await folder.succeed(...filesFor(folder), '--device', device, '--json');
+    const { stdout, stderr } = await folder.succeed(
+      ...filesFor(folder),
+      '--device',
+      device,
+      '--json',
+    );
     const report = JSON.parse(stdout) as { kernel: string; size: number };
     assert.deepEqual([report.kernel, report.size], ['log.mjs', 2000]);
     for (const line of ['the module is loaded', 'kernel says 0', 'kernel says 1000']) {

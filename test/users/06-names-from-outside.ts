@@ -1,4 +1,7 @@
-/** A kernel's text cannot show that a name is the module's own and not JavaScript's: what can be told is told, and the rest compared. */
+/**
+ * A kernel's text cannot show that a name is the module's own and not JavaScript's: what can be
+ * told is told, and the rest compared.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 import { type AddressSpace, f32, kernel, type OnememError, u8, u64 } from '../../src/index.js';
@@ -9,8 +12,14 @@ import { warningsOf } from '../harness/warnings.js';
 // biome-ignore lint/suspicious/noShadowRestrictedNames: that is what this file is about
 const Math = { ...globalThis.Math, sqrt: (_value: number) => 42 };
 
-async function withSpace(action: (space: AddressSpace) => Promise<void>, verify?: boolean): Promise<void> {
-  await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '16MiB', units: 2 }], verify });
+async function withSpace(
+  action: (space: AddressSpace) => Promise<void>,
+  verify?: boolean,
+): Promise<void> {
+  await using space = await sharedSpace({
+    devices: [{ kind: 'process', memory: '16MiB', units: 2 }],
+    verify,
+  });
   await action(space);
 }
 
@@ -31,8 +40,13 @@ test('a timer in a kernel is warned of, by name and with what to do', async () =
 
 test('a program that says that the global is meant is not warned, nor one that uses what is always the same', async () => {
   const warnings = await warningsOf(() => {
-    kernel({ x: f32.inout }, ({ x }) => void queueMicrotask(() => x[0]), { globals: ['queueMicrotask'] });
-    kernel({ x: f32.inout }, ({ x }) => void console.log(Number.isNaN(x[0]), new Float32Array(1), performance.now()));
+    kernel({ x: f32.inout }, ({ x }) => void queueMicrotask(() => x[0]), {
+      globals: ['queueMicrotask'],
+    });
+    kernel(
+      { x: f32.inout },
+      ({ x }) => void console.log(Number.isNaN(x[0]), new Float32Array(1), performance.now()),
+    );
   });
   assert.deepEqual(warnings, []);
 });
@@ -67,7 +81,11 @@ test('verify finds what fails there and not here', async () => {
       },
       { globals: ['setTimeout'] },
     );
-    const launch = space.devices[0].run(later, { x: space.array(Uint8Array, 1) }, { size: 1, verify: true });
+    const launch = space.devices[0].run(
+      later,
+      { x: space.array(Uint8Array, 1) },
+      { size: 1, verify: true },
+    );
     assert.match(
       (await failsWith('KERNEL_DIFFERS', () => launch)).message,
       /fails there \(.*callback.*\), but not here/,
@@ -117,7 +135,10 @@ test('a kernel that verify cannot compare is warned of, once', async () => {
   await withSpace(async (space) => {
     const [device] = space.devices;
     const x = space.array(Float32Array, 8);
-    const byAddress = kernel({ x: f32.inout, at: u64 }, ({ at }, _range, memory) => void memory.load('f32', at));
+    const byAddress = kernel(
+      { x: f32.inout, at: u64 },
+      ({ at }, _range, memory) => void memory.load('f32', at),
+    );
     const warnings = await warningsOf(async () => {
       await device.run(byAddress, { x, at: x.address }, { size: 8 });
       await device.run(byAddress, { x, at: x.address }, { size: 8 });
@@ -126,7 +147,10 @@ test('a kernel that verify cannot compare is warned of, once', async () => {
       warnings.map(({ code }) => code),
       ['ONEMEM_NOT_VERIFIED'],
     );
-    assert.match(warnings[0].message, /^kernel byAddress is not verified: it uses memory by address/);
+    assert.match(
+      warnings[0].message,
+      /^kernel byAddress is not verified: it uses memory by address/,
+    );
   }, true);
 });
 

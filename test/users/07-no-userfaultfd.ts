@@ -1,4 +1,7 @@
-/** A container that forbids userfaultfd: a program that opens a space is told what to do about it, in full, and the program ends well. */
+/**
+ * A container that forbids userfaultfd: a program that opens a space is told what to do about it,
+ * in full, and the program ends well.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +32,11 @@ test('openSpace() fails with the whole list of remedies, and the process ends by
   assert.match(stdout, /^OnememError UNSUPPORTED /);
   assert.match(stdout, /npx onemem doctor/);
   for (const place of PLACES) assert.match(stdout, place);
-  assert.doesNotMatch(stdout, /make userfaultfd available first/, 'what follows from the first is not said');
+  assert.doesNotMatch(
+    stdout,
+    /make userfaultfd available first/,
+    'what follows from the first is not said',
+  );
   assert.equal(stderr, '');
 });
 
@@ -60,7 +67,13 @@ test('onemem run ends with 1 and the remedies, and touches no file', async () =>
 });
 
 test('one way that is left is enough', async () => {
-  const { code, stdout } = await runProgram('denied', ['userfaultfd', process.execPath, command, 'doctor', '--json']);
+  const { code, stdout } = await runProgram('denied', [
+    'userfaultfd',
+    process.execPath,
+    command,
+    'doctor',
+    '--json',
+  ]);
   const { usable, features } = JSON.parse(stdout) as {
     usable: boolean;
     features: { name: string; available: boolean }[];

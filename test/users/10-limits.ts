@@ -1,4 +1,7 @@
-/** Limits of the system: what can be had is used, what cannot is named with its remedy, and what would end badly is warned of. */
+/**
+ * Limits of the system: what can be had is used, what cannot is named with its remedy, and what
+ * would end badly is warned of.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { totalmem } from 'node:os';
@@ -14,7 +17,10 @@ const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 const WITH_DEVICE = JSON.stringify({ devices: [{ kind: 'process', memory: '16MiB' }] });
 
 /** Runs a program of ours that may map so many KiB of addresses. */
-function limited(kibibytes: number, ...program: string[]): { code: number | null; stdout: string; stderr: string } {
+function limited(
+  kibibytes: number,
+  ...program: string[]
+): { code: number | null; stdout: string; stderr: string } {
   const line = `ulimit -v ${kibibytes}; exec "$0" "$@"`;
   const { status, stdout, stderr } = spawnSync('bash', ['-c', line, process.execPath, ...program], {
     encoding: 'utf8',
@@ -30,7 +36,9 @@ test('under ulimit -v the address range is as large as it can be', () => {
     const [, result, bytes] = /^ok (\d+) (\d+)$/m.exec(stdout) ?? [];
     assert.equal(result, '2', `${gibibytes} GiB: ${stdout}${stderr}`);
     note(`of ${gibibytes} GiB the space has ${Math.round(Number(bytes) / 2 ** 20)} MiB`);
-    assert.ok(Number(bytes) > (gibibytes * 2 ** 30) / 16 && Number(bytes) < (gibibytes * 2 ** 30) / 6);
+    assert.ok(
+      Number(bytes) > (gibibytes * 2 ** 30) / 16 && Number(bytes) < (gibibytes * 2 ** 30) / 6,
+    );
   }
 });
 
@@ -50,7 +58,12 @@ test('doctor knows of the limit on addresses', () => {
 });
 
 test('where pidfds are denied a device starts, works, and its death is noticed', async () => {
-  const { code, stdout } = await runProgram('denied', ['pidfdOpen', process.execPath, opening, WITH_DEVICE]);
+  const { code, stdout } = await runProgram('denied', [
+    'pidfdOpen',
+    process.execPath,
+    opening,
+    WITH_DEVICE,
+  ]);
   assert.match(stdout, /^ok 2 /);
   assert.equal(code, 0);
   const killed: Outcome = await runProgram('denied', [
@@ -63,8 +76,16 @@ test('where pidfds are denied a device starts, works, and its death is noticed',
 });
 
 test('doctor tells that pidfds are denied, and that it does without', async () => {
-  const { code, stdout } = await runProgram('denied', ['pidfdOpen', process.execPath, command, 'doctor']);
-  assert.match(stdout, /absent +pidfd_open +denied; the end of a device is seen by its socket instead/);
+  const { code, stdout } = await runProgram('denied', [
+    'pidfdOpen',
+    process.execPath,
+    command,
+    'doctor',
+  ]);
+  assert.match(
+    stdout,
+    /absent +pidfd_open +denied; the end of a device is seen by its socket instead/,
+  );
   assert.equal(code, 0);
 });
 
@@ -82,13 +103,18 @@ test('hostMemory may be as small as 32 MiB, which more threads and data than fit
 
 test('less than that is refused with the number', async () => {
   const error = await failsWith('SIZE', () => openSpace({ hostMemory: '31MiB' }));
-  assert.match(error.message, /hostMemory is 32505856 bytes; it must be at least 33554432 \(32MiB\)/);
+  assert.match(
+    error.message,
+    /hostMemory is 32505856 bytes; it must be at least 33554432 \(32MiB\)/,
+  );
 });
 
 test('hostMemory and devices that the machine cannot hold are warned of', async () => {
   const memory = 2 * totalmem();
   const warnings = await warningsOf(async () => {
-    await (await openSpace({ hostMemory: memory, devices: [{ kind: 'process', memory, units: 1 }] })).close();
+    await (
+      await openSpace({ hostMemory: memory, devices: [{ kind: 'process', memory, units: 1 }] })
+    ).close();
     await (await openSpace({ hostMemory: '64MiB' })).close();
   });
   assert.deepEqual(

@@ -1,6 +1,16 @@
-/** Launches that are ended before their time: by a signal, by a limit of time, by the close of the space. */
+/**
+ * Launches that are ended before their time: by a signal, by a limit of time, by the close of the
+ * space.
+ */
 import assert from 'node:assert/strict';
-import { type AddressSpace, type Device, i32, kernel, type OnememError, openSpace } from '../../src/index.js';
+import {
+  type AddressSpace,
+  type Device,
+  i32,
+  kernel,
+  type OnememError,
+  openSpace,
+} from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
@@ -12,7 +22,10 @@ const add = kernel(parameters, ({ x }, { begin, end }) => {
 const endless = kernel(parameters, ({ x }, { begin }) => {
   for (;;) x[begin] += 1;
 });
-/** Touches more pages than the device has memory for, over and over: it waits in a fault most of the time. */
+/**
+ * Touches more pages than the device has memory for, over and over: it waits in a fault most of the
+ * time.
+ */
 const faulting = kernel(parameters, ({ x }, { begin, end }) => {
   for (;;) for (let i = begin; i < end; i += 1024) x[i] += 1;
 });
@@ -59,8 +72,13 @@ for (const [what, never] of Object.entries({ endless, faulting, waiting })) {
 test('a launch that runs longer than timeoutMs is ended, and what overwrites its arrays makes them sure again', () =>
   withDevice(async (device, space) => {
     const x = space.array(Int32Array, N);
-    const error = await failsWith('TIMEOUT', () => device.run(endless, { x }, { size: N, timeoutMs: 30 }));
-    assert.match(error.message, /ran for more than 30 ms.*arrays that it was writing are indeterminate/);
+    const error = await failsWith('TIMEOUT', () =>
+      device.run(endless, { x }, { size: N, timeoutMs: 30 }),
+    );
+    assert.match(
+      error.message,
+      /ran for more than 30 ms.*arrays that it was writing are indeterminate/,
+    );
     assert.ok(x.indeterminate);
     const fill = kernel({ x: i32.out }, ({ x }, { begin, end }) => {
       x.fill(5, begin, end);
@@ -85,7 +103,10 @@ test('timeoutMs counts from the turn of a launch, and a launch has its own befor
     assert.equal(own.result, 'failed');
     await failsWith('TIMEOUT', () => stream.synchronize());
     const streams = stream.launch(endless, { x }, { size: 1 });
-    assert.match((await failsWith('TIMEOUT', () => streams.synchronize())).message, /more than 2000 ms/);
+    assert.match(
+      (await failsWith('TIMEOUT', () => streams.synchronize())).message,
+      /more than 2000 ms/,
+    );
   }));
 
 test("a stream's signal ends what runs and cancels what waits", () =>
@@ -105,7 +126,9 @@ test('a launch that waits for its device is cancelled, and touches nothing', () 
   withDevice(async (device, space) => {
     const x = space.array(Int32Array, N);
     const y = space.array(Int32Array, N);
-    const running = failsWith('TIMEOUT', () => device.run(endless, { x }, { size: N, timeoutMs: 300 }));
+    const running = failsWith('TIMEOUT', () =>
+      device.run(endless, { x }, { size: N, timeoutMs: 300 }),
+    );
     const controller = new AbortController();
     const cancelled = device.run(add, { x: y }, { size: N, signal: controller.signal });
     controller.abort();
@@ -130,7 +153,9 @@ test(
           const until = performance.now() + (round % 30) / 20;
           while (performance.now() < until);
           controller.abort();
-          await running.catch((error: OnememError) => assert.match(error.code, /^(ABORTED|CANCELLED)$/));
+          await running.catch((error: OnememError) =>
+            assert.match(error.code, /^(ABORTED|CANCELLED)$/),
+          );
           await next;
           done++;
           sameData(y.data, () => done);
@@ -174,7 +199,10 @@ test('close() with a limit ends what still runs; also when it is called again', 
   ));
 
 test('a device that cannot end a kernel refuses timeoutMs, and lets what runs finish', async () => {
-  const space = await openSpace({ devices: [{ kind: 'simulated', memory: '16MiB' }], hostMemory: '256MiB' });
+  const space = await openSpace({
+    devices: [{ kind: 'simulated', memory: '16MiB' }],
+    hostMemory: '256MiB',
+  });
   const [device] = space.devices;
   assert.equal(device.capabilities.cancellation, false);
   const x = space.array(Int32Array, 4096);

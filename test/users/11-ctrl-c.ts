@@ -1,4 +1,7 @@
-/** Ctrl-C ends a program in every state: with a kernel that never ends, and with a main thread that waits for a page. */
+/**
+ * Ctrl-C ends a program in every state: with a kernel that never ends, and with a main thread that
+ * waits for a page.
+ */
 import assert from 'node:assert/strict';
 import { goneWithin, handlesSignal, isInFault, Program, until } from '../harness/processes.js';
 import { runTests, test } from '../harness/suite.js';
@@ -19,7 +22,10 @@ for (const listener of [[], ['listener']]) {
       assert.equal(code, 130);
       assert.match(stderr, /interrupted by SIGINT; nothing was written/);
     }
-    assert.deepEqual(await goneWithin(5000, { session: program.pid, pids: devices, inodes: [] }), []);
+    assert.deepEqual(
+      await goneWithin(5000, { session: program.pid, pids: devices, inodes: [] }),
+      [],
+    );
   });
 }
 
@@ -35,7 +41,10 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     program.signal(name);
     const { signal, code } = await program.outcome;
     assert.deepEqual([signal, code], [name, null]);
-    assert.deepEqual(await goneWithin(5000, { session: program.pid, pids: devices, inodes: [] }), []);
+    assert.deepEqual(
+      await goneWithin(5000, { session: program.pid, pids: devices, inodes: [] }),
+      [],
+    );
   });
 }
 

@@ -50,7 +50,11 @@ test('a device that hangs is ended by its restart, and so is one that is stopped
     const x = space.array(Int32Array, N);
     const y = space.array(Int32Array, N);
     const running = device.run(endless, { x }, { size: N });
-    await Promise.all([device.restart(), device.restart(), failsWith('DEVICE_LOST', () => running)]);
+    await Promise.all([
+      device.restart(),
+      device.restart(),
+      failsWith('DEVICE_LOST', () => running),
+    ]);
     await device.run(add, { x: y }, { size: N });
     await stopProcess(device.pid as number);
     const stopped = device.run(add, { x: y }, { size: N });
@@ -79,7 +83,9 @@ test('devices are added while others work, and after a detach', () =>
     const x = space.array(Int32Array, N);
     const first = await space.addDevice({ kind: 'process', memory: '8MiB', name: 'first' });
     const cancel = new AbortController();
-    const running = failsWith('ABORTED', () => first.run(endless, { x }, { size: N, signal: cancel.signal }));
+    const running = failsWith('ABORTED', () =>
+      first.run(endless, { x }, { size: N, signal: cancel.signal }),
+    );
     const [second, third] = await Promise.all([
       space.addDevice({ kind: 'process', memory: '8MiB' }),
       space.addDevice({ kind: 'simulated', memory: '8MiB', name: 'third' }),
@@ -103,19 +109,28 @@ test('devices are added while others work, and after a detach', () =>
 
 test('a device that cannot be added is refused, and leaves nothing behind', () =>
   withSpace([{ kind: 'simulated', memory: '8MiB', name: 'one' }], async (space) => {
-    await failsWith('DEVICE_NAME', () => space.addDevice({ kind: 'simulated', memory: '8MiB', name: 'one' }));
-    await failsWith('DEVICE_NAME', () => space.addDevice({ kind: 'simulated', memory: '8MiB', name: 'host' }));
+    await failsWith('DEVICE_NAME', () =>
+      space.addDevice({ kind: 'simulated', memory: '8MiB', name: 'one' }),
+    );
+    await failsWith('DEVICE_NAME', () =>
+      space.addDevice({ kind: 'simulated', memory: '8MiB', name: 'host' }),
+    );
     await failsWith('SIZE', () => space.addDevice({ kind: 'simulated', memory: '1MiB' }));
     // A program that Node.js cannot be started with.
     process.env.NODE_OPTIONS = '--no-such-option';
     const other = await openSpace();
-    await failsWith('DEVICE_START', () => other.addDevice({ kind: 'process', memory: '8MiB', name: 'never' }));
+    await failsWith('DEVICE_START', () =>
+      other.addDevice({ kind: 'process', memory: '8MiB', name: 'never' }),
+    );
     delete process.env.NODE_OPTIONS;
     assert.deepEqual(other.devices, []);
     assert.equal(other.stats().processors.length, 1);
     await other.close();
-    for (let count = 1; count < 15; count++) await space.addDevice({ kind: 'simulated', memory: '4MiB' });
-    const refused = await failsWith('DEVICES', () => space.addDevice({ kind: 'simulated', memory: '4MiB' }));
+    for (let count = 1; count < 15; count++)
+      await space.addDevice({ kind: 'simulated', memory: '4MiB' });
+    const refused = await failsWith('DEVICES', () =>
+      space.addDevice({ kind: 'simulated', memory: '4MiB' }),
+    );
     assert.match(refused.message, /at most 15 devices/);
     await space.devices[7].detach();
     const last = await space.addDevice({ kind: 'simulated', memory: '4MiB', name: 'last' });

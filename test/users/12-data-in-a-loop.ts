@@ -11,7 +11,8 @@ const LIMIT = 4;
 
 type Holder = { readonly data: Float32Array };
 
-// Two functions, so that each is compiled for what it is called with, and two calls in each run have the same shape.
+// Two functions, so that each is compiled for what it is called with, and two calls in each run
+// have the same shape.
 function storeManaged(x: Holder): void {
   for (let round = 0; round < ROUNDS; round++) for (let i = 0; i < LENGTH; i++) x.data[i] = i;
 }
@@ -19,7 +20,9 @@ function storePlain(x: Holder): void {
   for (let round = 0; round < ROUNDS; round++) for (let i = 0; i < LENGTH; i++) x.data[i] = i;
 }
 
-/** Nanoseconds of this process's own time for each store, which others on the machine hardly change. */
+/**
+ * Nanoseconds of this process's own time for each store, which others on the machine hardly change.
+ */
 function cost(store: (x: Holder) => void, x: Holder): number {
   const { user } = process.cpuUsage();
   store(x);

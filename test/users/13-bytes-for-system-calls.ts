@@ -1,9 +1,19 @@
 /**
- * Arrays whose bytes go to files, sockets and responses where a system call into a page that is not there fails: as streams, as copies, and
- * held where they are. Every space here asks for faults of that kind.
+ * Arrays whose bytes go to files, sockets and responses where a system call into a page that is not
+ * there fails: as streams, as copies, and held where they are. Every space here asks for faults of
+ * that kind.
  */
 import assert from 'node:assert/strict';
-import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -62,7 +72,11 @@ test('an http server answers with a part of an array', () =>
     assert.equal(got.length, 699_000 * 4);
     sameData(got, (i) => byteAt(i + 4000));
     // It was only read: the device has its copy still.
-    assert.ok(x.residency({ begin: 1024, end: 600_000 }).runs.every(({ nodes }) => nodes.includes('process0')));
+    assert.ok(
+      x
+        .residency({ begin: 1024, end: 600_000 })
+        .runs.every(({ nodes }) => nodes.includes('process0')),
+    );
   }));
 
 test('a Response has an array as its body, and readers with memory of their own can read it', () =>
@@ -100,7 +114,9 @@ test('a stream fails with what is the matter, and the process goes on', () =>
     await x.protect('none', { begin: 2 * 262_144, end: 3 * 262_144 });
     const denied = await failsWith('ACCESS_DENIED', () => buffer(x.createReadStream()));
     assert.match(denied.message, /array numbers, elements 524288/);
-    await failsWith('ACCESS_DENIED', () => new Response(x.toReadableStream() as never).arrayBuffer());
+    await failsWith('ACCESS_DENIED', () =>
+      new Response(x.toReadableStream() as never).arrayBuffer(),
+    );
     await x.protect('readwrite');
     const stream = x.createReadStream();
     x.free();
@@ -122,7 +138,11 @@ test('what is held is there for system calls, while devices read it, and not wri
   withArray(async (x, space, folder) => {
     const fd = openSync(join(folder, 'held'), 'w+');
     const bytes = Buffer.from(x.data.buffer);
-    assert.throws(() => writeSync(fd, bytes, 0, BYTES, 0), { code: 'EFAULT' }, 'so that nothing is tested');
+    assert.throws(
+      () => writeSync(fd, bytes, 0, BYTES, 0),
+      { code: 'EFAULT' },
+      'so that nothing is tested',
+    );
     {
       using held = await x.hold();
       assert.equal(held.bytes.length, BYTES);
@@ -160,7 +180,10 @@ test('a hold of elements that an earlier resize takes away is refused, and holds
     const x = space.array(Int32Array, 3000, { name: 'shorter' });
     const resized = x.resize(2049);
     const error = await failsWith('USE_AFTER_FREE', () => x.hold());
-    assert.match(error.message, /^cannot hold elements 0 to 2999 of array shorter: it has 2049 since it was resized/);
+    assert.match(
+      error.message,
+      /^cannot hold elements 0 to 2999 of array shorter: it has 2049 since it was resized/,
+    );
     await resized;
     assert.equal(space.stats().pinnedBytes, 0);
     x.free();

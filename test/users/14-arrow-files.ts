@@ -1,4 +1,7 @@
-/** Arrow IPC files over `fileArray`: columns are where the file has them, nothing is copied, and a device takes them as arrays. */
+/**
+ * Arrow IPC files over `fileArray`: columns are where the file has them, nothing is copied, and a
+ * device takes them as arrays.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +31,9 @@ function flights(): string {
   const path = join(folder, 'flights.arrow');
   writeFileSync(
     path,
-    RecordBatchFileWriter.writeAll(new Table(batches.flatMap((each) => each.batches))).toUint8Array(true),
+    RecordBatchFileWriter.writeAll(new Table(batches.flatMap((each) => each.batches))).toUint8Array(
+      true,
+    ),
   );
   return path;
 }
@@ -42,11 +47,15 @@ test('a table looks at the file, and reads what is looked at', async () => {
   const bytes = space.fileArray(Uint8Array, flights());
   const table = tableFromIPC(bytes.data);
   assert.deepEqual([table.numRows, table.batches.length], [BATCHES * ROWS, BATCHES]);
-  for (const { values } of table.getChild('delay')?.data ?? []) assert.equal(values.buffer, bytes.data.buffer);
+  for (const { values } of table.getChild('delay')?.data ?? [])
+    assert.equal(values.buffer, bytes.data.buffer);
   const row = 2 * ROWS + 777;
   assert.equal(table.getChild('distance')?.get(row), distanceAt(row));
   const read = space.stats().processors.reduce((sum, each) => sum + each.bytesFromFiles, 0);
-  assert.ok(read > 0 && read < 8 * MIB, `${read} bytes of ${bytes.byteLength} were read for one element`);
+  assert.ok(
+    read > 0 && read < 8 * MIB,
+    `${read} bytes of ${bytes.byteLength} were read for one element`,
+  );
 });
 
 test('columns are arrays for a device that is smaller than the file', async () => {

@@ -1,4 +1,7 @@
-/** Files as arrays: NumPy's with their shape and type, names that are URLs, and sizes that are no whole number of elements. */
+/**
+ * Files as arrays: NumPy's with their shape and type, names that are URLs, and sizes that are no
+ * whole number of elements.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
@@ -24,19 +27,31 @@ function write(name: string, ...parts: (Uint8Array | string)[]): string {
   const path = join(folder, name);
   writeFileSync(
     path,
-    Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part))),
+    Buffer.concat(
+      parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)),
+    ),
   );
   return path;
 }
 
-function npy(name: string, type: Dtype, elements: NodeJS.TypedArray, shape: readonly number[]): string {
+function npy(
+  name: string,
+  type: Dtype,
+  elements: NodeJS.TypedArray,
+  shape: readonly number[],
+): string {
   return write(name, npyHeader(type, shape), new Uint8Array(elements.buffer));
 }
 
 /** A file whose header says this of 12 elements of 8 bytes. */
 function claimed(name: string, descr: string, fortran = 'False'): string {
-  const text = `{'descr': ${descr}, 'fortran_order': ${fortran}, 'shape': (3, 4)}`.padEnd(117) + '\n';
-  return write(name, `\x93NUMPY\x01\x00${String.fromCharCode(text.length)}\x00${text}`, Buffer.alloc(96));
+  const text =
+    `{'descr': ${descr}, 'fortran_order': ${fortran}, 'shape': (3, 4)}`.padEnd(117) + '\n';
+  return write(
+    name,
+    `\x93NUMPY\x01\x00${String.fromCharCode(text.length)}\x00${text}`,
+    Buffer.alloc(96),
+  );
 }
 
 const leftovers = () => readdirSync(folder).filter((name) => name.endsWith('.onemem-tmp'));
@@ -69,7 +84,10 @@ test('a shared .npy file has what was written after a flush, behind the same hea
     const { array } = space.openNpy(pathToFileURL(path), { type: Float32Array, shared: true });
     await space.devices[0].run(double, { x: array }, { size: array.length });
     await array.flush();
-    const expected = Buffer.concat([npyHeader('f32', [50, 100]), Buffer.from(new Float32Array(5000).fill(6).buffer)]);
+    const expected = Buffer.concat([
+      npyHeader('f32', [50, 100]),
+      Buffer.from(new Float32Array(5000).fill(6).buffer),
+    ]);
     assert.ok(readFileSync(path).equals(expected));
   }));
 
@@ -82,10 +100,15 @@ test('NumPy names of types, and shapes of one number, a row and a cube', () =>
         .replace("'|u1'", "'|b1'"),
       Buffer.of(1, 0, 1),
     );
-    assert.deepEqual({ ...space.openNpy(bytes), array: null }, { array: null, shape: [3], dtype: 'bool' });
+    assert.deepEqual(
+      { ...space.openNpy(bytes), array: null },
+      { array: null, shape: [3], dtype: 'bool' },
+    );
     const scalar = space.openNpy(npy('scalar.npy', 'i64', BigInt64Array.of(-5n), []));
     assert.deepEqual([[...scalar.shape], scalar.dtype, scalar.array.data[0]], [[], 'int64', -5n]);
-    const cube = space.openNpy(npy('cube.npy', 'u16', new Uint16Array(24), [2, 3, 4]), { type: Uint16Array });
+    const cube = space.openNpy(npy('cube.npy', 'u16', new Uint16Array(24), [2, 3, 4]), {
+      type: Uint16Array,
+    });
     assert.deepEqual([[...cube.shape], cube.array.length], [[2, 3, 4], 24]);
   }));
 
@@ -120,10 +143,19 @@ test('files that are no arrays, are cut off, or go on', () =>
       assert.match(error.message, message);
     };
     await refused('NOT_AN_ARRAY_FILE', /the file is empty/, '');
-    await refused('NOT_AN_ARRAY_FILE', /does not begin with.*space\.fileArray\(Float32Array, path\)/, 'some text');
+    await refused(
+      'NOT_AN_ARRAY_FILE',
+      /does not begin with.*space\.fileArray\(Float32Array, path\)/,
+      'some text',
+    );
     await refused('UNSUPPORTED_ARRAY_FILE', /zip archive/, 'PK\x03\x04 and more');
     await refused('TRUNCATED_ARRAY_FILE', /needs 40 bytes .* has 39/, whole, Buffer.alloc(39));
-    await refused('TRAILING_BYTES', /2 bytes follow the 40 .*allowTrailingBytes: true/, whole, Buffer.alloc(42));
+    await refused(
+      'TRAILING_BYTES',
+      /2 bytes follow the 40 .*allowTrailingBytes: true/,
+      whole,
+      Buffer.alloc(42),
+    );
     const two = write('two.npy', whole, Buffer.alloc(40), whole, Buffer.alloc(40));
     assert.equal(space.openNpy(two, { allowTrailingBytes: true }).array.length, 10);
     const typed = await failsWith('ARRAY_TYPE', () =>
@@ -175,13 +207,18 @@ test('what cannot be saved leaves the old file and nothing beside it', () =>
     const shape = await failsWith('SHAPE', () => space.saveNpy(path, x, { shape: [3, 300] }));
     assert.match(shape.message, /shape \(3, 300\) has 900 elements, and 1000 are to be saved/);
     const dtype = await failsWith('DTYPE', () => space.saveNpy(path, x, { dtype: 'float64' }));
-    assert.match(dtype.message, /x of Float32Array can be saved as 'float32', not as "float64": nothing is converted/);
+    assert.match(
+      dtype.message,
+      /x of Float32Array can be saved as 'float32', not as "float64": nothing is converted/,
+    );
     await failsWith('ARRAY', () => space.saveNpy(path, new Float32Array(4) as never));
     await failsWith('ARRAY_RANGE', () => space.saveNpy(path, { array: x, begin: 5, end: 1001 }));
     await x.protect('none');
     await failsWith('ACCESS_DENIED', () => space.saveNpy(path, x));
     await x.protect('readwrite');
-    const nowhere = await failsWith('FILE_NOT_WRITABLE', () => space.saveNpy(join(folder, 'none/x.npy'), x));
+    const nowhere = await failsWith('FILE_NOT_WRITABLE', () =>
+      space.saveNpy(join(folder, 'none/x.npy'), x),
+    );
     assert.match(nowhere.message, /cannot write .*none\/x\.npy: there is no such folder/);
     await failsWith('NOT_A_REGULAR_FILE', () => space.saveNpy(folder, x));
     x.free();
@@ -209,9 +246,14 @@ test('a disk that gets full while a file is saved is told by the file, with what
   const path = npy('full.npy', 'f32', new Float32Array(10), [10]);
   const before = readFileSync(path);
   failing.arm();
-  const error = (await failsWith('FILE_IO', () => space.saveNpy(path, space.array(Float32Array, MIB)))) as OnememError;
+  const error = (await failsWith('FILE_IO', () =>
+    space.saveNpy(path, space.array(Float32Array, MIB)),
+  )) as OnememError;
   failing.disarm();
-  assert.match(error.message, /^cannot save .*full\.npy: ENOSPC; make room on its disk, or save elsewhere/);
+  assert.match(
+    error.message,
+    /^cannot save .*full\.npy: ENOSPC; make room on its disk, or save elsewhere/,
+  );
   assert.deepEqual(error.details, { errno: constants.errno.ENOSPC, bytes: 0, path });
   assert.ok(readFileSync(path).equals(before));
   assert.deepEqual(leftovers(), []);
@@ -222,7 +264,9 @@ test('a file is named by its path or its URL, and by nothing else', () =>
     const path = write('a file #1.bin', Buffer.from(Int32Array.of(1, 2, 3).buffer));
     const x = space.fileArray(Int32Array, pathToFileURL(path));
     assert.deepEqual([x.name, ...x.data], [path, 1, 2, 3]);
-    const web = await failsWith('FILE_PATH', () => space.fileArray(Int32Array, new URL('https://localhost/x.bin')));
+    const web = await failsWith('FILE_PATH', () =>
+      space.fileArray(Int32Array, new URL('https://localhost/x.bin')),
+    );
     assert.match(web.message, /"https:\/\/localhost\/x\.bin" is no file: URL/);
     for (const wrong of [5, '', null, {}, Buffer.from(path)]) {
       await failsWith('FILE_PATH', () => space.fileArray(Int32Array, wrong as never));
@@ -233,13 +277,20 @@ test('bytes behind the last whole element are an error', () =>
   withSpace(async (space) => {
     const path = write('odd.bin', Buffer.alloc(4002));
     const error = await failsWith('TRAILING_BYTES', () => space.fileArray(Int32Array, path));
-    assert.match(error.message, /has 4002 bytes, which are 1000 elements of Int32Array and 2 bytes; .*`length: 1000`/);
+    assert.match(
+      error.message,
+      /has 4002 bytes, which are 1000 elements of Int32Array and 2 bytes; .*`length: 1000`/,
+    );
     assert.equal(space.fileArray(Int32Array, path, { length: 1000 }).length, 1000);
     assert.equal(space.fileArray(Int32Array, path, { byteOffset: 2 }).length, 1000);
     assert.equal(space.fileArray(Uint8Array, path).length, 4002);
-    const tiny = await failsWith('TRAILING_BYTES', () => space.fileArray(Float64Array, path, { byteOffset: 4000 }));
+    const tiny = await failsWith('TRAILING_BYTES', () =>
+      space.fileArray(Float64Array, path, { byteOffset: 4000 }),
+    );
     assert.match(tiny.message, /2 bytes from byte 4000 on.* too short for one element/);
-    await failsWith('FILE_TOO_SHORT', () => space.fileArray(Int32Array, path, { byteOffset: 5000 }));
+    await failsWith('FILE_TOO_SHORT', () =>
+      space.fileArray(Int32Array, path, { byteOffset: 5000 }),
+    );
   }));
 
 await runTests();

@@ -1,4 +1,7 @@
-/** An error of a kernel shows where its author finds it: file and line, the launch, and the kernel's name. */
+/**
+ * An error of a kernel shows where its author finds it: file and line, the launch, and the kernel's
+ * name.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +20,9 @@ const asVariable = (_values: unknown): void => {
   throw new RangeError('by a function with a name');
 };
 const variable = kernel({ x: f32.inout }, asVariable);
-const named = kernel({ x: f32.inout }, () => Promise.reject(new Error('late')), { name: 'the third' });
+const named = kernel({ x: f32.inout }, () => Promise.reject(new Error('late')), {
+  name: 'the third',
+});
 
 /** Where this file, or its source where source maps are used, has some text: `FILE:LINE`. */
 function placeOf(text: string): string {

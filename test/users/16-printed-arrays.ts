@@ -1,4 +1,7 @@
-/** What a program sees that prints an array, makes JSON of it, or sends it to a thread: what it is, and what to do instead. */
+/**
+ * What a program sees that prints an array, makes JSON of it, or sends it to a thread: what it is,
+ * and what to do instead.
+ */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { MessageChannel } from 'node:worker_threads';
@@ -17,7 +20,14 @@ test('console.log and JSON.stringify say what the array is, and bring no page', 
   assert.ok(!inspect(x).includes('\n'), text);
   const { note, ...said } = JSON.parse(JSON.stringify(x)) as Record<string, unknown>;
   const address = `0x${x.address.toString(16)}`;
-  const expected = { name: "Ann's", type: 'Float32Array', length: 1000, byteLength: 4000, address, state: 'allocated' };
+  const expected = {
+    name: "Ann's",
+    type: 'Float32Array',
+    length: 1000,
+    byteLength: 4000,
+    address,
+    state: 'allocated',
+  };
   assert.deepEqual(said, expected);
   assert.match(String(note), /array\.handle/);
   assert.equal(x.residency().runs[0].state, 'zero');
@@ -42,14 +52,22 @@ test('console.log of a space and a device is a line each, without what is within
 });
 
 test('console.log of what a program holds of an array is a line each, without what is within', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB', name: 'gpu' }] });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'simulated', memory: '8MiB', name: 'gpu' }],
+  });
   const x = space.array(Float32Array, 4096, { name: 'x' });
   const pin = await x.pin({ lock: false });
   const hold = await x.hold({ begin: 10, end: 20 });
   const notifier = await x.watch();
   assert.equal(inspect(pin), "Pin of 'x' (16384 bytes in host memory; until pin.unpin())");
-  assert.equal(inspect(hold), "Hold of 'x' (elements 10 to 19, as bytes: hold.bytes; until hold.release())");
-  assert.match(inspect(notifier), /^Notifier of 'x' \(.*notifier\.handle; until notifier\.close\(\)\)$/);
+  assert.equal(
+    inspect(hold),
+    "Hold of 'x' (elements 10 to 19, as bytes: hold.bytes; until hold.release())",
+  );
+  assert.match(
+    inspect(notifier),
+    /^Notifier of 'x' \(.*notifier\.handle; until notifier\.close\(\)\)$/,
+  );
   pin.unpin();
   hold.release();
   notifier.close();
@@ -60,7 +78,9 @@ test('console.log of what a program holds of an array is a line each, without wh
 });
 
 test('console.log of a stream, an event and a thread that is bound is a line each, without what is within', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB', name: 'gpu' }] });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'simulated', memory: '8MiB', name: 'gpu' }],
+  });
   const x = space.array(Float32Array, 4096, { name: 'x' });
   const stream = space.devices[0].stream();
   const event = stream.prefetch(x);

@@ -1,10 +1,31 @@
-/** Numbers as arguments: an integer type refuses what it cannot hold, by its name and limits, instead of changing it. */
+/**
+ * Numbers as arguments: an integer type refuses what it cannot hold, by its name and limits,
+ * instead of changing it.
+ */
 import assert from 'node:assert/strict';
-import { f32, f64, i8, i16, i32, i64, kernel, type ScalarParameter, u8, u8c, u16, u32, u64 } from '../../src/index.js';
+import {
+  f32,
+  f64,
+  i8,
+  i16,
+  i32,
+  i64,
+  kernel,
+  type ScalarParameter,
+  u8,
+  u8c,
+  u16,
+  u32,
+  u64,
+} from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, test } from '../harness/suite.js';
 
-const WHOLE: readonly [ScalarParameter<'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i32' | 'u32'>, number, number][] = [
+const WHOLE: readonly [
+  ScalarParameter<'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i32' | 'u32'>,
+  number,
+  number,
+][] = [
   [i8, -128, 127],
   [u8, 0, 255],
   [u8c, 0, 255],
@@ -15,7 +36,10 @@ const WHOLE: readonly [ScalarParameter<'i8' | 'u8' | 'u8c' | 'i16' | 'u16' | 'i3
 ];
 
 test('whole numbers within the limits of their type, and nothing else', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'simulated', memory: '8MiB' }],
+    hostMemory: '160MiB',
+  });
   const [device] = space.devices;
   const seen = space.array(Float64Array, 1);
   for (const [type, least, most] of WHOLE) {
@@ -23,9 +47,14 @@ test('whole numbers within the limits of their type, and nothing else', async ()
       seen[0] = Number(value);
     });
     for (const value of [least - 1, most + 1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      const error = await failsWith('KERNEL_ARGUMENT', () => device.run(keep, { value, seen }, { size: 1 }));
+      const error = await failsWith('KERNEL_ARGUMENT', () =>
+        device.run(keep, { value, seen }, { size: 1 }),
+      );
       assert.ok(error instanceof RangeError);
-      assert.match(error.message, new RegExp(`parameter value is ${type.type}: .* from ${least} to ${most}, not`));
+      assert.match(
+        error.message,
+        new RegExp(`parameter value is ${type.type}: .* from ${least} to ${most}, not`),
+      );
     }
     for (const value of [least, most]) {
       await device.run(keep, { value, seen }, { size: 1 });
@@ -35,7 +64,10 @@ test('whole numbers within the limits of their type, and nothing else', async ()
 });
 
 test('64-bit integers within their limits, and floating-point numbers of any kind', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'simulated', memory: '8MiB' }],
+    hostMemory: '160MiB',
+  });
   const [device] = space.devices;
   const seen = new BigInt64Array(1);
   const both = kernel({ a: i64, b: u64, seen: i64.out }, ({ a, b, seen }) => {

@@ -1,4 +1,7 @@
-/** What the compiler knows of arrays: handles carry the type of the elements, and what may only be read has no methods that write. */
+/**
+ * What the compiler knows of arrays: handles carry the type of the elements, and what may only be
+ * read has no methods that write.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -18,7 +21,9 @@ test('an array that is attached has the type that its handle says, or none', asy
   assert.equal(wrong.length, 8);
   const untyped = JSON.parse('null') ?? (x.handle as unknown);
   assert.equal(attachArray<Float32Array>(untyped).data[7], 3);
-  const worker = new Worker(new URL('./programs/attaching-thread.js', import.meta.url), { workerData: x.handle });
+  const worker = new Worker(new URL('./programs/attaching-thread.js', import.meta.url), {
+    workerData: x.handle,
+  });
   assert.deepEqual(await once(worker, 'message'), ['done']);
   sameData(x.data, () => 5);
   await worker.terminate();
@@ -41,14 +46,20 @@ test('arrays over NumPy files may only be read unless that was said', async () =
   };
   assert.equal(typeof refused, 'function');
   space.openNpy(path, { type: Float32Array, writable: true }).array.data[0] = 1;
-  const shared: ManagedArray<Float32Array> = space.openNpy(path, { type: Float32Array, shared: true }).array;
+  const shared: ManagedArray<Float32Array> = space.openNpy(path, {
+    type: Float32Array,
+    shared: true,
+  }).array;
   shared.data[0] = 2;
   await shared.flush();
   assert.deepEqual([array.data[0], array.data.length], [2, 8]);
 });
 
 test('arrays that may only be read', async () => {
-  await using space = await sharedSpace({ devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '160MiB' });
+  await using space = await sharedSpace({
+    devices: [{ kind: 'simulated', memory: '8MiB' }],
+    hostMemory: '160MiB',
+  });
   const file = space.fileArray(Uint8Array, process.execPath, { length: 4096 });
   // What the compiler refuses would end the process: it is compiled, and not run.
   const refused = (): void => {

@@ -1,7 +1,18 @@
-/** The file of an --inout that is replaced keeps its owner and mode; what cannot be kept is said before anything is computed. */
+/**
+ * The file of an --inout that is replaced keeps its owner and mode; what cannot be kept is said
+ * before anything is computed.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, copyFileSync, linkSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { npyHeader } from '../../src/files/npy.js';
 import { Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
@@ -39,7 +50,11 @@ test('a file of two names is not replaced, since only one of them would have the
   const expected = filesFor(folder);
   const before = folder.read('y.npy');
   linkSync(folder.file('y.npy'), folder.file('same.npy'));
-  await folder.fail(1, /y\.npy has 2 names \(hard links\).*name another file \(--save y=FILE for an --inout\)/, ...RUN);
+  await folder.fail(
+    1,
+    /y\.npy has 2 names \(hard links\).*name another file \(--save y=FILE for an --inout\)/,
+    ...RUN,
+  );
   assert.ok(folder.read('y.npy').equals(before));
   assert.equal(statSync(folder.file('same.npy')).ino, statSync(folder.file('y.npy')).ino);
   await folder.succeed(...RUN, '--save', 'y=sum.npy');
@@ -61,10 +76,13 @@ test('a file that its owner has protected against writing is not replaced', () =
     note('not root, which this test becomes another user from');
     return;
   }
-  refusesAsNobody(/^FILE_NOT_WRITABLE result is protected against writing \(chmod u\+w allows it\); name/, (path) => {
-    chownSync(path, NOBODY, NOBODY);
-    chmodSync(path, 0o444);
-  });
+  refusesAsNobody(
+    /^FILE_NOT_WRITABLE result is protected against writing \(chmod u\+w allows it\); name/,
+    (path) => {
+      chownSync(path, NOBODY, NOBODY);
+      chmodSync(path, 0o444);
+    },
+  );
 });
 
 /** Another user, who may write the folder, is told so when he wants to replace a file in it. */

@@ -1,6 +1,7 @@
 /**
- * What a process with managed memory takes: its budget, once. Tools that add up mappings (RSS) count it twice, since the program and the
- * manager both map it; PSS and the books of the space do not.
+ * What a process with managed memory takes: its budget, once. Tools that add up mappings (RSS)
+ * count it twice, since the program and the manager both map it; PSS and the books of the space do
+ * not.
  */
 import assert from 'node:assert/strict';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
@@ -16,12 +17,16 @@ const FILE = 192 * MIB;
 const SLACK = 4 * MIB;
 
 /**
- * Bytes of this process's mappings of managed memory: counted by mapping, and by page. The kernel goes from mapping to mapping while the
- * manager reads ahead, so that a page may be seen twice: the least of some looks is nearest.
+ * Bytes of this process's mappings of managed memory: counted by mapping, and by page. The kernel
+ * goes from mapping to mapping while the manager reads ahead, so that a page may be seen twice: the
+ * least of some looks is nearest.
  */
 function managed(): { rss: number; pss: number } {
   const looks = Array.from({ length: 3 }, look);
-  return { rss: Math.min(...looks.map(({ rss }) => rss)), pss: Math.min(...looks.map(({ pss }) => pss)) };
+  return {
+    rss: Math.min(...looks.map(({ rss }) => rss)),
+    pss: Math.min(...looks.map(({ pss }) => pss)),
+  };
 }
 
 function look(): { rss: number; pss: number } {

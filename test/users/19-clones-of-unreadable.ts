@@ -1,4 +1,7 @@
-/** Pages that cannot be had, in arrays and in clones of them, of several levels: every call ends, with one code, and no device dies of it. */
+/**
+ * Pages that cannot be had, in arrays and in clones of them, of several levels: every call ends,
+ * with one code, and no device dies of it.
+ */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +38,8 @@ function provided(name: string, code: string, then: string): Source {
   return {
     name,
     code,
-    make: (space) => space.providedArray(Uint32Array, LENGTH, { module, name: 'x', writable: true }),
+    make: (space) =>
+      space.providedArray(Uint32Array, LENGTH, { module, name: 'x', writable: true }),
     spoil: () => undefined,
   };
 }
@@ -89,7 +93,8 @@ const operations: Record<string, (space: AddressSpace, arrays: Arrays) => Promis
   'a resize to less': (_space, { c }) => c.resize(9000),
   'a resize to more, in a move': (_space, { c }) => c.resize(2 * LENGTH),
   'an out launch': (space, { c }) => space.devices[0].run(fill, { x: c }, { size: LENGTH }),
-  'a copy into it': (space, { c }) => space.devices[0].stream().copy(c, new Uint32Array(LENGTH)).synchronize(),
+  'a copy into it': (space, { c }) =>
+    space.devices[0].stream().copy(c, new Uint32Array(LENGTH)).synchronize(),
   free: async (_space, { c }) => c.free(),
 };
 
@@ -106,7 +111,9 @@ for (const source of sources) {
     withClones(source, async (space, arrays) => {
       const seen = space.array(Uint32Array, 1);
       for (const x of Object.values(arrays)) {
-        const error = await failsWith(source.code, () => space.devices[0].run(look, { x, seen }, { size: 1 }));
+        const error = await failsWith(source.code, () =>
+          space.devices[0].run(look, { x, seen }, { size: 1 }),
+        );
         assert.match(error.message, new RegExp(`array ${x.name}[ ,]`));
       }
     }));
@@ -132,7 +139,8 @@ for (const source of sources) {
       closeSync(zeros);
       closeSync(nowhere);
       // None of this has overwritten anything, so that nothing is lost.
-      for (const x of Object.values(arrays)) assert.ok(x.residency().runs.every(({ state }) => state !== 'lost'));
+      for (const x of Object.values(arrays))
+        assert.ok(x.residency().runs.every(({ state }) => state !== 'lost'));
     }));
 }
 
@@ -161,7 +169,12 @@ test('a clone of what is protected against all access, and was refused meanwhile
   const refuses = new Int32Array(new SharedArrayBuffer(4));
   const text = `export default ({ refuse, values, data }) => { values.fill(1); if (data[0] === 1) refuse('not today'); }`;
   const module = `data:text/javascript,${encodeURIComponent(text)}`;
-  const x = await space.providedArray(Uint32Array, LENGTH, { module, name: 'x', writable: true, data: refuses });
+  const x = await space.providedArray(Uint32Array, LENGTH, {
+    module,
+    name: 'x',
+    writable: true,
+    data: refuses,
+  });
   x.data.fill(2, 0, READABLE);
   const c = await x.clone({ name: 'c' });
   refuses[0] = 1;

@@ -1,4 +1,7 @@
-/** What a kernel may not read it does not see, although the device has had it before: zeros stand in for it, and the launch fails. */
+/**
+ * What a kernel may not read it does not see, although the device has had it before: zeros stand in
+ * for it, and the launch fails.
+ */
 import assert from 'node:assert/strict';
 import { type Device, kernel, type ManagedArray, u8 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
@@ -13,7 +16,9 @@ const look = kernel({ x: u8.in, seen: u8.inout }, ({ x, seen }, { begin, end }) 
   for (let i = begin; i < end; i++) seen[i] = x[i];
 });
 
-async function seenOf(between: (x: ManagedArray<Uint8Array>, device: Device) => unknown): Promise<number[]> {
+async function seenOf(
+  between: (x: ManagedArray<Uint8Array>, device: Device) => unknown,
+): Promise<number[]> {
   await using space = await sharedSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const [device] = space.devices;
   const x = space.array(Uint8Array, LENGTH);

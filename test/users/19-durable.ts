@@ -1,6 +1,16 @@
-/** Data counts as durable when it was written again after the error that the kernel tells of once. */
+/**
+ * Data counts as durable when it was written again after the error that the kernel tells of once.
+ */
 import assert from 'node:assert/strict';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { openFailing } from '../harness/failing.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
@@ -19,7 +29,8 @@ for (const before of [false, true]) {
     arm();
     const error = await failsWith('FLUSH_FAILED', () => x.flush({ durable: true }));
     assert.match(error.message, /EIO/);
-    // What the kernel could not put on the disk is no longer what the file has once its memory was needed for something else.
+    // What the kernel could not put on the disk is no longer what the file has once its memory was
+    // needed for something else.
     const disk = openSync(path, 'r+');
     writeSync(disk, Buffer.alloc(BYTES));
     closeSync(disk);

@@ -1,4 +1,7 @@
-/** A program whose threads use a space ends as Node has it end: with its own code, in time, and not in silence. */
+/**
+ * A program whose threads use a space ends as Node has it end: with its own code, in time, and not
+ * in silence.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +9,10 @@ import { join } from 'node:path';
 import { Program } from '../harness/processes.js';
 import { longTest, runTests, test } from '../harness/suite.js';
 
-/** From the moment that the program begins to end until its process is gone, on a machine that does other things, too. */
+/**
+ * From the moment that the program begins to end until its process is gone, on a machine that does
+ * other things, too.
+ */
 const LIMIT_MS = 5000;
 
 interface End {
@@ -25,8 +31,15 @@ const ways: Record<string, End> = {
   handled: { code: 3, says: null },
   'handler that throws': { code: 7, says: /^Error: thrown by a handler\n +at /m },
   'listener that throws': { code: 5, says: /^Error: thrown by an exit listener\n +at /m },
-  'listener of the same tick that throws': { code: 5, says: /^Error: thrown by an exit listener\n +at /m },
-  'throw, and a listener that throws': { code: 1, says: /^Error: thrown by the program\n +at /m, not: /listener/ },
+  'listener of the same tick that throws': {
+    code: 5,
+    says: /^Error: thrown by an exit listener\n +at /m,
+  },
+  'throw, and a listener that throws': {
+    code: 1,
+    says: /^Error: thrown by the program\n +at /m,
+    not: /listener/,
+  },
   reallyExit: { code: 5, says: null },
 };
 
@@ -43,7 +56,10 @@ for (const [way, { code, says, not }] of Object.entries(ways)) {
       if (says === null) assert.equal(outcome.stderr, '');
       else assert.match(outcome.stderr, says);
       if (not !== undefined) assert.doesNotMatch(outcome.stderr, not);
-      assert.ok(outcome.endedAt - began <= LIMIT_MS, `it took ${outcome.endedAt - began} ms to end`);
+      assert.ok(
+        outcome.endedAt - began <= LIMIT_MS,
+        `it took ${outcome.endedAt - began} ms to end`,
+      );
     });
   }
 }

@@ -1,4 +1,7 @@
-/** Page tables that cannot be changed while a device's fault is served: tried again, or the device says so. No launch waits for ever. */
+/**
+ * Page tables that cannot be changed while a device's fault is served: tried again, or the device
+ * says so. No launch waits for ever.
+ */
 import assert from 'node:assert/strict';
 import { i32, kernel } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
@@ -11,7 +14,9 @@ const increment = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
 const options = { devices: [{ kind: 'process', memory: '4MiB' }], hostMemory: '200MiB' } as const;
 
 for (const uses of ['1', '20-25']) {
-  const calls = ['COPY', 'ZEROPAGE', 'CONTINUE', 'WRITEPROTECT', 'WAKE'].map((each) => `UFFDIO_${each}:ENOMEM:${uses}`);
+  const calls = ['COPY', 'ZEROPAGE', 'CONTINUE', 'WRITEPROTECT', 'WAKE'].map(
+    (each) => `UFFDIO_${each}:ENOMEM:${uses}`,
+  );
   test(`every call finds no memory at its use ${uses}, and the launch is right`, async () => {
     const { space, arm, fired } = await openFailing(calls.join(), options);
     const x = space.array(Int32Array, N);
@@ -35,7 +40,9 @@ test('a device whose page tables cannot be changed is lost, with the call in its
   // The host reads what only the device may write: its right has to be taken first.
   assert.equal(x.data[3], 1);
   assert.equal(fired(), 1);
-  const error = await failsWith('DEVICE_LOST', () => device.run(increment, { x }, { size: x.length }));
+  const error = await failsWith('DEVICE_LOST', () =>
+    device.run(increment, { x }, { size: x.length }),
+  );
   assert.match(error.message, /UFFDIO_WRITEPROTECT.*EINVAL/);
   other.data.fill(4);
   assert.equal(x.data[1023], 1);

@@ -1,4 +1,7 @@
-/** The thread that reads and writes files cannot start for a while: a call that waits for it waits, and goes on. */
+/**
+ * The thread that reads and writes files cannot start for a while: a call that waits for it waits,
+ * and goes on.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';
@@ -14,7 +17,10 @@ test('no descriptors are left for a while: a touch of a file array and writeTo()
   const program = fileURLToPath(new URL('./programs/no-descriptors.js', import.meta.url));
   const path = `${tmpdir()}/onemem-no-descriptors-${process.pid}`;
   const limited = `ulimit -n 200; exec "${process.execPath}" "${program}" "${path}"`;
-  const { stdout } = await promisify(execFile)('sh', ['-c', limited], { timeout: 40_000, killSignal: 'SIGKILL' });
+  const { stdout } = await promisify(execFile)('sh', ['-c', limited], {
+    timeout: 40_000,
+    killSignal: 'SIGKILL',
+  });
   assert.equal(stdout, 'first 7 of true\nwritten true\nsame true\nclosed\n');
 }, 45);
 

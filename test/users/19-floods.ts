@@ -1,4 +1,7 @@
-/** Threads that ask for much without waiting for any of it: faults and the manager's heartbeat come first. */
+/**
+ * Threads that ask for much without waiting for any of it: faults and the manager's heartbeat come
+ * first.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';

@@ -1,4 +1,7 @@
-/** Arrays of which parts, or by parts everything, has been freed: no call reaches what lies at their addresses by then. */
+/**
+ * Arrays of which parts, or by parts everything, has been freed: no call reaches what lies at their
+ * addresses by then.
+ */
 import assert from 'node:assert/strict';
 import { closeSync, openSync } from 'node:fs';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
@@ -15,7 +18,10 @@ const fill = kernel({ x: u32.inout, value: u32 }, ({ x, value }, { begin, end })
 type Part = { begin?: number; end?: number };
 
 /** Calls that use or change elements: all that take a part of an array. */
-function uses(space: AddressSpace, x: ManagedArray<Uint32Array>): Record<string, (part: Part) => unknown> {
+function uses(
+  space: AddressSpace,
+  x: ManagedArray<Uint32Array>,
+): Record<string, (part: Part) => unknown> {
   const [device] = space.devices;
   const rangeOf = ({ begin, end }: Part) => x.range(begin, end);
   const finish = (event: { synchronize(): Promise<void> }) => event.synchronize();
@@ -32,7 +38,8 @@ function uses(space: AddressSpace, x: ManagedArray<Uint32Array>): Record<string,
     exclusive: (part) => finish(device.stream().exclusive(rangeOf(part))),
     'copy to': (part) => finish(device.stream().copy(rangeOf(part), elements(part))),
     'copy from': (part) => finish(device.stream().copy(elements(part), rangeOf(part))),
-    launch: (part) => device.run(fill, { x: rangeOf(part), value: 7 }, { size: elements(part).length }),
+    launch: (part) =>
+      device.run(fill, { x: rangeOf(part), value: 7 }, { size: elements(part).length }),
     protect: (part) => x.protect('read', part),
     discard: (part) => x.discard(part),
     pin: (part) => x.pin(part),
@@ -63,7 +70,11 @@ function reports(x: ManagedArray<Uint32Array>): Record<string, () => unknown> {
 
 async function withSpace(action: (space: AddressSpace) => Promise<void>): Promise<void> {
   const device = { kind: 'process', memory: '8MiB' } as const;
-  await using space = await openSpace({ devices: [device], addressSpace: 6 * BYTES, checkInvariants: true });
+  await using space = await openSpace({
+    devices: [device],
+    addressSpace: 6 * BYTES,
+    checkInvariants: true,
+  });
   await action(space);
 }
 
@@ -80,7 +91,9 @@ test('an array all of whose pages were freed by parts is refused by every call, 
     next.data.fill(2);
     const calls = [...Object.entries(uses(space, x)), ...Object.entries(reports(x))];
     for (const [name, call] of calls) {
-      const error = await failsWith('USE_AFTER_FREE', () => call({ end: LENGTH })).catch((wrong: Error) => wrong);
+      const error = await failsWith('USE_AFTER_FREE', () => call({ end: LENGTH })).catch(
+        (wrong: Error) => wrong,
+      );
       assert.equal((error as { code?: string }).code, 'USE_AFTER_FREE', `${name}: ${error.stack}`);
       assert.match(error.message, /array x/, name);
       sameData(next.data, () => 2);
@@ -96,14 +109,25 @@ test('pages that were freed by part are refused by every call that uses them; ot
     x.data.fill(1);
     x.free({ begin: HALF });
     for (const [name, call] of Object.entries(uses(space, x))) {
-      // A launch and a copy write what they may until they come to what has been freed; freeing leaves out what has been.
+      // A launch and a copy write what they may until they come to what has been freed; freeing
+      // leaves out what has been.
       const parts = ['launch', 'copy to', 'free'].includes(name)
         ? [{ begin: HALF }]
         : [{ begin: HALF }, { begin: HALF - 4096 }];
       for (const part of parts) {
-        const error = await failsWith('USE_AFTER_FREE', () => call(part)).catch((wrong: Error) => wrong);
-        assert.equal((error as { code?: string }).code, 'USE_AFTER_FREE', `${name}: ${error.stack}`);
-        assert.match(error.message, new RegExp(`array x,? .*elements ${HALF} to ${HALF + 1023}`), name);
+        const error = await failsWith('USE_AFTER_FREE', () => call(part)).catch(
+          (wrong: Error) => wrong,
+        );
+        assert.equal(
+          (error as { code?: string }).code,
+          'USE_AFTER_FREE',
+          `${name}: ${error.stack}`,
+        );
+        assert.match(
+          error.message,
+          new RegExp(`array x,? .*elements ${HALF} to ${HALF + 1023}`),
+          name,
+        );
       }
     }
     sameData(x.data.subarray(0, HALF), () => 1);

@@ -1,4 +1,7 @@
-/** Devices that reach host memory in place (accessedBy): pages that cannot be had there end a launch, not the device. */
+/**
+ * Devices that reach host memory in place (accessedBy): pages that cannot be had there end a
+ * launch, not the device.
+ */
 import assert from 'node:assert/strict';
 import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -48,7 +51,9 @@ for (const [code, make] of Object.entries(unreadable)) {
     await gpu.run(read, { x, result, at: 0 }, { size: 1 });
     assert.equal(x.attributes().runs[0].accessedBy[gpu.name], 'in place');
     for (let round = 0; round < 3; round++) {
-      await failsWith(code, () => gpu.run(read, { x, result, at: LENGTH - 1 - round }, { size: 1 }));
+      await failsWith(code, () =>
+        gpu.run(read, { x, result, at: LENGTH - 1 - round }, { size: 1 }),
+      );
       await gpu.run(read, { x, result, at: round * PAGE }, { size: 1 });
       assert.equal(result.data[0], 5);
     }
@@ -58,7 +63,10 @@ for (const [code, make] of Object.entries(unreadable)) {
 }
 
 test('a device that dies takes no other device along that was to reach its pages in place', async () => {
-  await using space = await openSpace({ devices: [{ ...device, lossy: true }, device], checkInvariants: true });
+  await using space = await openSpace({
+    devices: [{ ...device, lossy: true }, device],
+    checkInvariants: true,
+  });
   const [lossy, healthy] = space.devices;
   for (const order of ['launch and kill', 'kill and launch', 'launch after the death']) {
     if (!lossy.stats().alive) await lossy.restart();
@@ -67,15 +75,18 @@ test('a device that dies takes no other device along that was to reach its pages
     await lossy.run(increment, { x }, { size: x.length });
     x.advise({ accessedBy: healthy });
     if (order !== 'launch and kill') lossy.kill();
-    if (order === 'launch after the death') await until('the death is known', () => !lossy.stats().alive);
+    if (order === 'launch after the death')
+      await until('the death is known', () => !lossy.stats().alive);
     const launch = healthy.run(increment, { x }, { size: x.length });
     if (order === 'launch and kill') lossy.kill();
-    // The launch may have had its pages before the manager heard of the death: then it has counted every element.
+    // The launch may have had its pages before the manager heard of the death: then it has counted
+    // every element.
     const outcome = await launch.then(
       () => 'ran',
       (error: { code: string }) => error.code,
     );
-    if (order === 'launch after the death' || outcome !== 'ran') assert.equal(outcome, 'DATA_LOST', order);
+    if (order === 'launch after the death' || outcome !== 'ran')
+      assert.equal(outcome, 'DATA_LOST', order);
     else sameData(x.data, () => 3);
     assert.ok(healthy.stats().alive, `${order}: the healthy device is dead, too`);
     const y = space.array(Uint32Array, PAGE);

@@ -1,4 +1,7 @@
-/** Pages that were lost with a device: every call that needs their content says so, and no call says so of pages that are there. */
+/**
+ * Pages that were lost with a device: every call that needs their content says so, and no call says
+ * so of pages that are there.
+ */
 import assert from 'node:assert/strict';
 import { closeSync, openSync } from 'node:fs';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
@@ -20,10 +23,17 @@ async function killed(space: AddressSpace): Promise<void> {
 
 /** An array that only the first device had, which is gone, and a clone that was made before. */
 async function withLost(
-  action: (space: AddressSpace, x: ManagedArray<Uint32Array>, clone: ManagedArray<Uint32Array>) => Promise<void>,
+  action: (
+    space: AddressSpace,
+    x: ManagedArray<Uint32Array>,
+    clone: ManagedArray<Uint32Array>,
+  ) => Promise<void>,
 ): Promise<void> {
   const device = { kind: 'process', memory: '8MiB' } as const;
-  await using space = await openSpace({ devices: [{ ...device, lossy: true }, device], checkInvariants: true });
+  await using space = await openSpace({
+    devices: [{ ...device, lossy: true }, device],
+    checkInvariants: true,
+  });
   const x = space.array(Uint32Array, LENGTH, { name: 'x' });
   x.data.fill(1);
   await space.devices[0].run(increment, { x }, { size: LENGTH });
@@ -88,7 +98,10 @@ test('changes of a file array that were lost: reload() says so, and with `discar
   await space.devices[0].run(increment, { x }, { size: LENGTH });
   await killed(space);
   const error = await failsWith('DATA_LOST', () => x.reload());
-  assert.match(error.message, /^cannot reload array x from .*, elements 0 to 1023 .* reload\(\{ discard: true \}\)/);
+  assert.match(
+    error.message,
+    /^cannot reload array x from .*, elements 0 to 1023 .* reload\(\{ discard: true \}\)/,
+  );
   assert.equal(x.residency().runs[0].state, 'lost');
   await x.reload({ discard: true });
   sameData(x.data, () => 0x05050505);
@@ -101,14 +114,17 @@ for (const lossy of [false, true]) {
     tested(
       `${what} to a ${lossy ? 'lossy ' : ''}device that is killed meanwhile says DEVICE_LOST, and nothing is lost`,
       async () => {
-        await using space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB', lossy }] });
+        await using space = await openSpace({
+          devices: [{ kind: 'process', memory: '64MiB', lossy }],
+        });
         const [device] = space.devices;
         for (let round = 0; round < ROUNDS; round++) {
           if (round > 0) await device.restart();
           const x = space.array(Uint32Array, 8 * 2 ** 20, { name: 'x' });
           x.data.fill(7);
           const stream = device.stream();
-          const event = what === 'prefetch' ? stream.prefetch(x.range(), device) : stream.exclusive(x.range());
+          const event =
+            what === 'prefetch' ? stream.prefetch(x.range(), device) : stream.exclusive(x.range());
           const ended = event.synchronize().then(
             () => 'ok',
             (error: { code: string }) => error.code,

@@ -1,4 +1,7 @@
-/** A message to a device counts as delivered when it was, and a device that takes none stops only itself. */
+/**
+ * A message to a device counts as delivered when it was, and a device that takes none stops only
+ * itself.
+ */
 import assert from 'node:assert/strict';
 import { i32, kernel } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
@@ -12,7 +15,8 @@ const touch = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] = 1;
 });
 
-// The first message after the device has read x takes its page away; the second begins the next launch.
+// The first message after the device has read x takes its page away; the second begins the next
+// launch.
 for (const [what, error, uses] of [
   ['a revocation', 'ENOBUFS', '1'],
   ['a launch', 'ENOMEM', '2'],
@@ -20,7 +24,10 @@ for (const [what, error, uses] of [
 ]) {
   test(`${what} that fails with ${error} is sent again, and the device reads what was written`, async () => {
     const devices = [{ kind: 'process', memory: '8MiB' }] as const;
-    const { space, arm, fired } = await openFailing(`sendmsg:${error}:${uses}`, { devices, hostMemory: '200MiB' });
+    const { space, arm, fired } = await openFailing(`sendmsg:${error}:${uses}`, {
+      devices,
+      hostMemory: '200MiB',
+    });
     const x = space.array(Int32Array, 1024);
     const sum = space.array(Int32Array, 1024);
     x.data[0] = 1;

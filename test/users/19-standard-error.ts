@@ -1,4 +1,7 @@
-/** What the manager and the sentinel have to say keeps no thread waiting that serves faults, whatever standard error is. */
+/**
+ * What the manager and the sentinel have to say keeps no thread waiting that serves faults,
+ * whatever standard error is.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,11 +12,18 @@ import { runTests, sleep, test } from '../harness/suite.js';
 
 const program = fileURLToPath(new URL('./programs/standard-error.js', import.meta.url));
 
-/** Runs a line of the shell in which $PROGRAM is the program, until it has said how the program ended. */
+/**
+ * Runs a line of the shell in which $PROGRAM is the program, until it has said how the program
+ * ended.
+ */
 function run(line: string): Promise<string> {
   return new Promise((resolve) => {
     const env = { ...process.env, PROGRAM: `${process.execPath} ${program}` };
-    const child = spawn('sh', ['-c', line], { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+    const child = spawn('sh', ['-c', line], {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
@@ -68,7 +78,10 @@ test('one pipe is standard output and standard error, and a write() to it is den
   const output = await run('{ $PROGRAM same; echo "code $?"; } 2>&1 | cat');
   assert.match(output, /^write: EFAULT$/m);
   assert.match(output, /^other: 0\nfine\n/m);
-  assert.match(output, /^onemem: denied access: thread \d+ read .*x.*The system call fails with EFAULT\.$/m);
+  assert.match(
+    output,
+    /^onemem: denied access: thread \d+ read .*x.*The system call fails with EFAULT\.$/m,
+  );
   assert.match(output, /^code 0$/m);
 });
 

@@ -1,4 +1,7 @@
-/** A command or program that is stopped and goes on, by a signal or by Ctrl-Z in a terminal, has lost nothing, and nothing was too slow. */
+/**
+ * A command or program that is stopped and goes on, by a signal or by Ctrl-Z in a terminal, has
+ * lost nothing, and nothing was too slow.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -8,7 +11,18 @@ import { Program } from '../harness/processes.js';
 import { longTest, note, runTests, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 2 ** 21;
-const RUN = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--device-memory', '8MiB'];
+const RUN = [
+  'run',
+  'saxpy.js',
+  '--in',
+  'x=x.npy',
+  '--inout',
+  'y=y.npy',
+  '--set',
+  'alpha=3',
+  '--device-memory',
+  '8MiB',
+];
 const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** Longer than a manager may stand still. */
 const STOPPED_MS = 12_000;
@@ -58,9 +72,12 @@ test('Ctrl-Z in a terminal, then fg', async () => {
   using folder = new Folder();
   const after = prepare(folder);
   const command = `${process.execPath} ${COMMAND} ${RUN.join(' ')}`;
-  // A shell with job control, which goes on with its next command when the one in front has been stopped.
+  // A shell with job control, which goes on with its next command when the one in front has been
+  // stopped.
   const shell = `sh -mc '${command}; echo stopped by $?; sleep ${STOPPED_MS / 1000}; fg; echo ended with $?'`;
-  const terminal = spawn('script', ['--quiet', '--command', shell, '/dev/null'], { cwd: folder.path });
+  const terminal = spawn('script', ['--quiet', '--command', shell, '/dev/null'], {
+    cwd: folder.path,
+  });
   let output = '';
   terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;

@@ -1,4 +1,7 @@
-/** An operation that waits for an event that failed is cancelled, whatever has become of the event's stream by then. */
+/**
+ * An operation that waits for an event that failed is cancelled, whatever has become of the event's
+ * stream by then.
+ */
 import assert from 'node:assert/strict';
 import { kernel, type Stream, u32 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';

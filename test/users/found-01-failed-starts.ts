@@ -1,4 +1,7 @@
-/** A device whose process cannot be started is an error with a code: no signal goes to the program, or to others of its group. */
+/**
+ * A device whose process cannot be started is an error with a code: no signal goes to the program,
+ * or to others of its group.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { constants, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
@@ -13,10 +16,20 @@ const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 /** Nobody else's, so that the limit counts what the test starts. */
 const UID = 60_000 + (process.pid % 5000);
 
-/** Runs a line of the shell in a session of its own, beside a process of the same group; true: that one lived on. */
-async function beside(line: string, options: { uid?: number; cwd?: string } = {}): Promise<[boolean, string, string]> {
+/**
+ * Runs a line of the shell in a session of its own, beside a process of the same group; true: that
+ * one lived on.
+ */
+async function beside(
+  line: string,
+  options: { uid?: number; cwd?: string } = {},
+): Promise<[boolean, string, string]> {
   const script = `sleep 60 & bystander=$!; ${line}; if kill $bystander; then echo bystander; fi`;
-  const child = spawn('bash', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  const child = spawn('bash', ['-c', script], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...options,
+  });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return [stdout.endsWith('bystander\n'), stdout.replace(/bystander\n$/, ''), stderr];
 }
@@ -52,9 +65,15 @@ test('where the user may have no more processes the device is refused, and the p
     note('left out: only root can be a user that has no other processes');
     return;
   }
-  const [lives, stdout, stderr] = await beside(`ulimit -u 60; ${process.execPath} ${program} full`, { uid: UID });
+  const [lives, stdout, stderr] = await beside(
+    `ulimit -u 60; ${process.execPath} ${program} full`,
+    { uid: UID },
+  );
   assert.ok(lives, `${stdout}${stderr}`);
-  assert.match(stdout, /^DEVICE_START: device process0 did not start: .* could not be started; .*\(ulimit -u/);
+  assert.match(
+    stdout,
+    /^DEVICE_START: device process0 did not start: .* could not be started; .*\(ulimit -u/,
+  );
   assert.match(stdout, /\ngoes on\n$/);
 });
 

@@ -1,4 +1,7 @@
-/** Where a process has no descriptor left, what waits for a page gets it, or is refused by name; so does what is asked for in other ways. */
+/**
+ * Where a process has no descriptor left, what waits for a page gets it, or is refused by name; so
+ * does what is asked for in other ways.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,7 +31,11 @@ function run(what: string, how: 'descriptors' | 'folder', cwd?: string): string 
 }
 
 for (const what of ['spill', 'file', 'launch', 'copy']) {
-  test(`${what}: what is needed has been opened before`, () => assert.equal(run(what, 'descriptors'), 'right\n'), 60);
+  test(
+    `${what}: what is needed has been opened before`,
+    () => assert.equal(run(what, 'descriptors'), 'right\n'),
+    60,
+  );
 }
 
 test('a provider is refused, with the limit that is in its way', () => {

@@ -1,6 +1,16 @@
-/** A launch over an array that machines share begins when the server goes on that had stood still beyond their leases. */
+/**
+ * A launch over an array that machines share begins when the server goes on that had stood still
+ * beyond their leases.
+ */
 import assert from 'node:assert/strict';
-import { type AddressSpace, i32, kernel, type OnememError, openSpace, type SharedArray } from '../../src/index.js';
+import {
+  type AddressSpace,
+  i32,
+  kernel,
+  type OnememError,
+  openSpace,
+  type SharedArray,
+} from '../../src/index.js';
 import { failsWith, runTests, sleep } from '../harness/suite.js';
 import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
@@ -16,9 +26,15 @@ interface Machine {
 }
 
 async function machine({ url }: ValkeyServer): Promise<Machine> {
-  const space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  const space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   const on = { url, leaseMs: LEASE_MS, timeoutMs: 60_000 };
-  return { space, shared: await space.sharedArray(Int32Array, 2 * BLOCK, { name: 'x', blockBytes: 4096, on }) };
+  return {
+    space,
+    shared: await space.sharedArray(Int32Array, 2 * BLOCK, { name: 'x', blockBytes: 4096, on }),
+  };
 }
 
 const add = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
@@ -59,36 +75,42 @@ async function standStill(server: ValkeyServer): Promise<void> {
   server.signal('SIGCONT');
 }
 
-testWithValkey('a launch that has given no block up yet when its lease ends waits anew, and begins', async () => {
-  await using server = await ValkeyServer.start();
-  const [one, two] = [await machine(server), await machine(server)];
-  const kept = await keeping(two);
-  // It has the first block, and waits for the second one.
-  const signal = AbortSignal.timeout(SOON_MS);
-  const added = one.space.devices[0].run(add, { x: one.shared }, { size: 2 * BLOCK, signal });
-  await waitsFor(server, 1);
-  const stream = two.space.devices[0].stream();
-  stream.copy(two.shared.range(0, 1), new Int32Array([4]));
-  await waitsFor(server, 0);
-  await standStill(server);
-  kept.stop();
-  await added;
-  await stream.synchronize();
-  assert.equal(two.shared.data[BLOCK], 1);
-  await closeAll([one, two]);
-});
+testWithValkey(
+  'a launch that has given no block up yet when its lease ends waits anew, and begins',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const [one, two] = [await machine(server), await machine(server)];
+    const kept = await keeping(two);
+    // It has the first block, and waits for the second one.
+    const signal = AbortSignal.timeout(SOON_MS);
+    const added = one.space.devices[0].run(add, { x: one.shared }, { size: 2 * BLOCK, signal });
+    await waitsFor(server, 1);
+    const stream = two.space.devices[0].stream();
+    stream.copy(two.shared.range(0, 1), new Int32Array([4]));
+    await waitsFor(server, 0);
+    await standStill(server);
+    kept.stop();
+    await added;
+    await stream.synchronize();
+    assert.equal(two.shared.data[BLOCK], 1);
+    await closeAll([one, two]);
+  },
+);
 
-testWithValkey('a launch for which another machine waits when its lease ends fails as any other', async () => {
-  await using server = await ValkeyServer.start();
-  const [one, two] = [await machine(server), await machine(server)];
-  const kept = await keeping(two);
-  const added = one.space.devices[0].run(add, { x: one.shared }, { size: 2 * BLOCK });
-  await waitsFor(server, 1);
-  await standStill(server);
-  await added;
-  kept.stop();
-  await failsWith('NODE_LOST', () => kept.end);
-  await closeAll([one, two]);
-});
+testWithValkey(
+  'a launch for which another machine waits when its lease ends fails as any other',
+  async () => {
+    await using server = await ValkeyServer.start();
+    const [one, two] = [await machine(server), await machine(server)];
+    const kept = await keeping(two);
+    const added = one.space.devices[0].run(add, { x: one.shared }, { size: 2 * BLOCK });
+    await waitsFor(server, 1);
+    await standStill(server);
+    await added;
+    kept.stop();
+    await failsWith('NODE_LOST', () => kept.end);
+    await closeAll([one, two]);
+  },
+);
 
 await runTests(60);

@@ -1,4 +1,7 @@
-/** Fills that need Node.js's thread pool, whose threads wait for the filled pages, are refused by name. */
+/**
+ * Fills that need Node.js's thread pool, whose threads wait for the filled pages, are refused by
+ * name.
+ */
 import assert from 'node:assert/strict';
 import { runProgram } from '../harness/processes.js';
 import { runTests, test } from '../harness/suite.js';
@@ -7,7 +10,10 @@ test('a fill that waits for the pool that waits for it is refused at once, by na
   const started = performance.now();
   const { signal, stderr } = await runProgram('pool-waits', ['byPool', '4']);
   assert.equal(signal, 'SIGBUS', stderr);
-  assert.match(stderr, /array pool, elements .*byPool of .* waits for Node\.js's thread pool, all 4 threads/);
+  assert.match(
+    stderr,
+    /array pool, elements .*byPool of .* waits for Node\.js's thread pool, all 4 threads/,
+  );
   assert.match(stderr, /readSync/);
   assert.ok(performance.now() - started < 15_000);
 });

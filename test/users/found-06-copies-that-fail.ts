@@ -1,4 +1,6 @@
-/** Calls that read or write an array's pages by themselves fail by a code where pages cannot be had. */
+/**
+ * Calls that read or write an array's pages by themselves fail by a code where pages cannot be had.
+ */
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { inspect } from 'node:util';
@@ -94,7 +96,9 @@ async function whileFull(action: (space: AddressSpace) => Promise<unknown>): Pro
 test('a launch over a plain array for whose copy there is no room rejects', () =>
   whileFull(async (space) => {
     const x = filled(new Uint32Array(MIB), (i) => i);
-    const error = await failsWith('OUT_OF_STORAGE', () => space.devices[0].run(add, { x }, { size: x.length }));
+    const error = await failsWith('OUT_OF_STORAGE', () =>
+      space.devices[0].run(add, { x }, { size: x.length }),
+    );
     assert.match(error.message, /x of kernel add/);
     sameData(x, (i) => i);
   }));
@@ -102,7 +106,9 @@ test('a launch over a plain array for whose copy there is no room rejects', () =
 test('verify rejects where elements cannot be copied', async () => {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const x = await withheld['are protected'].make(space);
-  await failsWith('ACCESS_DENIED', () => space.devices[0].run(add, { x }, { size: N, verify: true }));
+  await failsWith('ACCESS_DENIED', () =>
+    space.devices[0].run(add, { x }, { size: N, verify: true }),
+  );
 });
 
 await runTests();

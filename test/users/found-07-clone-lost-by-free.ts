@@ -34,8 +34,14 @@ const makePlain: Make = async (space) => {
   return a;
 };
 
-/** An array mostly in storage, with a clone, while host memory is full of others' data, and so is the disk. */
-async function whileFull(action: (setting: Setting) => Promise<unknown>, make = makePlain): Promise<void> {
+/**
+ * An array mostly in storage, with a clone, while host memory is full of others' data, and so is
+ * the disk.
+ */
+async function whileFull(
+  action: (setting: Setting) => Promise<unknown>,
+  make = makePlain,
+): Promise<void> {
   const failing = await openFailing('pwrite:ENOSPC:1-1000000', {
     hostMemory: '32MiB',
     storage: { path: tmpdir(), bytes: '512MiB' },
@@ -60,7 +66,8 @@ async function whileFull(action: (setting: Setting) => Promise<unknown>, make = 
 
 /** Waits until the clone has nothing from its source any more behind an element. */
 async function untilOwn(c: ManagedArray<Uint32Array>, begin = 0): Promise<void> {
-  while (c.residency().runs.some(({ state, end }) => state === 'clone' && end > begin)) await sleep(10);
+  while (c.residency().runs.some(({ state, end }) => state === 'clone' && end > begin))
+    await sleep(10);
 }
 
 const sources: Record<string, Make> = {

@@ -1,4 +1,7 @@
-/** A disk that fails to read for a moment is asked again; one that goes on failing is told of by name. */
+/**
+ * A disk that fails to read for a moment is asked again; one that goes on failing is told of by
+ * name.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -95,7 +98,9 @@ test('a launch that needs what cannot be read is refused by name, and its device
     const [device] = space.devices;
     fail();
     const started = performance.now();
-    const error = await failsWith('COPY_FAILED', () => device.run(add, { x: a }, { size: 100_000 }));
+    const error = await failsWith('COPY_FAILED', () =>
+      device.run(add, { x: a }, { size: 100_000 }),
+    );
     const took = performance.now() - started;
     assert.match(error.message, /array a, elements .*could not be read .*EIO/);
     assert.ok(took > 1000 && took < 12_000, `${took} ms`);

@@ -1,4 +1,7 @@
-/** Typed arrays of the program's own take part in the order of streams: an operation sees what those before it wrote there. */
+/**
+ * Typed arrays of the program's own take part in the order of streams: an operation sees what those
+ * before it wrote there.
+ */
 import assert from 'node:assert/strict';
 import { type AddressSpace, i32, kernel, type Stream, u32 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
@@ -21,7 +24,9 @@ const breaks = kernel({ x: i32.inout }, ({ x }) => {
   throw new Error('after it has written');
 });
 
-async function withSpace(action: (space: AddressSpace, first: Stream, second: Stream) => Promise<void>): Promise<void> {
+async function withSpace(
+  action: (space: AddressSpace, first: Stream, second: Stream) => Promise<void>,
+): Promise<void> {
   const devices = [1, 2].map(() => ({ kind: 'process', memory: '8MiB' }) as const);
   await using space = await sharedSpace({ devices });
   using first = space.devices[0].stream();
@@ -141,13 +146,20 @@ test('operations that nothing puts in order are refused while one of them writes
     const x = new Int32Array(N);
     const y = new Int32Array(N);
     const running = first.launch(slowMix, { x, add: 1 }, { size: N });
-    const { message } = await failsWith('ARRAY_IN_USE', async () => second.launch(mix, { x, add: 2 }, { size: N }));
-    assert.match(message, /cannot use x of kernel mix: .* not ended writes this typed array.*event\.synchronize/s);
+    const { message } = await failsWith('ARRAY_IN_USE', async () =>
+      second.launch(mix, { x, add: 2 }, { size: N }),
+    );
+    assert.match(
+      message,
+      /cannot use x of kernel mix: .* not ended writes this typed array.*event\.synchronize/s,
+    );
     await failsWith('ARRAY_IN_USE', async () => second.copy(y.subarray(9), x.subarray(9)));
     await failsWith('ARRAY_IN_USE', () => space.devices[1].run(mix, { x, add: 2 }, { size: N }));
     await running.synchronize();
     // Those that only read need no order.
-    await Promise.all(space.devices.map((device) => device.run(addTo, { x, y: x.slice() }, { size: N })));
+    await Promise.all(
+      space.devices.map((device) => device.run(addTo, { x, y: x.slice() }, { size: N })),
+    );
     await second.launch(mix, { x, add: 2 }, { size: N }).synchronize();
     sameData(x, () => 5);
   }));
@@ -159,7 +171,10 @@ test('an array that is transferred before its turn fails its launch by name', ()
     stream.launch(mix, { x, add: 1 }, { size: N });
     structuredClone(x.buffer, { transfer: [x.buffer] });
     const { message } = await failsWith('PLAIN_ARRAY_GONE', () => stream.synchronize());
-    assert.match(message, /kernel slowMix has ended, but its results cannot be copied back.*transferred or resized/);
+    assert.match(
+      message,
+      /kernel slowMix has ended, but its results cannot be copied back.*transferred or resized/,
+    );
   }));
 
 test('many launches over one array take the memory of one copy', () =>

@@ -1,4 +1,7 @@
-/** What the server has of a machine is not lost, also where the machine has not heard that before its connection was reset. */
+/**
+ * What the server has of a machine is not lost, also where the machine has not heard that before
+ * its connection was reset.
+ */
 import assert from 'node:assert/strict';
 import { type AddressSpace, openSpace, type SharedArray } from '../../src/index.js';
 import { Relay } from '../harness/relay.js';
@@ -14,7 +17,10 @@ interface Machine extends AsyncDisposable {
 }
 
 async function machine(url: string): Promise<Machine> {
-  const space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  const space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   const on = { url, leaseMs: LEASE_MS, timeoutMs: LEASE_MS };
   const shared = await space.sharedArray(Int32Array, 1024, { name: 'x', blockBytes: 4096, on });
   return { space, shared, [Symbol.asyncDispose]: () => space.close() };
@@ -35,7 +41,8 @@ testWithValkey(
     await using one = await machine(relay.url);
     await using two = await machine(server.url);
     await write(one, 5, [7]);
-    // The server has what the first machine gives up for the second one, and the first one never hears that.
+    // The server has what the first machine gives up for the second one, and the first one never
+    // hears that.
     relay.keepAnswersAfter('flush');
     await write(two, 6, [8]);
     relay.cut();
@@ -60,7 +67,10 @@ testWithValkey('a fence waits for what was written after the server had it last'
   await write(one, 6, [8]);
   await one.shared.fence();
   const content = (await server.ask('GET', '{onemem:x}:0:content')) as Uint8Array;
-  assert.deepEqual([...new Int32Array(Uint8Array.from(content).buffer, 0, 7)], [0, 0, 0, 0, 0, 7, 8]);
+  assert.deepEqual(
+    [...new Int32Array(Uint8Array.from(content).buffer, 0, 7)],
+    [0, 0, 0, 0, 0, 7, 8],
+  );
 });
 
 await runTests(60);

@@ -1,4 +1,7 @@
-/** Kernels that are used once are given back: programs that put numbers into their text make thousands. */
+/**
+ * Kernels that are used once are given back: programs that put numbers into their text make
+ * thousands.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -9,18 +12,26 @@ const gpuScript = fileURLToPath(new URL('../../../scripts/software-gpu.mjs', imp
 const program = fileURLToPath(new URL('./programs/modules-used-once.js', import.meta.url));
 
 test('functions', () => {
-  const args = ['--expose-gc', fileURLToPath(new URL('./programs/functions-used-once.js', import.meta.url))];
+  const args = [
+    '--expose-gc',
+    fileURLToPath(new URL('./programs/functions-used-once.js', import.meta.url)),
+  ];
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   const grown = Number(stdout);
   assert.ok(grown > 0 && grown < 2_000_000, `10000 kernels took ${grown} bytes ${stderr}`);
 });
 
 test('a kernel that others have pushed out runs as before', async () => {
-  await using space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   const [device] = space.devices;
   const x = space.array(Float32Array, 100);
   const set = (value: number) =>
-    kernel({ x: f32.inout }, new Function('{ x }', `x[0] = ${value};`) as () => void, { name: 'set' });
+    kernel({ x: f32.inout }, new Function('{ x }', `x[0] = ${value};`) as () => void, {
+      name: 'set',
+    });
   const first = set(0.5);
   for (const each of [first, ...Array.from({ length: 300 }, (_, value) => set(value)), first])
     await device.run(each, { x }, { size: 1 });
@@ -29,7 +40,11 @@ test('a kernel that others have pushed out runs as before', async () => {
 
 test('modules in WGSL', () => {
   const options = { encoding: 'utf8', timeout: 240_000 } as const;
-  const { stdout, stderr, status } = spawnSync(process.execPath, [gpuScript, process.execPath, program], options);
+  const { stdout, stderr, status } = spawnSync(
+    process.execPath,
+    [gpuScript, process.execPath, program],
+    options,
+  );
   if (/no GPU|cannot/.test(stderr) && stdout === '') {
     note(`SKIPPED, for want of a GPU in software: ${stderr}`);
     return;

@@ -1,6 +1,6 @@
 /**
- * A prefetch is judged by the rights that hold when its turn in the stream comes: rights that change
- * and change back before or after that do not refuse it.
+ * A prefetch is judged by the rights that hold when its turn in the stream comes: rights that
+ * change and change back before or after that do not refuse it.
  */
 import { type AddressSpace, type ManagedArray, openSpace, type Stream } from '../../src/index.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
@@ -15,7 +15,10 @@ interface Setting {
 }
 
 async function withArray(action: (setting: Setting) => Promise<unknown>): Promise<void> {
-  await using space = await openSpace({ hostMemory: '32MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await openSpace({
+    hostMemory: '32MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   const x = space.array(Uint32Array, N, { name: 'x' });
   x.data.fill(7);
   await action({ space, x, stream: space.devices[0].stream() });

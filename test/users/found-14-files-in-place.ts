@@ -1,4 +1,6 @@
-/** `onemem run` on a process device: kernels read and write the kernel's own memory of the files. */
+/**
+ * `onemem run` on a process device: kernels read and write the kernel's own memory of the files.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import type { RunReport } from '../../src/cli/run.js';
@@ -20,7 +22,14 @@ function prepared(): Folder {
 
 test('no page of a file moves, and the result of an inout is right', async () => {
   using folder = prepared();
-  const { stdout } = await folder.succeed(...SAXPY_RUN, '--save', 'y=sum.npy', '--units', '2', '--json');
+  const { stdout } = await folder.succeed(
+    ...SAXPY_RUN,
+    '--save',
+    'y=sum.npy',
+    '--units',
+    '2',
+    '--json',
+  );
   const { processors } = JSON.parse(stdout) as RunReport;
   assert.deepEqual(
     processors.map(({ bytesFromFiles, bytesIn, faults }) => [bytesFromFiles, bytesIn, faults]),
@@ -31,7 +40,10 @@ test('no page of a file moves, and the result of an inout is right', async () =>
   );
   const expected = folder.npy('expected.npy', 'f32', saxpy(X, Y, 3), [LENGTH]);
   assert.ok(folder.read('sum.npy').equals(expected));
-  assert.deepEqual(folder.read('y.npy').subarray(-4 * LENGTH), Buffer.from(Y.buffer, Y.byteOffset, 4 * LENGTH));
+  assert.deepEqual(
+    folder.read('y.npy').subarray(-4 * LENGTH),
+    Buffer.from(Y.buffer, Y.byteOffset, 4 * LENGTH),
+  );
   assert.deepEqual(folder.temporaries, []);
 });
 
@@ -46,7 +58,11 @@ test('elements at odd places, with a result beside, are copied as pages', async 
   const expected = saxpy(X, Y, 3);
   const result = folder.read('y.npy');
   assert.ok(result.subarray(0, 129).equals(odd.subarray(0, 129)));
-  assert.ok(result.subarray(129).equals(Buffer.from(expected.buffer, expected.byteOffset, expected.byteLength)));
+  assert.ok(
+    result
+      .subarray(129)
+      .equals(Buffer.from(expected.buffer, expected.byteOffset, expected.byteLength)),
+  );
 });
 
 test('a result that is written in part is 0 elsewhere, and all parts of a launch see the old content', async () => {
@@ -78,7 +94,8 @@ test('an input that is cut within its last page fails the run, and changes nothi
      for (`,
   );
   folder.write('saxpy.js', slow);
-  const message = /onemem: x\.npy became shorter during the run: it has 12000128 bytes.*; no file was changed$/;
+  const message =
+    /onemem: x\.npy became shorter during the run: it has 12000128 bytes.*; no file was changed$/;
   await folder.fail(1, message, ...SAXPY_RUN, '--chunks', '1');
   assert.ok(folder.read('y.npy').equals(before));
   assert.deepEqual(readdirSync(folder.path).sort(), ['saxpy.js', 'x.npy', 'y.npy']);

@@ -1,4 +1,7 @@
-/** Terminated threads leave no zombies for ever, preloaded modules print to standard error, other hosts are refused. */
+/**
+ * Terminated threads leave no zombies for ever, preloaded modules print to standard error, other
+ * hosts are refused.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +23,10 @@ test('the device of a thread that was terminated is reaped when a space is opene
   const [pid] = (await once(thread, 'message')) as [number];
   await thread.terminate();
   await until('the device has ended', () => isZombie(pid));
-  await using space = await openSpace({ hostMemory: '32MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await openSpace({
+    hostMemory: '32MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   assert.ok(!isZombie(pid));
   assert.ok(!isZombie(space.devices[0].pid as number));
 });
@@ -40,8 +46,13 @@ test('Bun and Deno are refused by name', async () => {
     ['bun', 'Bun'],
     ['deno', 'Deno'],
   ]) {
-    const { message } = await failsWith('UNSUPPORTED', () => refuseOtherRuntimes({ node: '22.0.0', [key]: '2.1.0' }));
-    assert.equal(message, `onemem runs on Node.js, and not on ${name} (2.1.0); start the program by: node program.js`);
+    const { message } = await failsWith('UNSUPPORTED', () =>
+      refuseOtherRuntimes({ node: '22.0.0', [key]: '2.1.0' }),
+    );
+    assert.equal(
+      message,
+      `onemem runs on Node.js, and not on ${name} (2.1.0); start the program by: node program.js`,
+    );
   }
 });
 

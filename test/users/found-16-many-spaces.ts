@@ -1,4 +1,7 @@
-/** A process has room for 15 spaces of the usual size, says so when there are more, and for many small ones. */
+/**
+ * A process has room for 15 spaces of the usual size, says so when there are more, and for many
+ * small ones.
+ */
 import assert from 'node:assert/strict';
 import { type AddressSpace, openSpace } from '../../src/index.js';
 import { failsWith, runTests, test } from '../harness/suite.js';

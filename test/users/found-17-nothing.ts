@@ -1,9 +1,19 @@
-/** Arrays without elements, launches of no size, and copies of nothing are ordinary: nothing runs, and nothing changes. */
+/**
+ * Arrays without elements, launches of no size, and copies of nothing are ordinary: nothing runs,
+ * and nothing changes.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { type AddressSpace, attachArray, f32, i32, kernel, type ManagedArray } from '../../src/index.js';
+import {
+  type AddressSpace,
+  attachArray,
+  f32,
+  i32,
+  kernel,
+  type ManagedArray,
+} from '../../src/index.js';
 import { Folder } from '../harness/command.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
@@ -27,14 +37,20 @@ async function useNothing(array: ManagedArray, at: number): Promise<void> {
   const range = array.range(at, at);
   assert.equal(range.data.length, 0);
   assert.deepEqual(array.residency(part).runs, []);
-  assert.deepEqual([array.dirty(part), array.young(part), array.attributes(part).runs], [[], [], []]);
+  assert.deepEqual(
+    [array.dirty(part), array.young(part), array.attributes(part).runs],
+    [[], [], []],
+  );
   assert.deepEqual(array.advise({ readMostly: true }, part), part);
   const fd = await open('/dev/null', 'r+');
   assert.deepEqual([await array.writeTo(fd.fd, part), await array.readFrom(fd.fd, part)], [0, 0]);
   await fd.close();
   assert.equal(array.toBuffer(part).length, 0);
   assert.equal((await buffer(array.createReadStream(part))).length, 0);
-  assert.equal((await new Response(array.toReadableStream(part) as never).arrayBuffer()).byteLength, 0);
+  assert.equal(
+    (await new Response(array.toReadableStream(part) as never).arrayBuffer()).byteLength,
+    0,
+  );
   using hold = await array.hold(part);
   assert.equal(hold.bytes.length, 0);
   using notifier = await array.watch(part);
@@ -60,7 +76,10 @@ async function useNothing(array: ManagedArray, at: number): Promise<void> {
 test('an array without elements is an array like others', () =>
   withSpace(async (space) => {
     const x = space.array(Float32Array, 0, { name: 'none' });
-    assert.deepEqual([x.length, x.byteLength, x.data.length, x.data.constructor], [0, 0, 0, Float32Array]);
+    assert.deepEqual(
+      [x.length, x.byteLength, x.data.length, x.data.constructor],
+      [0, 0, 0, Float32Array],
+    );
     assert.equal(x.data, x.data);
     await useNothing(x, 0);
     assert.deepEqual(
@@ -71,7 +90,10 @@ test('an array without elements is an array like others', () =>
       ],
     );
     assert.deepEqual(await x.protect('read'), { begin: 0, end: 0 });
-    assert.match((await failsWith('ARRAY_RANGE', () => x.addressOf(0))).message, /it has no elements/);
+    assert.match(
+      (await failsWith('ARRAY_RANGE', () => x.addressOf(0))).message,
+      /it has no elements/,
+    );
     assert.equal(x.indexAt(x.address), -1);
     assert.equal(space.pointerAttributes(x.address), null);
     const clone = await x.clone();
@@ -89,7 +111,10 @@ test('parts without elements are parts like others', () =>
     for (const at of [0, 7, 1024, 5000]) {
       await useNothing(x, at);
       const part = { begin: at, end: at };
-      assert.deepEqual([await x.protect('none', part), await x.discard(part), x.free(part)], [part, part, part]);
+      assert.deepEqual(
+        [await x.protect('none', part), await x.discard(part), x.free(part)],
+        [part, part, part],
+      );
     }
     await failsWith('NO_WHOLE_PAGE', () => x.free({ begin: 7, end: 8 }));
     await failsWith('NOT_SHARED', () => x.flush({ begin: 7, end: 7 }));
@@ -126,7 +151,9 @@ test('a launch of no size runs nothing, and empties nothing', () =>
       await device.run(count, { x, y, z }, { size: 9, begin: 9, end: 9 });
       await device.run(count, { x, y, z }, { size: [3, 0] });
       await device.run(count, { x, y, z }, { size: 0, verify: true });
-      const { message } = await failsWith('SIZE', () => device.run(count, { x, y, z }, { size: -1 }));
+      const { message } = await failsWith('SIZE', () =>
+        device.run(count, { x, y, z }, { size: -1 }),
+      );
       assert.match(message, /a whole number of 0 or more/);
     }
     assert.equal(y.data[0], 0);
@@ -156,7 +183,11 @@ test('kernels see arrays without elements, of the space and others', () =>
     for (const device of space.devices) {
       const y = space.array(Int32Array, 1);
       await device.run(count, { x: none, y, z: new Float32Array(0) }, { size: 1 });
-      await device.run(count, { x: whole.range(7, 7), y, z: whole.data.subarray(2000, 2000) }, { size: 1 });
+      await device.run(
+        count,
+        { x: whole.range(7, 7), y, z: whole.data.subarray(2000, 2000) },
+        { size: 1 },
+      );
       await device.run(count, { x: whole.range(7, 9), y, z: none }, { size: 1 });
       const calls = y.data[0] - 2;
       // Each unit runs the kernel, for its part of one item.
@@ -174,7 +205,10 @@ test('an array whose memory was transferred is none without elements', () =>
     const { message } = await failsWith('PLAIN_ARRAY_GONE', () =>
       device.run(count, { x: taken, y, z: taken }, { size: 1 }),
     );
-    assert.match(message, /kernel count, parameter x: the memory of the typed array was transferred/);
+    assert.match(
+      message,
+      /kernel count, parameter x: the memory of the typed array was transferred/,
+    );
     await failsWith('PLAIN_ARRAY_GONE', () => stream.copy(taken, y));
   }));
 
@@ -191,7 +225,8 @@ test('files without elements', () =>
       array.free();
       const y = space.array(Int32Array, 1);
       const x = space.fileArray(Float32Array, path, options);
-      for (const device of space.devices) await device.run(count, { x, y, z: new Float32Array(0) }, { size: 1 });
+      for (const device of space.devices)
+        await device.run(count, { x, y, z: new Float32Array(0) }, { size: 1 });
       x.free();
     }
     writeFileSync(path, 'abcdefgh');
@@ -221,7 +256,9 @@ test('provided arrays without elements', () =>
     const array = await space.providedArray(Int32Array, 0, { module, export: 'fill' });
     await useNothing(array as ManagedArray, 0);
     assert.equal((await array.clone()).length, 0);
-    await failsWith('PROVIDER_MODULE', () => space.providedArray(Int32Array, 0, { module: './none.js' }));
+    await failsWith('PROVIDER_MODULE', () =>
+      space.providedArray(Int32Array, 0, { module: './none.js' }),
+    );
   }));
 
 testWithValkey('shared arrays without elements', async () => {
@@ -232,7 +269,9 @@ testWithValkey('shared arrays without elements', async () => {
   assert.deepEqual([array.length, array.data.length], [0, 0]);
   await array.fence();
   await array.barrier('all', 1);
-  await failsWith('SHARED_MISMATCH', () => space.sharedArray(Float32Array, 1, { name: 'nothing', on }));
+  await failsWith('SHARED_MISMATCH', () =>
+    space.sharedArray(Float32Array, 1, { name: 'nothing', on }),
+  );
   array.free();
 });
 

@@ -1,4 +1,6 @@
-/** Small mistakes get the right code, name and remedy; objects of the package become sensible text. */
+/**
+ * Small mistakes get the right code, name and remedy; objects of the package become sensible text.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -10,7 +12,10 @@ import { Program } from '../harness/processes.js';
 import { failsWith, note, runTests, test } from '../harness/suite.js';
 
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
-const simulated = { devices: [{ kind: 'simulated', memory: '8MiB' }], hostMemory: '64MiB' } as const;
+const simulated = {
+  devices: [{ kind: 'simulated', memory: '8MiB' }],
+  hostMemory: '64MiB',
+} as const;
 const LOADS_TYPESCRIPT = 'typescript' in process.features;
 
 test('the type of codes has those of all errors, and no others', async () => {
@@ -29,19 +34,32 @@ test('the type of codes has those of all errors, and no others', async () => {
 });
 
 test('objects of the package become text, and JSON without their circles', async () => {
-  await using space = await openSpace({ hostMemory: '64MiB', devices: [{ ...simulated.devices[0], name: 'gpu' }] });
+  await using space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ ...simulated.devices[0], name: 'gpu' }],
+  });
   const [device] = space.devices;
   const x = space.array(Float32Array, 1000, { name: 'x' });
   const described = { name: 'gpu', kind: 'simulated', memory: 2 ** 23, units: 1 };
   const parsed = JSON.parse(JSON.stringify({ space, device, x }));
-  assert.deepEqual([parsed.space.devices, parsed.device, parsed.x.name], [[described], described, 'x']);
+  assert.deepEqual(
+    [parsed.space.devices, parsed.device, parsed.x.name],
+    [[described], described, 'x'],
+  );
   const stream = device.stream();
   const event = stream.record();
   await event.synchronize();
   const place = { place: 'gpu', state: 'open', pending: 0 };
-  assert.deepEqual(JSON.parse(JSON.stringify(event)), { stream: place, result: 'done', error: null });
+  assert.deepEqual(JSON.parse(JSON.stringify(event)), {
+    stream: place,
+    result: 'done',
+    error: null,
+  });
   assert.match(String(x), /^ManagedArray\(1000\) "x" of Float32Array, at 0x/);
-  assert.match(`${space} ${device} ${stream} ${event}`, /^AddressSpace .*Device "gpu".*Stream .*StreamEvent .*done/);
+  assert.match(
+    `${space} ${device} ${stream} ${event}`,
+    /^AddressSpace .*Device "gpu".*Stream .*StreamEvent .*done/,
+  );
 });
 
 test('a class is refused where it becomes a kernel', async () => {
@@ -54,7 +72,9 @@ test('a class is refused where it becomes a kernel', async () => {
 test('the compiler refuses a read-only array where a kernel writes, and the launch does by name', async () => {
   await using space = await openSpace(simulated);
   const [device] = space.devices;
-  const fill = kernel({ x: f32.out, y: f32.in }, ({ x, y }, { begin, end }) => x.set(y.subarray(begin, end), begin));
+  const fill = kernel({ x: f32.out, y: f32.in }, ({ x, y }, { begin, end }) =>
+    x.set(y.subarray(begin, end), begin),
+  );
   const y = space.fileArray(Float32Array, process.execPath, { length: 100, name: 'binary' });
   // @ts-expect-error it may only be read
   const run = () => device.run(fill, { x: y, y: new Float32Array(100) }, { size: 100 });

@@ -1,4 +1,7 @@
-/** System calls on pages that are not there fail for an ordinary user: the program is told once, and what to do. */
+/**
+ * System calls on pages that are not there fail for an ordinary user: the program is told once, and
+ * what to do.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -30,7 +33,12 @@ test('the first space that serves no system calls warns of it, and names what to
 });
 
 test("Node's own option leaves the warning out", () => {
-  const { stdout, stderr } = node('--disable-warning=ONEMEM_USER_MODE', '--input-type=module', '-e', OPENS);
+  const { stdout, stderr } = node(
+    '--disable-warning=ONEMEM_USER_MODE',
+    '--input-type=module',
+    '-e',
+    OPENS,
+  );
   assert.equal(stderr, '');
   // Those who listen hear it.
   assert.deepEqual(JSON.parse(stdout), ['ONEMEM_USER_MODE']);
@@ -41,7 +49,13 @@ test('doctor explains EFAULT: what happens, where it is seen, and what to do', (
   assert.equal(status, 0);
   for (const sink of ['res.end()', 'socket.write()', 'fs.write()', 'child.stdin'])
     assert.ok(stdout.includes(sink), sink);
-  for (const remedy of ['array.hold(', 'createReadStream(', 'writeTo(', 'toBuffer(', 'npx onemem doctor'])
+  for (const remedy of [
+    'array.hold(',
+    'createReadStream(',
+    'writeTo(',
+    'toBuffer(',
+    'npx onemem doctor',
+  ])
     assert.ok(stdout.includes(remedy), remedy);
 });
 

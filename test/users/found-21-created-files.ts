@@ -80,16 +80,23 @@ test('a .npy file is made with its header', () =>
     await array.flush();
     assert.equal(bytesRead(space), 0);
     const found = space.openNpy(path, { type: Float64Array });
-    assert.deepEqual([found.shape, found.array.data[2098], found.array.data[2099]], [[300, 7], 0, 0.5]);
+    assert.deepEqual(
+      [found.shape, found.array.data[2098], found.array.data[2099]],
+      [[300, 7], 0, 0.5],
+    );
     const empty = space.openNpy(join(folder, 'empty.npy'), { create: [0, 7], type: Int8Array });
-    assert.deepEqual([empty.array.length, space.openNpy(join(folder, 'empty.npy')).shape], [0, [0, 7]]);
+    assert.deepEqual(
+      [empty.array.length, space.openNpy(join(folder, 'empty.npy')).shape],
+      [0, [0, 7]],
+    );
   }));
 
 test('what contradicts it, or cannot be had, leaves the file as it was', () =>
   withSpace(async (space) => {
     const path = join(folder, 'kept.bin');
     writeFileSync(path, 'as it was');
-    const make = (options: object) => () => space.fileArray(Uint8Array, path, { create: 100, ...options });
+    const make = (options: object) => () =>
+      space.fileArray(Uint8Array, path, { create: 100, ...options });
     await failsWith('CREATE', make({ shared: false }));
     await failsWith('CREATE', make({ writable: false }));
     await failsWith('CREATE', make({ mapped: true }));

@@ -1,6 +1,17 @@
-/** Mapped arrays are streamed and written out from their files: nothing of them goes through host memory. */
+/**
+ * Mapped arrays are streamed and written out from their files: nothing of them goes through host
+ * memory.
+ */
 import assert from 'node:assert/strict';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -13,7 +24,8 @@ const folder = mkdtempSync(join(tmpdir(), 'onemem-mapped-streams-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 const path = join(folder, 'data.bin');
 const content = Buffer.alloc(LENGTH + 24);
-for (let i = 0; i < content.length / 4; i++) content.writeUInt32LE((i * 2_654_435_761) >>> 0, (i * 4) % (LENGTH + 20));
+for (let i = 0; i < content.length / 4; i++)
+  content.writeUInt32LE((i * 2_654_435_761) >>> 0, (i * 4) % (LENGTH + 20));
 const elements = content.subarray(24);
 
 async function withSpace(use: (space: AddressSpace) => Promise<void>): Promise<void> {
@@ -27,7 +39,10 @@ async function withoutPages(space: AddressSpace, action: () => Promise<void>): P
   const before = space.stats().processors[0];
   await action();
   const { bytesFromFiles, bytesOut, evictions } = space.stats().processors[0];
-  assert.deepEqual([bytesFromFiles, bytesOut, evictions], [before.bytesFromFiles, before.bytesOut, before.evictions]);
+  assert.deepEqual(
+    [bytesFromFiles, bytesOut, evictions],
+    [before.bytesFromFiles, before.bytesOut, before.evictions],
+  );
 }
 
 test('by streams of Node.js and of the web, whole and in part', () =>
@@ -36,7 +51,9 @@ test('by streams of Node.js and of the web, whole and in part', () =>
     await withoutPages(space, async () => {
       assert.ok((await buffer(a.createReadStream())).equals(elements));
       const part = { begin: 4095, end: 3 * MIB + 1 };
-      assert.ok((await buffer(a.toReadableStream(part))).equals(elements.subarray(part.begin, part.end)));
+      assert.ok(
+        (await buffer(a.toReadableStream(part))).equals(elements.subarray(part.begin, part.end)),
+      );
     });
   }));
 

@@ -44,7 +44,11 @@ test('a part is filled, and what is around it stays', () =>
     const x = space.array(Uint32Array, 3 * MIB);
     x.data.fill(5);
     const bytes = bytesOf(4 * MIB);
-    await pipeline(Readable.from([gzipSync(bytes)]), createGunzip(), x.createWriteStream({ begin: 1001 }));
+    await pipeline(
+      Readable.from([gzipSync(bytes)]),
+      createGunzip(),
+      x.createWriteStream({ begin: 1001 }),
+    );
     const expected = Buffer.alloc(12 * MIB);
     for (let i = 0; i < expected.length; i += 4) expected[i] = 5;
     bytes.copy(expected, 4004);
@@ -64,7 +68,8 @@ test('a file that is shared gets what came', () =>
 test('bytes beyond the end, read-only and freed arrays fail the stream by a code', () =>
   withSpace(async (space) => {
     const x = space.array(Uint8Array, 100);
-    const fill = (length: number, part = {}) => pipeline(Readable.from([bytesOf(length)]), x.createWriteStream(part));
+    const fill = (length: number, part = {}) =>
+      pipeline(Readable.from([bytesOf(length)]), x.createWriteStream(part));
     await failsWith('ARRAY_RANGE', () => fill(101));
     await failsWith('ARRAY_RANGE', () => fill(11, { begin: 90 }));
     assert.deepEqual([...x.data], new Array(100).fill(0));
@@ -73,7 +78,9 @@ test('bytes beyond the end, read-only and freed arrays fail the stream by a code
     writeFileSync(path, 'as it was');
     for (const mapped of [false, true]) {
       const kept = space.fileArray(Uint8Array, path, { mapped });
-      await failsWith('ACCESS_DENIED', () => pipeline(Readable.from([bytesOf(3)]), kept.createWriteStream()));
+      await failsWith('ACCESS_DENIED', () =>
+        pipeline(Readable.from([bytesOf(3)]), kept.createWriteStream()),
+      );
       assert.equal(kept.toBuffer().toString('latin1'), 'as it was');
     }
     const stream = x.createWriteStream();

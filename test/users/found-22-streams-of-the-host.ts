@@ -1,4 +1,7 @@
-/** Streams of the host, in spaces with and without devices, and what streams forget and free in their order. */
+/**
+ * Streams of the host, in spaces with and without devices, and what streams forget and free in
+ * their order.
+ */
 import assert from 'node:assert/strict';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, HostStream, i32, kernel, openSpace, Stream } from '../../src/index.js';

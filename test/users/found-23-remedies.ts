@@ -1,4 +1,7 @@
-/** Remedies name what helps where the program is: handles in other processes, a device that this user may not open, filtered calls. */
+/**
+ * Remedies name what helps where the program is: handles in other processes, a device that this
+ * user may not open, filtered calls.
+ */
 import assert from 'node:assert/strict';
 import { fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,7 +28,10 @@ test('a handle that came back from another process, or was changed, is refused w
   const [handle] = (await once(child, 'message')) as [typeof space.handle];
   child.kill();
   const attach = (given: typeof space.handle) => () => attachSpace(given);
-  assert.throws(attach(handle), { code: 'SPACE_HANDLE', message: /its threads attach by space\.handle/ });
+  assert.throws(attach(handle), {
+    code: 'SPACE_HANDLE',
+    message: /its threads attach by space\.handle/,
+  });
   assert.throws(attach({ ...space.handle, owner: space.handle.owner + 1 }), {
     code: 'OTHER_PROCESS',
     message: /other processes attach by the text that space\.share\(\) gives/,
@@ -34,7 +40,10 @@ test('a handle that came back from another process, or was changed, is refused w
 
 test('a machine without a GPU is told of one in software, with packages and variables', () => {
   const env = { ...process.env, VK_DRIVER_FILES: '/none', VK_ICD_FILENAMES: '/none' };
-  const { stdout } = spawnSync(process.execPath, [command, 'doctor', '--json'], { encoding: 'utf8', env });
+  const { stdout } = spawnSync(process.execPath, [command, 'doctor', '--json'], {
+    encoding: 'utf8',
+    env,
+  });
   const { features } = JSON.parse(stdout) as { features: (Found & { available: boolean })[] };
   const gpu = features.find(({ name }) => name === 'GPU by WebGPU');
   assert.equal(gpu?.available, false);
@@ -54,7 +63,9 @@ test('no sysctl and no capability is offered where seccomp forbids the call', as
   ]);
   const { features } = JSON.parse(stdout) as { features: Found[] };
   const found = features.filter(({ name }) => name.startsWith('userfaultfd'));
-  const said = found.flatMap(({ remedy, alternatives = [] }) => [remedy ?? '', ...alternatives]).join('\n');
+  const said = found
+    .flatMap(({ remedy, alternatives = [] }) => [remedy ?? '', ...alternatives])
+    .join('\n');
   assert.match(said, /seccomp=unconfined/);
   assert.doesNotMatch(said, /sysctl vm|CAP_SYS_PTRACE/);
 });
@@ -62,14 +73,20 @@ test('no sysctl and no capability is offered where seccomp forbids the call', as
 if (process.getuid?.() === 0 && existsSync('/dev/userfaultfd'))
   test('a device that this user may not open has a remedy of its own, and not the option that gives it to containers', () => {
     const options = { uid: NOBODY, gid: NOBODY, encoding: 'utf8' } as const;
-    const { stdout } = spawnSync(process.execPath, [command, 'doctor', '--json'], { ...options, cwd: '/' });
+    const { stdout } = spawnSync(process.execPath, [command, 'doctor', '--json'], {
+      ...options,
+      cwd: '/',
+    });
     if (stdout === '') {
       note('SKIPPED: another user may not read this folder');
       return;
     }
     const { features } = JSON.parse(stdout) as { features: Found[] };
     const remedy = features.find(({ name }) => name.includes('/dev/userfaultfd'))?.remedy ?? '';
-    assert.match(remedy, /^the mode of the device must let this user in: .*setfacl.*MODE="0666".*--user 0/);
+    assert.match(
+      remedy,
+      /^the mode of the device must let this user in: .*setfacl.*MODE="0666".*--user 0/,
+    );
   });
 else note('not run: it takes root, and a /dev/userfaultfd that others may not open');
 

@@ -9,7 +9,9 @@ import { note, runTests, test } from '../harness/suite.js';
 
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const script = fileURLToPath(new URL('../../../scripts/software-gpu.mjs', import.meta.url));
-const fetched = fileURLToPath(new URL('../../../node_modules/.cache/software-gpu/files', import.meta.url));
+const fetched = fileURLToPath(
+  new URL('../../../node_modules/.cache/software-gpu/files', import.meta.url),
+);
 
 /** Runs the command with a cache of its own. */
 function gpu(cache: string, ...args: string[]) {
@@ -28,7 +30,10 @@ function withCache(use: (cache: string) => void): void {
 
 /** With a GPU in software in the cache, which tests of GPUs have fetched, or this one fetches. */
 function withGpu(use: (cache: string) => void): void {
-  const { status, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8', timeout: 240_000 });
+  const { status, stderr } = spawnSync(process.execPath, [script], {
+    encoding: 'utf8',
+    timeout: 240_000,
+  });
   if (status !== 0) {
     note(`SKIPPED, for want of a GPU in software: ${stderr}`);
     return;
@@ -44,8 +49,18 @@ test(
   'a program finds the GPU in software that was fetched',
   () =>
     withGpu((cache) => {
-      const { stdout, stderr } = gpu(cache, '--software', '--', process.execPath, command, 'doctor', '--json');
-      const { features } = JSON.parse(stdout) as { features: { name: string; available: boolean; detail: string }[] };
+      const { stdout, stderr } = gpu(
+        cache,
+        '--software',
+        '--',
+        process.execPath,
+        command,
+        'doctor',
+        '--json',
+      );
+      const { features } = JSON.parse(stdout) as {
+        features: { name: string; available: boolean; detail: string }[];
+      };
       const found = features.find(({ name }) => name === 'GPU by WebGPU');
       assert.match(`${found?.available} ${found?.detail}`, /^true SwiftShader/, stderr);
     }),
@@ -56,8 +71,14 @@ test(
   'the command ends as the program does',
   () =>
     withGpu((cache) => {
-      assert.equal(gpu(cache, '--software', '--', process.execPath, '-e', 'process.exit(7)').status, 7);
-      assert.equal(gpu(cache, '--software', '--', process.execPath, '-e', 'process.kill(process.pid)').status, 143);
+      assert.equal(
+        gpu(cache, '--software', '--', process.execPath, '-e', 'process.exit(7)').status,
+        7,
+      );
+      assert.equal(
+        gpu(cache, '--software', '--', process.execPath, '-e', 'process.kill(process.pid)').status,
+        143,
+      );
     }),
   300,
 );
@@ -70,7 +91,10 @@ test('where there is none, packages and variables are named', () =>
       return;
     }
     assert.equal(status, 1);
-    assert.match(stderr, /--fetch gets one.*apt-get install chromium-common libvulkan1.*VK_DRIVER_FILES/);
+    assert.match(
+      stderr,
+      /--fetch gets one.*apt-get install chromium-common libvulkan1.*VK_DRIVER_FILES/,
+    );
   }));
 
 test('a command line without a program is told how to write it', () =>

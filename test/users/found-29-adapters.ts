@@ -35,7 +35,10 @@ function model(folder: Folder): string {
 
 test('tensors of a safetensors file are arrays, with names, types and shapes', async () => {
   using folder = new Folder();
-  await using space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  await using space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   const { tensors, metadata, array } = space.openSafetensors(model(folder));
   const shown = tensors.map(({ name, dtype, shape, isAligned }) => [name, dtype, shape, isAligned]);
   assert.deepEqual(shown, [
@@ -46,7 +49,10 @@ test('tensors of a safetensors file are arrays, with names, types and shapes', a
   ]);
   assert.deepEqual(metadata, { format: 'pt' });
   assert.deepEqual([...array('w', { mapped: true }).data], [1, 2, 3, 4, 5, 6]);
-  assert.deepEqual([array('half').data[0], array('flag').data[0], array('odd').data[0]], [0x3f80, 1, -7]);
+  assert.deepEqual(
+    [array('half').data[0], array('flag').data[0], array('odd').data[0]],
+    [0x3f80, 1, -7],
+  );
   const sum = space.array(Float32Array, 1);
   const add = kernel({ w: f32.in, sum: f32.inout }, ({ w, sum }) => {
     for (const each of w) sum[0] += each;
@@ -70,7 +76,9 @@ test('what is wrong with a safetensors file or a name in it is said', async () =
     [`\x08${'\0'.repeat(7)}{"a":{}}`, /tensor a has no dtype/],
   ] as const) {
     folder.write('bad.safetensors', text);
-    const { message } = await failsWith('TENSOR_FILE', () => space.openSafetensors(folder.file('bad.safetensors')));
+    const { message } = await failsWith('TENSOR_FILE', () =>
+      space.openSafetensors(folder.file('bad.safetensors')),
+    );
     assert.match(message, said);
   }
 });
@@ -95,7 +103,10 @@ test('hyparquet reads the end of a Parquet file, and no more of it', async () =>
   const { num_rows: rows } = await parquetMetadataAsync(file.asyncBuffer());
   assert.equal(rows, 3_000_000n);
   const read = space.stats().processors[0].bytesFromFiles;
-  assert.ok(read > 0 && read < file.byteLength / 2, `${read} of ${file.byteLength} bytes were read`);
+  assert.ok(
+    read > 0 && read < file.byteLength / 2,
+    `${read} of ${file.byteLength} bytes were read`,
+  );
 });
 
 test('a Response has the bytes of an array', async () => {
@@ -109,7 +120,10 @@ test('a Response has the bytes of an array', async () => {
 test('Arrow files are tables over arrays, and columns become arrays', async () => {
   using folder = new Folder();
   await using space = await sharedSpace({ hostMemory: '64MiB' });
-  const made = tableFromArrays({ id: Int32Array.from({ length: 1000 }, (_, i) => i), name: ['a', 'b'] });
+  const made = tableFromArrays({
+    id: Int32Array.from({ length: 1000 }, (_, i) => i),
+    name: ['a', 'b'],
+  });
   const path = folder.file('table.arrow');
   writeFileSync(path, tableToIPC(made.select(['id']), 'file'));
   const { table, bytes } = await space.openArrow(path);

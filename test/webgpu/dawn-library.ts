@@ -1,6 +1,7 @@
 /**
- * Dawn's C functions: the table of their numbers and structures is the library's, other libraries are refused by name, and the GPU that they find is the one
- * that the package `webgpu` finds. Here where the library is: `node scripts/dawn-ffi.mjs ...`.
+ * Dawn's C functions: the table of their numbers and structures is the library's, other libraries
+ * are refused by name, and the GPU that they find is the one that the package `webgpu` finds. Here
+ * where the library is: `node scripts/dawn-ffi.mjs ...`.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -31,7 +32,10 @@ interface Facts {
 }
 
 function probe(env: NodeJS.ProcessEnv): { readonly facts?: Facts; readonly problem?: string } {
-  const { stdout } = spawnSync(process.execPath, [PROBE], { encoding: 'utf8', env: { ...process.env, ...env } });
+  const { stdout } = spawnSync(process.execPath, [PROBE], {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  });
   return JSON.parse(stdout);
 }
 
@@ -41,7 +45,10 @@ function withPackage<T>(version: string, action: (folder: string) => T): T {
   try {
     const place = join(folder, 'bun-webgpu-linux-x64');
     mkdirSync(place);
-    writeFileSync(join(place, 'package.json'), JSON.stringify({ name: 'bun-webgpu-linux-x64', version }));
+    writeFileSync(
+      join(place, 'package.json'),
+      JSON.stringify({ name: 'bun-webgpu-linux-x64', version }),
+    );
     return action(folder);
   } finally {
     rmSync(folder, { recursive: true });
@@ -69,7 +76,8 @@ test('another version of the package is refused by the line that installs the ri
       "version 0.1.8 of the package 'bun-webgpu-linux-x64' is not the one that is known; install that version: npm install bun-webgpu-linux-x64@0.1.7",
     ],
   ] as const) {
-    const asked = (path: string): unknown => probe({ NODE_PATH: path, ONEMEM_WEBGPU_TRANSPORT: 'dawn-ffi' }).problem;
+    const asked = (path: string): unknown =>
+      probe({ NODE_PATH: path, ONEMEM_WEBGPU_TRANSPORT: 'dawn-ffi' }).problem;
     assert.equal(folder === null ? withPackage('0.1.8', asked) : asked(folder), said);
   }
 });
@@ -95,7 +103,8 @@ if (isThere) {
   const dawn = loadDawn(packagedLibrary());
 
   test('where nothing says what drives the GPU, it is the library that is installed, unless its version is another', () => {
-    const asked = (path: string): unknown => probe({ NODE_PATH: path, ONEMEM_WEBGPU_TRANSPORT: '' }).facts?.transport;
+    const asked = (path: string): unknown =>
+      probe({ NODE_PATH: path, ONEMEM_WEBGPU_TRANSPORT: '' }).facts?.transport;
     assert.equal(asked(process.env.NODE_PATH ?? ''), 'dawn-ffi');
     assert.equal(withPackage('0.1.8', asked), 'dawn-node');
   });
@@ -147,9 +156,18 @@ if (isThere) {
     assert.equal(ffi?.transport, 'dawn-ffi');
     // The newer Dawn gives more bindings, and on some GPUs smaller ones.
     const { maxStorageBuffersPerShaderStage, maxStorageBufferBindingSize } = ffi?.limits ?? {};
-    const limits = { ...node?.limits, maxStorageBuffersPerShaderStage, maxStorageBufferBindingSize };
-    assert.ok(Number(node?.limits.maxStorageBuffersPerShaderStage) >= Number(maxStorageBuffersPerShaderStage));
-    assert.ok(Number(node?.limits.maxStorageBufferBindingSize) <= Number(maxStorageBufferBindingSize));
+    const limits = {
+      ...node?.limits,
+      maxStorageBuffersPerShaderStage,
+      maxStorageBufferBindingSize,
+    };
+    assert.ok(
+      Number(node?.limits.maxStorageBuffersPerShaderStage) >=
+        Number(maxStorageBuffersPerShaderStage),
+    );
+    assert.ok(
+      Number(node?.limits.maxStorageBufferBindingSize) <= Number(maxStorageBufferBindingSize),
+    );
     // The standard has small letters in it, and no others than they and digits.
     const model = ffi?.model.toLowerCase().replace(/[^a-z0-9]+/g, '-');
     assert.deepEqual({ ...ffi, transport: 'dawn-node', model }, { ...node, limits });
@@ -195,9 +213,16 @@ const twice = kernel(
 
 test('a device says what drives it, and a wrong word is refused', async () => {
   const device = { kind: 'webgpu', memory: '4MiB' } as const;
-  await failsWith('TRANSPORT', () => openSpace({ devices: [{ ...device, transport: 'vulkan' as 'dawn-node' }] }));
-  await failsWith('TRANSPORT', () => openSpace({ devices: [{ ...device, transport: { library: 'here.so' } }] }));
-  const transports = ['dawn-node', ...(isThere ? ['dawn-ffi', { library: packagedLibrary() }] : [])] as const;
+  await failsWith('TRANSPORT', () =>
+    openSpace({ devices: [{ ...device, transport: 'vulkan' as 'dawn-node' }] }),
+  );
+  await failsWith('TRANSPORT', () =>
+    openSpace({ devices: [{ ...device, transport: { library: 'here.so' } }] }),
+  );
+  const transports = [
+    'dawn-node',
+    ...(isThere ? ['dawn-ffi', { library: packagedLibrary() }] : []),
+  ] as const;
   for (const transport of transports as readonly ('dawn-node' | 'dawn-ffi')[]) {
     await using space = await openSpace({ devices: [{ ...device, transport }] });
     const x = space.array(Uint32Array, 640);

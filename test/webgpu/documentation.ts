@@ -1,4 +1,7 @@
-/** The programs that the guides of GPUs show: as they are written there, with what they leave out before and behind them. */
+/**
+ * The programs that the guides of GPUs show: as they are written there, with what they leave out
+ * before and behind them.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
@@ -24,14 +27,18 @@ function shown(words: string): string {
 const IMPORTS = `import { f32, kernel, openSpace, u32 } from 'onemem';\n`;
 const SAXPY = /^const saxpy = .*?^\);\n/ms.exec(shown("{ name: 'saxpy' }"))?.[0] ?? '';
 const SPACE = `const space = await openSpace({ devices: [{ kind: 'webgpu', memory: '8MiB' }] });\n`;
-const ARRAYS = 'const [x, y] = [space.array(Float32Array, 1000), space.array(Float32Array, 1000)]; x.data.fill(2);\n';
+const ARRAYS =
+  'const [x, y] = [space.array(Float32Array, 1000), space.array(Float32Array, 1000)]; x.data.fill(2);\n';
 
 /** What a program prints that ends as it should. */
 function printed(...program: string[]): string {
   using folder = new Folder();
   mkdirSync(folder.file('node_modules'));
   symlinkSync(TREE, folder.file('node_modules/onemem'));
-  symlinkSync(fileURLToPath(new URL('node_modules/webgpu', ROOT)), folder.file('node_modules/webgpu'));
+  symlinkSync(
+    fileURLToPath(new URL('node_modules/webgpu', ROOT)),
+    folder.file('node_modules/webgpu'),
+  );
   const file = folder.write('program.mjs', program.join(''));
   const { stdout, stderr, status, signal } = spawnSync(process.execPath, ['--expose-gc', file], {
     encoding: 'utf8',
@@ -56,19 +63,32 @@ setTimeout(async () => {
 });
 
 test('overrides have the values that the kernel gives them', () => {
-  const launch = 'await space.devices[0].run(scaled, { data: x }, { size: 1000 }); console.log(x.data[999]);\n';
-  assert.equal(printed(IMPORTS, shown('const scaled'), SPACE, ARRAYS, launch, 'await space.close();'), '1\n');
+  const launch =
+    'await space.devices[0].run(scaled, { data: x }, { size: 1000 }); console.log(x.data[999]);\n';
+  assert.equal(
+    printed(IMPORTS, shown('const scaled'), SPACE, ARRAYS, launch, 'await space.close();'),
+    '1\n',
+  );
 });
 
 test('a hundred launches of a stream come one after the other, and tell how long the last one took', () => {
   const launches = shown('const stream = ');
-  const program = [IMPORTS, SAXPY, SPACE, ARRAYS, launches, shown('const launched = '), 'console.log(y.data[999]);\n'];
+  const program = [
+    IMPORTS,
+    SAXPY,
+    SPACE,
+    ARRAYS,
+    launches,
+    shown('const launched = '),
+    'console.log(y.data[999]);\n',
+  ];
   assert.match(printed(...program, 'await space.close();'), /^(\S+) of \S+ ms\n606\n$/);
 });
 
 test('a launch over more than the GPU has is cut', () => {
   const larger = shown('// 32 MB');
-  const look = 'console.log(space.devices[0].stats().launchParts > 1, y.data[3_999_999]); await space.close();';
+  const look =
+    'console.log(space.devices[0].stats().launchParts > 1, y.data[3_999_999]); await space.close();';
   assert.equal(printed(IMPORTS, SAXPY, larger, look), 'true 0\n');
 });
 

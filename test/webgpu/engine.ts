@@ -1,11 +1,19 @@
-/** The driver of a GPU and its engine, without a space: bytes by both ways, and a GPU that is lost. */
+/**
+ * The driver of a GPU and its engine, without a space: bytes by both ways, and a GPU that is lost.
+ */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { Access, PAGE_BYTES, Status } from '../../src/core/types.js';
 import type { LaunchFailure } from '../../src/drivers/driver.js';
 import type { WebgpuDevice } from '../../src/drivers/webgpu/device.js';
 import { openWebgpu } from '../../src/drivers/webgpu/open.js';
-import { MAP_ANONYMOUS, MAP_PRIVATE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../src/linux/constants.js';
+import {
+  MAP_ANONYMOUS,
+  MAP_PRIVATE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+} from '../../src/linux/constants.js';
 import { closeDescriptor } from '../../src/linux/libc.js';
 import { createMemoryFile, mmap, munmap, view } from '../../src/linux/memory.js';
 import { runTests, sleep, test } from '../harness/suite.js';
@@ -86,7 +94,10 @@ test('pages come and go through host memory and through any other, put together 
   using world = new World();
   await world.until('the GPU is there', () => world.ready !== undefined);
   assert.equal(world.ready, null);
-  const content = Uint8Array.from({ length: 8 * PAGE_BYTES }, (_, at) => (at * 7 + (at >> 8)) % 251);
+  const content = Uint8Array.from(
+    { length: 8 * PAGE_BYTES },
+    (_, at) => (at * 7 + (at >> 8)) % 251,
+  );
   world.bytes(world.host, 0, 8).set(content);
   world.bytes(world.other, 0, 8).set(content);
   await world.in(1, world.host, 100, 4);
@@ -104,18 +115,29 @@ test('pages come and go through host memory and through any other, put together 
 test('pages that are asked for together come by reads of their own, each to its place', async () => {
   using world = new World();
   await world.until('the GPU is there', () => world.ready !== undefined);
-  const content = Uint8Array.from({ length: 32 * PAGE_BYTES }, (_, at) => (at * 7 + (at >> 8)) % 251);
+  const content = Uint8Array.from(
+    { length: 32 * PAGE_BYTES },
+    (_, at) => (at * 7 + (at >> 8)) % 251,
+  );
   world.bytes(world.host, 0, 32).set(content);
   await world.in(1, world.host, 0, 32);
   // The first two continue each other; the host has the others elsewhere, or not at all.
   const wanted = [
     [2, 0, 4, world.host + 64 * PAGE_BYTES],
     [3, 4, 4, world.host + 68 * PAGE_BYTES],
-    ...Array.from({ length: 9 }, (_, at) => [4 + at, 8 + 2 * at, 2, world.host + (119 - 2 * at) * PAGE_BYTES]),
+    ...Array.from({ length: 9 }, (_, at) => [
+      4 + at,
+      8 + 2 * at,
+      2,
+      world.host + (119 - 2 * at) * PAGE_BYTES,
+    ]),
     [13, 26, 6, world.other],
   ];
   for (const [token, page, count, address] of wanted)
-    assert.equal(world.device.transferOut(token, page, count, address, token === 2), Status.Pending);
+    assert.equal(
+      world.device.transferOut(token, page, count, address, token === 2),
+      Status.Pending,
+    );
   await world.until('all are there', () => wanted.every(([token]) => world.transferred.has(token)));
   for (const [token, page, count, address] of wanted) {
     const found = new Uint8Array(view(address, count * PAGE_BYTES));

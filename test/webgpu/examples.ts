@@ -1,4 +1,6 @@
-/** The examples for GPUs: each prints what it should, and finds a mistake in its kernel or its data. */
+/**
+ * The examples for GPUs: each prints what it should, and finds a mistake in its kernel or its data.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +29,9 @@ test('every example for GPUs is run here, and named in examples/README.md', () =
   const names = readdirSync(`${EXAMPLES}/gpu`).map((file) => `gpu/${file.replace(/\.ts$/, '')}`);
   assert.deepEqual(names.sort(), Object.keys(ALL).sort());
   const readme = readFileSync(`${EXAMPLES}/README.md`, 'utf8');
-  const commands = [...readme.matchAll(/node \.build\/examples\/(gpu\/[\w-]+)\.js/g)].map(([, name]) => name);
+  const commands = [...readme.matchAll(/node \.build\/examples\/(gpu\/[\w-]+)\.js/g)].map(
+    ([, name]) => name,
+  );
   assert.deepEqual(commands.sort(), names);
 });
 

@@ -1,6 +1,7 @@
 /**
- * GPUs that are destroyed, or find no memory, at any moment while launches work on more data than they have room for. No thread hangs,
- * launches and copies say what became of them, and every byte that can be had is right.
+ * GPUs that are destroyed, or find no memory, at any moment while launches work on more data than
+ * they have room for. No thread hangs, launches and copies say what became of them, and every byte
+ * that can be had is right.
  *
  * ONEMEM_SEED=number repeats the moments of an earlier run; ONEMEM_KILLS=number has more of them.
  */
@@ -19,7 +20,10 @@ const MEMORY = 4 * MIB;
 const LENGTH = (3 * MIB) / 4;
 const ROUNDS = 2;
 const MOMENTS = Number(process.env.ONEMEM_KILLS ?? 2);
-/** So many packets, and allocations, has what is done here; a few more, so that nothing may fail, too. */
+/**
+ * So many packets, and allocations, has what is done here; a few more, so that nothing may fail,
+ * too.
+ */
 const PACKETS = 100;
 const ALLOCATIONS = 12;
 
@@ -45,10 +49,15 @@ const add = kernel(
 );
 
 /** Opens a space whose GPU fails so. */
-async function withFailing<T>(how: string, action: (space: AddressSpace) => Promise<T>): Promise<T> {
+async function withFailing<T>(
+  how: string,
+  action: (space: AddressSpace) => Promise<T>,
+): Promise<T> {
   process.env[FAILING_GPU] = how;
   try {
-    await using space = await openSpace({ devices: [{ kind: 'webgpu', memory: MEMORY, name: 'gpu' }] });
+    await using space = await openSpace({
+      devices: [{ kind: 'webgpu', memory: MEMORY, name: 'gpu' }],
+    });
     delete process.env[FAILING_GPU];
     return await action(space);
   } finally {
@@ -100,11 +109,17 @@ async function withoutMemoryAt(moment: string): Promise<boolean> {
     filled(x.data, (i) => i);
     let failed = false;
     for (let round = 1; round <= ROUNDS; round++) {
-      const code = await codeOf(() => gpu.run(add, { x, y }, { size: LENGTH }), 'DEVICE_MEMORY', 'OUT_OF_MEMORY');
+      const code = await codeOf(
+        () => gpu.run(add, { x, y }, { size: LENGTH }),
+        'DEVICE_MEMORY',
+        'OUT_OF_MEMORY',
+      );
       failed ||= code !== null;
       if (!failed) sameData(y.data, (i) => i * round);
       // Parts of a launch that failed have run, each as a whole.
-      else for (const [i, value] of y.data.entries()) assert.ok(value % Math.max(i, 1) === 0 && value <= i * round);
+      else
+        for (const [i, value] of y.data.entries())
+          assert.ok(value % Math.max(i, 1) === 0 && value <= i * round);
     }
     sameData(x.data, (i) => i);
     assert.ok(gpu.stats().alive);
@@ -157,7 +172,10 @@ test(
   60 + 20 * MOMENTS,
 );
 
-/** Where views of a closed space are left, its addresses stay watched until these have been collected. */
+/**
+ * Where views of a closed space are left, its addresses stay watched until these have been
+ * collected.
+ */
 function descriptors(): number {
   const isLeft = (fd: string): boolean => {
     try {
@@ -184,15 +202,21 @@ test(
       await space.devices[0].run(add, { x: new Uint32Array(1024).fill(time), y }, { size: 1024 });
       sameData(y.data, () => time);
       engines.push(space.devices[0].pid as number);
-      // The first spaces leave what a program has once; those that have ended give theirs back in a moment.
+      // The first spaces leave what a program has once; those that have ended give theirs back in a
+      // moment.
       if (time === 1) open = descriptors();
       if (time > 1) {
-        // The threads of a closed space answer for its views, as long as the engine has not collected them.
+        // The threads of a closed space answer for its views, as long as the engine has not
+        // collected them.
         collectGarbage();
-        await until('the spaces before have given back their descriptors', () => descriptors() <= open);
+        await until(
+          'the spaces before have given back their descriptors',
+          () => descriptors() <= open,
+        );
       }
     }
-    for (const pid of engines) await until(`engine ${pid} has ended`, () => !existsSync(`/proc/${pid}`));
+    for (const pid of engines)
+      await until(`engine ${pid} has ended`, () => !existsSync(`/proc/${pid}`));
   },
   60 + 10 * SPACES,
 );

@@ -1,4 +1,7 @@
-/** Floats of 16 bits, which are `u16` to the host: a GPU that has them runs them each way, and one that has not says so. */
+/**
+ * Floats of 16 bits, which are `u16` to the host: a GPU that has them runs them each way, and one
+ * that has not says so.
+ */
 import assert from 'node:assert/strict';
 import { kernel, u16, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith, saxpy } from '../harness/gpu.js';
@@ -51,8 +54,16 @@ if (await gpuHas('shader-f16')) {
       filled(x.data, (i) => half(i % 500));
       filled(y.data, (i) => half(i % 100));
       // Begins at byte 12, which is no multiple of any GPU's alignment.
-      await space.devices[0].run(triple, { x: x.range(6, 4006), y: y.range(6, 4006) }, { size: 4000 });
-      await space.devices[0].run(triple, { x: x.range(4096, 4100), y: y.range(4096, 4100) }, { size: 4 });
+      await space.devices[0].run(
+        triple,
+        { x: x.range(6, 4006), y: y.range(6, 4006) },
+        { size: 4000 },
+      );
+      await space.devices[0].run(
+        triple,
+        { x: x.range(4096, 4100), y: y.range(4096, 4100) },
+        { size: 4 },
+      );
       const isIn = (i: number) => (i >= 6 && i < 4006) || (i >= 4096 && i < 4100);
       sameData(y.data, (i) => half((i % 100) + (isIn(i) ? 3 * (i % 500) : 0)));
     }));
@@ -79,7 +90,11 @@ if (await gpuHas('shader-f16')) {
       filled(x.data, (i) => half(i % 600));
       filled(y.data, (i) => half(i % 200));
       const [from, to] = [10, length - 6];
-      await space.devices[0].run(triple, { x: x.range(from, to), y: y.range(from, to) }, { size: to - from });
+      await space.devices[0].run(
+        triple,
+        { x: x.range(from, to), y: y.range(from, to) },
+        { size: to - from },
+      );
       sameData(y.data, (i) => half((i % 200) + (i >= from && i < to ? 3 * (i % 600) : 0)));
       assert.ok(space.devices[0].stats().launchParts >= 4);
     }));
@@ -100,7 +115,9 @@ if (await gpuHas('shader-f16')) {
   test('a GPU without halves says so, and the device goes on', () =>
     withGpu(async (space) => {
       const [x, y] = [space.array(Uint16Array, 100), space.array(Uint16Array, 100)];
-      const error = await failsWith('DEVICE_LIMIT', () => space.devices[0].run(triple, { x, y }, { size: 100 }));
+      const error = await failsWith('DEVICE_LIMIT', () =>
+        space.devices[0].run(triple, { x, y }, { size: 100 }),
+      );
       assert.match(
         error.message,
         /^kernel \S+: the module enables f16, which this GPU does not have \(shader-f16\); write it with f32/,

@@ -1,4 +1,7 @@
-/** Kernels in WGSL: how arguments reach the module, what is refused, and that results are those of plain JavaScript, byte for byte. */
+/**
+ * Kernels in WGSL: how arguments reach the module, what is refused, and that results are those of
+ * plain JavaScript, byte for byte.
+ */
 import assert from 'node:assert/strict';
 import { bytes, f32, i32, type KernelParameters, kernel, openSpace, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith, saxpy } from '../harness/gpu.js';
@@ -52,7 +55,11 @@ test('overrides of a module have the values that a kernel gives them: by name, b
     });
     const data = space.array(Uint32Array, 1000);
     const run = async (constants: Record<string, number | boolean>) =>
-      space.devices[0].run(kernel({ data: u32.out }, module(constants)), { data }, { size: data.length });
+      space.devices[0].run(
+        kernel({ data: u32.out }, module(constants)),
+        { data },
+        { size: data.length },
+      );
     await run({ factor: 3 });
     sameData(data.data, (i) => 3 * i + 16);
     await run({ 7: 5, wide: 128, negate: true });
@@ -89,7 +96,10 @@ test('what a launch leaves on the GPU is used by the next one where it is', () =
     data.data[7] = 100;
     await gpu.run(double, { data }, { size: data.length });
     // The page that the CPU has written, and at most its neighbours, went home and came back.
-    assert.ok(gpu.stats().bytesIn - after.bytesIn <= MIB / 8, `${gpu.stats().bytesIn - after.bytesIn} bytes came in`);
+    assert.ok(
+      gpu.stats().bytesIn - after.bytesIn <= MIB / 8,
+      `${gpu.stats().bytesIn - after.bytesIn} bytes came in`,
+    );
     sameData(data.data, (i) => (i === 7 ? 200 : i * 32));
   }));
 
@@ -103,7 +113,10 @@ test('parts of arrays begin anywhere, and leave what lies beside them alone', ()
     // This one overlaps the piece in which the first lies.
     await space.devices[0].run(double, { data: data.range(4096, 16_384) }, { size: 12_288 });
     sameData(data.data, (i) => {
-      const times = Number(i >= 3 && i < 5000) + Number(i === 20_001 || i === 20_002) + Number(i >= 4096 && i < 16_384);
+      const times =
+        Number(i >= 3 && i < 5000) +
+        Number(i === 20_001 || i === 20_002) +
+        Number(i >= 4096 && i < 16_384);
       return i * 2 ** times;
     });
   }));
@@ -129,7 +142,11 @@ if (at < numbers.end) { out[at] = f32(i32(at) + numbers.shift) * numbers.factor 
     const scale = kernel({ out: f32.out, factor: f32, shift: i32 }, { wgsl });
     const out = space.array(Float32Array, 3000);
     out.data.fill(5);
-    await space.devices[0].run(scale, { out, factor: 0.5, shift: -4 }, { size: 3000, begin: 1000, end: 2000 });
+    await space.devices[0].run(
+      scale,
+      { out, factor: 0.5, shift: -4 },
+      { size: 3000, begin: 1000, end: 2000 },
+    );
     sameData(out.data, (i) => (i >= 1000 && i < 2000 ? (i - 4) * 0.5 + 3000 : 5));
   }));
 
@@ -152,7 +169,11 @@ struct Shape { width: u32, height: u32 }
     const source = space.array(Uint32Array, width * height);
     const result = space.array(Uint32Array, width * height);
     filled(source.data, (i) => i);
-    await space.devices[0].run(transpose, { source, result, width, height }, { size: [width, height] });
+    await space.devices[0].run(
+      transpose,
+      { source, result, width, height },
+      { size: [width, height] },
+    );
     sameData(result.data, (i) => (i % height) * width + Math.floor(i / height));
   }));
 
@@ -200,12 +221,22 @@ test('workgroups that are no counts, or have a size beside them, are refused', (
     const y = space.array(Uint32Array, 64);
     const refuses = async (message: RegExp, options: object, code = 'SIZE'): Promise<void> =>
       assert.match(
-        (await failsWith(code, () => space.devices[0].run(fill, { y }, options as { size: number }))).message,
+        (
+          await failsWith(code, () =>
+            space.devices[0].run(fill, { y }, options as { size: number }),
+          )
+        ).message,
         message,
       );
-    await refuses(/workgroups are 0; they must be a whole number of 1 or more/, { workgroups: [1, 0] });
+    await refuses(/workgroups are 0; they must be a whole number of 1 or more/, {
+      workgroups: [1, 0],
+    });
     await refuses(/either a size, in work items, or workgroups/, { workgroups: 1, size: 1 });
-    await refuses(/launch of workgroups runs as a whole/, { workgroups: 1, end: 1 }, 'LAUNCH_RANGE');
+    await refuses(
+      /launch of workgroups runs as a whole/,
+      { workgroups: 1, end: 1 },
+      'LAUNCH_RANGE',
+    );
     await refuses(/size is undefined; it must be/, {});
   }));
 
@@ -248,14 +279,18 @@ test('a launch picks the function or the module by its device', async () => {
   assert.match(lone.message, /saxpy is in WGSL only, and device cpu \(process\) runs functions/);
   const plain = kernel({ data: u32.inout }, () => undefined, { name: 'plain' });
   const other = await failsWith('KERNEL_LANGUAGE', () => gpu.run(plain, { data }, { size: 1 }));
-  assert.match(other.message, /plain is a function only, and device gpu \(webgpu\) runs modules in WGSL/);
+  assert.match(
+    other.message,
+    /plain is a function only, and device gpu \(webgpu\) runs modules in WGSL/,
+  );
   await gpu.detach();
   sameData(data.data, (i) => i * 8);
   space.checkInvariants();
 });
 
 test('a module that does not fit its parameters is refused at the place in its text', async () => {
-  const declared = (declaration: string, use = '_ = &x;'): string => main(`\n  ${declaration}`, use);
+  const declared = (declaration: string, use = '_ = &x;'): string =>
+    main(`\n  ${declaration}`, use);
   const cases: readonly [KernelParameters, string, RegExp][] = [
     [
       { x: u32.inout },
@@ -277,7 +312,11 @@ test('a module that does not fit its parameters is refused at the place in its t
       declared('@group(0) @binding(0) var<storage, read> x: array<f32>;'),
       /2:3: storage variable x is no parameter/,
     ],
-    [{ x: u32 }, declared('@group(0) @binding(0) var<uniform> x: vec4<f32>;', '_ = x;'), /2:3: uniform x is vec4<f32>/],
+    [
+      { x: u32 },
+      declared('@group(0) @binding(0) var<uniform> x: vec4<f32>;', '_ = x;'),
+      /2:3: uniform x is vec4<f32>/,
+    ],
     [
       { x: f32 },
       declared('@group(0) @binding(0) var<uniform> x: u32;', '_ = x;'),
@@ -302,22 +341,40 @@ test('what this GPU cannot run fails by name, and the device goes on', () =>
     const [gpu] = space.devices;
     const data = space.array(Uint32Array, 1000);
     data.data.fill(1);
-    const one = main('@group(0) @binding(0) var<storage, read_write> data: array<u32>;', 'data[i] = 1u;', 1);
+    const one = main(
+      '@group(0) @binding(0) var<storage, read_write> data: array<u32>;',
+      'data[i] = 1u;',
+      1,
+    );
     const many = await failsWith('DEVICE_LIMIT', () =>
-      gpu.run(kernel({ data: u32.inout }, { wgsl: one }), { data }, { size: 70_000, way: 'direct' }),
+      gpu.run(
+        kernel({ data: u32.inout }, { wgsl: one }),
+        { data },
+        { size: 70_000, way: 'direct' },
+      ),
     );
     assert.match(
       many.message,
       /^kernel \S+: the launch has 70000 workgroups in dimension x, and this GPU runs at most 65535.*not to be cut/,
     );
-    const wraps = await failsWith('DEVICE_LIMIT', () => gpu.run(double, { data }, { size: 2 ** 32 + 1 }));
-    assert.match(wraps.message, /: the launch has 4294967\d+ invocations in dimension x, and WGSL counts them by u32/);
-    const wrong = main('@group(0) @binding(0) var<storage, read_write> data: array<u32>;', 'data[i] = 1.5;');
+    const wraps = await failsWith('DEVICE_LIMIT', () =>
+      gpu.run(double, { data }, { size: 2 ** 32 + 1 }),
+    );
+    assert.match(
+      wraps.message,
+      /: the launch has 4294967\d+ invocations in dimension x, and WGSL counts them by u32/,
+    );
+    const wrong = main(
+      '@group(0) @binding(0) var<storage, read_write> data: array<u32>;',
+      'data[i] = 1.5;',
+    );
     const typed = await failsWith('KERNEL_ERROR', () =>
       gpu.run(kernel({ data: u32.inout }, { wgsl: wrong }), { data }, { size: 1000 }),
     );
     assert.match(typed.message, /WGSL, line 3:/);
-    const part = await failsWith('LAUNCH_RANGE', () => gpu.run(double, { data }, { size: 1000, begin: 10 }));
+    const part = await failsWith('LAUNCH_RANGE', () =>
+      gpu.run(double, { data }, { size: 1000, begin: 10 }),
+    );
     assert.match(part.message, /begin: u32/);
     await gpu.run(double, { data }, { size: 1000 });
     sameData(data.data, () => 2);
@@ -330,7 +387,8 @@ test('a variable at a group or binding that the GPU does not have, however large
     data.data.fill(1);
     const at = async (place: string) => {
       const wgsl = main(`${place} var<storage, read_write> data: array<u32>;`, 'data[i] = 3u;');
-      const run = () => gpu.run(kernel({ data: u32.inout }, { wgsl }, { name: 'k' }), { data }, { size: 1000 });
+      const run = () =>
+        gpu.run(kernel({ data: u32.inout }, { wgsl }, { name: 'k' }), { data }, { size: 1000 });
       return (await failsWith('DEVICE_LIMIT', run)).message;
     };
     for (const group of [100, 4_294_967_295])
@@ -340,7 +398,10 @@ test('a variable at a group or binding that the GPU does not have, however large
           `^kernel k: the variable of data is at @group\\(${group}\\), and this GPU has .*\\(maxBindGroups\\); give it a lower`,
         ),
       );
-    assert.match(await at('@group(0) @binding(70000)'), /at @binding\(70000\), .*\(maxBindingsPerBindGroup\)/);
+    assert.match(
+      await at('@group(0) @binding(70000)'),
+      /at @binding\(70000\), .*\(maxBindingsPerBindGroup\)/,
+    );
     await gpu.run(double, { data }, { size: 1000 });
     sameData(data.data, () => 2);
   }));

@@ -1,4 +1,7 @@
-/** GPUs that the program has opened itself and lends to a space: its own thread drives them, and results are there when a launch resolves. */
+/**
+ * GPUs that the program has opened itself and lends to a space: its own thread drives them, and
+ * results are there when a launch resolves.
+ */
 import assert from 'node:assert/strict';
 import { type Device, kernel, openSpace, u32 } from '../../src/index.js';
 import { lookup, saxpy } from '../harness/gpu.js';
@@ -9,7 +12,10 @@ const MIB = 2 ** 20;
 
 async function lend(device: GPUDevice, memory = '8MiB') {
   const space = await openSpace({ devices: [{ kind: 'webgpu', device, memory, name: 'gpu' }] });
-  const [x, y] = [space.array(Float32Array, 10_001, { name: 'x' }), space.array(Float32Array, 10_001, { name: 'y' })];
+  const [x, y] = [
+    space.array(Float32Array, 10_001, { name: 'x' }),
+    space.array(Float32Array, 10_001, { name: 'y' }),
+  ];
   filled(x.data, (i) => i);
   y.data.fill(1);
   return { space, gpu: space.devices[0], x, y };
@@ -17,7 +23,8 @@ async function lend(device: GPUDevice, memory = '8MiB') {
 
 /** Waits without a turn of the event loop until the device has a launch. */
 function untilLaunched(device: Device): void {
-  while (device.stats().launches === 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+  while (device.stats().launches === 0)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
 }
 
 const gpu = await ownGpu();
@@ -43,7 +50,10 @@ test('a launch whose arrays its own thread touches meanwhile fails by DEADLOCK, 
   untilLaunched(device);
   // This thread stops until the launch has been given up.
   const before = y.data[7];
-  assert.match((await refused).message, /the thread that lent device gpu.* y.*await the launch before/);
+  assert.match(
+    (await refused).message,
+    /the thread that lent device gpu.* y.*await the launch before/,
+  );
   assert.ok(before === 1 || before === 15);
   y.data.fill(1);
   await device.run(saxpy, { x, y, alpha: 3 }, { size: y.length });
@@ -64,7 +74,10 @@ test('what a launch only reads may be read by its thread meanwhile', async () =>
 test('launches larger than the memory that was given run in parts, and with pages as they are touched', async () => {
   const { space, gpu: device } = await lend(gpu, '4MiB');
   await using _ = space;
-  const [x, y] = [space.array(Float32Array, (3 * MIB) / 4), space.array(Float32Array, (3 * MIB) / 4)];
+  const [x, y] = [
+    space.array(Float32Array, (3 * MIB) / 4),
+    space.array(Float32Array, (3 * MIB) / 4),
+  ];
   filled(x.data, (i) => i % 1000);
   await device.run(saxpy, { x, y, alpha: 2 }, { size: y.length });
   sameData(y.data, (i) => 2 * (i % 1000));
@@ -89,7 +102,12 @@ test('a lent GPU that is lost ends its device, whose results are all there; anot
   sameData(y.data, (i) => 2 * i + 1);
   const refused = await failsWith('DEVICE_START', () => device.restart());
   assert.match(refused.message, /GPUDevice that was lent is lost .*lend it by addDevice\(\)/);
-  const other = await space.addDevice({ kind: 'webgpu', device: gpu, memory: '8MiB', name: 'other' });
+  const other = await space.addDevice({
+    kind: 'webgpu',
+    device: gpu,
+    memory: '8MiB',
+    name: 'other',
+  });
   await other.run(saxpy, { x, y, alpha: 1 }, { size: y.length });
   sameData(y.data, (i) => 3 * i + 1);
   space.checkInvariants();
@@ -103,7 +121,10 @@ test('a GPU that is lost already is refused, and the space goes on', async () =>
   const error = await failsWith('DEVICE_START', () =>
     space.addDevice({ kind: 'webgpu', device: gone, memory: '8MiB' }),
   );
-  assert.match(error.message, /the GPUDevice that was lent is lost .*; open another one, and lend it by addDevice\(\)/);
+  assert.match(
+    error.message,
+    /the GPUDevice that was lent is lost .*; open another one, and lend it by addDevice\(\)/,
+  );
   // Nothing that the manager still looks at may be gone by then.
   await sleep(100);
   const device = await space.addDevice({ kind: 'webgpu', device: gpu, memory: '8MiB' });
@@ -138,7 +159,10 @@ test('limits are those that the GPU was opened with, and say how to ask for more
   });
   const args = Object.fromEntries(names.map((name) => [name, space.array(Uint32Array, 4)]));
   const error = await failsWith('DEVICE_LIMIT', () => device.run(many, args, { size: 1 }));
-  assert.match(error.message, /at most 8 at once.*requiredLimits: { maxStorageBuffersPerShaderStage:/);
+  assert.match(
+    error.message,
+    /at most 8 at once.*requiredLimits: { maxStorageBuffersPerShaderStage:/,
+  );
   const halves = kernel(
     { x: u32.inout },
     {
@@ -146,8 +170,13 @@ test('limits are those that the GPU was opened with, and say how to ask for more
         @compute @workgroup_size(1) fn main() { x[0] = u32(f16(2)); }`,
     },
   );
-  const lacks = await failsWith('DEVICE_LIMIT', () => device.run(halves, { x: args.a0 }, { size: 1 }));
-  assert.match(lacks.message, /enables f16, .*the GPUDevice has the features .*requiredFeatures: \['shader-f16'\]/);
+  const lacks = await failsWith('DEVICE_LIMIT', () =>
+    device.run(halves, { x: args.a0 }, { size: 1 }),
+  );
+  assert.match(
+    lacks.message,
+    /enables f16, .*the GPUDevice has the features .*requiredFeatures: \['shader-f16'\]/,
+  );
   const wrong = { kind: 'webgpu', device: {}, memory: '8MiB' } as never;
   await failsWith('GPU_DEVICE', () => openSpace({ devices: [wrong] }));
 });

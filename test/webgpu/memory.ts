@@ -1,4 +1,7 @@
-/** The memory of devices that are told none: by what the GPU's driver says is left, or refused with what to say. */
+/**
+ * The memory of devices that are told none: by what the GPU's driver says is left, or refused with
+ * what to say.
+ */
 import assert from 'node:assert/strict';
 import { probeGpu } from '../../src/api/gpu-probe.js';
 import { memoryLimit } from '../../src/api/host-memory.js';
@@ -18,13 +21,19 @@ const { leftBytes, isHosts } = found.memory;
 
 /** What else runs on the machine takes some of it meanwhile, or gives it back. */
 function isAbout(bytes: number, expected: number): void {
-  assert.ok(Math.abs(bytes - expected) < expected / 4, `${bytes} bytes instead of about ${expected}`);
+  assert.ok(
+    Math.abs(bytes - expected) < expected / 4,
+    `${bytes} bytes instead of about ${expected}`,
+  );
 }
 
 if (leftBytes === null) {
   test('a device that is told no memory is refused where the driver does not tell what is left', async () => {
     const error = await failsWith('DEVICE_MEMORY', () => openSpace({ devices: [GPU] }));
-    assert.match(error.message, /^device webgpu0 was given no memory.*lacks VK_EXT_memory_budget.*memory: '256MiB'/);
+    assert.match(
+      error.message,
+      /^device webgpu0 was given no memory.*lacks VK_EXT_memory_budget.*memory: '256MiB'/,
+    );
   });
 } else {
   /** Of each of some devices, in a space that has so much of the host's memory. */
@@ -42,7 +51,10 @@ if (leftBytes === null) {
   });
 
   test('two devices of one GPU share it, and one that comes later has as much', async () => {
-    await using space = await openSpace({ devices: [{ ...GPU, memory: '8MiB' }, GPU, GPU], hostMemory: GIB });
+    await using space = await openSpace({
+      devices: [{ ...GPU, memory: '8MiB' }, GPU, GPU],
+      hostMemory: GIB,
+    });
     await space.setHostMemory(2 * GIB);
     await space.addDevice({ ...GPU, name: 'later' });
     const [told, first, second, later] = space.devices.map((each) => each.memory);
@@ -55,14 +67,21 @@ if (leftBytes === null) {
   if (isHosts)
     test('a device is refused that the host’s arrays leave no memory', async () => {
       const hostMemory = memoryLimit();
-      const error = await failsWith('DEVICE_MEMORY', () => openSpace({ devices: [GPU], hostMemory }));
-      assert.match(error.message, /too little left.*which are the host's.*lower hostMemory, or give it memory/);
+      const error = await failsWith('DEVICE_MEMORY', () =>
+        openSpace({ devices: [GPU], hostMemory }),
+      );
+      assert.match(
+        error.message,
+        /too little left.*which are the host's.*lower hostMemory, or give it memory/,
+      );
     });
 }
 
 test('a GPU that is lent is told how much of it may be used', async () => {
   const device = await ownGpu();
-  const error = await failsWith('DEVICE_MEMORY', () => openSpace({ devices: [{ ...GPU, device }] }));
+  const error = await failsWith('DEVICE_MEMORY', () =>
+    openSpace({ devices: [{ ...GPU, device }] }),
+  );
   assert.match(error.message, /a GPU that is lent.*memory: '256MiB'/);
   device.destroy();
 });

@@ -1,4 +1,7 @@
-/** Launches that read and write elements which other arrays name, of tables that the GPU has no room for: pages come as they are touched. */
+/**
+ * Launches that read and write elements which other arrays name, of tables that the GPU has no room
+ * for: pages come as they are touched.
+ */
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith, lookup } from '../harness/gpu.js';
@@ -43,7 +46,10 @@ test('rows of a table that is larger than the memory, by id: no more comes than 
     assert.ok(moved <= 80 * 4096, `${moved} bytes came`);
     const { launchParts, launchRounds, plannedRounds } = space.devices[0].stats();
     const parts = launchParts - before.launchParts;
-    assert.deepEqual([launchRounds - before.launchRounds, plannedRounds - before.plannedRounds], [parts, parts]);
+    assert.deepEqual(
+      [launchRounds - before.launchRounds, plannedRounds - before.plannedRounds],
+      [parts, parts],
+    );
   }));
 
 test('few rows, of which the GPU alone has some, the CPU has changed some, and some are zeros that nobody has touched', () =>
@@ -186,7 +192,11 @@ struct Point { x: f32, y: f32, z: f32 }
     const count = 100_000;
     filled(ids.data, (i) => scattered(i, count));
     const sums = space.array(Float32Array, ids.length);
-    await gpu.run(middle, { points: all.range(5, 5 + 3 * count), ids, sums }, { size: ids.length, way: 'paged' });
+    await gpu.run(
+      middle,
+      { points: all.range(5, 5 + 3 * count), ids, sums },
+      { size: ids.length, way: 'paged' },
+    );
     const at = (i: number): number => (i + 5) % 1000;
     sameData(sums.data, (i) => {
       const first = 3 * scattered(i, count);
@@ -259,10 +269,21 @@ if (await gpuHas('subgroups')) {
       await gpu.run(summed('ids[id.x]'), { table, ids, sums }, { size: ids.length });
       const after = gpu.stats();
       assert.ok(after.plannedRounds > before.plannedRounds);
-      assert.equal(after.launchRounds - before.launchRounds, after.plannedRounds - before.plannedRounds);
+      assert.equal(
+        after.launchRounds - before.launchRounds,
+        after.plannedRounds - before.plannedRounds,
+      );
       sameData(sums.data, (i) => expected[i]);
-      const run = () => gpu.run(summed('ids[id.x] + ids[1023u - id.x]'), { table, ids, sums }, { size: ids.length });
-      assert.match((await failsWith('DEVICE_MEMORY', run)).message, /subgroupAdd has invocations wait for each other/);
+      const run = () =>
+        gpu.run(
+          summed('ids[id.x] + ids[1023u - id.x]'),
+          { table, ids, sums },
+          { size: ids.length },
+        );
+      assert.match(
+        (await failsWith('DEVICE_MEMORY', run)).message,
+        /subgroupAdd has invocations wait for each other/,
+      );
       sameData(sums.data, (i) => expected[i]);
     }));
 }
@@ -299,8 +320,16 @@ test('what is added to what is there already, and to a sum of all, is added once
     sameData(counts.data, (i) => expected[i]);
   }));
 
-/** Writes elements that data names, of an array of so many MiB, and adds to them; the bytes that went home. */
-async function scatter(space: AddressSpace, tableMib: number, count: number, stride: number): Promise<number> {
+/**
+ * Writes elements that data names, of an array of so many MiB, and adds to them; the bytes that
+ * went home.
+ */
+async function scatter(
+  space: AddressSpace,
+  tableMib: number,
+  count: number,
+  stride: number,
+): Promise<number> {
   const [gpu] = space.devices;
   const put = kernel(
     { places: u32.in, table: u32.inout },
@@ -381,7 +410,8 @@ var<workgroup> part: array<u32, 64>;
     await gpu.run(add, { table, ids, sums }, { size: 60 * 64 });
     sameData(sums.data, (i) => {
       let sum = i;
-      for (let at = 0; at < 64; at++) sum += (scattered((i + (at % 3)) % 60, 2560) * 1024 + at) ^ 0x33;
+      for (let at = 0; at < 64; at++)
+        sum += (scattered((i + (at % 3)) % 60, 2560) * 1024 + at) ^ 0x33;
       return sum >>> 0;
     });
     assert.equal(gpu.stats().pagedLaunches - before.pagedLaunches, 1);
@@ -411,48 +441,62 @@ test('sums by atomics where data says, into zeros, each once', () =>
     sameData(bins.data, (i) => expected.get(i) ?? 0);
   }));
 
-longTest('a table that was written on the GPU is read from there, and one that the CPU changes as it is then', () =>
-  withGpu(async (space) => {
-    const [gpu] = space.devices;
-    const fill = kernel(
-      { table: u32.out },
-      {
-        wgsl: `
+longTest(
+  'a table that was written on the GPU is read from there, and one that the CPU changes as it is then',
+  () =>
+    withGpu(async (space) => {
+      const [gpu] = space.devices;
+      const fill = kernel(
+        { table: u32.out },
+        {
+          wgsl: `
 @group(0) @binding(0) var<storage, read_write> table: array<u32>;
 @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) { table[id.x] = id.x * 7u; }`,
-      },
-    );
-    const table = space.array(Uint32Array, 2.5 * MIB);
-    await gpu.run(fill, { table }, { size: table.length });
-    const before = gpu.stats().pagedLaunches;
-    const ids = space.array(Uint32Array, 64);
-    filled(ids.data, (i) => scattered(i, 2560));
-    const rows = space.array(Uint32Array, 64 * 1024);
-    const run = () => gpu.run(lookup, { table, ids, rows, width: 1024 }, { size: rows.length });
-    const at = (i: number): number => scattered(Math.floor(i / 1024), 2560) * 1024 + (i % 1024);
-    await run();
-    sameData(rows.data, (i) => at(i) * 7);
-    table.data.fill(9);
-    await run();
-    sameData(rows.data, () => 9);
-    assert.equal(gpu.stats().pagedLaunches - before, 2);
-  }),
+        },
+      );
+      const table = space.array(Uint32Array, 2.5 * MIB);
+      await gpu.run(fill, { table }, { size: table.length });
+      const before = gpu.stats().pagedLaunches;
+      const ids = space.array(Uint32Array, 64);
+      filled(ids.data, (i) => scattered(i, 2560));
+      const rows = space.array(Uint32Array, 64 * 1024);
+      const run = () => gpu.run(lookup, { table, ids, rows, width: 1024 }, { size: rows.length });
+      const at = (i: number): number => scattered(Math.floor(i / 1024), 2560) * 1024 + (i % 1024);
+      await run();
+      sameData(rows.data, (i) => at(i) * 7);
+      table.data.fill(9);
+      await run();
+      sameData(rows.data, () => 9);
+      assert.equal(gpu.stats().pagedLaunches - before, 2);
+    }),
 );
 
 test('a launch that fits runs each way, as it is told', () =>
   withGpu(async (space) => {
     const [gpu] = space.devices;
-    const [table, ids, rows] = [new Uint32Array(9 * 1024), new Uint32Array(10), space.array(Uint32Array, 10 * 1024)];
+    const [table, ids, rows] = [
+      new Uint32Array(9 * 1024),
+      new Uint32Array(10),
+      space.array(Uint32Array, 10 * 1024),
+    ];
     filled(table, (i) => i);
     filled(ids, (i) => i % 9);
     const before = gpu.stats();
     for (const way of [undefined, 'direct', 'windowed', 'paged'] as const) {
       rows.data.fill(0);
-      await gpu.run(lookup, { table, ids, rows, width: 1024 }, { size: rows.length, ...(way && { way }) });
+      await gpu.run(
+        lookup,
+        { table, ids, rows, width: 1024 },
+        { size: rows.length, ...(way && { way }) },
+      );
       sameData(rows.data, (i) => (Math.floor(i / 1024) % 9) * 1024 + (i % 1024));
     }
-    const more = (what: 'launches' | 'windowedLaunches' | 'pagedLaunches') => gpu.stats()[what] - before[what];
-    assert.deepEqual([more('launches'), more('windowedLaunches'), more('pagedLaunches')], [4, 1, 1]);
+    const more = (what: 'launches' | 'windowedLaunches' | 'pagedLaunches') =>
+      gpu.stats()[what] - before[what];
+    assert.deepEqual(
+      [more('launches'), more('windowedLaunches'), more('pagedLaunches')],
+      [4, 1, 1],
+    );
     await failsWith('OPTIONS', () =>
       gpu.run(lookup, { table, ids, rows, width: 1 }, { size: 1, way: 'other' as 'paged' }),
     );
@@ -479,11 +523,15 @@ test('what cannot be run again is refused with its place in the module', () =>
       return error.message;
     };
     assert.match(
-      await refusedFor('_ = &out; let at = atomicAdd(&shared_count, 1u); list[id.x] = table[table[id.x] + at];'),
+      await refusedFor(
+        '_ = &out; let at = atomicAdd(&shared_count, 1u); list[id.x] = table[table[id.x] + at];',
+      ),
       /its arrays cannot be paged: WGSL 6:\d+: what atomicAdd gives back of memory of the workgroup is different/,
     );
     assert.match(
-      await refusedFor('_ = &out; list[id.x] = table[table[id.x] + table[id.x + 1u]]; textureBarrier();'),
+      await refusedFor(
+        '_ = &out; list[id.x] = table[table[id.x] + table[id.x + 1u]]; textureBarrier();',
+      ),
       /WGSL 6:\d+: textureBarrier has invocations wait for each other/,
     );
   }));
@@ -534,7 +582,9 @@ test('an invocation that touches more pages than there is room for is refused by
     );
     const ids = space.array(Uint32Array, 2560);
     filled(ids.data, (i) => i * 1024);
-    const error = await failsWith('DEVICE_MEMORY', () => gpu.run(sum, { table, ids, out }, { size: 1 }));
+    const error = await failsWith('DEVICE_MEMORY', () =>
+      gpu.run(sum, { table, ids, out }, { size: 1 }),
+    );
     assert.match(
       error.message,
       /kernel sum: a single invocation touches more than the \d+ pages of 'table', of 4096 bytes each, that there is room for; /,
@@ -568,7 +618,11 @@ async function begun(
   const table = space.array(Uint32Array, 2.5 * MIB);
   filled(table.data, (i) => (i + 1025) % table.length);
   const out = space.array(Uint32Array, 1);
-  const ended = gpu.run(follow, { table, out }, { size: 1, ...(signal === undefined ? {} : { signal }) });
+  const ended = gpu.run(
+    follow,
+    { table, out },
+    { size: 1, ...(signal === undefined ? {} : { signal }) },
+  );
   let over = false;
   const end = (): void => {
     over = true;

@@ -1,4 +1,7 @@
-/** Launches that a GPU has no room for, cut into parts: results as of one piece, what cannot be cut, and ends between two parts. */
+/**
+ * Launches that a GPU has no room for, cut into parts: results as of one piece, what cannot be cut,
+ * and ends between two parts.
+ */
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith, saxpy } from '../harness/gpu.js';
@@ -36,7 +39,11 @@ test('saxpy over four times the device, whose arguments begin anywhere, leaves w
     y.data.fill(1);
     const [from, to] = [3, length - 5];
     const run = () =>
-      space.devices[0].run(saxpy, { x: x.range(from, to), y: y.range(from, to), alpha: 2 }, { size: to - from });
+      space.devices[0].run(
+        saxpy,
+        { x: x.range(from, to), y: y.range(from, to), alpha: 2 },
+        { size: to - from },
+      );
     assert.ok((await partsOf(space, run)) >= 4);
     sameData(y.data, (i) => (i >= from && i < to ? 2 * (i % 1000) + 1 : 1));
     assert.ok(space.devices[0].stats().peakBytes <= 8 * MIB);
@@ -86,7 +93,9 @@ test('a launch whose size stands in an array is cut by what it is then', () =>
     filled(data.data, (i) => i);
     const sizes = space.array(Uint32Array, 1);
     sizes.data[0] = length;
-    assert.ok((await partsOf(space, () => space.devices[0].run(double, { data }, { size: sizes }))) >= 2);
+    assert.ok(
+      (await partsOf(space, () => space.devices[0].run(double, { data }, { size: sizes }))) >= 2,
+    );
     sameData(data.data, (i) => 2 * i);
   }));
 
@@ -118,7 +127,9 @@ test('parts are counted by what constants come to: the size of a workgroup, and 
     const length = (8 * MIB) / 4;
     const [x, y] = [space.array(Uint32Array, length), space.array(Uint32Array, length)];
     filled(x.data, (i) => i ^ 0x55);
-    assert.ok((await partsOf(space, () => space.devices[0].run(shifted, { x, y }, { size: length }))) >= 2);
+    assert.ok(
+      (await partsOf(space, () => space.devices[0].run(shifted, { x, y }, { size: length }))) >= 2,
+    );
     sameData(y.data, (i) => (i + 1000 < length ? (i + 1000) ^ 0x55 : 0));
   }));
 
@@ -126,7 +137,10 @@ test('what fits runs as it is, in one piece', () =>
   withGpu(async (space) => {
     const data = space.array(Uint32Array, (8 * MIB) / 4);
     data.data.fill(3);
-    assert.equal(await partsOf(space, () => space.devices[0].run(double, { data }, { size: data.length })), 0);
+    assert.equal(
+      await partsOf(space, () => space.devices[0].run(double, { data }, { size: data.length })),
+      0,
+    );
     sameData(data.data, () => 6);
   }));
 
@@ -159,7 +173,10 @@ test('neighbours of an element are read beyond the edges of a part; `out` is zer
     filled(old.data, (i) => i % 777);
     next.data.fill(9);
     const before = space.devices[0].stats().bytesIn;
-    assert.ok((await partsOf(space, () => space.devices[0].run(blur, { old, next }, { size: length }))) >= 4);
+    assert.ok(
+      (await partsOf(space, () => space.devices[0].run(blur, { old, next }, { size: length }))) >=
+        4,
+    );
     // What is written from zeros does not come in.
     assert.ok(space.devices[0].stats().bytesIn - before < 24 * MIB);
     const at = (i: number): number => i % 777;
@@ -189,7 +206,8 @@ struct Shape { width: u32, height: u32 }
     filled(picture.data, (i) => i * 5);
     filled(table.data, (i) => i ^ 3);
     const before = space.devices[0].stats().bytesIn;
-    const run = () => space.devices[0].run(shade, { picture, table, width, height }, { size: [width, height] });
+    const run = () =>
+      space.devices[0].run(shade, { picture, table, width, height }, { size: [width, height] });
     assert.ok((await partsOf(space, run)) >= 2);
     assert.ok(space.devices[0].stats().bytesIn - before < width * height * 4 * 1.5 + 2 * MIB);
     sameData(picture.data, (i) => (((i * 5) % (MIB / 4)) ^ 3) + Math.floor(i / width));
@@ -243,7 +261,11 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_inde
     const sum = space.array(Uint32Array, 1);
     sum.data[0] = 7;
     data.data.fill(3);
-    assert.ok((await partsOf(space, () => space.devices[0].run(total, { data, sum }, { size: data.length }))) >= 2);
+    assert.ok(
+      (await partsOf(space, () =>
+        space.devices[0].run(total, { data, sum }, { size: data.length }),
+      )) >= 2,
+    );
     assert.equal(sum.data[0], 3 * data.length);
   }));
 
@@ -268,8 +290,15 @@ test('what cannot be cut is refused with the place in the module, and nothing ha
     const error: Error & { details?: unknown } = await failsWith('DEVICE_MEMORY', () =>
       gpu.run(scatter, { order, data }, { size: length }),
     );
-    assert.match(error.message, /kernel scatter.*8388608 bytes.*WGSL 5:\d+: .*'data'.*give the device more memory/);
-    assert.deepEqual(error.details, { requestedBytes: 18 * MIB, budgetBytes: 8 * MIB, node: 'gpu' });
+    assert.match(
+      error.message,
+      /kernel scatter.*8388608 bytes.*WGSL 5:\d+: .*'data'.*give the device more memory/,
+    );
+    assert.deepEqual(error.details, {
+      requestedBytes: 18 * MIB,
+      budgetBytes: 8 * MIB,
+      node: 'gpu',
+    });
     sameData(data.data, (i) => i);
   }));
 
@@ -284,7 +313,9 @@ test('what is told to go a way that it cannot go may leave that out, and needs n
     );
     const run = (length: number, way: 'direct' | 'paged') => {
       const data = space.array(Uint32Array, length);
-      return failsWith('DEVICE_MEMORY', () => space.devices[0].run(first, { data }, { size: length, way }));
+      return failsWith('DEVICE_MEMORY', () =>
+        space.devices[0].run(first, { data }, { size: length, way }),
+      );
     };
     assert.match(
       (await run(MIB, 'paged')).message,
@@ -301,7 +332,9 @@ test('a kernel with so many uniform variables that parts have none left is refus
     const [gpu] = space.devices;
     const withUniforms = (count: number) => {
       const names = Array.from({ length: count }, (_, index) => `u${index}`);
-      const declared = names.map((name, index) => `@group(0) @binding(${index + 1}) var<uniform> ${name}: u32;`);
+      const declared = names.map(
+        (name, index) => `@group(0) @binding(${index + 1}) var<uniform> ${name}: u32;`,
+      );
       const wgsl = `@group(0) @binding(0) var<storage, read_write> data: array<u32>;\n${declared.join('\n')}
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
   if (id.x < arrayLength(&data)) { data[id.x] = ${names.join(' + ')}; }
@@ -317,12 +350,17 @@ test('a kernel with so many uniform variables that parts have none left is refus
     };
     // How many there may be is the GPU's to say.
     const { message } = await failsWith('DEVICE_LIMIT', () => run(200));
-    const most = Number(/it has 200 uniform variables, .* at most (\d+) at once/.exec(message)?.[1]);
+    const most = Number(
+      /it has 200 uniform variables, .* at most (\d+) at once/.exec(message)?.[1],
+    );
     await run(most);
     sameData(data.data, () => 2 * most);
     for (const way of ['windowed', 'paged'] as const) {
       const refused = await failsWith('DEVICE_MEMORY', () => run(most, way));
-      assert.match(refused.message, /beside the one that parts need \(maxUniform.*one structure; leave out way$/);
+      assert.match(
+        refused.message,
+        /beside the one that parts need \(maxUniform.*one structure; leave out way$/,
+      );
     }
     await run(most - 1, 'windowed');
     sameData(data.data, () => 2 * (most - 1));
@@ -335,10 +373,14 @@ test('a mistake that the compiler finds is told by the lines and columns of the 
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { data[id.x] = data[id.x] * 1.5; }`;
     const wrong = kernel({ data: u32.inout }, { wgsl });
     const data = space.array(Uint32Array, MIB / 4);
-    const { message } = await failsWith('KERNEL_ERROR', () => space.devices[0].run(wrong, { data }, { size: 64 }));
+    const { message } = await failsWith('KERNEL_ERROR', () =>
+      space.devices[0].run(wrong, { data }, { size: 64 }),
+    );
     assert.match(
       message,
-      new RegExp(`^kernel wrong failed: WGSL, line 3:${wgsl.split('\n')[2].indexOf('data[id.x] *') + 1}: `),
+      new RegExp(
+        `^kernel wrong failed: WGSL, line 3:${wgsl.split('\n')[2].indexOf('data[id.x] *') + 1}: `,
+      ),
     );
     for (const way of ['direct', 'windowed', 'paged'] as const) {
       const run = () => space.devices[0].run(wrong, { data }, { size: data.length, way });
@@ -351,7 +393,11 @@ test('a mistake that the compiler finds is told by the lines and columns of the 
     );
     for (const way of ['direct', 'windowed', 'paged'] as const) {
       const run = () => space.devices[0].run(shifts, { data }, { size: data.length, way });
-      assert.match((await failsWith('KERNEL_ERROR', run)).message, /:3:95 error: .*shift left/, way);
+      assert.match(
+        (await failsWith('KERNEL_ERROR', run)).message,
+        /:3:95 error: .*shift left/,
+        way,
+      );
     }
   }));
 
@@ -373,7 +419,10 @@ fn half(x: u32) -> f32 { return f32(x) * 0.5; }
         messages.push((await failsWith('KERNEL_ERROR', run)).message);
       }
       const [direct, ...others] = messages;
-      assert.match(direct, /^kernel wrong failed: WGSL, line 6:\d+: index must be of type 'i32' or 'u32'/);
+      assert.match(
+        direct,
+        /^kernel wrong failed: WGSL, line 6:\d+: index must be of type 'i32' or 'u32'/,
+      );
       assert.deepEqual(others, [direct, direct]);
     };
     await refused('f32(id.x)', 'data[at] = 1;');
@@ -411,31 +460,49 @@ test('an array that is reversed in place says that its ends lie apart, and is cu
     const data = space.array(Uint32Array, (12 * MIB) / 4);
     filled(data.data, (i) => i);
     const half = data.length / 2;
-    const error = await failsWith('DEVICE_MEMORY', () => space.devices[0].run(reverse, { data }, { size: half }));
+    const error = await failsWith('DEVICE_MEMORY', () =>
+      space.devices[0].run(reverse, { data }, { size: half }),
+    );
     assert.match(
       error.message,
       /WGSL 5:\d+: a single workgroup may touch elements 0 to 63 of 'data' here and 3145664 to 3145727 at 5:\d+/,
     );
     const [low, high] = [data.range(0, half), data.range(half, data.length)];
-    assert.ok((await partsOf(space, () => space.devices[0].run(halves, { low, high }, { size: half }))) >= 2);
+    assert.ok(
+      (await partsOf(space, () => space.devices[0].run(halves, { low, high }, { size: half }))) >=
+        2,
+    );
     sameData(data.data, (i) => data.length - 1 - i);
   }));
 
-/** The parts of a launch over so much take far longer than to end it: nothing of it is there before. */
+/**
+ * The parts of a launch over so much take far longer than to end it: nothing of it is there before.
+ */
 const GIB = 2 ** 30;
 const SLOW = { devices: [{ kind: 'webgpu', memory: '4MiB', name: 'gpu' }] } as const;
 
 /** Begins a launch of many parts, and resolves when some of them have run. */
-async function begun(space: AddressSpace, signal?: AbortSignal): Promise<{ ended: Promise<unknown> }> {
+async function begun(
+  space: AddressSpace,
+  signal?: AbortSignal,
+): Promise<{ ended: Promise<unknown> }> {
   const [gpu] = space.devices;
   const data = space.array(Uint32Array, GIB / 4);
-  const ended = gpu.run(double, { data }, { size: data.length, ...(signal === undefined ? {} : { signal }) });
+  const ended = gpu.run(
+    double,
+    { data },
+    { size: data.length, ...(signal === undefined ? {} : { signal }) },
+  );
   await untilPart(space, 1, ended);
   return { ended };
 }
 
 /** A launch that fails before says so. */
-async function untilPart(space: AddressSpace, count: number, ended: Promise<unknown>): Promise<void> {
+async function untilPart(
+  space: AddressSpace,
+  count: number,
+  ended: Promise<unknown>,
+): Promise<void> {
   let over = false;
   const end = () => {
     over = true;

@@ -1,4 +1,7 @@
-/** Programs that use a GPU: their engine ends with them, however they end, and commands run modules over files. */
+/**
+ * Programs that use a GPU: their engine ends with them, however they end, and commands run modules
+ * over files.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
@@ -37,7 +40,10 @@ test('a command that is run on a GPU in software runs where its caller is', () =
   const script = fileURLToPath(new URL('../../../scripts/software-gpu.mjs', import.meta.url));
   using folder = new Folder();
   const command = [script, process.execPath, '--print', 'process.cwd()'];
-  const { stdout } = spawnSync(process.execPath, command, { cwd: folder.file('.'), encoding: 'utf8' });
+  const { stdout } = spawnSync(process.execPath, command, {
+    cwd: folder.file('.'),
+    encoding: 'utf8',
+  });
   assert.equal(stdout.trim(), realpathSync(folder.file('.')));
 });
 
@@ -48,11 +54,28 @@ test('onemem run takes a module and files, and replaces the file of what is read
   folder.npy('x.npy', 'f32', x, [100_000]);
   folder.npy('y.npy', 'f32', y, [100_000]);
   const expected = folder.npy('expected.npy', 'f32', saxpy(x, y, 3), [100_000]);
-  const args = ['run', 'saxpy.wgsl', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3', '--chunks', '3'];
+  const args = [
+    'run',
+    'saxpy.wgsl',
+    '--in',
+    'x=x.npy',
+    '--inout',
+    'y=y.npy',
+    '--set',
+    'alpha=3',
+    '--chunks',
+    '3',
+  ];
   const { stdout } = await folder.succeed(...args, '--device-memory', '8MiB');
   assert.ok(folder.read('y.npy').equals(expected));
   assert.match(stdout, /^100,000 work items in .*3 launches/m);
-  await folder.fail(2, /--units and --lossy are for devices that run functions/, ...args, '--units', '2');
+  await folder.fail(
+    2,
+    /--units and --lossy are for devices that run functions/,
+    ...args,
+    '--units',
+    '2',
+  );
 });
 
 const SCALED = `
@@ -94,7 +117,17 @@ test('onemem run gives a module of two dimensions the shape of its arrays, or th
   folder.npy('x.npy', 'f32', ramp(1200), [40, 30]);
   folder.npy('flat.npy', 'f32', ramp(1200), [1200]);
   const sums = ramp(1200).map((each) => each + 1);
-  const run = ['run', 'increment.wgsl', '--set', 'width=30', '--out', 'y=y.npy', '--device-memory', '8MiB', '--json'];
+  const run = [
+    'run',
+    'increment.wgsl',
+    '--set',
+    'width=30',
+    '--out',
+    'y=y.npy',
+    '--device-memory',
+    '8MiB',
+    '--json',
+  ];
   const { stdout } = await folder.succeed(...run, '--in', 'x=x.npy');
   assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', sums, [40, 30])));
   const { size, launches } = JSON.parse(stdout) as { size: number; launches: number };
@@ -123,12 +156,29 @@ test('onemem run sets vectors and structures, and takes what a module does not w
     ramp(1200).map((each) => each + 2),
     [40, 30],
   );
-  const run = ['run', 'shifted.wgsl', '--in', 'x=x.npy', '--out', 'y=y.npy', '--device-memory', '8MiB'];
+  const run = [
+    'run',
+    'shifted.wgsl',
+    '--in',
+    'x=x.npy',
+    '--out',
+    'y=y.npy',
+    '--device-memory',
+    '8MiB',
+  ];
   for (const set of [['size=30,40', 'params.by=2'], ['params={"size":[30,40],"by":2}']]) {
     await folder.succeed(...run, ...set.flatMap((each) => ['--set', each]));
     assert.ok(folder.read('y.npy').equals(expected), set.join(' '));
   }
-  await folder.fail(1, /--set size=30;40: write numbers with commas/, ...run, '--set', 'size=30;40', '--set', 'by=2');
+  await folder.fail(
+    1,
+    /--set size=30;40: write numbers with commas/,
+    ...run,
+    '--set',
+    'size=30;40',
+    '--set',
+    'by=2',
+  );
 });
 
 const COUNTED = `
@@ -153,13 +203,19 @@ test("onemem run sets a module's own size and begin, which are those of the laun
   expect(7, 80);
 });
 
-longTest('demo runs the flights on a GPU, in parts, and finds them where they should be', async () => {
-  using folder = new Folder();
-  const { stdout } = await folder.succeed('demo', '--device', 'webgpu');
-  assert.match(stdout, /^3,000,000 flights: 149 MiB of arrays on a device that has 32 MiB of memory\.$/m);
-  assert.match(stdout, /The launch was cut into \d+ parts; 114 MiB came in/);
-  assert.match(stdout, /^The result is right: all 3,000,000 flights end within \d\.\d{3} miles/m);
-});
+longTest(
+  'demo runs the flights on a GPU, in parts, and finds them where they should be',
+  async () => {
+    using folder = new Folder();
+    const { stdout } = await folder.succeed('demo', '--device', 'webgpu');
+    assert.match(
+      stdout,
+      /^3,000,000 flights: 149 MiB of arrays on a device that has 32 MiB of memory\.$/m,
+    );
+    assert.match(stdout, /The launch was cut into \d+ parts; 114 MiB came in/);
+    assert.match(stdout, /^The result is right: all 3,000,000 flights end within \d\.\d{3} miles/m);
+  },
+);
 
 test('doctor names the GPU, its memory and its limits', async () => {
   using folder = new Folder();

@@ -50,7 +50,9 @@ test('launches that wait in a stream go together, and each sees what those befor
     const stream = space.devices[0].stream();
     for (let n = 0; n < 100; n++) stream.launch(onto, { x, y, n }, { size: N });
     await stream.synchronize();
-    sameData(y.data, (i) => Array.from({ length: 100 }, (_, n) => n).reduce((at, n) => step(at, 1 + i, n), 2 + i));
+    sameData(y.data, (i) =>
+      Array.from({ length: 100 }, (_, n) => n).reduce((at, n) => step(at, 1 + i, n), 2 + i),
+    );
     const { launches, joinedLaunches } = space.devices[0].stats();
     assert.equal(launches, 102);
     assert.ok(joinedLaunches > 50, `${joinedLaunches} of them went with others`);
@@ -119,10 +121,15 @@ test('a launch that cannot be is the one that fails; those before it have run, t
 test('a launch of a kernel that does not compile takes none with it that went before', () =>
   withGpu(async (space) => {
     await tried(space);
-    const broken = kernel({ x: u32.in, y: u32.inout, n: u32 }, { wgsl: MODULE('y[i] = missing(x[i]) + n;') });
+    const broken = kernel(
+      { x: u32.in, y: u32.inout, n: u32 },
+      { wgsl: MODULE('y[i] = missing(x[i]) + n;') },
+    );
     const [x, y] = [array(space, 1), array(space, 2)];
     const stream = space.devices[0].stream();
-    const events = [onto, onto, onto, broken, onto].map((each, n) => stream.launch(each, { x, y, n }, { size: N }));
+    const events = [onto, onto, onto, broken, onto].map((each, n) =>
+      stream.launch(each, { x, y, n }, { size: N }),
+    );
     await Promise.all(events.slice(0, 3).map((each) => each.synchronize()));
     await failsWith('KERNEL_ERROR', () => events[3].synchronize());
     await failsWith('CANCELLED', () => events[4].synchronize());
@@ -135,7 +142,9 @@ test('a signal keeps launches from beginning that wait; those behind them in the
     const [x, y] = [array(space, 1), array(space, 2)];
     const stream = space.devices[0].stream();
     const stop = new AbortController();
-    const first = Array.from({ length: 40 }, (_, n) => stream.launch(onto, { x, y, n }, { size: N }));
+    const first = Array.from({ length: 40 }, (_, n) =>
+      stream.launch(onto, { x, y, n }, { size: N }),
+    );
     const stopped = stream.launch(onto, { x, y, n: 1 }, { size: N, signal: stop.signal });
     const behind = stream.launch(onto, { x, y, n: 2 }, { size: N });
     stop.abort();
@@ -163,7 +172,10 @@ const long = kernel(
 );
 const MIB = 2 ** 20;
 
-/** Bytes of an array that come to the GPU while a launch runs behind which another one, which uses it, waits. */
+/**
+ * Bytes of an array that come to the GPU while a launch runs behind which another one, which uses
+ * it, waits.
+ */
 async function broughtMeanwhile(space: AddressSpace, bytes: number): Promise<number> {
   const [gpu] = space.devices;
   const [x, y, table] = [array(space, 1), array(space, 2), array(space, 3, bytes / 4)];
@@ -198,7 +210,9 @@ test('when the GPU is lost, none of the launches that were with it hangs', () =>
     await tried(space);
     const [x, y] = [array(space, 1), array(space, 2)];
     const streams = [space.devices[0].stream(), space.devices[0].stream()];
-    const events = Array.from({ length: 80 }, (_, n) => streams[n % 2].launch(onto, { x, y, n }, { size: N }));
+    const events = Array.from({ length: 80 }, (_, n) =>
+      streams[n % 2].launch(onto, { x, y, n }, { size: N }),
+    );
     await events[3].synchronize();
     space.devices[0].kill();
     const codes = await Promise.all(
@@ -228,10 +242,15 @@ test('random launches over parts of arrays do what loops do', () =>
       const [from, to] = [random(4), random(4)];
       if (from === to) continue;
       const [begin, length, n] = [64 * random(100), 64 * (1 + random(40)), random(1000)];
-      const [x, y] = [arrays[from].range(begin, begin + length), arrays[to].range(begin, begin + length)];
+      const [x, y] = [
+        arrays[from].range(begin, begin + length),
+        arrays[to].range(begin, begin + length),
+      ];
       const isNew = random(3) === 0;
       const size = { size: length };
-      events.push(isNew ? stream.launch(into, { x, y, n }, size) : stream.launch(onto, { x, y, n }, size));
+      events.push(
+        isNew ? stream.launch(into, { x, y, n }, size) : stream.launch(onto, { x, y, n }, size),
+      );
       for (let at = begin; at < begin + length; at++)
         plain[to][at] = step(isNew ? 0 : plain[to][at], plain[from][at], n);
       if (random(60) === 0) await stream.synchronize();

@@ -1,4 +1,6 @@
-/** Kernels that are functions of TypeGPU: one source for GPUs and for devices that run functions. */
+/**
+ * Kernels that are functions of TypeGPU: one source for GPUs and for devices that run functions.
+ */
 import assert from 'node:assert/strict';
 import { d, tgpu } from 'typegpu';
 import { type AddressSpace, bytes, f32, type Kernel, kernel, u32 } from '../../src/index.js';
@@ -20,7 +22,12 @@ async function withDevices(action: (space: AddressSpace) => Promise<void>): Prom
 }
 
 /** y + 3x over [begin, end), below `count`. */
-async function runs(space: AddressSpace, made: typeof saxpy, device: number, n: number): Promise<void> {
+async function runs(
+  space: AddressSpace,
+  made: typeof saxpy,
+  device: number,
+  n: number,
+): Promise<void> {
   const [x, y] = [space.array(Float32Array, n), space.array(Float32Array, n)];
   filled(x.data, (i) => i % 1000);
   y.data.fill(1);
@@ -48,7 +55,10 @@ test('a function of TypeGPU over more than the GPU has is cut into parts', () =>
     assert.ok(space.devices[0].stats().launchParts > before);
   }));
 
-/** An entry point in WGSL, which needs no plugin. Names that the module has otherwise are the arrays' all the same. */
+/**
+ * An entry point in WGSL, which needs no plugin. Names that the module has otherwise are the
+ * arrays' all the same.
+ */
 const layout = tgpu.bindGroupLayout({ main: { storage: d.arrayOf(d.u32), access: 'mutable' } });
 const entry = tgpu.computeFn({
   workgroupSize: [64],
@@ -85,10 +95,18 @@ test('what TypeGPU has no WGSL for is refused where the kernel is defined', asyn
   await refused('TYPEGPU', /metadata.*build its module with unplugin-typegpu/, () =>
     kernel({}, { typegpu: (_: number) => 0 }),
   );
-  await refused('TYPEGPU', /has 0 parameters; it takes one index/, () => kernel({}, { typegpu: () => 0 }));
-  await refused('TYPEGPU', /tgpu\.computeFn made, not 5/, () => kernel({}, { typegpu: 5 as never }));
-  await refused('TYPEGPU', /end is what the launch tells/, () => kernel({ end: u32 }, { typegpu: add }));
-  await refused('WGSL_BINDING', /storage variable main is no parameter/, () => kernel({}, { typegpu: entry }));
+  await refused('TYPEGPU', /has 0 parameters; it takes one index/, () =>
+    kernel({}, { typegpu: () => 0 }),
+  );
+  await refused('TYPEGPU', /tgpu\.computeFn made, not 5/, () =>
+    kernel({}, { typegpu: 5 as never }),
+  );
+  await refused('TYPEGPU', /end is what the launch tells/, () =>
+    kernel({ end: u32 }, { typegpu: add }),
+  );
+  await refused('WGSL_BINDING', /storage variable main is no parameter/, () =>
+    kernel({}, { typegpu: entry }),
+  );
   await refused('PACKAGE_MISSING', /npm install typegpu/, () =>
     kernel(saxpy.parameters, { typegpu: add, module: 'file:///nowhere/kernels.js' }),
   );
@@ -97,16 +115,22 @@ test('what TypeGPU has no WGSL for is refused where the kernel is defined', asyn
 test('a kernel of TypeGPU that names a module must have JavaScript that is right there', async () => {
   const { url } = import.meta;
   const vectors = tgpu.bindGroupLayout({ v: { storage: d.arrayOf(d.vec4f), access: 'mutable' } });
-  const move = tgpu.fn([d.u32])`(i: u32) { vectors.$.v[i].x += 1; }`.$uses({ vectors }).$name('move');
+  const move = tgpu.fn([d.u32])`(i: u32) { vectors.$.v[i].x += 1; }`
+    .$uses({ vectors })
+    .$name('move');
   assert.equal(kernel({ v: f32.inout }, { typegpu: move }).kernel, null);
-  await refused('TYPEGPU', /v is an array of vec4f, the parameter f32, and devices that run functions have/, () =>
-    kernel({ v: f32.inout }, { typegpu: move, module: url }),
+  await refused(
+    'TYPEGPU',
+    /v is an array of vec4f, the parameter f32, and devices that run functions have/,
+    () => kernel({ v: f32.inout }, { typegpu: move, module: url }),
   );
   await refused('TYPEGPU', /x is an array of f32, the parameter bytes/, () =>
     kernel({ ...saxpy.parameters, x: bytes.in }, { typegpu: add, module: url }),
   );
-  await refused('TYPEGPU', /entry point of TypeGPU, which runs on GPUs only; leave out module/, () =>
-    kernel({ main: u32.inout }, { typegpu: entry, module: url }),
+  await refused(
+    'TYPEGPU',
+    /entry point of TypeGPU, which runs on GPUs only; leave out module/,
+    () => kernel({ main: u32.inout }, { typegpu: entry, module: url }),
   );
   await refused('KERNEL_MODULE', /add module: import\.meta\.url/, () =>
     kernel(saxpy.parameters, { typegpu: add, export: 'saxpy' }),

@@ -1,7 +1,20 @@
-/** Uniform variables of every shape, as modules of others have them, and what is declared to be written and is not. */
+/**
+ * Uniform variables of every shape, as modules of others have them, and what is declared to be
+ * written and is not.
+ */
 import assert from 'node:assert/strict';
 import { d } from 'typegpu';
-import { bytes, f32, kernel, mat2x2f, struct, u32, uniform, vec2f, vec2u } from '../../src/index.js';
+import {
+  bytes,
+  f32,
+  kernel,
+  mat2x2f,
+  struct,
+  u32,
+  uniform,
+  vec2f,
+  vec2u,
+} from '../../src/index.js';
 import { gpuWith, inSpaceWith } from '../harness/gpu.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
@@ -44,7 +57,12 @@ const FORMS = [
   [
     'members',
     { 'params.grid.size': vec2u, m: mat2x2f, shift: uniform, scale: f32 },
-    { 'params.grid.size': Uint32Array.of(2048, 1024), m: new Float32Array([1, 10, 2, 20]), shift: [0.5, 0], scale: 3 },
+    {
+      'params.grid.size': Uint32Array.of(2048, 1024),
+      m: new Float32Array([1, 10, 2, 20]),
+      shift: [0.5, 0],
+      scale: 3,
+    },
   ],
   [
     'a schema of TypeGPU',
@@ -64,7 +82,10 @@ test('the same numbers reach a uniform structure in every form, and a launch wit
       await device.run(scale as never, { x, y, ...args } as never, { size: [2048, 1024] });
       const after = device.stats();
       assert.deepEqual(
-        [after.windowedLaunches - before.windowedLaunches, after.pagedLaunches - before.pagedLaunches],
+        [
+          after.windowedLaunches - before.windowedLaunches,
+          after.pagedLaunches - before.pagedLaunches,
+        ],
         [1, 0],
       );
       sameData(y.data, (i) => 3 * (i % 100) + 50.5);
@@ -89,13 +110,21 @@ test('two variables of one type have numbers of their own, and an entry point ta
     const [x, y] = [space.array(Float32Array, 300), space.array(Float32Array, 200)];
     filled(x.data, (i) => i);
     const view = struct({ stride: u32, offset: u32 });
-    const parameters = { x: f32.in, y: f32.inout, source: view, 'goal.stride': u32, 'goal.offset': u32 };
+    const parameters = {
+      x: f32.in,
+      y: f32.inout,
+      source: view,
+      'goal.stride': u32,
+      'goal.offset': u32,
+    };
     const args = { x, y, source: { stride: 3, offset: 1 }, 'goal.stride': 2, 'goal.offset': 1 };
     const copy = kernel(parameters, { wgsl: VIEWS, entryPoint: 'main' });
     await space.devices[0].run(copy, args, { size: 100 });
     sameData(y.data, (i) => (i % 2 === 1 ? 3 * ((i - 1) / 2) + 1 : 0));
     y.data.fill(7);
-    await space.devices[0].run(kernel(parameters, { wgsl: VIEWS, entryPoint: 'clear' }), args, { size: 100 });
+    await space.devices[0].run(kernel(parameters, { wgsl: VIEWS, entryPoint: 'clear' }), args, {
+      size: 100,
+    });
     sameData(y.data, (i) => (i % 2 === 0 ? 0 : 7));
     const { x: _, ...without } = args;
     const missing = await failsWith('KERNEL_ARGUMENT', () =>
@@ -124,8 +153,14 @@ test('an array that is declared to be written, and is not, stays on both sides; 
       sameData(y.data, (i) => 3 * i);
     }
     const after = device.stats();
-    assert.ok(after.bytesIn - before.bytesIn <= 4 * MIB, `${after.bytesIn - before.bytesIn} bytes came in`);
-    assert.ok(after.bytesOut - before.bytesOut <= 0.1 * MIB, `${after.bytesOut - before.bytesOut} bytes went home`);
+    assert.ok(
+      after.bytesIn - before.bytesIn <= 4 * MIB,
+      `${after.bytesIn - before.bytesIn} bytes came in`,
+    );
+    assert.ok(
+      after.bytesOut - before.bytesOut <= 0.1 * MIB,
+      `${after.bytesOut - before.bytesOut} bytes went home`,
+    );
   }
 });
 

@@ -1,4 +1,7 @@
-/** Each kernel of the corpus: one dispatch beside plain JavaScript, and parts beside the one dispatch, byte for byte. */
+/**
+ * Each kernel of the corpus: one dispatch beside plain JavaScript, and parts beside the one
+ * dispatch, byte for byte.
+ */
 import assert from 'node:assert/strict';
 import { describe } from '../../src/wgsl/describe.js';
 import type { Parser } from '../../src/wgsl/syntax.js';
@@ -17,7 +20,9 @@ export async function tryKernel(
   kernel: KernelCase,
   shares: readonly number[],
 ): Promise<void> {
-  const description = describe(parser, kernel.source, kernel.entryPoint, { overrides: kernel.overrides ?? {} });
+  const description = describe(parser, kernel.source, kernel.entryPoint, {
+    overrides: kernel.overrides ?? {},
+  });
   const launch = new TestLaunch(kernel, description);
   const expected = structuredClone(kernel.arrays) as Arrays;
   kernel.reference(expected);
@@ -65,8 +70,13 @@ async function tryPaged(
 ): Promise<void> {
   for (const share of new Set(shares.map((each) => Math.max(each, kernel.leastPaged ?? 0)))) {
     const refused = await paged(gpu, launch, share, direct, kernel.ordered);
-    if (typeof refused !== 'string') assert.equal(kernel.unpaged, undefined, 'it was to be refused');
-    else assert.match(refused, kernel.unpaged ?? /^no array of the kernel can be looked up page by page/);
+    if (typeof refused !== 'string')
+      assert.equal(kernel.unpaged, undefined, 'it was to be refused');
+    else
+      assert.match(
+        refused,
+        kernel.unpaged ?? /^no array of the kernel can be looked up page by page/,
+      );
   }
 }
 
@@ -81,7 +91,11 @@ export async function planned(
   const done = await launch.planned(gpu, share);
   if (done === null) return false;
   ordered?.(done.arrays);
-  assert.deepEqual(done.arrays, direct, `planned, with ${share} of the bytes, in ${done.dispatches} dispatches`);
+  assert.deepEqual(
+    done.arrays,
+    direct,
+    `planned, with ${share} of the bytes, in ${done.dispatches} dispatches`,
+  );
   return true;
 }
 
@@ -97,7 +111,11 @@ export async function paged(
     const { arrays, outcome } = await launch.paged(gpu, share);
     ordered?.(arrays);
     if (typeof outcome !== 'string')
-      assert.deepEqual(arrays, direct, `paged, with ${share} of the bytes, in ${outcome.rounds} rounds`);
+      assert.deepEqual(
+        arrays,
+        direct,
+        `paged, with ${share} of the bytes, in ${outcome.rounds} rounds`,
+      );
     return outcome;
   } catch (error) {
     if (error instanceof WgslError) return error.message;

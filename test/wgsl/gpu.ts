@@ -31,15 +31,19 @@ export class Gpu {
   static async open(): Promise<Gpu> {
     const gpu = create([]);
     const adapter = await gpu.requestAdapter();
-    if (adapter === null) throw new Error('there is no GPU, nor one in software (scripts/software-gpu.mjs)');
+    if (adapter === null)
+      throw new Error('there is no GPU, nor one in software (scripts/software-gpu.mjs)');
     const { maxStorageBuffersPerShaderStage } = adapter.limits;
-    const device = await adapter.requestDevice({ requiredLimits: { maxStorageBuffersPerShaderStage } });
+    const device = await adapter.requestDevice({
+      requiredLimits: { maxStorageBuffersPerShaderStage },
+    });
     return new Gpu(gpu, device, adapter.info.description || adapter.info.device);
   }
 
   /**
-   * Whether an element beyond an array's end is its last one here. WGSL leaves open which of an array's elements such a read gives, or
-   * whether it gives 0: Dawn takes the last one, but leaves it to drivers that promise 0.
+   * Whether an element beyond an array's end is its last one here. WGSL leaves open which of an
+   * array's elements such a read gives, or whether it gives 0: Dawn takes the last one, but leaves
+   * it to drivers that promise 0.
    */
   async clampsIndices(): Promise<boolean> {
     const code = `@group(0) @binding(0) var<storage> a: array<u32>; @group(0) @binding(1) var<storage, read_write> b: array<u32>;
@@ -49,7 +53,11 @@ export class Gpu {
       return { group: 0, binding, kind: 'storage', bytes: new Uint8Array(words.buffer), back };
     };
     const pipeline = await this.pipeline(code, 'main', {});
-    await this.dispatch(pipeline, [bound(0, new Uint32Array(64).fill(7), false), bound(1, found, true)], [1, 1, 1]);
+    await this.dispatch(
+      pipeline,
+      [bound(0, new Uint32Array(64).fill(7), false), bound(1, found, true)],
+      [1, 1, 1],
+    );
     return found.every((each) => each === 7);
   }
 
@@ -72,7 +80,11 @@ export class Gpu {
     });
   }
 
-  async dispatch(pipeline: GPUComputePipeline, bound: readonly Bound[], workgroups: readonly number[]): Promise<void> {
+  async dispatch(
+    pipeline: GPUComputePipeline,
+    bound: readonly Bound[],
+    workgroups: readonly number[],
+  ): Promise<void> {
     const device = this.#device;
     const made: GPUBuffer[] = [];
     const buffer = (size: number, usage: number) => {
@@ -81,7 +93,10 @@ export class Gpu {
       return each;
     };
     const buffers = bound.map(({ kind, bytes }) => {
-      const usage = kind === 'uniform' ? GPUBufferUsage.UNIFORM : GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC;
+      const usage =
+        kind === 'uniform'
+          ? GPUBufferUsage.UNIFORM
+          : GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC;
       const each = buffer(bytes.byteLength, usage | GPUBufferUsage.COPY_DST);
       device.queue.writeBuffer(each, 0, bytes as Uint8Array<ArrayBuffer>);
       return each;
@@ -91,9 +106,14 @@ export class Gpu {
     pass.setPipeline(pipeline);
     for (const group of new Set(bound.map((each) => each.group))) {
       const entries = bound.flatMap((each, at) =>
-        each.group === group ? [{ binding: each.binding, resource: { buffer: buffers[at] as GPUBuffer } }] : [],
+        each.group === group
+          ? [{ binding: each.binding, resource: { buffer: buffers[at] as GPUBuffer } }]
+          : [],
       );
-      pass.setBindGroup(group, device.createBindGroup({ layout: pipeline.getBindGroupLayout(group), entries }));
+      pass.setBindGroup(
+        group,
+        device.createBindGroup({ layout: pipeline.getBindGroupLayout(group), entries }),
+      );
     }
     const [x, y, z] = workgroups;
     pass.dispatchWorkgroups(x as number, y, z);

@@ -15,20 +15,36 @@ export interface KernelCase {
   readonly overrides?: Readonly<Record<string, number>>;
   /** Changes the arrays as the kernel does. */
   reference(arrays: Arrays): void;
-  /** Where the order of the invocations says where results stand: puts them in an order of their own. */
+  /**
+   * Where the order of the invocations says where results stand: puts them in an order of their
+   * own.
+   */
   ordered?(arrays: Arrays): void;
   /**
-   * What becomes of the launch where half of its bytes are allowed: `cut` into parts; or refused, with these words. The budget is that
-   * part of all bytes which the number says, where half is too little.
+   * What becomes of the launch where half of its bytes are allowed: `cut` into parts; or refused,
+   * with these words. The budget is that part of all bytes which the number says, where half is too
+   * little.
    */
   readonly windows: 'cut' | RegExp | number;
-  /** Why its arrays cannot be paged; those of a kernel without this can be, with frames for a half, a quarter and an eighth of them. */
+  /**
+   * Why its arrays cannot be paged; those of a kernel without this can be, with frames for a half,
+   * a quarter and an eighth of them.
+   */
   readonly unpaged?: RegExp;
-  /** Where a workgroup needs more pages at once: the least part of all bytes for which there are frames. */
+  /**
+   * Where a workgroup needs more pages at once: the least part of all bytes for which there are
+   * frames.
+   */
   readonly leastPaged?: number;
-  /** It reads beyond the ends of arrays, and its reference takes the last element there, which not every GPU does. */
+  /**
+   * It reads beyond the ends of arrays, and its reference takes the last element there, which not
+   * every GPU does.
+   */
   readonly clamped?: true;
-  /** It is known before it runs which pages it touches, and there are frames for them with this part of the bytes of what it reads. */
+  /**
+   * It is known before it runs which pages it touches, and there are frames for them with this part
+   * of the bytes of what it reads.
+   */
   readonly planned?: number;
 }
 

@@ -1,4 +1,7 @@
-/** A launch of a kernel in one dispatch, and in parts on windows of its arrays, as a driver would make it. */
+/**
+ * A launch of a kernel in one dispatch, and in parts on windows of its arrays, as a driver would
+ * make it.
+ */
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description } from '../../src/wgsl/describe.js';
 import { windowed } from '../../src/wgsl/windowed.js';
@@ -78,12 +81,17 @@ export class TestLaunch {
   }
 
   /** With its arrays paged; a text says why it cannot be. */
-  async paged(gpu: Gpu, share: number): Promise<{ arrays: Arrays; outcome: PagedOutcome | string }> {
+  async paged(
+    gpu: Gpu,
+    share: number,
+  ): Promise<{ arrays: Arrays; outcome: PagedOutcome | string }> {
     const given = this.#given();
     return { arrays: given.arrays, outcome: await runPaged(gpu, given, share) };
   }
 
-  /** With what it only reads paged, and every page there before it runs; null where that cannot be. */
+  /**
+   * With what it only reads paged, and every page there before it runs; null where that cannot be.
+   */
   async planned(gpu: Gpu, share: number): Promise<{ arrays: Arrays; dispatches: number } | null> {
     const given = this.#given();
     const dispatches = await runPlanned(gpu, given, share);
@@ -101,7 +109,13 @@ export class TestLaunch {
     return this.#description.resources.map((resource) => {
       const { name, group, binding, space, access } = resource;
       if (space !== 'uniform')
-        return { group, binding, kind: 'storage', bytes: content(name), back: access === 'read_write' };
+        return {
+          group,
+          binding,
+          kind: 'storage',
+          bytes: content(name),
+          back: access === 'read_write',
+        };
       const bytes = new Uint8Array(uniformBytes(resource, this.#facts.uniforms[name] ?? 0));
       return { group, binding, kind: 'uniform', bytes, back: false };
     });

@@ -32,12 +32,18 @@ const { values, positionals: names } = readOptions(USAGE, {
 });
 const seed = Number(values.seed);
 const programs = values.minutes === undefined ? Number(values.programs) : Number.POSITIVE_INFINITY;
-const end = values.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(values.minutes) * 60_000;
+const end =
+  values.minutes === undefined
+    ? Number.POSITIVE_INFINITY
+    : Date.now() + Number(values.minutes) * 60_000;
 const parser = await loadParser();
 const gpu = await Gpu.open();
 const clamps = await gpu.clampsIndices();
-console.log(clamps ? gpu.name : `${gpu.name}, where reads beyond an array's end are not its last element`);
-// A launch that is paged is many dispatches: in a short run one share of the memory must do, for those that look things up, and some programs.
+console.log(
+  clamps ? gpu.name : `${gpu.name}, where reads beyond an array's end are not its last element`,
+);
+// A launch that is paged is many dispatches: in a short run one share of the memory must do, for
+// those that look things up, and some programs.
 const isLong = values.minutes !== undefined || values.random;
 const sharesOf = (kernel: KernelCase): readonly number[] => {
   if (isLong || names.length > 0) return SMALLER;
@@ -55,12 +61,23 @@ const tried = async (name: string, what: () => Promise<void>) => {
     console.log(`FAIL ${name}: ${error instanceof Error ? error.stack : String(error)}`);
   }
 };
-for (const kernel of [...ELEMENTWISE, ...NEIGHBOURS, ...SHARED, ...NAMED, ...RESUMED, ...HIDING, ...STRUCTURED]) {
+for (const kernel of [
+  ...ELEMENTWISE,
+  ...NEIGHBOURS,
+  ...SHARED,
+  ...NAMED,
+  ...RESUMED,
+  ...HIDING,
+  ...STRUCTURED,
+]) {
   const isAsked = names.includes(kernel.name) || (names.length === 0 && !values.random);
   if (isAsked && kernel.clamped && !clamps) {
     skipped++;
-    console.log(`skip ${kernel.name}: this GPU does not take the last element for one beyond the end`);
-  } else if (isAsked) await tried(kernel.name, () => tryKernel(parser, gpu, kernel, sharesOf(kernel)));
+    console.log(
+      `skip ${kernel.name}: this GPU does not take the last element for one beyond the end`,
+    );
+  } else if (isAsked)
+    await tried(kernel.name, () => tryKernel(parser, gpu, kernel, sharesOf(kernel)));
 }
 let cut = 0;
 let home = 0;

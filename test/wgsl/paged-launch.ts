@@ -1,4 +1,7 @@
-/** A launch whose arrays are paged, on a GPU, as a driver would make it, with pages that are a few bytes. */
+/**
+ * A launch whose arrays are paged, on a GPU, as a driver would make it, with pages that are a few
+ * bytes.
+ */
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description, Resource } from '../../src/wgsl/describe.js';
 import { PagePlanner } from '../../src/wgsl/page-plan.js';
@@ -35,7 +38,11 @@ interface Given {
  * @param share of the bytes of the arrays that are paged, for their frames
  * @returns why it was refused, as a text
  */
-export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<PagedOutcome | string> {
+export async function runPaged(
+  gpu: Gpu,
+  given: Given,
+  share: number,
+): Promise<PagedOutcome | string> {
   const { description, facts, arrays, overrides, uniforms } = given;
   const plan = planPaged(
     description,
@@ -59,15 +66,33 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
     const notes = new Uint32Array(noted - Math.min(1, logWords) + logWords);
     const copies = copiesOf(part, arrays);
     const heads = headsOf(module.heads, arrays);
-    const bound = [...boundOf(description, tables, copies, pools), ...heads.map((each) => each.bound), ...uniforms];
+    const bound = [
+      ...boundOf(description, tables, copies, pools),
+      ...heads.map((each) => each.bound),
+      ...uniforms,
+    ];
     const { group } = module;
-    bound.push({ group, binding: module.pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
-    bound.push({ group, binding: module.notes, kind: 'storage', bytes: asBytes(notes), back: true });
+    bound.push({
+      group,
+      binding: module.pages,
+      kind: 'storage',
+      bytes: asBytes(rounds.entries),
+      back: false,
+    });
+    bound.push({
+      group,
+      binding: module.notes,
+      kind: 'storage',
+      bytes: asBytes(notes),
+      back: true,
+    });
     for (;;) {
       notes.fill(0, mask, noted);
       for (const [at, each] of module.modes.entries()) {
         const mode = at === 0 && rounds.strict ? each | Mode.Strict : each;
-        const bytes = new Uint8Array(module.uniformOf(part, facts, tables, mask, mode, rounds.limit));
+        const bytes = new Uint8Array(
+          module.uniformOf(part, facts, tables, mask, mode, rounds.limit),
+        );
         await gpu.dispatch(
           pipeline,
           [...bound, { group, binding: module.uniform, kind: 'uniform', bytes, back: false }],
@@ -100,8 +125,14 @@ export async function runPaged(gpu: Gpu, given: Given, share: number): Promise<P
  */
 export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise<number | null> {
   const { description, facts, arrays, overrides, uniforms } = given;
-  const limits = { budgetBytes: 2 ** 30, bindingBytes: BINDING_BYTES, alignmentBytes: 64, poolBytes: () => 0 };
-  const obstacleOf = (_: Resource, isWritten: boolean): string | null => (isWritten ? 'it is written' : null);
+  const limits = {
+    budgetBytes: 2 ** 30,
+    bindingBytes: BINDING_BYTES,
+    alignmentBytes: 64,
+    poolBytes: () => 0,
+  };
+  const obstacleOf = (_: Resource, isWritten: boolean): string | null =>
+    isWritten ? 'it is written' : null;
   const plan = planPaged(description, facts, { ...limits, obstacleOf }, true);
   if (plan.kind === 'refused') return null;
   const { paged } = plan.module;
@@ -123,7 +154,8 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
   for (const [at, part] of plan.parts.entries()) {
     const copies = copiesOf(part, arrays);
     for (const box of planned[at] ?? []) {
-      for (const { array, pool } of pairsOf(rounds.admit(box.pages), arrays, tables, pools)) pool.set(array);
+      for (const { array, pool } of pairsOf(rounds.admit(box.pages), arrays, tables, pools))
+        pool.set(array);
       const own = { ...part, ...box };
       const module = isWholeLaunch(own, facts, paged) ? whole : cut;
       const { group, binding, pages } = module;
@@ -135,9 +167,16 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
         ...uniforms,
       ];
       bound.push({ group, binding, kind: 'uniform', bytes: content, back: false });
-      bound.push({ group, binding: pages, kind: 'storage', bytes: asBytes(rounds.entries), back: false });
+      bound.push({
+        group,
+        binding: pages,
+        kind: 'storage',
+        bytes: asBytes(rounds.entries),
+        back: false,
+      });
       const { name } = description.entryPoint;
-      const pipeline = pipelines.get(module) ?? (await gpu.pipeline(module.source, name, overrides));
+      const pipeline =
+        pipelines.get(module) ?? (await gpu.pipeline(module.source, name, overrides));
       pipelines.set(module, pipeline);
       await gpu.dispatch(pipeline, bound, box.count);
       for (const each of heads) each.putBack();
@@ -182,6 +221,9 @@ function pairsOf(
 ): { array: Uint8Array; pool: Uint8Array }[] {
   return copies.map(({ table, place, bytes, frame }) => ({
     array: bytesOf(arrays, table.name).subarray(place, place + bytes),
-    pool: (pools[tables.indexOf(table)] as Uint8Array).subarray(frame - table.offset, frame - table.offset + bytes),
+    pool: (pools[tables.indexOf(table)] as Uint8Array).subarray(
+      frame - table.offset,
+      frame - table.offset + bytes,
+    ),
   }));
 }

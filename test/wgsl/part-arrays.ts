@@ -1,4 +1,7 @@
-/** Bytes of arrays as a part of a launch has them: windows, and what stands before arrays that end structures. */
+/**
+ * Bytes of arrays as a part of a launch has them: windows, and what stands before arrays that end
+ * structures.
+ */
 import { type Head, hasHead } from '../../src/wgsl/heads.js';
 import type { LaunchPart } from '../../src/wgsl/windows.js';
 import type { Bound } from './gpu.js';
@@ -15,7 +18,11 @@ export function copiesOf({ windows }: LaunchPart, arrays: Arrays): Map<string, U
 }
 
 /** The bytes before its first element a window has for its place only. */
-export function putBack({ windows }: LaunchPart, arrays: Arrays, copies: ReadonlyMap<string, Uint8Array>): void {
+export function putBack(
+  { windows }: LaunchPart,
+  arrays: Arrays,
+  copies: ReadonlyMap<string, Uint8Array>,
+): void {
   for (const { resource, offsetBytes, written } of windows) {
     if (!written) continue;
     const before = hasHead(resource) ? resource.arrayOffset : 0;
@@ -24,7 +31,10 @@ export function putBack({ windows }: LaunchPart, arrays: Arrays, copies: Readonl
   }
 }
 
-export function headsOf(heads: readonly Head[], arrays: Arrays): { readonly bound: Bound; putBack(): void }[] {
+export function headsOf(
+  heads: readonly Head[],
+  arrays: Arrays,
+): { readonly bound: Bound; putBack(): void }[] {
   return heads.map(({ resource: { name, access, isStored }, group, binding, bytes }) => {
     const content = bytesOf(arrays, name).slice(0, bytes);
     return {

@@ -1,6 +1,7 @@
 /**
- * Random programs with random indices, guards and loops: in parts they must give what one dispatch gives. What an invocation reads outside
- * of an array does not count, since no two GPUs need agree on it; each writes elements of its own.
+ * Random programs with random indices, guards and loops: in parts they must give what one dispatch
+ * gives. What an invocation reads outside of an array does not count, since no two GPUs need agree
+ * on it; each writes elements of its own.
  */
 import assert from 'node:assert/strict';
 import { describe } from '../../src/wgsl/describe.js';
@@ -34,7 +35,10 @@ class Program {
   #variables = ['i', 'i', 'i', 'id.x', 'id.y', 'l.x', 'w.x', 'p.n', 'p.k'];
   #count = 0;
 
-  /** @param clamps whether the GPU takes an array's last element for one beyond its end; where it does not, there are no such reads */
+  /**
+   * @param clamps whether the GPU takes an array's last element for one beyond its end; where it
+   * does not, there are no such reads
+   */
   constructor(
     chance: Chance,
     readonly clamps: boolean,
@@ -115,7 +119,10 @@ class Program {
     return this.#loop(depth);
   }
 
-  /** Elements whose places are in another array, or beyond the end of it where such an index is the last one's. */
+  /**
+   * Elements whose places are in another array, or beyond the end of it where such an index is the
+   * last one's.
+   */
   #named(): string {
     const { below } = { below: (n: number) => this.#chance.below(n) };
     const [at, name] = [this.#name(), this.#name()];
@@ -132,7 +139,8 @@ class Program {
       `i32(${name}) * ${below(7) - 3} + ${below(90)}`,
       `${name} - ${below(60)}u`,
     ]);
-    const guarded = below(3) === 0 ? `if (${name} < arrayLength(&${table})) { sum ^= ${table}[${name}]; }` : '';
+    const guarded =
+      below(3) === 0 ? `if (${name} < arrayLength(&${table})) { sum ^= ${table}[${name}]; }` : '';
     return `let ${at} = ${this.index(1)}; if (${at} < arrayLength(&${from})) { let ${name} = ${from}[${at}]; sum = sum * 7u + ${table}[${this.clamps ? index : `u32(${index}) % arrayLength(&${table})`}]; ${guarded} }`;
   }
 
@@ -193,8 +201,9 @@ if (other < arrayLength(&a)) { sum += a[other]; } sum += other % 300u; workgroup
 ];
 
 /**
- * What comes of the order of the invocations, and places by what the same launch writes. `n[0]` counts elements of `d`, `n[1]` adds up what
- * was exchanged, `n[2]` counts bits that were set first; from 64, 128 and 256 on are exchanged words, bits, and a table of keys.
+ * What comes of the order of the invocations, and places by what the same launch writes. `n[0]`
+ * counts elements of `d`, `n[1]` adds up what was exchanged, `n[2]` counts bits that were set
+ * first; from 64, 128 and 256 on are exchanged words, bits, and a table of keys.
  */
 const RESUMED = [
   (_: string, at: string) => `let ${at} = atomicAdd(&n[0], 1u); d[${at}] = sum;`,
@@ -205,7 +214,8 @@ const RESUMED = [
   (own: string, at: string) =>
     `let ${at} = c[${own}]; c[${own}] = ${at} * 3u + sum; sum += a[${at} % arrayLength(&a)];`,
   (own: string) => `c[${own}] += a[c[${own}] % arrayLength(&a)]; sum ^= c[${own}];`,
-  (_: string, at: string) => `let ${at} = atomicExchange(&n[64u + sum % 64u], sum); atomicAdd(&n[1], ${at});`,
+  (_: string, at: string) =>
+    `let ${at} = atomicExchange(&n[64u + sum % 64u], sum); atomicAdd(&n[1], ${at});`,
   (_: string, at: string) =>
     `let ${at} = 1u << (sum % 32u); if ((atomicOr(&n[128u + i % 64u], ${at}) & ${at}) == 0u) { atomicAdd(&n[2], ${at}); }`,
   (_: string, at: string) => `let key = 1u + sum % 100u; var ${at} = key * 7u % 256u; loop {
@@ -227,7 +237,10 @@ function resumedOf(chance: Chance, program: Program, own: string): string[] {
 
 function ordered({ n, d }: Arrays): void {
   const wordsOf = (begin: number, end: number) => (n as Uint32Array).subarray(begin, end);
-  (n as Uint32Array)[1] = wordsOf(64, 128).reduce((sum, each) => sum + each, (n as Uint32Array)[1] as number);
+  (n as Uint32Array)[1] = wordsOf(64, 128).reduce(
+    (sum, each) => sum + each,
+    (n as Uint32Array)[1] as number,
+  );
   wordsOf(64, 128).fill(0);
   wordsOf(256, 512).sort();
   (d as Uint32Array).sort();
@@ -244,9 +257,19 @@ function kernelOf(seed: number, clamps: boolean): KernelCase {
   const own = { text: text.replace('ROWS', `${rows}u`), most };
   const body = program.statements(2);
   const isTogether = chance.below(5) === 0;
-  const met = chance.of(['sum % arrayLength(&c)', 'a[i % arrayLength(&a)] % arrayLength(&c)', own.text]);
-  const store = isTogether ? `${chance.of(TOGETHER)}(&c[${met}], sum);` : chance.of(STORES)(own.text);
-  const guard = chance.of(['', 'if (id.x >= p.n) { return; }', `if (!(id.x < p.n && id.y < ${rows}u)) { return; }`]);
+  const met = chance.of([
+    'sum % arrayLength(&c)',
+    'a[i % arrayLength(&a)] % arrayLength(&c)',
+    own.text,
+  ]);
+  const store = isTogether
+    ? `${chance.of(TOGETHER)}(&c[${met}], sum);`
+    : chance.of(STORES)(own.text);
+  const guard = chance.of([
+    '',
+    'if (id.x >= p.n) { return; }',
+    `if (!(id.x < p.n && id.y < ${rows}u)) { return; }`,
+  ]);
   // Where some have returned, the others must not wait.
   const isShared = guard === '' && chance.below(2) === 0;
   const isResumed = !isTogether && chance.below(3) === 0;
@@ -276,7 +299,8 @@ ${store} }`;
   };
   const uniforms = { p: { k: chance.below(50), n: across - chance.below(9) } };
   const structured = chance.below(2) === 0 ? ['b', 'c', 'a'].slice(0, 1 + chance.below(3)) : [];
-  for (const each of structured) arrays[each] = Uint32Array.of(3, 5, ...(arrays[each] as Uint32Array));
+  for (const each of structured)
+    arrays[each] = Uint32Array.of(3, 5, ...(arrays[each] as Uint32Array));
   return {
     name: `seed ${seed}`,
     source: structured.reduce(inStructure, source),
@@ -291,7 +315,10 @@ ${store} }`;
 
 /** The same with an array that ends a structure, behind two numbers that are read. */
 function inStructure(source: string, array: string): string {
-  const [, element] = new RegExp(` ${array}: array<([^;]*)>;`).exec(source) as unknown as [string, string];
+  const [, element] = new RegExp(` ${array}: array<([^;]*)>;`).exec(source) as unknown as [
+    string,
+    string,
+  ];
   return `struct S${array} { first: u32, other: u32, items: array<${element}> }\n${source}`
     .replace(` ${array}: array<${element}>;`, ` ${array}: S${array};`)
     .replace(/(?<![\w.])([a-z])(?=\[)/g, (name) => (name === array ? `${array}.items` : name))
@@ -304,7 +331,8 @@ const REFUSALS =
   /^(no room for a page of each|a single (invocation|workgroup) touches .*|.*'c' is written, and has members before its array.*)$/;
 
 /**
- * @param isPaged it is run with its arrays paged, too, with frames for a half, a quarter or an eighth of them
+ * @param isPaged it is run with its arrays paged, too, with frames for a half, a quarter or an
+ * eighth of them
  * @param clamps whether the GPU takes an array's last element for one beyond its end
  * @returns whether the launch could be cut, and whether pages went home
  */

@@ -16,7 +16,8 @@ function put(view: DataView, at: number, type: Type, value: UniformValue): void 
   } else if (type.kind === 'vector') {
     for (const [index, each] of (value as UniformValue[]).entries())
       put(view, at + 4 * index, { kind: 'scalar', name: type.component }, each);
-  } else if (type.kind === 'scalar' && type.name === 'f32') view.setFloat32(at, value as number, true);
+  } else if (type.kind === 'scalar' && type.name === 'f32')
+    view.setFloat32(at, value as number, true);
   else if (type.kind === 'scalar') view.setUint32(at, value as number, true);
   else throw new Error(`no bytes for a ${type.kind}`);
 }

@@ -55,12 +55,16 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
     } catch (error) {
       this.events.failed(String(error));
     }
-    if (count > 0) this.table.reportFaults(count, (page, write, thread) => this.events.fault(page, write, thread));
+    if (count > 0)
+      this.table.reportFaults(count, (page, write, thread) =>
+        this.events.fault(page, write, thread),
+      );
     return count;
   }
 
   map(page: number, count: number, access: Access, previous: Access): void {
-    for (const each of this.denied) if (each >= page && each < page + count) this.denied.delete(each);
+    for (const each of this.denied)
+      if (each >= page && each < page + count) this.denied.delete(each);
     this.change(() => this.table.map(page, count, this.given(access), previous));
   }
 

@@ -1,6 +1,7 @@
 /**
- * Entry of a thread of copies: fills pages and maps them, so that the manager need not. Copies come through a ring in shared memory; how one
- * ended is written into its place, where an awake manager looks, and the eventfd raised for one that sleeps.
+ * Entry of a thread of copies: fills pages and maps them, so that the manager need not. Copies come
+ * through a ring in shared memory; how one ended is written into its place, where an awake manager
+ * looks, and the eventfd raised for one that sleeps.
  */
 import { workerData } from 'node:worker_threads';
 import { notifyEventfd } from '../../linux/eventfd.js';
@@ -9,7 +10,8 @@ import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/process.js
 import { areLeft, type CopyRing, placeOf, Signal, takeFirst } from './copy-ring.js';
 import { PageCopier } from './page-copy.js';
 
-const { numbers, signals, wakeFd, control, awake, starting, failingCalls, ends } = workerData as CopyRing;
+const { numbers, signals, wakeFd, control, awake, starting, failingCalls, ends } =
+  workerData as CopyRing;
 const counts = new Int32Array(control);
 const failing = process.env[FAILING_CALLS];
 if (failing !== undefined) failCalls(failing, 'copy', counts, failingCalls);

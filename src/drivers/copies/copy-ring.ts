@@ -1,7 +1,9 @@
 /**
- * The ring of shared memory by which the manager and a thread of copies share copies: places of a copy's numbers, the kinds, and who takes which. The
- * manager puts copies in at the end; the thread takes the first one, and the manager, when it has nothing else to do, the last one. So both are through at
- * about the same time, and seldom map pages of one block, where each would wait for the other: a huge folio is locked for each of its pages.
+ * The ring of shared memory by which the manager and a thread of copies share copies: places of a
+ * copy's numbers, the kinds, and who takes which. The manager puts copies in at the end; the thread
+ * takes the first one, and the manager, when it has nothing else to do, the last one. So both are
+ * through at about the same time, and seldom map pages of one block, where each would wait for the
+ * other: a huge folio is locked for each of its pages.
  */
 
 /** Places of a copy's numbers. */
@@ -35,12 +37,15 @@ export const Kind = {
 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
-/** Copies that lie in the ring at once: a power of 2, so that counts may pass the largest integer. */
+/**
+ * Copies that lie in the ring at once: a power of 2, so that counts may pass the largest integer.
+ */
 export const PLACES = 32;
 
 /**
- * Words of the signals: the number of the first copy that nobody has taken, the number after the last one, how many copies the thread has made, whether to
- * stop, and the kernel's id of the thread, once it works.
+ * Words of the signals: the number of the first copy that nobody has taken, the number after the
+ * last one, how many copies the thread has made, whether to stop, and the kernel's id of the
+ * thread, once it works.
  */
 export const Signal = { First: 0, End: 1, Done: 2, Stop: 3, Thread: 4 } as const;
 export const SIGNALS = 5;
@@ -55,18 +60,24 @@ export function areLeft(signal: Int32Array): boolean {
   return ((Atomics.load(signal, Signal.End) - Atomics.load(signal, Signal.First)) | 0) > 0;
 }
 
-/** Takes the first copy: for the thread alone, since nobody else moves the first but from the last. Null: somebody else took it. */
+/**
+ * Takes the first copy: for the thread alone, since nobody else moves the first but from the last.
+ * Null: somebody else took it.
+ */
 export function takeFirst(signal: Int32Array): number | null {
   const first = Atomics.load(signal, Signal.First);
   if (((Atomics.load(signal, Signal.End) - first) | 0) <= 0) return null;
-  return Atomics.compareExchange(signal, Signal.First, first, (first + 1) | 0) === first ? first : null;
+  return Atomics.compareExchange(signal, Signal.First, first, (first + 1) | 0) === first
+    ? first
+    : null;
 }
 
 /** Takes the last copy: for the manager alone, which puts them in. False: there is none. */
 export function takeLast(signal: Int32Array): boolean {
   const end = Atomics.load(signal, Signal.End);
   const last = (end - 1) | 0;
-  // The thread looks at the end after the first, and the manager the other way round: one of the two sees what the other did.
+  // The thread looks at the end after the first, and the manager the other way round: one of the
+  // two sees what the other did.
   Atomics.store(signal, Signal.End, last);
   const first = Atomics.load(signal, Signal.First);
   const before = (last - first) | 0;

@@ -1,6 +1,6 @@
 /**
- * The manager's end of a thread of copies, which fills and maps pages that no thread waits for, while the manager serves faults and, when it has nothing else to
- * do, makes some of them itself.
+ * The manager's end of a thread of copies, which fills and maps pages that no thread waits for,
+ * while the manager serves faults and, when it has nothing else to do, makes some of them itself.
  */
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -37,7 +37,8 @@ export interface PageCopy {
   /**
    * Called in the manager's loop, or where a device has ended.
    * @param errno 0, or the error number of the call that failed
-   * @param progress bytes that were mapped by then; -1: the pages got no memory, and nothing was copied
+   * @param progress bytes that were mapped by then; -1: the pages got no memory, and nothing was
+   * copied
    */
   readonly done: (errno: number, progress: number) => void;
 }
@@ -114,7 +115,9 @@ export class CopyThread {
     Atomics.notify(signal, Signal.End);
   }
 
-  /** Makes the last of the copies that nobody has taken, and answers it; false when there is none. */
+  /**
+   * Makes the last of the copies that nobody has taken, and answers it; false when there is none.
+   */
   help(): boolean {
     if (this.running.length === 0 || !areLeft(this.signal) || !takeLast(this.signal)) return false;
     const copy = this.running.pop() as Running;
@@ -128,7 +131,10 @@ export class CopyThread {
     done(this.words[at + Word.Result], this.words[at + Word.Progress]);
   }
 
-  /** Has the thread run on another CPU than this one: where CPUs are busy the kernel looks for none that is idle, and wakes threads where they ran last. */
+  /**
+   * Has the thread run on another CPU than this one: where CPUs are busy the kernel looks for none
+   * that is idle, and wakes threads where they ran last.
+   */
   private stayApart(): void {
     const cpu = currentCpu();
     if (cpu === this.avoided) return;
@@ -137,7 +143,8 @@ export class CopyThread {
       const others = getAffinity().filter((each) => each !== cpu);
       if (others.length > 0) setAffinity(others, Atomics.load(this.signal, Signal.Thread));
     } catch {
-      // A container may deny it, and the thread may have ended, which the event loop tells: it may run where it likes.
+      // A container may deny it, and the thread may have ended, which the event loop tells: it may
+      // run where it likes.
     }
   }
 
@@ -149,14 +156,20 @@ export class CopyThread {
   /** Copies that neither the thread nor the manager has begun. */
   get left(): number {
     if (this.running.length === 0) return 0;
-    return Math.max(0, (Atomics.load(this.signal, Signal.End) - Atomics.load(this.signal, Signal.First)) | 0);
+    return Math.max(
+      0,
+      (Atomics.load(this.signal, Signal.End) - Atomics.load(this.signal, Signal.First)) | 0,
+    );
   }
 
   get isBusy(): boolean {
     return this.running.length > 0;
   }
 
-  /** Answers the copies that have ended; false when there is none. Throws when the thread has ended, since it is not known what it has mapped. */
+  /**
+   * Answers the copies that have ended; false when there is none. Throws when the thread has ended,
+   * since it is not known what it has mapped.
+   */
   poll(): boolean {
     if (this.running.length === 0) return false;
     const done = Atomics.load(this.signal, Signal.Done);
@@ -204,7 +217,8 @@ export class CopyThread {
   /** Resolves when the thread has ended. It must not be stopped before it is up. */
   async ended(): Promise<void> {
     if (this.worker === null || this.lost !== null) return;
-    // Nothing else may keep the manager's event loop going, and the end of the manager's thread would stop this one.
+    // Nothing else may keep the manager's event loop going, and the end of the manager's thread
+    // would stop this one.
     this.worker.ref();
     await once(this.worker, 'exit');
   }

@@ -1,15 +1,21 @@
 /**
- * The threads that share large copies which no thread waits for with the manager, where there are CPUs for them: one for what goes to devices, one for what
- * comes to the host.
+ * The threads that share large copies which no thread waits for with the manager, where there are
+ * CPUs for them: one for what goes to devices, one for what comes to the host.
  */
 import { availableParallelism } from 'node:os';
 import { RunningThreads } from '../../linux/running-threads.js';
 import { type CopySurroundings, CopyThread } from './copy-thread.js';
 import { SpareCpu } from './spare-cpu.js';
 
-/** Names the environment variable that has a space copy by threads or not, whatever the CPUs do: `on` or `off`; `auto` is as left out. */
+/**
+ * Names the environment variable that has a space copy by threads or not, whatever the CPUs do:
+ * `on` or `off`; `auto` is as left out.
+ */
 export const COPY_THREADS = 'ONEMEM_COPY_THREADS';
-/** With one CPU nothing is gained. With no more than two a program, its devices and the manager may have enough to do: it is looked whether they have. */
+/**
+ * With one CPU nothing is gained. With no more than two a program, its devices and the manager may
+ * have enough to do: it is looked whether they have.
+ */
 const CPUS_WITHOUT = 1;
 const CPUS_WHERE_LEFT = 2;
 
@@ -25,7 +31,10 @@ export class CopyThreads {
     }
     const cpus = availableParallelism();
     if (setting === 'off' || (setting !== 'on' && cpus <= CPUS_WITHOUT)) return;
-    const spare = setting === 'on' || cpus > CPUS_WHERE_LEFT ? null : new SpareCpu(cpus, () => this.running.count());
+    const spare =
+      setting === 'on' || cpus > CPUS_WHERE_LEFT
+        ? null
+        : new SpareCpu(cpus, () => this.running.count());
     const hasCpu = spare === null ? () => true : () => spare.isLeft(now(), this.working);
     this.in = new CopyThread('the thread that copies to devices', surroundings, now, hasCpu);
     this.out = new CopyThread('the thread that copies to the host', surroundings, now, hasCpu);

@@ -1,4 +1,7 @@
-/** Makes a copy whose numbers stand in the ring: fills pages and maps them, in the manager's thread or another one. */
+/**
+ * Makes a copy whose numbers stand in the ring: fills pages and maps them, in the manager's thread
+ * or another one.
+ */
 import { Access } from '../../core/types.js';
 import { MADV_POPULATE_WRITE } from '../../linux/constants.js';
 import { copyMemory, tryMadvise } from '../../linux/memory.js';
@@ -23,7 +26,11 @@ export class PageCopier {
     const access = words[at + Word.Access];
     faults.fd = words[at + Word.Faults];
     if (kind === Kind.Insert) {
-      this.end(at, insertPages(faults, address, source, length, access === Access.Read), faults.progress);
+      this.end(
+        at,
+        insertPages(faults, address, source, length, access === Access.Read),
+        faults.progress,
+      );
       return;
     }
     const refused = kind === Kind.Populate ? tryMadvise(memory, length, MADV_POPULATE_WRITE) : 0;

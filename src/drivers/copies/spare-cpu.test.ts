@@ -19,7 +19,10 @@ describe('a CPU is left for a thread of copies', () => {
   });
 });
 
-/** Asks every 10 us for so long; returns how often threads were counted, and the times at which the answer became another one. */
+/**
+ * Asks every 10 us for so long; returns how often threads were counted, and the times at which the
+ * answer became another one.
+ */
 function ask(spare: SpareCpu, from: number, ms: number): number[] {
   const changes: number[] = [];
   let before: boolean | null = null;

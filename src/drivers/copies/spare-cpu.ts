@@ -1,11 +1,15 @@
 /**
- * Whether a CPU is left for a thread of copies: one that has to wait for its CPU takes longer than the manager would alone. It is asked of how many threads
- * want a CPU now and then, and the less often the longer they want all.
+ * Whether a CPU is left for a thread of copies: one that has to wait for its CPU takes longer than
+ * the manager would alone. It is asked of how many threads want a CPU now and then, and the less
+ * often the longer they want all.
  */
 
 /** How long one is taken to be left. */
 const LEFT_MS = 0.2;
-/** How long none is taken to be: the thread that asks for a copy may be about to sleep. Twice as long each time. */
+/**
+ * How long none is taken to be: the thread that asks for a copy may be about to sleep. Twice as
+ * long each time.
+ */
 const FIRST_MS = 0.05;
 const LONGEST_MS = 25;
 
@@ -16,7 +20,8 @@ export class SpareCpu {
 
   /**
    * @param cpus CPUs that the process may use
-   * @param running how many threads run or wait for a CPU, the manager's included; 0: that cannot be told
+   * @param running how many threads run or wait for a CPU, the manager's included; 0: that cannot
+   * be told
    */
   constructor(
     private readonly cpus: number,

@@ -13,8 +13,9 @@ import { mmap, mprotect } from '../../linux/memory.js';
 import type { Userfaultfd } from '../../linux/userfaultfd.js';
 
 /**
- * Lays memory of no file where a space was, whose pages are all missing. Where that cannot be watched it can only be read, and a store
- * ends the process without a word. Returns whether it is watched.
+ * Lays memory of no file where a space was, whose pages are all missing. Where that cannot be
+ * watched it can only be read, and a store ends the process without a word. Returns whether it is
+ * watched.
  */
 export function watchClosed(base: number, bytes: number, faults: Userfaultfd | null): boolean {
   const flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;

@@ -141,7 +141,14 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
     return this.node.fill(address, page, count, access, backed);
   }
 
-  transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status {
+  transferBeside(
+    token: number,
+    address: number,
+    page: number,
+    count: number,
+    access: Access,
+    backed: boolean,
+  ): Status {
     if (this.poisoned.size > 0 && access !== Rights.None) this.restore(page, count);
     return this.node.fillBeside(token, address, page, count, access, backed);
   }
@@ -151,8 +158,8 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
   }
 
   /**
-   * Not where system calls cannot wait for pages: to give back one page of a folio unmaps the others for a moment, and a system call that has
-   * been handed one of them would fail.
+   * Not where system calls cannot wait for pages: to give back one page of a folio unmaps the
+   * others for a moment, and a system call that has been handed one of them would fail.
    */
   reserveBlock(page: number): void {
     if (this.node.userfaultfd.via !== 'user-mode') this.node.reserveBlock(page);
@@ -163,8 +170,8 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
   }
 
   /**
-   * Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system call. A thread that waits for it goes on to
-   * that end. False: this kernel cannot.
+   * Makes every later access to the page fail: SIGBUS for a load or store, EFAULT for a system
+   * call. A thread that waits for it goes on to that end. False: this kernel cannot.
    */
   poison(page: number): boolean {
     const address = this.node.base + page * PAGE_BYTES;
@@ -184,14 +191,17 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
     const length = count * PAGE_BYTES;
     if (tryMadvise(address, length, MADV_DONTNEED) === 0) return;
     const result = persist(() => tryMadvise(address, length, MADV_DONTNEED));
-    if (result !== 0) throw new NodeError('madvise', { address, length, advice: 'MADV_DONTNEED' }, result);
+    if (result !== 0)
+      throw new NodeError('madvise', { address, length, advice: 'MADV_DONTNEED' }, result);
   }
 
   isPoisoned(page: number): boolean {
     return this.poisoned.has(page);
   }
 
-  /** Has accesses to pages that were poisoned fault again, as those to any page that is not mapped. */
+  /**
+   * Has accesses to pages that were poisoned fault again, as those to any page that is not mapped.
+   */
   restore(page: number, count: number): void {
     const end = page + count;
     for (const each of this.poisoned) {
@@ -210,8 +220,9 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
   }
 
   /**
-   * Takes pages out of the page tables of every process. The kernel does so only when their memory is
-   * given back: their content is kept meanwhile. A thread that has a right to one faults, and gets it again.
+   * Takes pages out of the page tables of every process. The kernel does so only when their memory
+   * is given back: their content is kept meanwhile. A thread that has a right to one faults, and
+   * gets it again.
    */
   unmapEverywhere(page: number, count: number): void {
     this.unmap(page, count);
@@ -220,9 +231,9 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
   }
 
   /**
-   * Gives all memory back. The addresses stay taken until their owner unmaps them, for views that are left: if `watched`, their faults
-   * still come by the descriptor that is returned; otherwise, or where that is not possible, they read zeros, and a store through one
-   * ends the process.
+   * Gives all memory back. The addresses stay taken until their owner unmaps them, for views that
+   * are left: if `watched`, their faults still come by the descriptor that is returned; otherwise,
+   * or where that is not possible, they read zeros, and a store through one ends the process.
    */
   close(watched = false): number | null {
     const { base, bytes } = this.node;

@@ -1,8 +1,10 @@
 /**
- * Which launch a unit works on: words that the manager and the threads of the device's process share. A launch is given, the unit begins and ends it,
- * and the main thread may end the unit meanwhile. The thread that changes the state first has decided. So a unit is never ended for a launch that it
- * has ended itself, no launch is given to a unit that is gone, and a unit is ended in the middle of a kernel only: in a call of the foreign
- * function interface, which prepares a kernel's arguments and reports its end, that would end the process.
+ * Which launch a unit works on: words that the manager and the threads of the device's process
+ * share. A launch is given, the unit begins and ends it, and the main thread may end the unit
+ * meanwhile. The thread that changes the state first has decided. So a unit is never ended for a
+ * launch that it has ended itself, no launch is given to a unit that is gone, and a unit is ended
+ * in the middle of a kernel only: in a call of the foreign function interface, which prepares a
+ * kernel's arguments and reports its end, that would end the process.
  */
 
 /** Nothing to do. */
@@ -19,7 +21,10 @@ const ENDING = 4;
 const ENDED = 5;
 
 const KINDS = 8;
-/** A state names its launch, so that a later launch in the same state is not taken for it. Numbers come again after hours at the least. */
+/**
+ * A state names its launch, so that a later launch in the same state is not taken for it. Numbers
+ * come again after hours at the least.
+ */
 const NAMES = 2 ** 28;
 
 const STATE = 0;
@@ -52,7 +57,10 @@ export class Assignment {
     return false;
   }
 
-  /** The kernel has ended. False when the unit is being ended because of it: it must not report any more. */
+  /**
+   * The kernel has ended. False when the unit is being ended because of it: it must not report any
+   * more.
+   */
   finish(launch: number): boolean {
     return this.change(nameOf(launch, RUNNING), IDLE);
   }
@@ -74,7 +82,10 @@ export class Assignment {
     Atomics.store(this.words, STATE, IDLE);
   }
 
-  /** The unit's part of a launch is over, as the unit says itself, or the main thread where the unit has ended. */
+  /**
+   * The unit's part of a launch is over, as the unit says itself, or the main thread where the unit
+   * has ended.
+   */
   setOver(launch: number): void {
     Atomics.store(this.words, OVER, launch);
   }

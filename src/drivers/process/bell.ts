@@ -1,4 +1,7 @@
-/** What wakes a unit: a byte sent through a socket that its event loop waits at. Any byte: what is to be done is on the board. */
+/**
+ * What wakes a unit: a byte sent through a socket that its event loop waits at. Any byte: what is
+ * to be done is on the board.
+ */
 import { SystemCallError } from '../../linux/errors.js';
 import type { MessageSocket } from '../../linux/socket.js';
 
@@ -7,8 +10,9 @@ const RING = Uint8Array.of(1);
 export const RING_BYTES = RING.length;
 
 /**
- * False: the kernel had no memory for it. A unit that has ended cannot be woken and is no error: the main thread of the device's process
- * hears of its end, and gives its successor what the unit had not begun.
+ * False: the kernel had no memory for it. A unit that has ended cannot be woken and is no error:
+ * the main thread of the device's process hears of its end, and gives its successor what the unit
+ * had not begun.
  */
 export function ring(bell: MessageSocket): boolean {
   try {

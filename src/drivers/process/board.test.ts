@@ -75,5 +75,7 @@ test('a manager that looks no more learns of an end that nobody told it', () => 
 
 test('a launch that has no room on the board is refused, with the remedy', () => {
   const [manager] = shared();
-  expect(() => manager.write(launch(1, 0, 'x'.repeat(2 ** 17)), 1)).toThrow(/kernel k .* module of its own/);
+  expect(() => manager.write(launch(1, 0, 'x'.repeat(2 ** 17)), 1)).toThrow(
+    /kernel k .* module of its own/,
+  );
 });

@@ -1,7 +1,8 @@
 /**
- * Memory that the manager and the threads of a device's process share, in which a launch is handed over: what is to run, which part of it each unit has,
- * and how many parts have not ended. So a launch and its good end pass no thread that has nothing to do with it. What is as it was for the launch
- * before is not written again, and a unit need not read it again.
+ * Memory that the manager and the threads of a device's process share, in which a launch is handed
+ * over: what is to run, which part of it each unit has, and how many parts have not ended. So a
+ * launch and its good end pass no thread that has nothing to do with it. What is as it was for the
+ * launch before is not written again, and a unit need not read it again.
  */
 import type { DriverLaunch } from '../driver.js';
 import { ASSIGNMENT_WORDS, Assignment } from './assignment.js';
@@ -15,7 +16,10 @@ type Range = Pick<DriverLaunch, 'begin' | 'end' | 'size'>;
 const PARTS = 0;
 const VERSION = 1;
 const TEXT_BYTES = 2;
-/** In the word of parts, beside their number: the manager does not look there for the end, and is to be told. */
+/**
+ * In the word of parts, beside their number: the manager does not look there for the end, and is to
+ * be told.
+ */
 const TELL = 2 ** 16;
 /** Where begin, end and size are, as 64-bit floating-point numbers. */
 const RANGE_AT = 16;
@@ -47,7 +51,8 @@ export class LaunchBoard {
     this.text = new Uint8Array(memory, textAt(units));
     this.units = Array.from(
       { length: units },
-      (_, unit) => new Assignment(new Int32Array(memory, (unit + 1) * LINE_BYTES, ASSIGNMENT_WORDS)),
+      (_, unit) =>
+        new Assignment(new Int32Array(memory, (unit + 1) * LINE_BYTES, ASSIGNMENT_WORDS)),
     );
   }
 
@@ -70,7 +75,10 @@ export class LaunchBoard {
     return Atomics.load(this.words, PARTS) % TELL === 0;
   }
 
-  /** The manager looks here no more. True: the launch is over, and no unit tells it; otherwise one will. */
+  /**
+   * The manager looks here no more. True: the launch is over, and no unit tells it; otherwise one
+   * will.
+   */
   unwatch(): boolean {
     return Atomics.or(this.words, PARTS, TELL) % TELL === 0;
   }
@@ -91,7 +99,10 @@ export class LaunchBoard {
     };
   }
 
-  /** The part of a unit is over. True: it was the last one, and the manager is to be told, since it does not look. */
+  /**
+   * The part of a unit is over. True: it was the last one, and the manager is to be told, since it
+   * does not look.
+   */
   endPart(unit: number, launch: number): boolean {
     this.units[unit].setOver(launch);
     return Atomics.sub(this.words, PARTS, 1) === TELL + 1;
@@ -114,8 +125,9 @@ export class LaunchBoard {
 }
 
 /**
- * The same number. What is read from floating-point memory is a floating-point number to the engine, whatever its value, and so would be the counter of a
- * kernel's loop that begins with it: such a loop takes a quarter longer.
+ * The same number. What is read from floating-point memory is a floating-point number to the
+ * engine, whatever its value, and so would be the counter of a kernel's loop that begins with it:
+ * such a loop takes a quarter longer.
  */
 function asInteger(value: number): number {
   const integer = value | 0;
@@ -127,7 +139,8 @@ function textAt(units: number): number {
 }
 
 function isSame(one: Description, other: Description): boolean {
-  if (one.kernelName !== other.kernelName || one.parameters.length !== other.parameters.length) return false;
+  if (one.kernelName !== other.kernelName || one.parameters.length !== other.parameters.length)
+    return false;
   if (!isSameRecord(one.code, other.code)) return false;
   return one.parameters.every((parameter, at) => isSameRecord(parameter, other.parameters[at]));
 }
@@ -135,5 +148,8 @@ function isSame(one: Description, other: Description): boolean {
 /** Of records without records in them. */
 function isSameRecord(one: object, other: object): boolean {
   const keys = Object.keys(one) as (keyof typeof one)[];
-  return keys.length === Object.keys(other).length && keys.every((key) => Object.is(one[key], other[key]));
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.is(one[key], other[key]))
+  );
 }

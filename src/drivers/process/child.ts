@@ -1,8 +1,9 @@
 /**
- * The program of a device's process. The main thread maps the node's memory at the space's address, registers it for faults,
- * hands the descriptor over and starts the control thread; afterwards it passes on what kernels print, and looks after the units: each is
- * started with the first launch that has work for it, and one that ends, whatever a kernel did, is reported and replaced. It must not compute: a
- * thread that waits in a fault does nothing else.
+ * The program of a device's process. The main thread maps the node's memory at the space's address,
+ * registers it for faults, hands the descriptor over and starts the control thread; afterwards it
+ * passes on what kernels print, and looks after the units: each is started with the first launch
+ * that has work for it, and one that ends, whatever a kernel did, is reported and replaced. It must
+ * not compute: a thread that waits in a fault does nothing else.
  */
 
 import './told-binary.js';
@@ -55,7 +56,8 @@ interface Unit {
   error: Error | null;
 }
 
-// The device ends with its owner, however that ends, and with nothing else: a Ctrl-C is for the owner to handle.
+// The device ends with its owner, however that ends, and with nothing else: a Ctrl-C is for the
+// owner to handle.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 nameDeviceProcess();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
@@ -73,7 +75,11 @@ try {
 
 function fail(error: unknown): never {
   try {
-    socket.send(jsonPacket(Packet.Failed, error instanceof Error ? error.message : String(error)), [], true);
+    socket.send(
+      jsonPacket(Packet.Failed, error instanceof Error ? error.message : String(error)),
+      [],
+      true,
+    );
   } catch {
     // The owner has gone meanwhile, and cannot be told.
   }
@@ -81,8 +87,8 @@ function fail(error: unknown): never {
 }
 
 function start(): void {
-  // First of all, since it takes as long to start as everything else here does: it begins when it is told what with.
-  // It prints nothing, so that what pipes and terminals take need not be loaded.
+  // First of all, since it takes as long to start as everything else here does: it begins when it
+  // is told what with. It prints nothing, so that what pipes and terminals take need not be loaded.
   const control = startOwnThread(new URL('./control.cjs', import.meta.url), {
     name: 'onemem control',
     stdout: true,
@@ -101,7 +107,8 @@ function start(): void {
   settleMapping(hello.base, hello.bytes);
   const faults = Userfaultfd.open({ features: FAULT_FEATURES });
   faults.register(hello.base, hello.bytes, FAULT_MODES);
-  // Our own copy of the descriptor stays open: if the owner's went first, threads would go on with unfilled pages.
+  // Our own copy of the descriptor stays open: if the owner's went first, threads would go on with
+  // unfilled pages.
   socket.send(numberPacket(Packet.Registered), [faults.fd], true);
   const boardBytes = LaunchBoard.bytesFor(hello.units);
   const boardAddress = mmap(boardBytes, {
@@ -123,7 +130,9 @@ function start(): void {
       else abort(order.abort);
     });
   });
-  control.on('error', (error) => tell(`the control thread failed: ${error.stack ?? error.message}`));
+  control.on('error', (error) =>
+    tell(`the control thread failed: ${error.stack ?? error.message}`),
+  );
   // Without its control thread the device could not answer the manager any more.
   control.on('exit', () => process.exit(1));
 
@@ -146,7 +155,13 @@ function start(): void {
         workerData: { ...common, unit, bell: theirs },
         name: `${hello.name} unit ${unit}`,
       });
-      state = { worker, bell: new MessageSocket(bell, RING_BYTES), up: false, aborted: 0, error: null };
+      state = {
+        worker,
+        bell: new MessageSocket(bell, RING_BYTES),
+        up: false,
+        aborted: 0,
+        error: null,
+      };
     } catch (error) {
       failToStart(unit, (error as Error).message);
     }
@@ -178,7 +193,11 @@ function start(): void {
   }
 
   /** Another unit takes the place of one that has ended. */
-  function replace(unit: number, { bell, up: wasUp, aborted, error }: Unit, exitCode: number): void {
+  function replace(
+    unit: number,
+    { bell, up: wasUp, aborted, error }: Unit,
+    exitCode: number,
+  ): void {
     const assignment = board.unit(unit);
     const given = assignment.end();
     if (!wasUp) failToStart(unit, error?.message ?? `it ended with code ${exitCode}`);
@@ -188,7 +207,9 @@ function start(): void {
     assignment.renew();
     const launch = aborted || given;
     if (launch === 0) {
-      tell(`unit ${unit} ended between two launches, and was replaced: ${error?.stack ?? `exit code ${exitCode}`}`);
+      tell(
+        `unit ${unit} ended between two launches, and was replaced: ${error?.stack ?? `exit code ${exitCode}`}`,
+      );
       return;
     }
     const end: UnitEnd = {
@@ -196,7 +217,10 @@ function start(): void {
       unit,
       aborted: aborted !== 0,
       exitCode,
-      error: error === null ? null : { name: error.name, message: error.message, stack: error.stack ?? '' },
+      error:
+        error === null
+          ? null
+          : { name: error.name, message: error.message, stack: error.stack ?? '' },
     };
     socket.send(jsonPacket(Packet.UnitEnded, end), [], true);
     if (board.endPart(unit, launch)) socket.send(numberPacket(Packet.Launched, launch), [], true);

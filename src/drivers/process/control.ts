@@ -1,4 +1,7 @@
-/** The control thread of a device's process. It answers the manager at once, since it touches no managed memory. */
+/**
+ * The control thread of a device's process. It answers the manager at once, since it touches no
+ * managed memory.
+ */
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
 import {
@@ -75,7 +78,11 @@ class Control {
   private obey(bytes: Uint8Array, fds: readonly number[]): void {
     const { base, memory, hostMemory } = this.data;
     if (bytes[0] === Packet.Zap) {
-      madvise(base + readNumber(bytes, 1) * PAGE_BYTES, readNumber(bytes, 2) * PAGE_BYTES, MADV_DONTNEED);
+      madvise(
+        base + readNumber(bytes, 1) * PAGE_BYTES,
+        readNumber(bytes, 2) * PAGE_BYTES,
+        MADV_DONTNEED,
+      );
       this.answer(bytes);
     } else if (bytes[0] === Packet.Remap) {
       this.remap(readNumber(bytes, 1), readNumber(bytes, 2) === 1 ? hostMemory : memory);
@@ -98,7 +105,10 @@ class Control {
     }
   }
 
-  /** The mapping keeps the file; a launch waits for the answer. @param fd undefined: this process had none left for it */
+  /**
+   * The mapping keeps the file; a launch waits for the answer. @param fd undefined: this process
+   * had none left for it
+   */
   private show({ window, page, offset, bytes, writable }: ShownFile, fd: number | undefined): void {
     if (fd === undefined) {
       this.socket.send(numberPacket(Packet.Shown, window, 0), [], true);

@@ -1,4 +1,7 @@
-/** The process of a device, as its driver in the manager has it: started, talked to without ever waiting for it, and ended. */
+/**
+ * The process of a device, as its driver in the manager has it: started, talked to without ever
+ * waiting for it, and ended.
+ */
 import { endChild } from '../../linux/kill.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/process.js';
@@ -22,7 +25,10 @@ interface Start {
 
 export class DeviceProcess {
   readonly socket: MessageSocket;
-  /** Ready for a poller when the process has ended. Where pidfds are denied, it is the end of a socket that the process keeps open. */
+  /**
+   * Ready for a poller when the process has ended. Where pidfds are denied, it is the end of a
+   * socket that the process keeps open.
+   */
   readonly pidfd: number;
   readonly pid: number;
   /** Resolves when the event loop has reaped the process. */
@@ -121,7 +127,8 @@ export class DeviceProcess {
     this.why ??= why;
     if (this.closed) return;
     if (this.byPidfd) pidfdSendSignal(this.pidfd, SIGKILL);
-    // The event loop has not reaped it as long as this does anything, so that it means no other process.
+    // The event loop has not reaped it as long as this does anything, so that it means no other
+    // process.
     else endChild(this.child);
   }
 

@@ -1,7 +1,8 @@
 /**
- * The process device, seen from the manager: a child process with its own memory of limited size, its own page tables and
- * replayable faults. Its faults are served here, through a descriptor that the child hands over. It can die at any moment; its
- * memory, a memory file, outlives it unless it is `lossy`.
+ * The process device, seen from the manager: a child process with its own memory of limited size,
+ * its own page tables and replayable faults. Its faults are served here, through a descriptor that
+ * the child hands over. It can die at any moment; its memory, a memory file, outlives it unless it
+ * is `lossy`.
  */
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -39,21 +40,34 @@ import {
 } from './protocol.js';
 import { Units } from './units.js';
 
-/** What may be overdue, and for how many looks, about a second apart. They are counted, since a suspended machine takes none. */
+/**
+ * What may be overdue, and for how many looks, about a second apart. They are counted, since a
+ * suspended machine takes none.
+ */
 const STARTING_LOOKS = 60;
-const STARTING = { looks: STARTING_LOOKS, what: `did not start within ${STARTING_LOOKS} s`, remedy: `; ${LIMITS}` };
+const STARTING = {
+  looks: STARTING_LOOKS,
+  what: `did not start within ${STARTING_LOOKS} s`,
+  remedy: `; ${LIMITS}`,
+};
 const STARTING_UNIT = {
   looks: STARTING_LOOKS,
   what: `did not start a unit within ${STARTING_LOOKS} s`,
   remedy: `; ${LIMITS}`,
 };
-/** A thread that is to do something is not there. The device has replaced it long before, or never will. */
+/**
+ * A thread that is to do something is not there. The device has replaced it long before, or never
+ * will.
+ */
 const MISSING = { looks: 3, what: 'lost a thread and did not say so', remedy: '' };
 type Overdue = typeof MISSING;
 /** The control thread's place among the threads; units follow it. */
 const CONTROL = 0;
 
-/** Addresses behind the space that files may be mapped at: below those at which the kernel begins to map what has no fixed place. */
+/**
+ * Addresses behind the space that files may be mapped at: below those at which the kernel begins to
+ * map what has no fixed place.
+ */
 const WINDOW_BYTES = 2 ** 43;
 
 /** A file that the process is to map, and has not answered yet. */
@@ -135,13 +149,16 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
       units: options.units,
       remoteAccess: true,
       memorySurvives: !options.lossy,
-      // A page that is written is one processor's alone, and its threads load and store as all threads do.
+      // A page that is written is one processor's alone, and its threads load and store as all
+      // threads do.
       atomics: true,
     };
     this.node = new PagedMemory(`onemem-${options.name}`, base, bytes);
     this.node.inject(options.inject);
     this.memory = this.node.alias;
-    this.node.copyBy(options.copies, (token, _page, _count, finish) => events.transferred(token, this.filled(finish)));
+    this.node.copyBy(options.copies, (token, _page, _count, finish) =>
+      events.transferred(token, this.filled(finish)),
+    );
     try {
       this.units = new Units(options.name, options.units);
     } catch (error) {
@@ -150,8 +167,14 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     }
     try {
       const { name, program } = options;
-      // The manager's own options are those that say how the program's modules are loaded, which kernels may be.
-      this.process = new DeviceProcess({ name, program, nodeOptions: process.execArgv, descriptors: [] });
+      // The manager's own options are those that say how the program's modules are loaded, which
+      // kernels may be.
+      this.process = new DeviceProcess({
+        name,
+        program,
+        nodeOptions: process.execArgv,
+        descriptors: [],
+      });
     } catch (error) {
       this.units.close();
       this.node.close();
@@ -159,8 +182,13 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     }
     options.host.addSharer(this);
     const hello: Hello = { base, bytes, units: options.units, name: options.name };
-    // One that has ended already, for example of an option in NODE_OPTIONS that this Node.js does not know, says so by its pidfd.
-    this.process.post(jsonPacket(Packet.Hello, hello), [this.node.fd, options.hostMemory, this.units.file]);
+    // One that has ended already, for example of an option in NODE_OPTIONS that this Node.js does
+    // not know, says so by its pidfd.
+    this.process.post(jsonPacket(Packet.Hello, hello), [
+      this.node.fd,
+      options.hostMemory,
+      this.units.file,
+    ]);
   }
 
   get socket(): MessageSocket {
@@ -208,8 +236,8 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
   }
 
   /**
-   * Handles packets that have come: all, or up to the end of a launch, after which there seldom is another one; the poller tells. True when
-   * `faultFd` has changed.
+   * Handles packets that have come: all, or up to the end of a launch, after which there seldom is
+   * another one; the poller tells. True when `faultFd` has changed.
    */
   readPackets(all = false): boolean {
     let changed = false;
@@ -228,7 +256,8 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
       } else if (bytes[0] === Packet.Thread)
         this.noteThread(readNumber(bytes, 0), readNumber(bytes, 1), message.fds?.at(0));
       else if (bytes[0] === Packet.Failed) this.failed(readJson<string>(bytes));
-      else if (bytes[0] === Packet.Shown) this.shown(readNumber(bytes, 0), readNumber(bytes, 1) === 1);
+      else if (bytes[0] === Packet.Shown)
+        this.shown(readNumber(bytes, 0), readNumber(bytes, 1) === 1);
       else if (bytes[0] === Packet.Zapped) this.zapped(readNumber(bytes, 0));
       else if (bytes[0] === Packet.Launched) {
         launched = true;
@@ -268,7 +297,8 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     this.zaps.clear();
     this.events.died(reason);
     for (const window of [...this.showings.keys()]) this.shown(window, false);
-    for (const id of this.launches.keys()) this.events.launched(id, { code: 'DEVICE_LOST', message: reason });
+    for (const id of this.launches.keys())
+      this.events.launched(id, { code: 'DEVICE_LOST', message: reason });
     this.launches.clear();
     this.watched = 0;
   }
@@ -285,8 +315,8 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
   }
 
   /**
-   * Looks whether the process still does what it is there for; to be called about once a second. It says by itself that a unit has ended,
-   * but it may be in no state to say anything.
+   * Looks whether the process still does what it is there for; to be called about once a second. It
+   * says by itself that a unit has ended, but it may be in no state to say anything.
    */
   look(): void {
     if (this.dead) return;
@@ -315,7 +345,10 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     return overdue;
   }
 
-  /** Its page faults are served from now on. False: the manager's process had no descriptor left for them. */
+  /**
+   * Its page faults are served from now on. False: the manager's process had no descriptor left for
+   * them.
+   */
   private served(message: Message): boolean {
     try {
       this.node.serve(Userfaultfd.fromFd(descriptorsOf(message)[0], FAULT_FEATURES));
@@ -326,7 +359,10 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     return this.registered;
   }
 
-  /** @param bell what wakes a unit; undefined where there was no descriptor left for it: the device's process wakes it then */
+  /**
+   * @param bell what wakes a unit; undefined where there was no descriptor left for it: the
+   * device's process wakes it then
+   */
   private noteThread(place: number, thread: number, bell: number | undefined): void {
     this.threads[place] = thread;
     if (place === CONTROL) return;
@@ -360,7 +396,8 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
 
   revoke(token: number, page: number, count: number, to: Access): Status {
     if (this.dead) return Status.Done;
-    // Write access ends at once. The mapping itself only the process can take away, and its control thread does.
+    // Write access ends at once. The mapping itself only the process can take away, and its control
+    // thread does.
     try {
       const status = this.node.table.writeProtect(page, count);
       if (to === Rights.Read || status === Status.Lost) return Status.Done;
@@ -401,7 +438,9 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     const block = Math.floor(page / PAGES_PER_BLOCK);
     if (on) this.remoteBlocks.add(block);
     else this.remoteBlocks.delete(block);
-    return this.dead ? Status.Done : this.ask(token, numberPacket(Packet.Remap, token, page, on ? 1 : 0));
+    return this.dead
+      ? Status.Done
+      : this.ask(token, numberPacket(Packet.Remap, token, page, on ? 1 : 0));
   }
 
   stopWrites(page: number, count: number): void {
@@ -418,20 +457,26 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
   }
 
   showFile({ fd, offset, bytes, writable }: FilePart, shown: (at: number | null) => void): void {
-    const page = this.dead ? -1 : this.windows.take(Math.ceil(bytes / PAGE_BYTES), offset / PAGE_BYTES);
+    const page = this.dead
+      ? -1
+      : this.windows.take(Math.ceil(bytes / PAGE_BYTES), offset / PAGE_BYTES);
     if (page === -1) {
       shown(null);
       return;
     }
     const window = ++this.lastWindow;
     this.showings.set(window, { page, shown });
-    this.process.post(jsonPacket(Packet.Show, { window, page, offset, bytes, writable } satisfies ShownFile), [fd]);
+    this.process.post(
+      jsonPacket(Packet.Show, { window, page, offset, bytes, writable } satisfies ShownFile),
+      [fd],
+    );
   }
 
   hideFile(at: number): void {
     const page = at / PAGE_BYTES;
     const bytes = this.windows.giveBack(page) * PAGE_BYTES;
-    if (!this.dead) this.process.post(jsonPacket(Packet.Hide, { page, bytes } satisfies HiddenFile));
+    if (!this.dead)
+      this.process.post(jsonPacket(Packet.Hide, { page, bytes } satisfies HiddenFile));
   }
 
   private shown(window: number, done: boolean): void {
@@ -474,7 +519,14 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     }
   }
 
-  transferBeside(token: number, address: number, page: number, count: number, access: Access, backed: boolean): Status {
+  transferBeside(
+    token: number,
+    address: number,
+    page: number,
+    count: number,
+    access: Access,
+    backed: boolean,
+  ): Status {
     return this.filled(() => this.node.fillBeside(token, address, page, count, access, backed));
   }
 
@@ -502,7 +554,10 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
 
   launch(launch: DriverLaunch): void {
     if (this.dead) {
-      this.events.launched(launch.id, { code: 'DEVICE_LOST', message: `device ${this.options.name} is gone` });
+      this.events.launched(launch.id, {
+        code: 'DEVICE_LOST',
+        message: `device ${this.options.name} is gone`,
+      });
       return;
     }
     const { id, kernelName } = launch;
@@ -516,7 +571,9 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     }
   }
 
-  /** Ends the units that work on a launch; `launched` follows, also if it ended by itself meanwhile. */
+  /**
+   * Ends the units that work on a launch; `launched` follows, also if it ended by itself meanwhile.
+   */
   abort(id: number): void {
     if (!this.dead && this.launches.has(id)) this.process.post(numberPacket(Packet.Abort, id));
   }
@@ -552,9 +609,16 @@ export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
     const name = this.launches.get(launch)?.kernelName;
     let failure: LaunchFailure = { code: 'ABORTED', message: `kernel ${name} was ended` };
     if (!aborted) {
-      const how = error === null ? `exit code ${exitCode}, as by process.exit()` : `${error.name}: ${error.message}`;
+      const how =
+        error === null
+          ? `exit code ${exitCode}, as by process.exit()`
+          : `${error.name}: ${error.message}`;
       const message = `kernel ${name} ended the thread that ran it (${how})`;
-      failure = { code: 'KERNEL_ERROR', message, ...(error === null ? {} : { stack: error.stack }) };
+      failure = {
+        code: 'KERNEL_ERROR',
+        message,
+        ...(error === null ? {} : { stack: error.stack }),
+      };
     }
     this.unitFailed({ launch, failure });
     // The launch has failed: what the other units still compute is not waited for.

@@ -1,4 +1,7 @@
-/** Where files that a device's process maps lie in its addresses: behind the space, so that offsets of arguments reach them, too. */
+/**
+ * Where files that a device's process maps lie in its addresses: behind the space, so that offsets
+ * of arguments reach them, too.
+ */
 import { PAGES_PER_BLOCK } from '../../core/types.js';
 
 interface Window {
@@ -21,9 +24,9 @@ export class FileWindows {
   }
 
   /**
-   * The first page of so many that nothing else uses; -1: there are not so many. It lies in its block
-   * where `filePage`, the first page of the file, lies in its own: then the kernel maps large pages
-   * of its memory as a whole.
+   * The first page of so many that nothing else uses; -1: there are not so many. It lies in its
+   * block where `filePage`, the first page of the file, lies in its own: then the kernel maps large
+   * pages of its memory as a whole.
    */
   take(pages: number, filePage: number): number {
     let from = placeAfter(this.first, filePage);

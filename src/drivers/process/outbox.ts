@@ -1,6 +1,7 @@
 /**
- * Packets on their way to the process of a device. The manager never waits for that process, which may be stopped: what the socket does
- * not take now is kept, in order, and sent when it does. A packet counts as sent when the kernel has it.
+ * Packets on their way to the process of a device. The manager never waits for that process, which
+ * may be stopped: what the socket does not take now is kept, in order, and sent when it does. A
+ * packet counts as sent when the kernel has it.
  */
 import { ECONNRESET, EPIPE } from '../../linux/constants.js';
 import { SystemCallError } from '../../linux/errors.js';
@@ -46,7 +47,10 @@ export class Outbox {
     try {
       return this.socket.send(bytes, fds);
     } catch (error) {
-      if (!(error instanceof SystemCallError && (error.errno === EPIPE || error.errno === ECONNRESET))) throw error;
+      if (
+        !(error instanceof SystemCallError && (error.errno === EPIPE || error.errno === ECONNRESET))
+      )
+        throw error;
       this.gone = true;
       this.packets.length = 0;
       this.head = 0;

@@ -1,14 +1,20 @@
 /**
- * What the manager and the process of a device tell each other, a packet a message: one kind byte, then numbers or JSON. What a launch is stands on
- * the board (board.ts).
+ * What the manager and the process of a device tell each other, a packet a message: one kind byte,
+ * then numbers or JSON. What a launch is stands on the board (board.ts).
  */
 import type { LaunchFailure } from '../driver.js';
 
-/** A packet's size is limited by the socket's buffer; a kernel whose source is larger belongs in a module. */
+/**
+ * A packet's size is limited by the socket's buffer; a kernel whose source is larger belongs in a
+ * module.
+ */
 export const MAX_PACKET_BYTES = 128 * 1024;
 
 export const Packet = {
-  /** Manager to device: JSON of Hello, with the descriptors of the node's memory, the host's and the board's. */
+  /**
+   * Manager to device: JSON of Hello, with the descriptors of the node's memory, the host's and the
+   * board's.
+   */
   Hello: 1,
   /** Device to manager: the descriptor through which its faults are served. */
   Registered: 2,
@@ -18,30 +24,42 @@ export const Packet = {
   Zap: 4,
   /** Device to manager: done. token. */
   Zapped: 5,
-  /** Manager to device: give a unit the launch that is on the board, and start the unit if it has not been. unit, launch. */
+  /**
+   * Manager to device: give a unit the launch that is on the board, and start the unit if it has
+   * not been. unit, launch.
+   */
   Give: 6,
   /** Device to manager: the last part of a launch is over. Its id. */
   Launched: 7,
   /** Device to manager: JSON of a text; the device, or a unit of it, could not start. */
   Failed: 8,
-  /** Manager to device: have a block reach host memory (1) or the device's (0). token, page, which. Zapped is the answer. */
+  /**
+   * Manager to device: have a block reach host memory (1) or the device's (0). token, page, which.
+   * Zapped is the answer.
+   */
   Remap: 9,
   /**
-   * Device to manager: a thread is up. Its place (0 the control thread, then the units), the kernel's id of it; 0: it has ended, and another
-   * one is about to take its place. With that of a unit comes the socket that wakes it.
+   * Device to manager: a thread is up. Its place (0 the control thread, then the units), the
+   * kernel's id of it; 0: it has ended, and another one is about to take its place. With that of a
+   * unit comes the socket that wakes it.
    */
   Thread: 10,
   /** Manager to device: end the units that work on a launch. Its id. */
   Abort: 11,
   /** Device to manager: JSON of UnitEnd. */
   UnitEnded: 12,
-  /** Manager to device: have a page of its own where it reaches host memory. token, page. Zapped is the answer. */
+  /**
+   * Manager to device: have a page of its own where it reaches host memory. token, page. Zapped is
+   * the answer.
+   */
   Cover: 13,
   /** A unit to the manager: JSON of UnitFailure. */
   UnitFailed: 14,
   /** Manager to device: have a unit look at the board. unit. */
   Wake: 15,
-  /** Manager to device: JSON of ShownFile, with the file's descriptor: map it. Shown is the answer. */
+  /**
+   * Manager to device: JSON of ShownFile, with the file's descriptor: map it. Shown is the answer.
+   */
   Show: 16,
   /** Device to manager: whether (1) the file has been mapped. Its window's number. */
   Shown: 17,
@@ -56,7 +74,10 @@ export interface Hello {
   readonly name: string;
 }
 
-/** Where a file is to be mapped, by pages of the space and behind it. Addresses have more bits than numbers of packets. */
+/**
+ * Where a file is to be mapped, by pages of the space and behind it. Addresses have more bits than
+ * numbers of packets.
+ */
 export interface ShownFile {
   readonly window: number;
   readonly page: number;
@@ -81,10 +102,17 @@ export interface UnitEnd {
   readonly aborted: boolean;
   readonly exitCode: number;
   /** The error that it ended by, since the kernel did not catch it; null: there was none. */
-  readonly error: { readonly name: string; readonly message: string; readonly stack: string } | null;
+  readonly error: {
+    readonly name: string;
+    readonly message: string;
+    readonly stack: string;
+  } | null;
 }
 
-/** What the control thread asks of the main thread: to wake a unit, which may have to be started, or to end those that work on a launch. */
+/**
+ * What the control thread asks of the main thread: to wake a unit, which may have to be started, or
+ * to end those that work on a launch.
+ */
 export type Order = { readonly wake: number } | { readonly abort: number };
 
 const encoder = new TextEncoder();
@@ -134,18 +162,26 @@ export function numberPacket(kind: number, a = 0, b = 0, c = 0): Uint8Array {
 }
 
 export function readNumber(packet: Uint8Array, index: number): number {
-  return new DataView(packet.buffer, packet.byteOffset, packet.byteLength).getUint32(1 + index * 4, true);
+  return new DataView(packet.buffer, packet.byteOffset, packet.byteLength).getUint32(
+    1 + index * 4,
+    true,
+  );
 }
 
 /**
- * Cuts [begin, end) into one contiguous part a unit. Parts of any size begin at multiples of 1024, so that two units seldom
- * share a page.
+ * Cuts [begin, end) into one contiguous part a unit. Parts of any size begin at multiples of 1024,
+ * so that two units seldom share a page.
  */
-export function partition(begin: number, end: number, units: number): { begin: number; end: number }[] {
+export function partition(
+  begin: number,
+  end: number,
+  units: number,
+): { begin: number; end: number }[] {
   const total = end - begin;
   let each = Math.ceil(total / units);
   if (each > 1024) each = Math.ceil(each / 1024) * 1024;
   const parts: { begin: number; end: number }[] = [];
-  for (let at = begin; at < end; at += each) parts.push({ begin: at, end: Math.min(at + each, end) });
+  for (let at = begin; at < end; at += each)
+    parts.push({ begin: at, end: Math.min(at + each, end) });
   return parts;
 }

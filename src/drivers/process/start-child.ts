@@ -16,7 +16,11 @@ export type StartedChild = ChildProcess & { readonly pid: number };
  * @param nodeOptions options of Node.js
  * @param descriptors those that it gets, from 3 on
  */
-export function startChild(program: URL, nodeOptions: readonly string[], descriptors: readonly number[]): StartedChild {
+export function startChild(
+  program: URL,
+  nodeOptions: readonly string[],
+  descriptors: readonly number[],
+): StartedChild {
   const binary = knownBinary();
   const args = [...nodeOptions, fileURLToPath(program), ...(binary === undefined ? [] : [binary])];
   // Loaded with the first device: a space without any needs no processes.

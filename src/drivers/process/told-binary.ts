@@ -1,5 +1,6 @@
 /**
- * Notes what the manager has told this process by its first argument. To be imported before all that makes system calls, which load the binary.
+ * Notes what the manager has told this process by its first argument. To be imported before all
+ * that makes system calls, which load the binary.
  */
 import { noteBinary } from '../../linux/koffi-binary.js';
 

@@ -12,7 +12,14 @@ import type { KernelCallValues, LaunchFailure, LaunchParameter } from '../driver
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
 import { printAtOnce, STANDARD_ERROR } from '../user-output.js';
 import { LaunchBoard } from './board.js';
-import { jsonPacket, MAX_PACKET_BYTES, numberPacket, Packet, partition, type UnitFailure } from './protocol.js';
+import {
+  jsonPacket,
+  MAX_PACKET_BYTES,
+  numberPacket,
+  Packet,
+  partition,
+  type UnitFailure,
+} from './protocol.js';
 
 const {
   base,
@@ -21,7 +28,14 @@ const {
   unit,
   units,
   bell,
-} = workerData as { base: number; socket: number; board: number; unit: number; units: number; bell: number };
+} = workerData as {
+  base: number;
+  socket: number;
+  board: number;
+  unit: number;
+  units: number;
+  bell: number;
+};
 const board = new LaunchBoard(view(boardAddress, LaunchBoard.bytesFor(units)), units);
 const assignment = board.unit(unit);
 const socket = new MessageSocket(fd, MAX_PACKET_BYTES);
@@ -29,13 +43,17 @@ const errors = new Poller(1);
 errors.set(0, STANDARD_ERROR, POLLOUT);
 printAtOnce(() => errors.wait(0) > 0 && errors.readyAt(0) === POLLOUT);
 
-/** Views by what they show. A view is cheap to keep and dear to make, so that a program's usual few are kept. */
+/**
+ * Views by what they show. A view is cheap to keep and dear to make, so that a program's usual few
+ * are kept.
+ */
 const views = new Map<string, NumericArray>();
 const VIEWS = 64;
 
 function parameterValue(parameter: LaunchParameter): KernelCallValues[string] {
   if (parameter.kind === 'scalar' || parameter.kind === 'value') return parameter.value;
-  if (parameter.kind === 'bytes') throw new Error(`parameter ${parameter.name} is for modules in WGSL`);
+  if (parameter.kind === 'bytes')
+    throw new Error(`parameter ${parameter.name} is for modules in WGSL`);
   const key = `${parameter.type} ${parameter.offset} ${parameter.length}`;
   let known = views.get(key);
   if (known === undefined) {
@@ -57,7 +75,8 @@ async function run(launch: number): Promise<void> {
   try {
     const kernel: KernelFunction = await loadKernel(description.code);
     const values: KernelCallValues = {};
-    for (const parameter of description.parameters) values[parameter.name] = parameterValue(parameter);
+    for (const parameter of description.parameters)
+      values[parameter.name] = parameterValue(parameter);
     const { begin, end } = partition(range.begin, range.end, units)[unit];
     running = assignment.begin(launch);
     if (running) {
@@ -68,7 +87,10 @@ async function run(launch: number): Promise<void> {
     const thrown = kernelError(error);
     failure = {
       code: 'KERNEL_ERROR',
-      message: `kernel ${description.kernelName} threw ${thrown.name}: ${thrown.message}`.slice(0, 4096),
+      message: `kernel ${description.kernelName} threw ${thrown.name}: ${thrown.message}`.slice(
+        0,
+        4096,
+      ),
       stack: thrown.stack.slice(0, 16384),
     };
     // What cannot be loaded has not begun, and yet has come to an end.
@@ -76,11 +98,15 @@ async function run(launch: number): Promise<void> {
   }
   // If it is being ended, the main thread reports it, and this thread is about to stop.
   if (running && !assignment.finish(launch)) return;
-  if (failure !== null) socket.send(jsonPacket(Packet.UnitFailed, { launch, failure } satisfies UnitFailure), [], true);
+  if (failure !== null)
+    socket.send(jsonPacket(Packet.UnitFailed, { launch, failure } satisfies UnitFailure), [], true);
   if (board.endPart(unit, launch)) socket.send(numberPacket(Packet.Launched, launch), [], true);
 }
 
-/** One launch after the other: a second is not given before the unit has ended its part of the first. */
+/**
+ * One launch after the other: a second is not given before the unit has ended its part of the
+ * first.
+ */
 let last = Promise.resolve();
 
 function take(): void {
@@ -90,7 +116,8 @@ function take(): void {
   });
 }
 
-// The thread waits by its event loop, so that timers and promises of kernels go on between two launches.
+// The thread waits by its event loop, so that timers and promises of kernels go on between two
+// launches.
 const onread = {
   buffer: new Uint8Array(64),
   callback: (): boolean => {

@@ -1,4 +1,7 @@
-/** The units of a device, as the manager gives them launches: by memory that both have, and for each that is up a socket that wakes it. */
+/**
+ * The units of a device, as the manager gives them launches: by memory that both have, and for each
+ * that is up a socket that wakes it.
+ */
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
 import { closeDescriptor } from '../../linux/libc.js';
 import { createMemoryFile, mmap, munmap, view } from '../../linux/memory.js';
@@ -24,7 +27,11 @@ export class Units {
     this.bytes = LaunchBoard.bytesFor(count);
     this.file = createMemoryFile(`onemem-${name}-launches`, this.bytes);
     try {
-      this.address = mmap(this.bytes, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED, fd: this.file });
+      this.address = mmap(this.bytes, {
+        protection: PROT_READ | PROT_WRITE,
+        flags: MAP_SHARED,
+        fd: this.file,
+      });
     } catch (error) {
       closeDescriptor(this.file);
       throw error;
@@ -34,8 +41,8 @@ export class Units {
 
   /**
    * Gives units their parts of a launch; returns how many there are.
-   * @param otherwise sends the device's process word of a unit that cannot be woken from here: of its part of the launch, or, if it has been given that,
-   * that it is to be woken
+   * @param otherwise sends the device's process word of a unit that cannot be woken from here: of
+   * its part of the launch, or, if it has been given that, that it is to be woken
    */
   give(launch: DriverLaunch, otherwise: (packet: Uint8Array) => void): number {
     const parts = partition(launch.begin, launch.end, this.count).length;
@@ -54,7 +61,9 @@ export class Units {
     return this.board.allOver;
   }
 
-  /** From now on a packet tells of the end of the launch. True: it has ended already, without one. */
+  /**
+   * From now on a packet tells of the end of the launch. True: it has ended already, without one.
+   */
   unwatch(): boolean {
     return this.board.unwatch();
   }

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Access, Status } from '../../core/types.js';
-import type { ByteAccess, CallableKernel, DriverEvents, DriverLaunch, LaunchFailure } from '../driver.js';
+import type {
+  ByteAccess,
+  CallableKernel,
+  DriverEvents,
+  DriverLaunch,
+  LaunchFailure,
+} from '../driver.js';
 import { SimulatedDevice } from './simulated-device.js';
 
 const PAGE = 64;
@@ -44,7 +50,8 @@ describe('SimulatedDevice', () => {
     deaths = [];
     kernel = () => {};
     const bytes: ByteAccess = {
-      read: (address, target) => target.set(host.subarray(address - HOME, address - HOME + target.length)),
+      read: (address, target) =>
+        target.set(host.subarray(address - HOME, address - HOME + target.length)),
       write: (address, source) => host.set(source, address - HOME),
     };
     const events: DriverEvents = {
@@ -55,7 +62,10 @@ describe('SimulatedDevice', () => {
       launched: (id, failure) => launches.push([id, failure]),
       died: (reason) => deaths.push(reason),
     };
-    device = new SimulatedDevice({ name: 'simulated', budgetPages: 8, bytes, loadKernel: () => kernel, events }, PAGE);
+    device = new SimulatedDevice(
+      { name: 'simulated', budgetPages: 8, bytes, loadKernel: () => kernel, events },
+      PAGE,
+    );
   });
 
   it.each([
@@ -68,19 +78,23 @@ describe('SimulatedDevice', () => {
   });
 
   it("is explained by the example's lines, which docs/guides/drivers.md shows as they are", () => {
-    const example = readFileSync(new URL('../../../examples/driver/driver.ts', import.meta.url), 'utf8').replace(
-      /^ +/gm,
-      '',
-    );
+    const example = readFileSync(
+      new URL('../../../examples/driver/driver.ts', import.meta.url),
+      'utf8',
+    ).replace(/^ +/gm, '');
     const page = readFileSync(new URL('../../../docs/guides/drivers.md', import.meta.url), 'utf8');
     const [, parts] = /## Parts that every driver needs\n([\s\S]*?)\n## /.exec(page) ?? [];
-    const shown = [...parts.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code.replace(/^ +/gm, ''));
+    const shown = [...parts.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) =>
+      code.replace(/^ +/gm, ''),
+    );
     expect(shown).toHaveLength(1);
     for (const code of shown) expect(example).toContain(code);
   });
 
   it('needs nothing of the machine', () => {
-    expect(readFileSync(new URL('./simulated-device.ts', import.meta.url), 'utf8')).not.toMatch(/from 'node:|koffi/);
+    expect(readFileSync(new URL('./simulated-device.ts', import.meta.url), 'utf8')).not.toMatch(
+      /from 'node:|koffi/,
+    );
   });
 
   it('copies in when it gets to it, maps then, and copies out again', () => {
@@ -91,7 +105,9 @@ describe('SimulatedDevice', () => {
     expect(transfers).toEqual([]);
     expect(device.progress()).toBe(true);
     expect(transfers).toEqual([[1, Status.Done]]);
-    expect([device.table.access(100), device.table.access(101), device.table.access(102)]).toEqual([1, 1, 0]);
+    expect([device.table.access(100), device.table.access(101), device.table.access(102)]).toEqual([
+      1, 1, 0,
+    ]);
     expect([device.table.frame(100), device.table.frame(101)]).toEqual([3, 4]);
     device.transferOut(2, 4, 1, HOME + 8 * PAGE);
     run();
@@ -162,7 +178,9 @@ describe('SimulatedDevice', () => {
   it('changes nothing for an argument that is only read', () => {
     device.map(0, 1, Access.Read, Access.None, 0);
     kernel = ({ x }) => (x as Uint8Array).fill(1);
-    device.launch(launch([{ name: 'x', kind: 'array', type: 'bytes', use: 'in', offset: 0, length: 4 }]));
+    device.launch(
+      launch([{ name: 'x', kind: 'array', type: 'bytes', use: 'in', offset: 0, length: 4 }]),
+    );
     host.fill(7);
     device.transferOut(2, 0, 1, HOME);
     run();
@@ -180,10 +198,17 @@ describe('SimulatedDevice', () => {
     };
     device.map(0, 1, Access.Write, Access.None, 0);
     device.map(1, 1, Access.Read, Access.None, 1);
-    device.launch(launch([{ name: 'out1', kind: 'array', type: 'u8', use: 'out', offset: 60, length: 8 }]));
-    device.launch(launch([{ name: 'in1', kind: 'array', type: 'u8', use: 'in', offset: 2 * PAGE, length: 1 }]));
+    device.launch(
+      launch([{ name: 'out1', kind: 'array', type: 'u8', use: 'out', offset: 60, length: 8 }]),
+    );
+    device.launch(
+      launch([{ name: 'in1', kind: 'array', type: 'u8', use: 'in', offset: 2 * PAGE, length: 1 }]),
+    );
     run();
-    expect(launches.map(([, failure]) => failure?.code)).toEqual(['ACCESS_DENIED', 'ACCESS_DENIED']);
+    expect(launches.map(([, failure]) => failure?.code)).toEqual([
+      'ACCESS_DENIED',
+      'ACCESS_DENIED',
+    ]);
     expect(launches[0][1]?.message).toMatch(/out1.*page 1\b/);
     expect(launches[1][1]?.message).toMatch(/in1.*page 2\b/);
     expect(called).toBe(false);
@@ -195,7 +220,9 @@ describe('SimulatedDevice', () => {
       (x as Uint8Array)[0] = 1;
       throw new TypeError('no such thing');
     };
-    device.launch(launch([{ name: 'x', kind: 'array', type: 'u8', use: 'inout', offset: 0, length: 4 }]));
+    device.launch(
+      launch([{ name: 'x', kind: 'array', type: 'u8', use: 'inout', offset: 0, length: 4 }]),
+    );
     run();
     expect(launches[0][1]).toMatchObject({ code: 'KERNEL_ERROR', message: 'no such thing' });
     expect(launches[0][1]?.stack).toContain('TypeError');

@@ -1,6 +1,7 @@
 /**
- * A device that exists in memory only: frames from a pool, no page faults, copies that take their time. It is what a driver
- * amounts to once mapping pages, moving bytes and calling kernels are left to the parts that come with the library (../toolkit/).
+ * A device that exists in memory only: frames from a pool, no page faults, copies that take their
+ * time. It is what a driver amounts to once mapping pages, moving bytes and calling kernels are
+ * left to the parts that come with the library (../toolkit/).
  */
 
 import { Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';

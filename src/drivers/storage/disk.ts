@@ -1,8 +1,8 @@
 /** What a store's node needs of the threads that wait for disks, or for servers. */
 
 /**
- * A place without a name that pages are put aside in. Every call returns at once; `done` gets the bytes moved, or the negative number of an
- * error, and is never called from within the call.
+ * A place without a name that pages are put aside in. Every call returns at once; `done` gets the
+ * bytes moved, or the negative number of an error, and is never called from within the call.
  */
 export interface SpillFile {
   /** Whether another write of so many bytes would begin at once. */
@@ -12,15 +12,18 @@ export interface SpillFile {
   /** Writes whole pages from memory, and notes their checksums. */
   write(address: number, length: number, offset: number, done: (result: number) => void): void;
   /**
-   * Reads them into memory. Where page n of them is not as it was written `spoiledPage` of the result is n; where it is there no more,
-   * `gonePage` is.
+   * Reads them into memory. Where page n of them is not as it was written `spoiledPage` of the
+   * result is n; where it is there no more, `gonePage` is.
    */
   read(address: number, length: number, offset: number, done: (result: number) => void): void;
   /** Gives space back. */
   punch(offset: number, length: number, done: (result: number) => void): void;
 }
 
-/** Results from here down name a page that did not come back as it was written, and further down one that did not come back. */
+/**
+ * Results from here down name a page that did not come back as it was written, and further down one
+ * that did not come back.
+ */
 const SPOILED = -(2 ** 20);
 const GONE = -(2 ** 21);
 

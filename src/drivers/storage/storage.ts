@@ -1,7 +1,9 @@
 /**
- * A node behind the host that no processor runs on: pages go to frames of a spill file, or of a server's memory, when the host has no room for
- * them, and come back when they are touched. Pieces that lie side by side in memory as in the file are moved by one call: so they are begun when
- * all that comes at once is there. What a thread waits for is read at once, before anything else; writes have threads of their own.
+ * A node behind the host that no processor runs on: pages go to frames of a spill file, or of a
+ * server's memory, when the host has no room for them, and come back when they are touched. Pieces
+ * that lie side by side in memory as in the file are moved by one call: so they are begun when all
+ * that comes at once is there. What a thread waits for is read at once, before anything else;
+ * writes have threads of their own.
  */
 import { PAGE_BYTES, Status } from '../../core/types.js';
 import type { NodeDriver } from '../driver.js';
@@ -14,11 +16,17 @@ const LONGEST_BYTES = 2 ** 21;
 export interface StorageEvents {
   transferred(token: number, status: Status): void;
   released(token: number): void;
-  /** A page of a transfer from the node, counted from its first one, came back other than it was written, or is there no more. */
+  /**
+   * A page of a transfer from the node, counted from its first one, came back other than it was
+   * written, or is there no more.
+   */
   spoiled(token: number, page: number, reason: 'CORRUPTED' | 'GONE'): void;
   /** Writing, or reading, failed with an error number. */
   failed(errno: number, write: boolean): void;
-  /** Space of pages that were released could not be given back to the file system: the file keeps it until other pages are written there. */
+  /**
+   * Space of pages that were released could not be given back to the file system: the file keeps it
+   * until other pages are written there.
+   */
   kept(errno: number): void;
 }
 
@@ -76,7 +84,13 @@ export class StorageDriver implements NodeDriver {
     return Status.Pending;
   }
 
-  transferOut(token: number, frame: number, count: number, address: number, urgent: boolean): Status {
+  transferOut(
+    token: number,
+    frame: number,
+    count: number,
+    address: number,
+    urgent: boolean,
+  ): Status {
     const queue = urgent ? this.urgentReads : this.reads;
     queue.push({ token, address, frame, count });
     if (urgent) this.readUrgent();
@@ -84,7 +98,10 @@ export class StorageDriver implements NodeDriver {
     return Status.Pending;
   }
 
-  /** The frames are another page's only when the disk has their space back, so that a late answer cannot free what is new. */
+  /**
+   * The frames are another page's only when the disk has their space back, so that a late answer
+   * cannot free what is new.
+   */
   release(token: number, _page: number, count: number, frame: number): Status {
     if (!this.forget(frame, count)) return Status.Done;
     this.running++;
@@ -125,7 +142,8 @@ export class StorageDriver implements NodeDriver {
 
   private readUrgent(): void {
     const { file, urgentReads } = this;
-    while (urgentReads.length > 0 && file.mayRead(true, bytesOf(urgentReads[0]))) this.begin(urgentReads, false);
+    while (urgentReads.length > 0 && file.mayRead(true, bytesOf(urgentReads[0])))
+      this.begin(urgentReads, false);
   }
 
   /** Moves the first piece of a queue, and those after it that lie behind it on both sides. */
@@ -134,7 +152,8 @@ export class StorageDriver implements NodeDriver {
     let pages = 0;
     let pieces = 0;
     for (const piece of queue) {
-      const follows = piece.address === address + pages * PAGE_BYTES && piece.frame === frame + pages;
+      const follows =
+        piece.address === address + pages * PAGE_BYTES && piece.frame === frame + pages;
       if (!follows || (pages + piece.count) * PAGE_BYTES > LONGEST_BYTES) break;
       pages += piece.count;
       pieces++;
@@ -161,10 +180,12 @@ export class StorageDriver implements NodeDriver {
     const { pieces, write, pages, bad } = job;
     const gone = gonePage(result);
     const wrong = gone === -1 ? spoiledPage(result) : gone;
-    const well = result === (pages - from) * PAGE_BYTES || (wrong !== -1 && from + wrong + 1 === pages);
+    const well =
+      result === (pages - from) * PAGE_BYTES || (wrong !== -1 && from + wrong + 1 === pages);
     if (wrong !== -1) {
       bad.push({ page: from + wrong, reason: gone === -1 ? 'CORRUPTED' : 'GONE' });
-      // Pages behind it are looked at, too, so that the core, which asks again for what is left, is told of all bad ones at once.
+      // Pages behind it are looked at, too, so that the core, which asks again for what is left, is
+      // told of all bad ones at once.
       if (!well) {
         this.move(job, from + wrong + 1);
         return;
@@ -180,7 +201,8 @@ export class StorageDriver implements NodeDriver {
     else {
       this.failing ||= write;
       this.events.failed(result < 0 ? -result : 0, write);
-      for (const { token } of write ? this.writes.splice(0) : []) this.events.transferred(token, Status.Failed);
+      for (const { token } of write ? this.writes.splice(0) : [])
+        this.events.transferred(token, Status.Failed);
       const again = (failedAt: number): void => this.move({ ...job, failedAt }, from);
       if (!write && this.patient?.failed(job.failedAt, again) === true) {
         this.go();
@@ -196,7 +218,10 @@ export class StorageDriver implements NodeDriver {
     for (const { token, count } of pieces) {
       const own = bad.filter(({ page }) => page >= first && page < first + count);
       for (const { page, reason } of own) this.events.spoiled(token, page - first, reason);
-      this.events.transferred(token, status === Status.Done && own.length > 0 ? Status.Failed : status);
+      this.events.transferred(
+        token,
+        status === Status.Done && own.length > 0 ? Status.Failed : status,
+      );
       first += count;
     }
   }

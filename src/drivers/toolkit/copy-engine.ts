@@ -57,8 +57,23 @@ export class CopyEngine {
   }
 
   /** As `Driver.transferOut`: Pending, or Lost. */
-  transferOut(token: number, frame: number, count: number, address: number, _urgent?: boolean): Status {
-    return this.enqueue({ token, address, out: true, page: 0, count, frame, access: Access.None, done: 0 });
+  transferOut(
+    token: number,
+    frame: number,
+    count: number,
+    address: number,
+    _urgent?: boolean,
+  ): Status {
+    return this.enqueue({
+      token,
+      address,
+      out: true,
+      page: 0,
+      count,
+      frame,
+      access: Access.None,
+      done: 0,
+    });
   }
 
   /** Copies up to `pagesAtOnce` pages of the oldest copy. False when there is none. */
@@ -70,7 +85,8 @@ export class CopyEngine {
     copy.done += count;
     if (copy.done < copy.count) return true;
     this.queue.shift();
-    if (copy.access !== Access.None) this.parts.table.map(copy.page, copy.count, copy.frame, copy.access);
+    if (copy.access !== Access.None)
+      this.parts.table.map(copy.page, copy.count, copy.frame, copy.access);
     this.parts.events.transferred(copy.token, Status.Done);
     return true;
   }

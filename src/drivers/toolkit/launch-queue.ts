@@ -86,7 +86,8 @@ export class LaunchQueue {
       return work.next().done === true ? null : undefined;
     } catch (thrown) {
       if (thrown instanceof LaunchError) return thrown.failure;
-      // The store's: a launch that ended in the middle must not count as done, should the driver be called again.
+      // The store's: a launch that ended in the middle must not count as done, should the driver be
+      // called again.
       this.queue.shift();
       throw thrown;
     }
@@ -101,7 +102,8 @@ export class LaunchQueue {
         values[parameter.name] = parameter.value;
         continue;
       }
-      if (parameter.kind === 'bytes') throw new Error(`parameter ${parameter.name} is for modules in WGSL`);
+      if (parameter.kind === 'bytes')
+        throw new Error(`parameter ${parameter.name} is for modules in WGSL`);
       const bytes = allocate(parameter);
       for (const { part, frame, start } of this.piecesOf(parameter, bytes)) {
         part.set(frames.read(frame).subarray(start, start + part.length));
@@ -124,7 +126,9 @@ export class LaunchQueue {
   private call({ code, begin, end, size }: DriverLaunch, values: KernelCallValues): void {
     try {
       // What an asynchronous kernel does later would not be waited for.
-      refuseAsynchronous(this.parts.loadKernel(code)(values, { begin, end, size, unit: 0, units: 1 }));
+      refuseAsynchronous(
+        this.parts.loadKernel(code)(values, { begin, end, size, unit: 0, units: 1 }),
+      );
     } catch (thrown) {
       throw new LaunchError({ code: 'KERNEL_ERROR', ...kernelError(thrown) });
     }

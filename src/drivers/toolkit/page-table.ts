@@ -38,7 +38,8 @@ export class PageTable {
       const message = `frame ${frame + count - 1}: a page table has frames below ${MOST_FRAMES}; give the device less memory`;
       throw Object.assign(new RangeError(message), { code: 'INVALID_FRAME' });
     }
-    for (let at = 0; at < count; at++) this.set(page + at, access === Access.None ? 0 : (frame + at) * 4 + access);
+    for (let at = 0; at < count; at++)
+      this.set(page + at, access === Access.None ? 0 : (frame + at) * 4 + access);
   }
 
   /**

@@ -4,7 +4,8 @@ import type { FrameStore } from './frame-store.js';
 import type { PageTable } from './page-table.js';
 
 /** What `CopyEngine` and `LaunchQueue` are made with: the context, a page table and frames. */
-export interface DriverParts extends Pick<DriverContext, 'bytes' | 'events' | 'inject' | 'loadKernel'> {
+export interface DriverParts
+  extends Pick<DriverContext, 'bytes' | 'events' | 'inject' | 'loadKernel'> {
   readonly table: PageTable;
   readonly frames: FrameStore;
   /**
@@ -18,7 +19,10 @@ export interface DriverParts extends Pick<DriverContext, 'bytes' | 'events' | 'i
 
 /** How many pages a part moves in a row. */
 export function pagesAtOnceOf({ pagesAtOnce = Number.POSITIVE_INFINITY }: DriverParts): number {
-  if (pagesAtOnce >= 1 && (Number.isInteger(pagesAtOnce) || pagesAtOnce === Number.POSITIVE_INFINITY))
+  if (
+    pagesAtOnce >= 1 &&
+    (Number.isInteger(pagesAtOnce) || pagesAtOnce === Number.POSITIVE_INFINITY)
+  )
     return pagesAtOnce;
   const message = `pagesAtOnce is ${pagesAtOnce}; it must be a whole number from 1 on, or be left out`;
   throw Object.assign(new RangeError(message), { code: 'INVALID_ARGUMENT' });

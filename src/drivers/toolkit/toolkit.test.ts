@@ -1,6 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Access, PAGE_BYTES, Status } from '../../core/types.js';
-import type { CallableKernel, DriverEvents, DriverLaunch, LaunchFailure, LaunchParameter } from '../driver.js';
+import type {
+  CallableKernel,
+  DriverEvents,
+  DriverLaunch,
+  LaunchFailure,
+  LaunchParameter,
+} from '../driver.js';
 import { CopyEngine } from './copy-engine.js';
 import { BufferFrames, type FrameStore } from './frame-store.js';
 import { LaunchQueue } from './launch-queue.js';
@@ -39,7 +45,8 @@ function partsOf(frames: FrameStore, pagesAtOnce?: number): DriverParts {
     frames,
     events,
     bytes: {
-      read: (address, target) => target.set(host.subarray(address - HOME, address - HOME + target.length)),
+      read: (address, target) =>
+        target.set(host.subarray(address - HOME, address - HOME + target.length)),
       write: (address, source) => host.set(source, address - HOME),
     },
     loadKernel: () => kernel,
@@ -81,7 +88,9 @@ describe('PageTable', () => {
   it('maps pages to the frames that are named, over what was there', () => {
     table.map(510, 4, 20, Access.Write);
     table.map(511, 1, 3, Access.Read);
-    expect([509, 510, 511, 512, 513, 514].map((page) => table.access(page))).toEqual([0, 2, 1, 2, 2, 0]);
+    expect([509, 510, 511, 512, 513, 514].map((page) => table.access(page))).toEqual([
+      0, 2, 1, 2, 2, 0,
+    ]);
     expect([510, 511, 512].map((page) => table.frame(page))).toEqual([20, 3, 22]);
   });
 
@@ -120,7 +129,9 @@ describe('BufferFrames', () => {
       [-1, 1],
       [Number.NaN, 1],
     ])
-      expect(() => frames.span(frame, count)).toThrow(expect.objectContaining({ code: 'INVALID_FRAME' }));
+      expect(() => frames.span(frame, count)).toThrow(
+        expect.objectContaining({ code: 'INVALID_FRAME' }),
+      );
   });
 });
 
@@ -136,7 +147,9 @@ describe.each([
     const before = host.slice();
     expect(stepsOf({ progress: () => engine.progress() })).toBe(3);
     expect(transfers).toEqual([1, 2, 3].map((token) => [token, Status.Done]));
-    expect([table.frame(102), table.access(102), table.frame(200), table.access(200)]).toEqual([4, 2, 3, 1]);
+    expect([table.frame(102), table.access(102), table.frame(200), table.access(200)]).toEqual([
+      4, 2, 3, 1,
+    ]);
     before.copyWithin(4 * PAGE_BYTES, 0, 3 * PAGE_BYTES).fill(0, 5 * PAGE_BYTES, 6 * PAGE_BYTES);
     expect(Buffer.compare(host, before)).toBe(0);
   });
@@ -148,7 +161,11 @@ describe.each([
     engine.progress();
     expect([transfers.length, table.access(0)]).toEqual([0, Access.None]);
     engine.progress();
-    expect([transfers.length, table.access(0), table.access(4)]).toEqual([1, Access.Read, Access.Read]);
+    expect([transfers.length, table.access(0), table.access(4)]).toEqual([
+      1,
+      Access.Read,
+      Access.Read,
+    ]);
     engine.transferOut(2, 0, 5, HOME);
     const before = host.slice();
     host.fill(0, 0, 5 * PAGE_BYTES);
@@ -159,7 +176,10 @@ describe.each([
 
 describe('CopyEngine', () => {
   it('refuses memory as the context says, but not where there is some', () => {
-    const engine = new CopyEngine({ ...partsOf(new BufferFrames(8)), inject: { refuseLargerThanPages: 2 } });
+    const engine = new CopyEngine({
+      ...partsOf(new BufferFrames(8)),
+      inject: { refuseLargerThanPages: 2 },
+    });
     expect(engine.transferIn(1, 0, 0, 3, 0, Access.Read, false)).toBe(Status.NoMemory);
     expect(engine.transferIn(2, 0, 0, 2, 0, Access.Read, false)).toBe(Status.Pending);
     expect(engine.transferIn(3, 0, 0, 3, 0, Access.Read, true)).toBe(Status.Pending);
@@ -174,12 +194,15 @@ describe('CopyEngine', () => {
     expect(engine.progress()).toBe(false);
   });
 
-  it.each([0, -1, 1.5, Number.NaN])('refuses to move %d pages at once, as launches do', (pagesAtOnce) => {
-    const parts = partsOf(new BufferFrames(1), pagesAtOnce);
-    const refused = expect.objectContaining({ name: 'RangeError', code: 'INVALID_ARGUMENT' });
-    expect(() => new CopyEngine(parts)).toThrow(refused);
-    expect(() => new LaunchQueue(parts)).toThrow(refused);
-  });
+  it.each([0, -1, 1.5, Number.NaN])(
+    'refuses to move %d pages at once, as launches do',
+    (pagesAtOnce) => {
+      const parts = partsOf(new BufferFrames(1), pagesAtOnce);
+      const refused = expect.objectContaining({ name: 'RangeError', code: 'INVALID_ARGUMENT' });
+      expect(() => new CopyEngine(parts)).toThrow(refused);
+      expect(() => new LaunchQueue(parts)).toThrow(refused);
+    },
+  );
 });
 
 describe.each([
@@ -193,7 +216,8 @@ describe.each([
       frames.write(frame, host.subarray(frame * PAGE_BYTES, (frame + 1) * PAGE_BYTES));
     }
   });
-  const content = (): Buffer => Buffer.concat([0, 1, 2, 3].map((frame) => frames.read(frame).slice()));
+  const content = (): Buffer =>
+    Buffer.concat([0, 1, 2, 3].map((frame) => frames.read(frame).slice()));
 
   it('changes no more than the array, which begins and ends within pages that lie in any order', () => {
     table.map(10, 1, 3, Access.Write);
@@ -261,7 +285,10 @@ describe('LaunchQueue', () => {
   });
 
   it('leaves what the store throws to the manager, which loses the device', () => {
-    const torn: FrameStore = { ...storeOf(new Map()), read: () => expect.fail('the store is torn') };
+    const torn: FrameStore = {
+      ...storeOf(new Map()),
+      read: () => expect.fail('the store is torn'),
+    };
     table.map(0, 1, 0, Access.Write);
     const queue = new LaunchQueue(partsOf(torn));
     queue.add(launchOf(array('in', 0, 1)));

@@ -1,4 +1,7 @@
-/** Bind groups of a pipeline, kept for launches over the same buffers: to make one takes as long as to hand over a launch. */
+/**
+ * Bind groups of a pipeline, kept for launches over the same buffers: to make one takes as long as
+ * to hand over a launch.
+ */
 import type { Bound, Dispatch } from './protocol.js';
 
 /** Of a pipeline; beyond that all go, since buffers that have gone are not told apart. */
@@ -14,8 +17,16 @@ export class BoundGroups<Group> {
     if (this.known.size >= MOST) this.clear();
   }
 
-  /** @param serialOf tells buffers apart, also where they have had the same number one after the other */
-  of(group: number, bound: readonly Bound[], serialOf: (buffer: number) => number, make: () => Group): Group {
+  /**
+   * @param serialOf tells buffers apart, also where they have had the same number one after the
+   * other
+   */
+  of(
+    group: number,
+    bound: readonly Bound[],
+    serialOf: (buffer: number) => number,
+    make: () => Group,
+  ): Group {
     let key = `${group}`;
     for (const each of bound) {
       if (each.kind !== 'buffer') continue;
@@ -41,7 +52,10 @@ export function boundIn({ bound }: Dispatch, group: number): readonly Bound[] {
   return bound.filter((each) => each.group === group);
 }
 
-/** Whether a group has the same buffers another time: what is copied aside has one of its own each time. */
+/**
+ * Whether a group has the same buffers another time: what is copied aside has one of its own each
+ * time.
+ */
 export function isLasting(bound: readonly Bound[]): boolean {
   return bound.every(({ kind }) => kind !== 'aside');
 }

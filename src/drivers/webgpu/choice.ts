@@ -1,4 +1,6 @@
-/** Which transport drives a GPU: as the program says, or the environment, or by what is installed. */
+/**
+ * Which transport drives a GPU: as the program says, or the environment, or by what is installed.
+ */
 import { withoutLines } from '../../linux/standard-error.js';
 import { mistakesOf } from './dawn/check.js';
 import { loadDawn, PACKAGE, packagedLibrary, REMEDY, VERSION } from './dawn/library.js';
@@ -8,7 +10,10 @@ import type { FailingGpu } from './failing-gpu.js';
 import type { TransportChoice } from './protocol.js';
 import type { Transport, WaitedTransport } from './transport.js';
 
-/** Dawn writes that it takes no more than it can use of limits, of many GPUs and each time that one is asked for. */
+/**
+ * Dawn writes that it takes no more than it can use of limits, of many GPUs and each time that one
+ * is asked for.
+ */
 const NOTICES = /^Warning: maxDynamic\w+ artificially reduced/;
 
 /** Where a program says nothing: 'dawn-node', 'dawn-ffi', or the path of a library. */
@@ -19,10 +24,15 @@ function chosen(): TransportChoice | undefined {
   if (text === undefined || text === '') return undefined;
   if (text === 'dawn-node' || text === 'dawn-ffi') return text;
   if (text.startsWith('/')) return { library: text };
-  throw new Error(`${TRANSPORT} is '${text}'; write dawn-node, dawn-ffi, or the path of a library from / on`);
+  throw new Error(
+    `${TRANSPORT} is '${text}'; write dawn-node, dawn-ffi, or the path of a library from / on`,
+  );
 }
 
-/** The faster one, where the package with its library is installed in the version that is known: only a user installs it, no other package does. */
+/**
+ * The faster one, where the package with its library is installed in the version that is known:
+ * only a user installs it, no other package does.
+ */
 function usual(): TransportChoice {
   try {
     packagedLibrary();

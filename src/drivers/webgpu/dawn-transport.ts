@@ -1,11 +1,17 @@
-/** Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer, which the process of an engine alone loads. */
+/**
+ * Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer, which the process of an
+ * engine alone loads.
+ */
 import { collector } from './collect.js';
 import type { FailingGpu } from './failing-gpu.js';
 import { factsOf, GpuTransport } from './gpu-transport.js';
 import type { Transport } from './transport.js';
 import { NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES, WANTED_LIMITS } from './wanted.js';
 
-/** Keeps GPUs alive: what `create` returned must not be collected as long as the process does anything with one. */
+/**
+ * Keeps GPUs alive: what `create` returned must not be collected as long as the process does
+ * anything with one.
+ */
 const kept: unknown[] = [];
 
 /** Loads the package. An error that says which line installs it, where it is not there. */
@@ -15,7 +21,9 @@ async function loadPackage(): Promise<typeof import('webgpu')> {
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND')
       throw new Error("the package 'webgpu' is not installed; install it: npm install webgpu");
-    throw new Error(`the package 'webgpu' cannot be loaded here: ${error instanceof Error ? error.message : error}`);
+    throw new Error(
+      `the package 'webgpu' cannot be loaded here: ${error instanceof Error ? error.message : error}`,
+    );
   }
 }
 
@@ -35,7 +43,10 @@ export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
   const requiredFeatures = WANTED_FEATURES.filter((name) => adapter.features.has(name));
   const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
   const { vendor, architecture, device: model, description } = adapter.info;
-  const name = description || [vendor, architecture, model].filter(Boolean).join(' ') || 'a GPU without a name';
+  const name =
+    description ||
+    [vendor, architecture, model].filter(Boolean).join(' ') ||
+    'a GPU without a name';
   return new GpuTransport(
     device,
     { ...factsOf(device, name), transport: 'dawn-node', model, features: [...requiredFeatures] },

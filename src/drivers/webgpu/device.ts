@@ -1,6 +1,7 @@
 /**
- * A GPU as a device, seen from the manager. Its pages lie in buffers that an engine, mostly a process of its own, has on the GPU; it has no
- * page faults, so that what a launch uses is there before it begins. What it holds is gone with it.
+ * A GPU as a device, seen from the manager. Its pages lie in buffers that an engine, mostly a
+ * process of its own, has on the GPU; it has no page faults, so that what a launch uses is there
+ * before it begins. What it holds is gone with it.
  */
 import { RecentMap } from '../../core/recent-map.js';
 import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
@@ -56,9 +57,15 @@ import { SLOTS, STAGING_BYTES, type Staging } from './staging.js';
 /** Of each uniform variable of a launch that goes with others, whose numbers are in one packet. */
 const MOST_UNIFORM_BYTES = 512;
 
-/** Tokens of pages that are put together in staging memory go down from here, by the piece. Those of other copies that launches have are not among them. */
+/**
+ * Tokens of pages that are put together in staging memory go down from here, by the piece. Those of
+ * other copies that launches have are not among them.
+ */
 const FIRST_FILL = -2;
-/** Looks, about a second apart, that a GPU may take to be opened. They are counted, since a suspended machine takes none. */
+/**
+ * Looks, about a second apart, that a GPU may take to be opened. They are counted, since a
+ * suspended machine takes none.
+ */
 const STARTING_LOOKS = 60;
 
 export interface WebgpuDeviceOptions {
@@ -106,7 +113,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   protected launched: number | null = null;
   /** Launches that follow it. */
   private following: number[] = [];
-  /** Pipelines of the launches that run, in their order, where these are whole: one that has run without a mistake is proven. */
+  /**
+   * Pipelines of the launches that run, in their order, where these are whole: one that has run
+   * without a mistake is proven.
+   */
   private unproven: string[] = [];
   /** Pipelines that have run without a mistake, by what they are made of. */
   private readonly proven = new RecentMap<string, true>(4 * MOST_MODULES);
@@ -150,7 +160,11 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.spares = new SpareBuffers(budgetPages * PAGE_BYTES, (kind, what) => this.post(kind, what));
     this.runs = new RunTable(this, budgetPages);
     this.engineCpu = new EngineCpu(link.pid);
-    const hello: Hello = { hostBytes: host.bytes, stagingBytes: STAGING_BYTES, transport: options.transport };
+    const hello: Hello = {
+      hostBytes: host.bytes,
+      stagingBytes: STAGING_BYTES,
+      transport: options.transport,
+    };
     this.post(Packet.Hello, hello);
   }
 
@@ -190,10 +204,12 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       if (packet[0] === Packet.Moved) {
         const [tokens, status] = readJson<[number[], Status]>(packet);
         for (const token of tokens) this.moved(token, status);
-      } else if (packet[0] === Packet.Launched) for (const each of readJson<Launched[]>(packet)) this.ended(each);
+      } else if (packet[0] === Packet.Launched)
+        for (const each of readJson<Launched[]>(packet)) this.ended(each);
       else if (packet[0] === Packet.Ready) this.start(readJson<AdapterFacts>(packet));
       else if (packet[0] === Packet.Failed) this.onReady(readJson<string>(packet));
-      else if (packet[0] === Packet.Lost) this.kill(`its GPU was lost: ${readJson<string>(packet)}`);
+      else if (packet[0] === Packet.Lost)
+        this.kill(`its GPU was lost: ${readJson<string>(packet)}`);
     }
     return false;
   }
@@ -222,7 +238,9 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   look(): void {
     if (this.dead || this.facts !== null || ++this.overdue < STARTING_LOOKS) return;
     const { name } = this.options;
-    this.kill(`the engine of device ${name} (${this.whose}) did not start within ${STARTING_LOOKS} s, and was ended`);
+    this.kill(
+      `the engine of device ${name} (${this.whose}) did not start within ${STARTING_LOOKS} s, and was ended`,
+    );
   }
 
   get sending(): boolean {
@@ -292,7 +310,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       this.pending.set(token, { slot, out: null, filled });
       copyMemory(slots.addressOf(slot), address, bytes);
       // Where they lie by now.
-      this.post(Packet.Write, move(token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count)));
+      this.post(
+        Packet.Write,
+        move(token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count)),
+      );
     });
     return Status.Pending;
   }
@@ -302,28 +323,44 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     return count > (this.options.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY);
   }
 
-  transferOut(token: number, page: number, count: number, address: number, urgent: boolean): Status {
+  transferOut(
+    token: number,
+    page: number,
+    count: number,
+    address: number,
+    urgent: boolean,
+  ): Status {
     if (this.dead) return Status.Lost;
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);
     this.pending.set(token, { slot: -1, out: null, filled: null });
-    // What a thread waits for is a copy of its own, the first: it is there before what is asked for along with it.
+    // What a thread waits for is a copy of its own, the first: it is there before what is asked for
+    // along with it.
     if (at !== -1) {
       this.moves.add(Packet.Read, token, File.Host, at, this.runs.parts(page, count), urgent);
-      // The engine begins with it at once, where that does not take the manager's CPU before the rest has been asked for.
+      // The engine begins with it at once, where that does not take the manager's CPU before the
+      // rest has been asked for.
       if (urgent && this.engineCpu.keep()) this.moves.flush(Packet.Read);
       return Status.Pending;
     }
     const { slots } = this;
     slots.take((slot) => {
       this.pending.set(token, { slot, out: { address, bytes }, filled: null });
-      this.moves.add(Packet.Read, token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count));
+      this.moves.add(
+        Packet.Read,
+        token,
+        File.Staging,
+        slots.offsetOf(slot),
+        this.runs.parts(page, count),
+      );
     });
     return Status.Pending;
   }
 
   refuse(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null {
-    return this.facts === null ? null : (featureProblem(launch, this.facts) ?? problemOf(launch, this.facts.limits));
+    return this.facts === null
+      ? null
+      : (featureProblem(launch, this.facts) ?? problemOf(launch, this.facts.limits));
   }
 
   divide(
@@ -359,7 +396,10 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     const because = reasons.join('; ');
     if (fits && many !== undefined) {
       const remedy = 'give it a size in two or three dimensions, or a larger @workgroup_size';
-      return { code: 'DEVICE_LIMIT', message: `kernel ${kernelName}: ${many}, and ${because}; ${remedy}` };
+      return {
+        code: 'DEVICE_LIMIT',
+        message: `kernel ${kernelName}: ${many}, and ${because}; ${remedy}`,
+      };
     }
     const excess = fits
       ? `it is to run ${way}`
@@ -370,16 +410,24 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       ...(fits || large !== undefined ? [] : ['give the device more memory']),
       ...(fits ? [] : ['launch it over smaller arrays']),
     ].join(', or ');
-    return { code: 'DEVICE_MEMORY', message: `kernel ${kernelName}: ${excess}, and ${because}; ${remedies}` };
+    return {
+      code: 'DEVICE_MEMORY',
+      message: `kernel ${kernelName}: ${excess}, and ${because}; ${remedies}`,
+    };
   }
 
   get launchesAtOnce(): number {
     return MOST_DISPATCHES;
   }
 
-  /** Behind a launch that fails nothing runs: so those that go together are of kernels of which that is not to be expected. */
+  /**
+   * Behind a launch that fails nothing runs: so those that go together are of kernels of which that
+   * is not to be expected.
+   */
   joins({ code }: Omit<WgslLaunch, 'id'>): boolean {
-    const isSmall = code.bindings.every((each) => each.kind !== 'uniform' || each.bytes <= MOST_UNIFORM_BYTES);
+    const isSmall = code.bindings.every(
+      (each) => each.kind !== 'uniform' || each.bytes <= MOST_UNIFORM_BYTES,
+    );
     return isSmall && this.proven.get(pipelineKey(this.moduleOf(code), code)) === true;
   }
 
@@ -403,10 +451,14 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     }
     [this.launched, ...this.following] = launches.map(({ id }) => id);
     const isWhole = launches[0].part === undefined;
-    this.unproven = isWhole ? launches.map(({ code }) => pipelineKey(this.moduleOf(code), code)) : [];
+    this.unproven = isWhole
+      ? launches.map(({ code }) => pipelineKey(this.moduleOf(code), code))
+      : [];
     const alignment = facts.limits.minStorageBufferOffsetAlignment;
     const moduleOf = (code: WgslCode): number => this.moduleOf(code);
-    const plans = launches.map((each) => planOf(each, moduleOf, alignment, (pages) => this.use(pages)));
+    const plans = launches.map((each) =>
+      planOf(each, moduleOf, alignment, (pages) => this.use(pages)),
+    );
     const paged = launches[0].part?.paged;
     if (paged === undefined) this.post(Packet.Dispatch, plans);
     else this.page(launches[0], plans[0], paged);
@@ -459,7 +511,8 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
 
   private use({ first, count }: Pages): Part {
     const run = this.runs.use(first, count);
-    if (run === undefined) throw new Error(`pages ${first} to ${first + count - 1} lie in no piece`);
+    if (run === undefined)
+      throw new Error(`pages ${first} to ${first + count - 1} lie in no piece`);
     return [run.buffer, (first - run.first) * PAGE_BYTES, count * PAGE_BYTES];
   }
 
@@ -474,7 +527,16 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.ahead = null;
     const plan = ahead === null ? paged.plan() : null;
     const planned = ahead ?? (plan && new PlannedRun(plan, paged, outlet));
-    this.paged = new PagedLaunch(kernelName, order, part as WgslPart, paged, pools, this.slots, outlet, planned);
+    this.paged = new PagedLaunch(
+      kernelName,
+      order,
+      part as WgslPart,
+      paged,
+      pools,
+      this.slots,
+      outlet,
+      planned,
+    );
     if (ahead === null) planned?.start();
   }
 
@@ -489,10 +551,17 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       look: (at, content) => readMemory(content, host.address + at),
       takeSlot: () => this.slots.takeSpare(),
       giveSlot: (slot) => this.slots.give(slot),
-      copy: (at, bytes, slot, to) => copyMemory(this.slots.addressOf(slot) + to, host.address + at, bytes),
+      copy: (at, bytes, slot, to) =>
+        copyMemory(this.slots.addressOf(slot) + to, host.address + at, bytes),
       send: (slot, parts) => {
         const at = this.slots.offsetOf(slot);
-        this.post(Packet.Fill, { token: FIRST_FILL - slot, launch: id, file: File.Staging, at, parts } satisfies Fill);
+        this.post(Packet.Fill, {
+          token: FIRST_FILL - slot,
+          launch: id,
+          file: File.Staging,
+          at,
+          parts,
+        } satisfies Fill);
       },
       ahead: (run) => {
         this.ahead = run;

@@ -58,7 +58,11 @@ function launchOf({ source = SAXPY, length = LENGTH, alpha = 2 } = {}): WgslLaun
       ],
       constants: [],
     },
-    parameters: [array('x', 'in', 0), array('y', 'inout', second), { name: 'alpha', kind: 'scalar', value: alpha }],
+    parameters: [
+      array('x', 'in', 0),
+      array('y', 'inout', second),
+      { name: 'alpha', kind: 'scalar', value: alpha },
+    ],
     begin: 0,
     end: length,
     size: length,
@@ -71,7 +75,8 @@ function blocksOf(parameters: readonly LaunchParameter[]): Set<number> {
   for (const each of parameters) {
     if (each.kind !== 'array') continue;
     const last = Math.floor((each.offset + each.length * bytesOf(each.type) - 1) / BLOCK_BYTES);
-    for (let block = Math.floor(each.offset / BLOCK_BYTES); block <= last; block++) blocks.add(block);
+    for (let block = Math.floor(each.offset / BLOCK_BYTES); block <= last; block++)
+      blocks.add(block);
   }
   return blocks;
 }
@@ -117,7 +122,9 @@ test('an array larger than what is bound at once is cut where there is memory en
 });
 
 test('more workgroups than a dimension takes are more dispatches over the same windows', () => {
-  const parts = partsOf(newDivider().divide(launchOf(), room(4, { maxComputeWorkgroupsPerDimension: 5000 })));
+  const parts = partsOf(
+    newDivider().divide(launchOf(), room(4, { maxComputeWorkgroupsPerDimension: 5000 })),
+  );
   expect(Math.max(...parts.map(({ groups }) => groups))).toBe(5000);
   expect(parts.reduce((sum, { groups }) => sum + groups, 0)).toBe(LENGTH / 64);
   expect(parts[0].x).toEqual(parts[1].x);
@@ -144,7 +151,9 @@ test('a plan is made anew when its windows have become more than there is room f
 test('a plan of other arrays, of another length or another device is no plan of this one', () => {
   const divider = newDivider();
   divider.divide(launchOf(), room(4));
-  expect(partsOf(divider.divide(launchOf({ length: LENGTH / 2 }), room(4)))[0].y.offset).toBe(4 * BLOCK_BYTES);
+  expect(partsOf(divider.divide(launchOf({ length: LENGTH / 2 }), room(4)))[0].y.offset).toBe(
+    4 * BLOCK_BYTES,
+  );
   for (const { parameters } of partsOf(divider.divide(launchOf(), room(2))))
     expect(blocksOf(parameters).size).toBeLessThanOrEqual(2);
 });
@@ -160,14 +169,21 @@ test('what keeps each array from being paged is told by its name', () => {
   const launch = launchOf();
   const [x, y] = launch.parameters as Extract<LaunchParameter, { kind: 'array' }>[];
   const reason = (given: WgslLaunch) => newDivider().page(given, room(4), true);
-  expect(reason({ ...launch, parameters: [x, { ...y, offset: 4 * LENGTH - 4 }, ...launch.parameters.slice(2)] })).toBe(
+  expect(
+    reason({
+      ...launch,
+      parameters: [x, { ...y, offset: 4 * LENGTH - 4 }, ...launch.parameters.slice(2)],
+    }),
+  ).toBe(
     "no array of the kernel can be looked up page by page: 'x' shares a page with 'y'; 'y' shares a page with 'x'; have arguments begin at pages of their own",
   );
   const source = SAXPY.replace('x: array<f32>', 'x: array<f32, 8>')
     .replace('y: array<f32>', 'y: S')
     .replaceAll('y[', 'y.a[')
     .replace('&y', '&y.a');
-  const said = 'no array of the kernel can be looked up page by page: ' + "'x' is of a size that the module says; ";
+  const said =
+    'no array of the kernel can be looked up page by page: ' +
+    "'x' is of a size that the module says; ";
   expect(reason(launchOf({ source: `struct S { n: f32, a: array<f32> }${source}` }))).toBe(
     `${said}'y' is written, and has members before its array`,
   );

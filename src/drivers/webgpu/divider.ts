@@ -1,6 +1,7 @@
 /**
- * Cuts a launch that a GPU has no room for into parts, each with its windows of the arrays (src/wgsl). What the GPU holds counts in
- * whole pages and blocks, of which the analysis knows nothing but what they come to.
+ * Cuts a launch that a GPU has no room for into parts, each with its windows of the arrays
+ * (src/wgsl). What the GPU holds counts in whole pages and blocks, of which the analysis knows
+ * nothing but what they come to.
  */
 import { bytesOf } from '../../core/elements.js';
 import { RecentMap } from '../../core/recent-map.js';
@@ -10,7 +11,12 @@ import { type Description, describe, type Resource } from '../../wgsl/describe.j
 import { type Head, hasHead, headBytesOf, withoutHeads } from '../../wgsl/heads.js';
 import { PagePlanner } from '../../wgsl/page-plan.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
-import { type PagedArray, type PageTable, pageTables, wholePoolBytes } from '../../wgsl/page-tables.js';
+import {
+  type PagedArray,
+  type PageTable,
+  pageTables,
+  wholePoolBytes,
+} from '../../wgsl/page-tables.js';
 import { Mode, type PagedModule } from '../../wgsl/paged.js';
 import { planPaged } from '../../wgsl/paged-plan.js';
 import type { Parser } from '../../wgsl/syntax.js';
@@ -18,8 +24,21 @@ import { valueIn } from '../../wgsl/uniform-layout.js';
 import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
-import type { LaunchDivision, LaunchParameter, WgslBinding, WgslCode, WgslLaunch } from '../driver.js';
-import { arrayBytes, arrayOf, bindingBytesOf, sharerOf, uniformContent, workgroupsOf } from './launch-plan.js';
+import type {
+  LaunchDivision,
+  LaunchParameter,
+  WgslBinding,
+  WgslCode,
+  WgslLaunch,
+} from '../driver.js';
+import {
+  arrayBytes,
+  arrayOf,
+  bindingBytesOf,
+  sharerOf,
+  uniformContent,
+  workgroupsOf,
+} from './launch-plan.js';
 import { requireParser } from './parser.js';
 import { PartPlanner } from './part-planner.js';
 import { type Limits, MOST_MODULES } from './protocol.js';
@@ -34,7 +53,10 @@ const MOST_PARTS = 4096;
 /** Bytes that a binding's size is a multiple of. */
 const WORD_BYTES = 4;
 
-/** Pages of arrays that are not there as a whole. The table of all arrays goes through a piece of 2 MiB at once. */
+/**
+ * Pages of arrays that are not there as a whole. The table of all arrays goes through a piece of 2
+ * MiB at once.
+ */
 const PAGE_SIZES = { pageBytes: PAGE_BYTES, mostPages: 65_536, alignment: PAGE_BYTES };
 const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
 /** Buffers that a part wants besides its arrays where some are paged. */
@@ -54,7 +76,10 @@ interface Analyzed {
 
 interface Plan {
   readonly parts: readonly LaunchPart[];
-  /** Parts of launches run in any order: each begins with what the one before it has left on the GPU. */
+  /**
+   * Parts of launches run in any order: each begins with what the one before it has left on the
+   * GPU.
+   */
   backwards: boolean;
 }
 
@@ -69,7 +94,10 @@ interface PagedParts {
 }
 
 export class Divider {
-  /** @param parser where the module is that reads WGSL, an optional peer: undefined where it could not be found when the device was asked for */
+  /**
+   * @param parser where the module is that reads WGSL, an optional peer: undefined where it could
+   * not be found when the device was asked for
+   */
   constructor(private readonly parser: string | undefined) {}
 
   /** By the texts of modules, their entry points and constants. */
@@ -78,7 +106,9 @@ export class Divider {
   private readonly plans = new RecentMap<string, Plan>(KEPT_PLANS);
   private readonly paged = new RecentMap<string, PagedParts>(KEPT_PLANS);
 
-  /** Why it cannot be cut is a text, with line and column where a place in the module is to blame. */
+  /**
+   * Why it cannot be cut is a text, with line and column where a place in the module is to blame.
+   */
   divide(launch: Launch, room: Room): LaunchDivision | string {
     return orReason(() => this.cut(launch, room));
   }
@@ -113,12 +143,18 @@ export class Divider {
     return pagedDivision(launch, found, facts);
   }
 
-  private knownPaged(launch: Launch, facts: LaunchFacts, room: Room, all: boolean): PagedParts | null {
+  private knownPaged(
+    launch: Launch,
+    facts: LaunchFacts,
+    room: Room,
+    all: boolean,
+  ): PagedParts | null {
     const key = keyOf(launch, facts, room, all);
     const known = this.paged.get(key);
     if (known === undefined) return null;
     const left = room.budgetPages * PAGE_BYTES - known.poolBytes;
-    if (!known.parts.every(({ windows }) => besidePages(launch, windows, room) <= left)) return null;
+    if (!known.parts.every(({ windows }) => besidePages(launch, windows, room) <= left))
+      return null;
     this.paged.set(key, known);
     return known;
   }
@@ -133,7 +169,12 @@ export class Divider {
     return divisionOf(launch, module, facts, parts, room.limits.maxComputeWorkgroupsPerDimension);
   }
 
-  private planned(launch: Launch, description: Description, facts: LaunchFacts, room: Room): Plan | string {
+  private planned(
+    launch: Launch,
+    description: Description,
+    facts: LaunchFacts,
+    room: Room,
+  ): Plan | string {
     const { limits, budgetPages, pagesOf } = room;
     const key = keyOf(launch, facts, room);
     const known = this.plans.get(key);
@@ -158,7 +199,9 @@ export class Divider {
 
   private load(): Parser {
     if (this.parser === undefined) {
-      throw new Error("the package 'wesl' was not there when the device was started; start it again now that it is");
+      throw new Error(
+        "the package 'wesl' was not there when the device was started; start it again now that it is",
+      );
     }
     return requireParser(this.parser);
   }
@@ -171,8 +214,10 @@ export class Divider {
       const overrides = Object.fromEntries(constants.map(({ name, value }) => [name, value]));
       const all = describe(this.load(), source, entryPoint, { overrides });
       const buffers =
-        all.resources.filter(({ space }) => space === 'storage').length + all.resources.filter(hasHead).length;
-      const description = buffers > limits.maxStorageBuffersPerShaderStage ? withoutHeads(all) : all;
+        all.resources.filter(({ space }) => space === 'storage').length +
+        all.resources.filter(hasHead).length;
+      const description =
+        buffers > limits.maxStorageBuffersPerShaderStage ? withoutHeads(all) : all;
       found = { description, module: windowed(description) };
       this.known.set(key, found);
     }
@@ -201,7 +246,9 @@ function keyOf(
   { budgetPages }: Room,
   all = false,
 ): string {
-  const arrays = parameters.flatMap((each) => (each.kind === 'array' ? [[each.offset, each.length, each.use]] : []));
+  const arrays = parameters.flatMap((each) =>
+    each.kind === 'array' ? [[each.offset, each.length, each.use]] : [],
+  );
   const integers = (_: string, value: unknown) =>
     typeof value === 'number' && !Number.isInteger(value) ? null : value;
   return JSON.stringify(
@@ -241,7 +288,9 @@ function divisionOf(
 function besidePages(launch: Launch, windows: readonly Window[], { pagesOf }: Room): number {
   const all = windowsOf(launch, windows);
   const paged = windows.flatMap(({ resource: { name }, bytes }) => (bytes === 0 ? [name] : []));
-  return pagesOf(all.filter((each) => each.kind === 'array' && !paged.includes(each.name))) * PAGE_BYTES;
+  return (
+    pagesOf(all.filter((each) => each.kind === 'array' && !paged.includes(each.name))) * PAGE_BYTES
+  );
 }
 
 /** @returns why it cannot be, as a text */
@@ -260,12 +309,17 @@ function foundPaged(
     return `it has ${arrays} arrays, and ${mostBuffers - PAGING_BUFFERS} are the most beside the two buffers that paging needs`;
   const most = Math.min(Math.floor((budgetPages * PAGE_BYTES) / 2), bindingBytesOf(limits));
   let reason = '';
-  for (let poolMost = roundDown(most); poolMost >= BLOCK_BYTES; poolMost = roundDown(poolMost / 2)) {
+  for (
+    let poolMost = roundDown(most);
+    poolMost >= BLOCK_BYTES;
+    poolMost = roundDown(poolMost / 2)
+  ) {
     const tablesOf = (paged: readonly Resource[]) => {
       const wanted = pagedArraysOf(launch, description, facts, paged);
       return pageTables(wanted, Math.min(poolMost, wholePoolBytes(wanted, PAGE_SIZES)), PAGE_SIZES);
     };
-    const bytesOfPools = (tables: readonly PageTable[]) => tables.reduce((sum, each) => sum + each.poolBytes, 0);
+    const bytesOfPools = (tables: readonly PageTable[]) =>
+      tables.reduce((sum, each) => sum + each.poolBytes, 0);
     let remedy = '';
     const plan = planPaged(
       description,
@@ -299,10 +353,16 @@ function foundPaged(
     const planner = PartPlanner.open(description, module.paged, facts, tables);
     return { module, parts, tables, poolBytes: bytesOfPools(tables), planner };
   }
-  return reason || `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`;
+  return (
+    reason ||
+    `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`
+  );
 }
 
-/** Of the arrays that are paged a part has the memory for their pages instead, which no other part looks at. */
+/**
+ * Of the arrays that are paged a part has the memory for their pages instead, which no other part
+ * looks at.
+ */
 function pagedDivision(
   launch: Launch,
   { module, parts, tables, poolBytes, planner }: PagedParts,
@@ -321,19 +381,40 @@ function pagedDivision(
       const units = module.units(part);
       const maskWords = Math.ceil(units / 32);
       const content = (mode: number) =>
-        Buffer.from(module.uniformOf(part, facts, tables, maskWords, mode, rounds.limit)).toString('base64');
+        Buffer.from(module.uniformOf(part, facts, tables, maskWords, mode, rounds.limit)).toString(
+          'base64',
+        );
       const logWords = module.logWords(part);
-      const contents = () => modes.map((each, at) => content(at === 0 && rounds.strict ? each | Mode.Strict : each));
+      const contents = () =>
+        modes.map((each, at) => content(at === 0 && rounds.strict ? each | Mode.Strict : each));
       const parameters = windowsOf(launch, part.windows).map((each): LaunchParameter => {
         const table = tables.find(({ name }) => name === each.name);
         if (each.kind !== 'array' || table === undefined) return each;
-        return { ...each, use: 'inout', offset: pool + table.offset, length: table.poolBytes / bytesOf(each.type) };
+        return {
+          ...each,
+          use: 'inout',
+          offset: pool + table.offset,
+          length: table.poolBytes / bytesOf(each.type),
+        };
       });
-      const planOf = (each: LaunchPart | undefined) => (each && planner?.planOf(launch, each)) ?? null;
+      const planOf = (each: LaunchPart | undefined) =>
+        (each && planner?.planOf(launch, each)) ?? null;
       const plan = () => planOf(part);
       const next = () => planOf(parts[index + 1]);
       const once = module.once;
-      const paged = { rounds, once, offsets, pages, notes, units, maskWords, logWords, contents, plan, next };
+      const paged = {
+        rounds,
+        once,
+        offsets,
+        pages,
+        notes,
+        units,
+        maskWords,
+        logWords,
+        contents,
+        plan,
+        next,
+      };
       return {
         code,
         parameters,
@@ -343,7 +424,9 @@ function pagedDivision(
   };
 }
 
-/** Where it is known how many pages a launch touches at most, there is memory for no more of them. */
+/**
+ * Where it is known how many pages a launch touches at most, there is memory for no more of them.
+ */
 function pagedArraysOf(
   launch: Launch,
   description: Description,
@@ -390,9 +473,17 @@ function windowsOf(launch: Launch, windows: readonly Window[]): LaunchParameter[
     if (each.kind !== 'array' || window === undefined) return each;
     const { resource, offsetBytes, written, writesHead } = window;
     const size = bytesOf(each.type);
-    const bytes = Math.min(Math.ceil(window.bytes / WORD_BYTES) * WORD_BYTES, each.length * size - offsetBytes);
+    const bytes = Math.min(
+      Math.ceil(window.bytes / WORD_BYTES) * WORD_BYTES,
+      each.length * size - offsetBytes,
+    );
     const use = written ? 'inout' : 'in';
-    const own: LaunchParameter = { ...each, use, offset: each.offset + offsetBytes, length: bytes / size };
+    const own: LaunchParameter = {
+      ...each,
+      use,
+      offset: each.offset + offsetBytes,
+      length: bytes / size,
+    };
     if (!hasHead(resource)) return own;
     // What stands before its array is an argument of its own.
     const name = headName(each.name);
@@ -410,7 +501,14 @@ function withHeads(code: WgslCode, heads: readonly Head[]): WgslCode {
   if (heads.length === 0) return code;
   const bound = heads.map(({ resource: { name, access }, group, binding, bytes }): WgslBinding => {
     const parameter = headName(name);
-    return { group, binding, kind: 'array', parameter, writable: access !== 'read', leastBytes: bytes };
+    return {
+      group,
+      binding,
+      kind: 'array',
+      parameter,
+      writable: access !== 'read',
+      leastBytes: bytes,
+    };
   });
   return { ...code, bindings: [...code.bindings, ...bound] };
 }
@@ -423,7 +521,9 @@ function factsOf(launch: Launch, { resources }: Description): LaunchFacts {
       lengths[name] = Math.floor((arrayBytes(launch, name) - arrayOffset) / runtimeArray.stride);
       continue;
     }
-    const bound = launch.code.bindings.find((each) => each.group === group && each.binding === binding);
+    const bound = launch.code.bindings.find(
+      (each) => each.group === group && each.binding === binding,
+    );
     if (bound?.kind !== 'uniform') continue;
     const value = valueIn(uniformContent(bound, launch), 0, type);
     if (value !== undefined) uniforms[name] = value;

@@ -21,16 +21,19 @@ function threadOf({ pid }: ChildProcess): number {
   return pid;
 }
 
-test.skipIf(getAffinity().length < 2)('a thread is kept from one CPU, and lifted to all it had', () => {
-  const thread = threadOf(child);
-  const before = getAffinity(thread);
-  const apart = new EngineCpu(thread);
-  expect(apart.keep()).toBe(true);
-  expect(getAffinity(thread).length).toBe(before.length - 1);
-  expect(before).toContain(currentCpu());
-  apart.lift();
-  expect(getAffinity(thread)).toEqual(before);
-});
+test.skipIf(getAffinity().length < 2)(
+  'a thread is kept from one CPU, and lifted to all it had',
+  () => {
+    const thread = threadOf(child);
+    const before = getAffinity(thread);
+    const apart = new EngineCpu(thread);
+    expect(apart.keep()).toBe(true);
+    expect(getAffinity(thread).length).toBe(before.length - 1);
+    expect(before).toContain(currentCpu());
+    apart.lift();
+    expect(getAffinity(thread)).toEqual(before);
+  },
+);
 
 test('a thread that has ended is kept nowhere', async () => {
   const thread = threadOf(child);

@@ -1,6 +1,8 @@
 /**
- * Keeps the thread of an engine on another CPU than the manager's for a while. What wakes a thread mostly gives it its own CPU where the others have been busy just now, by the
- * kernel's reckoning, as after a kernel of a GPU in software: manager and engine would take turns on one CPU, and the other one would have nothing to do.
+ * Keeps the thread of an engine on another CPU than the manager's for a while. What wakes a thread
+ * mostly gives it its own CPU where the others have been busy just now, by the kernel's reckoning,
+ * as after a kernel of a GPU in software: manager and engine would take turns on one CPU, and the
+ * other one would have nothing to do.
  */
 import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
 

@@ -27,7 +27,11 @@ afterEach(() => {
  * Has the loop make so many turns in which nothing happens; at the end the other side goes.
  * @param meanwhile called before each sleep; returns how much has happened so far
  */
-function run(turns: number, isBusy: boolean, meanwhile: (turn: number) => number = () => 0): Promise<void> {
+function run(
+  turns: number,
+  isBusy: boolean,
+  meanwhile: (turn: number) => number = () => 0,
+): Promise<void> {
   let ms = 0;
   let events = 0;
   const sleep = (forMs: number): boolean => {

@@ -1,16 +1,24 @@
 /**
- * The loop of an engine's thread: it takes packets, and gives WebGPU its turns. In Node.js WebGPU finds out by turns of the event loop whether
- * something has been done, one after the other, which keeps a CPU busy for as long as a kernel runs: a GPU in software needs it itself, and
- * any other program would like it. So the thread sleeps between turns, ever longer while nothing happens, at the socket, so that packets wake it.
+ * The loop of an engine's thread: it takes packets, and gives WebGPU its turns. In Node.js WebGPU
+ * finds out by turns of the event loop whether something has been done, one after the other, which
+ * keeps a CPU busy for as long as a kernel runs: a GPU in software needs it itself, and any other
+ * program would like it. So the thread sleeps between turns, ever longer while nothing happens, at
+ * the socket, so that packets wake it.
  */
 
 import { Poller } from '../../linux/poll.js';
 import { setTimerSlack } from '../../linux/process.js';
 import type { MessageSocket } from '../../linux/socket.js';
 
-/** How long turns follow each other at once after something has happened: copies of some pages take as long. */
+/**
+ * How long turns follow each other at once after something has happened: copies of some pages take
+ * as long.
+ */
 const AT_ONCE_MS = 0.05;
-/** From then on the thread sleeps for this part of the time in which nothing has happened, so that an end is seen late by no more. */
+/**
+ * From then on the thread sleeps for this part of the time in which nothing has happened, so that
+ * an end is seen late by no more.
+ */
 const SHARE = 1 / 16;
 const LONGEST_MS = 0.5;
 /** The same while nothing is under way: only what is lost meanwhile is heard of by turns. */
@@ -45,7 +53,11 @@ export function clockAt(socket: MessageSocket): LoopClock {
 }
 
 /** Runs until the other end has gone. */
-export function runEngineLoop(socket: MessageSocket, work: Work, clock: LoopClock = clockAt(socket)): void {
+export function runEngineLoop(
+  socket: MessageSocket,
+  work: Work,
+  clock: LoopClock = clockAt(socket),
+): void {
   let { events } = work;
   let since = clock.now();
   const turn = (): void => {

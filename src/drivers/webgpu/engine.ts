@@ -1,6 +1,7 @@
 /**
- * The process of a GPU device's engine, which does what packets say (executor.ts). It is a process of its own since a thread that ends with a promise of WebGPU's pending takes the whole
- * program along; it ends with its owner, and is ended by SIGKILL whatever it does.
+ * The process of a GPU device's engine, which does what packets say (executor.ts). It is a process
+ * of its own since a thread that ends with a promise of WebGPU's pending takes the whole program
+ * along; it ends with its owner, and is ended by SIGKILL whatever it does.
  */
 import '../process/told-binary.js';
 import { setFlagsFromString } from 'node:v8';
@@ -23,11 +24,13 @@ const HOST = 4;
 const STAGING = 5;
 const SIGKILL = 9;
 
-// Most of what is done here is done some ten times and no more: it is compiled at its first call, and not after hundreds.
+// Most of what is done here is done some ten times and no more: it is compiled at its first call,
+// and not after hundreds.
 setFlagsFromString('--always-sparkplug');
 setFlagsFromString('--no-lazy-feedback-allocation');
 
-// The engine ends with its owner, however that ends, and with nothing else: a Ctrl-C is for the owner to handle.
+// The engine ends with its owner, however that ends, and with nothing else: a Ctrl-C is for the
+// owner to handle.
 if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 nameDeviceProcess();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
@@ -48,7 +51,10 @@ function say(kind: number, what: unknown): void {
   }
 }
 
-/** The GPU can no longer be used, or is not used as it should be: the device ends rather than answer wrongly. */
+/**
+ * The GPU can no longer be used, or is not used as it should be: the device ends rather than answer
+ * wrongly.
+ */
 function fail(error: unknown): void {
   say(Packet.Lost, error instanceof Error ? error.message : String(error));
 }

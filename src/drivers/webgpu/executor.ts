@@ -1,4 +1,7 @@
-/** Does what packets say, in their order: it drives a GPU, and moves bytes between its buffers and memory that the driver has, too. */
+/**
+ * Does what packets say, in their order: it drives a GPU, and moves bytes between its buffers and
+ * memory that the driver has, too.
+ */
 import { Status } from '../../core/types.js';
 import { view, writeMemory } from '../../linux/memory.js';
 import { readJson } from './packets.js';
@@ -15,17 +18,26 @@ import {
 import type { Ran, Transport } from './transport.js';
 import { noMemoryForPages } from './unmet-buffers.js';
 
-/** Bytes that may be on their way into the GPU before the engine waits for it: WebGPU keeps a copy of each until it is there. */
+/**
+ * Bytes that may be on their way into the GPU before the engine waits for it: WebGPU keeps a copy
+ * of each until it is there.
+ */
 const MOST_WRITTEN = 64 * 2 ** 20;
 
 /** Where an executor is. */
 export interface ExecutorOwner {
   say(kind: number, what: unknown): void;
-  /** The GPU can no longer be used, or is not used as it should be: the device ends rather than answer wrongly. */
+  /**
+   * The GPU can no longer be used, or is not used as it should be: the device ends rather than
+   * answer wrongly.
+   */
   fail(error: unknown): void;
   /** Gives what drives the GPU its turn, so that it finds out what has been done. */
   turn?(): Promise<void>;
-  /** Whether the driver still wants what is under way; if not, nothing of it is written, and launches may end in any way. */
+  /**
+   * Whether the driver still wants what is under way; if not, nothing of it is written, and
+   * launches may end in any way.
+   */
   wants(): boolean;
 }
 
@@ -46,7 +58,10 @@ export class Executor {
     private readonly owner: ExecutorOwner,
   ) {}
 
-  /** What must not overtake each other is done when this resolves; copies and kernels may be under way. */
+  /**
+   * What must not overtake each other is done when this resolves; copies and kernels may be under
+   * way.
+   */
   async handle(packet: Uint8Array): Promise<void> {
     const { gpu } = this;
     switch (packet[0]) {
@@ -127,7 +142,10 @@ export class Executor {
     await this.gpu.idle();
   }
 
-  /** What the GPU has copied by then goes on its way between two of them: the first one of a packet is not to wait until all have been asked for. */
+  /**
+   * What the GPU has copied by then goes on its way between two of them: the first one of a packet
+   * is not to wait until all have been asked for.
+   */
   private async readAll(moves: readonly Move[]): Promise<void> {
     for (const [index, each] of moves.entries()) {
       if (index > 0) await this.owner.turn?.();
@@ -136,12 +154,18 @@ export class Executor {
     }
   }
 
-  /** Answered with the last byte, not by a promise: those of other copies that have ended meanwhile would be copied before. */
+  /**
+   * Answered with the last byte, not by a promise: those of other copies that have ended meanwhile
+   * would be copied before.
+   */
   private async read({ tokens, ...move }: Move): Promise<void> {
     await this.readInto(move, () => this.owner.say(Packet.Moved, [tokens ?? [], Status.Done]));
   }
 
-  private async readInto({ file, at, parts }: Omit<Move, 'tokens'>, done: () => void = () => undefined): Promise<void> {
+  private async readInto(
+    { file, at, parts }: Omit<Move, 'tokens'>,
+    done: () => void = () => undefined,
+  ): Promise<void> {
     let to = this.files[file] + at;
     let left = parts.length;
     const ended = (): void => {
@@ -151,7 +175,8 @@ export class Executor {
     const reads = parts.map(([buffer, offset, bytes]) => {
       const address = to;
       to += bytes;
-      const direct = file === File.Host ? this.gpu.readTo?.(buffer, offset, bytes, address, ended) : null;
+      const direct =
+        file === File.Host ? this.gpu.readTo?.(buffer, offset, bytes, address, ended) : null;
       if (direct) return direct;
       return this.gpu.read(buffer, offset, bytes, (content) => {
         if (this.owner.wants()) writeMemory(address, content);
@@ -168,9 +193,14 @@ export class Executor {
     );
   }
 
-  /** What is wrong in a module that was made of the kernel's own is told by its lines and columns: it has the mistake, too. */
+  /**
+   * What is wrong in a module that was made of the kernel's own is told by its lines and columns:
+   * it has the mistake, too.
+   */
   private async run(orders: readonly Dispatch[]): Promise<readonly Ran[]> {
-    const rans = await this.gpu.dispatch(orders.map((order) => ({ order, source: this.sourceOf(order.module) })));
+    const rans = await this.gpu.dispatch(
+      orders.map((order) => ({ order, source: this.sourceOf(order.module) })),
+    );
     const [first] = orders;
     const { original } = first;
     if (original === undefined || rans[0].failure?.code !== 'KERNEL_ERROR') return rans;
@@ -187,7 +217,8 @@ export class Executor {
     const [{ launch }] = dispatches;
     await this.launch([launch], async () => {
       if (this.unfilled === launch) return [{ failure: noMemoryForPages() }];
-      for (const each of writes) if (!this.put(each, false)) return [{ failure: noMemoryForPages() }];
+      for (const each of writes)
+        if (!this.put(each, false)) return [{ failure: noMemoryForPages() }];
       let ran: Ran = { failure: null };
       for (const each of dispatches) {
         const [{ failure, gpuMs }] = await this.run([each]);
@@ -199,7 +230,10 @@ export class Executor {
     });
   }
 
-  private async launch(launches: readonly number[], run: () => Promise<readonly Ran[]>): Promise<void> {
+  private async launch(
+    launches: readonly number[],
+    run: () => Promise<readonly Ran[]>,
+  ): Promise<void> {
     let rans: readonly Ran[] = [];
     try {
       rans = await run();
@@ -207,7 +241,9 @@ export class Executor {
       // Its buffers may have gone, since its driver has given it up.
       if (this.owner.wants()) throw error;
     }
-    const ended = launches.map((launch, index): Launched => ({ launch, ...(rans[index] ?? { failure: null }) }));
+    const ended = launches.map(
+      (launch, index): Launched => ({ launch, ...(rans[index] ?? { failure: null }) }),
+    );
     this.owner.say(Packet.Launched, ended);
   }
 
@@ -222,7 +258,9 @@ export class Executor {
 
   /** Something that goes on while other packets are handled. */
   private later(work: Promise<void>): void {
-    const ended = work.catch((error: unknown) => this.owner.fail(error)).finally(() => this.underWay.delete(ended));
+    const ended = work
+      .catch((error: unknown) => this.owner.fail(error))
+      .finally(() => this.underWay.delete(ended));
     this.underWay.add(ended);
   }
 }

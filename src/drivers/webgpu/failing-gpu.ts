@@ -1,6 +1,12 @@
-/** A GPU that fails on purpose, so that tests can see what becomes of it: an environment variable tells its engine when. */
+/**
+ * A GPU that fails on purpose, so that tests can see what becomes of it: an environment variable
+ * tells its engine when.
+ */
 
-/** `lost:N` destroys the GPU's device before packet N, `memory:N` has allocation N find no memory, `memory:N-` all from there on. */
+/**
+ * `lost:N` destroys the GPU's device before packet N, `memory:N` has allocation N find no memory,
+ * `memory:N-` all from there on.
+ */
 export const FAILING_GPU = 'ONEMEM_FAILING_GPU';
 
 export class FailingGpu {
@@ -12,7 +18,8 @@ export class FailingGpu {
 
   constructor(text: string) {
     const [, what, number, further] = /^(lost|memory):(\d+)(-?)$/.exec(text) ?? [];
-    if (what === undefined) throw new RangeError(`${FAILING_GPU} is '${text}'; write lost:N, memory:N or memory:N-`);
+    if (what === undefined)
+      throw new RangeError(`${FAILING_GPU} is '${text}'; write lost:N, memory:N or memory:N-`);
     this.what = what;
     this.from = Number(number);
     this.to = further === '-' ? Number.POSITIVE_INFINITY : this.from;

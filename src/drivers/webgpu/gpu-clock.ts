@@ -26,13 +26,20 @@ export class GpuClock {
 
   constructor(device: GPUDevice) {
     this.stamps = device.createQuerySet({ type: 'timestamp', count: ALL_STAMPS });
-    this.resolved = device.createBuffer({ size: BYTES, usage: Usage.QUERY_RESOLVE | Usage.COPY_SRC });
+    this.resolved = device.createBuffer({
+      size: BYTES,
+      usage: Usage.QUERY_RESOLVE | Usage.COPY_SRC,
+    });
     this.reader = device.createBuffer({ size: BYTES, usage: Usage.MAP_READ | Usage.COPY_DST });
   }
 
   /** What a compute pass notes, by its place among those that follow each other. */
   writes(pass: number): GPUComputePassTimestampWrites {
-    return { querySet: this.stamps, beginningOfPassWriteIndex: STAMPS * pass, endOfPassWriteIndex: STAMPS * pass + 1 };
+    return {
+      querySet: this.stamps,
+      beginningOfPassWriteIndex: STAMPS * pass,
+      endOfPassWriteIndex: STAMPS * pass + 1,
+    };
   }
 
   /** To be encoded behind so many passes. */

@@ -17,10 +17,20 @@ test('a GPU is found by the name that WebGPU has for it, and its largest heap co
     { ...gpu('llvmpipe (LLVM 15.0.6, 256 bits)', heap(GIB)), isHosts: true },
     gpu('NVIDIA H100 80GB HBM3', heap(GIB / 4), heap(80 * GIB, 79 * GIB, GIB), heap(GIB)),
   ];
-  const large = { name: 'NVIDIA H100 80GB HBM3', bytes: 80 * GIB, leftBytes: 78 * GIB, isHosts: false };
+  const large = {
+    name: 'NVIDIA H100 80GB HBM3',
+    bytes: 80 * GIB,
+    leftBytes: 78 * GIB,
+    isHosts: false,
+  };
   expect(memoryOf(gpus, 'nvidia-h100-80gb-hbm3')).toEqual(large);
   expect(memoryOf(gpus, 'NVIDIA H100 80GB HBM3')).toEqual(large);
-  const hosts = { name: 'llvmpipe (LLVM 15.0.6, 256 bits)', bytes: GIB, leftBytes: null, isHosts: true };
+  const hosts = {
+    name: 'llvmpipe (LLVM 15.0.6, 256 bits)',
+    bytes: GIB,
+    leftBytes: null,
+    isHosts: true,
+  };
   expect(memoryOf(gpus, 'llvmpipe-llvm-15-0-6-256-bits-')).toEqual(hosts);
 });
 
@@ -37,7 +47,8 @@ test('of several GPUs of one name the one counts that has the least left, or doe
 });
 
 test('what is left is the budget without what this process has, and no more than there is', () => {
-  const left = (...of: Parameters<typeof heap>) => memoryOf([gpu('A', heap(...of))], 'a')?.leftBytes;
+  const left = (...of: Parameters<typeof heap>) =>
+    memoryOf([gpu('A', heap(...of))], 'a')?.leftBytes;
   expect(left(8 * GIB, 7 * GIB, GIB)).toBe(6 * GIB);
   expect(left(8 * GIB, 9 * GIB, GIB)).toBe(7 * GIB);
   expect(left(8 * GIB, GIB, 2 * GIB)).toBe(0);

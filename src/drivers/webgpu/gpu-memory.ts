@@ -13,13 +13,16 @@ export interface GpuMemory {
 }
 
 /**
- * Found by the GPU's name; null: none has it. Of several of one name the one counts that has the least left, or does not tell.
- * @param model as WebGPU tells it: the name in small letters, with `-` instead of all but letters and digits
+ * Found by the GPU's name; null: none has it. Of several of one name the one counts that has the
+ * least left, or does not tell.
+ * @param model as WebGPU tells it: the name in small letters, with `-` instead of all but letters
+ * and digits
  */
 export function memoryOf(gpus: readonly PhysicalGpu[], model: string): GpuMemory | null {
   const found = gpus.flatMap(({ name, isHosts, heaps }): GpuMemory[] => {
     if (plain(name) !== plain(model) || heaps.length === 0) return [];
-    // Of a GPU with several the others are windows into the largest, or small ones for special uses.
+    // Of a GPU with several the others are windows into the largest, or small ones for special
+    // uses.
     const largest = heaps.reduce((most, heap) => (heap.bytes > most.bytes ? heap : most));
     return [{ name, bytes: largest.bytes, leftBytes: leftOf(largest), isHosts }];
   });

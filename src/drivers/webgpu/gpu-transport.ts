@@ -1,10 +1,20 @@
-/** A GPU, driven through the standard's `GPUDevice`, the engine's own or one that the program has lent. */
+/**
+ * A GPU, driven through the standard's `GPUDevice`, the engine's own or one that the program has
+ * lent.
+ */
 
 import { RecentMap } from '../../core/recent-map.js';
 import { BoundGroups, boundIn, isLasting, placeOf } from './bound-groups.js';
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuClock, TIMESTAMPS } from './gpu-clock.js';
-import { type AdapterFacts, type Bound, type Dispatch, type Launched, type Limits, MOST_MODULES } from './protocol.js';
+import {
+  type AdapterFacts,
+  type Bound,
+  type Dispatch,
+  type Launched,
+  type Limits,
+  MOST_MODULES,
+} from './protocol.js';
 import { type Order, type Ran, ransOf, type Transport } from './transport.js';
 import { changedUniforms, type Uniform } from './uniforms.js';
 import { outOfMemory, spilledBytes } from './unmet-buffers.js';
@@ -30,13 +40,18 @@ interface Pipeline {
 
 type Compiled = Pipeline | { readonly failure: NonNullable<Failure> };
 
-/** A kernel that can run: its pipeline, and the buffers for arguments that cannot be bound where they lie. */
+/**
+ * A kernel that can run: its pipeline, and the buffers for arguments that cannot be bound where
+ * they lie.
+ */
 interface Ready extends Pipeline {
   readonly order: Dispatch;
   readonly asides: readonly GPUBuffer[];
 }
 
-/** Numbers that the standard gives; the package has them as globals that are made when it is loaded. */
+/**
+ * Numbers that the standard gives; the package has them as globals that are made when it is loaded.
+ */
 const Usage = { MAP_READ: 1, COPY_SRC: 4, COPY_DST: 8, UNIFORM: 64, STORAGE: 128 } as const;
 const MAP_READ = 1;
 const COMPUTE = 4;
@@ -63,7 +78,9 @@ export const LIMITS = [
 
 /** What launches must know of a device. */
 export function factsOf({ limits, features }: GPUDevice, name: string): AdapterFacts {
-  const given = Object.fromEntries(LIMITS.map((limit) => [limit, limits[limit]])) as unknown as Limits;
+  const given = Object.fromEntries(
+    LIMITS.map((limit) => [limit, limits[limit]]),
+  ) as unknown as Limits;
   return { name, limits: given, features: [...features] };
 }
 
@@ -87,7 +104,9 @@ export class GpuTransport implements Transport {
     private readonly device: GPUDevice,
     readonly facts: AdapterFacts,
     private readonly failing: FailingGpu | null,
-    /** Asks for the memory of objects that nothing refers to any more; null: the program does that. */
+    /**
+     * Asks for the memory of objects that nothing refers to any more; null: the program does that.
+     */
     private readonly collect: (() => void) | null = null,
   ) {
     this.lost = device.lost.then(({ message }) => message || 'the driver says no more');
@@ -110,11 +129,21 @@ export class GpuTransport implements Transport {
     else this.buffers.set(other, { serial, bytes, gpu, spilled: [] });
   }
 
-  write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean {
+  write(
+    buffer: number,
+    offset: number,
+    bytes: number,
+    source: Uint8Array | null,
+    keep: boolean,
+  ): boolean {
     const { gpu, spilled } = this.held(buffer);
     if (gpu === null) {
       // A copy, since what lies at the source may be another content by then.
-      if (keep) spilled.push({ offset, content: source === null ? new Uint8Array(bytes) : new Uint8Array(source) });
+      if (keep)
+        spilled.push({
+          offset,
+          content: source === null ? new Uint8Array(bytes) : new Uint8Array(source),
+        });
       return keep;
     }
     if (source === null) this.encode((encoder) => encoder.clearBuffer(gpu, offset, bytes));
@@ -122,7 +151,13 @@ export class GpuTransport implements Transport {
     return true;
   }
 
-  async copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): Promise<void> {
+  async copy(
+    from: number,
+    fromOffset: number,
+    to: number,
+    toOffset: number,
+    bytes: number,
+  ): Promise<void> {
     const source = this.held(from);
     const target = this.held(to);
     if (source.gpu !== null && target.gpu !== null) {
@@ -137,7 +172,12 @@ export class GpuTransport implements Transport {
     else target.spilled.push({ offset: toOffset, content });
   }
 
-  async read(buffer: number, offset: number, bytes: number, take: (content: Uint8Array) => void): Promise<void> {
+  async read(
+    buffer: number,
+    offset: number,
+    bytes: number,
+    take: (content: Uint8Array) => void,
+  ): Promise<void> {
     const { gpu, spilled } = this.held(buffer);
     if (gpu === null) {
       take(spilledBytes(spilled, offset, bytes));
@@ -168,8 +208,12 @@ export class GpuTransport implements Transport {
       // The clock's stamps come with the last one.
       const clock = refused === null ? this.takeClock() : null;
       const wrong = this.submit(ready, clock);
-      // What went wrong is asked for beside the wait for the end: each takes turns of the event loop.
-      const [failure, times] = await Promise.all([wrong, clock?.read(orders.length) ?? this.idle().then(() => [])]);
+      // What went wrong is asked for beside the wait for the end: each takes turns of the event
+      // loop.
+      const [failure, times] = await Promise.all([
+        wrong,
+        clock?.read(orders.length) ?? this.idle().then(() => []),
+      ]);
       if (failure !== null) {
         await this.idle();
         for (const { groups } of ready) groups.clear();
@@ -203,12 +247,19 @@ export class GpuTransport implements Transport {
     this.pipelines.clear();
   }
 
-  /** What a kernel needs besides its arguments, or why it cannot be had. @param made gets the buffers that are made for it */
-  private async ready({ order, source }: Order, made: GPUBuffer[]): Promise<Ready | { failure: Failure }> {
+  /**
+   * What a kernel needs besides its arguments, or why it cannot be had. @param made gets the
+   * buffers that are made for it
+   */
+  private async ready(
+    { order, source }: Order,
+    made: GPUBuffer[],
+  ): Promise<Ready | { failure: Failure }> {
     const compiled = await this.pipelineOf(order, source);
     if ('failure' in compiled) return compiled;
     for (const each of order.bound) {
-      if (each.kind === 'buffer' && !(await this.unspill(each.part[0]))) return { failure: outOfMemory(each.part[2]) };
+      if (each.kind === 'buffer' && !(await this.unspill(each.part[0])))
+        return { failure: outOfMemory(each.part[2]) };
     }
     const asides: GPUBuffer[] = [];
     for (const { part } of order.asides) {
@@ -243,7 +294,11 @@ export class GpuTransport implements Transport {
     }
     clock?.resolve(encoder, kernels.length);
     device.queue.submit([encoder.finish()]);
-    const errors = await Promise.all([device.popErrorScope(), device.popErrorScope(), device.popErrorScope()]);
+    const errors = await Promise.all([
+      device.popErrorScope(),
+      device.popErrorScope(),
+      device.popErrorScope(),
+    ]);
     const [invalid, full, internal] = errors;
     if (full !== null) return { code: 'DEVICE_MEMORY', message: full.message };
     const error = invalid ?? internal;
@@ -258,7 +313,8 @@ export class GpuTransport implements Transport {
     const { order, pipeline, layouts, asides, groups } = ready;
     groups.trim();
     const bound = layouts.map((_, group) => this.groupOf(ready, group));
-    for (const [buffer, offset, bytes] of order.zeros) encoder.clearBuffer(this.gpuOf(buffer), offset, bytes);
+    for (const [buffer, offset, bytes] of order.zeros)
+      encoder.clearBuffer(this.gpuOf(buffer), offset, bytes);
     for (const [index, { part }] of order.asides.entries())
       encoder.copyBufferToBuffer(this.gpuOf(part[0]), part[1], asides[index], 0, part[2]);
     const pass = encoder.beginComputePass(timestampWrites === undefined ? {} : { timestampWrites });
@@ -275,7 +331,10 @@ export class GpuTransport implements Transport {
     const make = (): GPUBindGroup =>
       this.device.createBindGroup({
         layout: ready.layouts[group],
-        entries: bound.map((each) => ({ binding: each.binding, resource: this.resourceOf(each, ready) })),
+        entries: bound.map((each) => ({
+          binding: each.binding,
+          resource: this.resourceOf(each, ready),
+        })),
       });
     return isLasting(bound) ? ready.groups.of(group, bound, this.serialOf, make) : make();
   }
@@ -289,7 +348,8 @@ export class GpuTransport implements Transport {
 
   private resourceOf(each: Bound, { uniforms, asides }: Ready): GPUBufferBinding {
     if (each.kind === 'aside') return { buffer: asides[each.index] };
-    if (each.kind === 'uniform') return { buffer: (uniforms.get(placeOf(each)) as Uniform<GPUBuffer>).buffer };
+    if (each.kind === 'uniform')
+      return { buffer: (uniforms.get(placeOf(each)) as Uniform<GPUBuffer>).buffer };
     const [buffer, offset, size] = each.part;
     return { buffer: this.gpuOf(buffer), offset, size };
   }
@@ -301,7 +361,8 @@ export class GpuTransport implements Transport {
   /** Its uniform variables have memory of the GPU; all else goes with the last reference. */
   private async drop(gone: Promise<Compiled>): Promise<void> {
     const compiled = await gone;
-    if (!('failure' in compiled)) for (const { buffer } of compiled.uniforms.values()) buffer.destroy();
+    if (!('failure' in compiled))
+      for (const { buffer } of compiled.uniforms.values()) buffer.destroy();
     if (++this.droppedPipelines % COLLECTED_AT_ONCE === 0) this.collect?.();
   }
 
@@ -315,8 +376,14 @@ export class GpuTransport implements Transport {
     return known;
   }
 
-  /** Layouts are made of what the kernel's parameters say: WebGPU's own would leave out what the entry point does not use. */
-  private async compile({ bound, entryPoint, constants }: Dispatch, source: string): Promise<Compiled> {
+  /**
+   * Layouts are made of what the kernel's parameters say: WebGPU's own would leave out what the
+   * entry point does not use.
+   */
+  private async compile(
+    { bound, entryPoint, constants }: Dispatch,
+    source: string,
+  ): Promise<Compiled> {
     const { device } = this;
     device.pushErrorScope('validation');
     const module = device.createShaderModule({ code: source });
@@ -325,7 +392,11 @@ export class GpuTransport implements Transport {
       device.createBindGroupLayout({
         entries: bound
           .filter((each) => each.group === group)
-          .map((each) => ({ binding: each.binding, visibility: COMPUTE, buffer: { type: typeOf(each) } })),
+          .map((each) => ({
+            binding: each.binding,
+            visibility: COMPUTE,
+            buffer: { type: typeOf(each) },
+          })),
       }),
     );
     const layout = device.createPipelineLayout({ bindGroupLayouts: layouts });
@@ -335,17 +406,25 @@ export class GpuTransport implements Transport {
     if (wrong !== undefined) {
       await refused;
       return {
-        failure: { code: 'KERNEL_ERROR', message: `WGSL, line ${wrong.lineNum}:${wrong.linePos}: ${wrong.message}` },
+        failure: {
+          code: 'KERNEL_ERROR',
+          message: `WGSL, line ${wrong.lineNum}:${wrong.linePos}: ${wrong.message}`,
+        },
       };
     }
     try {
-      const pipeline = await device.createComputePipelineAsync({ layout, compute: { module, entryPoint, constants } });
+      const pipeline = await device.createComputePipelineAsync({
+        layout,
+        compute: { module, entryPoint, constants },
+      });
       const error = await refused;
-      if (error === null) return { pipeline, layouts, uniforms: new Map(), groups: new BoundGroups(() => undefined) };
+      if (error === null)
+        return { pipeline, layouts, uniforms: new Map(), groups: new BoundGroups(() => undefined) };
       return { failure: { code: 'KERNEL_ERROR', message: error.message } };
     } catch (error) {
       // What it was made of may be wrong, of which this error knows no more than that.
-      const { message } = (await refused) ?? (error instanceof Error ? error : { message: String(error) });
+      const { message } =
+        (await refused) ?? (error instanceof Error ? error : { message: String(error) });
       return { failure: { code: 'KERNEL_ERROR', message } };
     }
   }
@@ -373,7 +452,8 @@ export class GpuTransport implements Transport {
     if (held.gpu !== null) return true;
     held.gpu = await this.allocate(held.bytes, Usage.STORAGE | Usage.COPY_SRC | Usage.COPY_DST);
     if (held.gpu === null) return false;
-    for (const { offset, content } of held.spilled.splice(0)) this.device.queue.writeBuffer(held.gpu, offset, content);
+    for (const { offset, content } of held.spilled.splice(0))
+      this.device.queue.writeBuffer(held.gpu, offset, content);
     return true;
   }
 

@@ -19,7 +19,12 @@ test('pieces that continue each other on both sides are one move, with the token
   expect(said).toEqual([]);
   expect(moves.isWaiting).toBe(true);
   moves.flush();
-  const move = { tokens: [7, 8, 9, 10], file: File.Host, at: 100 * KIB, parts: [[3, 20 * KIB, 4 * KIB]] };
+  const move = {
+    tokens: [7, 8, 9, 10],
+    file: File.Host,
+    at: 100 * KIB,
+    parts: [[3, 20 * KIB, 4 * KIB]],
+  };
   expect(said).toEqual([[Packet.Write, move]]);
   expect(moves.isWaiting).toBe(false);
 });
@@ -29,16 +34,19 @@ test.each([
   ['elsewhere on the host', Packet.Write, 2, 1, 3],
   ['elsewhere in the buffer', Packet.Write, 1, 2, 3],
   ['in another buffer', Packet.Write, 1, 1, 4],
-] as const)('what goes %s is a move of its own, behind the first', (_, kind, at, offset, buffer) => {
-  const { moves, said } = made();
-  moves.add(Packet.Write, 1, File.Host, 0, [[3, 0, KIB]]);
-  moves.add(kind, 2, File.Host, at * KIB, [[buffer, offset * KIB, KIB]]);
-  moves.flush();
-  expect(said.map(([each, { tokens }]) => [each, tokens])).toEqual([
-    [Packet.Write, [1]],
-    [kind, [2]],
-  ]);
-});
+] as const)(
+  'what goes %s is a move of its own, behind the first',
+  (_, kind, at, offset, buffer) => {
+    const { moves, said } = made();
+    moves.add(Packet.Write, 1, File.Host, 0, [[3, 0, KIB]]);
+    moves.add(kind, 2, File.Host, at * KIB, [[buffer, offset * KIB, KIB]]);
+    moves.flush();
+    expect(said.map(([each, { tokens }]) => [each, tokens])).toEqual([
+      [Packet.Write, [1]],
+      [kind, [2]],
+    ]);
+  },
+);
 
 test('zeros continue zeros', () => {
   const { moves, said } = made();
@@ -80,7 +88,8 @@ test('what is to be read goes in one packet, as far as that has room', () => {
   const moves = new JoinedMoves((_, what) =>
     said.push([what as readonly Move[]].flat().map(({ tokens }) => tokens?.[0] ?? 0)),
   );
-  for (let token = 1; token <= 10; token++) moves.add(Packet.Read, token, File.Host, 0, [[3, 0, KIB]]);
+  for (let token = 1; token <= 10; token++)
+    moves.add(Packet.Read, token, File.Host, 0, [[3, 0, KIB]]);
   moves.flush();
   moves.flush();
   expect(said).toEqual([

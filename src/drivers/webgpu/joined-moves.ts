@@ -1,8 +1,10 @@
 /**
- * Copies between host memory and buffers that continue each other go to the engine as one: the core asks for a block in pieces, and each would be a
- * packet there and back, an order to the GPU, and a wait for it. What has been asked for waits until something else is said to the engine, or there is
- * nothing more to do. All that is to be read goes in one packet, the first that was asked for before the others: the engine may have the manager's CPU from the
- * first packet on until it has done what that says.
+ * Copies between host memory and buffers that continue each other go to the engine as one: the core
+ * asks for a block in pieces, and each would be a packet there and back, an order to the GPU, and a
+ * wait for it. What has been asked for waits until something else is said to the engine, or there
+ * is nothing more to do. All that is to be read goes in one packet, the first that was asked for
+ * before the others: the engine may have the manager's CPU from the first packet on until it has
+ * done what that says.
  */
 import { File, type Move, Packet, type Part } from './protocol.js';
 import { STAGING_SLOT_BYTES } from './staging.js';
@@ -39,12 +41,24 @@ export class JoinedMoves {
    * @param token null: nobody waits for them
    * @param urgent a thread waits for them, and is not to wait for those that continue them
    */
-  add(kind: Kind, token: number | null, file: File, at: number, parts: readonly Part[], urgent = false): void {
+  add(
+    kind: Kind,
+    token: number | null,
+    file: File,
+    at: number,
+    parts: readonly Part[],
+    urgent = false,
+  ): void {
     if (kind !== this.kind) this.flush();
     this.kind = kind;
     const last = this.waiting.at(-1);
     const [first, ...others] = parts;
-    if (last?.file === file && others.length === 0 && last.urgent === urgent && follows(last, at, first)) {
+    if (
+      last?.file === file &&
+      others.length === 0 &&
+      last.urgent === urgent &&
+      follows(last, at, first)
+    ) {
       if (token !== null) last.tokens.push(token);
       last.parts[0][2] += first[2];
       return;
@@ -74,9 +88,15 @@ export class JoinedMoves {
   }
 }
 
-function follows({ file, at, parts }: Joined, place: number, [buffer, offset, bytes]: Part): boolean {
+function follows(
+  { file, at, parts }: Joined,
+  place: number,
+  [buffer, offset, bytes]: Part,
+): boolean {
   if (parts.length > 1) return false;
   const [part] = parts;
   const isNext = file === File.None || at + part[2] === place;
-  return isNext && part[0] === buffer && part[1] + part[2] === offset && part[2] + bytes <= MOST_BYTES;
+  return (
+    isNext && part[0] === buffer && part[1] + part[2] === offset && part[2] + bytes <= MOST_BYTES
+  );
 }

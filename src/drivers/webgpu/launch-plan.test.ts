@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { LaunchParameter, WgslBinding, WgslLaunch } from '../driver.js';
-import { featureProblem, noUniformLeft, planOf, problemOf, tooLarge, tooManyGroups } from './launch-plan.js';
+import {
+  featureProblem,
+  noUniformLeft,
+  planOf,
+  problemOf,
+  tooLarge,
+  tooManyGroups,
+} from './launch-plan.js';
 import type { Limits } from './protocol.js';
 
 const LIMITS: Limits = {
@@ -53,24 +60,39 @@ const plan = (given: WgslLaunch) =>
 test('what a module enables and the GPU has not is refused by name, with what to do', () => {
   const problem = (source: string, features: string[]) => {
     const given = launch([], []);
-    return featureProblem({ ...given, code: { ...given.code, source } }, { features })?.message ?? null;
+    return (
+      featureProblem({ ...given, code: { ...given.code, source } }, { features })?.message ?? null
+    );
   };
   const both = '// enable f64;\nenable f16, subgroups;\nfn f() {}';
   expect(problem(both, ['shader-f16', 'subgroups'])).toBe(null);
-  expect(problem(both, ['shader-f16'])).toMatch(/enables subgroups, .* \(subgroups\); have its workgroups share/);
-  expect(problem(both, [])).toMatch(/enables f16, which this GPU does not have \(shader-f16\); write it with f32/);
-  expect(problem('enable clip_distances;', [])).toMatch(/\(clip-distances\); give the kernel a module of its own/);
+  expect(problem(both, ['shader-f16'])).toMatch(
+    /enables subgroups, .* \(subgroups\); have its workgroups share/,
+  );
+  expect(problem(both, [])).toMatch(
+    /enables f16, which this GPU does not have \(shader-f16\); write it with f32/,
+  );
+  expect(problem('enable clip_distances;', [])).toMatch(
+    /\(clip-distances\); give the kernel a module of its own/,
+  );
 });
 
 test('an argument is bound from its first byte to its last', () => {
-  const { bound: all, asides } = plan(launch([array('x', PAGE_BYTES + 512, 10)], [bound('x', 3, true)]));
-  expect(all).toEqual([{ group: 0, binding: 3, kind: 'buffer', writable: true, part: [5, PAGE_BYTES + 512, 40] }]);
+  const { bound: all, asides } = plan(
+    launch([array('x', PAGE_BYTES + 512, 10)], [bound('x', 3, true)]),
+  );
+  expect(all).toEqual([
+    { group: 0, binding: 3, kind: 'buffer', writable: true, part: [5, PAGE_BYTES + 512, 40] },
+  ]);
   expect(asides).toEqual([]);
 });
 
 test('two that are declared so that they might be written, and only read the same, are bound once and copied once', () => {
-  const reads = (name: string): LaunchParameter => ({ ...array(name, 4096, 10), use: 'in' }) as LaunchParameter;
-  const { bound: all, asides } = plan(launch([reads('x'), reads('y')], [bound('x', 0, true), bound('y', 1, true)]));
+  const reads = (name: string): LaunchParameter =>
+    ({ ...array(name, 4096, 10), use: 'in' }) as LaunchParameter;
+  const { bound: all, asides } = plan(
+    launch([reads('x'), reads('y')], [bound('x', 0, true), bound('y', 1, true)]),
+  );
   expect(all.map(({ kind }) => kind)).toEqual(['buffer', 'aside']);
   expect(asides).toEqual([{ part: [5, 4096, 40], back: false }]);
 });
@@ -108,7 +130,9 @@ test('one that begins where none can be bound is copied aside, and back if it is
 
 test('what is read of a buffer that is written in the same launch is copied aside', () => {
   const parameters = [array('x', 0, 10), array('y', PAGE_BYTES, 10)];
-  const { bound: all, asides } = plan(launch(parameters, [bound('x', 0, false), bound('y', 1, true)]));
+  const { bound: all, asides } = plan(
+    launch(parameters, [bound('x', 0, false), bound('y', 1, true)]),
+  );
   expect(all.map(({ kind }) => kind)).toEqual(['aside', 'buffer']);
   expect(asides).toEqual([{ part: [5, 0, 40], back: false }]);
 });
@@ -126,9 +150,12 @@ test('numbers stand where the structure has them', () => {
   ];
   const [given] = plan(launch(scalars, [numbers], 77)).bound;
   const data = Buffer.from(given.kind === 'uniform' ? given.bytes : '', 'base64');
-  expect([data.readInt32LE(0), data.readFloatLE(4), data.readUInt32LE(8), data.readUInt32LE(12)]).toEqual([
-    -2, 1.5, 0, 77,
-  ]);
+  expect([
+    data.readInt32LE(0),
+    data.readFloatLE(4),
+    data.readUInt32LE(8),
+    data.readUInt32LE(12),
+  ]).toEqual([-2, 1.5, 0, 77]);
 });
 
 test('workgroups cover the size in each dimension', () => {
@@ -142,11 +169,15 @@ test('what a GPU’s limits forbid is refused by name', () => {
   const x = bound('x', 0, true);
   expect(problem(launch([array('x', 0, 10)], [x]))).toBe('none');
   expect(tooLarge(launch([array('x', 0, 10)], [x]), LIMITS)).toBe(undefined);
-  expect(tooLarge(launch([array('x', 0, 2 ** 18)], [x]), LIMITS)).toMatch(/x has 1048576 bytes, .* at most 524288/);
-  expect(problem(launch([array('x', 0, 10)], [bound('x', 0, true, 64)]))).toMatch(/40 bytes, .* at least 64/);
-  expect(problem(launch([array('x', 0, 10)], [x, bound('x', 1, true), bound('x', 2, true)]))).toMatch(
-    /maxStorageBuffersPer/,
+  expect(tooLarge(launch([array('x', 0, 2 ** 18)], [x]), LIMITS)).toMatch(
+    /x has 1048576 bytes, .* at most 524288/,
   );
+  expect(problem(launch([array('x', 0, 10)], [bound('x', 0, true, 64)]))).toMatch(
+    /40 bytes, .* at least 64/,
+  );
+  expect(
+    problem(launch([array('x', 0, 10)], [x, bound('x', 1, true), bound('x', 2, true)])),
+  ).toMatch(/maxStorageBuffersPer/);
   const of = (...workgroupSize: [number, number, number]) => {
     const given = launch([array('x', 0, 10)], [x]);
     return problem({ ...given, code: { ...given.code, workgroupSize } });
@@ -158,7 +189,9 @@ test('what a GPU’s limits forbid is refused by name', () => {
   expect(of(16, 32, 1)).toMatch(
     /@workgroup_size\(16, 32, 1\) has 512 invocations, and this GPU runs at most 256 in a workgroup \(maxComputeInvocationsPerWorkgroup\)/,
   );
-  expect(tooManyGroups(launch([array('x', 0, 10)], [x], 1000), LIMITS)).toMatch(/125 workgroups in dimension x/);
+  expect(tooManyGroups(launch([array('x', 0, 10)], [x], 1000), LIMITS)).toMatch(
+    /125 workgroups in dimension x/,
+  );
 });
 
 test('a variable at a group or binding that a GPU does not have is refused by its parameters, before the GPU hears of it', () => {
@@ -172,7 +205,9 @@ test('a variable at a group or binding that a GPU does not have is refused by it
   expect(problem({ ...x, binding: 1000 })).toMatch(
     /of x is at @binding\(1000\), .* @binding\(0\) to @binding\(999\) \(maxBindingsPerBindGroup\)/,
   );
-  const members = ['n', 'scale'].map((name) => ({ name, from: 'parameter', type: 'f32', offset: 0 }) as const);
+  const members = ['n', 'scale'].map(
+    (name) => ({ name, from: 'parameter', type: 'f32', offset: 0 }) as const,
+  );
   expect(problem({ group: 4, binding: 0, kind: 'uniform', bytes: 16, members })).toMatch(
     /of n, scale is at @group\(4\)/,
   );
@@ -182,7 +217,13 @@ test('more uniform variables than a GPU binds are refused, and as many where par
   const uniforms = (count: number) =>
     launch(
       [],
-      Array.from({ length: count }, (_, binding) => ({ group: 0, binding, kind: 'uniform', bytes: 16, members: [] })),
+      Array.from({ length: count }, (_, binding) => ({
+        group: 0,
+        binding,
+        kind: 'uniform',
+        bytes: 16,
+        members: [],
+      })),
     );
   expect(problemOf(uniforms(3), LIMITS)).toBe(null);
   expect(problemOf(uniforms(4), LIMITS)?.message).toBe(

@@ -1,4 +1,7 @@
-/** What a launch becomes for the engine: which bytes of which buffers are bound to which variable, and how many workgroups there are. */
+/**
+ * What a launch becomes for the engine: which bytes of which buffers are bound to which variable,
+ * and how many workgroups there are.
+ */
 import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES } from '../../core/types.js';
 import type { LaunchParameter, PagedPart, WgslBinding, WgslCode, WgslLaunch } from '../driver.js';
@@ -47,7 +50,10 @@ export function arrayBytes(launch: Launch, name: string): number {
 /** Why the GPU cannot run the launch, whatever it has room for; null: it can. */
 export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null {
   const { code, kernelName } = launch;
-  const refuse = (why: string): LaunchRefusal => ({ code: 'DEVICE_LIMIT', message: `kernel ${kernelName}: ${why}` });
+  const refuse = (why: string): LaunchRefusal => ({
+    code: 'DEVICE_LIMIT',
+    message: `kernel ${kernelName}: ${why}`,
+  });
   for (const { parameter, leastBytes } of arraysOf(code)) {
     const { offset, length, type } = arrayOf(launch, parameter);
     const bytes = length * bytesOf(type);
@@ -64,7 +70,9 @@ export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null 
   }
   const wide = workgroupProblem(code, limits);
   if (wide !== null) return refuse(wide);
-  const invocations = workgroupsOf(launch, code).map((groups, axis) => groups * code.workgroupSize[axis]);
+  const invocations = workgroupsOf(launch, code).map(
+    (groups, axis) => groups * code.workgroupSize[axis],
+  );
   const axis = invocations.findIndex((each) => each > MOST_INVOCATIONS);
   if (axis !== -1)
     return refuse(
@@ -82,7 +90,8 @@ export function problemOf(launch: Launch, limits: Limits): LaunchRefusal | null 
         `${limits.maxUniformBufferBindingSize} (maxUniformBufferBindingSize); declare it var<storage, read>, and hand in an array`,
     );
   const uniforms = tooManyUniforms(code, limits.maxUniformBuffersPerShaderStage);
-  if (uniforms !== null) return refuse(`${uniforms} at once (maxUniformBuffersPerShaderStage); ${ONE_STRUCTURE}`);
+  if (uniforms !== null)
+    return refuse(`${uniforms} at once (maxUniformBuffersPerShaderStage); ${ONE_STRUCTURE}`);
   const count = arraysOf(code).length;
   if (count > limits.maxStorageBuffersPerShaderStage) {
     return refuse(
@@ -101,23 +110,43 @@ function placeProblem({ bindings }: WgslCode, limits: Limits): string | null {
     const beyond = (attribute: string, number: number, most: number, limit: string): string =>
       `the variable of ${names.join(', ')} is at @${attribute}(${number}), and this GPU has @${attribute}(0) to ` +
       `@${attribute}(${most - 1}) (${limit}); give it a lower number`;
-    if (each.group >= limits.maxBindGroups) return beyond('group', each.group, limits.maxBindGroups, 'maxBindGroups');
+    if (each.group >= limits.maxBindGroups)
+      return beyond('group', each.group, limits.maxBindGroups, 'maxBindGroups');
     if (each.binding >= limits.maxBindingsPerBindGroup)
-      return beyond('binding', each.binding, limits.maxBindingsPerBindGroup, 'maxBindingsPerBindGroup');
+      return beyond(
+        'binding',
+        each.binding,
+        limits.maxBindingsPerBindGroup,
+        'maxBindingsPerBindGroup',
+      );
   }
   return null;
 }
 
-/** That the module has more uniform variables than `most`, as the beginning of a message; null: it does not. */
+/**
+ * That the module has more uniform variables than `most`, as the beginning of a message; null: it
+ * does not.
+ */
 function tooManyUniforms({ bindings }: WgslCode, most: number): string | null {
   const count = bindings.filter(({ kind }) => kind === 'uniform').length;
-  return count > most ? `it has ${count} uniform variables, and this GPU binds at most ${most}` : null;
+  return count > most
+    ? `it has ${count} uniform variables, and this GPU binds at most ${most}`
+    : null;
 }
 
-/** Why nothing can tell a part of a launch which one it is: that takes a uniform variable of its own. Null: something can. */
-export function noUniformLeft(code: WgslCode, { maxUniformBuffersPerShaderStage: most }: Limits): string | null {
+/**
+ * Why nothing can tell a part of a launch which one it is: that takes a uniform variable of its
+ * own. Null: something can.
+ */
+export function noUniformLeft(
+  code: WgslCode,
+  { maxUniformBuffersPerShaderStage: most }: Limits,
+): string | null {
   const problem = tooManyUniforms(code, most - 1);
-  return problem && `${problem} beside the one that parts need (maxUniformBuffersPerShaderStage); ${ONE_STRUCTURE}`;
+  return (
+    problem &&
+    `${problem} beside the one that parts need (maxUniformBuffersPerShaderStage); ${ONE_STRUCTURE}`
+  );
 }
 
 const ENABLES = /^\s*enable\b([^;]*);/gm;
@@ -128,7 +157,10 @@ const INSTEAD: Readonly<Record<string, string>> = {
   subgroups: 'have its workgroups share memory and wait at barriers instead',
 };
 
-/** Why the GPU does not compile the module, where it enables what the GPU has not; null: it does, as far as that goes. */
+/**
+ * Why the GPU does not compile the module, where it enables what the GPU has not; null: it does, as
+ * far as that goes.
+ */
 export function featureProblem(
   { code, kernelName }: Launch,
   { features }: Pick<AdapterFacts, 'features'>,
@@ -148,7 +180,11 @@ export function featureProblem(
 
 /** Why the GPU runs no such workgroup; null: it does. */
 function workgroupProblem({ workgroupSize }: WgslCode, limits: Limits): string | null {
-  const names = ['maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY', 'maxComputeWorkgroupSizeZ'] as const;
+  const names = [
+    'maxComputeWorkgroupSizeX',
+    'maxComputeWorkgroupSizeY',
+    'maxComputeWorkgroupSizeZ',
+  ] as const;
   const text = `@workgroup_size(${workgroupSize.join(', ')})`;
   const remedy = 'give the module a smaller one';
   const axis = workgroupSize.findIndex((each, at) => each > limits[names[at]]);
@@ -192,7 +228,11 @@ export function planOf(
     const array = arrayOf(launch, parameter);
     const pages = pagesAround(array);
     const [buffer, offset] = partOf(pages);
-    const part: Part = [buffer, offset + array.offset - pages.first * PAGE_BYTES, array.length * bytesOf(array.type)];
+    const part: Part = [
+      buffer,
+      offset + array.offset - pages.first * PAGE_BYTES,
+      array.length * bytesOf(array.type),
+    ];
     parts.set(parameter, part);
     if (writable && part[1] % alignment === 0) written.add(buffer);
   }
@@ -200,12 +240,20 @@ export function planOf(
     const { group, binding } = each;
     if (each.kind === 'uniform') {
       const { buffer } = uniformContent(each, launch);
-      return { group, binding, kind: 'uniform', bytes: Buffer.from(buffer as ArrayBuffer).toString('base64') };
+      return {
+        group,
+        binding,
+        kind: 'uniform',
+        bytes: Buffer.from(buffer as ArrayBuffer).toString('base64'),
+      };
     }
     const { writable } = each;
     const part = parts.get(each.parameter) as Part;
-    const mayBeBound = writable ? !writables.some((other) => overlap(part, other)) : !written.has(part[0]);
-    // In one dispatch a buffer is either read or written, in places of their own, and begins at a multiple of the device's own.
+    const mayBeBound = writable
+      ? !writables.some((other) => overlap(part, other))
+      : !written.has(part[0]);
+    // In one dispatch a buffer is either read or written, in places of their own, and begins at a
+    // multiple of the device's own.
     if (writable) writables.push(part);
     if (part[1] % alignment === 0 && mayBeBound) {
       return { group, binding, kind: 'buffer', writable, part };
@@ -228,7 +276,9 @@ export function planOf(
     launch: id,
     module: moduleOf(code),
     entryPoint: code.entryPoint,
-    ...(original === undefined ? {} : { original: { module: moduleOf(original), entryPoint: original.entryPoint } }),
+    ...(original === undefined
+      ? {}
+      : { original: { module: moduleOf(original), entryPoint: original.entryPoint } }),
     constants: Object.fromEntries(code.constants.map(({ key, value }) => [key, Number(value)])),
     asides,
     zeros: (launch.zeroed ?? []).map((name) => parts.get(name) as Part),
@@ -241,10 +291,19 @@ function overlap([buffer, offset, bytes]: Part, other: Part): boolean {
   return buffer === other[0] && offset < other[1] + other[2] && other[1] < offset + bytes;
 }
 
-/** Buffers besides those that pages lie in: the table of pages of a part that is paged, and what its invocations note. */
-export function pagingBuffers({ rounds, maskWords, logWords }: PagedPart): { pages: Part; notes: Part } {
+/**
+ * Buffers besides those that pages lie in: the table of pages of a part that is paged, and what its
+ * invocations note.
+ */
+export function pagingBuffers({ rounds, maskWords, logWords }: PagedPart): {
+  pages: Part;
+  notes: Part;
+} {
   const entries = rounds.entries.length;
-  return { pages: [-1, 0, WORD_BYTES * entries], notes: [-2, 0, WORD_BYTES * (2 * maskWords + entries + logWords)] };
+  return {
+    pages: [-1, 0, WORD_BYTES * entries],
+    notes: [-2, 0, WORD_BYTES * (2 * maskWords + entries + logWords)],
+  };
 }
 
 function arraysOf(code: WgslCode) {
@@ -252,24 +311,32 @@ function arraysOf(code: WgslCode) {
 }
 
 export function arrayOf({ parameters }: Pick<Launch, 'parameters'>, name: string): ArrayParameter {
-  const found = parameters.find((each): each is ArrayParameter => each.kind === 'array' && each.name === name);
+  const found = parameters.find(
+    (each): each is ArrayParameter => each.kind === 'array' && each.name === name,
+  );
   if (found === undefined) throw new Error(`the launch has no array ${name}`);
   return found;
 }
 
-export function pagesAround({ offset, length, type }: Pick<ArrayParameter, 'offset' | 'length' | 'type'>): Pages {
+export function pagesAround({
+  offset,
+  length,
+  type,
+}: Pick<ArrayParameter, 'offset' | 'length' | 'type'>): Pages {
   const first = Math.floor(offset / PAGE_BYTES);
   return { first, count: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES) - first };
 }
 
 /**
- * A parameter of which something lies in a page of the array that the launch writes there: pages come while the launch holds what it writes. Pages
- * of what is written go home, so that nothing that it reads may lie there, either. Null: there is none.
+ * A parameter of which something lies in a page of the array that the launch writes there: pages
+ * come while the launch holds what it writes. Pages of what is written go home, so that nothing
+ * that it reads may lie there, either. Null: there is none.
  */
 export function sharerOf(launch: Launch, name: string, isWritten: boolean): string | null {
   const own = pagesAround(arrayOf(launch, name));
   const sharer = launch.parameters.find((each) => {
-    if (each.kind !== 'array' || each.name === name || (each.use === 'in' && !isWritten)) return false;
+    if (each.kind !== 'array' || each.name === name || (each.use === 'in' && !isWritten))
+      return false;
     const { first, count } = pagesAround(each);
     return first < own.first + own.count && own.first < first + count;
   });
@@ -281,7 +348,11 @@ export function workgroupsOf(
   { workgroupSize }: WgslCode,
 ): [number, number, number] {
   const [x, y, z] = dimensions ?? [end - begin, 1, 1];
-  return [Math.ceil(x / workgroupSize[0]), Math.ceil(y / workgroupSize[1]), Math.ceil(z / workgroupSize[2])];
+  return [
+    Math.ceil(x / workgroupSize[0]),
+    Math.ceil(y / workgroupSize[1]),
+    Math.ceil(z / workgroupSize[2]),
+  ];
 }
 
 /** The content of a uniform variable in a launch. */
@@ -295,7 +366,8 @@ export function uniformContent(
       new Uint8Array(data.buffer).set(contentOf(launch, name), offset);
       continue;
     }
-    const value = from === 'launch' ? launch[name as 'begin' | 'end' | 'size'] : scalarOf(launch, name);
+    const value =
+      from === 'launch' ? launch[name as 'begin' | 'end' | 'size'] : scalarOf(launch, name);
     if (type === 'f32') data.setFloat32(offset, value, true);
     else if (type === 'i32') data.setInt32(offset, value, true);
     else data.setUint32(offset, value, true);

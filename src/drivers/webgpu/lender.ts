@@ -1,6 +1,7 @@
 /**
- * The thread of a program that has lent its own GPU, as far as it drives it for the manager. It does so in turns of its event loop, so that a
- * thread which is stopped by a page fault does not: whatever the manager does for such a fault must not need the GPU.
+ * The thread of a program that has lent its own GPU, as far as it drives it for the manager. It
+ * does so in turns of its event loop, so that a thread which is stopped by a page fault does not:
+ * whatever the manager does for such a fault must not need the GPU.
  */
 import { BroadcastChannel } from 'node:worker_threads';
 import { closeEventfd, createEventfd, notifyEventfd } from '../../linux/eventfd.js';
@@ -38,7 +39,10 @@ export class Lender {
   readonly place: LentPlace;
   private readonly channel: BroadcastChannel;
   private readonly lives = new Map<number, Life>();
-  /** Lives that the manager has begun and not ended, those that were refused, too: as long, it looks at the descriptor. */
+  /**
+   * Lives that the manager has begun and not ended, those that were refused, too: as long, it looks
+   * at the descriptor.
+   */
   private readonly watched = new Set<number>();
   /** Lives that give back what they have. */
   private readonly ending = new Set<Promise<void>>();
@@ -50,7 +54,8 @@ export class Lender {
     const channel = `onemem gpu ${randomName()}`;
     this.place = { channel, wakeFd: createEventfd(), thread: threadId() };
     this.channel = new BroadcastChannel(channel);
-    this.channel.onmessage = (message) => this.take((message as unknown as { data: LentMessage }).data);
+    this.channel.onmessage = (message) =>
+      this.take((message as unknown as { data: LentMessage }).data);
     // The channel does not keep the program alive: a launch that is under way does.
     this.channel.unref();
     void device.lost.then(({ message }) => {
@@ -59,9 +64,13 @@ export class Lender {
     });
   }
 
-  /** Takes the GPU away from a space that goes on: the device has died then, and what it had comes home. */
+  /**
+   * Takes the GPU away from a space that goes on: the device has died then, and what it had comes
+   * home.
+   */
   async withdraw(): Promise<void> {
-    for (const life of this.lives.keys()) this.say(life, Packet.Lost, 'its thread needs it no more');
+    for (const life of this.lives.keys())
+      this.say(life, Packet.Lost, 'its thread needs it no more');
     this.channel.ref();
     await new Promise<void>((resolve) => {
       this.onIdle = resolve;
@@ -100,7 +109,11 @@ export class Lender {
   private begin(number: number, { hostBytes }: Hello): void {
     if (this.lost !== null) {
       const remedy = 'open another one, and lend it by addDevice()';
-      this.say(number, Packet.Failed, `the GPUDevice that was lent is lost (${this.lost}); ${remedy}`);
+      this.say(
+        number,
+        Packet.Failed,
+        `the GPUDevice that was lent is lost (${this.lost}); ${remedy}`,
+      );
       return;
     }
     let memory: LentMemory;
@@ -113,7 +126,11 @@ export class Lender {
     }
     const { address } = memory;
     const givenUp = new Int32Array(view(address + GIVEN_UP_AT, Int32Array.BYTES_PER_ELEMENT));
-    const transport = new GpuTransport(this.device, factsOf(this.device, nameOf(this.device)), null);
+    const transport = new GpuTransport(
+      this.device,
+      factsOf(this.device, nameOf(this.device)),
+      null,
+    );
     const executor = new Executor(transport, [0, 0, address + STAGING_AT, address + MIRROR_AT], {
       say: (kind, what) => this.say(number, kind, what),
       fail: (error) => this.fail(number, error),
@@ -148,7 +165,8 @@ export class Lender {
 
   private say(life: number, kind: number, what: unknown): void {
     // The manager hears nothing of a life that is over; the channel may be closed by then.
-    if (this.lives.get(life)?.over === true || (kind !== Packet.Failed && !this.lives.has(life))) return;
+    if (this.lives.get(life)?.over === true || (kind !== Packet.Failed && !this.lives.has(life)))
+      return;
     this.channel.postMessage({ life, packet: jsonPacket(kind, what) } satisfies LentMessage);
     notifyEventfd(this.place.wakeFd);
   }
@@ -165,6 +183,9 @@ function makeMemory(bytes: number): LentMemory {
 }
 
 /** Not every implementation tells what it is. */
-function nameOf({ label, adapterInfo }: GPUDevice & { readonly adapterInfo?: GPUAdapterInfo }): string {
+function nameOf({
+  label,
+  adapterInfo,
+}: GPUDevice & { readonly adapterInfo?: GPUAdapterInfo }): string {
   return label || adapterInfo?.description || 'a GPU that the program has lent';
 }

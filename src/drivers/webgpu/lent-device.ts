@@ -1,8 +1,9 @@
 /**
- * A GPU that a thread of the program has opened and lent. Only that thread can drive it, and it may be stopped by a page fault: then nothing
- * that the manager does may need the GPU. So the device's content is in host memory, the *mirror*, from which pages come and go at once, and
- * what the GPU has is a copy of it: what comes is written there when the thread gets round to it, and what a launch has written is read
- * back before the launch counts as ended.
+ * A GPU that a thread of the program has opened and lent. Only that thread can drive it, and it may
+ * be stopped by a page fault: then nothing that the manager does may need the GPU. So the device's
+ * content is in host memory, the *mirror*, from which pages come and go at once, and what the GPU
+ * has is a copy of it: what comes is written there when the thread gets round to it, and what a
+ * launch has written is read back before the launch counts as ended.
  */
 import { type Access, PAGE_BYTES, Status } from '../../core/types.js';
 import { copyMemory, punchHole, view } from '../../linux/memory.js';
@@ -10,12 +11,21 @@ import type { LaunchDivision, LaunchFailure, WgslLaunch } from '../driver.js';
 import type { LaunchRefusal, ProcessEvents } from '../process-driver.js';
 import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
 import { type Pages, pagesAround } from './launch-plan.js';
-import { GIVEN_UP_AT, type LentFacts, type LentMemory, type LentPlace, MIRROR_AT, STAGING_AT } from './lent.js';
+import {
+  GIVEN_UP_AT,
+  type LentFacts,
+  type LentMemory,
+  type LentPlace,
+  MIRROR_AT,
+  STAGING_AT,
+} from './lent.js';
 import { LentLink } from './lent-link.js';
 import { type Drain, File, type Fill, type Launched, Packet, type Part } from './protocol.js';
 import { Staging } from './staging.js';
 
-/** Tokens of copies that launches have are below 0; those of what drains are lower than any other. */
+/**
+ * Tokens of copies that launches have are below 0; those of what drains are lower than any other.
+ */
 const FIRST_DRAIN = -1000;
 
 /** The program that opened the GPU can ask it for more than WebGPU gives by itself. */
@@ -43,7 +53,10 @@ export class LentDevice extends WebgpuDevice {
   private copies = 0;
   /** What a launch that is paged waits for. */
   private due = 0;
-  /** Where pages that it has written go when they have come, by the tokens that the thread has of them. */
+  /**
+   * Where pages that it has written go when they have come, by the tokens that the thread has of
+   * them.
+   */
   private readonly drains = new Map<
     number,
     { readonly token: number; readonly at: number; readonly to: Drain['to'] }
@@ -111,8 +124,8 @@ export class LentDevice extends WebgpuDevice {
   }
 
   /**
-   * Ends a launch that can only go on when its thread does. What it has written by then may be there in part. The thread, which is
-   * stopped, finds that nothing of it is wanted any more.
+   * Ends a launch that can only go on when its thread does. What it has written by then may be
+   * there in part. The thread, which is stopped, finds that nothing of it is wanted any more.
    */
   abandon(launch: number, message: string): void {
     if (this.launched !== launch) return;
@@ -135,7 +148,9 @@ export class LentDevice extends WebgpuDevice {
     return withRemedy(super.refuse(launch));
   }
 
-  override divide(...args: Parameters<WebgpuDevice['divide']>): LaunchDivision | LaunchRefusal | null {
+  override divide(
+    ...args: Parameters<WebgpuDevice['divide']>
+  ): LaunchDivision | LaunchRefusal | null {
     const found = super.divide(...args);
     return found !== null && 'code' in found ? withRemedy(found) : found;
   }
@@ -164,7 +179,9 @@ export class LentDevice extends WebgpuDevice {
     this.outcome = failure;
     for (const { first, count } of this.written) {
       this.coming++;
-      this.post(Packet.Read, [move(++this.copies, File.Mirror, first * PAGE_BYTES, this.runs.parts(first, count))]);
+      this.post(Packet.Read, [
+        move(++this.copies, File.Mirror, first * PAGE_BYTES, this.runs.parts(first, count)),
+      ]);
     }
     if (this.coming === 0) super.launchEnded(launch, failure);
   }
@@ -180,8 +197,8 @@ export class LentDevice extends WebgpuDevice {
   }
 
   /**
-   * The thread must not touch host memory when it gets round to a packet, which may be too late. So pages of a launch that is paged go over the
-   * mirror of the memory that the launch has for them.
+   * The thread must not touch host memory when it gets round to a packet, which may be too late. So
+   * pages of a launch that is paged go over the mirror of the memory that the launch has for them.
    */
   protected override post(kind: number, what: unknown): void {
     this.running ||= kind === Packet.Dispatch || kind === Packet.Round;
@@ -227,7 +244,10 @@ export class LentDevice extends WebgpuDevice {
     super.moved(drained?.token ?? token, status);
   }
 
-  /** When the thread has nothing of the launch left that was given up: the GPU's copy is made that of the mirror again. */
+  /**
+   * When the thread has nothing of the launch left that was given up: the GPU's copy is made that
+   * of the mirror again.
+   */
   private recover(): void {
     if (this.running || this.coming > 0 || this.due > 0) return;
     this.drains.clear();
@@ -256,6 +276,8 @@ export class LentDevice extends WebgpuDevice {
   }
 
   private get word(): Int32Array {
-    return new Int32Array(view((this.own as LentMemory).address + GIVEN_UP_AT, Int32Array.BYTES_PER_ELEMENT));
+    return new Int32Array(
+      view((this.own as LentMemory).address + GIVEN_UP_AT, Int32Array.BYTES_PER_ELEMENT),
+    );
   }
 }

@@ -28,7 +28,8 @@ export class LentLink implements EngineLink {
   ) {
     this.socket = { fd: place.wakeFd };
     this.channel = new BroadcastChannel(place.channel);
-    this.channel.onmessage = (message) => this.delivered.push((message as unknown as { data: LentMessage }).data);
+    this.channel.onmessage = (message) =>
+      this.delivered.push((message as unknown as { data: LentMessage }).data);
     this.channel.unref();
   }
 
@@ -52,7 +53,8 @@ export class LentLink implements EngineLink {
 
   /** A thread that is terminated says nothing. */
   look(): void {
-    if (!threadExists(this.place.thread)) this.kill(`the thread that lent device ${this.name} has ended`);
+    if (!threadExists(this.place.thread))
+      this.kill(`the thread that lent device ${this.name} has ended`);
   }
 
   kill(why: string | null): void {

@@ -1,4 +1,7 @@
-/** What the manager and a thread of the program that has lent a GPU say to each other, and the memory that both reach. */
+/**
+ * What the manager and a thread of the program that has lent a GPU say to each other, and the
+ * memory that both reach.
+ */
 import { PAGE_BYTES } from '../../core/types.js';
 import type { AdapterFacts } from './protocol.js';
 import { STAGING_BYTES } from './staging.js';
@@ -13,13 +16,19 @@ export interface LentPlace {
   readonly thread: number;
 }
 
-/** Packets are of one life of the device, which begins with Hello: one that is started again has another. */
+/**
+ * Packets are of one life of the device, which begins with Hello: one that is started again has
+ * another.
+ */
 export interface LentMessage {
   readonly life: number;
   readonly packet: Uint8Array;
 }
 
-/** Memory of a life, with the file that it is of: the thread makes it and takes it away, the driver uses it until it says End. */
+/**
+ * Memory of a life, with the file that it is of: the thread makes it and takes it away, the driver
+ * uses it until it says End.
+ */
 export interface LentMemory {
   readonly address: number;
   readonly fd: number;
@@ -30,7 +39,10 @@ export interface LentFacts extends AdapterFacts {
   readonly memory: LentMemory;
 }
 
-/** In that memory: a word that is 1 while the driver has given up what the thread does, staging, and the device's pages as the space's. */
+/**
+ * In that memory: a word that is 1 while the driver has given up what the thread does, staging, and
+ * the device's pages as the space's.
+ */
 export const GIVEN_UP_AT = 0;
 export const STAGING_AT = PAGE_BYTES;
 export const MIRROR_AT = STAGING_AT + STAGING_BYTES;

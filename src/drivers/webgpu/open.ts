@@ -1,4 +1,7 @@
-/** The driver of a GPU: one that has an engine of its own, or one that a thread of the program has lent. */
+/**
+ * The driver of a GPU: one that has an engine of its own, or one that a thread of the program has
+ * lent.
+ */
 import { DeviceProcess } from '../process/device-process.js';
 import type { ProcessEvents } from '../process-driver.js';
 import { WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
@@ -16,7 +19,12 @@ export function openWebgpu(
   if (lent !== undefined) return new LentDevice(options, lent, events);
   const staging = Staging.open(`onemem-${name}-staging`);
   try {
-    const process = new DeviceProcess({ name, program, nodeOptions: [], descriptors: [host.fd, staging.fd] });
+    const process = new DeviceProcess({
+      name,
+      program,
+      nodeOptions: [],
+      descriptors: [host.fd, staging.fd],
+    });
     return new WebgpuDevice(options, events, process, staging);
   } catch (error) {
     staging.close();

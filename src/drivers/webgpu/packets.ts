@@ -1,4 +1,7 @@
-/** Packets between a GPU's driver and its engine: one kind byte, then JSON, which has words for all that is said here: no numbers but finite ones. */
+/**
+ * Packets between a GPU's driver and its engine: one kind byte, then JSON, which has words for all
+ * that is said here: no numbers but finite ones.
+ */
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -31,7 +31,9 @@ function made(copies: readonly PageCopy[], slots = [0, 1, 2]) {
     send: (slot, parts) => said.push(['send', slot, ...parts]),
   };
   const feed = new PageFeed(copies, 'plan', ({ place }) => place, outlet);
-  const partsOf = (all: readonly PageCopy[]): Part[] => [[1, all[0].frame, all.length * PAGE_BYTES]];
+  const partsOf = (all: readonly PageCopy[]): Part[] => [
+    [1, all[0].frame, all.length * PAGE_BYTES],
+  ];
   let done = 0;
   const open = (): void => feed.open(partsOf, () => done++);
   return { feed, said, copied, slots, open, done: () => done };

@@ -1,6 +1,7 @@
 /**
- * Pages on their way from the host to a GPU. They are wanted on the host a batch at a time, and the manager puts them together in staging memory
- * a piece at a time, between which it looks at the faults. The engine gets them as soon as it is known where to.
+ * Pages on their way from the host to a GPU. They are wanted on the host a batch at a time, and the
+ * manager puts them together in staging memory a piece at a time, between which it looks at the
+ * faults. The engine gets them as soon as it is known where to.
  */
 import { PAGE_BYTES } from '../../core/types.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
@@ -62,7 +63,8 @@ export class PageFeed {
   /** The pages that were wanted are on the host. */
   supplied(): void {
     this.asked = false;
-    if (this.pieces.length === 0) this.pieces = cut(this.batches.at(-1) as PageCopy[], PIECE_BYTES).reverse();
+    if (this.pieces.length === 0)
+      this.pieces = cut(this.batches.at(-1) as PageCopy[], PIECE_BYTES).reverse();
     const piece = this.pieces.at(-1) as PageCopy[];
     if (!this.hasRoom(piece)) return;
     const { slot, copies } = this.filled[this.filled.length - 1];
@@ -77,7 +79,10 @@ export class PageFeed {
     this.start();
   }
 
-  /** Goes on with the next piece. The host's threads may have lost its pages since the batch was wanted. False: there is none, or no room. */
+  /**
+   * Goes on with the next piece. The host's threads may have lost its pages since the batch was
+   * wanted. False: there is none, or no room.
+   */
   step(): boolean {
     const piece = this.pieces.at(-1);
     if (piece === undefined || this.asked || this.closed || !this.hasRoom(piece)) return false;
@@ -106,7 +111,10 @@ export class PageFeed {
     this.outlet.want(pagesIn(copies, this.placeOf), wantedFor, atOnce);
   }
 
-  /** Whether the last slot has room for a piece; where it has not there is another one, if there can be. */
+  /**
+   * Whether the last slot has room for a piece; where it has not there is another one, if there can
+   * be.
+   */
   private hasRoom(piece: readonly PageCopy[]): boolean {
     const bytes = piece.reduce((sum, each) => sum + each.bytes, 0);
     if (this.filled.length > 0 && this.lastBytes + bytes <= STAGING_SLOT_BYTES) return true;
@@ -120,7 +128,8 @@ export class PageFeed {
 
   private send(): void {
     if (this.partsOf === null) return;
-    for (const { slot, copies } of this.filled.splice(0)) this.outlet.send(slot, this.partsOf(copies));
+    for (const { slot, copies } of this.filled.splice(0))
+      this.outlet.send(slot, this.partsOf(copies));
     if (this.batches.length > 0) return;
     const { done } = this;
     this.done = () => undefined;
@@ -161,7 +170,8 @@ export function pagesIn<T extends { readonly bytes: number }>(
     const first = Math.floor(at / PAGE_BYTES);
     const end = Math.ceil((at + each.bytes) / PAGE_BYTES);
     const last = runs.at(-1);
-    if (last !== undefined && first <= last.first + last.count) last.count = Math.max(last.count, end - last.first);
+    if (last !== undefined && first <= last.first + last.count)
+      last.count = Math.max(last.count, end - last.first);
     else runs.push({ first, count: end - first });
   }
   return runs;

@@ -1,7 +1,9 @@
 /**
- * A part of a launch whose arrays are paged, while it runs: rounds of the kernel, and between them the pages that it lacked. They come from
- * host memory, where the manager has them be when they are wanted, and what was written of them goes back there. Where numbers that arrays hold
- * tell which pages these are, they come first, and the kernel runs once, by a module that does not ask for them.
+ * A part of a launch whose arrays are paged, while it runs: rounds of the kernel, and between them
+ * the pages that it lacked. They come from host memory, where the manager has them be when they are
+ * wanted, and what was written of them goes back there. Where numbers that arrays hold tell which
+ * pages these are, they come first, and the kernel runs once, by a module that does not ask for
+ * them.
  */
 import { Status } from '../../core/types.js';
 import { readMemory, writeMemory } from '../../linux/memory.js';
@@ -24,7 +26,10 @@ export interface PagedOutlet extends PlannedOutlet {
   post(kind: number, what: unknown): void;
   /** What the engine calls the module. */
   moduleOf(code: WgslCode): number;
-  /** Has the buffer for the table of pages be there; it is kept for later launches. `giveUpTable` has the next launch get another one. */
+  /**
+   * Has the buffer for the table of pages be there; it is kept for later launches. `giveUpTable`
+   * has the next launch get another one.
+   */
   needTable(table: Part): void;
   giveUpTable(): void;
   /** The part after this one runs by a plan: what it touches may be prepared. */
@@ -47,7 +52,10 @@ export class PagedLaunch {
   private failure: LaunchFailure | null = null;
   /** Why it ends when what others have written is home. */
   private refusal: LaunchFailure | null = null;
-  /** What is still to go home before anything comes, or before the end; the pages of the first are being brought to the host, or copied. */
+  /**
+   * What is still to go home before anything comes, or before the end; the pages of the first are
+   * being brought to the host, or copied.
+   */
   private homes: PageCopy[][] = [];
   /** What is to come before the next round. */
   private feed: PageFeed | null = null;
@@ -183,7 +191,9 @@ export class PagedLaunch {
     const { code, group, binding, pages: table, workgroups, content } = next;
     const { pages } = pagingBuffers(this.paged);
     const own = [this.part.binding, this.paged.pages, this.paged.notes];
-    const bound = this.order.bound.filter((each) => each.group !== this.part.group || !own.includes(each.binding));
+    const bound = this.order.bound.filter(
+      (each) => each.group !== this.part.group || !own.includes(each.binding),
+    );
     const dispatch: Dispatch = {
       ...this.order,
       module: this.outlet.moduleOf(code),
@@ -203,15 +213,29 @@ export class PagedLaunch {
   }
 
   /** Has the engine run something, when it has written the table of pages and the rest. */
-  private send(writes: readonly Write[], dispatches: readonly Dispatch[], read: Round['read']): void {
+  private send(
+    writes: readonly Write[],
+    dispatches: readonly Dispatch[],
+    read: Round['read'],
+  ): void {
     const { pages } = pagingBuffers(this.paged);
-    writeMemory(this.staging.addressOf(this.slot), new Uint8Array(this.paged.rounds.entries.buffer));
-    const entries: Write = { file: File.Staging, at: this.staging.offsetOf(this.slot), parts: [pages] };
+    writeMemory(
+      this.staging.addressOf(this.slot),
+      new Uint8Array(this.paged.rounds.entries.buffer),
+    );
+    const entries: Write = {
+      file: File.Staging,
+      at: this.staging.offsetOf(this.slot),
+      parts: [pages],
+    };
     const order: Round = { writes: [entries, ...writes], dispatches, read };
     this.outlet.post(Packet.Round, order);
   }
 
-  /** It has not been known before which pages it touches, or there was no room for those of a workgroup. */
+  /**
+   * It has not been known before which pages it touches, or there was no room for those of a
+   * workgroup.
+   */
   private firstRound(): void {
     const { once } = this.paged;
     if (once === null) this.round();
@@ -235,13 +259,21 @@ export class PagedLaunch {
     const dispatches = contents().map((bytes) => ({
       ...this.order,
       bound: this.order.bound.map((each) =>
-        each.kind === 'uniform' && each.group === group && each.binding === binding ? { ...each, bytes } : each,
+        each.kind === 'uniform' && each.group === group && each.binding === binding
+          ? { ...each, bytes }
+          : each,
       ),
     }));
-    this.send([{ file: File.None, at: 0, parts: [cleared] }], dispatches, { file: File.Staging, at, parts: [touched] });
+    this.send([{ file: File.None, at: 0, parts: [cleared] }], dispatches, {
+      file: File.Staging,
+      at,
+      parts: [touched],
+    });
   }
 
-  /** What is noted in a round: a word for each page and, where there are logs, whether one was full. */
+  /**
+   * What is noted in a round: a word for each page and, where there are logs, whether one was full.
+   */
   private get notedWords(): number {
     return this.paged.rounds.entries.length + Math.min(1, this.paged.logWords);
   }
@@ -254,10 +286,18 @@ export class PagedLaunch {
   }
 
   /** Where bytes of an array lie on the host, and where they go on the GPU. */
-  private placeOf({ table, place, frame }: PageCopy): { at: number; buffer: number; offset: number } {
+  private placeOf({ table, place, frame }: PageCopy): {
+    at: number;
+    buffer: number;
+    offset: number;
+  } {
     const number = this.paged.rounds.tables.indexOf(table);
     const [buffer, offset] = this.pools[number];
-    return { at: this.paged.offsets[number] + place, buffer, offset: offset + frame - table.offset };
+    return {
+      at: this.paged.offsets[number] + place,
+      buffer,
+      offset: offset + frame - table.offset,
+    };
   }
 
   private partsOf(copies: readonly PageCopy[]): Part[] {

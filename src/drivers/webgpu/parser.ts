@@ -1,4 +1,7 @@
-/** Loads what reads WGSL, an optional peer, at once: in the manager by the address that the program has found it at. */
+/**
+ * Loads what reads WGSL, an optional peer, at once: in the manager by the address that the program
+ * has found it at.
+ */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Parser } from '../../wgsl/syntax.js';

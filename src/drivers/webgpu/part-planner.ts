@@ -1,4 +1,7 @@
-/** How parts of a launch that is paged run by plans: where the numbers lie that name what they touch, and what a part is with these. */
+/**
+ * How parts of a launch that is paged run by plans: where the numbers lie that name what they
+ * touch, and what a part is with these.
+ */
 import type { LaunchFacts } from '../../wgsl/access.js';
 import { accessesOf } from '../../wgsl/accesses.js';
 import type { Description, Resource } from '../../wgsl/describe.js';
@@ -34,15 +37,26 @@ export class PartPlanner {
     const written = writtenBy(accessesOf(description, null));
     if (paged.some((each) => written.has(each))) return null;
     const [module, whole] = [windowed(description, paged), windowed(description, paged, true)];
-    return new PartPlanner(facts, tables, new PagePlanner(description, facts, paged), paged, module, whole);
+    return new PartPlanner(
+      facts,
+      tables,
+      new PagePlanner(description, facts, paged),
+      paged,
+      module,
+      whole,
+    );
   }
 
   /** Null where it cannot be told before what the part touches. */
   planOf(launch: Omit<WgslLaunch, 'id'>, part: LaunchPart): PagePlan | null {
     const { facts, tables, planner, paged } = this;
     const naming = planner.naming(part);
-    // What the launch writes it has for itself, so that no other one may look at what lies in such a page.
-    if (naming === null || !naming.every(({ resource: { name } }) => sharerOf(launch, name, false) === null))
+    // What the launch writes it has for itself, so that no other one may look at what lies in such
+    // a page.
+    if (
+      naming === null ||
+      !naming.every(({ resource: { name } }) => sharerOf(launch, name, false) === null)
+    )
       return null;
     return {
       numbers: naming.map(({ resource: { name, arrayOffset }, begin, end }) => ({
@@ -61,7 +75,15 @@ export class PartPlanner {
               ? this.whole
               : this.module;
             const content = Buffer.from(uniformOf(box, facts, tables)).toString('base64');
-            return { code: { ...launch.code, source }, group, binding, pages, workgroups: count, content, wanted };
+            return {
+              code: { ...launch.code, source },
+              group,
+              binding,
+              pages,
+              workgroups: count,
+              content,
+              wanted,
+            };
           }) ?? null
         );
       },

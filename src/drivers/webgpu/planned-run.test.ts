@@ -20,7 +20,12 @@ function made(pages: readonly (readonly number[])[] | null) {
       said.push(['numbers', ...numbers.map(([first]) => first)]);
       const module = { code: {} as WgslCode, group: 0, binding: 0, pages: 1 };
       return (
-        pages?.map((each) => ({ ...module, workgroups: [each.length, 1, 1], content: '', wanted: [each] })) ?? null
+        pages?.map((each) => ({
+          ...module,
+          workgroups: [each.length, 1, 1],
+          content: '',
+          wanted: [each],
+        })) ?? null
       );
     },
   };

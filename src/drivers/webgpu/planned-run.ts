@@ -1,6 +1,6 @@
 /**
- * The dispatches of a part that runs by a plan: what numbers on the host tell that they touch, and these pages, which are put together while what
- * comes before runs on the GPU.
+ * The dispatches of a part that runs by a plan: what numbers on the host tell that they touch, and
+ * these pages, which are put together while what comes before runs on the GPU.
  */
 import type { PageCopy } from '../../wgsl/page-rounds.js';
 import type { PagedPart, PagePlan, PlannedDispatch } from '../driver.js';
@@ -13,13 +13,15 @@ export interface PlannedOutlet extends FeedOutlet {
 }
 
 /**
- * What comes next: a dispatch, when its pages have been sent; null: there is none. `unplanned`: there is no room for what a workgroup touches; `lost`:
- * pages could not be had.
+ * What comes next: a dispatch, when its pages have been sent; null: there is none. `unplanned`:
+ * there is no room for what a workgroup touches; `lost`: pages could not be had.
  */
 export type Next = PlannedDispatch | null | 'unplanned' | 'lost';
 
 export class PlannedRun {
-  /** Those that have not been begun, the next one last; null: the numbers have not been looked at. */
+  /**
+   * Those that have not been begun, the next one last; null: the numbers have not been looked at.
+   */
   private left: PlannedDispatch[] | null = null;
   private problem: 'unplanned' | 'lost' | null = null;
   /** The next one, and its pages. */
@@ -58,7 +60,10 @@ export class PlannedRun {
   }
 
   /** Calls `take` when the pages of the next dispatch have been sent to parts of buffers. */
-  give(partsOf: (copies: readonly PageCopy[]) => readonly Part[], take: (next: Next) => void): void {
+  give(
+    partsOf: (copies: readonly PageCopy[]) => readonly Part[],
+    take: (next: Next) => void,
+  ): void {
     const { left, next } = this;
     if (this.problem !== null) take(this.problem);
     else if (left === null) this.waiting = { partsOf, take };
@@ -66,13 +71,17 @@ export class PlannedRun {
     else next.feed.open(partsOf, () => take(next.dispatch));
   }
 
-  /** What was given is on its way, with the table of pages as it is. Whether there is another one, of which the pages come now. */
+  /**
+   * What was given is on its way, with the table of pages as it is. Whether there is another one,
+   * of which the pages come now.
+   */
   goOn(): boolean {
     const { rounds, offsets } = this.paged;
     const dispatch = this.left?.pop();
     this.next = null;
     if (dispatch === undefined) return false;
-    const placeOf = ({ table, place }: PageCopy): number => offsets[rounds.tables.indexOf(table)] + place;
+    const placeOf = ({ table, place }: PageCopy): number =>
+      offsets[rounds.tables.indexOf(table)] + place;
     const feed = new PageFeed(rounds.admit(dispatch.wanted), 'plan', placeOf, this.outlet);
     this.next = { dispatch, feed };
     feed.start();

@@ -1,4 +1,7 @@
-/** Says on standard output what GPU there is, as JSON: `{ facts, memory }`, or `{ problem }`. A process of its own. */
+/**
+ * Says on standard output what GPU there is, as JSON: `{ facts, memory }`, or `{ problem }`. A
+ * process of its own.
+ */
 import { writeSync } from 'node:fs';
 import { exitImmediately } from '../../linux/process.js';
 import { openTransport } from './choice.js';
@@ -25,6 +28,7 @@ function memoryNamed(model: string): GpuMemory | null {
 }
 
 openTransport(said === undefined ? undefined : (JSON.parse(said) as TransportChoice), null).then(
-  ({ facts }) => say({ facts, memory: facts.model === undefined ? null : memoryNamed(facts.model) }),
+  ({ facts }) =>
+    say({ facts, memory: facts.model === undefined ? null : memoryNamed(facts.model) }),
   (error: unknown) => say({ problem: error instanceof Error ? error.message : String(error) }),
 );

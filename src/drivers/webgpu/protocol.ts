@@ -1,4 +1,7 @@
-/** What the driver and the process of its engine say to each other: a packet a message, one kind byte, then JSON. */
+/**
+ * What the driver and the process of its engine say to each other: a packet a message, one kind
+ * byte, then JSON.
+ */
 import type { WgslCode } from '../driver.js';
 
 export const Packet = {
@@ -12,7 +15,10 @@ export const Packet = {
   Create: 4,
   /** To the engine: [buffer]. */
   Destroy: 5,
-  /** To the engine: JSON of Move; the parts are filled, with zeros where `file` is None. `Moved` answers. */
+  /**
+   * To the engine: JSON of Move; the parts are filled, with zeros where `file` is None. `Moved`
+   * answers.
+   */
   Write: 6,
   /** To the engine: JSON of Moves. `Moved` answers each of them when its bytes are in the file. */
   Read: 7,
@@ -22,7 +28,10 @@ export const Packet = {
   Moved: 9,
   /** To the engine: [module, a piece of its text]; pieces are put together. */
   Source: 10,
-  /** To the engine: JSON of Dispatches, of which each follows the one before it without a wait. `Launched` answers all of them. */
+  /**
+   * To the engine: JSON of Dispatches, of which each follows the one before it without a wait.
+   * `Launched` answers all of them.
+   */
   Dispatch: 11,
   /** From the engine: JSON of Launcheds, in the order of what they answer. */
   Launched: 12,
@@ -32,13 +41,19 @@ export const Packet = {
   Lose: 14,
   /** To the engine: JSON of Round. `Launched` answers when what it reads is in the file. */
   Round: 15,
-  /** To the engine: JSON of Fill. `Moved` answers; where there was no memory, a round of the launch is not run. */
+  /**
+   * To the engine: JSON of Fill. `Moved` answers; where there was no memory, a round of the launch
+   * is not run.
+   */
   Fill: 16,
   /** To the engine: JSON of Drain. `Moved` answers when the bytes are in the host's memory. */
   Drain: 17,
   /** To the engine of a device that the program has lent: the device is used no more. */
   End: 18,
-  /** To the engine: [buffer, another]; the buffer, in which nothing lies any more, is the other one from now on. */
+  /**
+   * To the engine: [buffer, another]; the buffer, in which nothing lies any more, is the other one
+   * from now on.
+   */
   Reuse: 19,
   /** To the engine: [module], which no later packet names. */
   Forget: 20,
@@ -48,13 +63,16 @@ export const Packet = {
 export const SOURCE_PIECE = 16 * 1024;
 
 /**
- * Memory that driver and engine both reach: the host's, what stands between the engine and any other memory, and of a device that the
- * program has lent what it holds.
+ * Memory that driver and engine both reach: the host's, what stands between the engine and any
+ * other memory, and of a device that the program has lent what it holds.
  */
 export const File = { None: 0, Host: 1, Staging: 2, Mirror: 3 } as const;
 export type File = (typeof File)[keyof typeof File];
 
-/** What drives a GPU: Dawn by the package `webgpu`, by its C functions out of a package, or by those of a library that the user has. */
+/**
+ * What drives a GPU: Dawn by the package `webgpu`, by its C functions out of a package, or by those
+ * of a library that the user has.
+ */
 export type TransportChoice = 'dawn-node' | 'dawn-ffi' | { readonly library: string };
 
 export interface Hello {
@@ -98,7 +116,10 @@ export type Part = readonly [buffer: number, offset: number, bytes: number];
 
 /** Bytes that go from a file to parts of buffers, one after the other, or back. */
 export interface Move {
-  /** Null: a write that the manager does not wait for; where there is no memory for its buffer, the engine keeps what it brings until there is. */
+  /**
+   * Null: a write that the manager does not wait for; where there is no memory for its buffer, the
+   * engine keeps what it brings until there is.
+   */
   readonly tokens: readonly number[] | null;
   readonly file: File;
   /** Where they begin in the file. */
@@ -106,7 +127,10 @@ export interface Move {
   readonly parts: readonly Part[];
 }
 
-/** Pages of a launch, put together in a piece of memory, that go to parts of buffers, one after the other. */
+/**
+ * Pages of a launch, put together in a piece of memory, that go to parts of buffers, one after the
+ * other.
+ */
 export interface Fill extends Omit<Move, 'tokens'> {
   readonly token: number;
   readonly launch: number;
@@ -120,19 +144,25 @@ export interface Drain {
 }
 
 /**
- * Modules that a device keeps, and pipelines that an engine does. More than one launch names: what launches
- * under way use is never the oldest.
+ * Modules that a device keeps, and pipelines that an engine does. More than one launch names: what
+ * launches under way use is never the oldest.
  */
 export const MOST_MODULES = 256;
 
-/** What is written before dispatches of one launch, these one after the other, and what is read when they have run. */
+/**
+ * What is written before dispatches of one launch, these one after the other, and what is read when
+ * they have run.
+ */
 export interface Round {
   readonly writes: readonly Omit<Move, 'tokens'>[];
   readonly dispatches: readonly Dispatch[];
   readonly read: Omit<Move, 'tokens'>;
 }
 
-/** An argument that cannot be bound where it lies; it is copied to a buffer of its own, and back if it is written. */
+/**
+ * An argument that cannot be bound where it lies; it is copied to a buffer of its own, and back if
+ * it is written.
+ */
 export interface Aside {
   readonly part: Part;
   readonly back: boolean;
@@ -165,13 +195,19 @@ export interface Dispatch {
   readonly workgroups: readonly [number, number, number];
 }
 
-/** Dispatches that follow each other without a wait, at most: each has its stamps of the GPU's clock. */
+/**
+ * Dispatches that follow each other without a wait, at most: each has its stamps of the GPU's
+ * clock.
+ */
 export const MOST_DISPATCHES = 32;
 
 export interface Launched {
   readonly launch: number;
   /** What comes after one that has failed has not run, and has the same failure. */
-  readonly failure: { readonly code: 'KERNEL_ERROR' | 'DEVICE_MEMORY'; readonly message: string } | null;
+  readonly failure: {
+    readonly code: 'KERNEL_ERROR' | 'DEVICE_MEMORY';
+    readonly message: string;
+  } | null;
   /** How many milliseconds the GPU worked on it, where it measures that. */
   readonly gpuMs?: number;
 }

@@ -50,7 +50,8 @@ function made(budgetPages = 1000, largest?: number): { buffers: Buffers; table: 
   return { buffers, table: new RunTable(buffers, budgetPages, largest) };
 }
 
-const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, at) => first + at);
+const range = (first: number, count: number): number[] =>
+  Array.from({ length: count }, (_, at) => first + at);
 
 test('pages that are used as one piece get one buffer, and come into it without a copy', () => {
   const { buffers, table } = made();
@@ -169,7 +170,9 @@ test('whatever is joined, filled and released, each page has its own content', (
       table.release(first, count);
       for (let at = 0; at < count; at++) content.delete(first + at);
     }
-    const wrong = [...content].filter(([page, value]) => buffers.read(table.parts(page, 1))[0] !== value);
+    const wrong = [...content].filter(
+      ([page, value]) => buffers.read(table.parts(page, 1))[0] !== value,
+    );
     expect(wrong).toEqual([]);
   }
   table.release(0, 200);

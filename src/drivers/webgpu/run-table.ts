@@ -1,7 +1,8 @@
 /**
- * Where pages lie in buffers of a GPU. A shader sees an array in one piece, so that pages which are used as one lie in one *run*: a
- * buffer for neighbouring pages, some of which may have no content there. Runs of what a launch uses are made before its pages come;
- * where the use changes, runs are put together by copies on the GPU.
+ * Where pages lie in buffers of a GPU. A shader sees an array in one piece, so that pages which are
+ * used as one lie in one *run*: a buffer for neighbouring pages, some of which may have no content
+ * there. Runs of what a launch uses are made before its pages come; where the use changes, runs are
+ * put together by copies on the GPU.
  */
 import { PAGE_BYTES } from '../../core/types.js';
 import type { Part } from './protocol.js';
@@ -50,21 +51,29 @@ export class RunTable {
     public largestPages: number = Number.MAX_SAFE_INTEGER,
   ) {}
 
-  /** Has each of these lie in one run from now on, which keeps room for what comes until others are expected. */
+  /**
+   * Has each of these lie in one run from now on, which keeps room for what comes until others are
+   * expected.
+   */
   expect(spans: readonly Span[]): void {
     for (const { first, end } of spans) this.join(first, end - first);
     this.expected = spans.flatMap(({ first }) => this.find(first) ?? []);
   }
 
-  /** Has pages lie in one run from now on, whatever of them is there and whatever comes; not more of them than one buffer has. */
+  /**
+   * Has pages lie in one run from now on, whatever of them is there and whatever comes; not more of
+   * them than one buffer has.
+   */
   join(first: number, count: number): void {
     if (count > this.largestPages) return;
     const end = first + count;
     const old = this.runs.filter((run) => run.first < end && run.first + run.count > first);
     if (old.length === 1 && old[0].first <= first && endOf(old[0]) >= end) return;
-    // A kernel's buffers stay where they are; a launch that needs the pages in one piece asks again.
+    // A kernel's buffers stay where they are; a launch that needs the pages in one piece asks
+    // again.
     if (old.some((run) => this.busy.has(run))) return;
-    // What lies beside stays in the same piece: parts of one array that overlap are often used in turn.
+    // What lies beside stays in the same piece: parts of one array that overlap are often used in
+    // turn.
     const from = Math.min(first, ...old.map((run) => run.first));
     const to = Math.max(end, ...old.map(endOf));
     // But pages that a large array's parts need in turn are never all there.
@@ -141,7 +150,9 @@ export class RunTable {
     }
   }
 
-  /** The run that has all these pages, which a kernel is about to use. Undefined: none has them all. */
+  /**
+   * The run that has all these pages, which a kernel is about to use. Undefined: none has them all.
+   */
   use(first: number, count: number): Run | undefined {
     const run = this.find(first);
     if (run === undefined || run.buffer === 0 || endOf(run) < first + count) return undefined;
@@ -177,13 +188,22 @@ export class RunTable {
   }
 
   private insert({ first, end }: Span): Run {
-    const run: Run = { first, count: end - first, buffer: 0, backed: new Uint8Array(end - first), pages: 0 };
+    const run: Run = {
+      first,
+      count: end - first,
+      buffer: 0,
+      backed: new Uint8Array(end - first),
+      pages: 0,
+    };
     const at = this.runs.findIndex((each) => each.first > first);
     this.runs.splice(at === -1 ? this.runs.length : at, 0, run);
     return run;
   }
 
-  /** Puts runs in the place of others. Those without content are left out, but for the one that begins at `wanted` or holds it. */
+  /**
+   * Puts runs in the place of others. Those without content are left out, but for the one that
+   * begins at `wanted` or holds it.
+   */
   private replace(old: readonly Run[], spans: readonly Span[], wanted: number): void {
     const made: Run[] = [];
     for (const run of old) {
@@ -192,7 +212,10 @@ export class RunTable {
     }
     for (const { first, end } of spans) {
       const intervals = old.flatMap((run) =>
-        backedIntervals(run, Math.max(first, run.first), Math.min(end, endOf(run))).map((each) => ({ run, ...each })),
+        backedIntervals(run, Math.max(first, run.first), Math.min(end, endOf(run))).map((each) => ({
+          run,
+          ...each,
+        })),
       );
       if (intervals.length === 0 && !(first <= wanted && wanted < end)) continue;
       const run = this.insert({ first, end });
@@ -220,7 +243,10 @@ export class RunTable {
     this.commands.create(run.buffer, run.count * PAGE_BYTES);
   }
 
-  /** Leaves no room in buffers for pages that have gone, but for a little: the first block that leaves a window is not to have all the others copied. */
+  /**
+   * Leaves no room in buffers for pages that have gone, but for a little: the first block that
+   * leaves a window is not to have all the others copied.
+   */
   private compact(): void {
     if (this.compacting) return;
     this.compacting = true;

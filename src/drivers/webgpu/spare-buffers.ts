@@ -1,6 +1,7 @@
 /**
- * Buffers that nothing lies in any more, kept for others of their size as long as the device's memory has room for them: WebGPU clears a new one, and a GPU
- * in software takes new memory of the host's for it, page fault by page fault. Windows of a launch are all of one size.
+ * Buffers that nothing lies in any more, kept for others of their size as long as the device's
+ * memory has room for them: WebGPU clears a new one, and a GPU in software takes new memory of the
+ * host's for it, page fault by page fault. Windows of a launch are all of one size.
  */
 import { Packet } from './protocol.js';
 

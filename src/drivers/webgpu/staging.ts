@@ -1,6 +1,6 @@
 /**
- * Memory that the driver and its engine both have mapped, through which bytes go that the engine cannot reach: those of other
- * devices. Host memory it reaches itself.
+ * Memory that the driver and its engine both have mapped, through which bytes go that the engine
+ * cannot reach: those of other devices. Host memory it reaches itself.
  */
 import { MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
 import { closeDescriptor } from '../../linux/libc.js';

@@ -1,4 +1,7 @@
-/** What a GPU does for its driver: buffers by number, bytes in and out, kernels. One thing that drives GPUs is one transport. */
+/**
+ * What a GPU does for its driver: buffers by number, bytes in and out, kernels. One thing that
+ * drives GPUs is one transport.
+ */
 import type { AdapterFacts, Dispatch, Launched } from './protocol.js';
 
 /** How a kernel has run. */
@@ -12,27 +15,60 @@ export interface Order {
 
 export interface Transport {
   readonly facts: AdapterFacts;
-  /** Resolves with the reason when the GPU is gone. Nothing else throws then; what is under way may never end. */
+  /**
+   * Resolves with the reason when the GPU is gone. Nothing else throws then; what is under way may
+   * never end.
+   */
   readonly lost: Promise<string>;
-  /** Makes a buffer, whose content is zeros or anything. Where there is no memory for it, `write` says so. */
+  /**
+   * Makes a buffer, whose content is zeros or anything. Where there is no memory for it, `write`
+   * says so.
+   */
   create(buffer: number, bytes: number): Promise<void>;
   destroy(buffer: number): void;
   /** A buffer has another number from now on. What it holds is anything. */
   reuse(buffer: number, other: number): Promise<void>;
   /**
-   * Fills bytes of a buffer, with zeros where there are none given. False: there is no memory for the buffer.
+   * Fills bytes of a buffer, with zeros where there are none given. False: there is no memory for
+   * the buffer.
    * @param keep has them be kept elsewhere then, until there is
    */
-  write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean;
-  copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): Promise<void>;
+  write(
+    buffer: number,
+    offset: number,
+    bytes: number,
+    source: Uint8Array | null,
+    keep: boolean,
+  ): boolean;
+  copy(
+    from: number,
+    fromOffset: number,
+    to: number,
+    toOffset: number,
+    bytes: number,
+  ): Promise<void>;
   /** Hands what a buffer holds now to `take`, whose memory is the transport's. */
-  read(buffer: number, offset: number, bytes: number, take: (content: Uint8Array) => void): Promise<void>;
+  read(
+    buffer: number,
+    offset: number,
+    bytes: number,
+    take: (content: Uint8Array) => void,
+  ): Promise<void>;
   /**
-   * Has the GPU itself write what a buffer holds now to an address, at which nothing else reads or writes until it is `there`. Null: not these bytes, which
-   * `read` is for. Left out: it never can.
+   * Has the GPU itself write what a buffer holds now to an address, at which nothing else reads or
+   * writes until it is `there`. Null: not these bytes, which `read` is for. Left out: it never can.
    */
-  readTo?(buffer: number, offset: number, bytes: number, address: number, there: () => void): Promise<void> | null;
-  /** Runs kernels, at most MOST_DISPATCHES, one after the other, up to the first that fails. Tells of each when the last one has ended. */
+  readTo?(
+    buffer: number,
+    offset: number,
+    bytes: number,
+    address: number,
+    there: () => void,
+  ): Promise<void> | null;
+  /**
+   * Runs kernels, at most MOST_DISPATCHES, one after the other, up to the first that fails. Tells
+   * of each when the last one has ended.
+   */
   dispatch(orders: readonly Order[]): Promise<Ran[]>;
   /** Why it cannot be run, if it cannot be compiled; null: it can. */
   failureOf(order: Order): Promise<Launched['failure']>;
@@ -44,7 +80,10 @@ export interface Transport {
   release(): void;
 }
 
-/** One that does nothing by an event loop of its own: the engine waits for what is under way, by a call that blocks the thread. */
+/**
+ * One that does nothing by an event loop of its own: the engine waits for what is under way, by a
+ * call that blocks the thread.
+ */
 export interface WaitedTransport extends Transport {
   /** Whether something is under way. */
   readonly busy: boolean;

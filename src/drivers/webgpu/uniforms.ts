@@ -1,4 +1,7 @@
-/** Uniform variables of a kernel: each has a buffer that is kept, and is written when its content is another one than that of the last launch. */
+/**
+ * Uniform variables of a kernel: each has a buffer that is kept, and is written when its content is
+ * another one than that of the last launch.
+ */
 import { placeOf } from './bound-groups.js';
 import type { Dispatch } from './protocol.js';
 

@@ -15,7 +15,11 @@ export function outOfMemory(bytes: number): NonNullable<Launched['failure']> {
 }
 
 /** Bytes of a buffer that has no memory; the later of two pieces counts. */
-export function spilledBytes(spilled: readonly Spilled[], offset: number, bytes: number): Uint8Array {
+export function spilledBytes(
+  spilled: readonly Spilled[],
+  offset: number,
+  bytes: number,
+): Uint8Array {
   const found = new Uint8Array(bytes);
   for (const { offset: from, content } of spilled) {
     const first = Math.max(from, offset);

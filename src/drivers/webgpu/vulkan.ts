@@ -1,6 +1,7 @@
 /**
- * What Vulkan says of the memory of GPUs, which WebGPU does not: how large it is, and how much of it this process may still take, which drivers
- * with VK_EXT_memory_budget tell at any time. No device is made for that. A driver may end the process that asks: ask in one of its own.
+ * What Vulkan says of the memory of GPUs, which WebGPU does not: how large it is, and how much of
+ * it this process may still take, which drivers with VK_EXT_memory_budget tell at any time. No
+ * device is made for that. A driver may end the process that asks: ask in one of its own.
  */
 import { NativeBuffer } from '../../linux/native-buffer.js';
 import { SharedLibrary } from '../../linux/shared-library.js';
@@ -16,7 +17,10 @@ export interface PhysicalGpu {
 
 export interface Heap {
   readonly bytes: number;
-  /** What this process may take of it, what it has taken included, as things are now; null: the driver does not tell. */
+  /**
+   * What this process may take of it, what it has taken included, as things are now; null: the
+   * driver does not tell.
+   */
   readonly budgetBytes: number | null;
   readonly usedBytes: number;
 }
@@ -37,12 +41,21 @@ const Type = {
 const HOSTS: readonly number[] = [1, 4];
 const DEVICE_LOCAL = 1;
 
-/** Sizes of structures, and where members lie in them, on processors of 64 bits. Each begins with its number and the address of the next one. */
+/**
+ * Sizes of structures, and where members lie in them, on processors of 64 bits. Each begins with
+ * its number and the address of the next one.
+ */
 const NEXT = 8;
 const APPLICATION = { bytes: 48, version: 44 } as const;
 const INSTANCE = { bytes: 64, application: 24 } as const;
 const PROPERTIES = { bytes: 16 + 824, kind: 16 + 16, name: 16 + 20 } as const;
-const MEMORY = { bytes: 16 + 520, count: 16 + 260, heaps: 16 + 264, heapBytes: 16, flags: 8 } as const;
+const MEMORY = {
+  bytes: 16 + 520,
+  count: 16 + 260,
+  heaps: 16 + 264,
+  heapBytes: 16,
+  flags: 8,
+} as const;
 const BUDGET = { bytes: 16 + 256, budgets: 16, used: 16 + 128 } as const;
 const EXTENSION_BYTES = 260;
 
@@ -58,8 +71,11 @@ interface Functions {
 }
 
 function functionsOf(library: SharedLibrary): Functions {
-  const declare = <F extends (...args: never[]) => unknown>(result: string, name: string, count: number): F =>
-    library.declare<F>(`${result} ${name}(${new Array(count).fill('uint64_t').join(', ')})`);
+  const declare = <F extends (...args: never[]) => unknown>(
+    result: string,
+    name: string,
+    count: number,
+  ): F => library.declare<F>(`${result} ${name}(${new Array(count).fill('uint64_t').join(', ')})`);
   return {
     createInstance: declare('int', 'vkCreateInstance', 3),
     destroyInstance: declare('void', 'vkDestroyInstance', 2),
@@ -81,8 +97,12 @@ export function physicalGpus(): PhysicalGpu[] {
   check('vkCreateInstance', vulkan.createInstance(info.address, 0, made.address));
   const instance = made.getU64(0);
   try {
-    const gpus = listed(8, 'vkEnumeratePhysicalDevices', (count, list) => vulkan.enumerate(instance, count, list));
-    return Array.from({ length: gpus.length / 8 }, (_, index) => describe(vulkan, gpus.getU64(8 * index)));
+    const gpus = listed(8, 'vkEnumeratePhysicalDevices', (count, list) =>
+      vulkan.enumerate(instance, count, list),
+    );
+    return Array.from({ length: gpus.length / 8 }, (_, index) =>
+      describe(vulkan, gpus.getU64(8 * index)),
+    );
   } finally {
     vulkan.destroyInstance(instance, 0);
   }
@@ -91,8 +111,10 @@ export function physicalGpus(): PhysicalGpu[] {
 function describe(vulkan: Functions, gpu: number): PhysicalGpu {
   const properties = structure(PROPERTIES.bytes, Type.Properties);
   vulkan.properties(gpu, properties.address);
-  const extensions = listed(EXTENSION_BYTES, 'vkEnumerateDeviceExtensionProperties', (count, list) =>
-    vulkan.extensions(gpu, 0, count, list),
+  const extensions = listed(
+    EXTENSION_BYTES,
+    'vkEnumerateDeviceExtensionProperties',
+    (count, list) => vulkan.extensions(gpu, 0, count, list),
   );
   const names = Array.from({ length: extensions.length / EXTENSION_BYTES }, (_, index) =>
     textAt(extensions, EXTENSION_BYTES * index),
@@ -130,7 +152,11 @@ function structure(bytes: number, type: number): NativeBuffer {
 }
 
 /** Asks how many there are, and then for all of them. */
-function listed(bytes: number, name: string, ask: (count: number, list: number) => number): NativeBuffer {
+function listed(
+  bytes: number,
+  name: string,
+  ask: (count: number, list: number) => number,
+): NativeBuffer {
   const count = new NativeBuffer(4);
   check(name, ask(count.address, 0));
   const list = new NativeBuffer(bytes * count.view.getUint32(0, true));

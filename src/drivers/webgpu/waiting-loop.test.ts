@@ -5,7 +5,10 @@ import { runWaitingLoop } from './waiting-loop.js';
 
 const packet = (number: number): { bytes: Uint8Array } => ({ bytes: Uint8Array.of(number) });
 
-/** Runs the loop with these packets, one a look at the socket, and a GPU that is busy from the first one on; tells what happened, in order. */
+/**
+ * Runs the loop with these packets, one a look at the socket, and a GPU that is busy from the first
+ * one on; tells what happened, in order.
+ */
 function played(packets: readonly (number | null)[]): Promise<string[]> {
   const happened: string[] = [];
   const left = [...packets];
@@ -50,5 +53,11 @@ test('what comes while the GPU works is begun before the loop waits for the GPU'
 });
 
 test('the loop waits while the GPU works and nothing comes', async () => {
-  expect(await played([1, null, null, null])).toEqual(['taken 1', 'look', 'begun 1', 'wait', 'wait']);
+  expect(await played([1, null, null, null])).toEqual([
+    'taken 1',
+    'look',
+    'begun 1',
+    'wait',
+    'wait',
+  ]);
 });

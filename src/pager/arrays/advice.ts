@@ -23,7 +23,11 @@ export class ArrayAdvice {
       const remote: AdviceRun['remote'][number][] = [];
       for (let processor = 1; advice.accessedBy >>> processor !== 0; processor++) {
         if (((advice.accessedBy >>> processor) & 1) === 0) continue;
-        remote[processor] = this.manager.pages.remoteness(processor, range.first + from, range.first + to);
+        remote[processor] = this.manager.pages.remoteness(
+          processor,
+          range.first + from,
+          range.first + to,
+        );
       }
       runs.push({ first: from, end: to, advice, remote });
     });

@@ -1,6 +1,7 @@
 /**
- * Which pages of which arrays requests and operations of streams are about. All of them name the array, since its addresses may be another
- * one's by now, and pass one check (Arrays.checkPages) before anything is done with the pages.
+ * Which pages of which arrays requests and operations of streams are about. All of them name the
+ * array, since its addresses may be another one's by now, and pass one check (Arrays.checkPages)
+ * before anything is done with the pages.
  */
 import { PAGE_BYTES } from '../../core/types.js';
 import type { RequestMessage } from '../protocol/messages.js';
@@ -10,15 +11,23 @@ import type { Requests } from '../protocol/requests.js';
 
 /** Requests that are about pages, by their names. */
 type OfPages = {
-  [K in keyof Requests]: Requests[K]['in'] extends ArrayPages | (BytePlace & { bytes: number }) ? K : never;
+  [K in keyof Requests]: Requests[K]['in'] extends ArrayPages | (BytePlace & { bytes: number })
+    ? K
+    : never;
 }[keyof Requests];
 
 interface Purpose {
   /** What is done to the array, as messages say it. */
   readonly verb: string;
-  /** Pages that were freed may be among them: what only reports says that they were, and advice is about blocks. */
+  /**
+   * Pages that were freed may be among them: what only reports says that they were, and advice is
+   * about blocks.
+   */
   readonly freedToo?: boolean;
-  /** Arrays of other machines may be among them: what only reports needs no right, and some operations ask for those that they need (SharedUses). */
+  /**
+   * Arrays of other machines may be among them: what only reports needs no right, and some
+   * operations ask for those that they need (SharedUses).
+   */
   readonly sharedToo?: boolean;
 }
 
@@ -39,7 +48,10 @@ const PURPOSES: { readonly [K in Exclude<OfPages, 'free'>]: Purpose } = {
   transferFile: { verb: 'read or write', sharedToo: true },
 };
 
-/** The same, where a name costs one look: a text from another thread is none of the engine's names, and `in` would look it up among all. */
+/**
+ * The same, where a name costs one look: a text from another thread is none of the engine's names,
+ * and `in` would look it up among all.
+ */
 const BY_NAME: ReadonlyMap<string, Purpose> = new Map(Object.entries(PURPOSES));
 
 export interface Wanted extends Purpose {
@@ -50,7 +62,9 @@ export interface Wanted extends Purpose {
 export function wantedBy(message: RequestMessage): Wanted | null {
   if (!isOfPages(message)) return null;
   const wanted = { ...PURPOSES[message.name], pages: pagesOf(message.value) };
-  return message.name === 'pin' && message.value.hold ? { ...wanted, verb: 'hold a part of' } : wanted;
+  return message.name === 'pin' && message.value.hold
+    ? { ...wanted, verb: 'hold a part of' }
+    : wanted;
 }
 
 function isOfPages(message: RequestMessage): message is RequestMessage<keyof typeof PURPOSES> {
@@ -58,8 +72,8 @@ function isOfPages(message: RequestMessage): message is RequestMessage<keyof typ
 }
 
 /**
- * The same for an operation of a stream. A launch may be handed pages that were freed, as long as it does not touch them; a copy copies
- * what comes before them.
+ * The same for an operation of a stream. A launch may be handed pages that were freed, as long as
+ * it does not touch them; a copy copies what comes before them.
  */
 export function wantedByOperation(operation: StreamOperation): Wanted[] {
   switch (operation.kind) {

@@ -1,4 +1,6 @@
-/** The arrays of a space as the manager sees them: ranges of the core with what only arrays have. */
+/**
+ * The arrays of a space as the manager sees them: ranges of the core with what only arrays have.
+ */
 import type { ElementType } from '../../core/elements.js';
 import type { PageQueries } from '../../core/page-queries.js';
 import type { Range } from '../../core/range.js';
@@ -25,11 +27,17 @@ export interface ArrayRecord extends Keeper {
   warned: boolean;
   /** By `resize`: another range has its content. */
   moved: boolean;
-  /** What of the host's budget is kept for it: whatever was written must fit the host, where a device's pages go. */
+  /**
+   * What of the host's budget is kept for it: whatever was written must fit the host, where a
+   * device's pages go.
+   */
   committedPages: number;
 }
 
-/** Pages of an array of so many bytes. One without elements has a page, so that it has addresses and is found by them. */
+/**
+ * Pages of an array of so many bytes. One without elements has a page, so that it has addresses and
+ * is found by them.
+ */
 export function pagesOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / PAGE_BYTES));
 }
@@ -82,7 +90,10 @@ export class ArrayTable {
     return page;
   }
 
-  /** Whether an array ends at this byte of the space: what follows in its last page belongs to no array. */
+  /**
+   * Whether an array ends at this byte of the space: what follows in its last page belongs to no
+   * array.
+   */
   endsAt(offset: number): boolean {
     const record = this.of(Math.floor((offset - 1) / PAGE_BYTES));
     return record !== undefined && record.range.first * PAGE_BYTES + record.bytes === offset;

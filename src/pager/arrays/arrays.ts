@@ -1,4 +1,7 @@
-/** How arrays come and go, which of them may be used, and when their addresses become another array's. */
+/**
+ * How arrays come and go, which of them may be used, and when their addresses become another
+ * array's.
+ */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range, RangeOptions } from '../../core/range.js';
 import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
@@ -52,16 +55,24 @@ export class Arrays {
     return bytes;
   }
 
-  /** The array, if not all of it has been freed. A handle may be of one whose addresses are another one's by now. */
+  /**
+   * The array, if not all of it has been freed. A handle may be of one whose addresses are another
+   * one's by now.
+   */
   usable(id: number, name: string, verb: string): ArrayRecord {
     const record = this.table.get(id);
     if (record?.resizing === true) throw resizingError(verb, name);
     if (this.movedRanges.has(id)) throw staleError(name);
     if (record !== undefined && !this.hasGone(record)) return record;
-    throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: it has been freed`, { array: name });
+    throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: it has been freed`, {
+      array: name,
+    });
   }
 
-  /** Refuses pages of an array that has gone, and pages that have been freed, unless those may be among them. */
+  /**
+   * Refuses pages of an array that has gone, and pages that have been freed, unless those may be
+   * among them.
+   */
   checkPages({
     pages: { range: id, name, firstPage, count },
     verb,
@@ -73,7 +84,11 @@ export class Arrays {
     const freed = freedToo ? -1 : this.firstFreed(record, firstPage, firstPage + count);
     if (freed === -1) return;
     const { text, details } = this.places.placeOf(freed);
-    throw new RequestError('USE_AFTER_FREE', `cannot ${verb} array ${name}: ${text}, has been freed`, details);
+    throw new RequestError(
+      'USE_AFTER_FREE',
+      `cannot ${verb} array ${name}: ${text}, has been freed`,
+      details,
+    );
   }
 
   /** Whether all of the array was freed. */
@@ -105,13 +120,31 @@ export class Arrays {
     return record !== undefined && firstPage === record.range.first && count >= record.pages;
   }
 
-  /** Makes an array, and answers. One with a provider is there when the provider's module has been loaded. */
+  /**
+   * Makes an array, and answers. One with a provider is there when the provider's module has been
+   * loaded.
+   */
   allocate(wanted: Requests['allocate']['in'], answer: Answer<Allocated>): void {
-    const { bytes, name, writable, file, provider, sharing = false, elementBytes, reserveBytes = bytes } = wanted;
+    const {
+      bytes,
+      name,
+      writable,
+      file,
+      provider,
+      sharing = false,
+      elementBytes,
+      reserveBytes = bytes,
+    } = wanted;
     const takesBack = file?.shared === true;
     const provided = file !== null || provider !== null || sharing;
     const options = { name, writable, provided, takesBack, shared: sharing };
-    const record = this.make(bytes, elementBytes, options, `cannot allocate array ${name}`, reserveBytes);
+    const record = this.make(
+      bytes,
+      elementBytes,
+      options,
+      `cannot allocate array ${name}`,
+      reserveBytes,
+    );
     record.type = wanted.type;
     const { range } = record;
     const { id, first: firstPage, pages } = range;
@@ -144,7 +177,8 @@ export class Arrays {
     if (source.shared === true) throw sharedError('clone', name);
     const { first } = source;
     const freed = this.firstFreed(record, first, first + pages);
-    const known = freed === -1 ? this.manager.pages.denial(first, pages, Access.Read, HOST) : 'FREED';
+    const known =
+      freed === -1 ? this.manager.pages.denial(first, pages, Access.Read, HOST) : 'FREED';
     // A clone of pages whose content is lost could never be read.
     const lost = known === null ? this.manager.pages.firstLost(first, first + pages) : -1;
     const denial = lost === -1 ? known : this.manager.pages.lossOf(lost);
@@ -205,7 +239,10 @@ export class Arrays {
     return record;
   }
 
-  /** The pages to free: a thread that frees all of an array need not know how long it is by now. Null: nothing of it is left. */
+  /**
+   * The pages to free: a thread that frees all of an array need not know how long it is by now.
+   * Null: nothing of it is left.
+   */
   partToFree(wanted: Requests['free']['in']): ArrayPages | null {
     const { range, name, whole = false } = wanted;
     if (this.movedRanges.has(range)) throw staleError(name);
@@ -215,7 +252,10 @@ export class Arrays {
     return wanted;
   }
 
-  free({ range: id, firstPage, count }: Omit<ArrayPages, 'name'>, done: () => void = () => undefined): void {
+  free(
+    { range: id, firstPage, count }: Omit<ArrayPages, 'name'>,
+    done: () => void = () => undefined,
+  ): void {
     const record = this.table.get(id);
     if (record === undefined) {
       done();
@@ -224,7 +264,8 @@ export class Arrays {
     if (record.resizing) throw resizingError('free', record.range.name);
     if (count < record.pages) this.refuseFreed(record, firstPage, count);
     this.freePages(record, firstPage, count, done);
-    // A thread that reads freed pages gets zeros, also where it was denied before. Most pages are freed by now, and no thread waits for the answer.
+    // A thread that reads freed pages gets zeros, also where it was denied before. Most pages are
+    // freed by now, and no thread waits for the answer.
     this.restore(firstPage, count);
   }
 
@@ -233,11 +274,20 @@ export class Arrays {
    * kept for clones.
    */
   freePages(record: ArrayRecord, firstPage: number, count: number, tried: () => void): void {
-    this.kept.free(record, firstPage, count, tried, () => this.freedPages(record, firstPage, count));
+    this.kept.free(record, firstPage, count, tried, () =>
+      this.freedPages(record, firstPage, count),
+    );
   }
 
   /** Refuses a handle that is not, or no longer, that of an array. */
-  check({ range: id, firstPage, pages, bytes, elementBytes, name }: Requests['attachArray']['in']): void {
+  check({
+    range: id,
+    firstPage,
+    pages,
+    bytes,
+    elementBytes,
+    name,
+  }: Requests['attachArray']['in']): void {
     const record = this.table.get(id);
     const range = record?.range;
     if (this.movedRanges.has(id)) throw staleError(name);
@@ -249,14 +299,22 @@ export class Arrays {
     throw new RequestError('ARRAY_HANDLE', message, {}, 'TypeError');
   }
 
-  /** A thread is about to make a view. It counts even when it is refused: the thread says that it is gone, as of any view. */
-  viewed({ range: id, name }: Requests['viewed']['in'], elsewhere: boolean): Requests['viewed']['out'] {
+  /**
+   * A thread is about to make a view. It counts even when it is refused: the thread says that it is
+   * gone, as of any view.
+   */
+  viewed(
+    { range: id, name }: Requests['viewed']['in'],
+    elsewhere: boolean,
+  ): Requests['viewed']['out'] {
     this.countView(id, 1);
     const record = this.table.get(id);
     if (this.movedRanges.has(id)) throw staleError(name);
-    // Another thread may have freed the array, and its addresses may be those of another one by now.
+    // Another thread may have freed the array, and its addresses may be those of another one by
+    // now.
     if (record === undefined || this.hasGone(record)) throw freedError(name);
-    if (!elsewhere || !this.files.isMapped(record.range.first)) return this.files.map(record.range.first, name);
+    if (!elsewhere || !this.files.isMapped(record.range.first))
+      return this.files.map(record.range.first, name);
     const path = this.files.sourceOf(record.range.first)?.path;
     throw new RequestError(
       'OTHER_PROCESS',
@@ -281,7 +339,10 @@ export class Arrays {
     if (record.uses === 0) this.recycle(record);
   }
 
-  /** A launch that waits for its device, or runs there, has these pages as an argument (`by` 1), or no more (-1). */
+  /**
+   * A launch that waits for its device, or runs there, has these pages as an argument (`by` 1), or
+   * no more (-1).
+   */
   countLaunch(page: number, by: 1 | -1): void {
     const record = this.table.of(page);
     if (record === undefined) return;
@@ -295,7 +356,15 @@ export class Arrays {
       if (type === undefined || resizing || range.freedPages === range.pages) continue;
       const { id, name, first } = range;
       const mapped = this.files.isMapped(first);
-      listings.push({ range: id, name, firstPage: first, pages, length: bytes / elementBytes, type, mapped });
+      listings.push({
+        range: id,
+        name,
+        firstPage: first,
+        pages,
+        length: bytes / elementBytes,
+        type,
+        mapped,
+      });
     }
     return listings;
   }
@@ -353,7 +422,13 @@ export class Arrays {
   /** Addresses are used again only when no view, use or launch is left that may look at them. */
   private recycle(record: ArrayRecord): void {
     const { range, kept } = record;
-    if (record.views > 0 || record.uses > 0 || record.launches > 0 || range.freedPages < range.pages) return;
+    if (
+      record.views > 0 ||
+      record.uses > 0 ||
+      record.launches > 0 ||
+      range.freedPages < range.pages
+    )
+      return;
     // What was kept has gone, but is yet to be known so.
     if (kept.length > 0) return;
     if (!this.manager.recycle(range)) return;
@@ -366,7 +441,10 @@ function freedError(name: string): RequestError {
   return new RequestError('USE_AFTER_FREE', `array ${name} has been freed`);
 }
 
-/** What needs pages to stay as they are for longer than a thread needs them does not go with machines that take them. */
+/**
+ * What needs pages to stay as they are for longer than a thread needs them does not go with
+ * machines that take them.
+ */
 export function sharedError(verb: string, name: string): RequestError {
   const message =
     `cannot ${verb} array ${name}: other machines share it, and take its blocks when they need them; copy the elements to an array of this ` +

@@ -1,11 +1,15 @@
 /**
- * Operations that use blocks of arrays which other machines have, too: launches, copies, prefetches. Each holds its blocks for as long as it
- * runs, and what others want of these waits for its end.
+ * Operations that use blocks of arrays which other machines have, too: launches, copies,
+ * prefetches. Each holds its blocks for as long as it runs, and what others want of these waits for
+ * its end.
  *
- * Blocks are asked for together, and held in their order (by array, and by block), which is the same on all machines: an operation that waits for a block holds
- * only those before it, so that no two wait for each other. What others want of a block that is not held yet they get, and it is asked for again.
+ * Blocks are asked for together, and held in their order (by array, and by block), which is the
+ * same on all machines: an operation that waits for a block holds only those before it, so that no
+ * two wait for each other. What others want of a block that is not held yet they get, and it is
+ * asked for again.
  *
- * A hold is broken when its machine has no right to the block any more, or when others have waited for too long. The operation fails then.
+ * A hold is broken when its machine has no right to the block any more, or when others have waited
+ * for too long. The operation fails then.
  */
 import { exceeds, type Right, type Rights } from '../../coherence/messages.js';
 
@@ -19,7 +23,10 @@ export interface BlockPort {
   running(count: number): void;
 }
 
-/** `ended`: the machine has no right to the block any more. `taken`: others have waited for too long. `freed`: the array has gone. */
+/**
+ * `ended`: the machine has no right to the block any more. `taken`: others have waited for too
+ * long. `freed`: the array has gone.
+ */
 export type Breach = 'ended' | 'taken' | 'freed';
 
 /** What others want of a block. */
@@ -61,7 +68,10 @@ export class BlockHolds<R> {
     this.wake(block);
   }
 
-  /** Others want the block, as soon as those that hold it leave no more than the right. @param isOver it is not this machine's any more */
+  /**
+   * Others want the block, as soon as those that hold it leave no more than the right. @param
+   * isOver it is not this machine's any more
+   */
   restrict(block: number, right: 'none' | 'read', isOver: boolean): void {
     this.wishes.set(block, { right, since: this.now() });
     if (isOver) this.breakUp(block, right, 'ended');
@@ -69,8 +79,8 @@ export class BlockHolds<R> {
   }
 
   /**
-   * This machine has no right to any block: others, which may have them, wait for no operation any more.
-   * A block that is restricted later is said to be over by `restrict`.
+   * This machine has no right to any block: others, which may have them, wait for no operation any
+   * more. A block that is restricted later is said to be over by `restrict`.
    */
   ended(): void {
     for (const [block, { right }] of [...this.wishes]) this.breakUp(block, right, 'ended');
@@ -88,7 +98,9 @@ export class BlockHolds<R> {
     for (const block of [...this.holders.keys()]) this.breakUp(block, 'none', why);
   }
 
-  /** Takes blocks from operations that have kept others waiting for too long. To be called often. */
+  /**
+   * Takes blocks from operations that have kept others waiting for too long. To be called often.
+   */
   look(): void {
     if (this.wishes.size === 0) return;
     const now = this.now();
@@ -108,13 +120,17 @@ export class BlockHolds<R> {
       return false;
     }
     this.forget(hold, block);
-    this.holders.set(block, (this.holders.get(block) ?? new Map<Hold<R>, Right>()).set(hold, right));
+    this.holders.set(
+      block,
+      (this.holders.get(block) ?? new Map<Hold<R>, Right>()).set(hold, right),
+    );
     return true;
   }
 
   /** The block will be taken. */
   expect(block: number, right: Right): void {
-    if (this.over === null && exceeds(right, this.rights.get(block) ?? 'none')) this.port.touch(block, right);
+    if (this.over === null && exceeds(right, this.rights.get(block) ?? 'none'))
+      this.port.touch(block, right);
   }
 
   /** The operation does not hold the block any more, nor wait for it. */
@@ -157,7 +173,8 @@ export class BlockHolds<R> {
   }
 
   private breakUp(block: number, right: Rights, why: Breach): void {
-    for (const [hold, held] of [...(this.holders.get(block) ?? [])]) if (exceeds(held, right)) hold.broken(this, why);
+    for (const [hold, held] of [...(this.holders.get(block) ?? [])])
+      if (exceeds(held, right)) hold.broken(this, why);
   }
 }
 
@@ -186,7 +203,10 @@ export class Hold<R> {
   /** The arrays of which it holds blocks while it runs. */
   private used: readonly BlockHolds<R>[] = [];
 
-  /** @param done is told once when all are held (null), or why they cannot be; it may be before this returns */
+  /**
+   * @param done is told once when all are held (null), or why they cannot be; it may be before this
+   * returns
+   */
   constructor(
     needs: readonly Need<R>[],
     private readonly done: (refusal: Refusal<R> | null) => void,
@@ -248,7 +268,13 @@ export class Hold<R> {
 /** Each block once, with the greater right. */
 function inOrder<R>(needs: readonly Need<R>[]): Need<R>[] {
   const sorted = [...needs].sort((a, b) =>
-    a.array === b.array ? a.block - b.block || (a.right === 'write' ? -1 : 1) : a.array.name < b.array.name ? -1 : 1,
+    a.array === b.array
+      ? a.block - b.block || (a.right === 'write' ? -1 : 1)
+      : a.array.name < b.array.name
+        ? -1
+        : 1,
   );
-  return sorted.filter(({ array, block }, at) => sorted[at - 1]?.array !== array || sorted[at - 1].block !== block);
+  return sorted.filter(
+    ({ array, block }, at) => sorted[at - 1]?.array !== array || sorted[at - 1].block !== block,
+  );
 }

@@ -1,9 +1,10 @@
 /**
- * Copy-on-write clones. A clone is a range whose provider is another range: a page of it that was never touched is filled from its
- * source. A page of the source that a processor wants to write is first given to every clone that does not have it yet; the core
- * commands that (`breakCopyOnWrite`) and lets the writer go on when it is told (`copyOnWriteBroken`), or refuses it where a clone could not be
- * given the page. A page that the source has from elsewhere itself, and that was never written, is not copied: the clone has it from there
- * as well from then on.
+ * Copy-on-write clones. A clone is a range whose provider is another range: a page of it that was
+ * never touched is filled from its source. A page of the source that a processor wants to write is
+ * first given to every clone that does not have it yet; the core commands that (`breakCopyOnWrite`)
+ * and lets the writer go on when it is told (`copyOnWriteBroken`), or refuses it where a clone
+ * could not be given the page. A page that the source has from elsewhere itself, and that was never
+ * written, is not copied: the clone has it from there as well from then on.
  */
 import { statusOf } from '../../core/absence.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
@@ -47,13 +48,22 @@ export class Clones {
     private readonly requests: CoreRequests,
     private readonly memory: CloneMemory,
     private readonly completed: (token: number, status: Status) => void,
-    /** Runs something when the current event has been handled: from within a command the core cannot be called. */
+    /**
+     * Runs something when the current event has been handled: from within a command the core cannot
+     * be called.
+     */
     private readonly later: (action: () => void) => void,
-    /** A page of a clone is lost, since it could not be copied before its source forgot it; whether it is the clone's first. */
+    /**
+     * A page of a clone is lost, since it could not be copied before its source forgot it; whether
+     * it is the clone's first.
+     */
     private readonly onLoss: (page: number, reason: DenyReason, first: boolean) => void,
   ) {}
 
-  /** Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source is copy-on-write. */
+  /**
+   * Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source
+   * is copy-on-write.
+   */
   add(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
     const pages = Math.min(source.pages, range.pages);
     this.manager.derive(range, 0, pages, source);
@@ -100,7 +110,9 @@ export class Clones {
    */
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
     const [failures, settled] = [new Map(), new Set<number>()];
-    this.later(() => this.breakNow({ first: page, count, lastChance, starved: false, failures, settled }));
+    this.later(() =>
+      this.breakNow({ first: page, count, lastChance, starved: false, failures, settled }),
+    );
   }
 
   /** Fills one run after the other that come from one source each. */
@@ -110,9 +122,11 @@ export class Clones {
     const from = source.first + page - range.first;
     const run = runFrom(range, page, count, source);
     this.requests.start(
-      (request) => manager.bring(request, HOST_NODE, from, run, Access.Read, { hold: true, ahead: true }),
+      (request) =>
+        manager.bring(request, HOST_NODE, from, run, Access.Read, { hold: true, ahead: true }),
       (_pages, failure) => {
-        // What the source was given while its pages were on their way is not the clone's, which has them from elsewhere by now.
+        // What the source was given while its pages were on their way is not the clone's, which has
+        // them from elsewhere by now.
         const same = runFrom(range, page, run, source) === run;
         if (failure === null) {
           if (same) this.memory.copy(from, run, target);
@@ -138,16 +152,22 @@ export class Clones {
           const at = page - source.first;
           if (failures.has(page) || !this.inherits(range, at, source)) continue;
           const own = range.first + at;
-          // A page of zeros needs no copy: the clone only has to know. Nor does one that the source has from elsewhere itself.
+          // A page of zeros needs no copy: the clone only has to know. Nor does one that the source
+          // has from elsewhere itself.
           if (this.isQuietZero(own, page)) manager.blank(own, 1);
           else if (!settled.has(own) && this.isBeingFilled(source, range, at)) {
-            // Filling it reads the source, where it would wait for the writer, which may itself wait for the clone.
+            // Filling it reads the source, where it would wait for the writer, which may itself
+            // wait for the clone.
             settled.add(own);
             this.settle(own, () => this.breakNow(breaking));
             return;
           } else if (!this.passOn(source, range, at)) {
             let run = 1;
-            while (page + run < first + count && !failures.has(page + run) && this.mustCopy(source, range, at + run))
+            while (
+              page + run < first + count &&
+              !failures.has(page + run) &&
+              this.mustCopy(source, range, at + run)
+            )
               run++;
             this.giveRun(breaking, range, own, run, () => this.breakNow(breaking));
             return;
@@ -167,17 +187,30 @@ export class Clones {
 
   /** Whether the clone still has its page at this place from the source. */
   private inherits(range: Range, at: number, source: Range): boolean {
-    return at < range.pages && range.sources.at(at) === source && this.manager.pages.isInherited(range.first + at);
+    return (
+      at < range.pages &&
+      range.sources.at(at) === source &&
+      this.manager.pages.isInherited(range.first + at)
+    );
   }
 
-  /** Where a page of the source comes from that is no copy of its own, and can be had as far as is known; null: nowhere. */
+  /**
+   * Where a page of the source comes from that is no copy of its own, and can be had as far as is
+   * known; null: nowhere.
+   */
   private parentOf(source: Range, at: number): Range | null {
     const { pages } = this.manager;
-    const parent = source.derived === true && pages.isInherited(source.first + at) ? source.sources.at(at) : null;
+    const parent =
+      source.derived === true && pages.isInherited(source.first + at)
+        ? source.sources.at(at)
+        : null;
     return parent === null || pages.lossOf(parent.first + at) !== null ? null : parent;
   }
 
-  /** The clone of a clone has a page, that neither has of its own, from where the first has it: nothing has to be copied. */
+  /**
+   * The clone of a clone has a page, that neither has of its own, from where the first has it:
+   * nothing has to be copied.
+   */
   private passOn(source: Range, range: Range, at: number): boolean {
     const parent = this.parentOf(source, at);
     if (parent !== null) this.manager.derive(range, at, at + 1, parent);
@@ -190,7 +223,8 @@ export class Clones {
   }
 
   private mustCopy(source: Range, range: Range, at: number): boolean {
-    if (!this.inherits(range, at, source) || this.isQuietZero(range.first + at, source.first + at)) return false;
+    if (!this.inherits(range, at, source) || this.isQuietZero(range.first + at, source.first + at))
+      return false;
     return this.parentOf(source, at) === null;
   }
 
@@ -199,7 +233,10 @@ export class Clones {
     return this.manager.pages.isZero(source) && !this.manager.pages.isMoving(page);
   }
 
-  /** Waits until what is under way for a page of a clone has ended. The page is the clone's own then, or cannot be had from the source now. */
+  /**
+   * Waits until what is under way for a page of a clone has ended. The page is the clone's own
+   * then, or cannot be had from the source now.
+   */
   private settle(page: number, done: () => void): void {
     this.requests.start(
       (request) => this.manager.own(request, page, 1, false),
@@ -208,7 +245,13 @@ export class Clones {
   }
 
   /** The core does not say which of several pages cannot be had: they are tried by halves. */
-  private giveRun(breaking: Breaking, range: Range, first: number, count: number, done: () => void): void {
+  private giveRun(
+    breaking: Breaking,
+    range: Range,
+    first: number,
+    count: number,
+    done: () => void,
+  ): void {
     const { manager } = this;
     const half = Math.ceil(count / 2);
     this.requests.start(
@@ -224,7 +267,11 @@ export class Clones {
         const end = first + count;
         const { pages } = manager;
         if (breaking.lastChance) {
-          for (let lost = pages.firstLost(first, end); lost !== -1; lost = pages.firstLost(lost + 1, end))
+          for (
+            let lost = pages.firstLost(first, end);
+            lost !== -1;
+            lost = pages.firstLost(lost + 1, end)
+          )
             this.tellLoss(lost, pages.lossOf(lost) ?? 'LOST');
         }
         for (let page = first; failure !== null && page < end; page++) {

@@ -30,11 +30,15 @@ export class Cloning {
     });
   }
 
-  /** Has an untouched range be filled from another one, page by page. `done` is called when that is copy-on-write. */
+  /**
+   * Has an untouched range be filled from another one, page by page. `done` is called when that is
+   * copy-on-write.
+   */
   derive(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
     this.sources.add(range.first, range.reserved, {
       kind: 'clone',
-      provide: (token, page, count, target) => this.clones.provide(range, token, page, count, target),
+      provide: (token, page, count, target) =>
+        this.clones.provide(range, token, page, count, target),
       end: () => this.clones.remove(range),
     });
     this.clones.add(source, range, done);

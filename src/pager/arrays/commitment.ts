@@ -1,6 +1,7 @@
 /**
- * What of the host's budget is set aside. Arrays that can be written count when they are made, since a device's pages must have a place to
- * go home to: a program finds out that there is no room at `array()`, and not in the middle of a launch.
+ * What of the host's budget is set aside. Arrays that can be written count when they are made,
+ * since a device's pages must have a place to go home to: a program finds out that there is no room
+ * at `array()`, and not in the middle of a launch.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { HOST, PAGE_BYTES } from '../../core/types.js';
@@ -44,7 +45,9 @@ export class Commitment {
     );
   }
 
-  /** Throws where the host cannot have so few pages, by what has been promised to arrays and pins. */
+  /**
+   * Throws where the host cannot have so few pages, by what has been promised to arrays and pins.
+   */
   checkHost(pages: number, pinned: number): void {
     const { manager, committedPages } = this;
     const capacity = manager.capacityPages() - manager.figures(HOST).budgetPages + pages;
@@ -58,7 +61,11 @@ export class Commitment {
     throw new RequestError(
       'HOST_BUDGET',
       `cannot set hostMemory to ${pages * PAGE_BYTES} bytes: ${why}`,
-      { requestedBytes: pages * PAGE_BYTES, committedBytes: committedPages * PAGE_BYTES, node: 'host' },
+      {
+        requestedBytes: pages * PAGE_BYTES,
+        committedBytes: committedPages * PAGE_BYTES,
+        node: 'host',
+      },
       'RangeError',
     );
   }
@@ -67,10 +74,16 @@ export class Commitment {
   leastHost(pinned: number): number {
     const { manager } = this;
     const behind = manager.capacityPages() - manager.figures(HOST).budgetPages;
-    return Math.max(this.committedPages - behind, Math.ceil(this.hasStorage ? pinned / PINNED_SHARE : pinned));
+    return Math.max(
+      this.committedPages - behind,
+      Math.ceil(this.hasStorage ? pinned / PINNED_SHARE : pinned),
+    );
   }
 
-  /** Throws where pins would leave too little of host memory for what moves: storage is no place for pinned pages. */
+  /**
+   * Throws where pins would leave too little of host memory for what moves: storage is no place for
+   * pinned pages.
+   */
   checkPinned(what: string, pinned: number, more: number): void {
     const budgetPages = this.manager.figures(HOST).budgetPages;
     const most = Math.floor(budgetPages * PINNED_SHARE);

@@ -1,8 +1,17 @@
-/** Looks now and then, and when the kernel says that threads stand still, at what memory there is, and has the host's budget follow it. */
+/**
+ * Looks now and then, and when the kernel says that threads stand still, at what memory there is,
+ * and has the host's budget follow it.
+ */
 import { closeSync } from 'node:fs';
 import type { Poller } from '../../linux/poll.js';
 import { openTrigger, PRESSURE_EVENTS, pressureFile, stalledMs } from '../../linux/pressure.js';
-import { type MemoryGroup, memoryGroups, memoryLeft, type ReadText, textReader } from '../../linux/system-memory.js';
+import {
+  type MemoryGroup,
+  memoryGroups,
+  memoryLeft,
+  type ReadText,
+  textReader,
+} from '../../linux/system-memory.js';
 import { isPressed, nextBudget } from '../../policy/host-budget.js';
 import type { HostBudget } from './host-budget.js';
 

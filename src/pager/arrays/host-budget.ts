@@ -1,10 +1,16 @@
-/** What the host's memory may be, while the program runs: it grows at once, and shrinks as pages find another place. */
+/**
+ * What the host's memory may be, while the program runs: it grows at once, and shrinks as pages
+ * find another place.
+ */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { HOST, HOST_NODE, MAX_NODES, PAGE_BYTES } from '../../core/types.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Commitment } from './commitment.js';
 
-/** So long nothing may have left before it is given up: launches hold what they use, and disks may be full. */
+/**
+ * So long nothing may have left before it is given up: launches hold what they use, and disks may
+ * be full.
+ */
 const LIMIT_MS = 5000;
 /** How often it is looked whether more can leave. */
 const LOOK_MS = 5;
@@ -29,7 +35,9 @@ export class HostBudget {
     private readonly now: () => number,
   ) {}
 
-  /** Throws where arrays or pins need more; `done` when the host has no more, or why it cannot be. */
+  /**
+   * Throws where arrays or pins need more; `done` when the host has no more, or why it cannot be.
+   */
   set(bytes: number, done: (failure: WireError | null) => void): void {
     const pages = Math.floor(bytes / PAGE_BYTES);
     this.commitment.checkHost(pages, this.pinnedBytes() / PAGE_BYTES);
@@ -51,7 +59,10 @@ export class HostBudget {
     return (this.shrinking?.pages ?? this.manager.figures(HOST).budgetPages) * PAGE_BYTES;
   }
 
-  /** Memory of devices that the manager addresses, and so this machine's, which they have not taken yet. */
+  /**
+   * Memory of devices that the manager addresses, and so this machine's, which they have not taken
+   * yet.
+   */
   get promisedBytes(): number {
     let pages = 0;
     for (let id = HOST_NODE + 1; id < MAX_NODES; id++) {
@@ -84,7 +95,13 @@ export class HostBudget {
       const message =
         `cannot set hostMemory to ${wanted} bytes: ${more} bytes more are in use and can go nowhere just now, since launches or transfers ` +
         'hold them, or there is no room in storage; try again when these have ended, or free arrays';
-      this.end(wireError('HOST_BUDGET', message, { requestedBytes: wanted, budgetBytes: wanted + more, node: 'host' }));
+      this.end(
+        wireError('HOST_BUDGET', message, {
+          requestedBytes: wanted,
+          budgetBytes: wanted + more,
+          node: 'host',
+        }),
+      );
     }
   }
 
@@ -92,7 +109,11 @@ export class HostBudget {
     return this.shrinking === null ? most : Math.min(most, LOOK_MS);
   }
 
-  private begin(pages: number, before: number | null, done: (failure: WireError | null) => void): void {
+  private begin(
+    pages: number,
+    before: number | null,
+    done: (failure: WireError | null) => void,
+  ): void {
     this.end(wireError('HOST_BUDGET', 'another size of host memory was set meanwhile', {}));
     this.shrinking = { pages, before, done, left: Number.POSITIVE_INFINITY, since: this.now() };
     this.look();

@@ -1,4 +1,7 @@
-/** Accesses of the application's threads that are denied: what is said of them, in words that name array and elements. */
+/**
+ * Accesses of the application's threads that are denied: what is said of them, in words that name
+ * array and elements.
+ */
 import type { DeniedAccess } from '../core/deferred.js';
 import type { Poison } from '../host/poison.js';
 import type { Places } from './places.js';
@@ -17,7 +20,8 @@ export class HostDenials {
       return;
     }
     const place = `${this.places.placeOf(page).text}, ${why}`;
-    if (this.places.mayWarn(page)) this.say(`onemem: warning: the program read ${place}; it reads as zero\n`);
+    if (this.places.mayWarn(page))
+      this.say(`onemem: warning: the program read ${place}; it reads as zero\n`);
   }
 
   /** @param why the rest of a sentence that begins with what was touched */

@@ -95,7 +95,10 @@ export class KeptPages {
       this.endTry(entry);
       return;
     }
-    const end = Math.min(entry.part.end, (Math.floor(first / PAGES_PER_BLOCK) + 1) * PAGES_PER_BLOCK);
+    const end = Math.min(
+      entry.part.end,
+      (Math.floor(first / PAGES_PER_BLOCK) + 1) * PAGES_PER_BLOCK,
+    );
     requests.start(
       (request) => manager.free(request, first, end - first),
       (_pages, failure) => {

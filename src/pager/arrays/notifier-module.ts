@@ -1,6 +1,7 @@
 /**
- * A subscriber's module in the manager's thread: its functions are loaded, and called as long as they are quick. The manager serves nothing
- * else meanwhile, so that a module which throws, returns a promise or takes too long is not called again.
+ * A subscriber's module in the manager's thread: its functions are loaded, and called as long as
+ * they are quick. The manager serves nothing else meanwhile, so that a module which throws, returns
+ * a promise or takes too long is not called again.
  */
 import { types } from 'node:util';
 import { kernelError } from '../../core/kernel-error.js';
@@ -17,12 +18,15 @@ import type {
 /** How long a function of a module may take. */
 const LIMIT_MS = 1;
 /**
- * Longer than this it never takes by an accident of the engine, such as a collection of garbage that falls into the call: computing,
- * and waiting.
+ * Longer than this it never takes by an accident of the engine, such as a collection of garbage
+ * that falls into the call: computing, and waiting.
  */
 const RUNNING_LIMIT_MS = 10;
 const WAITING_LIMIT_MS = 250;
-/** So often it may take longer than it should, and one such call is forgotten after so many good ones. */
+/**
+ * So often it may take longer than it should, and one such call is forgotten after so many good
+ * ones.
+ */
 const ACCIDENTS = 2;
 const GOOD_CALLS = 32;
 /** How long a module may take until its functions are there. */
@@ -40,7 +44,9 @@ export class NotifierModule {
     private readonly now: () => number,
   ) {}
 
-  /** Rejects with an Error whose message is the rest of a sentence that names the module's export. */
+  /**
+   * Rejects with an Error whose message is the rest of a sentence that names the module's export.
+   */
   static async load(
     { url, exportName, data }: NotifierSource,
     facts: NotifierFacts,
@@ -49,9 +55,13 @@ export class NotifierModule {
   ): Promise<NotifierModule> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Unfit(`gave nothing within ${LOADING_MS / 1000} s`)), LOADING_MS);
+      timer = setTimeout(
+        () => reject(new Unfit(`gave nothing within ${LOADING_MS / 1000} s`)),
+        LOADING_MS,
+      );
     });
-    const made = async (): Promise<NotifierFunctions> => functionsOf(await load(url), exportName, data, facts);
+    const made = async (): Promise<NotifierFunctions> =>
+      functionsOf(await load(url), exportName, data, facts);
     try {
       return new NotifierModule(await Promise.race([made(), late]), now);
     } catch (error) {
@@ -92,7 +102,10 @@ export class NotifierModule {
     return null;
   }
 
-  /** Whether it was the function that took long, not other threads that had the processor, and not by accident. */
+  /**
+   * Whether it was the function that took long, not other threads that had the processor, and not
+   * by accident.
+   */
   private isTooLong(ms: number, ranMs: number, waited: boolean): boolean {
     if (ranMs > RUNNING_LIMIT_MS || (waited && ms > WAITING_LIMIT_MS)) return true;
     if (ranMs > LIMIT_MS || waited) this.accidents++;
@@ -113,8 +126,13 @@ async function functionsOf(
   }
   const functions = await (create as CreateNotifier)(data, facts);
   const { invalidate, invalidated } = (functions ?? {}) as Partial<NotifierFunctions>;
-  if (typeof invalidate !== 'function' || (invalidated !== undefined && typeof invalidated !== 'function')) {
-    throw new Unfit('must return an object with a function invalidate, and perhaps one named invalidated');
+  if (
+    typeof invalidate !== 'function' ||
+    (invalidated !== undefined && typeof invalidated !== 'function')
+  ) {
+    throw new Unfit(
+      'must return an object with a function invalidate, and perhaps one named invalidated',
+    );
   }
   return functions;
 }

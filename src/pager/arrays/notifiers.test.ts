@@ -45,7 +45,13 @@ beforeEach(() => {
 });
 
 function wishes(more: Partial<NotifierWishes> = {}): NotifierWishes {
-  const common = { id: nextId++, firstPage: range.first, count: null, elementBytes: 8, length: 700 * 512 - 3 };
+  const common = {
+    id: nextId++,
+    firstPage: range.first,
+    count: null,
+    elementBytes: 8,
+    length: 700 * 512 - 3,
+  };
   return { ...common, source: null, owner: null, queue: null, ...more };
 }
 
@@ -59,7 +65,11 @@ function add(someone: Subscriber, more: Partial<NotifierWishes> = {}): Int32Arra
   return words;
 }
 
-function addModule(someone: Subscriber, functions: unknown, more: Partial<NotifierWishes> = {}): Promise<Int32Array> {
+function addModule(
+  someone: Subscriber,
+  functions: unknown,
+  more: Partial<NotifierWishes> = {},
+): Promise<Int32Array> {
   const source = { url: `module ${nextId}`, exportName: 'create', data: 'data' };
   modules[source.url] = { create: typeof functions === 'function' ? functions : () => functions };
   return new Promise((resolve, reject) => {
@@ -175,7 +185,10 @@ describe('events', () => {
     notifiers.flush();
     notifiers.release(range);
     notifiers.flush();
-    expect(someone.notices[1]).toMatchObject({ changes: [{ reason: 'release', pages: 700 }], ended: true });
+    expect(someone.notices[1]).toMatchObject({
+      changes: [{ reason: 'release', pages: 700 }],
+      ended: true,
+    });
     notifiers.flush();
     expect(someone.notices).toHaveLength(2);
   });
@@ -190,11 +203,9 @@ describe('events', () => {
     notifiers.begin(600, 10, 'unmap', HOST);
     notifiers.through(600, 10, 'unmap', HOST);
     notifiers.flush();
-    expect(someone.notices[0].changes.map(({ reason, firstPage }) => `${reason} ${firstPage}`)).toEqual([
-      'unmap 512',
-      'resize 600',
-      'unmap 600',
-    ]);
+    expect(
+      someone.notices[0].changes.map(({ reason, firstPage }) => `${reason} ${firstPage}`),
+    ).toEqual(['unmap 512', 'resize 600', 'unmap 600']);
   });
 });
 
@@ -203,7 +214,14 @@ describe('modules', () => {
     const told: [string, Invalidation][] = [];
     await addModule(new Someone(), (data: unknown, facts: unknown) => {
       expect(data).toBe('data');
-      expect(facts).toEqual({ array: 'x', begin: 0, end: 700 * 512 - 3, firstPage: 0, pages: 700, elementBytes: 8 });
+      expect(facts).toEqual({
+        array: 'x',
+        begin: 0,
+        end: 700 * 512 - 3,
+        firstPage: 0,
+        pages: 700,
+        elementBytes: 8,
+      });
       return {
         invalidate: (change: Invalidation) => told.push(['before', change]),
         invalidated: (change: Invalidation) => told.push(['after', change]),
@@ -239,7 +257,9 @@ describe('modules', () => {
     expect(warnings[0]).toMatch(
       /^warning: the notifier of array x \(create of module \d+\) is not called any more: invalidate threw TypeError: no$/,
     );
-    expect(someone.notices).toMatchObject([{ detached: 'invalidate threw TypeError: no', changes: [] }]);
+    expect(someone.notices).toMatchObject([
+      { detached: 'invalidate threw TypeError: no', changes: [] },
+    ]);
     expect([calls, sequence[0]]).toEqual([2, 4]);
   });
 

@@ -1,7 +1,8 @@
 /**
- * Subscriptions to invalidations, as Linux's mmu_interval_notifier: a module that shadows a page table is told before pages are taken
- * from anybody. Modules are called at once, and a sequence number in shared memory is odd, while pages change; events follow.
- * Nothing that a subscriber does holds a change up for longer than one call that takes too long.
+ * Subscriptions to invalidations, as Linux's mmu_interval_notifier: a module that shadows a page
+ * table is told before pages are taken from anybody. Modules are called at once, and a sequence
+ * number in shared memory is odd, while pages change; events follow. Nothing that a subscriber does
+ * holds a change up for longer than one call that takes too long.
  */
 import type { Range } from '../../core/range.js';
 import { HOST, type InvalidationReason, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
@@ -28,7 +29,10 @@ export interface Subscriber {
 export interface NotifierWishes {
   /** A number that no other subscription of the space has. */
   readonly id: number;
-  /** First page of the space, and how many; all that the range has or will have when `count` is null. */
+  /**
+   * First page of the space, and how many; all that the range has or will have when `count` is
+   * null.
+   */
   readonly firstPage: number;
   readonly count: number | null;
   readonly elementBytes: number;
@@ -59,7 +63,9 @@ interface Subscription extends NotifierWishes {
   readonly sequence: Int32Array;
   /** First pages of the changes that it was told of and that are not through. */
   readonly open: number[];
-  /** Called before pages change, and afterwards; null: there is none, or it is not called any more. */
+  /**
+   * Called before pages change, and afterwards; null: there is none, or it is not called any more.
+   */
   module: NotifierModule | null;
   owner: ProcessorId | null;
   readonly events: Events;
@@ -69,7 +75,10 @@ interface Subscription extends NotifierWishes {
 export interface NotifierSurroundings {
   range(id: number): Range | undefined;
   rangeOfPage(page: number): Range | undefined;
-  /** The core is to announce invalidations of the range from now on (`by` 1), for one subscriber less (-1). */
+  /**
+   * The core is to announce invalidations of the range from now on (`by` 1), for one subscriber
+   * less (-1).
+   */
   watch(range: Range, by: 1 | -1): void;
   nameOf(processor: ProcessorId): string;
   /** Loads a module. */
@@ -144,7 +153,8 @@ export class Notifiers {
 
   /** The number belongs to no processor any more, and may be given to another one. */
   forgetProcessor(processor: ProcessorId): void {
-    for (const subscription of this.byId.values()) if (subscription.owner === processor) subscription.owner = null;
+    for (const subscription of this.byId.values())
+      if (subscription.owner === processor) subscription.owner = null;
   }
 
   /** Pages change from now on: tells the subscribers that must know before. */
@@ -176,7 +186,10 @@ export class Notifiers {
     }
   }
 
-  /** What is freed among these pages is freed because their array gets smaller. Returns what is to be called when that is done. */
+  /**
+   * What is freed among these pages is freed because their array gets smaller. Returns what is to
+   * be called when that is done.
+   */
   resizing(firstPage: number, count: number): () => void {
     const resize = { first: firstPage, end: firstPage + count };
     this.resized.push(resize);
@@ -237,7 +250,10 @@ export class Notifiers {
     this.news.clear();
   }
 
-  /** Ends the subscriptions of threads that have ended without a word, and those of arrays that are no more. */
+  /**
+   * Ends the subscriptions of threads that have ended without a word, and those of arrays that are
+   * no more.
+   */
   look(threadExists: (thread: number) => boolean, always = false): void {
     if (this.byId.size === 0) return;
     const now = this.around.now();
@@ -295,7 +311,10 @@ export class Notifiers {
     return memory;
   }
 
-  /** After this the sequence number is no longer counted on, and no reader may believe that nothing has changed. */
+  /**
+   * After this the sequence number is no longer counted on, and no reader may believe that nothing
+   * has changed.
+   */
   private end(subscription: Subscription): void {
     const { range, sequence, id } = subscription;
     Atomics.store(sequence, 0, SEQUENCE_ENDED);
@@ -324,7 +343,12 @@ export class Notifiers {
     const { first, end } = partOf(subscription);
     const why = module.call(name, {
       array: subscription.range.name,
-      ...elementsOf(subscription, subscription.range, Math.max(first, page), Math.min(end, page + count)),
+      ...elementsOf(
+        subscription,
+        subscription.range,
+        Math.max(first, page),
+        Math.min(end, page + count),
+      ),
       reason,
       owner: this.around.nameOf(owner),
     });
@@ -338,11 +362,21 @@ export class Notifiers {
     events.fresh = true;
     this.news.add(subscription);
     const from = source === null ? '' : ` (${source.exportName} of ${source.url})`;
-    this.around.warn(`warning: the notifier of array ${range.name}${from} is not called any more: ${why}`);
+    this.around.warn(
+      `warning: the notifier of array ${range.name}${from} is not called any more: ${why}`,
+    );
   }
 
-  /** Keeps the change for the subscriber: with its neighbours of the same reason, or alone if there is a place. */
-  private note(subscription: Subscription, page: number, count: number, reason: InvalidationReason): void {
+  /**
+   * Keeps the change for the subscriber: with its neighbours of the same reason, or alone if there
+   * is a place.
+   */
+  private note(
+    subscription: Subscription,
+    page: number,
+    count: number,
+    reason: InvalidationReason,
+  ): void {
     if (subscription.queue === null) return;
     const part = partOf(subscription);
     let first = Math.max(part.first, page);
@@ -363,7 +397,9 @@ export class Notifiers {
   }
 }
 
-/** From even to odd, when the first of several changes begins, and back when the last is through. */
+/**
+ * From even to odd, when the first of several changes begins, and back when the last is through.
+ */
 function advance({ sequence }: Subscription): void {
   const next = (Atomics.load(sequence, 0) + 1) & SEQUENCE_MASK;
   Atomics.store(sequence, 0, next);
@@ -391,7 +427,8 @@ function elementsOf(
 ): { begin: number; end: number; firstPage: number; pages: number } {
   const firstPage = first - range.first;
   const last = Math.ceil(((end - range.first) * PAGE_BYTES) / elementBytes);
-  // The last page of an array may hold less than it could. One that has grown since holds more than was known.
+  // The last page of an array may hold less than it could. One that has grown since holds more than
+  // was known.
   const isAsItWas = range.pages === pagesOf(length * elementBytes);
   return {
     begin: Math.floor((firstPage * PAGE_BYTES) / elementBytes),

@@ -27,6 +27,9 @@ export class PageReports {
   pointer(offset: number): PointerReport | null {
     const found = this.places.elementAt(offset);
     if (found === null) return null;
-    return { ...found, page: this.residency({ firstPage: Math.floor(offset / PAGE_BYTES), count: 1 }) };
+    return {
+      ...found,
+      page: this.residency({ firstPage: Math.floor(offset / PAGE_BYTES), count: 1 }),
+    };
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Pinned pages stay in host memory until the last pin of them has ended. Locking keeps the kernel from swapping them, too: the manager locks
- * its own mapping of them, since a lock of the registered one would fault, and the manager would have to serve itself.
+ * Pinned pages stay in host memory until the last pin of them has ended. Locking keeps the kernel
+ * from swapping them, too: the manager locks its own mapping of them, since a lock of the
+ * registered one would fault, and the manager would have to serve itself.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
@@ -72,12 +73,28 @@ export class Pins {
     // What may only be read is not in the budget: it could be dropped, and pinned it cannot.
     const reserved = range.writable ? 0 : count;
     const end = first + count;
-    const pin: Pin = { id, range, first, end, lock, done, reserved, held: false, lockedEnd: first, dropped: false };
+    const pin: Pin = {
+      id,
+      range,
+      first,
+      end,
+      lock,
+      done,
+      reserved,
+      held: false,
+      lockedEnd: first,
+      dropped: false,
+    };
     const what = `cannot ${hold ? 'hold' : 'pin'} ${count * PAGE_BYTES} bytes of array ${name}`;
-    this.commitment.checkPinned(what, this.pinnedPages, sizeOf(this.alone(pin, first, end, heldPart)));
+    this.commitment.checkPinned(
+      what,
+      this.pinnedPages,
+      sizeOf(this.alone(pin, first, end, heldPart)),
+    );
     this.commitment.reserve(what, count * PAGE_BYTES, reserved);
     this.pins.set(id, pin);
-    // A program that pins wants no faults; what files and sources gave stays theirs as long as it is not written.
+    // A program that pins wants no faults; what files and sources gave stays theirs as long as it
+    // is not written.
     const allowed = this.manager.pages.denial(first, count, Access.Write, HOST) === null;
     const mayWrite = writable || (!range.provided && allowed);
     const access = mayWrite ? Access.Write : Access.Read;
@@ -104,7 +121,10 @@ export class Pins {
     );
   }
 
-  /** Ends a pin; pages that no other pin holds may move again. Does nothing for a pin that has ended already. */
+  /**
+   * Ends a pin; pages that no other pin holds may move again. Does nothing for a pin that has ended
+   * already.
+   */
   unpin(id: number): void {
     const pin = this.pins.get(id);
     if (pin === undefined) return;
@@ -138,7 +158,11 @@ export class Pins {
     for (const pin of this.pins.values()) {
       if (pin.end <= first || pin.first >= first + count) continue;
       const { text, details } = this.places.placeOf(Math.max(first, pin.first));
-      throw new RequestError('PINNED', `cannot ${verb} ${text}, which is pinned; unpin it first`, details);
+      throw new RequestError(
+        'PINNED',
+        `cannot ${verb} ${text}, which is pinned; unpin it first`,
+        details,
+      );
     }
   }
 
@@ -156,7 +180,15 @@ export class Pins {
     const message =
       `cannot lock ${neededBytes} bytes of array ${range.name} in memory: RLIMIT_MEMLOCK allows ${allowedBytes} bytes, of which this space ` +
       `has ${lockedBytes}; raise the limit (ulimit -l, LimitMEMLOCK), pin less, or do without lock: 'require'`;
-    done(null, wireError('MEMORY_LOCK', message, { array: range.name, neededBytes, allowedBytes, lockedBytes }));
+    done(
+      null,
+      wireError('MEMORY_LOCK', message, {
+        array: range.name,
+        neededBytes,
+        allowedBytes,
+        lockedBytes,
+      }),
+    );
   }
 
   private end(pin: Pin): void {
@@ -197,7 +229,9 @@ export class Pins {
 }
 
 function givenUp({ range: { name } }: Pin): WireError {
-  return wireError('UNPINNED', `a pin of array ${name} was given up before it was there`, { array: name });
+  return wireError('UNPINNED', `a pin of array ${name} was given up before it was there`, {
+    array: name,
+  });
 }
 
 function heldPart({ first, end, held }: Pin): Run {

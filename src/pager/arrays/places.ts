@@ -14,7 +14,10 @@ export class Places {
     private readonly pages: PageQueries,
     private readonly files: FileProvider,
     private readonly providers: Providers,
-    private readonly stores: Pick<Stores, 'problem' | 'readProblem' | 'unreadable' | 'serverName' | 'detailsOf'>,
+    private readonly stores: Pick<
+      Stores,
+      'problem' | 'readProblem' | 'unreadable' | 'serverName' | 'detailsOf'
+    >,
     private readonly sources: Sources,
     /** First address of the space. */
     private readonly base: number,
@@ -40,7 +43,9 @@ export class Places {
     };
   }
 
-  /** The element that a byte of the space is part of; null where there is none, or none any more. */
+  /**
+   * The element that a byte of the space is part of; null where there is none, or none any more.
+   */
   elementAt(offset: number): { name: string; element: number; byteOffset: number } | null {
     const record = this.table.of(Math.floor(offset / PAGE_BYTES));
     if (record === undefined || record.range.freedPages === record.range.pages) return null;
@@ -85,8 +90,10 @@ export class Places {
     if (reason === 'OUT_OF_STORAGE') return `${why}: ${this.files.problem ?? this.stores.problem}`;
     if (reason === 'FORGOTTEN' || reason === 'ALTERED' || reason === 'GONE')
       return this.sources.of(page)?.loss?.(reason, page) ?? `${why}: ${this.stores.serverName}`;
-    if (reason === 'COPY_FAILED' && this.stores.unreadable !== null) return `${why}: ${this.stores.unreadable}`;
-    if (reason === 'NODE_LOST') return `${why}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
+    if (reason === 'COPY_FAILED' && this.stores.unreadable !== null)
+      return `${why}: ${this.stores.unreadable}`;
+    if (reason === 'NODE_LOST')
+      return `${why}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
     if (reason === 'SOURCE_CHANGED') {
       // What a clone could not have its source's file did not give.
       const change = this.files.changeOf(this.pages.originOf(page));
@@ -110,13 +117,18 @@ export class Places {
     return found;
   }
 
-  /** The first of these pages that a failure is about; simply the first where that cannot be told. */
+  /**
+   * The first of these pages that a failure is about; simply the first where that cannot be told.
+   */
   pageWith(failure: DenyReason, first: number, count: number): number {
     const found = this.findDenied(failure, first, count);
     return found === -1 ? first : found;
   }
 
-  /** The first of these pages that a failure is about, as far as that can be told without asking for them; otherwise -1. */
+  /**
+   * The first of these pages that a failure is about, as far as that can be told without asking for
+   * them; otherwise -1.
+   */
   findDenied(failure: DenyReason, first: number, count: number): number {
     const { pages } = this;
     for (let lost = first; lost !== -1; ) {
@@ -128,7 +140,10 @@ export class Places {
     return pages.firstDenied(failure, first, first + count);
   }
 
-  /** The first of these pages that nothing has and the file behind them does not reach any more; or -1. */
+  /**
+   * The first of these pages that nothing has and the file behind them does not reach any more; or
+   * -1.
+   */
   private firstCut(first: number, end: number): number {
     const { pages } = this;
     const origin = pages.originOf(first);

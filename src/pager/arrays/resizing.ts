@@ -1,7 +1,8 @@
 /**
- * Arrays that get longer or shorter. Within the addresses that they were given at the beginning they stay where they are. Otherwise they
- * move: the new place becomes a clone of the old one, and the old one is freed, which has the clone take over page by page what it
- * does not have yet. What is new reads as zero, and so does what was given back before.
+ * Arrays that get longer or shorter. Within the addresses that they were given at the beginning
+ * they stay where they are. Otherwise they move: the new place becomes a clone of the old one, and
+ * the old one is freed, which has the clone take over page by page what it does not have yet. What
+ * is new reads as zero, and so does what was given back before.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
@@ -59,12 +60,15 @@ export class Resizing {
     const tail = range.first + Math.floor(Math.min(bytes, record.bytes) / PAGE_BYTES);
     const end = (to: ArrayRecord, failure: DenyReason | null): void => {
       record.resizing = false;
-      if (failure === null) done({ id: to.range.id, firstPage: to.range.first, pages: to.pages }, null);
-      else done(null, this.places.denialError(failure, tail, `a change of length of array ${name}`));
+      if (failure === null)
+        done({ id: to.range.id, firstPage: to.range.first, pages: to.pages }, null);
+      else
+        done(null, this.places.denialError(failure, tail, `a change of length of array ${name}`));
     };
     try {
       if (bytes < record.bytes) this.shrink(record, bytes, (failure) => end(record, failure));
-      else if (pagesOf(bytes) <= range.reserved) this.grow(record, bytes, (failure) => end(record, failure));
+      else if (pagesOf(bytes) <= range.reserved)
+        this.grow(record, bytes, (failure) => end(record, failure));
       else this.move(record, bytes, end);
     } catch (error) {
       record.resizing = false;
@@ -118,10 +122,19 @@ export class Resizing {
     });
   }
 
-  private move(old: ArrayRecord, bytes: number, done: (to: ArrayRecord, failure: DenyReason | null) => void): void {
+  private move(
+    old: ArrayRecord,
+    bytes: number,
+    done: (to: ArrayRecord, failure: DenyReason | null) => void,
+  ): void {
     const { range, pages: before, elementBytes } = old;
     const options = { name: range.name, writable: true, provided: true, derived: true };
-    const made = this.arrays.make(bytes, elementBytes, options, `cannot resize array ${range.name}`);
+    const made = this.arrays.make(
+      bytes,
+      elementBytes,
+      options,
+      `cannot resize array ${range.name}`,
+    );
     made.type = old.type;
     const { first } = made.range;
     const giveUp = (failure: DenyReason): void => {
@@ -155,7 +168,9 @@ export class Resizing {
     done: () => void,
   ): void {
     const { range, pages: before } = old;
-    range.advice.each(0, before, (from, to, advice) => this.manager.advise(made.range, from, to, advice));
+    range.advice.each(0, before, (from, to, advice) =>
+      this.manager.advise(made.range, from, to, advice),
+    );
     this.notifiers.release(range);
     this.freeAll(made, holes, () => {
       this.arrays.move(old, () => {
@@ -172,30 +187,49 @@ export class Resizing {
     const { pages } = this.manager;
     // The page of an array without elements is all behind its end.
     const isWhole = within === 0 && bytes > 0;
-    if (isWhole || pages.isZero(page) || pages.firstFreed(page, page + 1) !== -1 || pages.lossOf(page) !== null) {
+    if (
+      isWhole ||
+      pages.isZero(page) ||
+      pages.firstFreed(page, page + 1) !== -1 ||
+      pages.lossOf(page) !== null
+    ) {
       next(null);
       return;
     }
     const access = range.protection.at(page - range.first);
     const at = page - range.first;
-    this.protectAll(range.first, access === Access.Write ? [] : [[at, at + 1, access]], Access.Write, () => {
-      this.requests.start(
-        (request) => this.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
-        (_pages, failure) => {
-          if (failure === null) {
-            fillMemory(this.memory + page * PAGE_BYTES + within, 0, PAGE_BYTES - within);
-            this.manager.release(HOST_NODE, page, 1, Access.Write);
-          }
-          this.protectAll(range.first, access === Access.Write ? [] : [[at, at + 1, access]], null, () =>
-            next(failure),
-          );
-        },
-      );
-    });
+    this.protectAll(
+      range.first,
+      access === Access.Write ? [] : [[at, at + 1, access]],
+      Access.Write,
+      () => {
+        this.requests.start(
+          (request) =>
+            this.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
+          (_pages, failure) => {
+            if (failure === null) {
+              fillMemory(this.memory + page * PAGE_BYTES + within, 0, PAGE_BYTES - within);
+              this.manager.release(HOST_NODE, page, 1, Access.Write);
+            }
+            this.protectAll(
+              range.first,
+              access === Access.Write ? [] : [[at, at + 1, access]],
+              null,
+              () => next(failure),
+            );
+          },
+        );
+      },
+    );
   }
 
   /** Gives parts, counted from `first`, another right: all the same one, or each its own. */
-  private protectAll(first: number, runs: readonly Run[], access: Access | null, next: () => void): void {
+  private protectAll(
+    first: number,
+    runs: readonly Run[],
+    access: Access | null,
+    next: () => void,
+  ): void {
     const [run, ...rest] = runs;
     if (run === undefined) {
       next();
@@ -215,7 +249,9 @@ export class Resizing {
       return;
     }
     const [from, to] = hole;
-    this.arrays.freePages(record, record.range.first + from, to - from, () => this.freeAll(record, rest, next));
+    this.arrays.freePages(record, record.range.first + from, to - from, () =>
+      this.freeAll(record, rest, next),
+    );
   }
 
   /** Parts that were freed. */

@@ -26,7 +26,10 @@ export class Rights {
     private readonly restore: (firstPage: number, count: number) => void,
   ) {}
 
-  protect({ range: id, name, firstPage, count, access }: Requests['protect']['in'], done: Done): void {
+  protect(
+    { range: id, name, firstPage, count, access }: Requests['protect']['in'],
+    done: Done,
+  ): void {
     const range = this.arrays.rangeOf(id);
     if (access === Access.Write && !range.writable) {
       const message = `cannot protect array ${name} as 'readwrite': it was made for reading only; make it with writable: true`;
@@ -43,7 +46,11 @@ export class Rights {
       (_pages, failure) => {
         // What is still denied is denied again, with another message.
         if (failure === null && access !== Access.None) this.restore(firstPage, count);
-        done(failure === null ? null : this.places.denialError(failure, firstPage, 'a change of rights'));
+        done(
+          failure === null
+            ? null
+            : this.places.denialError(failure, firstPage, 'a change of rights'),
+        );
       },
     );
   }

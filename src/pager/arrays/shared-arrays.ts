@@ -1,9 +1,14 @@
 /**
- * Arrays that other machines have, too. Each has a thread that speaks with the server as a member; what that says of blocks is done here,
- * to pages, and what threads want is passed on.
+ * Arrays that other machines have, too. Each has a thread that speaks with the server as a member;
+ * what that says of blocks is done here, to pages, and what threads want is passed on.
  */
 
-import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
+import {
+  MessageChannel,
+  type MessagePort,
+  receiveMessageOnPort,
+  type Worker,
+} from 'node:worker_threads';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
 import { type Commands, type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/types.js';
@@ -193,7 +198,12 @@ export class SharedArrays {
   call(range: number, call: SharingCall, done: Done): void {
     const shared = this.all.get(range);
     if (shared === undefined) {
-      done(wireError('SHARED_ARRAY', 'no other machine shares the array; open it by space.sharedArray()'));
+      done(
+        wireError(
+          'SHARED_ARRAY',
+          'no other machine shares the array; open it by space.sharedArray()',
+        ),
+      );
       return;
     }
     if (shared.ended) {
@@ -205,10 +215,14 @@ export class SharedArrays {
     say(shared.port, { kind: 'call', id, call });
   }
 
-  /** An array is freed: the server is to have all that was written. `done` is told when it has, or when that cannot be. */
+  /**
+   * An array is freed: the server is to have all that was written. `done` is told when it has, or
+   * when that cannot be.
+   */
   leave(range: number, done: () => void): void {
     this.giveUp(range, 'freed', (failure) => {
-      if (failure !== null) this.warn(`warning: array ${this.all.get(range)?.range.name} is freed: ${failure.message}`);
+      if (failure !== null)
+        this.warn(`warning: array ${this.all.get(range)?.range.name} is freed: ${failure.message}`);
       done();
     });
   }
@@ -256,7 +270,9 @@ export class SharedArrays {
     for (const shared of this.all.values()) this.read(shared);
   }
 
-  /** Takes blocks from operations that have kept others waiting for too long. To be called often. */
+  /**
+   * Takes blocks from operations that have kept others waiting for too long. To be called often.
+   */
   look(): void {
     for (const { holds } of this.all.values()) holds.look();
   }
@@ -292,7 +308,8 @@ export class SharedArrays {
         fill: (content, from, count, target) => {
           const part = content.subarray(from * PAGE_BYTES, (from + count) * PAGE_BYTES);
           if (part.length > 0) writeMemory(target, part);
-          if (part.length < count * PAGE_BYTES) fillMemory(target + part.length, 0, count * PAGE_BYTES - part.length);
+          if (part.length < count * PAGE_BYTES)
+            fillMemory(target + part.length, 0, count * PAGE_BYTES - part.length);
         },
         copy: copied,
       },
@@ -403,7 +420,8 @@ export class SharedArrays {
   private end(shared: Shared, failure: WireError | null): void {
     if (shared.ended) return;
     shared.ended = true;
-    // Its exit is waited for: without it the manager's thread would end before, when nothing else keeps its loop.
+    // Its exit is waited for: without it the manager's thread would end before, when nothing else
+    // keeps its loop.
     shared.worker.ref();
     shared.problem ??= 'is spoken with no more, since the thread for that has ended';
     shared.holds.end('NODE_LOST', 'ended');
@@ -434,8 +452,10 @@ export class SharedArrays {
   }
 
   private endedError({ range: { name }, source, leaving, problem }: Shared): WireError {
-    if (leaving === 'freed') return wireError('USE_AFTER_FREE', `array ${name} has been freed`, { array: name });
-    if (leaving === 'closed') return wireError('SPACE_CLOSED', 'cancelled: the space is being closed', { array: name });
+    if (leaving === 'freed')
+      return wireError('USE_AFTER_FREE', `array ${name} has been freed`, { array: name });
+    if (leaving === 'closed')
+      return wireError('SPACE_CLOSED', 'cancelled: the space is being closed', { array: name });
     const { shown } = valkeyAddress(source.urls[0]);
     const text = `array ${name} is shared by the server ${shown}, which ${problem}; free the array, and open it again`;
     return wireError('NODE_LOST', text, { array: name, url: shown });

@@ -1,10 +1,12 @@
 /**
- * The pages of an array that other machines have, too: what the member that speaks for this machine says of its blocks is done to them, and
- * what threads want is asked of the member. A block is some pages that lie in one block of the core.
+ * The pages of an array that other machines have, too: what the member that speaks for this machine
+ * says of its blocks is done to them, and what threads want is asked of the member. A block is some
+ * pages that lie in one block of the core.
  *
- * A block is used on this machine only as far as the member has said. Before the member is told that a block is restricted, all use beyond
- * the new right has ended, and what was written has been copied at a time when no processor could write it. A content that comes takes the
- * place of all that was here, and is used only once all of it is there.
+ * A block is used on this machine only as far as the member has said. Before the member is told
+ * that a block is restricted, all use beyond the new right has ended, and what was written has been
+ * copied at a time when no processor could write it. A content that comes takes the place of all
+ * that was here, and is used only once all of it is there.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
@@ -34,7 +36,11 @@ export interface SharedMemory<C> {
   copy(page: number, count: number): C;
 }
 
-const ACCESS: Record<SharedRight, Access> = { none: Access.None, read: Access.Read, write: Access.Write };
+const ACCESS: Record<SharedRight, Access> = {
+  none: Access.None,
+  read: Access.Read,
+  write: Access.Write,
+};
 
 export class SharedBlocks<C> {
   /** Contents that are to be put in their places. */
@@ -62,7 +68,9 @@ export class SharedBlocks<C> {
     this.member.touch(this.blockOf(page), write ? 'write' : 'read');
   }
 
-  /** Puts a content in its place, unless it is there (null), and then lets threads have the right. */
+  /**
+   * Puts a content in its place, unless it is there (null), and then lets threads have the right.
+   */
   install(block: number, content: C | null, right: 'read' | 'write'): void {
     if (content !== null) {
       this.arrived.set(block, content);
@@ -87,7 +95,10 @@ export class SharedBlocks<C> {
     this.changed.delete(block);
   }
 
-  /** Threads that wait for the block are denied it, or wait for room where that is what lacks (MemoryManager.refuse). */
+  /**
+   * Threads that wait for the block are denied it, or wait for room where that is what lacks
+   * (MemoryManager.refuse).
+   */
   refuse(block: number, reason: DenyReason): void {
     const { first, count } = this.pagesOf(block);
     this.manager.refuse(first, count, reason);
@@ -143,7 +154,10 @@ export class SharedBlocks<C> {
     this.start(
       block,
       (request, first, count) =>
-        this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true, ahead: true }),
+        this.manager.bring(request, HOST_NODE, first, count, Access.Read, {
+          hold: true,
+          ahead: true,
+        }),
       (failure) => {
         if (failure !== null) {
           this.member.broken(block, failure);
@@ -159,7 +173,11 @@ export class SharedBlocks<C> {
   }
 
   private protect(block: number, right: SharedRight, done: () => void): void {
-    this.start(block, (request, first, count) => this.manager.protect(request, first, count, ACCESS[right]), done);
+    this.start(
+      block,
+      (request, first, count) => this.manager.protect(request, first, count, ACCESS[right]),
+      done,
+    );
   }
 
   private start(

@@ -1,4 +1,7 @@
-/** What operations use of arrays that other machines have, too: held from before they begin until they have ended. */
+/**
+ * What operations use of arrays that other machines have, too: held from before they begin until
+ * they have ended.
+ */
 import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import { type Breach, Hold, type Refusal } from './block-holds.js';
@@ -8,7 +11,10 @@ import type { SharedArrays, UsedPages } from './shared-arrays.js';
 /** The blocks that an operation holds, or waits for. */
 export interface SharedUse {
   readonly isWaiting: boolean;
-  /** Lets others have the blocks. @param failure how the operation has ended; how it has in truth is what comes back */
+  /**
+   * Lets others have the blocks. @param failure how the operation has ended; how it has in truth is
+   * what comes back
+   */
   end(failure: WireError | null): WireError | null;
 }
 
@@ -23,7 +29,10 @@ export class SharedUses {
 
   /** Whether some of the pages are of arrays that other machines have, too. */
   isNeeded(pages: readonly { readonly first: number; readonly count: number }[]): boolean {
-    return this.shared.needsOf(pages.map(({ first, count }) => ({ first, count, write: false }))).length > 0;
+    return (
+      this.shared.needsOf(pages.map(({ first, count }) => ({ first, count, write: false })))
+        .length > 0
+    );
   }
 
   /**
@@ -32,7 +41,11 @@ export class SharedUses {
    * @param operation as messages name it
    * @param ready is told once, later than this returns, when it may begin (null), or why it cannot
    */
-  begin(operation: string, used: readonly UsedPages[], ready: (failure: WireError | null) => void): SharedUse | null {
+  begin(
+    operation: string,
+    used: readonly UsedPages[],
+    ready: (failure: WireError | null) => void,
+  ): SharedUse | null {
     const needs = this.shared.needsOf(used);
     if (needs.length === 0) return null;
     const hold: Hold<DenyReason> = new Hold(needs, (refusal) => {
@@ -42,7 +55,9 @@ export class SharedUses {
     const cancel = (): void => {
       this.waiting.delete(cancel);
       hold.end();
-      this.later(() => ready(wireError('SPACE_CLOSED', `${operation} was cancelled: the space is being closed`)));
+      this.later(() =>
+        ready(wireError('SPACE_CLOSED', `${operation} was cancelled: the space is being closed`)),
+      );
     };
     this.waiting.add(cancel);
     hold.begin();
@@ -54,7 +69,9 @@ export class SharedUses {
         this.waiting.delete(cancel);
         hold.end();
         const { breach } = hold;
-        return breach === null ? failure : breachError(operation, breach.array.name, breach.why, breach.array.holdMs);
+        return breach === null
+          ? failure
+          : breachError(operation, breach.array.name, breach.why, breach.array.holdMs);
       },
     };
   }
@@ -81,7 +98,10 @@ export class SharedUses {
     return use;
   }
 
-  private refusalError(operation: string, { array, block, reason }: Refusal<DenyReason>): WireError {
+  private refusalError(
+    operation: string,
+    { array, block, reason }: Refusal<DenyReason>,
+  ): WireError {
     return this.places.denialError(reason, this.shared.pageOf(array, block), operation);
   }
 
@@ -100,7 +120,11 @@ export function usedBytes(offset: number, bytes: number, write: boolean): UsedPa
 function breachError(operation: string, name: string, why: Breach, holdMs: number): WireError {
   const details = { array: name };
   if (why === 'freed')
-    return wireError('USE_AFTER_FREE', `${operation} used array ${name}, which was freed meanwhile`, details);
+    return wireError(
+      'USE_AFTER_FREE',
+      `${operation} used array ${name}, which was freed meanwhile`,
+      details,
+    );
   if (why === 'taken') {
     const text =
       `${operation} kept other machines waiting for blocks of array ${name} for ${holdMs} ms, and they have them now; what it wrote there is ` +

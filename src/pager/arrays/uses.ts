@@ -1,6 +1,7 @@
 /**
- * Which arrays were given to requests and operations of streams that have not ended: an array that has gone is refused, and as long as one
- * that is there is in use, its addresses do not become another array's.
+ * Which arrays were given to requests and operations of streams that have not ended: an array that
+ * has gone is refused, and as long as one that is there is in use, its addresses do not become
+ * another array's.
  */
 
 import type { Answer, RequestMessage } from '../protocol/messages.js';
@@ -13,7 +14,9 @@ export class Uses {
 
   constructor(private readonly arrays: Arrays) {}
 
-  /** A request begins: throws where it may not have its pages; otherwise its answer ends the use. */
+  /**
+   * A request begins: throws where it may not have its pages; otherwise its answer ends the use.
+   */
   request(message: RequestMessage, answer: Answer): Answer {
     const wanted = wantedBy(message);
     if (wanted === null) return answer;
@@ -26,7 +29,10 @@ export class Uses {
     };
   }
 
-  /** A stream is given an operation. Whether it may have its pages is asked when its turn comes (`check`). */
+  /**
+   * A stream is given an operation. Whether it may have its pages is asked when its turn comes
+   * (`check`).
+   */
   begin(operation: StreamOperation): void {
     const ranges = wantedByOperation(operation).map(({ pages }) => pages.range);
     if (ranges.length === 0) return;

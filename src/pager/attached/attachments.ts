@@ -87,7 +87,10 @@ interface Member {
   pidfd: number;
   /** The number of the userfaultfd there. */
   readonly faults: number;
-  /** By which threads of it are told of denied accesses, and of the owner's end. They outlive its clients: views do, too. */
+  /**
+   * By which threads of it are told of denied accesses, and of the owner's end. They outlive its
+   * clients: views do, too.
+   */
   lives: number[];
   gone: boolean;
 }
@@ -159,21 +162,24 @@ export class Attachments implements Transport {
 
   get haveFaults(): boolean {
     for (const member of this.members)
-      if (member !== undefined && this.poller.readyAt(this.faultSlot(member.place)) !== 0) return true;
+      if (member !== undefined && this.poller.readyAt(this.faultSlot(member.place)) !== 0)
+        return true;
     return false;
   }
 
   /** Takes the faults that wait; returns how many there were. */
   readFaults(): number {
     let found = 0;
-    for (const member of this.members) if (member !== undefined) found += member.driver.readFaults();
+    for (const member of this.members)
+      if (member !== undefined) found += member.driver.readFaults();
     return found;
   }
 
   /** Whether a client has something to be read. */
   get haveMessages(): boolean {
     for (const line of this.lines)
-      if (line?.connection != null && this.poller.readyAt(this.streamSlot(line.place)) !== 0) return true;
+      if (line?.connection != null && this.poller.readyAt(this.streamSlot(line.place)) !== 0)
+        return true;
     return this.accepted.length > 0;
   }
 
@@ -182,7 +188,8 @@ export class Attachments implements Transport {
     const { poller } = this;
     if (this.listener !== -1 && poller.readyAt(this.firstSlot) !== 0) this.greet();
     for (const member of [...this.members]) {
-      if (member !== undefined && poller.readyAt(this.lifeSlot(member.place)) !== 0) this.lost(member);
+      if (member !== undefined && poller.readyAt(this.lifeSlot(member.place)) !== 0)
+        this.lost(member);
     }
     for (const line of [...this.lines])
       if (line !== undefined && poller.readyAt(this.socketSlot(line.place)) !== 0) this.hear(line);
@@ -269,7 +276,8 @@ export class Attachments implements Transport {
         const message = line.socket.receive();
         if (message === null) return;
         const fds = message === 'closed' ? [] : message.fds;
-        if (fds === null) throw new RequestError('DESCRIPTORS', 'cannot attach: the owner has no descriptor left');
+        if (fds === null)
+          throw new RequestError('DESCRIPTORS', 'cannot attach: the owner has no descriptor left');
         if (message === 'closed') {
           this.drop(line);
           return;
@@ -319,7 +327,13 @@ export class Attachments implements Transport {
     line.codec = codec;
     line.member = this.members.find((member) => member?.pid === line.pid && !member.gone) ?? null;
     const { name, base, bytes, memory, userModeOnly } = this.around;
-    const offer: AttachOffer = { name, base, bytes, userModeOnly, mapped: line.member?.faults ?? null };
+    const offer: AttachOffer = {
+      name,
+      base,
+      bytes,
+      userModeOnly,
+      mapped: line.member?.faults ?? null,
+    };
     if (!line.socket.send(bytesOf(offer), [memory])) this.drop(line);
   }
 
@@ -341,11 +355,25 @@ export class Attachments implements Transport {
       processor = this.manager.addProcessor(driver.description);
     } catch (error) {
       driver.end();
-      throw new RequestError('PROCESSES', `cannot attach: ${(error as Error).message}`, {}, 'RangeError');
+      throw new RequestError(
+        'PROCESSES',
+        `cannot attach: ${(error as Error).message}`,
+        {},
+        'RangeError',
+      );
     }
     this.router.attachProcessor(processor, driver);
     const pidfd = mayOpenPidfd() ? pidfdOpen(pid) : -1;
-    const member: Member = { pid, place, driver, processor, pidfd, faults: number, lives: [], gone: false };
+    const member: Member = {
+      pid,
+      place,
+      driver,
+      processor,
+      pidfd,
+      faults: number,
+      lives: [],
+      gone: false,
+    };
     this.members[place] = member;
     this.poller.set(this.faultSlot(place), driver.faultFd);
     if (pidfd !== -1) this.poller.set(this.lifeSlot(place), pidfd);
@@ -382,18 +410,26 @@ export class Attachments implements Transport {
   private objection({ rights, ranges }: Grant, page: number, write: boolean): string | null {
     if (ranges !== null) {
       const range = this.around.rangeAt(page);
-      if (range === undefined || !ranges.has(range)) return 'which the handle by which it attached does not allow';
+      if (range === undefined || !ranges.has(range))
+        return 'which the handle by which it attached does not allow';
     }
-    return write && rights === 'read' ? 'to write, and the handle by which it attached allows to read alone' : null;
+    return write && rights === 'read'
+      ? 'to write, and the handle by which it attached allows to read alone'
+      : null;
   }
 
-  /** Has the process say why it ends, and end the access; where none of its threads hears of that, the manager does. */
+  /**
+   * Has the process say why it ends, and end the access; where none of its threads hears of that,
+   * the manager does.
+   */
   private condemn({ pid, driver, lives }: Member, page: number, why: string): void {
     if (!driver.deny(page)) return;
     const what = `touched ${this.around.placeOf(page)}, ${why}`;
     const say = `onemem: denied access: this process (${pid}) ${what}. The access fails.\n`;
     const notice = Buffer.from(`${JSON.stringify({ say, page } satisfies DenialNotice)}\n`);
-    const heard = lives.some((life) => libc.write(life, addressOf(notice), notice.length) === notice.length);
+    const heard = lives.some(
+      (life) => libc.write(life, addressOf(notice), notice.length) === notice.length,
+    );
     if (heard) return;
     this.around.warn(`denied access: process ${pid} ${what}. The access fails.`);
     driver.poison(page);
@@ -447,7 +483,12 @@ export class Attachments implements Transport {
       this.someEnded = true;
     }
     // Where the system tells nothing of the process, its last thread does.
-    if (member !== null && !member.gone && member.pidfd === -1 && !this.lines.some((each) => each?.member === member))
+    if (
+      member !== null &&
+      !member.gone &&
+      member.pidfd === -1 &&
+      !this.lines.some((each) => each?.member === member)
+    )
       this.lost(member);
   }
 
@@ -457,7 +498,8 @@ export class Attachments implements Transport {
     if (now - this.lastLook < LOOK_MS) return;
     this.lastLook = now;
     for (const line of [...this.lines])
-      if (line !== undefined && line.connection === null && now - line.since > HANDSHAKE_MS) this.drop(line);
+      if (line !== undefined && line.connection === null && now - line.since > HANDSHAKE_MS)
+        this.drop(line);
   }
 
   private faultSlot(place: number): number {
@@ -495,6 +537,10 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
 
 function isWire(error: unknown): error is AttachRefusal['refused'] {
   return (
-    typeof error === 'object' && error !== null && 'code' in error && 'details' in error && !(error instanceof Error)
+    typeof error === 'object' &&
+    error !== null &&
+    'code' in error &&
+    'details' in error &&
+    !(error instanceof Error)
   );
 }

@@ -1,6 +1,6 @@
 /**
- * What a process that attached may ask. It may be written in any language, and may lie: what it says
- * is looked at as what comes over a network is.
+ * What a process that attached may ask. It may be written in any language, and may lie: what it
+ * says is looked at as what comes over a network is.
  */
 import { NUMBERS_PER_CLIENT } from '../protocol/attaching.js';
 import type { FromManager, RequestName, ToManager } from '../protocol/messages.js';
@@ -50,7 +50,8 @@ export class ProcessGate implements Gate {
   pass(message: unknown): ToManager {
     if (!isRecord(message)) throw malformed('it is no object');
     const { id, name, value } = message;
-    if (!isWhole(id) || typeof name !== 'string' || !this.names.has(name)) throw malformed('it is no request');
+    if (!isWhole(id) || typeof name !== 'string' || !this.names.has(name))
+      throw malformed('it is no request');
     if (!Object.hasOwn(this.shapes, name)) {
       throw new RequestError(
         'OTHER_PROCESS',
@@ -87,10 +88,16 @@ export class ProcessGate implements Gate {
     const { ranges } = this.grant;
     const { range } = value;
     if (ranges !== null && range !== undefined && !ranges.has(range as number))
-      throw new RequestError('ACCESS_DENIED', 'the handle by which this process attached does not allow this array');
+      throw new RequestError(
+        'ACCESS_DENIED',
+        'the handle by which this process attached does not allow this array',
+      );
     for (const name of OWN_NUMBERS) {
       const number = value[name];
-      if (number !== undefined && !(isWhole(number) && number > this.first && number < this.first + NUMBERS_PER_CLIENT))
+      if (
+        number !== undefined &&
+        !(isWhole(number) && number > this.first && number < this.first + NUMBERS_PER_CLIENT)
+      )
         throw malformed(`${name} ${number} is another client's`);
     }
   }

@@ -14,7 +14,8 @@ export class Grants {
 
   /** The same wish gets the same token, so that a program may ask as often as it likes. */
   add(rights: ShareRights, ranges: readonly number[] | null): Grant {
-    for (const known of this.byToken.values()) if (known.rights === rights && same(known.ranges, ranges)) return known;
+    for (const known of this.byToken.values())
+      if (known.rights === rights && same(known.ranges, ranges)) return known;
     const grant = { token: randomName(), rights, ranges: ranges === null ? null : new Set(ranges) };
     this.byToken.set(grant.token, grant);
     return grant;

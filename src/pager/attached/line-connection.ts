@@ -140,6 +140,7 @@ export class LineConnection implements Connection {
 const NOT_BETWEEN_PROCESSES = {
   name: 'OnememError',
   code: 'OTHER_PROCESS',
-  message: 'the answer holds memory that only threads of the process which opened the space can share; ask there',
+  message:
+    'the answer holds memory that only threads of the process which opened the space can share; ask there',
   details: {},
 } as const;

@@ -8,7 +8,12 @@ type Check = (value: unknown) => boolean;
 const MOST_TEXT = 4 * 2 ** 20;
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !ArrayBuffer.isView(value)
+  );
 }
 
 export function isWhole(value: unknown): value is number {
@@ -40,7 +45,8 @@ function list(check: Check, most = 4096): Check {
 }
 
 function record(fields: Record<string, Check>): Check {
-  return (value) => isRecord(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
+  return (value) =>
+    isRecord(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
 }
 
 function plus(...checks: readonly Check[]): Check {
@@ -57,7 +63,10 @@ export interface SpaceLayout {
 }
 
 /** By name; a request that is not among them is not for other processes. */
-export function shapesOf({ bytes: spaceBytes, rangeAt }: SpaceLayout, client: number): Record<string, Check> {
+export function shapesOf(
+  { bytes: spaceBytes, rangeAt }: SpaceLayout,
+  client: number,
+): Record<string, Check> {
   /** Pages that one range has. */
   const isIn = (first: number, end: number): boolean => {
     const last = Math.max(first, end - 1);
@@ -65,13 +74,20 @@ export function shapesOf({ bytes: spaceBytes, rangeAt }: SpaceLayout, client: nu
     const range = rangeAt(first);
     return range !== undefined && rangeAt(last) === range;
   };
-  const pages = plus(record({ range: positive, name: text, firstPage: isWhole, count: isWhole }), (value) => {
-    const { range, firstPage, count } = value as { range: number; firstPage: number; count: number };
-    // What has been freed is refused by its name, which is said better elsewhere.
-    if (rangeAt(firstPage) !== range)
-      return rangeAt(firstPage) === undefined && firstPage + count <= spaceBytes / PAGE_BYTES;
-    return isIn(firstPage, firstPage + count);
-  });
+  const pages = plus(
+    record({ range: positive, name: text, firstPage: isWhole, count: isWhole }),
+    (value) => {
+      const { range, firstPage, count } = value as {
+        range: number;
+        firstPage: number;
+        count: number;
+      };
+      // What has been freed is refused by its name, which is said better elsewhere.
+      if (rangeAt(firstPage) !== range)
+        return rangeAt(firstPage) === undefined && firstPage + count <= spaceBytes / PAGE_BYTES;
+      return isIn(firstPage, firstPage + count);
+    },
+  );
   const bytesAt = (value: unknown, count: number): boolean => {
     const { offset } = value as { offset: number };
     return isIn(Math.floor(offset / PAGE_BYTES), Math.ceil((offset + count) / PAGE_BYTES));
@@ -82,10 +98,17 @@ export function shapesOf({ bytes: spaceBytes, rangeAt }: SpaceLayout, client: nu
   const own = record({ stream: positive, sequence: isWhole });
 
   const parameter: Check = (value) => {
-    if (!record({ name: text, kind: oneOf('array', 'scalar', 'value', 'bytes') })(value)) return false;
+    if (!record({ name: text, kind: oneOf('array', 'scalar', 'value', 'bytes') })(value))
+      return false;
     const { kind, type, offset, length, use } = value as Record<string, unknown>;
     if (kind !== 'array') return true;
-    if (!isElementType(type) || !isWhole(offset) || !isWhole(length) || !oneOf('in', 'out', 'inout')(use)) return false;
+    if (
+      !isElementType(type) ||
+      !isWhole(offset) ||
+      !isWhole(length) ||
+      !oneOf('in', 'out', 'inout')(use)
+    )
+      return false;
     return bytesAt(value, length * bytesOf(type));
   };
   const code = (value: unknown): boolean =>
@@ -160,7 +183,10 @@ export function shapesOf({ bytes: spaceBytes, rangeAt }: SpaceLayout, client: nu
     ),
     attributes: pages,
     discard: pages,
-    pin: plus(pages, record({ pin: positive, lock: oneOf(true, false, 'require'), writable: flag, hold: flag })),
+    pin: plus(
+      pages,
+      record({ pin: positive, lock: oneOf(true, false, 'require'), writable: flag, hold: flag }),
+    ),
     unpin: record({ pin: positive }),
     reload: plus(pages, record({ discard: flag })),
     attachArray: record({
@@ -191,6 +217,8 @@ export function shapesOf({ bytes: spaceBytes, rangeAt }: SpaceLayout, client: nu
     called: plus(own, record({ error })),
     forgive: record({ stream: positive }),
     endStream: record({ stream: positive }),
-    readBytes: plus(place, record({ bytes: isWhole }), (value) => bytesAt(value, (value as { bytes: number }).bytes)),
+    readBytes: plus(place, record({ bytes: isWhole }), (value) =>
+      bytesAt(value, (value as { bytes: number }).bytes),
+    ),
   };
 }

@@ -1,4 +1,7 @@
-/** The core with the router of its commands: what the core commands goes to drivers, and what they complete comes back as events. */
+/**
+ * The core with the router of its commands: what the core commands goes to drivers, and what they
+ * complete comes back as events.
+ */
 import { MemoryManager } from '../../core/memory-manager.js';
 import { Recorder } from '../../core/recording.js';
 import type { Policies } from '../../core/state.js';
@@ -31,7 +34,8 @@ export function openCore(
   warn: (message: string) => void,
 ): Core {
   const blocks = Math.floor(bytes / (PAGE_BYTES * PAGES_PER_BLOCK));
-  const recording = record === undefined ? null : recordIn(record, { blocks, policies: choices }, warn);
+  const recording =
+    record === undefined ? null : recordIn(record, { blocks, policies: choices }, warn);
   const recorder = recording === null ? null : new Recorder((entries) => recording.write(entries));
   const staging = new StagingMemory();
   const transferred = (token: number, status: Status): void => manager.transferred(token, status);
@@ -43,7 +47,10 @@ export function openCore(
   return { manager, router, recording, recordings, staging };
 }
 
-/** A run that cannot be written down at all is refused; one that could be for a while goes on without. */
+/**
+ * A run that cannot be written down at all is refused; one that could be for a while goes on
+ * without.
+ */
 function recordIn(
   path: string,
   header: Omit<RecordingHeader, 'onememRecording'>,
@@ -51,7 +58,9 @@ function recordIn(
 ): RecordingFile {
   try {
     return new RecordingFile(path, header, ({ message }) =>
-      warn(`warning: the recording in ${path} (ONEMEM_RECORD) ends here, and the program goes on: ${message}`),
+      warn(
+        `warning: the recording in ${path} (ONEMEM_RECORD) ends here, and the program goes on: ${message}`,
+      ),
     );
   } catch (error) {
     const message = `cannot record in ${path} (ONEMEM_RECORD): ${(error as Error).message}`;

@@ -1,4 +1,7 @@
-/** Ends the manager on purpose, in each way in which a mistake could: tests look at what becomes of the process. */
+/**
+ * Ends the manager on purpose, in each way in which a mistake could: tests look at what becomes of
+ * the process.
+ */
 import type { ManagerOptions } from '../protocol/space.js';
 
 export function crash(how: NonNullable<ManagerOptions['crash']>): void {

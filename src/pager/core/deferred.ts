@@ -1,6 +1,7 @@
 /**
- * What is to be done when the event at hand has been handled. From within a command the core cannot be called: what it says is kept
- * until it has returned, and so are actions that parts of the manager put off. What the core has said comes first.
+ * What is to be done when the event at hand has been handled. From within a command the core cannot
+ * be called: what it says is kept until it has returned, and so are actions that parts of the
+ * manager put off. What the core has said comes first.
  */
 import type { DenyReason, InvalidationReason, ProcessorId } from '../../core/types.js';
 import type { Notices } from '../../drivers/router.js';
@@ -19,9 +20,19 @@ export interface DeniedAccess {
 
 type Said =
   | ({ readonly kind: 'denied' } & DeniedAccess)
-  | { readonly kind: 'done'; readonly request: number; readonly pages: number; readonly failure: DenyReason | null }
+  | {
+      readonly kind: 'done';
+      readonly request: number;
+      readonly pages: number;
+      readonly failure: DenyReason | null;
+    }
   | { readonly kind: 'drained'; readonly processor: ProcessorId }
-  | { readonly kind: 'breakCopyOnWrite'; readonly page: number; readonly count: number; readonly lastChance: boolean }
+  | {
+      readonly kind: 'breakCopyOnWrite';
+      readonly page: number;
+      readonly count: number;
+      readonly lastChance: boolean;
+    }
   | { readonly kind: 'want'; readonly page: number; readonly write: boolean }
   | {
       readonly kind: 'objection';

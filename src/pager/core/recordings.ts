@@ -17,7 +17,9 @@ export class Recordings {
   /** The ring stays when the last file is closed. */
   private readonly always: boolean;
 
-  /** @param ringBytes of the last moves in memory, from the beginning on; null: only beside a file */
+  /**
+   * @param ringBytes of the last moves in memory, from the beginning on; null: only beside a file
+   */
   constructor(
     manager: MemoryManager,
     commands: Commands,
@@ -25,7 +27,9 @@ export class Recordings {
     private readonly ringBytes: number | null,
     private readonly warn: (message: string) => void,
   ) {
-    this.recorder = new MoveRecorder(`${name} ${Date.now()}`, manager, commands, () => performance.now());
+    this.recorder = new MoveRecorder(`${name} ${Date.now()}`, manager, commands, () =>
+      performance.now(),
+    );
     this.always = ringBytes !== null;
     if (this.always) this.keepLast();
   }
@@ -44,7 +48,8 @@ export class Recordings {
       this.recorder.add(file);
     } catch (error) {
       const message = `cannot record in ${path}: ${(error as Error).message}`;
-      const remedy = 'name a file in a folder that is there, where this program may write and the disk has room';
+      const remedy =
+        'name a file in a folder that is there, where this program may write and the disk has room';
       throw new RequestError('RECORDING', `${message}; ${remedy}`, { path });
     }
     if (this.files.size === 0 && !this.always) this.keepLast();
@@ -59,7 +64,8 @@ export class Recordings {
     this.recorder.remove(file);
     file.close();
     // What it kept can be asked for after the end of the file.
-    if (this.files.size === 0 && !this.always && this.ring !== null) this.recorder.remove(this.ring);
+    if (this.files.size === 0 && !this.always && this.ring !== null)
+      this.recorder.remove(this.ring);
     return { bytes: file.bytes, failure: file.failure?.message ?? null };
   }
 

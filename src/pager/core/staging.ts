@@ -1,7 +1,16 @@
-/** Memory that pages go over on their way from one store to the next: made when the first of them goes. */
+/**
+ * Memory that pages go over on their way from one store to the next: made when the first of them
+ * goes.
+ */
 import { PAGE_BYTES, PAGES_PER_TRANSFER } from '../../core/types.js';
 import type { Staging } from '../../drivers/router.js';
-import { MADV_DONTFORK, MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
+import {
+  MADV_DONTFORK,
+  MAP_ANONYMOUS,
+  MAP_PRIVATE,
+  PROT_READ,
+  PROT_WRITE,
+} from '../../linux/constants.js';
 import { mmap, munmap, tryMadvise } from '../../linux/memory.js';
 
 /** Transfers that go over it at once: those that are read, and those that are written meanwhile. */
@@ -18,7 +27,8 @@ export class StagingMemory implements Staging {
       this.memory = mmap(PIECES * PIECE_BYTES, { protection: PROT_READ | PROT_WRITE, flags });
       // A disk must not write where a child process got the memory and this one a copy of it.
       tryMadvise(this.memory, PIECES * PIECE_BYTES, MADV_DONTFORK);
-      for (let piece = 0; piece < PIECES; piece++) this.free.push(this.memory + piece * PIECE_BYTES);
+      for (let piece = 0; piece < PIECES; piece++)
+        this.free.push(this.memory + piece * PIECE_BYTES);
     }
     return this.free.pop() ?? 0;
   }

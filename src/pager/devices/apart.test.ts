@@ -9,7 +9,8 @@ const me = threadId();
 
 afterEach(() => setAffinity(all));
 
-// This thread is the manager and the thread that it keeps apart: it is moved, and so kept away from where it was.
+// This thread is the manager and the thread that it keeps apart: it is moved, and so kept away from
+// where it was.
 describe.skipIf(availableParallelism() < 2)('threads of devices that walk', () => {
   function open(most = 1): { apart: Apart; kept: KeptApart } {
     const kept: KeptApart = { count: 0, most };

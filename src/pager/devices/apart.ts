@@ -1,8 +1,10 @@
 /**
- * Keeps threads of devices that walk off the manager's CPU. The manager answers such a thread's fault and goes on moving what the thread will want next; where the
- * kernel wakes the thread on the manager's CPU, though another one is idle (it looks for none where CPUs have been busy), the thread takes the CPU from it, and
- * computes while nothing is moved and the other CPU does nothing. A thread whose faults bring nothing but their own pages is left alone: next to the
- * manager it waits the shortest time.
+ * Keeps threads of devices that walk off the manager's CPU. The manager answers such a thread's
+ * fault and goes on moving what the thread will want next; where the kernel wakes the thread on the
+ * manager's CPU, though another one is idle (it looks for none where CPUs have been busy), the
+ * thread takes the CPU from it, and computes while nothing is moved and the other CPU does nothing.
+ * A thread whose faults bring nothing but their own pages is left alone: next to the manager it
+ * waits the shortest time.
  */
 import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
 import { letGo, type Placed, tasksOf } from './placed-threads.js';
@@ -13,12 +15,20 @@ interface Kept extends Placed {
   avoided: number;
 }
 
-/** So many faults in a row behind which something was left to move are a walk: one may be a touch in the middle of others. */
+/**
+ * So many faults in a row behind which something was left to move are a walk: one may be a touch in
+ * the middle of others.
+ */
 const WALK = 2;
-/** After so many faults in a row behind which nothing was left to move a device's threads are let go. */
+/**
+ * After so many faults in a row behind which nothing was left to move a device's threads are let
+ * go.
+ */
 const PATIENCE = 8;
 
-/** How many threads are kept apart, and how many may be: one CPU is left that any of them may use. */
+/**
+ * How many threads are kept apart, and how many may be: one CPU is left that any of them may use.
+ */
 export interface KeptApart {
   count: number;
   readonly most: number;
@@ -30,7 +40,10 @@ export class Apart {
   private patience = 0;
   /** Faults in a row behind which something was left. */
   private moving = 0;
-  /** Threads that the process had when the first was kept apart: those that such a one has started are kept apart, too. */
+  /**
+   * Threads that the process had when the first was kept apart: those that such a one has started
+   * are kept apart, too.
+   */
   private tasks = 0;
 
   constructor(

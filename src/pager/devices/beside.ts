@@ -1,14 +1,18 @@
 /**
- * Keeps a thread of a device whose touches lie scattered on the manager's CPU. Each of its faults brings its own page alone, so that it and the manager never run at the
- * same time, and a thread on the same CPU is woken in a third of the time: none has to be fetched from its sleep. The kernel prefers an idle CPU for a
- * thread that it wakes, so that both have to be bound.
+ * Keeps a thread of a device whose touches lie scattered on the manager's CPU. Each of its faults
+ * brings its own page alone, so that it and the manager never run at the same time, and a thread on
+ * the same CPU is woken in a third of the time: none has to be fetched from its sleep. The kernel
+ * prefers an idle CPU for a thread that it wakes, so that both have to be bound.
  */
 import { getAffinity, setAffinity } from '../../linux/affinity.js';
 import { letGo, type Placed, tasksOf } from './placed-threads.js';
 
 /** So many faults of one thread in a row, behind which nothing was left to move, are scattered. */
 const SCATTERED = 16;
-/** So many faults in a row behind which something was left end that: the manager has something to do while the thread computes. */
+/**
+ * So many faults in a row behind which something was left end that: the manager has something to do
+ * while the thread computes.
+ */
 const WALK = 2;
 
 /** The CPU that the manager is bound to as long as something needs it there. */
@@ -63,7 +67,10 @@ export class Beside {
     else if (this.moving >= WALK) this.end();
   }
 
-  /** The thread may run where it could before: nothing of the device runs any more, or others of it do as well. */
+  /**
+   * The thread may run where it could before: nothing of the device runs any more, or others of it
+   * do as well.
+   */
   end(): void {
     this.alone = 0;
     this.scattered = SCATTERED;
@@ -75,7 +82,8 @@ export class Beside {
   }
 
   private bind(thread: number): void {
-    // Whatever comes of it, it is not tried at the next fault again, nor soon where it may run on one CPU alone: to ask costs as much as half a fault.
+    // Whatever comes of it, it is not tried at the next fault again, nor soon where it may run on
+    // one CPU alone: to ask costs as much as half a fault.
     this.alone = 0;
     this.scattered *= 2;
     try {

@@ -15,14 +15,23 @@ function eventfd(): number {
   return fd;
 }
 
-/** A device whose process owes answers or not; each read of its packets is counted, and finds that its faults come in at `faultFd` now. */
+/**
+ * A device whose process owes answers or not; each read of its packets is counted, and finds that
+ * its faults come in at `faultFd` now.
+ */
 function deviceThat(owesAnswers: boolean, faultFd = -1) {
   let reads = 0;
   const readPackets = (): boolean => {
     reads++;
     return faultFd !== -1;
   };
-  const process = { owesAnswers, socket: { fd: eventfd() }, pidfd: eventfd(), faultFd, readPackets };
+  const process = {
+    owesAnswers,
+    socket: { fd: eventfd() },
+    pidfd: eventfd(),
+    faultFd,
+    readPackets,
+  };
   return { device: { process } as unknown as Device, reads: () => reads };
 }
 

@@ -1,11 +1,17 @@
-/** The descriptors of devices in the manager's poller, and what is to be done for each device when the manager goes round. */
+/**
+ * The descriptors of devices in the manager's poller, and what is to be done for each device when
+ * the manager goes round.
+ */
 import { MAX_PROCESSORS } from '../../core/types.js';
 import type { ProcessDriver } from '../../drivers/process-driver.js';
 import { POLLIN, POLLOUT } from '../../linux/constants.js';
 import type { Poller } from '../../linux/poll.js';
 import type { Device } from './device.js';
 
-/** How long the manager sleeps at most while a packet waits: the kernel tells of room, not of memory that it has again. */
+/**
+ * How long the manager sleeps at most while a packet waits: the kernel tells of room, not of memory
+ * that it has again.
+ */
 const SENDING_MS = 20;
 /** Between two looks for answers that are overdue. */
 const LOOK_MS = 1000;
@@ -25,7 +31,10 @@ export class DevicePolls {
   private readonly places: (Device | undefined)[] = [];
   /** Devices that have a process, and with it a descriptor to read faults from. */
   processes = 0;
-  /** A time from the beginning: from a small integer on the object would change its shape with the first look, which throws away what was compiled for it. */
+  /**
+   * A time from the beginning: from a small integer on the object would change its shape with the
+   * first look, which throws away what was compiled for it.
+   */
   private lastLook = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -62,7 +71,10 @@ export class DevicePolls {
     return this.places[place]?.process?.readFaults() ?? 0;
   }
 
-  /** Takes the answers that have come of devices that owe some. What waits for them need not wait until there is nothing left to move. */
+  /**
+   * Takes the answers that have come of devices that owe some. What waits for them need not wait
+   * until there is nothing left to move.
+   */
   readAnswers(): void {
     for (let place = 0; place < this.places.length; place++) {
       const process = this.places[place]?.process ?? null;
@@ -70,9 +82,13 @@ export class DevicePolls {
     }
   }
 
-  /** Nothing that the core has asked for waits: what devices are to send goes to their engines together. */
+  /**
+   * Nothing that the core has asked for waits: what devices are to send goes to their engines
+   * together.
+   */
   sendReads(): void {
-    for (let place = 0; place < this.places.length; place++) this.places[place]?.process?.sendReads?.();
+    for (let place = 0; place < this.places.length; place++)
+      this.places[place]?.process?.sendReads?.();
   }
 
   /** Whether the poller has found faults of a device. */
@@ -120,7 +136,8 @@ export class DevicePolls {
   }
 
   /**
-   * Milliseconds that the manager may sleep, for the sake of drivers that answer from a timer or a message: nothing wakes it for these.
+   * Milliseconds that the manager may sleep, for the sake of drivers that answer from a timer or a
+   * message: nothing wakes it for these.
    */
   sleepMs(most: number): number {
     let sleep = most;
@@ -132,12 +149,15 @@ export class DevicePolls {
     return sleep;
   }
 
-  /** Sends packets that waited, and has the poller tell when there is room for those that still do. */
+  /**
+   * Sends packets that waited, and has the poller tell when there is room for those that still do.
+   */
   sendRest(): void {
     for (let place = 0; place < this.places.length; place++) {
       const device = this.places[place];
       const process = device?.process ?? null;
-      if (device === undefined || process === null || !(process.sending || device.wantsRoom)) continue;
+      if (device === undefined || process === null || !(process.sending || device.wantsRoom))
+        continue;
       if (process.sending) process.sendRest();
       // One that is being detached is still polled.
       if (process.sending === device.wantsRoom || device.lost) continue;
@@ -184,6 +204,7 @@ export class DevicePolls {
   }
 
   private stopPolling(place: number): void {
-    for (let which = 0; which < SLOTS_PER_DEVICE; which++) this.poller.clear(this.slot(place, which));
+    for (let which = 0; which < SLOTS_PER_DEVICE; which++)
+      this.poller.clear(this.slot(place, which));
   }
 }

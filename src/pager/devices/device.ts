@@ -29,10 +29,16 @@ export class Device {
   joinedLaunches = 0;
   /** Parts that have run of launches that were cut. */
   launchParts = 0;
-  /** Launches that ran in parts on windows of their arrays, and those with pages that came as they were touched. */
+  /**
+   * Launches that ran in parts on windows of their arrays, and those with pages that came as they
+   * were touched.
+   */
   windowedLaunches = 0;
   pagedLaunches = 0;
-  /** Times that pages came to launches that are paged, those of them that came before the kernel ran since a plan named them, and bytes of all. */
+  /**
+   * Times that pages came to launches that are paged, those of them that came before the kernel ran
+   * since a plan named them, and bytes of all.
+   */
   launchRounds = 0;
   plannedRounds = 0;
   pagedBytes = 0;
@@ -77,10 +83,15 @@ export interface DeviceOwner {
   died(device: Device, reason: string): void;
 }
 
-/** What a driver reports. The driver is made before its device has a number; until then the manager asks nothing of it. */
+/**
+ * What a driver reports. The driver is made before its device has a number; until then the manager
+ * asks nothing of it.
+ */
 export class DeviceEvents implements ProcessEvents {
   device: Device | null = null;
-  /** Keeps threads of its process off the manager's CPU; null: it has none that the manager knows. */
+  /**
+   * Keeps threads of its process off the manager's CPU; null: it has none that the manager knows.
+   */
   apart: Apart | null = null;
   /** Keeps one on it whose touches lie scattered. */
   beside: Beside | null = null;

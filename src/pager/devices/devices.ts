@@ -1,6 +1,15 @@
-/** The devices of a space: how they are started, started again, taken away, and what they report about themselves. */
+/**
+ * The devices of a space: how they are started, started again, taken away, and what they report
+ * about themselves.
+ */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { HOST, MAX_PROCESSORS, type NodeId, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
+import {
+  HOST,
+  MAX_PROCESSORS,
+  type NodeId,
+  PAGE_BYTES,
+  type ProcessorId,
+} from '../../core/types.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
 import type { ProcessDriver } from '../../drivers/process-driver.js';
 import type { Router } from '../../drivers/router.js';
@@ -99,11 +108,19 @@ export class Devices implements DeviceOwner {
     return this.byId.values();
   }
 
-  /** Starts the devices of a new space; `ready` is called when all are up, or with why they are not. */
+  /**
+   * Starts the devices of a new space; `ready` is called when all are up, or with why they are not.
+   */
   open(all: readonly DeviceOptions[], ready: (failure: string | null) => void): void {
     this.start(all, (failure, started) => {
       for (const [index, { info }] of started.entries())
-        this.entries.push({ options: all[index], info, before: new Set(), restart: null, starting: false });
+        this.entries.push({
+          options: all[index],
+          info,
+          before: new Set(),
+          restart: null,
+          starting: false,
+        });
       ready(failure);
     });
   }
@@ -119,21 +136,30 @@ export class Devices implements DeviceOwner {
     this.starting.add(name);
     this.startOne(options, (failure, info) => {
       this.starting.delete(name);
-      if (info !== null) this.entries.push({ options, info, before: new Set(), restart: null, starting: false });
+      if (info !== null)
+        this.entries.push({ options, info, before: new Set(), restart: null, starting: false });
       done(failure, info);
     });
   }
 
-  /** Where the manager addresses page 0 of a node that is a device's own, page by page as the space; 0 when it cannot. */
+  /**
+   * Where the manager addresses page 0 of a node that is a device's own, page by page as the space;
+   * 0 when it cannot.
+   */
   memoryOf(node: NodeId): number {
     for (const { info, driver } of this.byId.values())
       if (info.node === node) return driver.description.frames === 'identity' ? driver.memory : 0;
     return 0;
   }
 
-  /** Starts a device again. One that lives is ended first: what it has comes home, as far as it survives. */
+  /**
+   * Starts a device again. One that lives is ended first: what it has comes home, as far as it
+   * survives.
+   */
   restart(number: number, done: DeviceDone): void {
-    const entry = this.entries.find(({ info, before }) => info.number === number || before.has(number));
+    const entry = this.entries.find(
+      ({ info, before }) => info.number === number || before.has(number),
+    );
     if (entry === undefined) throw new Error(`there is no device ${number}`);
     if (entry.restart !== null) {
       entry.restart.push(done);
@@ -178,7 +204,13 @@ export class Devices implements DeviceOwner {
 
   private startOne(options: DeviceOptions, done: DeviceDone): void {
     if (this.closed) {
-      done(wireError('SPACE_CLOSED', `device ${options.name} was not started: the space is being closed`), null);
+      done(
+        wireError(
+          'SPACE_CLOSED',
+          `device ${options.name} was not started: the space is being closed`,
+        ),
+        null,
+      );
       return;
     }
     if (this.byId.size + this.loading >= MAX_PROCESSORS - 1) {
@@ -198,7 +230,10 @@ export class Devices implements DeviceOwner {
     });
   }
 
-  /** Starts devices; `ready` is called when all are up, or with why they are not. The loop must run for them to come up. */
+  /**
+   * Starts devices; `ready` is called when all are up, or with why they are not. The loop must run
+   * for them to come up.
+   */
   private start(all: readonly DeviceOptions[], ready: Started): void {
     const toLoad = all.filter(({ kind }) => kind === 'custom' || kind === 'webgpu');
     if (toLoad.length === 0) {
@@ -213,7 +248,8 @@ export class Devices implements DeviceOwner {
       const failures: string[] = [];
       for (const [index, result] of loaded.entries()) {
         if (result.status === 'fulfilled') prepared.set(toLoad[index], result.value);
-        else failures.push(`device ${toLoad[index].name} did not start: ${reasonOf(result.reason)}`);
+        else
+          failures.push(`device ${toLoad[index].name} did not start: ${reasonOf(result.reason)}`);
       }
       if (this.closed) failures.push('the space is being closed');
       if (failures.length === 0) this.addAll(all, prepared, ready);
@@ -233,7 +269,11 @@ export class Devices implements DeviceOwner {
     return new DeviceEvents(this.manager, this.router, this);
   }
 
-  private addAll(all: readonly DeviceOptions[], prepared: ReadonlyMap<DeviceOptions, Prepared>, ready: Started): void {
+  private addAll(
+    all: readonly DeviceOptions[],
+    prepared: ReadonlyMap<DeviceOptions, Prepared>,
+    ready: Started,
+  ): void {
     let waiting = all.length + 1;
     const started: Device[] = [];
     let failed: string | null = null;
@@ -256,7 +296,11 @@ export class Devices implements DeviceOwner {
     up(null);
   }
 
-  private add(options: DeviceOptions, prepared: Prepared | null, ready: (failure: string | null) => void): Device {
+  private add(
+    options: DeviceOptions,
+    prepared: Prepared | null,
+    ready: (failure: string | null) => void,
+  ): Device {
     const events = prepared?.events ?? this.newEvents();
     const made = prepared?.made ?? this.maker.make(options, events);
     const { description } = made.driver;
@@ -312,7 +356,10 @@ export class Devices implements DeviceOwner {
     return this.loading > 0 || this.reaping > 0 ? 0 : this.polls.sleepMs(most);
   }
 
-  /** Whether the event loop must have a turn: to load drivers, to reap processes, and for drivers with something to answer. */
+  /**
+   * Whether the event loop must have a turn: to load drivers, to reap processes, and for drivers
+   * with something to answer.
+   */
   needsTurn(idle: boolean): boolean {
     if (this.reaping > 0) {
       this.reaping--;
@@ -356,7 +403,8 @@ export class Devices implements DeviceOwner {
     }
     device.alive = false;
     device.onDrained = done;
-    // The launch that runs may end; those that wait are told that the device is gone. It may die before, which drains it, too.
+    // The launch that runs may end; those that wait are told that the device is gone. It may die
+    // before, which drains it, too.
     this.launches.whenIdle(device, () => {
       if (this.has(device)) this.manager.detach(device.info.id);
     });
@@ -401,7 +449,9 @@ export class Devices implements DeviceOwner {
     const host = figuresOf(this.manager, HOST, 'host', 'host', NO_LAUNCHES);
     return [
       host,
-      ...[...this.byId.values()].filter(({ forgotten }) => !forgotten).map((device) => this.statsOf(device)),
+      ...[...this.byId.values()]
+        .filter(({ forgotten }) => !forgotten)
+        .map((device) => this.statsOf(device)),
       ...this.gone,
     ];
   }

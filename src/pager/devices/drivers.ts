@@ -1,4 +1,7 @@
-/** How the drivers of devices are made: those that come with the package, and those that modules of the user's make. */
+/**
+ * How the drivers of devices are made: those that come with the package, and those that modules of
+ * the user's make.
+ */
 import { kernelError } from '../../core/kernel-error.js';
 import { missingModule } from '../../core/missing-module.js';
 import { PAGE_BYTES } from '../../core/types.js';
@@ -16,7 +19,10 @@ import type { MadeDriver } from './device.js';
 
 /** How long a driver's module may take to be loaded and to make its driver. */
 const LOADING_LIMIT_MS = 30_000;
-/** The program of a device's process. Its address is relative to this module, which the build makes part of the manager's. */
+/**
+ * The program of a device's process. Its address is relative to this module, which the build makes
+ * part of the manager's.
+ */
 const CHILD = new URL('../../drivers/process/child.cjs', import.meta.url);
 /** The same for the engine of a GPU. */
 const ENGINE = new URL('../../drivers/webgpu/engine.js', import.meta.url);
@@ -56,10 +62,15 @@ export class DriverMaker {
 
   /** Loads a driver that not every manager needs, and has it make the device. */
   async load(options: DeviceOptions, events: ProcessEvents): Promise<MadeDriver> {
-    return options.kind === 'webgpu' ? await this.gpu(options, events) : await this.custom(options, events);
+    return options.kind === 'webgpu'
+      ? await this.gpu(options, events)
+      : await this.custom(options, events);
   }
 
-  /** With what cuts its launches this is a fifth of all that the manager's thread would have to read when it starts. */
+  /**
+   * With what cuts its launches this is a fifth of all that the manager's thread would have to read
+   * when it starts.
+   */
   private async gpu(options: DeviceOptions, events: ProcessEvents): Promise<MadeDriver> {
     const { bytes, hostMemory, hostAddress } = this.space;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
@@ -80,7 +91,9 @@ export class DriverMaker {
     try {
       guard.adopt(await Promise.race([create(url, exportName, context), late]));
     } catch (error) {
-      throw new Error(`${missingModule(url, error) ?? reasonOf(error)} (export '${exportName}' of ${url})`);
+      throw new Error(
+        `${missingModule(url, error) ?? reasonOf(error)} (export '${exportName}' of ${url})`,
+      );
     } finally {
       clearTimeout(timer);
     }
@@ -93,7 +106,10 @@ export class DriverMaker {
     return { driver: guard, process: null, guard };
   }
 
-  private surround(options: DeviceOptions, events: DriverEvents): { guard: DriverGuard; context: DriverContext } {
+  private surround(
+    options: DeviceOptions,
+    events: DriverEvents,
+  ): { guard: DriverGuard; context: DriverContext } {
     const { name, units, inject } = options;
     const asked = { name, budgetPages: Math.floor(options.memoryBytes / PAGE_BYTES) };
     const guard = new DriverGuard(asked, events, this.warn);
@@ -118,7 +134,9 @@ async function create(url: string, exportName: string, context: DriverContext): 
   const module = (await import(url)) as Record<string, unknown>;
   const made = module[exportName];
   if (typeof made !== 'function') {
-    throw new TypeError(`it is no function; the module exports ${Object.keys(module).join(', ') || 'nothing'}`);
+    throw new TypeError(
+      `it is no function; the module exports ${Object.keys(module).join(', ') || 'nothing'}`,
+    );
   }
   return await made(context);
 }

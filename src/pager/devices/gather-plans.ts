@@ -1,8 +1,10 @@
 /**
- * Launches whose kernels use of an array what the indices in another one name (`in.by('order')`). The manager reads the indices ahead of
- * the kernel and has the pages that they name brought to the device, in the order of their addresses, instead of one at each fault. A launch
- * that names more pages than a part of the device's memory runs in parts one after the other: while one runs, the pages of the next come.
- * A plan moves pages and decides nothing else: what it does not bring, the kernel's faults do.
+ * Launches whose kernels use of an array what the indices in another one name (`in.by('order')`).
+ * The manager reads the indices ahead of the kernel and has the pages that they name brought to the
+ * device, in the order of their addresses, instead of one at each fault. A launch that names more
+ * pages than a part of the device's memory runs in parts one after the other: while one runs, the
+ * pages of the next come. A plan moves pages and decides nothing else: what it does not bring, the
+ * kernel's faults do.
  */
 import { bytesOf, type NumericArray, viewOf } from '../../core/elements.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
@@ -12,20 +14,31 @@ import { readMemory } from '../../linux/memory.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { Gather, StreamOperation } from '../protocol/operations.js';
 
-/** A part of a launch names no more than this part of the device's pages: the pages of two parts, and what else the launch uses, have room. */
+/**
+ * A part of a launch names no more than this part of the device's pages: the pages of two parts,
+ * and what else the launch uses, have room.
+ */
 const PARTS_OF_NODE = 8;
-/** One element of a launch may name more: this many parts' worth are brought, and the rest comes by faults. */
+/**
+ * One element of a launch may name more: this many parts' worth are brought, and the rest comes by
+ * faults.
+ */
 const MOST_PARTS = 4;
 /** Indices that are read between two looks at the faults. */
 const INDICES_AT_ONCE = 2048;
 /** Pages of indices that are brought to the host at once. */
 const INDEX_PAGES = 16;
-/** Runs of pages that are asked for between two looks at the faults, and that are under way at once. */
+/**
+ * Runs of pages that are asked for between two looks at the faults, and that are under way at once.
+ */
 const RUNS_AT_ONCE = 16;
 const RUNS_UNDER_WAY = 64;
 
 /** A launch as it was handed in. */
-type Launch = Pick<Extract<StreamOperation, { kind: 'launch' }>, 'begin' | 'end' | 'size' | 'parameters' | 'gathers'>;
+type Launch = Pick<
+  Extract<StreamOperation, { kind: 'launch' }>,
+  'begin' | 'end' | 'size' | 'parameters' | 'gathers'
+>;
 
 type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
 
@@ -76,7 +89,8 @@ export class GatherPlans {
   ) {}
 
   /**
-   * A plan for a launch on a device with page faults; null: its kernel's parameters name nothing to plan for.
+   * A plan for a launch on a device with page faults; null: its kernel's parameters name nothing to
+   * plan for.
    * @param isMapped whether the device reads the file itself where it reads a page
    */
   open(
@@ -87,12 +101,18 @@ export class GatherPlans {
   ): GatherPlan | null {
     const { gathers, parameters } = operation;
     if (gathers.length === 0) return null;
-    const arrays = new Map(parameters.flatMap((each) => (each.kind === 'array' ? [[each.name, each] as const] : [])));
-    const tables = gathers.flatMap((gather) => tableOf(gather, arrays)).filter(({ firstPage }) => !isMapped(firstPage));
+    const arrays = new Map(
+      parameters.flatMap((each) => (each.kind === 'array' ? [[each.name, each] as const] : [])),
+    );
+    const tables = gathers
+      .flatMap((gather) => tableOf(gather, arrays))
+      .filter(({ firstPage }) => !isMapped(firstPage));
     if (tables.length === 0) return null;
     const most = Math.max(1, Math.floor(budgetPages / PARTS_OF_NODE));
     const { manager, requests, memory, ready } = this;
-    return new GatherPlan(manager, requests, memory, processor, most, operation, tables, (plan) => ready.push(plan));
+    return new GatherPlan(manager, requests, memory, processor, most, operation, tables, (plan) =>
+      ready.push(plan),
+    );
   }
 
   /** Takes one plan a little further. False when none can go on. */
@@ -111,7 +131,10 @@ export class GatherPlans {
 
 export class GatherPlan {
   private phase: 'idle' | 'indices' | 'reading' | 'bringing' | 'there' | 'closed' = 'idle';
-  /** The part at hand begins here; `read` says how far its indices have been read, and `spanEnd` how far they are on the host. */
+  /**
+   * The part at hand begins here; `read` says how far its indices have been read, and `spanEnd` how
+   * far they are on the host.
+   */
   private begin: number;
   private read: number;
   private spanEnd: number;
@@ -119,7 +142,10 @@ export class GatherPlan {
   /** Indices could not be had: the rest of the launch is a part without a plan. */
   private failed = false;
   private readonly runs: Run[] = [];
-  /** Elements of the launch whose indices are read at once, and for which they are brought to the host at once. */
+  /**
+   * Elements of the launch whose indices are read at once, and for which they are brought to the
+   * host at once.
+   */
   private readonly stride: number;
   private readonly span: number;
   private wanted: ((part: LaunchPart) => void) | null = null;
@@ -197,7 +223,8 @@ export class GatherPlan {
         continue;
       }
       this.requests.start(
-        (request) => this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
+        (request) =>
+          this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
         (_pages, failure) => {
           if (failure === null) table.held = { first, count };
           else this.failed = true;
@@ -245,10 +272,16 @@ export class GatherPlan {
   /** The indices of a table that the elements [from, to) of the launch are taken to use. */
   private indicesOf({ indices }: Table, from: number, to: number): { from: number; to: number } {
     const each = indices.length / this.launch.size;
-    return { from: Math.floor(from * each), to: to === this.launch.size ? indices.length : Math.floor(to * each) };
+    return {
+      from: Math.floor(from * each),
+      to: to === this.launch.size ? indices.length : Math.floor(to * each),
+    };
   }
 
-  /** Notes the pages that the next indices name, those before `to`. True: there are more than are read at once. */
+  /**
+   * Notes the pages that the next indices name, those before `to`. True: there are more than are
+   * read at once.
+   */
   private note(table: Table, to: number): boolean {
     const { indices, bytesRead, values, rowBytes, bytes, offset, firstPage } = table;
     const size = bytesOf(indices.type);
@@ -278,7 +311,11 @@ export class GatherPlan {
 
   private bringSome(): void {
     const { runs } = this;
-    for (let step = 0; step < RUNS_AT_ONCE && runs.length > 0 && this.outstanding < RUNS_UNDER_WAY; step++) {
+    for (
+      let step = 0;
+      step < RUNS_AT_ONCE && runs.length > 0 && this.outstanding < RUNS_UNDER_WAY;
+      step++
+    ) {
       const { first, count, access } = runs.pop() as Run;
       this.outstanding++;
       this.requests.start(
@@ -323,7 +360,10 @@ export class GatherPlan {
   }
 }
 
-function tableOf({ table, indices, row }: Gather, arrays: ReadonlyMap<string, ArrayParameter>): Table[] {
+function tableOf(
+  { table, indices, row }: Gather,
+  arrays: ReadonlyMap<string, ArrayParameter>,
+): Table[] {
   const array = arrays.get(table);
   const order = arrays.get(indices);
   if (array === undefined || order === undefined) return [];
@@ -350,8 +390,15 @@ function tableOf({ table, indices, row }: Gather, arrays: ReadonlyMap<string, Ar
   ];
 }
 
-/** Adds pages that are to be brought to `runs`, `most` of them, the first one last, and forgets what was named. Returns how many. */
-function takeRuns({ firstPage, access, absent, named, marks }: Table, runs: Run[], most: number): number {
+/**
+ * Adds pages that are to be brought to `runs`, `most` of them, the first one last, and forgets what
+ * was named. Returns how many.
+ */
+function takeRuns(
+  { firstPage, access, absent, named, marks }: Table,
+  runs: Run[],
+  most: number,
+): number {
   absent.length = Math.min(absent.length, most);
   absent.sort((a, b) => b - a);
   const pages = absent.length;

@@ -1,6 +1,7 @@
 /**
- * Launches that go to a device together. One that is awaited takes a way to the device and back; those behind it, which wait already, go
- * together when it has ended: the device runs them in their order without a word in between, and to the core they are one launch.
+ * Launches that go to a device together. One that is awaited takes a way to the device and back;
+ * those behind it, which wait already, go together when it has ended: the device runs them in their
+ * order without a word in between, and to the core they are one launch.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { LaunchParameter, WgslLaunch } from '../../drivers/driver.js';
@@ -51,7 +52,10 @@ export class JoinedLaunches {
     return records.length === 0 ? null : { records, args: uses.all, parameters: all, zeroed };
   }
 
-  /** Whether a launch may go with others: nothing is left that could have it fail before its kernel runs. */
+  /**
+   * Whether a launch may go with others: nothing is left that could have it fail before its kernel
+   * runs.
+   */
   private mayJoin(device: Device, { operation, sharing, failure, ending }: LaunchRecord): boolean {
     const { code, parameters, timeoutMs, indirect } = operation;
     if (

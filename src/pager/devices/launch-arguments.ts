@@ -1,11 +1,18 @@
 /**
- * What a launch uses, in pages. An `out` argument is emptied before the launch begins: page by page where pages are its own, and byte by
- * byte at its edges, where a page holds elements of others, too.
+ * What a launch uses, in pages. An `out` argument is emptied before the launch begins: page by page
+ * where pages are its own, and byte by byte at its edges, where a page holds elements of others,
+ * too.
  */
 import { bytesOf } from '../../core/elements.js';
 import type { LaunchArgument } from '../../core/launches.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, type DenyReason, HOST_NODE, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST_NODE,
+  PAGE_BYTES,
+  type ProcessorId,
+} from '../../core/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { fillMemory } from '../../linux/memory.js';
 import type { ArrayTable } from '../arrays/array-table.js';
@@ -29,8 +36,14 @@ interface Pages {
   readonly end: number;
 }
 
-/** Pages by how they are used. Those at the edges of an `out` argument keep what others have there: they are `inout`. */
-export function argumentsOf(parameters: readonly LaunchParameter[], table: ArrayTable): NamedArgument[] {
+/**
+ * Pages by how they are used. Those at the edges of an `out` argument keep what others have there:
+ * they are `inout`.
+ */
+export function argumentsOf(
+  parameters: readonly LaunchParameter[],
+  table: ArrayTable,
+): NamedArgument[] {
   const found: NamedArgument[] = [];
   for (const each of parameters) {
     if (each.kind !== 'array') continue;
@@ -89,7 +102,11 @@ export class EdgeClearing {
     this.next(edges, 0, done);
   }
 
-  private next(edges: readonly Edge[], at: number, done: (failure: DenyReason | null, page: number) => void): void {
+  private next(
+    edges: readonly Edge[],
+    at: number,
+    done: (failure: DenyReason | null, page: number) => void,
+  ): void {
     if (at === edges.length) {
       done(null, -1);
       return;
@@ -128,10 +145,16 @@ export class EdgeClearing {
 type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
 
 function pagesAround({ offset, length, type }: ArrayParameter): Pages {
-  return { first: Math.floor(offset / PAGE_BYTES), end: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES) };
+  return {
+    first: Math.floor(offset / PAGE_BYTES),
+    end: Math.ceil((offset + length * bytesOf(type)) / PAGE_BYTES),
+  };
 }
 
-/** Pages that hold nothing else. The last one of an array is the array's alone. Without such a page, both ends are where the next begins. */
+/**
+ * Pages that hold nothing else. The last one of an array is the array's alone. Without such a page,
+ * both ends are where the next begins.
+ */
 function pagesWithin(parameter: ArrayParameter, table: ArrayTable): Pages {
   const { offset, length, type } = parameter;
   const last = offset + length * bytesOf(type);

@@ -1,4 +1,7 @@
-/** What must be true of a launch's arguments before it begins, and which page is to blame when they cannot be had. */
+/**
+ * What must be true of a launch's arguments before it begins, and which page is to blame when they
+ * cannot be had.
+ */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import type { LaunchDivision } from '../../drivers/driver.js';
@@ -17,12 +20,18 @@ export class LaunchChecks {
   ) {}
 
   /** Why a launch may not begin; null: it may. */
-  problemOf(device: Device, operation: LaunchOperation, args: readonly NamedArgument[]): WireError | null {
+  problemOf(
+    device: Device,
+    operation: LaunchOperation,
+    args: readonly NamedArgument[],
+  ): WireError | null {
     const { kernelName } = operation;
     for (const { first, use, name, declared } of args) {
       const range = this.manager.pages.rangeOf(first);
       if (range === undefined || range.freedPages === range.pages) {
-        return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, { parameter: name });
+        return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, {
+          parameter: name,
+        });
       }
       if (use !== 'in' && !range.writable) {
         return wireError(
@@ -34,11 +43,14 @@ export class LaunchChecks {
       }
     }
     const { code } = operation;
-    const refused = code.kind === 'wgsl' ? (device.process?.refuse?.({ ...operation, code }) ?? null) : null;
-    if (refused !== null) return wireError(refused.code, messageOf(refused, kernelName), { kernel: kernelName });
+    const refused =
+      code.kind === 'wgsl' ? (device.process?.refuse?.({ ...operation, code }) ?? null) : null;
+    if (refused !== null)
+      return wireError(refused.code, messageOf(refused, kernelName), { kernel: kernelName });
     const { faults, budgetPages } = device.driver.description;
     const closed = this.closedPage(args, faults);
-    if (closed !== -1) return this.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
+    if (closed !== -1)
+      return this.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
     if (faults || device.process?.divide !== undefined) return null;
     const pages = this.manager.launchPages(args);
     if (pages <= budgetPages) return null;
@@ -46,15 +58,26 @@ export class LaunchChecks {
       'DEVICE_MEMORY',
       `kernel ${kernelName} needs ${pages * PAGE_BYTES} bytes at once on ${device.info.name}, which has no page faults and ` +
         `${budgetPages * PAGE_BYTES} bytes; launch it over smaller arrays, or use a device with page faults`,
-      { requestedBytes: pages * PAGE_BYTES, budgetBytes: budgetPages * PAGE_BYTES, node: device.info.name },
+      {
+        requestedBytes: pages * PAGE_BYTES,
+        budgetBytes: budgetPages * PAGE_BYTES,
+        node: device.info.name,
+      },
     );
   }
 
-  /** The parts of a launch that its device has no room for, or why it cannot be cut; null: it runs as a whole. */
-  divide({ process, info }: Device, operation: LaunchOperation): { division: LaunchDivision } | WireError | null {
+  /**
+   * The parts of a launch that its device has no room for, or why it cannot be cut; null: it runs
+   * as a whole.
+   */
+  divide(
+    { process, info }: Device,
+    operation: LaunchOperation,
+  ): { division: LaunchDivision } | WireError | null {
     const { code, kernelName, parameters } = operation;
     if (code.kind !== 'wgsl' || process?.divide === undefined) return null;
-    const pagesOf = (all: LaunchOperation['parameters']) => this.manager.launchPages(argumentsOf(all, this.table));
+    const pagesOf = (all: LaunchOperation['parameters']) =>
+      this.manager.launchPages(argumentsOf(all, this.table));
     const found = process.divide({ ...operation, code }, pagesOf);
     if (found === null) return null;
     if ('count' in found) return { division: found };
@@ -70,7 +93,12 @@ export class LaunchChecks {
   /** Why a launch may not have a page of its arguments; null: it may have them all. */
   denialOf({ info }: Device, args: readonly NamedArgument[]): DenyReason | null {
     for (const { first, count, use } of args) {
-      const failure = this.manager.pages.denial(first, count, use === 'in' ? Access.Read : Access.Write, info.id);
+      const failure = this.manager.pages.denial(
+        first,
+        count,
+        use === 'in' ? Access.Read : Access.Write,
+        info.id,
+      );
       if (failure !== null) return failure;
     }
     return null;
@@ -88,8 +116,9 @@ export class LaunchChecks {
   }
 
   /**
-   * The first page that may not even be read of an array that the launch cannot do without, or -1. It must be known before the launch's
-   * `out` arrays are emptied. A device with page faults may leave out pages that it must not touch, if there are others.
+   * The first page that may not even be read of an array that the launch cannot do without, or -1.
+   * It must be known before the launch's `out` arrays are emptied. A device with page faults may
+   * leave out pages that it must not touch, if there are others.
    */
   private closedPage(args: readonly NamedArgument[], faults: boolean): number {
     for (const { first, count, use } of args) {
@@ -97,11 +126,15 @@ export class LaunchChecks {
       if (use === 'out' || range === undefined) continue;
       let page = -1;
       let closed = 0;
-      range.protection.each(first - range.first, first - range.first + count, (from, to, allowed) => {
-        if (allowed >= Access.Read) return;
-        if (page === -1) page = range.first + from;
-        closed += to - from;
-      });
+      range.protection.each(
+        first - range.first,
+        first - range.first + count,
+        (from, to, allowed) => {
+          if (allowed >= Access.Read) return;
+          if (page === -1) page = range.first + from;
+          closed += to - from;
+        },
+      );
       if (closed > 0 && (!faults || closed === count)) return page;
     }
     return -1;

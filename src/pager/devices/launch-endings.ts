@@ -1,13 +1,22 @@
-/** Launches that end before their time: they have run for too long, the program wants them no more, or what they need waits for them. */
+/**
+ * Launches that end before their time: they have run for too long, the program wants them no more,
+ * or what they need waits for them.
+ */
 import type { Places } from '../arrays/places.js';
 import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
 import type { Device } from './device.js';
 import { arrayPages } from './launch-arguments.js';
 import type { Ending, LaunchRecord } from './launch-record.js';
 
-/** How long a device may take to end a launch: a unit that computes or faults ends in milliseconds, one in a blocking system call does not. */
+/**
+ * How long a device may take to end a launch: a unit that computes or faults ends in milliseconds,
+ * one in a blocking system call does not.
+ */
 const ENDING_LIMIT_MS = 5000;
-/** How long a thread that drives a device may be stopped by something else than the device's launch, which may wait for the same. */
+/**
+ * How long a thread that drives a device may be stopped by something else than the device's launch,
+ * which may wait for the same.
+ */
 const STOPPED_LIMIT_MS = 5000;
 
 /** The launches of a device; only the first has begun, with those that go with it. */
@@ -59,7 +68,10 @@ export class LaunchEndings {
     if (record.inDriver) device.driver.abort?.(record.id);
   }
 
-  /** Ends what runs if it has not ended by itself in so many milliseconds, with its device where that cannot be done otherwise. */
+  /**
+   * Ends what runs if it has not ended by itself in so many milliseconds, with its device where
+   * that cannot be done otherwise.
+   */
   stopAll(afterMs: number, reason: string): void {
     const at = this.now() + afterMs;
     const stop = (): void => {
@@ -74,7 +86,10 @@ export class LaunchEndings {
     this.nextLimit = Math.min(this.nextLimit, at);
   }
 
-  /** Ends launches that have run for too long, and devices that do not end theirs. To be called often. */
+  /**
+   * Ends launches that have run for too long, and devices that do not end theirs. To be called
+   * often.
+   */
   look(now: number): void {
     if (now < this.nextLimit) return;
     this.nextLimit = Number.POSITIVE_INFINITY;
@@ -96,7 +111,12 @@ export class LaunchEndings {
         if (record.inDriver || device.process?.owesAnswers === true)
           device.end(`it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
       }
-      this.nextLimit = Math.min(this.nextLimit, record.timeoutAt, record.endBy, this.stopping?.at ?? this.nextLimit);
+      this.nextLimit = Math.min(
+        this.nextLimit,
+        record.timeoutAt,
+        record.endBy,
+        this.stopping?.at ?? this.nextLimit,
+      );
     }
   }
 
@@ -105,7 +125,10 @@ export class LaunchEndings {
     this.stopped.watch(lender);
   }
 
-  /** Ends launches whose device is driven by a thread that is stopped: it waits for the launch, or perhaps for what waits for the launch. */
+  /**
+   * Ends launches whose device is driven by a thread that is stopped: it waits for the launch, or
+   * perhaps for what waits for the launch.
+   */
   freeLenders(now: number): void {
     for (const { device, records } of this.queues.values()) {
       const lender = device.process?.lender ?? null;

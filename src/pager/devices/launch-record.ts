@@ -1,4 +1,7 @@
-/** A launch from its stream's point of view: what is known of it, and what its stream is told of its end. */
+/**
+ * A launch from its stream's point of view: what is known of it, and what its stream is told of its
+ * end.
+ */
 import type { LaunchDivision, LaunchParameter } from '../../drivers/driver.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { SharedUse } from '../arrays/shared-uses.js';
@@ -23,7 +26,10 @@ export interface LaunchRecord {
   plan: GatherPlan | null;
   /** Its parts, where its device has no room for all of it; each is brought and run by itself. */
   division: LaunchDivision | null;
-  /** Memory on the device for pages of arrays that its parts do not have as a whole; null: they have none. */
+  /**
+   * Memory on the device for pages of arrays that its parts do not have as a whole; null: they have
+   * none.
+   */
   supply: PageSupply | null;
   /** What it uses of arrays that other machines have; null: nothing, or its turn has not come. */
   sharing: SharedUse | null;
@@ -58,7 +64,10 @@ export interface Joined {
   readonly zeroed: ReadonlyMap<LaunchRecord, readonly string[]>;
 }
 
-/** Why a launch that runs is ended, as the program hears it: what it failed by, where it touched an array that has been freed. */
+/**
+ * Why a launch that runs is ended, as the program hears it: what it failed by, where it touched an
+ * array that has been freed.
+ */
 export type Ending =
   | { readonly code: 'ABORTED' | 'TIMEOUT'; readonly reason: string }
   | { readonly code: 'USE_AFTER_FREE' };
@@ -75,7 +84,10 @@ export function failureOf(device: Device, record: LaunchRecord): WireError | nul
   if (ending === null || record.completed) return failure;
   if (ending.code === 'USE_AFTER_FREE') return endedBy(failure, record);
   if (!begun && ending.code === 'ABORTED') return abortError(ending.reason);
-  const lost = failure?.code === 'DEVICE_LOST' ? `; device ${device.info.name} was lost with it: ${device.reason}` : '';
+  const lost =
+    failure?.code === 'DEVICE_LOST'
+      ? `; device ${device.info.name} was lost with it: ${device.reason}`
+      : '';
   return wireError(
     ending.code,
     `kernel ${operation.kernelName} was ended on device ${device.info.name}: ${ending.reason}; ${consequenceOf(record)}${lost}`,
@@ -108,7 +120,10 @@ function consequenceOf({ begun }: LaunchRecord): string {
 }
 
 /** The arguments whose content is not known when the launch has not come to its end. */
-function writtenBy({ operation, begun }: LaunchRecord): { parameter: string; offset: number; length: number }[] {
+function writtenBy({
+  operation,
+  begun,
+}: LaunchRecord): { parameter: string; offset: number; length: number }[] {
   return operation.parameters.flatMap((each) =>
     begun && each.kind === 'array' && each.use !== 'in'
       ? [{ parameter: each.name, offset: each.offset, length: each.length }]

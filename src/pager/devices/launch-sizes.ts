@@ -1,4 +1,7 @@
-/** Launches whose size stands in an array: it is read when their turn has come, so that a kernel before them may have written it. */
+/**
+ * Launches whose size stands in an array: it is read when their turn has come, so that a kernel
+ * before them may have written it.
+ */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { readMemory } from '../../linux/memory.js';
@@ -22,8 +25,13 @@ export class LaunchSizes {
     private readonly memory: number,
   ) {}
 
-  /** Answers with the launch as it is with its size, which may be 0; or with why that cannot be had. */
-  read(operation: LaunchOperation, done: (sized: LaunchOperation | null, failure: WireError | null) => void): void {
+  /**
+   * Answers with the launch as it is with its size, which may be 0; or with why that cannot be had.
+   */
+  read(
+    operation: LaunchOperation,
+    done: (sized: LaunchOperation | null, failure: WireError | null) => void,
+  ): void {
     const { indirect, kernelName, ...others } = operation;
     if (indirect === undefined) throw new Error('the size of the launch is known');
     const { offset, numbers, workgroup } = indirect;
@@ -31,7 +39,8 @@ export class LaunchSizes {
     const first = Math.floor(offset / PAGE_BYTES);
     const count = Math.ceil((offset + numbers * SIZE_BYTES) / PAGE_BYTES) - first;
     this.requests.start(
-      (request) => this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
+      (request) =>
+        this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
       (_pages, failure) => {
         if (failure !== null) {
           done(null, this.places.denialError(failure, first, what, false));

@@ -1,4 +1,6 @@
-/** Launches of devices: in which order they run, and what is done before one runs and when it has. */
+/**
+ * Launches of devices: in which order they run, and what is done before one runs and when it has.
+ */
 import { kernelError } from '../../core/kernel-error.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
@@ -24,19 +26,36 @@ import { toWire, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlans, LaunchPart } from './gather-plans.js';
 import type { JoinedLaunches } from './joined-launches.js';
-import { argumentsOf, arrayPages, type EdgeClearing, type NamedArgument } from './launch-arguments.js';
+import {
+  argumentsOf,
+  arrayPages,
+  type EdgeClearing,
+  type NamedArgument,
+} from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
 import { LaunchEndings, type Launching } from './launch-endings.js';
-import { failureOf, type LaunchOperation, type LaunchRecord, lostError, messageOf } from './launch-record.js';
+import {
+  failureOf,
+  type LaunchOperation,
+  type LaunchRecord,
+  lostError,
+  messageOf,
+} from './launch-record.js';
 import { type LaunchSizes, SIZE_BYTES } from './launch-sizes.js';
 import type { MappedFiles } from './mapped-files.js';
 import type { NextLaunch } from './next-launch.js';
 import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
 
-/** The launches of a device, in the order in which they came: one at a time, but for those that go with the first. */
+/**
+ * The launches of a device, in the order in which they came: one at a time, but for those that go
+ * with the first.
+ */
 interface Queue extends Launching {
   readonly records: LaunchRecord[];
-  /** Streams are being told of ends, and hand in what comes next: it begins when all of that is there. */
+  /**
+   * Streams are being told of ends, and hand in what comes next: it begins when all of that is
+   * there.
+   */
   isTelling: boolean;
   /** Called when no launch is left. */
   readonly onIdle: (() => void)[];
@@ -78,9 +97,16 @@ export class Launches {
   }
 
   /** @param gone why the device is not there, if it is not */
-  add(device: Device | undefined, operation: LaunchOperation, gone: string, done: OperationDone): void {
+  add(
+    device: Device | undefined,
+    operation: LaunchOperation,
+    gone: string,
+    done: OperationDone,
+  ): void {
     if (device === undefined || !device.alive) {
-      done(wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }));
+      done(
+        wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }),
+      );
       return;
     }
     const queue = this.queueOf(device);
@@ -118,8 +144,8 @@ export class Launches {
   }
 
   /**
-   * Takes a launch out of its device's queue: true if it had not begun and will not. One whose turn has come is ended instead, if its
-   * device can do that, and then fails.
+   * Takes a launch out of its device's queue: true if it had not begun and will not. One whose turn
+   * has come is ended instead, if its device can do that, and then fails.
    */
   cancel({ device: number, stream, sequence }: LaunchOperation, reason: string): boolean {
     for (const queue of this.queues.values()) {
@@ -161,12 +187,21 @@ export class Launches {
       record.failure ??=
         failure.code === 'DEVICE_LOST'
           ? lostError(device, record, failure.message)
-          : wireError(failure.code, messageOf(failure, kernelName), { kernel: kernelName }, failure.stack);
+          : wireError(
+              failure.code,
+              messageOf(failure, kernelName),
+              { kernel: kernelName },
+              failure.stack,
+            );
     } else if (record.plan?.over === false && record.failure === null && record.ending === null) {
       record.inDriver = false;
       this.nextPart(queue, record);
       return;
-    } else if (record.division !== null && record.failure === null && ++record.part < record.division.count) {
+    } else if (
+      record.division !== null &&
+      record.failure === null &&
+      ++record.part < record.division.count
+    ) {
       record.inDriver = false;
       this.manager.launchEnd(record.id);
       this.enterPart(queue, record, record.division);
@@ -176,7 +211,13 @@ export class Launches {
   }
 
   /** A part that is paged wants pages on the host, from there or to there. */
-  wanted(device: Device, id: number, wanted: readonly PageRun[], wantedFor: WantedFor, atOnce: boolean): void {
+  wanted(
+    device: Device,
+    id: number,
+    wanted: readonly PageRun[],
+    wantedFor: WantedFor,
+    atOnce: boolean,
+  ): void {
     const isHome = wantedFor === 'home';
     const record = this.queueOf(device).records[0];
     if (record === undefined || record.id !== id || record.supply === null) return;
@@ -202,10 +243,16 @@ export class Launches {
   denied(device: Device, page: number, write: boolean, reason: DenyReason): void {
     const record = this.queueOf(device).records[0];
     if (record === undefined) return;
-    record.failure ??= this.places.denialError(reason, page, `kernel ${record.operation.kernelName}`, write);
+    record.failure ??= this.places.denialError(
+      reason,
+      page,
+      `kernel ${record.operation.kernelName}`,
+      write,
+    );
     if (reason !== 'FREED') return;
     const { freedPages, pages } = this.manager.pages.rangeOf(page) as Range;
-    // Each page of an array that is no more would be denied by itself, and what the kernel makes of zeros is of no use.
+    // Each page of an array that is no more would be denied by itself, and what the kernel makes of
+    // zeros is of no use.
     if (freedPages === pages) this.endings.stop(device, record, { code: 'USE_AFTER_FREE' });
   }
 
@@ -223,7 +270,8 @@ export class Launches {
     const queue = this.queueOf(device);
     while (queue.records.length > 0) {
       const [record] = queue.records;
-      for (const each of togetherWith(record)) each.failure ??= each.completed ? null : lostError(device, each, why);
+      for (const each of togetherWith(record))
+        each.failure ??= each.completed ? null : lostError(device, each, why);
       this.finish(queue, record);
     }
     this.queues.delete(device);
@@ -238,7 +286,9 @@ export class Launches {
     return loaded;
   };
 
-  /** As long as a launch has an array as an argument, its addresses do not become another array's. */
+  /**
+   * As long as a launch has an array as an argument, its addresses do not become another array's.
+   */
   private countUse({ parameters, indirect }: LaunchOperation, by: 1 | -1): void {
     const count = ({ offset }: { offset: number }): void =>
       this.arrays.countLaunch(Math.floor(offset / PAGE_BYTES), by);
@@ -271,7 +321,8 @@ export class Launches {
     const { device } = queue;
     this.endings.limit(record);
     if (device.alive && device.ending) {
-      // A program that hears that a device is lost finds its pages lost, too: the news waits until the core has it.
+      // A program that hears that a device is lost finds its pages lost, too: the news waits until
+      // the core has it.
       record.doomed = true;
       return;
     }
@@ -279,12 +330,17 @@ export class Launches {
     if (device.alive) {
       const { indirect } = record.operation;
       const used = args.map(({ first, count, use }) => ({ first, count, write: use !== 'in' }));
-      if (indirect !== undefined) used.push(usedBytes(indirect.offset, indirect.numbers * SIZE_BYTES, false));
-      record.sharing = this.sharing.begin(`kernel ${record.operation.kernelName}`, used, (failure) => {
-        if (queue.records[0] !== record) return;
-        record.failure ??= failure;
-        this.prepare(queue, record, args);
-      });
+      if (indirect !== undefined)
+        used.push(usedBytes(indirect.offset, indirect.numbers * SIZE_BYTES, false));
+      record.sharing = this.sharing.begin(
+        `kernel ${record.operation.kernelName}`,
+        used,
+        (failure) => {
+          if (queue.records[0] !== record) return;
+          record.failure ??= failure;
+          this.prepare(queue, record, args);
+        },
+      );
     }
     if (record.sharing === null) this.prepare(queue, record, args);
   }
@@ -308,7 +364,8 @@ export class Launches {
       this.finish(queue, record);
       return;
     }
-    if (record.division === null) record.joined = this.joining.behind(device, record, queue.records.slice(1));
+    if (record.division === null)
+      record.joined = this.joining.behind(device, record, queue.records.slice(1));
     this.place(queue, record, record.joined?.args ?? args);
   }
 
@@ -332,7 +389,9 @@ export class Launches {
     });
   }
 
-  /** Before anything of it runs, while the device stands still, memory is placed as it was advised. */
+  /**
+   * Before anything of it runs, while the device stands still, memory is placed as it was advised.
+   */
   private place(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
     const { device } = queue;
     this.requests.start(
@@ -440,7 +499,12 @@ export class Launches {
   }
 
   /** The core has said no. */
-  private fail(device: Device, record: LaunchRecord, failure: DenyReason, args: readonly NamedArgument[]): void {
+  private fail(
+    device: Device,
+    record: LaunchRecord,
+    failure: DenyReason,
+    args: readonly NamedArgument[],
+  ): void {
     const kernel = `kernel ${record.operation.kernelName}`;
     record.failure ??=
       failure === 'DEVICE_LOST'
@@ -461,7 +525,8 @@ export class Launches {
       this.nextPart(queue, record);
       return;
     }
-    // A device without a process of its own runs its kernels in this thread, and their modules must be loaded first.
+    // A device without a process of its own runs its kernels in this thread, and their modules must
+    // be loaded first.
     this.loading++;
     loadKernel(code).then(
       (kernel) => {
@@ -498,7 +563,8 @@ export class Launches {
     const { begin, end } = part;
     const { kernelName, code, size } = record.operation;
     if (begin === record.operation.begin && record.part === 0) countLaunch(device, record);
-    if (code.kind !== 'wgsl') device.driver.launch?.({ id: record.id, kernelName, parameters, begin, end, size, code });
+    if (code.kind !== 'wgsl')
+      device.driver.launch?.({ id: record.id, kernelName, parameters, begin, end, size, code });
     else this.handWgsl(device, record, code, parameters);
     record.plan?.prepare();
     this.bringNext(queue);
@@ -511,12 +577,20 @@ export class Launches {
     if (next !== undefined) this.next.bring(device, running, next);
   }
 
-  private handWgsl(device: Device, record: LaunchRecord, code: WgslCode, parameters: readonly LaunchParameter[]): void {
+  private handWgsl(
+    device: Device,
+    record: LaunchRecord,
+    code: WgslCode,
+    parameters: readonly LaunchParameter[],
+  ): void {
     const cut = record.division?.partAt(record.part, record.supply?.offset ?? 0);
     if (cut !== undefined) device.launchParts++;
     const first = { ...wgslLaunchOf(record, code), parameters, ...cut };
     const others = record.joined?.records ?? [];
-    device.process?.launchWgsl?.([first, ...others.map((each) => this.joinedLaunch(device, record, each))]);
+    device.process?.launchWgsl?.([
+      first,
+      ...others.map((each) => this.joinedLaunch(device, record, each)),
+    ]);
   }
 
   private joinedLaunch(device: Device, first: LaunchRecord, record: LaunchRecord): WgslLaunch {
@@ -568,7 +642,16 @@ function parametersOf({ joined, operation }: LaunchRecord): readonly LaunchParam
 
 function wgslLaunchOf({ id, operation }: LaunchRecord, code: WgslCode): WgslLaunch {
   const { kernelName, parameters, begin, end, size, dimensions } = operation;
-  return { id, kernelName, parameters, begin, end, size, code, ...(dimensions === undefined ? {} : { dimensions }) };
+  return {
+    id,
+    kernelName,
+    parameters,
+    begin,
+    end,
+    size,
+    code,
+    ...(dimensions === undefined ? {} : { dimensions }),
+  };
 }
 
 function countLaunch(device: Device, { division }: LaunchRecord): void {
@@ -577,7 +660,10 @@ function countLaunch(device: Device, { division }: LaunchRecord): void {
   else if (division?.way === 'paged') device.pagedLaunches++;
 }
 
-/** A launch of which a part has run goes on where others would not begin: on a device that is being detached. */
+/**
+ * A launch of which a part has run goes on where others would not begin: on a device that is being
+ * detached.
+ */
 function isGone(device: Device, { part }: LaunchRecord): boolean {
   return part > 0 ? device.lost : !device.alive;
 }

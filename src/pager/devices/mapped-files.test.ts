@@ -19,9 +19,18 @@ describe('mapped files of a device', () => {
 
   /** 2000 numbers behind a header of 128 bytes, as an array from page 512 on. */
   beforeEach(() => {
-    const source = { fd: 7, path: PATH, offset: PAGE_BYTES + 128, bytes: 8000, shared: false, mapped: true };
+    const source = {
+      fd: 7,
+      path: PATH,
+      offset: PAGE_BYTES + 128,
+      bytes: 8000,
+      shared: false,
+      mapped: true,
+    };
     range = { firstPage: 512, pages: 2, source } as unknown as FileRange;
-    files = { rangeOf: (page: number) => (page >= 512 && page < 514 ? range : null) } as unknown as FileProvider;
+    files = {
+      rangeOf: (page: number) => (page >= 512 && page < 514 ? range : null),
+    } as unknown as FileProvider;
     mapped = new MappedFiles(files);
     [asked, hidden, retries] = [[], [], 0];
     const process = {
@@ -32,17 +41,34 @@ describe('mapped files of a device', () => {
   });
 
   function parameters(of: Device = device): readonly LaunchParameter[] | null {
-    const x = { name: 'x', kind: 'array', type: 'f32', use: 'in', offset: 512 * PAGE_BYTES + 400, length: 10 } as const;
+    const x = {
+      name: 'x',
+      kind: 'array',
+      type: 'f32',
+      use: 'in',
+      offset: 512 * PAGE_BYTES + 400,
+      length: 10,
+    } as const;
     const y = { ...x, name: 'y', offset: 0 };
-    return mapped.parametersOf(of, [x, y, { name: 'n', kind: 'scalar', value: 3 }], () => retries++);
+    return mapped.parametersOf(
+      of,
+      [x, y, { name: 'n', kind: 'scalar', value: 3 }],
+      () => retries++,
+    );
   }
 
   it('are asked for once, by whole pages, and then found behind their header', () => {
     expect([parameters(), parameters()]).toEqual([null, null]);
-    expect(asked.map(({ part }) => part)).toEqual([{ fd: 7, offset: PAGE_BYTES, bytes: 8128, writable: false }]);
+    expect(asked.map(({ part }) => part)).toEqual([
+      { fd: 7, offset: PAGE_BYTES, bytes: 8128, writable: false },
+    ]);
     asked[0].shown(2 ** 40);
     expect(retries).toBe(2);
-    expect(parameters()).toMatchObject([{ offset: 2 ** 40 + 128 + 400, length: 10 }, { offset: 0 }, { value: 3 }]);
+    expect(parameters()).toMatchObject([
+      { offset: 2 ** 40 + 128 + 400, length: 10 },
+      { offset: 0 },
+      { value: 3 },
+    ]);
     expect(mapped.reach(device, 513)).toBe(true);
   });
 

@@ -1,6 +1,7 @@
 /**
- * Arrays over mapped files as devices in processes of their own have them: there kernels read the kernel's own memory of the file, as threads of
- * the program do. No page of the space is touched for that, so that the core knows nothing of it.
+ * Arrays over mapped files as devices in processes of their own have them: there kernels read the
+ * kernel's own memory of the file, as threads of the program do. No page of the space is touched
+ * for that, so that the core knows nothing of it.
  */
 import { PAGE_BYTES } from '../../core/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
@@ -9,7 +10,10 @@ import type { Device } from './device.js';
 
 /** A mapped file of a process. */
 interface Window {
-  /** Where its elements begin, by byte, as offsets of arguments are; null: the process cannot map it, and gets the pages of the array; undefined: it is asked. */
+  /**
+   * Where its elements begin, by byte, as offsets of arguments are; null: the process cannot map
+   * it, and gets the pages of the array; undefined: it is asked.
+   */
   at: number | null | undefined;
   /** What waits for its answer. */
   readonly waiting: (() => void)[];
@@ -29,7 +33,8 @@ export class MappedFiles {
   }
 
   /**
-   * Parameters as the kernel finds them there. Null: a file has yet to be mapped; `then` is called when it is, or cannot be, or the process has ended.
+   * Parameters as the kernel finds them there. Null: a file has yet to be mapped; `then` is called
+   * when it is, or cannot be, or the process has ended.
    */
   parametersOf(
     device: Device,
@@ -50,7 +55,9 @@ export class MappedFiles {
         waiting.push(then);
         return null;
       }
-      found.push(at === null ? each : { ...each, offset: at + each.offset - range.firstPage * PAGE_BYTES });
+      found.push(
+        at === null ? each : { ...each, offset: at + each.offset - range.firstPage * PAGE_BYTES },
+      );
     }
     return found;
   }

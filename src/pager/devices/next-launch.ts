@@ -1,6 +1,7 @@
 /**
- * What the next launch of a device without page faults uses comes while one runs, where the device has room for what both use: copies and
- * kernels go side by side. Nothing of it is held; the launch asks for all that it uses when its turn has come, and finds most of it there.
+ * What the next launch of a device without page faults uses comes while one runs, where the device
+ * has room for what both use: copies and kernels go side by side. Nothing of it is held; the launch
+ * asks for all that it uses when its turn has come, and finds most of it there.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access } from '../../core/types.js';
@@ -30,11 +31,20 @@ export class NextLaunch {
     const { operation, ending } = next;
     const args = argumentsOf(operation.parameters, this.table);
     const used = running.joined?.args ?? argumentsOf(running.operation.parameters, this.table);
-    if (ending !== null || this.manager.launchPages([...used, ...args]) > description.budgetPages) return;
-    // What fails is for its own turn to tell; what is cut into parts, needs other machines' leave, or has a size that is not known yet comes then.
-    if (operation.indirect !== undefined || this.checks.denialOf(device, args) !== null || this.sharing.isNeeded(args))
+    if (ending !== null || this.manager.launchPages([...used, ...args]) > description.budgetPages)
       return;
-    if (this.checks.problemOf(device, operation, args) !== null || this.checks.divide(device, operation) !== null)
+    // What fails is for its own turn to tell; what is cut into parts, needs other machines' leave,
+    // or has a size that is not known yet comes then.
+    if (
+      operation.indirect !== undefined ||
+      this.checks.denialOf(device, args) !== null ||
+      this.sharing.isNeeded(args)
+    )
+      return;
+    if (
+      this.checks.problemOf(device, operation, args) !== null ||
+      this.checks.divide(device, operation) !== null
+    )
       return;
     device.process?.expect?.(arrayPages(operation.parameters));
     for (const { first, count, use } of args) {
@@ -42,7 +52,8 @@ export class NextLaunch {
       if (use === 'out') continue;
       const access = use === 'in' ? Access.Read : Access.Write;
       this.requests.start(
-        (request) => this.manager.acquire(request, device.info.id, first, count, access, { early: true }),
+        (request) =>
+          this.manager.acquire(request, device.info.id, first, count, access, { early: true }),
         () => undefined,
       );
     }

@@ -1,6 +1,7 @@
 /**
- * Memory on a device for pages of arrays that a launch does not have as a whole, and the pages themselves, which are held on the host while
- * the device copies them. To the core the memory is an array that the launch writes: it counts, and moves, as any other.
+ * Memory on a device for pages of arrays that a launch does not have as a whole, and the pages
+ * themselves, which are held on the host while the device copies them. To the core the memory is an
+ * array that the launch writes: it counts, and moves, as any other.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, type DenyReason, HOST, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
@@ -20,7 +21,9 @@ export class PageSupplies {
     private readonly arrays: Arrays,
   ) {}
 
-  /** @throws RequestError where there are no addresses for so much, or no memory that stands for it */
+  /**
+   * @throws RequestError where there are no addresses for so much, or no memory that stands for it
+   */
   open(bytes: number, kernelName: string): PageSupply {
     const { manager, requests, arrays } = this;
     const name = `pages of kernel ${kernelName}`;
@@ -64,7 +67,8 @@ export class PageSupply {
     atOnce: boolean,
     done: (failure: DenyReason | null, page: number) => void,
   ): void {
-    // What may be read just now is not asked for: a request to the core for each page, and the end of its hold, take longer than to copy it.
+    // What may be read just now is not asked for: a request to the core for each page, and the end
+    // of its hold, take longer than to copy it.
     const absent = access === Access.Read ? wanted.filter((run) => !this.isThere(run)) : wanted;
     if (absent.length === 0) {
       done(null, -1);
@@ -76,7 +80,8 @@ export class PageSupply {
     let failed: { reason: DenyReason; page: number } | null = null;
     for (const run of absent) {
       this.requests.start(
-        (request) => this.manager.bring(request, HOST_NODE, run.first, run.count, access, { hold: true }),
+        (request) =>
+          this.manager.bring(request, HOST_NODE, run.first, run.count, access, { hold: true }),
         (_pages, failure) => {
           if (failure === null) this.hold(run);
           else failed ??= { reason: failure, page: run.first };
@@ -95,7 +100,10 @@ export class PageSupply {
     this.arrays.free({ range: id, firstPage, count });
   }
 
-  /** Whether these pages have on the host what is to be read: they are held there, or its threads may read them now without a fault. */
+  /**
+   * Whether these pages have on the host what is to be read: they are held there, or its threads
+   * may read them now without a fault.
+   */
   private isThere({ first, count }: PageRun): boolean {
     const { pages } = this.manager;
     for (let page = first; page < first + count; page++)
@@ -109,7 +117,8 @@ export class PageSupply {
   }
 
   private letGo(): void {
-    for (const { first, count } of this.held) this.manager.release(HOST_NODE, first, count, this.access);
+    for (const { first, count } of this.held)
+      this.manager.release(HOST_NODE, first, count, this.access);
     this.held = [];
     this.heldPages.clear();
   }

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { NamedArgument } from './launch-arguments.js';
 import { PageUses } from './page-uses.js';
 
-const argument = (first: number, end: number, use: NamedArgument['use'], name = 'x'): NamedArgument => ({
+const argument = (
+  first: number,
+  end: number,
+  use: NamedArgument['use'],
+  name = 'x',
+): NamedArgument => ({
   name,
   declared: use,
   first,
@@ -56,11 +61,11 @@ describe('pages that launches use together', () => {
   it('overlap where a page is in both', () => {
     const uses = new PageUses();
     uses.add([argument(4, 6, 'in')]);
-    expect([uses.overlaps(0, 4), uses.overlaps(0, 5), uses.overlaps(5, 9), uses.overlaps(6, 9)]).toEqual([
-      false,
-      true,
-      true,
-      false,
-    ]);
+    expect([
+      uses.overlaps(0, 4),
+      uses.overlaps(0, 5),
+      uses.overlaps(5, 9),
+      uses.overlaps(6, 9),
+    ]).toEqual([false, true, true, false]);
   });
 });

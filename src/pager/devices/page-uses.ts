@@ -1,4 +1,7 @@
-/** How several launches use pages together: runs that do not overlap, each used as much as any of the launches does. */
+/**
+ * How several launches use pages together: runs that do not overlap, each used as much as any of
+ * the launches does.
+ */
 import type { NamedArgument } from './launch-arguments.js';
 
 type Use = NamedArgument['use'];

@@ -9,21 +9,27 @@ export interface Placed {
   now: readonly number[];
 }
 
-/** How many threads a process has, or a little more: the directory of them has a link for each, and two of its own. */
+/**
+ * How many threads a process has, or a little more: the directory of them has a link for each, and
+ * two of its own.
+ */
 export function tasksOf(pid: number): number {
   return statSync(`/proc/${pid}/task`).nlink;
 }
 
 /**
- * Gives threads back what they could run on, and so to those that they have started: the kernel hands it on.
+ * Gives threads back what they could run on, and so to those that they have started: the kernel
+ * hands it on.
  * @param tasks how many threads the process had before the first was told
  */
 export function letGo(pid: number, tasks: number, placed: ReadonlyMap<number, Placed>): void {
-  for (const [thread, { now, cpus }] of placed) if (now !== cpus) restoreAffinity(thread, now, cpus);
+  for (const [thread, { now, cpus }] of placed)
+    if (now !== cpus) restoreAffinity(thread, now, cpus);
   try {
     if (tasksOf(pid) === tasks) return;
     for (const task of threadsOf(pid)) {
-      for (const { now, cpus } of placed.values()) if (now !== cpus) restoreAffinity(task, now, cpus);
+      for (const { now, cpus } of placed.values())
+        if (now !== cpus) restoreAffinity(task, now, cpus);
     }
   } catch {
     // The process has ended.

@@ -1,4 +1,7 @@
-/** The host as a processor: its driver, and what the core hears of the faults of the application's threads. */
+/**
+ * The host as a processor: its driver, and what the core hears of the faults of the application's
+ * threads.
+ */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { HOST, HOST_NODE, NO_NODE, PAGE_BYTES, type Status } from '../../core/types.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
@@ -24,7 +27,8 @@ class HostEvents implements DriverEvents {
   ) {}
 
   fault(page: number, write: boolean, thread: number): void {
-    // With a thread of the application in a fault: that is when the application itself would not notice.
+    // With a thread of the application in a fault: that is when the application itself would not
+    // notice.
     if (this.crash !== undefined) crash(this.crash);
     this.faulted(thread);
     this.stopped.fault(page, write, thread);
@@ -58,11 +62,23 @@ export function openHost(
   copies: CopyThread | null,
 ): HostDriver {
   const { bytes, bases, hostBudgetBytes, userModeOnly } = options;
-  const events = new HostEvents(manager, router, providers, deferred, stopped, faulted, options.crash);
+  const events = new HostEvents(
+    manager,
+    router,
+    providers,
+    deferred,
+    stopped,
+    faulted,
+    options.crash,
+  );
   const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
-  const driver = openAtOne(bases, (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events, copies));
+  const driver = openAtOne(
+    bases,
+    (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events, copies),
+  );
   driver.node.inject(options.inject);
-  if (manager.addDevice(driver.description, NO_NODE).processor !== HOST) throw new Error('the host must come first');
+  if (manager.addDevice(driver.description, NO_NODE).processor !== HOST)
+    throw new Error('the host must come first');
   router.attach(HOST, HOST_NODE, driver);
   return driver;
 }

@@ -1,10 +1,14 @@
 /**
- * Accesses of the host that are denied. A load or store ends the process, so that the line that says why has to be written before; but
- * the reader of standard error may not read now, and no thread is kept waiting long for that.
+ * Accesses of the host that are denied. A load or store ends the process, so that the line that
+ * says why has to be written before; but the reader of standard error may not read now, and no
+ * thread is kept waiting long for that.
  */
 import { isWritten } from '../protocol/output.js';
 
-/** How long a load or store waits for its line, and how long a system call does, which may itself keep the line from being written. */
+/**
+ * How long a load or store waits for its line, and how long a system call does, which may itself
+ * keep the line from being written.
+ */
 const ACCESS_MS = 10_000;
 const CALL_MS = 1000;
 /** How often the manager looks whether the line has been written. */

@@ -1,4 +1,7 @@
-/** Threads that need room of a disk that is full wait for it, since it may come soon: this tells the core how long they have. */
+/**
+ * Threads that need room of a disk that is full wait for it, since it may come soon: this tells the
+ * core how long they have.
+ */
 import { PATIENCE } from '../../core/faults.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 

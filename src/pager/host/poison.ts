@@ -1,6 +1,7 @@
 /**
- * Pages that the host's threads are denied. A denied access ends when the line that says why has been written; then the page is poisoned,
- * which ends the process at a load or store, and fails a system call. Such pages are restored when they may be used again.
+ * Pages that the host's threads are denied. A denied access ends when the line that says why has
+ * been written; then the page is poisoned, which ends the process at a load or store, and fails a
+ * system call. Such pages are restored when they may be used again.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { HOST } from '../../core/types.js';
@@ -33,7 +34,10 @@ export class Poison {
     });
   }
 
-  /** Ends an access of a thread. @param why the rest of a sentence that begins with what the thread touched; asked once for a page */
+  /**
+   * Ends an access of a thread. @param why the rest of a sentence that begins with what the thread
+   * touched; asked once for a page
+   */
   end(page: number, write: boolean, thread: number, explain: () => string): void {
     // The kernel may tell of one fault several times.
     if (this.lastWords.has(page)) return;
@@ -44,7 +48,9 @@ export class Poison {
     }
     const what = write ? 'wrote' : 'read';
     const end = inCall ? 'The system call fails with EFAULT' : 'The process ends';
-    const ticket = this.say(`onemem: denied access: thread ${thread} ${what} ${explain()}. ${end}.\n`);
+    const ticket = this.say(
+      `onemem: denied access: thread ${thread} ${what} ${explain()}. ${end}.\n`,
+    );
     this.lastWords.add(page, write, inCall, ticket, this.now());
   }
 
@@ -72,7 +78,9 @@ export class Poison {
       return;
     }
     if (inCall) {
-      this.say('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n');
+      this.say(
+        'onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n',
+      );
       awaitMessages(this.control, LAST_LINE_MS);
     }
     endProcess();

@@ -22,7 +22,8 @@ export class StoppedThreads {
   }
 
   fault(page: number, write: boolean, thread: number): void {
-    if (this.threads.size > 0 && this.threads.has(thread)) this.threads.set(thread, { page, write, since: this.now() });
+    if (this.threads.size > 0 && this.threads.has(thread))
+      this.threads.set(thread, { page, write, since: this.now() });
   }
 
   /** Where the thread is stopped; null: it runs, as far as is known. */

@@ -26,7 +26,10 @@ const REMEDIES: ReadonlyMap<number, string> = new Map([
 /** What helps where the folder is right, and no file can be opened in any. */
 const DESCRIPTORS: ReadonlyMap<number, string> = new Map([
   [EMFILE, 'close files or sockets, or raise the limit of descriptors of this process (ulimit -n)'],
-  [ENFILE, 'close files or sockets of programs on this machine, or raise its limit (sysctl fs.file-max)'],
+  [
+    ENFILE,
+    'close files or sockets of programs on this machine, or raise its limit (sysctl fs.file-max)',
+  ],
 ]);
 
 export class StoragePlace implements StorePlace {
@@ -64,7 +67,10 @@ export class StoragePlace implements StorePlace {
     // Node.js takes every such error for one of a socket.
     if (errno === EOPNOTSUPP) return 'EOPNOTSUPP: this file system cannot do it';
     if (errno === EFBIG) return `EFBIG: ${tooLarge()}`;
-    const [name, text] = getSystemErrorMap().get(-errno) ?? ['EIO', 'the file is shorter than it was'];
+    const [name, text] = getSystemErrorMap().get(-errno) ?? [
+      'EIO',
+      'the file is shorter than it was',
+    ];
     return `${name}: ${text}`;
   }
 

@@ -6,20 +6,32 @@ import { type Chance, Store, type StorePlace } from './store.js';
 
 const { EFBIG } = constants.errno;
 
-/** A store whose writes end as the test says, at a time that it says, with such a chance of going better. */
+/**
+ * A store whose writes end as the test says, at a time that it says, with such a chance of going
+ * better.
+ */
 function open(chance: Chance) {
   const clock = { ms: 1000 };
   const disk = { result: -EFBIG };
   const nodes: NodeDriver[] = [];
   const manager = { addNode: () => 1, setHome: () => {}, nodeFull: () => {} };
-  const router = { attachNode: (_id: number, driver: NodeDriver) => nodes.push(driver), completed: () => {} };
+  const router = {
+    attachNode: (_id: number, driver: NodeDriver) => nodes.push(driver),
+    completed: () => {},
+  };
   const file = {
     mayRead: () => true,
     mayWrite: () => true,
     write: (_address: number, length: number, _offset: number, done: (result: number) => void) =>
       done(disk.result === 0 ? length : disk.result),
   };
-  const place = { name: 'disk', bytes: 2 ** 20, file, chance: () => chance, full: () => 'it is full' };
+  const place = {
+    name: 'disk',
+    bytes: 2 ** 20,
+    file,
+    chance: () => chance,
+    full: () => 'it is full',
+  };
   const core = { manager, router } as unknown as Core;
   const store = new Store(
     place as unknown as StorePlace,

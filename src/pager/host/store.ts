@@ -6,12 +6,17 @@ import type { Core } from '../core/core.js';
 import type { StoreFile } from '../sources/io-engines.js';
 import { ROOM_MS } from './patience.js';
 
-/** After an error it is tried again so much later, so that requests that wait for room are told of the error before. */
+/**
+ * After an error it is tried again so much later, so that requests that wait for room are told of
+ * the error before.
+ */
 const PAUSE_MS = 50;
 /** The store is not asked more often whether there is room again. */
 const LOOK_MS = 5;
 
-/** Of another try: there is no reason for one, only a try can tell, or what was in the way is gone. */
+/**
+ * Of another try: there is no reason for one, only a try can tell, or what was in the way is gone.
+ */
 export type Chance = 'none' | 'unknown' | 'good';
 
 /** Where a store keeps its pages, with its words. */
@@ -85,13 +90,21 @@ export class Store {
       failed: (errno, write) => this.failed(errno, write),
       kept: (errno) => this.kept(errno),
     });
-    const description = { name: place.name, budgetPages, frames: 'pooled', addressable: false } as const;
+    const description = {
+      name: place.name,
+      budgetPages,
+      frames: 'pooled',
+      addressable: false,
+    } as const;
     this.node = manager.addNode({ ...description, memorySurvives: true });
     router.attachNode(this.node, this.driver);
     manager.setHome(before, this.node);
   }
 
-  /** Begins what has come for it. A store that was full, or failed, may be written again if there is a reason to try: called before anything wants room. */
+  /**
+   * Begins what has come for it. A store that was full, or failed, may be written again if there is
+   * a reason to try: called before anything wants room.
+   */
   look(): void {
     if (this.driver.isFresh) this.driver.go();
     this.patient?.look();

@@ -1,4 +1,6 @@
-/** What is behind the host, the nearest first: each sends pages on to the next when it has no room. */
+/**
+ * What is behind the host, the nearest first: each sends pages on to the next when it has no room.
+ */
 import { HOST_NODE, type NodeId } from '../../core/types.js';
 import type { Core } from '../core/core.js';
 import type { ManagerOptions, ServerStats, StorageStats } from '../protocol/space.js';
@@ -23,7 +25,8 @@ export class Stores {
     resort: Resort,
   ) {
     const { storage, behind, wakeFd, control } = options;
-    if (storage !== null) this.storage = this.add(new StoragePlace(storage, wakeFd, control, now, resort));
+    if (storage !== null)
+      this.storage = this.add(new StoragePlace(storage, wakeFd, control, now, resort));
     if (behind !== null) this.server = this.add(new ServerPlace(behind, wakeFd, control, now));
   }
 
@@ -44,7 +47,10 @@ export class Stores {
   }
 
   sleepMs(most: number): number {
-    return this.all.reduce((least, store) => store.sleepMs(store.place.file.engines.sleepMs(least)), most);
+    return this.all.reduce(
+      (least, store) => store.sleepMs(store.place.file.engines.sleepMs(least)),
+      most,
+    );
   }
 
   /** Whether the next look begins something. */
@@ -79,12 +85,16 @@ export class Stores {
   /** What programs are told of a failure. */
   detailsOf(reason: string): Record<string, unknown> | undefined {
     if (reason === 'OUT_OF_STORAGE') return this.any ? this.failing.details : undefined;
-    return ['NODE_LOST', 'FORGOTTEN', 'ALTERED', 'GONE'].includes(reason) ? this.server?.details : undefined;
+    return ['NODE_LOST', 'FORGOTTEN', 'ALTERED', 'GONE'].includes(reason)
+      ? this.server?.details
+      : undefined;
   }
 
   get storageStats(): StorageStats | null {
     const { storage } = this.options;
-    return storage === null || this.storage === null ? null : { path: storage.path, ...this.storage.figures };
+    return storage === null || this.storage === null
+      ? null
+      : { path: storage.path, ...this.storage.figures };
   }
 
   get serverStats(): ServerStats | null {
@@ -94,7 +104,10 @@ export class Stores {
       : null;
   }
 
-  /** The number of the last page that a disk has been asked for, where it is yet to come; 0: none is. */
+  /**
+   * The number of the last page that a disk has been asked for, where it is yet to come; 0: none
+   * is.
+   */
   get awaited(): number {
     return this.storage?.place.file.engines.awaited ?? 0;
   }

@@ -1,6 +1,7 @@
 /**
- * Whether the manager is awake, as its clients know. A client that asks something of a manager that is awake raises a word, which the manager reads before
- * it sleeps; to wake one that sleeps takes a system call, and two switches of threads.
+ * Whether the manager is awake, as its clients know. A client that asks something of a manager that
+ * is awake raises a word, which the manager reads before it sleeps; to wake one that sleeps takes a
+ * system call, and two switches of threads.
  */
 import { Control } from '../protocol/control.js';
 
@@ -24,9 +25,13 @@ export class Attention {
     return isNew;
   }
 
-  /** From now on the manager must be woken. False: it must not sleep, since something was asked of one that was awake. */
+  /**
+   * From now on the manager must be woken. False: it must not sleep, since something was asked of
+   * one that was awake.
+   */
   rest(): boolean {
-    // The word of a client comes before its look whether to wake, and ours in the other order: one of the two sees what the other did.
+    // The word of a client comes before its look whether to wake, and ours in the other order: one
+    // of the two sees what the other did.
     Atomics.store(this.control, Control.Awake, 0);
     return !this.isAsked;
   }

@@ -1,6 +1,7 @@
 /**
- * The clients of a space. A client may end without a word, since a worker can be terminated: whenever another one comes, the manager
- * looks which ones are still there, and forgets the others with the views and pins that they had.
+ * The clients of a space. A client may end without a word, since a worker can be terminated:
+ * whenever another one comes, the manager looks which ones are still there, and forgets the others
+ * with the views and pins that they had.
  */
 import { threadExists } from '../../linux/process.js';
 import type { Subscriber } from '../arrays/notifiers.js';
@@ -16,7 +17,10 @@ import type { Share } from './share.js';
 /** What comes of clients. */
 export interface ClientEvents {
   request(message: ToManager, answer: Answer, client: Client): void;
-  /** What the client had when it left, and cannot end any more: views by their ranges, how many of each, and pins. */
+  /**
+   * What the client had when it left, and cannot end any more: views by their ranges, how many of
+   * each, and pins.
+   */
   left(views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void;
 }
 
@@ -78,7 +82,8 @@ export class Client implements Subscriber, StreamOwner {
         this.count(message.value.range, 1);
         break;
       case 'unviewed':
-      // A view that was taken belongs to no thread any more: its range counts it as long as the range lives.
+      // A view that was taken belongs to no thread any more: its range counts it as long as the
+      // range lives.
       case 'taken':
         this.count(message.value.range, -1);
         break;
@@ -172,7 +177,9 @@ export class Clients {
 
   /** Whether a thread of this process, or a client of another one, is still there. */
   readonly threadExists = (thread: number): boolean =>
-    thread >= 0 ? threadExists(thread) : this.clients.some((client) => client.thread === thread && !client.hasEnded);
+    thread >= 0
+      ? threadExists(thread)
+      : this.clients.some((client) => client.thread === thread && !client.hasEnded);
 
   /** Whether a thread is that of a client. */
   has(thread: number): boolean {
@@ -191,11 +198,14 @@ export class Clients {
   /** A range has been freed; null: all have, since the space is closed. */
   tellFreed(range: number | null): void {
     for (const client of this.clients) {
-      if (!client.hasLeft && (range === null || client.hasViewsOf(range))) client.connection.post({ freed: range });
+      if (!client.hasLeft && (range === null || client.hasViewsOf(range)))
+        client.connection.post({ freed: range });
     }
   }
 
-  /** The space is about to close: views and pins of clients that have ended must not count any more. */
+  /**
+   * The space is about to close: views and pins of clients that have ended must not count any more.
+   */
   forgetEnded(events: ClientEvents): void {
     const ended = this.clients.filter(({ hasEnded }) => hasEnded);
     for (const client of ended) {

@@ -1,4 +1,7 @@
-/** How a space ends: launches end or are cancelled, shared files get what was written, and then everything is given back. */
+/**
+ * How a space ends: launches end or are cancelled, shared files get what was written, and then
+ * everything is given back.
+ */
 
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';
@@ -12,7 +15,10 @@ import type { Parts } from './parts.js';
 export class Closing {
   /** Nothing is left of the space. */
   finished = false;
-  /** Spaces of which views are left and whose late uses this thread answers when its own has been closed. */
+  /**
+   * Spaces of which views are left and whose late uses this thread answers when its own has been
+   * closed.
+   */
   readonly closedSpaces: ClosedSpace[] = [];
   /** What was written and is lost with the space. */
   private lost: WireError | null = null;
@@ -28,22 +34,35 @@ export class Closing {
 
   /** Refuses what a space that is being closed takes no more. */
   refuse(): void {
-    if (this.done !== null) throw new RequestError('SPACE_CLOSED', 'the space is being closed; open a new one');
+    if (this.done !== null)
+      throw new RequestError('SPACE_CLOSED', 'the space is being closed; open a new one');
   }
 
   /** @param before spaces that were closed before, of which views are left */
-  close(timeoutMs: number | null, before: readonly ClosedSpace[], answer: Answer<Requests['close']['out']>): void {
+  close(
+    timeoutMs: number | null,
+    before: readonly ClosedSpace[],
+    answer: Answer<Requests['close']['out']>,
+  ): void {
     this.begin(timeoutMs, before, (failure) =>
-      answer(failure === null ? { closed: this.closedSpaces.at(0) ?? null, lost: this.lost } : null, failure),
+      answer(
+        failure === null ? { closed: this.closedSpaces.at(0) ?? null, lost: this.lost } : null,
+        failure,
+      ),
     );
   }
 
   /**
-   * Ends the space: launches that run may end, in so many milliseconds if that is said, the others are cancelled. `done` is called when
-   * nothing is left.
+   * Ends the space: launches that run may end, in so many milliseconds if that is said, the others
+   * are cancelled. `done` is called when nothing is left.
    */
-  begin(timeoutMs: number | null, before: readonly ClosedSpace[], done: (failure: WireError | null) => void): void {
-    const { launches, streams, providers, shared, sharing, writeBack, devices, copies } = this.parts;
+  begin(
+    timeoutMs: number | null,
+    before: readonly ClosedSpace[],
+    done: (failure: WireError | null) => void,
+  ): void {
+    const { launches, streams, providers, shared, sharing, writeBack, devices, copies } =
+      this.parts;
     if (timeoutMs !== null) launches.endings.stopAll(timeoutMs, 'the space is being closed');
     if (this.done !== null) return;
     this.done = () => done(null);
@@ -77,12 +96,14 @@ export class Closing {
   }
 
   /**
-   * Gives everything back once what has to end first has ended; true when nothing is left. To be called between the rounds of the loop: what
-   * is asked for in a round, by other threads too, finds the memory still there.
+   * Gives everything back once what has to end first has ended; true when nothing is left. To be
+   * called between the rounds of the loop: what is asked for in a round, by other threads too,
+   * finds the memory still there.
    */
   step(): boolean {
     const { stores, copyThreads, engine, pipes } = this.parts;
-    // A disk, a server or a thread that copies may be reading or writing memory that is about to be unmapped.
+    // A disk, a server or a thread that copies may be reading or writing memory that is about to be
+    // unmapped.
     if (this.due === null || stores.isBusy || copyThreads.isBusy) return this.finished;
     // Transfers of files and pipes go on to the end of what is at hand.
     engine.close();
@@ -116,7 +137,19 @@ export class Closing {
   }
 
   private shutDown(before: readonly ClosedSpace[]): void {
-    const { clients, notifiers, devices, files, engine, stores, host, follower, control, arrays, options } = this.parts;
+    const {
+      clients,
+      notifiers,
+      devices,
+      files,
+      engine,
+      stores,
+      host,
+      follower,
+      control,
+      arrays,
+      options,
+    } = this.parts;
     const { copyThreads, bindings, nearDisk, reserve } = this.parts;
     nearDisk.end();
     bindings.releaseAll();
@@ -132,7 +165,13 @@ export class Closing {
     // Where no view is left there are no late uses to answer.
     const faults = host.close(Atomics.load(control, Control.Views) > 0);
     if (faults !== null) {
-      const closed = { base, bytes: options.bytes, faults, control: options.control, arrays: arrays.closed() };
+      const closed = {
+        base,
+        bytes: options.bytes,
+        faults,
+        control: options.control,
+        arrays: arrays.closed(),
+      };
       this.closedSpaces.push(closed, ...before);
     }
     Atomics.store(control, Control.State, SpaceState.Closed);

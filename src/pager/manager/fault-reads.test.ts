@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { FaultReads } from './fault-reads.js';
 
-/** Descriptors by what each read of them finds: the host's, then those of devices. Notes which were read. */
+/**
+ * Descriptors by what each read of them finds: the host's, then those of devices. Notes which were
+ * read.
+ */
 function sources(...waiting: number[][]) {
   const reads: number[] = [];
   const readAt = (place: number): number => {

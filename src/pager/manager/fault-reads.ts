@@ -1,9 +1,14 @@
 /**
- * Which descriptors a look for faults reads. A thread that was answered mostly faults again, so that the descriptor that had a fault last is read first; and
- * while it has one each time, the others are only read now and then: a read in vain costs as much as all that is decided for a fault.
+ * Which descriptors a look for faults reads. A thread that was answered mostly faults again, so
+ * that the descriptor that had a fault last is read first; and while it has one each time, the
+ * others are only read now and then: a read in vain costs as much as all that is decided for a
+ * fault.
  */
 
-/** Reads in a row of one descriptor after which the others have their turn, also where each has found something. */
+/**
+ * Reads in a row of one descriptor after which the others have their turn, also where each has
+ * found something.
+ */
 const IN_A_ROW = 8;
 /** Stands for the host's descriptor among the places of devices. */
 const HOST = -1;
@@ -11,7 +16,11 @@ const HOST = -1;
 /** Where faults are read from: the host's descriptor, and those of devices by their places. */
 export interface FaultSources {
   readonly host: { readFaults(): number };
-  readonly polls: { readonly processes: number; readonly length: number; readFaults(place: number): number };
+  readonly polls: {
+    readonly processes: number;
+    readonly length: number;
+    readFaults(place: number): number;
+  };
 }
 
 export class FaultReads {

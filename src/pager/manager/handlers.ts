@@ -1,4 +1,7 @@
-/** What is done about each request: one handler a name, which the compiler checks, and the part of the manager that it is the business of. */
+/**
+ * What is done about each request: one handler a name, which the compiler checks, and the part of
+ * the manager that it is the business of.
+ */
 import { usedBytes } from '../arrays/shared-uses.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, RequestMessage, RequestName } from '../protocol/messages.js';
@@ -16,7 +19,11 @@ type In<K extends RequestName> = Requests[K]['in'];
 type Out<K extends RequestName> = Requests[K]['out'];
 
 export type Handlers = {
-  readonly [K in RequestName]: (value: In<K>, answer: Answer<Out<K>>, client: Client) => Out<K> | typeof LATER;
+  readonly [K in RequestName]: (
+    value: In<K>,
+    answer: Answer<Out<K>>,
+    client: Client,
+  ) => Out<K> | typeof LATER;
 };
 
 /** Has the request's handler do what is asked, and answers unless the handler does so later. */
@@ -46,9 +53,31 @@ function orFailure(answer: Answer<null>): (failure: WireError | null) => void {
 }
 
 export function handlersOf(parts: Parts, closing: Closing): Handlers {
-  const { attachments, devices, freeing, writeBack, fileTransfers, byteMoves, sharing, streams, clients } = parts;
-  const { manager, deferred, arrays, shared, advice, cloning, rights, pins, resizing, notifiers, reports, recordings } =
-    parts;
+  const {
+    attachments,
+    devices,
+    freeing,
+    writeBack,
+    fileTransfers,
+    byteMoves,
+    sharing,
+    streams,
+    clients,
+  } = parts;
+  const {
+    manager,
+    deferred,
+    arrays,
+    shared,
+    advice,
+    cloning,
+    rights,
+    pins,
+    resizing,
+    notifiers,
+    reports,
+    recordings,
+  } = parts;
 
   /** All clients are told of a device that has come, or has taken the place of another one. */
   const started =
@@ -114,7 +143,11 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       return later(shared.call(range, call, orFailure(answer)));
     },
     flush: (wanted, answer) =>
-      later(writeBack.flush(wanted, (bytes, failure) => answer(failure === null ? { bytes } : null, failure))),
+      later(
+        writeBack.flush(wanted, (bytes, failure) =>
+          answer(failure === null ? { bytes } : null, failure),
+        ),
+      ),
     reload: (wanted, answer) => {
       const { firstPage, count } = wanted;
       pins.check(firstPage, count, 'reload');
@@ -132,7 +165,9 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     transferFile: (wanted, answer) => {
       const writes = wanted.direction === 'read';
       const operation = writes ? 'a transfer from a file' : 'a transfer to a file';
-      return later(whileHeld(operation, wanted, writes, answer, (held) => fileTransfers.start(wanted, held)));
+      return later(
+        whileHeld(operation, wanted, writes, answer, (held) => fileTransfers.start(wanted, held)),
+      );
     },
 
     residency: (wanted) => reports.residency(wanted),

@@ -32,7 +32,9 @@ describe.skipIf(availableParallelism() < 2)('a thread of the program', () => {
 
   /** A process, and one that it has started itself. */
   async function startProcesses(): Promise<number[]> {
-    const child = spawn('sh', ['-c', 'sleep 60 & echo $!; wait'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn('sh', ['-c', 'sleep 60 & echo $!; wait'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     processes.push(child);
     const [text] = await once(child.stdout, 'data');
     return [child.pid as number, Number(String(text))];

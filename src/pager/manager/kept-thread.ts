@@ -1,6 +1,7 @@
 /**
- * A thread of the program that is kept on the manager's CPU for a while, and does not know of it. Linux hands a thread's CPUs on to what it starts, so
- * that threads and processes which it has started meanwhile have theirs given back with it.
+ * A thread of the program that is kept on the manager's CPU for a while, and does not know of it.
+ * Linux hands a thread's CPUs on to what it starts, so that threads and processes which it has
+ * started meanwhile have theirs given back with it.
  */
 import { readFileSync } from 'node:fs';
 import { getAffinity, restoreAffinity, setAffinity } from '../../linux/affinity.js';
@@ -25,7 +26,13 @@ export class KeptThread {
     try {
       const cpus = getAffinity(thread);
       if (cpus.length < 2 || !cpus.includes(cpu)) return false;
-      const kept = { thread, cpu, cpus, threads: threadsOf('self'), children: childrenOf('self', thread) };
+      const kept = {
+        thread,
+        cpu,
+        cpus,
+        threads: threadsOf('self'),
+        children: childrenOf('self', thread),
+      };
       setAffinity([cpu], thread);
       this.kept = kept;
       return true;
@@ -48,7 +55,8 @@ export class KeptThread {
     } catch {
       // There is no descriptor left to look with: what the thread has started stays where it is.
     }
-    for (const child of childrenOf('self', thread)) if (!children.has(child)) freeProcess(child, free);
+    for (const child of childrenOf('self', thread))
+      if (!children.has(child)) freeProcess(child, free);
   }
 }
 
@@ -67,7 +75,10 @@ function freeProcess(pid: number, free: (task: number) => void): void {
 function childrenOf(pid: number | 'self', thread: number): Set<number> {
   try {
     return new Set(
-      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1')
+        .split(' ')
+        .filter(Boolean)
+        .map(Number),
     );
   } catch {
     return new Set();

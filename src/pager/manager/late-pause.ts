@@ -1,6 +1,7 @@
 /**
- * How often the manager does not give the CPU away after that was late to come back: it had gone to a thread that keeps it, and threads that need the manager
- * waited meanwhile. Where it is late the next time, too, the thread is likely to stay, and the pause is twice as long each time.
+ * How often the manager does not give the CPU away after that was late to come back: it had gone to
+ * a thread that keeps it, and threads that need the manager waited meanwhile. Where it is late the
+ * next time, too, the thread is likely to stay, and the pause is twice as long each time.
  */
 
 /** So much later than it was to come back. */

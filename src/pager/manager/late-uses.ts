@@ -1,7 +1,8 @@
 /**
- * Uses of arrays whose space has been closed, through views that are left. A load gives zero, and is warned of once for each array; a
- * store ends the process after one line that names the array. The thread of the last manager that was closed answers, for all closed
- * spaces of its opener, until no view is left.
+ * Uses of arrays whose space has been closed, through views that are left. A load gives zero, and
+ * is warned of once for each array; a store ends the process after one line that names the array.
+ * The thread of the last manager that was closed answers, for all closed spaces of its opener,
+ * until no view is left.
  */
 
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
@@ -31,7 +32,10 @@ const TRIES = 1000;
 const LAST_LINE_MS = 1000;
 const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
 
-/** Answers until no view is left, or the thread is told to stop; then another thread answers, or the process ends. */
+/**
+ * Answers until no view is left, or the thread is told to stop; then another thread answers, or the
+ * process ends.
+ */
 export function answerLateUses(
   spaces: readonly ClosedSpace[],
   control: Int32Array,
@@ -82,7 +86,8 @@ class Watched {
     for (let index = 0; index < count; index++) {
       if (faults.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
       const offset = faults.addressOf(index) - space.base;
-      const write = (faults.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
+      const write =
+        (faults.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;
       if (write) this.deny(Math.floor(offset / PAGE_BYTES), faults.threadOf(index));
       else this.fill(offset);
     }
@@ -97,15 +102,23 @@ class Watched {
     const { array, text } = this.placeOf(Math.floor(offset / PAGE_BYTES));
     if (array !== undefined && !this.warned.has(array)) {
       this.warned.add(array);
-      this.tell(`onemem: warning: the program read ${text}, whose space has been closed; it reads as zero\n`, false);
+      this.tell(
+        `onemem: warning: the program read ${text}, whose space has been closed; it reads as zero\n`,
+        false,
+      );
     }
     if (!this.filled.has(block)) {
-      // Threads are woken only when the pages are protected, so that a store is seen. A page that is there already came by a load while the
-      // space was being closed.
+      // Threads are woken only when the pages are protected, so that a store is seen. A page that
+      // is there already came by a load while the space was being closed.
       const result = faults.zeropage(address, length, true);
       if (result === 0 || result === EEXIST) {
         if (result === 0) this.filled.add(block);
-        else faults.zeropage(space.base + Math.floor(offset / PAGE_BYTES) * PAGE_BYTES, PAGE_BYTES, true);
+        else
+          faults.zeropage(
+            space.base + Math.floor(offset / PAGE_BYTES) * PAGE_BYTES,
+            PAGE_BYTES,
+            true,
+          );
         this.protect(address, length, true);
       }
     }
@@ -116,7 +129,10 @@ class Watched {
     const { text } = this.placeOf(page);
     const inCall = systemCallOf(thread) !== null;
     const end = inCall ? 'The system call fails with EFAULT' : 'The process ends';
-    this.tell(`onemem: denied access: thread ${thread} wrote ${text}, whose space has been closed. ${end}.\n`, true);
+    this.tell(
+      `onemem: denied access: thread ${thread} wrote ${text}, whose space has been closed. ${end}.\n`,
+      true,
+    );
     const address = this.space.base + page * PAGE_BYTES;
     madvise(address, PAGE_BYTES, MADV_DONTNEED);
     this.protect(address, PAGE_BYTES, false);
@@ -125,7 +141,11 @@ class Watched {
       if (result === 0) return;
       if (result !== EAGAIN) break;
     }
-    if (inCall) this.tell('onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n', true);
+    if (inCall)
+      this.tell(
+        'onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n',
+        true,
+      );
     endProcess();
   }
 
@@ -137,7 +157,9 @@ class Watched {
 
   private placeOf(page: number): { array: ClosedArray | undefined; text: string } {
     const address = `address 0x${(this.space.base + page * PAGE_BYTES).toString(16)}`;
-    const array = this.space.arrays.find(({ firstPage, pages }) => page >= firstPage && page < firstPage + pages);
+    const array = this.space.arrays.find(
+      ({ firstPage, pages }) => page >= firstPage && page < firstPage + pages,
+    );
     if (array === undefined) return { array, text: address };
     const { name, firstPage, bytes, elementBytes } = array;
     const first = Math.floor(((page - firstPage) * PAGE_BYTES) / elementBytes);

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { Lookout } from './lookout.js';
 
-/** Looks for something that comes after so many milliseconds, every 10 us; returns for how long, and whether it was seen. */
+/**
+ * Looks for something that comes after so many milliseconds, every 10 us; returns for how long, and
+ * whether it was seen.
+ */
 function look(lookout: Lookout, at: number, after: number): { ms: number; seen: boolean } {
   lookout.expect(at);
   let time = at;

@@ -1,12 +1,16 @@
 /**
- * Whether the manager looks around for something instead of sleeping until it comes. To sleep and be woken costs both sides more than a short launch
- * takes, but what does not come soon costs the processor for as long as it was looked for. So it is tried, given up where it was in vain, and tried
- * again now and then.
+ * Whether the manager looks around for something instead of sleeping until it comes. To sleep and
+ * be woken costs both sides more than a short launch takes, but what does not come soon costs the
+ * processor for as long as it was looked for. So it is tried, given up where it was in vain, and
+ * tried again now and then.
  */
 
 import { LATE_MS, LatePause } from './late-pause.js';
 
-/** How long to look, unless said otherwise: a launch of an empty kernel takes as long, and a program that launches the next one. */
+/**
+ * How long to look, unless said otherwise: a launch of an empty kernel takes as long, and a program
+ * that launches the next one.
+ */
 const LIMIT_MS = 0.1;
 /** Times in a row that it may be in vain. */
 const TRIES = 3;

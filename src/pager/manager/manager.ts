@@ -41,7 +41,10 @@ process.on('uncaughtExceptionMonitor', (error) => {
 });
 process.once('exit', (exitCode) => toSentinel({ exitCode, problem }));
 
-/** A function, since a module that may wait as it begins needs Node's loader of ES modules, without which the thread starts sooner. */
+/**
+ * A function, since a module that may wait as it begins needs Node's loader of ES modules, without
+ * which the thread starts sooner.
+ */
 async function main(): Promise<void> {
   Atomics.store(control, Control.ManagerThread, threadId());
   setTimeSlice(SERVING_SLICE_NS);
@@ -72,17 +75,21 @@ async function main(): Promise<void> {
         // While the opener hears of it.
         declareAll();
       } else {
-        // Nothing may be left of a space that did not come up: its devices, its descriptors, its addresses.
+        // Nothing may be left of a space that did not come up: its devices, its descriptors, its
+        // addresses.
         running.close(() => {
           munmap(running.base, options.bytes);
-          tell({ error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} } });
+          tell({
+            error: { name: 'OnememError', code: 'DEVICE_START', message: failure, details: {} },
+          });
         });
       }
     });
     try {
       await running.run();
     } catch (error) {
-      // As long as the space is not up, the thread that opens it can be told; afterwards a thread may wait in a fault.
+      // As long as the space is not up, the thread that opens it can be told; afterwards a thread
+      // may wait in a fault.
       if (isUp) throw error;
       Atomics.store(control, Control.State, SpaceState.Closed);
       running.abandon();

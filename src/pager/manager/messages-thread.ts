@@ -1,6 +1,7 @@
 /**
- * Writes what the manager and the sentinel have to say. It asks for no wait wherever the kernel can be asked so, since a thread that waits
- * in a call cannot be ended with the space; where it cannot, this thread waits, and no other.
+ * Writes what the manager and the sentinel have to say. It asks for no wait wherever the kernel can
+ * be asked so, since a thread that waits in a call cannot be ended with the space; where it cannot,
+ * this thread waits, and no other.
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -13,14 +14,18 @@ const STDERR = 2;
 const PAUSE_MS = 20;
 
 /**
- * A description of its own, which does not block: the one that the process was given may be shared with processes that count on waiting.
- * A file keeps its place in the description, and takes all that it is given.
+ * A description of its own, which does not block: the one that the process was given may be shared
+ * with processes that count on waiting. A file keeps its place in the description, and takes all
+ * that it is given.
  */
 function open(): number {
   const kind = fstatSync(STDERR);
   if (!kind.isFIFO() && !kind.isCharacterDevice()) return STDERR;
   try {
-    return openSync(`/proc/self/fd/${STDERR}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+    return openSync(
+      `/proc/self/fd/${STDERR}`,
+      constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
+    );
   } catch {
     // It belongs to another user.
     return STDERR;

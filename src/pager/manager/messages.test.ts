@@ -40,7 +40,10 @@ it('counts what was said and what was written', () => {
   const second = world.say('two\n');
   expect(world.posted).toEqual(['one\n', 'two\n']);
   world.written();
-  expect([isWritten(world.control, first), isWritten(world.control, second)]).toEqual([true, false]);
+  expect([isWritten(world.control, first), isWritten(world.control, second)]).toEqual([
+    true,
+    false,
+  ]);
   const begun = performance.now();
   awaitMessages(world.control, 30);
   expect(performance.now() - begun).toBeGreaterThan(20);
@@ -53,7 +56,9 @@ it('drops what is too much, and says so when there is room again', () => {
   for (let i = 0; i < 100; i++) world.say('x'.repeat(1023) + '\n');
   expect(world.posted).toHaveLength(64);
   for (let i = 0; i < 64; i++) world.written();
-  expect(world.posted[64]).toBe('onemem: 36 messages were dropped, since standard error took no more\n');
+  expect(world.posted[64]).toBe(
+    'onemem: 36 messages were dropped, since standard error took no more\n',
+  );
   world.written();
   awaitMessages(world.control, 100_000);
 });

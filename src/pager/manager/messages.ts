@@ -1,10 +1,11 @@
 /**
- * What the manager and the sentinel have to say on standard error. Writing there may take for ever: a pipe is full, a terminal stopped, or
- * the lock of a pipe is kept by a thread that sits in a fault while it writes. So a thread of its own writes, and no thread waits for it
- * longer than is said here; what it cannot get rid of is kept up to a limit, then dropped and counted.
+ * What the manager and the sentinel have to say on standard error. Writing there may take for ever:
+ * a pipe is full, a terminal stopped, or the lock of a pipe is kept by a thread that sits in a
+ * fault while it writes. So a thread of its own writes, and no thread waits for it longer than is
+ * said here; what it cannot get rid of is kept up to a limit, then dropped and counted.
  *
- * The manager posts what it has to say to the sentinel, which has that thread. Two words of the control memory count what was posted and
- * what was written or dropped.
+ * The manager posts what it has to say to the sentinel, which has that thread. Two words of the
+ * control memory count what was posted and what was written or dropped.
  */
 import { writeSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
@@ -72,7 +73,10 @@ export class Messages {
     else this.thread?.postMessage(text);
   }
 
-  /** Nothing more will be said. What is left is written if that takes no longer than so many milliseconds. */
+  /**
+   * Nothing more will be said. What is left is written if that takes no longer than so many
+   * milliseconds.
+   */
   end(limitMs: number): void {
     // The end of this thread stops the one that writes, which must be up by then.
     void startsEnded(this.control);
@@ -108,7 +112,9 @@ export class Messages {
     this.write(text);
   }
 
-  /** There is no such thread, for want of descriptors or memory: what has to be said is said here. */
+  /**
+   * There is no such thread, for want of descriptors or memory: what has to be said is said here.
+   */
   private fail(): void {
     this.failed = true;
     this.thread = null;
@@ -128,7 +134,10 @@ export class Messages {
 }
 
 function start(workerData: MessagesData): Worker {
-  return startThread(new URL('./messages-thread.cjs', import.meta.url), { workerData, name: 'onemem messages' });
+  return startThread(new URL('./messages-thread.cjs', import.meta.url), {
+    workerData,
+    name: 'onemem messages',
+  });
 }
 
 function writeDirectly(text: string): void {

@@ -51,7 +51,10 @@ function wait(near: NearDisk, nowMs: number, thread: number): void {
   near.begun(nowMs);
 }
 
-/** The disk reads so many pages, so many milliseconds apart, for a thread. Returns when the last one began. */
+/**
+ * The disk reads so many pages, so many milliseconds apart, for a thread. Returns when the last one
+ * began.
+ */
 function read(near: NearDisk, count: number, apartMs: number, fromMs = 100, thread = ME): number {
   for (let page = 0; page < count; page++) wait(near, fromMs + page * apartMs, thread);
   return fromMs + (count - 1) * apartMs;

@@ -1,7 +1,9 @@
 /**
- * Keeps the manager on the CPU that the disk of storage interrupts, while threads wait for single pages of it, one after the other, and the manager looks for what
- * the disk has done. On another CPU it would see that only when this one, which sleeps, has been woken for the interrupt. Where it is one thread that waits, it is
- * kept there, too: the two never run at the same time then, and the CPU on which the thread fell asleep would have halted when its page comes.
+ * Keeps the manager on the CPU that the disk of storage interrupts, while threads wait for single
+ * pages of it, one after the other, and the manager looks for what the disk has done. On another
+ * CPU it would see that only when this one, which sleeps, has been woken for the interrupt. Where
+ * it is one thread that waits, it is kept there, too: the two never run at the same time then, and
+ * the CPU on which the thread fell asleep would have halted when its page comes.
  */
 import { interruptedCpu } from '../../linux/disk-interrupts.js';
 import type { ManagerCpu } from '../devices/beside.js';
@@ -46,7 +48,10 @@ export class NearDisk {
     this.faulting = thread;
   }
 
-  /** The disk has begun to read a page. It is taken for the one of the last fault, where there was one since the page before. */
+  /**
+   * The disk has begun to read a page. It is taken for the one of the last fault, where there was
+   * one since the page before.
+   */
   begun(nowMs: number): void {
     const thread = this.faulting;
     if (thread === 0 || this.isOff) return;
@@ -61,11 +66,18 @@ export class NearDisk {
     this.reads++;
     this.own++;
     if (this.reads >= MANY && !this.isHeld && this.manager.cpu === null) this.hold();
-    if (this.own === this.enough && this.isHeld && this.threads.keep(thread, this.manager.cpu as number))
+    if (
+      this.own === this.enough &&
+      this.isHeld &&
+      this.threads.keep(thread, this.manager.cpu as number)
+    )
       this.enough = FEW;
   }
 
-  /** No page is awaited, and the thread has not waited for the next one at once: it may run where it likes. */
+  /**
+   * No page is awaited, and the thread has not waited for the next one at once: it may run where it
+   * likes.
+   */
   threadRests(): void {
     this.own = 0;
     this.threads.letGo();
@@ -76,7 +88,10 @@ export class NearDisk {
     if (this.isHeld && nowMs - this.lastRead >= REST_MS) this.end();
   }
 
-  /** The manager looks for the disk no more: its CPU was wanted by another thread, or the disk takes long. */
+  /**
+   * The manager looks for the disk no more: its CPU was wanted by another thread, or the disk takes
+   * long.
+   */
   end(): void {
     this.reads = 0;
     this.enough = MANY;

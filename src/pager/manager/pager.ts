@@ -1,6 +1,7 @@
 /**
- * The manager's loop: it waits for faults, requests and devices, tells the core what happened, and has the drivers do what the core says.
- * It never waits for a thread of the application, nor for a copy that is not from memory to memory.
+ * The manager's loop: it waits for faults, requests and devices, tells the core what happened, and
+ * has the drivers do what the core says. It never waits for a thread of the application, nor for a
+ * copy that is not from memory to memory.
  */
 import type { Policies } from '../../core/state.js';
 import { PAGES_PER_BLOCK, PAGES_PER_TRANSFER } from '../../core/types.js';
@@ -67,7 +68,10 @@ export class Pager implements ClientEvents {
 
   private newsForAttached(): AttachedNews {
     const { storage, behind, hostBudgetBytes } = this.options;
-    const stores = [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])];
+    const stores = [
+      ...(storage === null ? [] : ['storage']),
+      ...(behind === null ? [] : ['valkey']),
+    ];
     return { devices: this.parts.devices.infos, stores, hostBudgetBytes };
   }
 
@@ -83,7 +87,10 @@ export class Pager implements ClientEvents {
     return this.parts.host.faults.via;
   }
 
-  /** Spaces of which views are left and whose late uses this thread answers when its own has been closed. */
+  /**
+   * Spaces of which views are left and whose late uses this thread answers when its own has been
+   * closed.
+   */
   get closedSpaces(): readonly ClosedSpace[] {
     return this.closing.closedSpaces;
   }
@@ -111,7 +118,8 @@ export class Pager implements ClientEvents {
     try {
       while (!this.closing.step()) {
         this.serveFaults();
-        // The last launch may have ended just now, and with it a space that was only waiting for it.
+        // The last launch may have ended just now, and with it a space that was only waiting for
+        // it.
         if (this.closing.step()) break;
         const idle = !this.goRound();
         if (this.needsTurn(idle)) await new Promise((resolve) => setImmediate(resolve));
@@ -126,10 +134,22 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const { stores, files, polls, copies, copyThreads, gathers, pins, providers, poller, attachments } = this.parts;
+    const {
+      stores,
+      files,
+      polls,
+      copies,
+      copyThreads,
+      gathers,
+      pins,
+      providers,
+      poller,
+      attachments,
+    } = this.parts;
     let served = 0;
     let looks = this.looks();
-    let reading = looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults || attachments.haveFaults;
+    let reading =
+      looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults || attachments.haveFaults;
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       if (look === 1 && this.spin.yields) this.yield();
       stores.look();
@@ -156,8 +176,8 @@ export class Pager implements ClientEvents {
   }
 
   /**
-   * How often to look for faults: a thread whose fault or request has been answered since this was asked last goes on, and may fault; otherwise
-   * what the poller finds is enough.
+   * How often to look for faults: a thread whose fault or request has been answered since this was
+   * asked last goes on, and may fault; otherwise what the poller finds is enough.
    */
   private looks(): number {
     const { router, clients, polls, attachments } = this.parts;
@@ -176,8 +196,9 @@ export class Pager implements ClientEvents {
   }
 
   /**
-   * Moves queued pieces: a large one, or several small ones that together take no longer. False when there is none. Behind them it reads what devices
-   * answer, which a thread may wait for: the manager goes round only when no piece is left.
+   * Moves queued pieces: a large one, or several small ones that together take no longer. False
+   * when there is none. Behind them it reads what devices answer, which a thread may wait for: the
+   * manager goes round only when no piece is left.
    */
   private moveSome(): boolean {
     const { router, polls } = this.parts;
@@ -195,16 +216,31 @@ export class Pager implements ClientEvents {
   /** Begins with the next block that is to come ahead of a processor. False when there is none. */
   private goAhead(): boolean {
     const { manager, copyThreads } = this.parts;
-    // In the order in which they will be wanted; a thread of copies and the manager are to be at two blocks, not at one.
+    // In the order in which they will be wanted; a thread of copies and the manager are to be at
+    // two blocks, not at one.
     if (!manager.waitsToGoAhead || copyThreads.left >= PIECES_PER_BLOCK) return false;
     manager.goAhead();
     return true;
   }
 
-  /** Looks after everything that is no fault: sleeps until something happens, and handles it. False when nothing has. */
+  /**
+   * Looks after everything that is no fault: sleeps until something happens, and handles it. False
+   * when nothing has.
+   */
   private goRound(): boolean {
-    const { control, clients, streams, streamShare, engine, pipes, stores, providers, shared, devices, poller } =
-      this.parts;
+    const {
+      control,
+      clients,
+      streams,
+      streamShare,
+      engine,
+      pipes,
+      stores,
+      providers,
+      shared,
+      devices,
+      poller,
+    } = this.parts;
     const { attachments } = this.parts;
     Atomics.add(control, Control.Heartbeat, 1);
     this.requestShare.renew();
@@ -295,8 +331,19 @@ export class Pager implements ClientEvents {
 
   /** Whether there is something to do at once. */
   private isWorking(): boolean {
-    const { clients, streams, manager, router, stores, copies, gathers, pins, providers, launches, notifiers } =
-      this.parts;
+    const {
+      clients,
+      streams,
+      manager,
+      router,
+      stores,
+      copies,
+      gathers,
+      pins,
+      providers,
+      launches,
+      notifiers,
+    } = this.parts;
     return (
       this.more ||
       stores.haveFresh ||
@@ -313,16 +360,26 @@ export class Pager implements ClientEvents {
   }
 
   private longestSleep(now: number): number {
-    const { launches, providers, poison, devices, pipes, engine, stores, files, hostBudget } = this.parts;
-    const longest = hostBudget.sleepMs(launches.endings.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS));
-    return stores.sleepMs(files.sleepMs(engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest))))));
+    const { launches, providers, poison, devices, pipes, engine, stores, files, hostBudget } =
+      this.parts;
+    const longest = hostBudget.sleepMs(
+      launches.endings.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS),
+    );
+    return stores.sleepMs(
+      files.sleepMs(engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest))))),
+    );
   }
 
-  /** Whether the event loop must have a turn: to load modules, and to see threads and processes start and end. */
+  /**
+   * Whether the event loop must have a turn: to load modules, and to see threads and processes
+   * start and end.
+   */
   private needsTurn(idle: boolean): boolean {
-    const { providers, shared, launches, notifiers, engine, pipes, stores, devices, copyThreads } = this.parts;
+    const { providers, shared, launches, notifiers, engine, pipes, stores, devices, copyThreads } =
+      this.parts;
     const modules = providers.tick() || launches.loading + notifiers.loading > 0;
-    const files = engine.needsTurn() || pipes.needsTurn() || stores.needsTurn() || shared.needsTurn();
+    const files =
+      engine.needsTurn() || pipes.needsTurn() || stores.needsTurn() || shared.needsTurn();
     const copying = copyThreads.needsTurn();
     return devices.needsTurn(idle) || modules || files || copying;
   }

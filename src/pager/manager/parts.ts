@@ -1,6 +1,7 @@
 /**
- * The parts that the manager consists of, each made of those before it. What must be known the other way is said: the core's words wait in
- * `Deferred`, and a range is filled by what has put itself down in `Sources`.
+ * The parts that the manager consists of, each made of those before it. What must be known the
+ * other way is said: the core's words wait in `Deferred`, and a range is filled by what has put
+ * itself down in `Sources`.
  */
 
 import { availableParallelism } from 'node:os';
@@ -76,7 +77,10 @@ import { RunningClock } from './running-clock.js';
 import { Share } from './share.js';
 import { ThreadBindings } from './thread-bindings.js';
 
-/** Slots of the poller: what wakes the manager, the host's faults, pressure on the machine's memory, and what devices have. */
+/**
+ * Slots of the poller: what wakes the manager, the host's faults, pressure on the machine's memory,
+ * and what devices have.
+ */
 export const WAKE_SLOT = 0;
 export const HOST_SLOT = 1;
 const PRESSURE_SLOT = 2;
@@ -124,12 +128,28 @@ export function makeParts(
   const copyThreads = new CopyThreads(surroundings, now, process.env[COPY_THREADS]);
 
   // Sources of content.
-  /** It has a thread also where the process has no descriptors left, and then does the jobs of others besides. */
-  const engine = new IoEngine(options.wakeFd, options.control, now, undefined, options.storage?.path, { reserve });
+  /**
+   * It has a thread also where the process has no descriptors left, and then does the jobs of
+   * others besides.
+   */
+  const engine = new IoEngine(
+    options.wakeFd,
+    options.control,
+    now,
+    undefined,
+    options.storage?.path,
+    { reserve },
+  );
   const pipes = new Pipes(() => new IoEngine(options.wakeFd, options.control, now));
   const files = new FileProvider(engine, manager, completed, sources, now, later, warn);
-  const providers = new Providers(options.wakeFd, control, completed, sources, pages, now, (thread) =>
-    clients.has(thread),
+  const providers = new Providers(
+    options.wakeFd,
+    control,
+    completed,
+    sources,
+    pages,
+    now,
+    (thread) => clients.has(thread),
   );
 
   // The host, and what is behind it.
@@ -208,13 +228,20 @@ export function makeParts(
   const pins = new Pins(manager, requests, arrays, places, commitment, memory);
   const patience = new Patience(manager, now);
   const hostBudget = new HostBudget(manager, commitment, () => pins.pinnedBytes, now);
-  const follower = new HostBudgetFollower(hostBudget, options.followMemory, poller, PRESSURE_SLOT, wall);
+  const follower = new HostBudgetFollower(
+    hostBudget,
+    options.followMemory,
+    poller,
+    PRESSURE_SLOT,
+    wall,
+  );
   const clones = new Clones(
     manager,
     requests,
     {
       pageBytes: PAGE_BYTES,
-      copy: (page, count, target) => copyMemory(target, memory + page * PAGE_BYTES, count * PAGE_BYTES),
+      copy: (page, count, target) =>
+        copyMemory(target, memory + page * PAGE_BYTES, count * PAGE_BYTES),
       zero: (count, target) => fillMemory(target, 0, count * PAGE_BYTES),
     },
     completed,
@@ -285,12 +312,32 @@ export function makeParts(
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
   const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory, host };
   const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
-  const devices = new Devices(manager, router, launches, notifiers, maker, polls, later, keptApart, bindings);
+  const devices = new Devices(
+    manager,
+    router,
+    launches,
+    notifiers,
+    maker,
+    polls,
+    later,
+    keptApart,
+    bindings,
+  );
 
   // Content that moves because a program says so.
   const memoryOf = (node: NodeId): number => (node === HOST_NODE ? memory : devices.memoryOf(node));
   const prefetches = new Prefetches(manager, requests, places, devices);
-  const copies = new Copies(manager, requests, arrays, table, places, memoryOf, prefetches, later, restore);
+  const copies = new Copies(
+    manager,
+    requests,
+    arrays,
+    table,
+    places,
+    memoryOf,
+    prefetches,
+    later,
+    restore,
+  );
   const mappedReads = new MappedReads(files, engine);
   const byteMoves = new ByteMoves(manager, requests, places, mappedReads, memory);
   const fileTransfers = new FileTransfers(
@@ -310,7 +357,16 @@ export function makeParts(
 
   // Streams.
   const streamShare = new Share(wall);
-  const operations = new Operations(uses, devices, launches, prefetches, copies, sharing, rights, freeing);
+  const operations = new Operations(
+    uses,
+    devices,
+    launches,
+    prefetches,
+    copies,
+    sharing,
+    rights,
+    freeing,
+  );
   const streams = new Streams({
     given: (operation) => uses.begin(operation),
     over: (operation) => uses.end(operation),

@@ -1,6 +1,8 @@
 /**
- * How the manager waits until something happens: first it looks around for what is about to come, where that has paid: the end of a launch, a page
- * of storage, the next fault of the thread that got it, and what a thread asks next whose operation has ended. Then it sleeps. Before it sleeps it says so to those that would otherwise not wake it: clients, and the units of devices.
+ * How the manager waits until something happens: first it looks around for what is about to come,
+ * where that has paid: the end of a launch, a page of storage, the next fault of the thread that
+ * got it, and what a thread asks next whose operation has ended. Then it sleeps. Before it sleeps
+ * it says so to those that would otherwise not wake it: clients, and the units of devices.
  */
 import { yieldProcessor } from '../../linux/process.js';
 import { Attention } from './attention.js';
@@ -11,11 +13,18 @@ import type { Spin } from './spin.js';
 
 /** A disk that is worth looking for reads a page within this. */
 const DISK_MS = 0.3;
-/** Reads that are not looked for after the disk was slow, or another thread had the CPU: each of them takes half as long again. */
+/**
+ * Reads that are not looked for after the disk was slow, or another thread had the CPU: each of
+ * them takes half as long again.
+ */
 const DISK_PAUSE = 32;
-/** The manager looks after everything else after so many pages that it has given to threads in turn. */
+/**
+ * The manager looks after everything else after so many pages that it has given to threads in turn.
+ */
 const MOST_TURNS = 32;
-/** A thread that awaits the end of a launch and then launches the next one has done so within this. */
+/**
+ * A thread that awaits the end of a launch and then launches the next one has done so within this.
+ */
 const ASKED_MS = 0.2;
 /** A thread of copies that has a CPU makes one of them within this. */
 const COPY_MS = 0.2;
@@ -30,7 +39,10 @@ export class Rest {
   private readonly diskLookout = new Lookout(DISK_MS, DISK_PAUSE);
   /** The page that was looked for last; 0: it has come. */
   private awaitedRead = 0;
-  /** For the fault of a thread that got a page of storage: to be woken takes it longer than what `Spin` is for. */
+  /**
+   * For the fault of a thread that got a page of storage: to be woken takes it longer than what
+   * `Spin` is for.
+   */
   private readonly faultLookout = new Lookout();
   /** For what a thread asks that has been told of an end. */
   private readonly askedLookout = new Lookout(ASKED_MS);
@@ -83,7 +95,8 @@ export class Rest {
     if (found !== null) return found;
     if (stores.awaited === 0) nearDisk.threadRests();
     const ended = polls.unwatch();
-    // No unit, no client, no thread of copies and no disk tells of what came before it knew of the sleep.
+    // No unit, no client, no thread of copies and no disk tells of what came before it knew of the
+    // sleep.
     const calm = this.attention.rest() && !ended && !copyThreads.haveEnds && !stores.hasAnswers;
     const ready = poller.wait(calm ? longestMs : 0);
     this.attention.wake();
@@ -122,8 +135,9 @@ export class Rest {
   }
 
   /**
-   * Gives a thread its page, then the CPU where it is on the manager's, and takes its next fault: to go round for each of them would take as long as the core
-   * does. The core hears of the page when the disk is at the next one. Returns whether the core has more to do.
+   * Gives a thread its page, then the CPU where it is on the manager's, and takes its next fault:
+   * to go round for each of them would take as long as the core does. The core hears of the page
+   * when the disk is at the next one. Returns whether the core has more to do.
    */
   private takeTurn(): boolean {
     const { now, stores, router, manager, settle } = this.parts;

@@ -1,7 +1,7 @@
 /**
- * A thread that only watches the manager. A thread of the application that sits in a fault hears of nothing, so when the manager ends in
- * any way but a close, or stops going round, the sentinel says so and ends the process: no thread hangs, and none goes on with a page
- * that was not filled.
+ * A thread that only watches the manager. A thread of the application that sits in a fault hears of
+ * nothing, so when the manager ends in any way but a close, or stops going round, the sentinel says
+ * so and ends the process: no thread hangs, and none goes on with a page that was not filled.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { endProcess } from '../../linux/kill.js';
@@ -17,15 +17,26 @@ const TICK_MS = 500;
 const HEARTBEAT_LIMIT_MS = 10_000;
 /** After how many ticks a manager that has ended without a word is believed to have. */
 const SILENT_TICKS = 2;
-/** How long the end of the process waits for its message to be written, and how long the end of a space does. */
+/**
+ * How long the end of the process waits for its message to be written, and how long the end of a
+ * space does.
+ */
 const LAST_WORDS_MS = 5000;
 const LEFT_WORDS_MS = 500;
 
-const { manager, heartbeatLimitMs: limitMs = HEARTBEAT_LIMIT_MS, start, ...shared } = workerData as SentinelData;
+const {
+  manager,
+  heartbeatLimitMs: limitMs = HEARTBEAT_LIMIT_MS,
+  start,
+  ...shared
+} = workerData as SentinelData;
 const control = new Int32Array(shared.control);
 const messages = new Messages(control);
 
-/** Whether the space is up. Before that no thread knows of it, so that none can wait in a fault, and the opener is told of a failure. */
+/**
+ * Whether the space is up. Before that no thread knows of it, so that none can wait in a fault, and
+ * the opener is told of a failure.
+ */
 let isUp = false;
 /** What the manager has said of its end. */
 let end: { readonly exitCode: number; readonly problem: string } | null = null;
@@ -48,16 +59,18 @@ manager.on('close', () => {
   clearInterval(watch);
   if (Atomics.load(control, Control.State) === SpaceState.Closed) {
     // The manager is not needed any more, but must not fail in silence.
-    if (end !== null && end.problem !== '') tell(`failed while the space was being closed: ${end.problem}.`);
+    if (end !== null && end.problem !== '')
+      tell(`failed while the space was being closed: ${end.problem}.`);
     messages.end(LEFT_WORDS_MS);
   } else if (!isUp) messages.end(LEFT_WORDS_MS);
-  else if (end !== null) fail(end.problem === '' ? `ended with code ${end.exitCode}` : `ended: ${end.problem}`);
+  else if (end !== null)
+    fail(end.problem === '' ? `ended with code ${end.exitCode}` : `ended: ${end.problem}`);
   else endInSilence();
 });
 
 /**
- * A thread says nothing of its end where its heap is full, and where it ends with the thread that started it. With that one the sentinel
- * ends, too, at once or a moment later.
+ * A thread says nothing of its end where its heap is full, and where it ends with the thread that
+ * started it. With that one the sentinel ends, too, at once or a moment later.
  */
 function endInSilence(): void {
   let ticks = 0;

@@ -1,9 +1,12 @@
 /**
- * How much the manager does of one kind before it looks at everything else again: faults and its heartbeat come first, and a thread that asks
- * for much must not keep the others waiting.
+ * How much the manager does of one kind before it looks at everything else again: faults and its
+ * heartbeat come first, and a thread that asks for much must not keep the others waiting.
  */
 
-/** Longer than a look at the faults by far, so that little is lost, and short for a thread that waits in a fault. */
+/**
+ * Longer than a look at the faults by far, so that little is lost, and short for a thread that
+ * waits in a fault.
+ */
 const SHARE_MS = 1;
 /** Looks at the clock are a little dearer than counting. */
 const BETWEEN_LOOKS = 8;
@@ -19,7 +22,10 @@ export class Share {
     this.taken = 0;
   }
 
-  /** Takes one more thing to do; false when it has to wait for the next round. The first of a round is always given. */
+  /**
+   * Takes one more thing to do; false when it has to wait for the next round. The first of a round
+   * is always given.
+   */
   take(): boolean {
     if (this.taken === 0) this.end = this.now() + SHARE_MS;
     else if (this.taken % BETWEEN_LOOKS === 0 && this.now() >= this.end) return false;

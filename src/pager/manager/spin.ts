@@ -1,9 +1,11 @@
 /**
- * How often the manager looks for faults before it sleeps. A thread that was just answered often faults again within microseconds, and
- * to sleep and be woken costs tens of them where the thread runs on another CPU. Where it shares the manager's CPU it may not run at all
- * while the manager looks around. The kernel does not say which it is, so that the manager tries: it looks longer for as long as that finds
- * something, otherwise for a short time. Where that finds nothing either it gives the CPU away once, to the thread that was answered, instead of
- * looking in vain and sleeping.
+ * How often the manager looks for faults before it sleeps. A thread that was just answered often
+ * faults again within microseconds, and to sleep and be woken costs tens of them where the thread
+ * runs on another CPU. Where it shares the manager's CPU it may not run at all while the manager
+ * looks around. The kernel does not say which it is, so that the manager tries: it looks longer for
+ * as long as that finds something, otherwise for a short time. Where that finds nothing either it
+ * gives the CPU away once, to the thread that was answered, instead of looking in vain and
+ * sleeping.
  */
 
 import { LATE_MS, LatePause } from './late-pause.js';
@@ -14,9 +16,14 @@ const FEW = 12;
 const MANY_READS = 32;
 /** Tries in a row that may have been in vain. */
 const TRIES = 3;
-/** Times that a fault comes soon after the manager has slept before it tries to look longer again. */
+/**
+ * Times that a fault comes soon after the manager has slept before it tries to look longer again.
+ */
 const PAUSE = 192;
-/** After longer sleeps than this no thread was about to fault: to have looked longer would have found nothing. */
+/**
+ * After longer sleeps than this no thread was about to fault: to have looked longer would have
+ * found nothing.
+ */
 const SOON_MS = 1;
 
 export class Spin {
@@ -51,7 +58,8 @@ export class Spin {
   /** Something was found after so many looks in vain. */
   found(after: number): void {
     if (after === 0) return;
-    // What comes when the CPU was given away says that the thread is on this one, and may have waited for it to come back.
+    // What comes when the CPU was given away says that the thread is on this one, and may have
+    // waited for it to come back.
     if (this.yields) this.foundYielding(this.late);
     else {
       this.few = TRIES;

@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import type { ThreadState } from '../../linux/thread-state.js';
 import { Stillness } from './stillness.js';
 
-/** What the looks say of a manager that beats no more and does the same from one look to the next. */
+/**
+ * What the looks say of a manager that beats no more and does the same from one look to the next.
+ */
 function stillAfter(looks: number, doing: ThreadState['doing'], ranEach: number): number {
   const stillness = new Stillness(500);
   let ranMs = 1000;

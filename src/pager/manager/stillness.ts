@@ -1,6 +1,7 @@
 /**
- * Whether the manager stands still. Time on the wall says little: the process may be stopped, suspended or debugged, and on a busy machine
- * it gets the processor seldom. So what counts is what the manager did with the time that it had.
+ * Whether the manager stands still. Time on the wall says little: the process may be stopped,
+ * suspended or debugged, and on a busy machine it gets the processor seldom. So what counts is what
+ * the manager did with the time that it had.
  *
  *   it went round its loop            it does not stand still
  *   it is held, or wants a processor  only the time that it ran counts: a loop that does not end runs
@@ -14,10 +15,15 @@ export class Stillness {
   private ranMs = 0;
   private still = 0;
 
-  /** @param tickMs between two looks; counted, since a process that is stopped makes no looks either */
+  /**
+   * @param tickMs between two looks; counted, since a process that is stopped makes no looks either
+   */
   constructor(private readonly tickMs: number) {}
 
-  /** Returns for how many milliseconds the manager has stood still; `state` is null when it is not known what its thread does. */
+  /**
+   * Returns for how many milliseconds the manager has stood still; `state` is null when it is not
+   * known what its thread does.
+   */
   look(beat: number, state: ThreadState | null): number {
     const ran = state === null ? 0 : Math.max(0, state.ranMs - this.ranMs);
     if (state !== null) this.ranMs = state.ranMs;

@@ -1,8 +1,15 @@
 /**
- * Threads of the program that asked to be on the manager's CPU. A fault is two hand-overs between them and the manager, and to wake a thread on
- * another CPU that sleeps takes longer than all else. The kernel prefers an idle CPU for a thread that it wakes, so that both must be bound.
+ * Threads of the program that asked to be on the manager's CPU. A fault is two hand-overs between
+ * them and the manager, and to wake a thread on another CPU that sleeps takes longer than all else.
+ * The kernel prefers an idle CPU for a thread that it wakes, so that both must be bound.
  */
-import { currentCpu, getAffinity, noteBound, restoreAffinity, setAffinity } from '../../linux/affinity.js';
+import {
+  currentCpu,
+  getAffinity,
+  noteBound,
+  restoreAffinity,
+  setAffinity,
+} from '../../linux/affinity.js';
 import { threadsOf } from '../../linux/process.js';
 import type { Requests } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';
@@ -23,7 +30,10 @@ interface Bond {
 
 export class ThreadBindings {
   private bond: Bond | null = null;
-  /** How many others need the manager on its CPU: threads of devices that are bound to it, and a disk that interrupts it. */
+  /**
+   * How many others need the manager on its CPU: threads of devices that are bound to it, and a
+   * disk that interrupts it.
+   */
   private holds = 0;
 
   constructor(private readonly now: () => number) {}
@@ -39,8 +49,9 @@ export class ThreadBindings {
   }
 
   /**
-   * Has the manager stay on a CPU, its own unless another one is said, until `letGo` or until a thread of the program wants it elsewhere. Returns the CPU, which is
-   * the one to which it is bound already.
+   * Has the manager stay on a CPU, its own unless another one is said, until `letGo` or until a
+   * thread of the program wants it elsewhere. Returns the CPU, which is the one to which it is
+   * bound already.
    */
   hold(cpu = currentCpu()): number {
     this.bond ??= this.begin(cpu);
@@ -54,10 +65,14 @@ export class ThreadBindings {
   }
 
   /** Binds a thread and the manager to one CPU. */
-  bind(thread: number, { cpu: wanted, current }: Requests['bindThread']['in']): Requests['bindThread']['out'] {
+  bind(
+    thread: number,
+    { cpu: wanted, current }: Requests['bindThread']['in'],
+  ): Requests['bindThread']['out'] {
     // Where no thread of the program is bound, the program says where, and devices follow.
     if (this.bond?.threads.size === 0) this.end(this.bond);
-    // A thread that a bound one has started a moment ago must not be taken for one that may run on this CPU alone.
+    // A thread that a bound one has started a moment ago must not be taken for one that may run on
+    // this CPU alone.
     if (this.bond !== null) freeStarted(this.bond);
     const cpus = getAffinity(thread);
     if (wanted !== null && !cpus.includes(wanted)) {
@@ -100,13 +115,17 @@ export class ThreadBindings {
     for (const thread of [...(this.bond?.threads.keys() ?? [])]) this.release(thread);
   }
 
-  /** From time to time, forgets bound threads that have ended, and frees what bound ones have started. */
+  /**
+   * From time to time, forgets bound threads that have ended, and frees what bound ones have
+   * started.
+   */
   look(now: number): void {
     const { bond } = this;
     if (bond === null || now < bond.nextLook) return;
     bond.nextLook = now + LOOK_MS;
     freeStarted(bond);
-    for (const thread of bond.threads.keys()) if (!bond.known.has(thread)) bond.threads.delete(thread);
+    for (const thread of bond.threads.keys())
+      if (!bond.known.has(thread)) bond.threads.delete(thread);
     this.endUnused();
   }
 
@@ -132,12 +151,18 @@ export class ThreadBindings {
 }
 
 /** The CPU that was asked for; otherwise that of the thread, or another one that both may have. */
-function chosen(wanted: number | null, current: number, cpus: readonly number[], managers: readonly number[]): number {
+function chosen(
+  wanted: number | null,
+  current: number,
+  cpus: readonly number[],
+  managers: readonly number[],
+): number {
   const both = cpus.filter((cpu) => managers.includes(cpu));
   if (wanted !== null && both.includes(wanted)) return wanted;
   if (wanted === null && both.length > 0) return both.includes(current) ? current : both[0];
   const where = `the manager may run on ${list(managers)}, this thread on ${list(cpus)}`;
-  const what = wanted === null ? 'cannot bind the thread' : `cannot bind the thread to CPU ${wanted}`;
+  const what =
+    wanted === null ? 'cannot bind the thread' : `cannot bind the thread to CPU ${wanted}`;
   throw new RequestError('CPU', `${what}: ${where}`, { cpu: wanted, cpus: both }, 'RangeError');
 }
 
@@ -145,7 +170,10 @@ function list(cpus: readonly number[]): string {
   return `CPU${cpus.length === 1 ? '' : 's'} ${cpus.join(', ')}`;
 }
 
-/** Gives the manager's CPUs to threads that bound ones have started: the kernel bound these, too, which nobody asked for. */
+/**
+ * Gives the manager's CPUs to threads that bound ones have started: the kernel bound these, too,
+ * which nobody asked for.
+ */
 function freeStarted(bond: Bond): void {
   const { cpu, cpus, known, threads: bound } = bond;
   try {
@@ -154,5 +182,6 @@ function freeStarted(bond: Bond): void {
     // There is no descriptor left to look with: the next look finds them.
     return;
   }
-  for (const thread of bond.known) if (!known.has(thread) && !bound.has(thread)) restoreAffinity(thread, [cpu], cpus);
+  for (const thread of bond.known)
+    if (!known.has(thread) && !bound.has(thread)) restoreAffinity(thread, [cpu], cpus);
 }

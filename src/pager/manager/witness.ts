@@ -1,7 +1,9 @@
 /**
- * Watches the manager for a thread that attached to a space which a worker thread opened. When that worker is terminated, or exits without
- * a close, Node ends the workers that it started with it: the manager, and the sentinel before it can say a word. A thread that sat in a fault
- * would then sit there for ever. So this thread, which belongs to the one that attached, says what has happened and ends the process.
+ * Watches the manager for a thread that attached to a space which a worker thread opened. When that
+ * worker is terminated, or exits without a close, Node ends the workers that it started with it:
+ * the manager, and the sentinel before it can say a word. A thread that sat in a fault would then
+ * sit there for ever. So this thread, which belongs to the one that attached, says what has
+ * happened and ends the process.
  */
 import { existsSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
@@ -27,7 +29,11 @@ const watch = setInterval(() => {
   if (state === SpaceState.Closed) clearInterval(watch);
   const moved = Atomics.load(control, Control.Heartbeat);
   const thread = `/proc/self/task/${Atomics.load(control, Control.ManagerThread)}`;
-  const isMissing = state === SpaceState.Running && moved === beat && existsSync('/proc/self') && !existsSync(thread);
+  const isMissing =
+    state === SpaceState.Running &&
+    moved === beat &&
+    existsSync('/proc/self') &&
+    !existsSync(thread);
   missing = isMissing ? missing + 1 : 0;
   beat = moved;
   if (missing === LOOKS) fail();
@@ -37,6 +43,10 @@ function fail(): void {
   clearInterval(watch);
   setTimeout(endProcess, LAST_WORDS_MS);
   count(control);
-  const why = 'the worker thread that opened it has ended without space.close(), while another thread was attached';
-  messages.write(`onemem: the memory of a space cannot be served any more: ${why}. The process ends.\n`, endProcess);
+  const why =
+    'the worker thread that opened it has ended without space.close(), while another thread was attached';
+  messages.write(
+    `onemem: the memory of a space cannot be served any more: ${why}. The process ends.\n`,
+    endProcess,
+  );
 }

@@ -1,10 +1,10 @@
 /**
  * How a thread of another process comes to a space: what it says, and what it gets.
  *
- * It connects to the owner's socket and says `AttachHello`. The owner answers with `AttachOffer` and
- * the memory file. The process maps that at the same addresses, and sends a userfaultfd for them,
- * which the owner serves from then on, and the ends of two streams: one for requests (frames), one
- * by which the process is told of its end. The owner answers with `AttachWelcome`.
+ * It connects to the owner's socket and says `AttachHello`. The owner answers with `AttachOffer`
+ * and the memory file. The process maps that at the same addresses, and sends a userfaultfd for
+ * them, which the owner serves from then on, and the ends of two streams: one for requests
+ * (frames), one by which the process is told of its end. The owner answers with `AttachWelcome`.
  */
 import type { ElementType } from '../../core/elements.js';
 import type { DeviceInfo } from './space.js';
@@ -73,7 +73,10 @@ export interface AttachedWatchData {
   readonly owner: number;
 }
 
-/** A line for the standard error of a process whose access was denied; then the page is poisoned there. */
+/**
+ * A line for the standard error of a process whose access was denied; then the page is poisoned
+ * there.
+ */
 export interface DenialNotice {
   readonly say: string;
   readonly page: number;

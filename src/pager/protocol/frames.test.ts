@@ -40,6 +40,7 @@ it('keeps values apart from bytes that come later', () => {
   const reader = new FrameReader('v8');
   reader.push(encodeFrame({ data: new Uint8Array([1, 2, 3]) }, 'v8'));
   const { data } = reader.next() as { data: Uint8Array };
-  for (let count = 0; count < 100; count++) reader.push(encodeFrame({ data: new Uint8Array(4096) }, 'v8'));
+  for (let count = 0; count < 100; count++)
+    reader.push(encodeFrame({ data: new Uint8Array(4096) }, 'v8'));
   expect([...data]).toEqual([1, 2, 3]);
 });

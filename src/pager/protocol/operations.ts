@@ -7,7 +7,10 @@ export interface CopyOrder {
   readonly to: BytePlace;
   readonly from: BytePlace;
   readonly bytes: number;
-  /** Number of the device on whose memory the bytes are to be, 0 for the host; null: wherever the destination is. */
+  /**
+   * Number of the device on whose memory the bytes are to be, 0 for the host; null: wherever the
+   * destination is.
+   */
   readonly at: number | null;
 }
 
@@ -34,7 +37,10 @@ export type StreamOperation = {
   /** No more will come: the stream has ended with it. */
   readonly last?: boolean;
 } & (
-  | ({ readonly kind: 'launch'; readonly device: number } & Omit<WgslLaunch, 'id' | 'parameters' | 'code'> & {
+  | ({ readonly kind: 'launch'; readonly device: number } & Omit<
+      WgslLaunch,
+      'id' | 'parameters' | 'code'
+    > & {
         readonly code: AnyKernelCode;
         readonly parameters: readonly LaunchParameter[];
         /** The pages of its arguments. */

@@ -1,6 +1,7 @@
 /**
- * What the manager tells the sentinel: mostly what it has to say on standard error, which the sentinel has written. Two words of the control
- * memory count what was said, and what was written or dropped.
+ * What the manager tells the sentinel: mostly what it has to say on standard error, which the
+ * sentinel has written. Two words of the control memory count what was said, and what was written
+ * or dropped.
  */
 import { Control } from './control.js';
 
@@ -17,7 +18,9 @@ export type ToSentinel =
 export function lineOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const [place = ''] = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
-  return `${error.name}: ${error.message}`.replace(/\s*\n\s*/g, ' ') + place.replace(/^\s+at /, ' at ');
+  return (
+    `${error.name}: ${error.message}`.replace(/\s*\n\s*/g, ' ') + place.replace(/^\s+at /, ' at ')
+  );
 }
 
 /** Counts a message; returns the ticket for `isWritten`. */
@@ -25,7 +28,10 @@ export function count(control: Int32Array): number {
   return (Atomics.add(control, Control.MessagesSaid, 1) + 1) | 0;
 }
 
-/** Whether everything that was said by then has been written; `ticket` is the word of messages said at that time. */
+/**
+ * Whether everything that was said by then has been written; `ticket` is the word of messages said
+ * at that time.
+ */
 export function isWritten(control: Int32Array, ticket: number): boolean {
   return ((Atomics.load(control, Control.MessagesWritten) - ticket) | 0) >= 0;
 }

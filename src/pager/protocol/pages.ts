@@ -9,7 +9,10 @@ export interface ArrayPages {
   readonly count: number;
 }
 
-/** Where bytes of an array begin. The array is named, since its addresses may be another one's by now. */
+/**
+ * Where bytes of an array begin. The array is named, since its addresses may be another one's by
+ * now.
+ */
 export interface BytePlace {
   readonly range: number;
   readonly name: string;

@@ -1,12 +1,21 @@
 /**
- * What clients ask of the manager. A client that needs an answer at once waits with its thread stopped; faults take none of this.
+ * What clients ask of the manager. A client that needs an answer at once waits with its thread
+ * stopped; faults take none of this.
  */
 import type { ElementType } from '../../core/elements.js';
 import type { ArrayListing, ShareRights } from './attaching.js';
 import type { ClosedSpace } from './closed-space.js';
 import type { NotifierSource } from './notifiers.js';
 import type { Cancellation, StreamOperation } from './operations.js';
-import type { AdviceChange, AdviceRun, ArrayPages, BytePlace, PageReport, PinReport, PointerReport } from './pages.js';
+import type {
+  AdviceChange,
+  AdviceRun,
+  ArrayPages,
+  BytePlace,
+  PageReport,
+  PinReport,
+  PointerReport,
+} from './pages.js';
 import type { ProviderSource } from './providers.js';
 import type { SharingCall, SharingSource } from './sharing.js';
 import type { DeviceInfo, DeviceOptions, SpaceStats } from './space.js';
@@ -20,11 +29,17 @@ export interface FileSource {
   readonly bytes: number;
   /** Whether what is written to the array is meant for the file. */
   readonly shared: boolean;
-  /** Whether the program's threads look at the file's own memory, the kernel's page cache, rather than at pages of the space. */
+  /**
+   * Whether the program's threads look at the file's own memory, the kernel's page cache, rather
+   * than at pages of the space.
+   */
   readonly mapped: boolean;
 }
 
-/** A mapping of a file, and where the array's elements begin in it. The thread that asked for it unmaps it. */
+/**
+ * A mapping of a file, and where the array's elements begin in it. The thread that asked for it
+ * unmaps it.
+ */
 export interface FileMapping {
   readonly address: number;
   readonly bytes: number;
@@ -63,23 +78,35 @@ export interface Requests {
     out: { id: number; firstPage: number; pages: number };
   };
   /** Makes an array longer or shorter; it may be another range then. */
-  resize: { in: { range: number; name: string; bytes: number }; out: { id: number; firstPage: number; pages: number } };
+  resize: {
+    in: { range: number; name: string; bytes: number };
+    out: { id: number; firstPage: number; pages: number };
+  };
   /** Whether an array is still there. */
   usable: { in: { range: number; name: string; verb: string }; out: null };
-  /** Makes an array with the elements of another one; the answer comes when no later change of that can be seen in it. */
+  /**
+   * Makes an array with the elements of another one; the answer comes when no later change of that
+   * can be seen in it.
+   */
   clone: {
     in: { range: number; name: string; cloneName: string };
     out: { id: number; firstPage: number; pages: number };
   };
   /** `whole`: all that the array has by now, which may be nothing. */
   free: { in: ArrayPages & { whole?: boolean }; out: null };
-  /** The server and this program agree on what the array is. What could keep this program from having it has been looked at before, by `allocate`. */
+  /**
+   * The server and this program agree on what the array is. What could keep this program from
+   * having it has been looked at before, by `allocate`.
+   */
   share: { in: { range: number; name: string; source: SharingSource }; out: null };
   /** Of an array that machines share. */
   sharing: { in: { range: number; name: string; call: SharingCall }; out: null };
   /** Writes changed pages to the file that the array shares. */
   flush: { in: ArrayPages & { durable: boolean }; out: { bytes: number } };
-  /** Lets processors, transfers and copies do no more than `access` (0: nothing, 1: read, 2: read and write) to whole pages of an array. */
+  /**
+   * Lets processors, transfers and copies do no more than `access` (0: nothing, 1: read, 2: read
+   * and write) to whole pages of an array.
+   */
   protect: { in: ArrayPages & { access: 0 | 1 | 2 }; out: null };
   /** Of whole blocks. */
   advise: { in: ArrayPages & { change: AdviceChange }; out: null };
@@ -87,8 +114,8 @@ export interface Requests {
   /** Forgets the content of whole pages: they read as zero. */
   discard: { in: ArrayPages; out: null };
   /**
-   * Keeps pages in host memory until `unpin` with the same number; `writable`: the host may write them at once, whatever they are; `hold`: programs
-   * call it so.
+   * Keeps pages in host memory until `unpin` with the same number; `writable`: the host may write
+   * them at once, whatever they are; `hold`: programs call it so.
    */
   pin: {
     in: ArrayPages & { pin: number; lock: boolean | 'require'; writable: boolean; hold: boolean };
@@ -99,7 +126,14 @@ export interface Requests {
   reload: { in: ArrayPages & { discard: boolean }; out: null };
   /** Whether an array is what its handle says. */
   attachArray: {
-    in: { range: number; firstPage: number; pages: number; bytes: number; elementBytes: number; name: string };
+    in: {
+      range: number;
+      firstPage: number;
+      pages: number;
+      bytes: number;
+      elementBytes: number;
+      name: string;
+    };
     out: null;
   };
   /** A thread makes a view. Of an array over a mapped file, it gets a mapping for it. */
@@ -110,13 +144,22 @@ export interface Requests {
   /** Arrays that are there, in the order in which they were made. */
   arrays: { in: null; out: readonly ArrayListing[] };
   /** A handle for other processes. `ranges`: the arrays that it allows; null: all. */
-  shareSpace: { in: { rights: ShareRights; ranges: readonly number[] | null }; out: { handle: string } };
+  shareSpace: {
+    in: { rights: ShareRights; ranges: readonly number[] | null };
+    out: { handle: string };
+  };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */
   leave: { in: { ended: boolean }; out: null };
   /** Has the host's memory be so large from now on; the answer comes when it is. */
   setHostMemory: { in: { bytes: number }; out: null };
-  /** Binds the thread that asks, and the manager, to one CPU: this one, or as it suits. `current`: where the thread runs; `cpus`: where it could. */
-  bindThread: { in: { cpu: number | null; current: number }; out: { cpu: number; cpus: readonly number[] } };
+  /**
+   * Binds the thread that asks, and the manager, to one CPU: this one, or as it suits. `current`:
+   * where the thread runs; `cpus`: where it could.
+   */
+  bindThread: {
+    in: { cpu: number | null; current: number };
+    out: { cpu: number; cpus: readonly number[] };
+  };
   releaseThread: { in: null; out: null };
   stats: { in: null; out: SpaceStats };
   residency: { in: ArrayPages; out: PageReport };
@@ -126,7 +169,10 @@ export interface Requests {
   dirty: { in: ArrayPages; out: { runs: readonly number[] } };
   /** Triples of first page, count and bits of processors. */
   young: { in: ArrayPages & { clear: boolean }; out: { runs: readonly number[] } };
-  /** Subscribes to invalidations; the answer comes when the module, if there is one, has been loaded. */
+  /**
+   * Subscribes to invalidations; the answer comes when the module, if there is one, has been
+   * loaded.
+   */
   watch: {
     in: {
       /** A number that no other subscription of the space has. */
@@ -163,7 +209,10 @@ export interface Requests {
   transferFile: { in: FileTransfer; out: { bytes: number } };
   /** Starts a device; the answer comes when it is up. */
   addDevice: { in: { options: DeviceOptions }; out: DeviceInfo };
-  /** Starts a device again that has gone, and ends it first if it has not; another one of that name takes its place. */
+  /**
+   * Starts a device again that has gone, and ends it first if it has not; another one of that name
+   * takes its place.
+   */
   restart: { in: { device: number }; out: DeviceInfo };
   /** All devices that the space has, and those that have gone, in the order in which they came. */
   devices: { in: null; out: readonly DeviceInfo[] };
@@ -177,8 +226,9 @@ export interface Requests {
   history: { in: null; out: { texts: readonly string[] | null } };
   /** `timeoutMs`: how long launches that run may take; null: as long as they like. */
   /**
-   * `closed`: spaces of which views are left. The answer is this space, if views of it are left, too: the manager's thread answers late
-   * uses of all of them from then on. `lost`: what was written to arrays of several machines and could not be flushed, though all is closed.
+   * `closed`: spaces of which views are left. The answer is this space, if views of it are left,
+   * too: the manager's thread answers late uses of all of them from then on. `lost`: what was
+   * written to arrays of several machines and could not be flushed, though all is closed.
    */
   close: {
     in: { timeoutMs: number | null; closed: readonly ClosedSpace[] };

@@ -5,7 +5,10 @@ import type { TlsOptions } from '../../valkey/connection.js';
 import type { Start } from './starting.js';
 import type { WireError } from './wire.js';
 
-/** What helps where elements are lost: such an array is not emptied, and one that has lost a block here is of no more use to this program, overwritten or not. */
+/**
+ * What helps where elements are lost: such an array is not emptied, and one that has lost a block
+ * here is of no more use to this program, overwritten or not.
+ */
 export const OPEN_AGAIN = 'free it and open it again, which has what was flushed';
 
 /** Where an array is that several machines share, and how long they wait for each other. */
@@ -44,14 +47,23 @@ export type SharingCall =
   /** Has the server have what was written. */
   | { readonly kind: 'fence' }
   /** The same, then waits until so many programs have come. */
-  | { readonly kind: 'barrier'; readonly name: string; readonly count: number; readonly timeoutMs: number | null };
+  | {
+      readonly kind: 'barrier';
+      readonly name: string;
+      readonly count: number;
+      readonly timeoutMs: number | null;
+    };
 
 export type ToSharing =
   | { readonly kind: 'touch'; readonly block: number; readonly right: 'read' | 'write' }
   /** `at`: when threads were given the block, by `monotonicMs`. */
   | { readonly kind: 'installed'; readonly block: number; readonly at: number }
   | { readonly kind: 'notInstalled'; readonly block: number }
-  | { readonly kind: 'restricted'; readonly block: number; readonly content: Uint8Array<ArrayBuffer> | null }
+  | {
+      readonly kind: 'restricted';
+      readonly block: number;
+      readonly content: Uint8Array<ArrayBuffer> | null;
+    }
   | { readonly kind: 'broken'; readonly block: number; readonly reason: DenyReason }
   | { readonly kind: 'call'; readonly id: number; readonly call: SharingCall }
   | { readonly kind: 'leave' };
@@ -64,22 +76,44 @@ export type FromSharing =
       readonly right: 'read' | 'write';
     }
   /** `isOver`: not for others alone, but since this machine has no right to the block any more. */
-  | { readonly kind: 'restrict'; readonly block: number; readonly right: 'none' | 'read'; readonly isOver: boolean }
-  /** The machine has no right to any block: what is restricted already waits for no operation any more. */
+  | {
+      readonly kind: 'restrict';
+      readonly block: number;
+      readonly right: 'none' | 'read';
+      readonly isOver: boolean;
+    }
+  /**
+   * The machine has no right to any block: what is restricted already waits for no operation any
+   * more.
+   */
   | { readonly kind: 'ended' }
   | { readonly kind: 'clean'; readonly block: number }
   /**
-   * The threads that wait for the block are denied it: the server does not answer, has forgotten the array, has not the block as it was written (GONE), or what this
-   * machine wrote cannot be had. `why`: what the server says of this block alone.
+   * The threads that wait for the block are denied it: the server does not answer, has forgotten
+   * the array, has not the block as it was written (GONE), or what this machine wrote cannot be
+   * had. `why`: what the server says of this block alone.
    */
-  | { readonly kind: 'refuse'; readonly block: number; readonly reason: DenyReason; readonly why?: string }
+  | {
+      readonly kind: 'refuse';
+      readonly block: number;
+      readonly reason: DenyReason;
+      readonly why?: string;
+    }
   /** Threads that were denied the block may wait for it again. */
   | { readonly kind: 'again'; readonly block: number }
-  /** What had been written to the block and not flushed is lost, here (`own`) or on another machine. */
+  /**
+   * What had been written to the block and not flushed is lost, here (`own`) or on another machine.
+   */
   | { readonly kind: 'lost'; readonly block: number; readonly own: boolean }
-  /** The server has forgotten the array: what had been flushed is lost, and every block is refused from now on. */
+  /**
+   * The server has forgotten the array: what had been flushed is lost, and every block is refused
+   * from now on.
+   */
   | { readonly kind: 'forgotten' }
-  /** There is no connection, and what the server does instead, as the rest of a sentence that names it; null: there is one again. */
+  /**
+   * There is no connection, and what the server does instead, as the rest of a sentence that names
+   * it; null: there is one again.
+   */
   | { readonly kind: 'connection'; readonly problem: string | null }
   | { readonly kind: 'answer'; readonly id: number; readonly failure: WireError | null }
   /** `failure`: what was written is lost, which no call has been told yet. */

@@ -31,7 +31,11 @@ export interface SpaceHandle {
 export interface DeviceOptions {
   readonly kind: 'process' | 'simulated' | 'webgpu' | 'custom';
   /** Of a custom device: where its driver comes from, and what it is told. */
-  readonly driver?: { readonly url: string; readonly exportName: string; readonly options: unknown };
+  readonly driver?: {
+    readonly url: string;
+    readonly exportName: string;
+    readonly options: unknown;
+  };
   /** Of a GPU that a thread of the program has lent: where that is found. */
   readonly lent?: LentPlace;
   /** Of a GPU: the address of the module that reads WGSL, if it is installed. */

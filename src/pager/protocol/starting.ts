@@ -1,6 +1,7 @@
 /**
- * Threads of the manager that are starting must be up before they are stopped, as the end of the manager does: in the middle of
- * loading the foreign function interface that would abort the process. The end of the process waits for such calls themselves.
+ * Threads of the manager that are starting must be up before they are stopped, as the end of the
+ * manager does: in the middle of loading the foreign function interface that would abort the
+ * process. The end of the process waits for such calls themselves.
  */
 import { Control } from './control.js';
 
@@ -21,7 +22,10 @@ export function beginStart(control: SharedArrayBuffer): Start {
   return { control, ended: new SharedArrayBuffer(4) };
 }
 
-/** A thread that was counted is up, as it says itself, or has ended, as its starter says; the first of the two counts. */
+/**
+ * A thread that was counted is up, as it says itself, or has ended, as its starter says; the first
+ * of the two counts.
+ */
 export function endStart({ control, ended }: Start): void {
   if (Atomics.exchange(new Int32Array(ended), 0, 1) === 1) return;
   const words = new Int32Array(control);
@@ -32,7 +36,8 @@ export function endStart({ control, ended }: Start): void {
 /** Waits until none is starting any more, or one takes too long. */
 export async function startsEnded(control: Int32Array): Promise<void> {
   const end = performance.now() + LIMIT_MS;
-  while (starting(control) > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (starting(control) > 0 && performance.now() < end)
+    await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 function starting(control: Int32Array): number {

@@ -1,6 +1,7 @@
 /**
- * The transport between threads of one process. Each client has a broadcast channel, which either end reads without an event loop. An
- * eventfd wakes the manager where it sleeps, and a word of shared memory a client that waits with its thread stopped.
+ * The transport between threads of one process. Each client has a broadcast channel, which either
+ * end reads without an event loop. An eventfd wakes the manager where it sleeps, and a word of
+ * shared memory a client that waits with its thread stopped.
  */
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { notifyEventfd } from '../../linux/eventfd.js';
@@ -28,19 +29,27 @@ function clientChannel(space: string, client: string): string {
   return `onemem ${space} ${client}`;
 }
 
-/** Takes a message without the event loop; the types of Node leave out that this works for broadcast channels, too. */
+/**
+ * Takes a message without the event loop; the types of Node leave out that this works for broadcast
+ * channels, too.
+ */
 function receive<T>(channel: BroadcastChannel): T | undefined {
-  return (receiveMessageOnPort(channel as unknown as MessagePort) as { message: T } | undefined)?.message;
+  return (receiveMessageOnPort(channel as unknown as MessagePort) as { message: T } | undefined)
+    ?.message;
 }
 
 /**
- * A channel that the manager reads. Now and then the manager lets its event loop turn, to start or reap a device or to load a module; the
- * loop then takes what has come and hands it to a listener, or drops it if there is none.
+ * A channel that the manager reads. Now and then the manager lets its event loop turn, to start or
+ * reap a device or to load a module; the loop then takes what has come and hands it to a listener,
+ * or drops it if there is none.
  */
 class Inbox<T> {
   private readonly channel: BroadcastChannel;
   private delivered: T[] = [];
-  /** Place of the next message in the list: to move a long list up for each would take longer the longer it is. */
+  /**
+   * Place of the next message in the list: to move a long list up for each would take longer the
+   * longer it is.
+   */
   private head = 0;
   private closed = false;
 
@@ -150,14 +159,16 @@ export class ThreadLine implements Line {
     const client = randomName();
     this.control = new Int32Array(handle.control);
     this.channel = new BroadcastChannel(clientChannel(handle.name, client));
-    this.channel.onmessage = (message) => listener((message as unknown as { data: FromManager }).data);
+    this.channel.onmessage = (message) =>
+      listener((message as unknown as { data: FromManager }).data);
     this.channel.unref();
     const hello = new BroadcastChannel(helloChannel(handle.name));
     try {
       const answers = this.answers.buffer as SharedArrayBuffer;
       hello.postMessage({ client, answers, thread: this.thread, attached } satisfies Hello);
       notifyEventfd(handle.wakeFd);
-      // A broadcast reaches only threads that listen already: the manager raises the word when it has heard it.
+      // A broadcast reaches only threads that listen already: the manager raises the word when it
+      // has heard it.
       while (!this.wait(0, LOOK_MS)) assertOpen();
     } catch (error) {
       this.channel.close();

@@ -1,7 +1,8 @@
 /**
- * How clients and the manager reach each other. The manager reads without an event loop, since it sleeps where faults wake it; a client
- * waits for some answers with its thread stopped. Each end is an interface, so that a client elsewhere than in a thread of the process
- * needs an implementation of the two, and nothing of the manager changes.
+ * How clients and the manager reach each other. The manager reads without an event loop, since it
+ * sleeps where faults wake it; a client waits for some answers with its thread stopped. Each end is
+ * an interface, so that a client elsewhere than in a thread of the process needs an implementation
+ * of the two, and nothing of the manager changes.
  */
 import type { FromManager, ToManager } from './messages.js';
 
@@ -14,7 +15,9 @@ export interface Transport {
 
 /** The manager's end of the connection to one client. */
 export interface Connection {
-  /** The kernel's id of the client's thread; of another process, the negative number of the client. */
+  /**
+   * The kernel's id of the client's thread; of another process, the negative number of the client.
+   */
   readonly thread: number;
   /** Whether the client has ended, with or without a word. */
   readonly hasEnded: boolean;
@@ -32,7 +35,10 @@ export interface Connection {
 export interface Line {
   /** Hands a message over, and wakes the manager. */
   post(message: ToManager): void;
-  /** The next message that has come, without a turn of the event loop, or undefined. Messages that are not taken go to the listener. */
+  /**
+   * The next message that has come, without a turn of the event loop, or undefined. Messages that
+   * are not taken go to the listener.
+   */
   take(): FromManager | undefined;
   /** The thread as requests name it. */
   readonly thread: number;

@@ -49,12 +49,15 @@ export function toWire(error: unknown): WireError {
     const isOfDescriptors = code === 'EMFILE' || code === 'ENFILE';
     return wireError(
       isOfDescriptors ? 'DESCRIPTORS' : 'SYSTEM_CALL',
-      isOfDescriptors ? `${message}; close files or sockets, or raise the limit of descriptors (ulimit -n)` : message,
+      isOfDescriptors
+        ? `${message}; close files or sockets, or raise the limit of descriptors (ulimit -n)`
+        : message,
       { errno: code },
       stack,
     );
   }
-  if (error instanceof PolicyError) return { ...wireError(error.code, error.message), name: 'TypeError' };
+  if (error instanceof PolicyError)
+    return { ...wireError(error.code, error.message), name: 'TypeError' };
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;
   return wireError('INTERNAL', message, {}, stack);
@@ -84,7 +87,8 @@ export function codeOfDenial(reason: DenyReason): OnememErrorCode {
 }
 
 /** Stores do not bring back what is lost, since they write parts of pages. */
-const OVERWRITE = 'empty the array (discard()), overwrite the whole array by an `out` launch or readFrom(), or free it';
+const OVERWRITE =
+  'empty the array (discard()), overwrite the whole array by an `out` launch or readFrom(), or free it';
 
 /**
  * Why, as the rest of a sentence that begins with what was touched.

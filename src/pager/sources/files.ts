@@ -1,7 +1,7 @@
 /**
- * Fills pages of file arrays. What the kernel has in memory is read at once; only when it would have to wait for the disk does the
- * engine's thread take over, so that a slow disk stops no other fault. Files that arrays share take changed pages back when the host has
- * no room for them.
+ * Fills pages of file arrays. What the kernel has in memory is read at once; only when it would
+ * have to wait for the disk does the engine's thread take over, so that a slow disk stops no other
+ * fault. Files that arrays share take changed pages back when the host has no room for them.
  */
 import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../../core/memory-manager.js';
@@ -26,16 +26,25 @@ export interface FileRange {
   readonly takenBack: PageRuns;
 }
 
-/** A file that could not be written is tried again so much later, so that requests that wait for room are told of the error before. */
+/**
+ * A file that could not be written is tried again so much later, so that requests that wait for
+ * room are told of the error before.
+ */
 const PAUSE_MS = 50;
 
 export class FileProvider {
   private readonly ranges: FileRange[] = [];
-  /** For what is read before it has a place: as much as a transfer moves at most. It stays in the caches. */
+  /**
+   * For what is read before it has a place: as much as a transfer moves at most. It stays in the
+   * caches.
+   */
   private readonly buffer = new NativeBuffer(PAGES_PER_TRANSFER * PAGE_BYTES);
 
   /** Files that could not be written. */
-  private readonly refusing = new Map<FileRange, { readonly since: number; readonly problem: string }>();
+  private readonly refusing = new Map<
+    FileRange,
+    { readonly since: number; readonly problem: string }
+  >();
   private readonly told = new WeakSet<FileRange>();
   private readonly patient: PatientReads;
   /** Called when an array over a file has gone, before the file is closed. */
@@ -61,7 +70,10 @@ export class FileProvider {
       provide: (token, page, count, target) => this.provide(range, token, page, count, target),
       contentOf: (page, count) => this.contentOf(range, page, count),
       ...(source.shared
-        ? { takeBack: (token, page, count, address) => this.takeBack(range, token, page, count, address) }
+        ? {
+            takeBack: (token, page, count, address) =>
+              this.takeBack(range, token, page, count, address),
+          }
         : {}),
       end: () => {
         this.refusing.delete(range);
@@ -77,22 +89,32 @@ export class FileProvider {
     return this.rangeOf(page)?.source ?? null;
   }
 
-  /** What has become of the file of a page that could not be read, as the rest of a sentence; null: that cannot be seen. */
+  /**
+   * What has become of the file of a page that could not be read, as the rest of a sentence; null:
+   * that cannot be seen.
+   */
   changeOf(page: number): string | null {
     const source = this.sourceOf(page);
     if (source === null) return null;
     const { size } = fstatSync(source.fd);
     const end = source.offset + source.bytes;
-    return size < end ? `${source.path} has ${size} bytes now, and the array ends at byte ${end} of it` : null;
+    return size < end
+      ? `${source.path} has ${size} bytes now, and the array ends at byte ${end} of it`
+      : null;
   }
 
-  /** The first page of an array that its file does not reach any more; -1: there is none, or that cannot be seen. */
+  /**
+   * The first page of an array that its file does not reach any more; -1: there is none, or that
+   * cannot be seen.
+   */
   firstCut(page: number): number {
     const range = this.rangeOf(page);
     if (range === null) return -1;
     const { fd, offset, bytes } = range.source;
     const { size } = fstatSync(fd);
-    return size < offset + bytes ? range.firstPage + Math.floor(Math.max(0, size - offset) / PAGE_BYTES) : -1;
+    return size < offset + bytes
+      ? range.firstPage + Math.floor(Math.max(0, size - offset) / PAGE_BYTES)
+      : -1;
   }
 
   get all(): readonly FileRange[] {
@@ -107,8 +129,8 @@ export class FileProvider {
   }
 
   /**
-   * Maps the file of an array for a thread, as the kernel has it: its own memory, in pieces as large as that lies in. Null: the array's
-   * pages are those of the space.
+   * Maps the file of an array for a thread, as the kernel has it: its own memory, in pieces as
+   * large as that lies in. Null: the array's pages are those of the space.
    */
   isMapped(firstPage: number): boolean {
     return this.rangeOf(firstPage)?.source.mapped === true;
@@ -121,24 +143,38 @@ export class FileProvider {
     const before = offset % PAGE_BYTES;
     const bytes = before + source.bytes;
     try {
-      const address = mmap(bytes, { protection: PROT_READ, flags: MAP_PRIVATE, fd, offset: offset - before });
+      const address = mmap(bytes, {
+        protection: PROT_READ,
+        flags: MAP_PRIVATE,
+        fd,
+        offset: offset - before,
+      });
       return { address, bytes, elements: address + before };
     } catch (error) {
       const why = error instanceof SystemCallError ? error.code : String(error);
       const remedy = 'leave out `mapped`: its pages are read into host memory then';
-      throw new RequestError('FILE_NOT_MAPPED', `array ${name}: ${path} cannot be mapped (${why}); ${remedy}`, {
-        path,
-      });
+      throw new RequestError(
+        'FILE_NOT_MAPPED',
+        `array ${name}: ${path} cannot be mapped (${why}); ${remedy}`,
+        {
+          path,
+        },
+      );
     }
   }
 
-  /** Why changed pages cannot go to their file just now, as the rest of a sentence; null: they can. */
+  /**
+   * Why changed pages cannot go to their file just now, as the rest of a sentence; null: they can.
+   */
   get problem(): string | null {
     for (const { problem } of this.refusing.values()) return problem;
     return null;
   }
 
-  /** Files that could not be written are tried again after a while: called before anything wants room. */
+  /**
+   * Files that could not be written are tried again after a while: called before anything wants
+   * room.
+   */
   look(): void {
     this.patient.look();
     if (this.refusing.size === 0) return;
@@ -154,11 +190,18 @@ export class FileProvider {
     return this.patient.sleepMs(most);
   }
 
-  private takeBack(range: FileRange, token: number, page: number, count: number, address: number): Status {
+  private takeBack(
+    range: FileRange,
+    token: number,
+    page: number,
+    count: number,
+    address: number,
+  ): Status {
     const { firstPage, source } = range;
     const within = (page - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
-    // A file that was cut must not grow again, with a hole in it, by what is written behind its end.
+    // A file that was cut must not grow again, with a hole in it, by what is written behind its
+    // end.
     if (fstatSync(source.fd).size < source.offset + source.bytes) {
       this.later(() => this.refuse(range, token, 'it has become shorter than the array'));
       return Status.Pending;
@@ -209,20 +252,30 @@ export class FileProvider {
     }
     const done = Math.max(got, 0);
     const read = (failedAt: number): void =>
-      this.engine.read(source.fd, target + done, bytes - done, source.offset + within + done, (result) => {
-        if (result === bytes - done) {
-          this.patient.succeeded();
-          clearRest(target, bytes, count);
-          this.completed(token, Status.Done);
-          // Fewer bytes than the file had when it was opened: a program has cut it.
-        } else if (result >= 0 || !this.patient.failed(failedAt, read)) this.completed(token, Status.SourceChanged);
-      });
+      this.engine.read(
+        source.fd,
+        target + done,
+        bytes - done,
+        source.offset + within + done,
+        (result) => {
+          if (result === bytes - done) {
+            this.patient.succeeded();
+            clearRest(target, bytes, count);
+            this.completed(token, Status.Done);
+            // Fewer bytes than the file had when it was opened: a program has cut it.
+          } else if (result >= 0 || !this.patient.failed(failedAt, read))
+            this.completed(token, Status.SourceChanged);
+        },
+      );
     read(0);
     return Status.Pending;
   }
 }
 
-/** The last page may go on after the end of the file; memory that was used before must not show there. */
+/**
+ * The last page may go on after the end of the file; memory that was used before must not show
+ * there.
+ */
 function clearRest(target: number, bytes: number, count: number): void {
   if (bytes < count * PAGE_BYTES) fillMemory(target + bytes, 0, count * PAGE_BYTES - bytes);
 }

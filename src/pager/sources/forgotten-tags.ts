@@ -1,7 +1,8 @@
 /**
- * Values of 2 MiB of frames have one hash tag, by which a cluster finds their server; there are so many, so that all servers of a cluster get
- * their part. What has one tag is in one place, and is forgotten together by a server that is started again without what it had: the
- * thread that writes finds that out when it has a new connection, and writes nothing there before the manager knows.
+ * Values of 2 MiB of frames have one hash tag, by which a cluster finds their server; there are so
+ * many, so that all servers of a cluster get their part. What has one tag is in one place, and is
+ * forgotten together by a server that is started again without what it had: the thread that writes
+ * finds that out when it has a new connection, and writes nothing there before the manager knows.
  */
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/types.js';
 
@@ -39,12 +40,16 @@ export class ForgottenTags {
     return this.last;
   }
 
-  /** Hands `forget` what has been forgotten, if there is word of it, and says that this has been heard. */
+  /**
+   * Hands `forget` what has been forgotten, if there is word of it, and says that this has been
+   * heard.
+   */
   hear(forget: (tags: readonly number[]) => void): void {
     const { words } = this;
     if (Atomics.load(words, 0) === 0) return;
     const tags: number[] = [];
-    for (let tag = 0; tag < TAGS; tag++) if ((words[1 + (tag >>> 5)] & (1 << (tag & 31))) !== 0) tags.push(tag);
+    for (let tag = 0; tag < TAGS; tag++)
+      if ((words[1 + (tag >>> 5)] & (1 << (tag & 31))) !== 0) tags.push(tag);
     words.fill(0, 1);
     forget(tags);
     Atomics.store(words, 0, 0);

@@ -1,6 +1,6 @@
 /**
- * The thread that waits for files, so that the manager need not. Jobs come through a ring in shared memory; an answer is written
- * into the job's place and the manager's eventfd raised.
+ * The thread that waits for files, so that the manager need not. Jobs come through a ring in shared
+ * memory; an answer is written into the job's place and the manager's eventfd raised.
  */
 import { fstatSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -19,7 +19,8 @@ import { JOB_WORDS, Job, type JobRing, Signal } from './io-ring.js';
 
 const { numbers, signals, wakeFd, first, start, folder } = workerData as JobRing;
 const failing = process.env[FAILING_CALLS];
-if (failing !== undefined) failCalls(failing, 'io', new Int32Array(start.control), Control.FailingCalls);
+if (failing !== undefined)
+  failCalls(failing, 'io', new Int32Array(start.control), Control.FailingCalls);
 parentPort?.on('message', () => process.exit(0));
 
 const words = new Float64Array(numbers);
@@ -67,7 +68,10 @@ function punch(fd: number, offset: number, length: number): number {
   }
 }
 
-/** Moves all bytes of a job, in as many calls as it takes. Returns bytes done, or the negative error number. */
+/**
+ * Moves all bytes of a job, in as many calls as it takes. Returns bytes done, or the negative error
+ * number.
+ */
 function move(kind: number, at: number): number {
   const fd = words[at + Job.Fd];
   const address = words[at + Job.Address];
@@ -96,12 +100,22 @@ function move(kind: number, at: number): number {
 }
 
 /** One call, by which files are read and written. */
-function moveRest(kind: number, fd: number, address: number, length: number, offset: number): number {
-  if (kind === Job.Read) return offset < 0 ? libc.read(fd, address, length) : libc.pread(fd, address, length, offset);
+function moveRest(
+  kind: number,
+  fd: number,
+  address: number,
+  length: number,
+  offset: number,
+): number {
+  if (kind === Job.Read)
+    return offset < 0 ? libc.read(fd, address, length) : libc.pread(fd, address, length, offset);
   return offset < 0 ? libc.write(fd, address, length) : libc.pwrite(fd, address, length, offset);
 }
 
-/** Whether what is read or written where it stands may have to wait for its other end: pipes, sockets, terminals. */
+/**
+ * Whether what is read or written where it stands may have to wait for its other end: pipes,
+ * sockets, terminals.
+ */
 function mayWait(fd: number): boolean {
   try {
     const kind = fstatSync(fd);
@@ -113,8 +127,8 @@ function mayWait(fd: number): boolean {
 }
 
 /**
- * What can be moved now, by a call in which this thread does not wait: in one that waits it could not be ended, with the space or the process. What comes back is as
- * of read and write.
+ * What can be moved now, by a call in which this thread does not wait: in one that waits it could
+ * not be ended, with the space or the process. What comes back is as of read and write.
  */
 function moveSome(kind: number, fd: number, address: number, length: number): number {
   const moved = moveWithoutWaiting(kind === Job.Read ? 'read' : 'write', fd, address, length);
@@ -124,7 +138,9 @@ function moveSome(kind: number, fd: number, address: number, length: number): nu
   }
   waitFor(fd, kind === Job.Read ? POLLIN : POLLOUT);
   // A pipe that takes something takes so much.
-  return kind === Job.Read ? libc.read(fd, address, length) : libc.write(fd, address, Math.min(length, PIPE_BUF));
+  return kind === Job.Read
+    ? libc.read(fd, address, length)
+    : libc.write(fd, address, Math.min(length, PIPE_BUF));
 }
 
 /** Waits until a pipe or a socket has something, or takes something. */
@@ -157,7 +173,8 @@ for (let next = first; ; next = (next + 1) | 0) {
     endIfStopped();
   }
   const at = (next % places) * JOB_WORDS;
-  // The manager says that it closes the engine before it looks whether this thread is at a job: one of the two sees the other.
+  // The manager says that it closes the engine before it looks whether this thread is at a job: one
+  // of the two sees the other.
   Atomics.store(signal, Signal.Busy, 1);
   endIfStopped();
   words[at + Job.Result] = carryOut(at);

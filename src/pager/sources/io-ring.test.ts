@@ -69,7 +69,8 @@ class World {
   /** @param reserve what a thread needs that starts while it fails to */
   constructor(resort: Resort = {}, reserve = new Reserve()) {
     const start = (ring: JobRing): Worker => {
-      if (this.failing && reserve.lent === 0) throw Object.assign(new Error('none left'), { code: 'EMFILE' });
+      if (this.failing && reserve.lent === 0)
+        throw Object.assign(new Error('none left'), { code: 'EMFILE' });
       const thread = new Thread(ring, !this.slow);
       this.threads.push(thread);
       return thread as unknown as Worker;
@@ -139,7 +140,8 @@ it('closes a file after its last job, be it handed in or not', () => {
   const world = new World();
   const [fd, idle] = [openSync('/dev/null', 'r'), openSync('/dev/null', 'r')];
   const isOpen = (each: number): boolean => existsSync(`/proc/self/fd/${each}`);
-  for (let count = 0; count < 300; count++) world.engine.sync(fd, (result) => world.results.push(result));
+  for (let count = 0; count < 300; count++)
+    world.engine.sync(fd, (result) => world.results.push(result));
   world.engine.closeFile(fd);
   world.engine.closeFile(idle);
   expect([isOpen(fd), isOpen(idle)]).toEqual([true, false]);

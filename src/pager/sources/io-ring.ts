@@ -1,7 +1,8 @@
 /**
- * The manager's end of the engine that reads and writes files. Its thread may not start for a while, when the process has no descriptors or
- * no memory left, and it may end: jobs go to another engine then, where there is one, and otherwise wait for a thread until it is there, or fail
- * when there is none for too long.
+ * The manager's end of the engine that reads and writes files. Its thread may not start for a
+ * while, when the process has no descriptors or no memory left, and it may end: jobs go to another
+ * engine then, where there is one, and otherwise wait for a thread until it is there, or fail when
+ * there is none for too long.
  */
 import { constants as os } from 'node:os';
 import type { Worker } from 'node:worker_threads';
@@ -18,7 +19,9 @@ export const Job = {
   Length: 3,
   Offset: 4,
   Result: 5,
-  /** Address of the checksums of the pages, a word each, that a spilled page has been written with. */
+  /**
+   * Address of the checksums of the pages, a word each, that a spilled page has been written with.
+   */
   Sums: 6,
   /** How many bytes had been moved when the job failed. */
   Moved: 7,
@@ -33,7 +36,10 @@ export const Job = {
 } as const;
 export const JOB_WORDS = 8;
 const PLACES = 256;
-/** Words of the signals: jobs handed in, jobs done, whether to stop, whether the thread is up, whether it is at a job. */
+/**
+ * Words of the signals: jobs handed in, jobs done, whether to stop, whether the thread is up,
+ * whether it is at a job.
+ */
 export const Signal = { HandedIn: 0, Done: 1, Stop: 2, Up: 3, Busy: 4 } as const;
 const SIGNAL_WORDS = 5;
 
@@ -88,7 +94,9 @@ export class IoEngine {
   /** Files that are to be closed after their last job. */
   private readonly leaving = new Set<number>();
   private closed = false;
-  /** When the thread is to be started again, and since when that is tried; 0 while nothing is wrong. */
+  /**
+   * When the thread is to be started again, and since when that is tried; 0 while nothing is wrong.
+   */
   private retryAt = 0;
   private failingSince = 0;
   private pause = FIRST_PAUSE_MS;
@@ -113,7 +121,10 @@ export class IoEngine {
     this.signal = new Int32Array(this.signals);
   }
 
-  /** Reads a file into memory. `done` gets the bytes read, fewer at the end of the file, or the negative error number and the bytes read before that. */
+  /**
+   * Reads a file into memory. `done` gets the bytes read, fewer at the end of the file, or the
+   * negative error number and the bytes read before that.
+   */
   read(
     fd: number,
     address: number,
@@ -124,7 +135,10 @@ export class IoEngine {
     this.add({ kind: Job.Read, fd, address, length, offset, done });
   }
 
-  /** Writes memory to a file. `done` gets the bytes written, or the negative error number and the bytes that were written before that. */
+  /**
+   * Writes memory to a file. `done` gets the bytes written, or the negative error number and the
+   * bytes that were written before that.
+   */
   write(
     fd: number,
     address: number,
@@ -135,12 +149,18 @@ export class IoEngine {
     this.add({ kind: Job.Write, fd, address, length, offset, done });
   }
 
-  /** Has what was written to a file survive a crash of the machine. `done` gets 0 or the negative error number. */
+  /**
+   * Has what was written to a file survive a crash of the machine. `done` gets 0 or the negative
+   * error number.
+   */
   sync(fd: number, done: (result: number) => void): void {
     this.add({ kind: Job.Sync, fd, address: 0, length: 0, offset: 0, done });
   }
 
-  /** Makes a file without a name in the folder of the engine. `done` gets its descriptor, or the negative error number. */
+  /**
+   * Makes a file without a name in the folder of the engine. `done` gets its descriptor, or the
+   * negative error number.
+   */
   open(done: (result: number) => void): void {
     this.add({ kind: Job.Open, fd: -1, address: 0, length: 0, offset: 0, done });
   }
@@ -157,7 +177,10 @@ export class IoEngine {
     this.add({ kind: Job.WriteSummed, fd, address, length, offset, sums, done });
   }
 
-  /** Reads them, and compares. `done` gets the bytes, the negative error number, or the page that is another one (disk.ts). */
+  /**
+   * Reads them, and compares. `done` gets the bytes, the negative error number, or the page that is
+   * another one (disk.ts).
+   */
   readSummed(
     fd: number,
     address: number,
@@ -182,7 +205,9 @@ export class IoEngine {
   /** The engine that does the jobs while this one has no thread; null: none does. */
   private get standIn(): IoEngine | null {
     const { other } = this.resort;
-    return other !== undefined && this.worker === null && this.now() < this.otherUntil ? other : null;
+    return other !== undefined && this.worker === null && this.now() < this.otherUntil
+      ? other
+      : null;
   }
 
   /** Closes a file when its jobs have ended: by then its number could be another file's. */
@@ -222,7 +247,10 @@ export class IoEngine {
     return starting || this.retryAt !== 0 ? Math.min(most, FIRST_PAUSE_MS / 4) : most;
   }
 
-  /** Whether the thread reads or writes memory; none is begun once the engine is closed, and a job that waits for the other end of a pipe is given up. */
+  /**
+   * Whether the thread reads or writes memory; none is begun once the engine is closed, and a job
+   * that waits for the other end of a pipe is given up.
+   */
   get isBusy(): boolean {
     return Atomics.load(this.signal, Signal.Busy) === 1;
   }
@@ -304,9 +332,11 @@ export class IoEngine {
     if (wasUp) {
       this.failingSince = 0;
       this.pause = FIRST_PAUSE_MS;
-      // What it was at may have been done, or done in part: the request that asked for it must know.
+      // What it was at may have been done, or done in part: the request that asked for it must
+      // know.
       const done = Atomics.load(this.signal, Signal.Done);
-      while (this.finished !== done) this.answer(this.words[(this.finished % PLACES) * JOB_WORDS + Job.Result]);
+      while (this.finished !== done)
+        this.answer(this.words[(this.finished % PLACES) * JOB_WORDS + Job.Result]);
       if (this.running.length > 0) {
         Atomics.store(this.signal, Signal.Done, (done + 1) | 0);
         this.answer(-os.errno.EIO);
@@ -372,7 +402,10 @@ export class IoEngine {
 }
 
 function startEngine(ring: JobRing): Worker {
-  return startOwnThread(new URL('../sources/io-engine.cjs', import.meta.url), { workerData: ring, name: 'onemem io' });
+  return startOwnThread(new URL('../sources/io-engine.cjs', import.meta.url), {
+    workerData: ring,
+    name: 'onemem io',
+  });
 }
 
 /** Of a thread that cannot start: no descriptors, no threads, or else no memory. */

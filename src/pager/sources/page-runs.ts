@@ -5,7 +5,10 @@ export interface PageRun {
   readonly count: number;
 }
 
-/** Beyond this many the gaps between them count as pages, too: for a set of pages that are to be written once more, that is right. */
+/**
+ * Beyond this many the gaps between them count as pages, too: for a set of pages that are to be
+ * written once more, that is right.
+ */
 const MAX_RUNS = 4096;
 
 export class PageRuns {
@@ -23,7 +26,8 @@ export class PageRuns {
       to++;
     }
     this.runs.splice(from, to - from, { first: begin, end });
-    if (this.runs.length > MAX_RUNS) this.runs = [{ first: this.runs[0].first, end: this.runs[MAX_RUNS].end }];
+    if (this.runs.length > MAX_RUNS)
+      this.runs = [{ first: this.runs[0].first, end: this.runs[MAX_RUNS].end }];
   }
 
   addAll(others: PageRuns): void {

@@ -1,5 +1,14 @@
-/** Checksums of pages that were put aside, a word for each frame of the place where they are; their memory is taken as frames are written. */
-import { MAP_ANONYMOUS, MAP_NORESERVE, MAP_PRIVATE, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
+/**
+ * Checksums of pages that were put aside, a word for each frame of the place where they are; their
+ * memory is taken as frames are written.
+ */
+import {
+  MAP_ANONYMOUS,
+  MAP_NORESERVE,
+  MAP_PRIVATE,
+  PROT_READ,
+  PROT_WRITE,
+} from '../../linux/constants.js';
 import { mmap, munmap, PAGE_SIZE } from '../../linux/memory.js';
 
 const SUM_BYTES = 4;

@@ -29,7 +29,12 @@ class Engine {
   }
 }
 
-function world(): { pipes: Pipes; engines: Engine[]; read: (fd: number) => void; write: (fd: number) => void } {
+function world(): {
+  pipes: Pipes;
+  engines: Engine[];
+  read: (fd: number) => void;
+  write: (fd: number) => void;
+} {
   const engines: Engine[] = [];
   const pipes = new Pipes(() => {
     engines.push(new Engine());
@@ -62,7 +67,13 @@ it('takes threads again that have nothing to do, and ends those that are too man
   expect(engines.map(({ closed }) => closed)).toEqual([true, false, true, false, false]);
   read(9);
   read(10);
-  expect(engines.map(({ jobs }) => jobs.at(-1))).toEqual(['read 0', 'read 1', 'read 2', 'read 9', 'read 10']);
+  expect(engines.map(({ jobs }) => jobs.at(-1))).toEqual([
+    'read 0',
+    'read 1',
+    'read 2',
+    'read 9',
+    'read 10',
+  ]);
 });
 
 it('has some wait for others where too many wait at once', () => {

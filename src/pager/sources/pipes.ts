@@ -1,6 +1,7 @@
 /**
- * Reads and writes what is read and written where it stands: pipes and sockets, mostly. Each waits for its other end, which may be waiting for another
- * one of them, as a filter does that is written to and read from: so none stands in line behind another.
+ * Reads and writes what is read and written where it stands: pipes and sockets, mostly. Each waits
+ * for its other end, which may be waiting for another one of them, as a filter does that is written
+ * to and read from: so none stands in line behind another.
  */
 import type { IoEngine } from './io-ring.js';
 
@@ -24,12 +25,22 @@ export class Pipes {
   constructor(private readonly newEngine: () => IoEngine) {}
 
   /** As IoEngine.read. */
-  read(fd: number, address: number, length: number, done: (result: number, moved: number) => void): void {
+  read(
+    fd: number,
+    address: number,
+    length: number,
+    done: (result: number, moved: number) => void,
+  ): void {
     this.engineFor(fd, 'read').read(fd, address, length, -1, done);
   }
 
   /** As IoEngine.write. */
-  write(fd: number, address: number, length: number, done: (result: number, moved: number) => void): void {
+  write(
+    fd: number,
+    address: number,
+    length: number,
+    done: (result: number, moved: number) => void,
+  ): void {
     this.engineFor(fd, 'write').write(fd, address, length, -1, done);
   }
 

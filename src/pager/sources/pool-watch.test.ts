@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
 import { PoolWatch, poolRequests } from './pool-watch.js';
 
-/** A pool of two threads that wait for pages 0 and 1 of a provider, whose call has asked the pool once. */
+/**
+ * A pool of two threads that wait for pages 0 and 1 of a provider, whose call has asked the pool
+ * once.
+ */
 function open({ requests = 1, answers = false, own = 1, settled = false } = {}) {
   const clock = { ms: 1000 };
   const user = {

@@ -1,8 +1,8 @@
 /**
- * Finds calls of providers that wait for Node.js's thread pool while all threads of the pool wait in
- * faults for pages of those providers: neither would ever go on. It is known when three things hold.
- * So many threads that are not the program's own wait for pages of providers as the pool has. The
- * pool does not answer. And each call of these providers has asked something of the pool.
+ * Finds calls of providers that wait for Node.js's thread pool while all threads of the pool wait
+ * in faults for pages of those providers: neither would ever go on. It is known when three things
+ * hold. So many threads that are not the program's own wait for pages of providers as the pool has.
+ * The pool does not answer. And each call of these providers has asked something of the pool.
  */
 import { stat } from 'node:fs';
 import type { PageQueries } from '../../core/page-queries.js';
@@ -15,7 +15,12 @@ const MOST_THREADS = 1024;
 const SLOW_MS = 300;
 
 /** What Node.js calls requests to the pool of which it tells. */
-const OF_POOL = new Set(['FSReqPromise', 'FSReqCallback', 'GetAddrInfoReqWrap', 'GetNameInfoReqWrap']);
+const OF_POOL = new Set([
+  'FSReqPromise',
+  'FSReqCallback',
+  'GetAddrInfoReqWrap',
+  'GetNameInfoReqWrap',
+]);
 
 /** How many requests to the pool a thread has under way, by `process.getActiveResourcesInfo()`. */
 export function poolRequests(resources: readonly string[]): number {
@@ -64,7 +69,9 @@ export class PoolWatch<U extends PoolUser> {
     if (this.userOf(page) !== null) this.faults.set(thread, page);
   }
 
-  /** Providers that wait for the pool, which waits for them. Called now and then while calls run. */
+  /**
+   * Providers that wait for the pool, which waits for them. Called now and then while calls run.
+   */
   stuck(): U[] {
     const users = this.usersWaitedFor();
     if (users === null) {
@@ -84,7 +91,9 @@ export class PoolWatch<U extends PoolUser> {
       return [];
     }
     if (now - this.askedAt < SLOW_MS) return [];
-    return users.every(({ calls, requests }) => calls > 0 && requests !== null && requests >= calls) ? users : [];
+    return users.every(({ calls, requests }) => calls > 0 && requests !== null && requests >= calls)
+      ? users
+      : [];
   }
 
   /** Providers that threads of the pool wait for; null: the pool has others. */
@@ -93,7 +102,8 @@ export class PoolWatch<U extends PoolUser> {
     const users = new Set<U>();
     for (const [thread, page] of this.faults) {
       const user = this.userOf(page);
-      if (user !== null && this.known.isAwaited(HOST, page) && !this.isProgram(thread)) users.add(user);
+      if (user !== null && this.known.isAwaited(HOST, page) && !this.isProgram(thread))
+        users.add(user);
       else this.faults.delete(thread);
     }
     return this.faults.size < this.threads ? null : [...users];

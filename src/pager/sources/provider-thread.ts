@@ -1,7 +1,8 @@
 /**
- * The thread of one provider: it loads the user's module and calls its function for each part that is wanted. The function writes to
- * memory that belongs to its call alone, and what it wrote is copied to the staging memory when the call has ended well: nothing
- * that it does later, or after a failure, can appear in the array.
+ * The thread of one provider: it loads the user's module and calls its function for each part that
+ * is wanted. The function writes to memory that belongs to its call alone, and what it wrote is
+ * copied to the staging memory when the call has ended well: nothing that it does later, or after a
+ * failure, can appear in the array.
  */
 import { readlinkSync, writeSync } from 'node:fs';
 import { types } from 'node:util';
@@ -45,7 +46,10 @@ function refuse(reason?: unknown): never {
   throw new Refusal(reason === undefined ? 'no reason was given' : kernelError(reason).message);
 }
 
-/** By the file system, not by system calls of ours: the foreign function interface leaves memory behind in each thread that used it. */
+/**
+ * By the file system, not by system calls of ours: the foreign function interface leaves memory
+ * behind in each thread that used it.
+ */
 function ownThread(): number {
   return Number(readlinkSync('/proc/thread-self').split('/').at(-1));
 }
@@ -64,7 +68,11 @@ function failureOf(error: unknown): ProviderFailure {
   if (error instanceof Refusal) return { refused: true, message: error.message };
   const { name, message, stack } = kernelError(error);
   if (!types.isNativeError(error)) return { refused: false, message: `threw ${message}` };
-  return { refused: false, message: `threw ${name}: ${message}`, ...(stack === '' ? {} : { stack }) };
+  return {
+    refused: false,
+    message: `threw ${name}: ${message}`,
+    ...(stack === '' ? {} : { stack }),
+  };
 }
 
 async function load(): Promise<FillFunction> {
@@ -72,16 +80,21 @@ async function load(): Promise<FillFunction> {
   const value = module[exportName];
   if (typeof value === 'function') return value as FillFunction;
   const names = Object.keys(module).join(', ') || 'nothing';
-  throw new TypeError(`module ${url} has no function as export '${exportName}'; it exports ${names}`);
+  throw new TypeError(
+    `module ${url} has no function as export '${exportName}'; it exports ${names}`,
+  );
 }
 
 /** The content as the function gave it: what it returned, or else the memory that it was handed. */
 function contentOf(given: unknown, bytes: Uint8Array, byteLength: number): Uint8Array {
   let content = bytes;
-  if (ArrayBuffer.isView(given)) content = new Uint8Array(given.buffer, given.byteOffset, given.byteLength);
+  if (ArrayBuffer.isView(given))
+    content = new Uint8Array(given.buffer, given.byteOffset, given.byteLength);
   else if (types.isAnyArrayBuffer(given)) content = new Uint8Array(given);
   else if (given !== undefined) {
-    throw new TypeError(`it returned ${given === null ? 'null' : typeof given}; it may return bytes, or nothing`);
+    throw new TypeError(
+      `it returned ${given === null ? 'null' : typeof given}; it may return bytes, or nothing`,
+    );
   }
   if (content.byteLength === byteLength) return content;
   const what = content === bytes ? 'left its memory with' : 'returned';
@@ -89,7 +102,8 @@ function contentOf(given: unknown, bytes: Uint8Array, byteLength: number): Uint8
 }
 
 function end(answer: FromProvider): void {
-  // Counted before the message is on its way: the manager, which sees this thread in a fault, knows whether it went there afterwards.
+  // Counted before the message is on its way: the manager, which sees this thread in a fault, knows
+  // whether it went there afterwards.
   Atomics.add(marks, ENDED, 1);
   tell(answer);
 }
@@ -131,6 +145,9 @@ try {
   tell({ thread: ownThread() });
 } catch (error) {
   const missing = missingModule(url, error);
-  const failure = missing === null ? failureOf(error) : { refused: false, message: `cannot be loaded: ${missing}` };
+  const failure =
+    missing === null
+      ? failureOf(error)
+      : { refused: false, message: `cannot be loaded: ${missing}` };
   tell({ unusable: failure });
 }

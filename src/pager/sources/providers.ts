@@ -1,12 +1,19 @@
 /**
- * Arrays that modules of the user's fill. Each has a thread of its own, which calls the module's function and puts what it gave into
- * staging memory; the manager copies that to where it belongs, so that no code of the user's ever writes the memory of a node. Parts
- * that are wanted meanwhile stand in a line, those that a thread waits for first.
+ * Arrays that modules of the user's fill. Each has a thread of its own, which calls the module's
+ * function and puts what it gave into staging memory; the manager copies that to where it belongs,
+ * so that no code of the user's ever writes the memory of a node. Parts that are wanted meanwhile
+ * stand in a line, those that a thread waits for first.
  *
- * A part whose function threw, refused, or gave something else than the bytes that were asked for is asked for again at the next
- * access. A provider that exceeded its time limit, or whose thread ended, is asked no more: every later part of it fails at once.
+ * A part whose function threw, refused, or gave something else than the bytes that were asked for
+ * is asked for again at the next access. A provider that exceeded its time limit, or whose thread
+ * ended, is asked no more: every later part of it fails at once.
  */
-import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
+import {
+  MessageChannel,
+  type MessagePort,
+  receiveMessageOnPort,
+  type Worker,
+} from 'node:worker_threads';
 import type { PageQueries } from '../../core/page-queries.js';
 import { HOST, PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
 import { fillMemory, writeMemory } from '../../linux/memory.js';
@@ -30,9 +37,15 @@ const PLACE_BYTES = PAGES_PER_TRANSFER * PAGE_BYTES;
 const LOADING_MS = 30_000;
 /** How long a thread that is to end may take to do so by itself. */
 const GRACE_MS = 200;
-/** How long the close of a space waits for threads that sit in a fault, before the close itself lets them go on. */
+/**
+ * How long the close of a space waits for threads that sit in a fault, before the close itself lets
+ * them go on.
+ */
 const CLOSE_MS = 1000;
-/** Turns of the event loop, in which it sees threads end and passes on what they print: while they work, and while they do not. */
+/**
+ * Turns of the event loop, in which it sees threads end and passes on what they print: while they
+ * work, and while they do not.
+ */
 const BUSY_TURN_MS = 10;
 const IDLE_TURN_MS = 200;
 
@@ -75,7 +88,10 @@ interface Provider {
   onReady: ((failure: ProviderFailure | null) => void) | null;
   failure: Failure | null;
   broken: ProviderFailure | null;
-  /** Page of another provider's array that its thread faulted on last, or -1, and how many calls had ended then. */
+  /**
+   * Page of another provider's array that its thread faulted on last, or -1, and how many calls had
+   * ended then.
+   */
   waitsFor: number;
   endedThen: number;
   /** It is to end: when it was told, or Infinity. */
@@ -105,8 +121,12 @@ class Calls implements PoolUser {
 
   /** Of calls under way, when they were seen to have begun. */
   private get begun(): number[] {
-    const parts = this.provider().places.filter((part): part is Part => part !== null && part.begun > 0);
-    return parts.filter(({ handedIn }) => handedIn !== Number.POSITIVE_INFINITY).map(({ begun }) => begun);
+    const parts = this.provider().places.filter(
+      (part): part is Part => part !== null && part.begun > 0,
+    );
+    return parts
+      .filter(({ handedIn }) => handedIn !== Number.POSITIVE_INFINITY)
+      .map(({ begun }) => begun);
   }
 }
 
@@ -138,7 +158,8 @@ export class Providers {
     /** Whether a thread runs the program's JavaScript. */
     isProgram: (thread: number) => boolean,
   ) {
-    const own = (thread: number): boolean => this.providers.some((provider) => provider.thread === thread);
+    const own = (thread: number): boolean =>
+      this.providers.some((provider) => provider.thread === thread);
     this.pool = new PoolWatch(
       known,
       (page) => this.find(page)?.poolUser ?? null,
@@ -147,10 +168,18 @@ export class Providers {
     );
   }
 
-  /** Loads the module of a new range; `ready` is called when it may be asked, or with why it never will be. */
+  /**
+   * Loads the module of a new range; `ready` is called when it may be asked, or with why it never
+   * will be.
+   */
   start(
     source: ProviderSource,
-    range: { readonly firstPage: number; readonly pages: number; readonly bytes: number; readonly name: string },
+    range: {
+      readonly firstPage: number;
+      readonly pages: number;
+      readonly bytes: number;
+      readonly name: string;
+    },
     ready: (failure: ProviderFailure | null) => void,
   ): void {
     if (this.closing !== null) {
@@ -212,7 +241,8 @@ export class Providers {
     this.providers.push(provider);
     this.sources.add(firstPage, pages, {
       kind: 'provider',
-      provide: (token, page, count, target, urgent) => this.provide(provider, token, page, count, target, urgent),
+      provide: (token, page, count, target, urgent) =>
+        this.provide(provider, token, page, count, target, urgent),
       end: () => {
         this.providers.splice(this.providers.indexOf(provider), 1);
         this.end(provider);
@@ -255,7 +285,8 @@ export class Providers {
       const from = place * PLACE_BYTES;
       writeMemory(target, provider.staged.subarray(from, from + byteLength));
       // What the memory held before must not show behind the end of the array.
-      if (byteLength < count * PAGE_BYTES) fillMemory(target + byteLength, 0, count * PAGE_BYTES - byteLength);
+      if (byteLength < count * PAGE_BYTES)
+        fillMemory(target + byteLength, 0, count * PAGE_BYTES - byteLength);
     } else this.note(provider, failure, page);
     provider.places[place] = null;
     this.handIn(provider);
@@ -275,7 +306,10 @@ export class Providers {
     return false;
   }
 
-  /** Looks at the clock: what takes too long has failed. True when the event loop should have a turn. */
+  /**
+   * Looks at the clock: what takes too long has failed. True when the event loop should have a
+   * turn.
+   */
   tick(): boolean {
     if (this.threads.size === 0) return false;
     const now = this.now();
@@ -287,7 +321,10 @@ export class Providers {
     return true;
   }
 
-  /** Why a thread may not have the page that it faulted on, or null: a provider must not wait for itself. */
+  /**
+   * Why a thread may not have the page that it faulted on, or null: a provider must not wait for
+   * itself.
+   */
   objection(page: number, thread: number): string | null {
     if (this.providers.length === 0) return null;
     this.pool.fault(page, thread);
@@ -308,7 +345,8 @@ export class Providers {
       // What a thread does after a call has ended, it did not wait for.
       const waits = waitsFor !== -1 && Atomics.load(at.marks, PLACES) === at.endedThen;
       const next = waits ? this.find(waitsFor) : null;
-      if (next === null || !this.known.isAbsent(waitsFor) || !this.known.isAwaited(HOST, waitsFor)) return null;
+      if (next === null || !this.known.isAbsent(waitsFor) || !this.known.isAwaited(HOST, waitsFor))
+        return null;
       if (next === own) {
         const names = [...circle, own.array.name].join(' needs ');
         return `whose provider waits for this one (${names}): providers must not touch each other's arrays in a circle`;
@@ -319,15 +357,23 @@ export class Providers {
   }
 
   /** What went wrong last with the provider of a page; null if nothing did. */
-  failureOf(
-    page: number,
-  ): { readonly page: number; readonly order: number; readonly message: string; readonly stack?: string } | null {
+  failureOf(page: number): {
+    readonly page: number;
+    readonly order: number;
+    readonly message: string;
+    readonly stack?: string;
+  } | null {
     const provider = this.find(page);
     if (provider?.failure == null) return null;
     const { message, stack, refused, page: at, order } = provider.failure;
     const { exportName, url } = provider.source;
     const text = refused ? message : `${exportName} of ${url} ${message}`;
-    return { page: at, order, message: text.replace(/\s*\n\s*/g, ' '), ...(stack === undefined ? {} : { stack }) };
+    return {
+      page: at,
+      order,
+      message: text.replace(/\s*\n\s*/g, ' '),
+      ...(stack === undefined ? {} : { stack }),
+    };
   }
 
   /** Ends all threads; `done` is called when they have ended, or sit in a fault and cannot. */
@@ -350,7 +396,8 @@ export class Providers {
 
   private watch(provider: Provider): void {
     const { worker } = provider;
-    // Counted like threads that attach: if the process exits while this one sits in a fault, Node.js must not wait for it.
+    // Counted like threads that attach: if the process exits while this one sits in a fault,
+    // Node.js must not wait for it.
     Atomics.add(this.control, Control.AttachedThreads, 1);
     let problem = '';
     worker.on('error', (error: Error) => {
@@ -396,7 +443,8 @@ export class Providers {
         const part = provider.places[message.place];
         if (part !== null && provider.broken === null) {
           this.answers.push({ provider, place: message.place, part, failure: message.failure });
-          // It keeps its place until it has been copied, but has nothing to do with the clock any more.
+          // It keeps its place until it has been copied, but has nothing to do with the clock any
+          // more.
           part.handedIn = Number.POSITIVE_INFINITY;
         }
       }
@@ -430,15 +478,22 @@ export class Providers {
     if (broken !== null) return;
     const limit = source.timeoutMs;
     if (provider.onReady !== null && now - provider.startedAt > LOADING_MS) {
-      this.breakDown(provider, { refused: false, message: `was not loaded within ${LOADING_MS} ms` });
+      this.breakDown(provider, {
+        refused: false,
+        message: `was not loaded within ${LOADING_MS} ms`,
+      });
       return;
     }
     for (let place = 0; place < PLACES; place++) {
       const part = places[place];
       if (part === null) continue;
       if (part.begun === 0 && Atomics.load(provider.marks, place) === 1) part.begun = now;
-      // A call that has not begun waits for others, which the thread works on as long as it answers.
-      const since = part.begun > 0 ? Math.max(part.begun, part.handedIn) : Math.max(part.handedIn, provider.answeredAt);
+      // A call that has not begun waits for others, which the thread works on as long as it
+      // answers.
+      const since =
+        part.begun > 0
+          ? Math.max(part.begun, part.handedIn)
+          : Math.max(part.handedIn, provider.answeredAt);
       if (now - since <= limit) continue;
       const message = `did not answer within ${limit} ms; give up earlier and throw, or set a larger timeoutMs`;
       this.breakDown(provider, { refused: false, message });
@@ -463,8 +518,12 @@ export class Providers {
     if (this.threads.has(provider)) this.terminate(provider);
     // A thread that waits while the space closes is let go on by the close.
     if (this.closing !== null) return;
-    const answered = this.answers.filter((answer) => answer.provider === provider).map(({ part }) => part);
-    const parts = provider.places.filter((part): part is Part => part !== null && !answered.includes(part));
+    const answered = this.answers
+      .filter((answer) => answer.provider === provider)
+      .map(({ part }) => part);
+    const parts = provider.places.filter(
+      (part): part is Part => part !== null && !answered.includes(part),
+    );
     parts.push(...provider.urgent.splice(0), ...provider.others.splice(0));
     for (const { token, page } of parts) {
       this.note(provider, failure, page);
@@ -496,7 +555,11 @@ export class Providers {
 }
 
 function isActive(provider: Provider): boolean {
-  if (provider.onReady !== null || provider.terminated || provider.endingSince !== Number.POSITIVE_INFINITY)
+  if (
+    provider.onReady !== null ||
+    provider.terminated ||
+    provider.endingSince !== Number.POSITIVE_INFINITY
+  )
     return true;
   return provider.places.some((part) => part !== null);
 }

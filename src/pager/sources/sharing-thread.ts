@@ -1,6 +1,6 @@
 /**
- * The thread of an array that several machines share: it speaks with the server as a member, has the manager do what is to be done with
- * blocks, and looks at the clock for calls that wait.
+ * The thread of an array that several machines share: it speaks with the server as a member, has
+ * the manager do what is to be done with blocks, and looks at the clock for calls that wait.
  */
 
 import { writeSync } from 'node:fs';
@@ -24,7 +24,8 @@ import {
 import { endStart } from '../protocol/starting.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
 
-const { source, name, blocks, elementBytes, port, wakeFd, running, start } = workerData as SharingThreadData;
+const { source, name, blocks, elementBytes, port, wakeFd, running, start } =
+  workerData as SharingThreadData;
 const { urls, tls, timeoutMs, leaseMs, blockBytes, made } = source;
 const { shown } = valkeyAddress(urls[0]);
 const ONE = new BigUint64Array([1n]);
@@ -41,7 +42,10 @@ const PARDON_MS = 1000;
 function tell(message: FromSharing): void {
   // A content is its own memory, and goes as it is.
   const content = message.kind === 'install' ? message.content : null;
-  port.postMessage(message, content === null || content.length === 0 ? [] : [content.buffer as ArrayBuffer]);
+  port.postMessage(
+    message,
+    content === null || content.length === 0 ? [] : [content.buffer as ArrayBuffer],
+  );
   // It is of use with what is said of the block next, and is heard before that.
   if (message.kind === 'clean') return;
   try {
@@ -66,7 +70,10 @@ class Blocks implements SharedMemory {
   readonly member: Member;
   /** Why there is no connection. */
   problem: ValkeyError | null = null;
-  /** Why the array is used no more, as threads are denied it and calls fail: the server has forgotten it, or what was written cannot be had here. */
+  /**
+   * Why the array is used no more, as threads are denied it and calls fail: the server has
+   * forgotten it, or what was written cannot be had here.
+   */
   loss: { readonly reason: DenyReason; readonly error: WireError } | null = null;
   /** Blocks that threads wait for, with the right and since when. */
   private readonly touched = new Map<number, { right: Right; since: number }>();
@@ -75,7 +82,10 @@ class Blocks implements SharedMemory {
   private readonly targets = new Map<number, 'none' | 'read'>();
   private readonly contents = new Map<number, Uint8Array>();
   private readonly fences = new Set<Fence>();
-  /** Blocks of which what was written here is lost, and no call has been told that yet: the next fence is. */
+  /**
+   * Blocks of which what was written here is lost, and no call has been told that yet: the next
+   * fence is.
+   */
   private readonly untold = new Set<number>();
   private clock: NodeJS.Timeout | null = null;
 
@@ -98,7 +108,8 @@ class Blocks implements SharedMemory {
   install(block: number, content: Uint8Array | null, right: Right): void {
     if (right === 'write') this.changed.add(block);
     const known = this.touched.get(block);
-    if (known !== undefined && (right === 'write' || known.right === 'read')) this.touched.delete(block);
+    if (known !== undefined && (right === 'write' || known.right === 'read'))
+      this.touched.delete(block);
     tell({ kind: 'install', block, content, right });
   }
 
@@ -178,7 +189,10 @@ class Blocks implements SharedMemory {
     tell({ kind: 'connection', problem: failure === null ? null : insteadOf(failure) });
   }
 
-  /** The server has everything that was written until now, or why not. @param limit how long to wait for a server that does not answer */
+  /**
+   * The server has everything that was written until now, or why not. @param limit how long to wait
+   * for a server that does not answer
+   */
   fence(limit: number): Promise<WireError | null> {
     if (this.loss !== null) {
       this.changed.clear();
@@ -198,7 +212,10 @@ class Blocks implements SharedMemory {
     });
   }
 
-  /** Why a thread or a call that has waited since then, for these blocks, waits no longer; null: it waits on. */
+  /**
+   * Why a thread or a call that has waited since then, for these blocks, waits no longer; null: it
+   * waits on.
+   */
   overdue(since: number, limit: number, blocks: Iterable<number> = []): ValkeyError | null {
     const now = performance.now();
     if (now - since < limit) return null;
@@ -210,15 +227,23 @@ class Blocks implements SharedMemory {
     return null;
   }
 
-  /** Gives everything up. What comes back is what was lost with that, or before, if no call has been told. */
+  /**
+   * Gives everything up. What comes back is what was lost with that, or before, if no call has been
+   * told.
+   */
   async leave(): Promise<WireError | null> {
     if (this.loss === null) await this.member.close();
-    if (this.changed.size > 0) return this.loss?.error ?? unflushedError([...this.changed], this.problem);
+    if (this.changed.size > 0)
+      return this.loss?.error ?? unflushedError([...this.changed], this.problem);
     return this.untold.size > 0 ? lostError([...this.untold]) : null;
   }
 
   /** The server does not give a block, or not now. */
-  private refuse(block: number, reason: 'GONE' | 'NODE_LOST', error: ValkeyError | null = null): void {
+  private refuse(
+    block: number,
+    reason: 'GONE' | 'NODE_LOST',
+    error: ValkeyError | null = null,
+  ): void {
     this.touched.delete(block);
     tell({ kind: 'refuse', block, reason, ...(error === null ? {} : { why: insteadOf(error) }) });
     // Nothing tells when it gives the block again.
@@ -234,7 +259,12 @@ class Blocks implements SharedMemory {
   }
 
   private restrictAgain(block: number): void {
-    tell({ kind: 'restrict', block, right: this.targets.get(block) ?? 'none', isOver: !this.member.hasSession });
+    tell({
+      kind: 'restrict',
+      block,
+      right: this.targets.get(block) ?? 'none',
+      isOver: !this.member.hasSession,
+    });
   }
 
   /** Returns whether a fence waited for it. */
@@ -244,7 +274,8 @@ class Blocks implements SharedMemory {
       if (!fence.left.delete(block)) continue;
       any = true;
       if (isLost) fence.lost.push(block);
-      if (fence.left.size === 0) this.end(fence, fence.lost.length === 0 ? null : lostError(fence.lost));
+      if (fence.left.size === 0)
+        this.end(fence, fence.lost.length === 0 ? null : lostError(fence.lost));
     }
     return any;
   }
@@ -367,7 +398,12 @@ async function waitAt(call: Barrier, me: string): Promise<WireError | null> {
       if (state === 'forgotten') return forgottenError();
       if (state === 'other') {
         const text = `barrier ${barrierName} of array ${name} is for ${number} programs where others wait, and for ${count} here`;
-        return wireError('BARRIER', text, { array: name, barrier: barrierName, count, others: number });
+        return wireError('BARRIER', text, {
+          array: name,
+          barrier: barrierName,
+          count,
+          others: number,
+        });
       }
       seen = number;
       asked = performance.now();

@@ -1,4 +1,7 @@
-/** Where the content of pages comes from that were never written: a file, a module of the user's, or another range. */
+/**
+ * Where the content of pages comes from that were never written: a file, a module of the user's, or
+ * another range.
+ */
 import { type DenyReason, Status } from '../../core/types.js';
 import type { ProviderPort } from '../../drivers/router.js';
 
@@ -15,7 +18,9 @@ export interface Source {
   readonly problem?: string;
   /** Why its pages will not be had again, as the rest of a sentence that begins with them. */
   loss?(reason: DenyReason, page: number): string | undefined;
-  /** What is to be done about pages whose only copy is lost, where what helps other arrays does not. */
+  /**
+   * What is to be done about pages whose only copy is lost, where what helps other arrays does not.
+   */
   readonly remedy?: string;
   /** For programs that are told so. */
   readonly details?: Readonly<Record<string, unknown>>;

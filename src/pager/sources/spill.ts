@@ -1,4 +1,7 @@
-/** A space's spill file: made on first use, by the threads that read and write it; a ring takes what is small, where there is one. */
+/**
+ * A space's spill file: made on first use, by the threads that read and write it; a ring takes what
+ * is small, where there is one.
+ */
 import { constants as os } from 'node:os';
 import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { closeDescriptor } from '../../linux/libc.js';
@@ -7,7 +10,10 @@ import { IoEngine, type Resort } from './io-ring.js';
 import { PageSums } from './page-sums.js';
 import { type PageMove, StorageRing } from './storage-ring.js';
 
-/** Threads that write, and that read: two of each keep a disk busy while one of them looks at checksums. */
+/**
+ * Threads that write, and that read: two of each keep a disk busy while one of them looks at
+ * checksums.
+ */
 const THREADS = 2;
 /** Jobs of a thread at once: one that it does, and the next. */
 const DEPTH = 2;
@@ -34,7 +40,8 @@ export class Spill implements StoreFile {
     resort: Resort,
   ) {
     this.sums = new PageSums(bytes);
-    const engine = (): IoEngine => new IoEngine(wakeFd, control, now, undefined, folder, { other: resort.other });
+    const engine = (): IoEngine =>
+      new IoEngine(wakeFd, control, now, undefined, folder, { other: resort.other });
     const engines = (): IoEngine[] => Array.from({ length: THREADS }, engine);
     this.reserve = resort.reserve;
     this.ring = new StorageRing(wakeFd, (move) => this.byThread(move));
@@ -43,22 +50,34 @@ export class Spill implements StoreFile {
 
   mayRead(urgent: boolean, bytes: number): boolean {
     if (this.ring.mayTake(bytes)) return true;
-    // A thread that has read goes on with the next job before the manager has heard of it, or the disk would rest meanwhile. What a thread of the
-    // program waits for has a place besides.
+    // A thread that has read goes on with the next job before the manager has heard of it, or the
+    // disk would rest meanwhile. What a thread of the program waits for has a place besides.
     return this.engines.reader.load < (urgent ? DEPTH + 1 : DEPTH);
   }
 
   mayWrite(bytes: number): boolean {
-    return this.waiting.length === 0 && (this.ring.mayTake(bytes) || this.engines.writer.load < DEPTH);
+    return (
+      this.waiting.length === 0 && (this.ring.mayTake(bytes) || this.engines.writer.load < DEPTH)
+    );
   }
 
   write(address: number, length: number, offset: number, done: (result: number) => void): void {
     const sums = this.sums.at(offset);
-    this.withFile(done, (fd) => this.begin({ write: true, fd, address, length, offset, sums, done }));
+    this.withFile(done, (fd) =>
+      this.begin({ write: true, fd, address, length, offset, sums, done }),
+    );
   }
 
   read(address: number, length: number, offset: number, done: (result: number) => void): void {
-    this.begin({ write: false, fd: this.fd, address, length, offset, sums: this.sums.at(offset), done });
+    this.begin({
+      write: false,
+      fd: this.fd,
+      address,
+      length,
+      offset,
+      sums: this.sums.at(offset),
+      done,
+    });
   }
 
   punch(offset: number, length: number, done: (result: number) => void): void {

@@ -18,7 +18,10 @@ afterAll(() => closeSync(wakeFd));
 // Containers often forbid io_uring: threads move single pages there.
 describe.skipIf(!ring.mayTake(PAGE))('a ring for single pages', () => {
   const fd = openSpillFile(tmpdir());
-  const address = mmap(2 * PAGE, { protection: PROT_READ | PROT_WRITE, flags: MAP_PRIVATE | MAP_ANONYMOUS });
+  const address = mmap(2 * PAGE, {
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_PRIVATE | MAP_ANONYMOUS,
+  });
   const [pages, sums] = [address, address + PAGE];
 
   afterAll(() => {

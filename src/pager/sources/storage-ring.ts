@@ -1,7 +1,8 @@
 /**
- * Small reads and writes of a spill file, handed to the kernel from the manager's own thread where the system has io_uring: no thread is
- * woken for them, which for 4 KiB takes longer than the work. Large ones have threads, which look at checksums side by side. What does
- * not move whole is left to the threads, too: they try again, and say what is wrong.
+ * Small reads and writes of a spill file, handed to the kernel from the manager's own thread where
+ * the system has io_uring: no thread is woken for them, which for 4 KiB takes longer than the work.
+ * Large ones have threads, which look at checksums side by side. What does not move whole is left
+ * to the threads, too: they try again, and say what is wrong.
  */
 
 import { spoiled } from '../../drivers/storage/disk.js';

@@ -1,6 +1,7 @@
 /**
- * A thread that speaks with a server, or those of a cluster, so that the manager need not wait for one. Jobs come through a ring in shared memory as those for
- * files do; several are under way at once, and are answered in their order.
+ * A thread that speaks with a server, or those of a cluster, so that the manager need not wait for
+ * one. Jobs come through a ring in shared memory as those for files do; several are under way at
+ * once, and are answered in their order.
  */
 import { constants as os } from 'node:os';
 import { workerData } from 'node:worker_threads';
@@ -40,7 +41,10 @@ const signal = new Int32Array(ring.signals);
 const places = words.length / JOB_WORDS;
 const table = new ValueTable(values);
 const up = new Int32Array(reachable);
-/** Tags that a marker stands for: a value by which a server that was started again shows that it still has what it had. */
+/**
+ * Tags that a marker stands for: a value by which a server that was started again shows that it
+ * still has what it had.
+ */
 const marked = new Set<number>();
 const memory = new ForgottenTags(forgotten);
 const servers = new ValkeyServers(
@@ -73,7 +77,9 @@ function markerOf(tag: number): string {
 /** Has the manager know what a server has forgotten, before anything is written there again. */
 async function recognize(connection: ValkeyConnection): Promise<void> {
   const tags = [...marked];
-  const found = await all(tags.map((tag) => connection.call(['EXISTS', markerOf(tag)]).catch(elsewhere)));
+  const found = await all(
+    tags.map((tag) => connection.call(['EXISTS', markerOf(tag)]).catch(elsewhere)),
+  );
   const gone = tags.filter((_, at) => found[at] === 0);
   if (gone.length === 0) return;
   for (const tag of gone) marked.delete(tag);
@@ -115,7 +121,10 @@ function partsOf(address: number, length: number, offset: number): Part[] {
   return parts;
 }
 
-/** Waits for all, since what is read and written must not be touched after the answer; then throws the first error. */
+/**
+ * Waits for all, since what is read and written must not be touched after the answer; then throws
+ * the first error.
+ */
 async function all<T>(calls: readonly Promise<T>[]): Promise<T[]> {
   const ended = await Promise.allSettled(calls);
   return ended.map((each) => {
@@ -126,7 +135,8 @@ async function all<T>(calls: readonly Promise<T>[]): Promise<T[]> {
 
 async function write(address: number, length: number, offset: number): Promise<number> {
   // What is written as a whole, and lies so that it goes as a whole, is one value from now on.
-  const isBlock = length === BLOCK_BYTES && offset % BLOCK_BYTES === 0 && offsetInView(address) === 0;
+  const isBlock =
+    length === BLOCK_BYTES && offset % BLOCK_BYTES === 0 && offsetInView(address) === 0;
   const replaced = isBlock ? table.writeBlock(offset) : [];
   const parts = partsOf(address, length, offset);
   if (!isBlock) for (const { value } of parts) table.writePart(value.offset);
@@ -137,7 +147,10 @@ async function write(address: number, length: number, offset: number): Promise<n
   return length;
 }
 
-/** A value has a time from its first byte on: it is made empty, so that it goes even if this process does before it has said the rest. */
+/**
+ * A value has a time from its first byte on: it is made empty, so that it goes even if this process
+ * does before it has said the rest.
+ */
 function writePart(at: Caller, { value, key, begin, bytes, whole }: Part): Promise<unknown> {
   const tag = tagOf(value.group);
   const marks = marked.has(tag) ? [] : [mark(at, tag)];
@@ -150,7 +163,10 @@ function writePart(at: Caller, { value, key, begin, bytes, whole }: Part): Promi
   ]);
 }
 
-/** One by one, since a server whose slot is on its way to another one has not all of several. @param still looked at whenever it is said again */
+/**
+ * One by one, since a server whose slot is on its way to another one has not all of several. @param
+ * still looked at whenever it is said again
+ */
 function forget(key: string, still: () => boolean = () => true): Promise<unknown> {
   return servers.use(key, async (at) => (still() ? at.call(['UNLINK', key]) : undefined));
 }
@@ -160,7 +176,12 @@ async function mark(at: Caller, tag: number): Promise<void> {
   marked.add(tag);
 }
 
-async function read(address: number, length: number, offset: number, sums: number): Promise<number> {
+async function read(
+  address: number,
+  length: number,
+  offset: number,
+  sums: number,
+): Promise<number> {
   const parts = partsOf(address, length, offset);
   const results = await all(parts.map((part) => servers.use(part.key, (at) => readPart(at, part))));
   const wrong = results.find((result) => result < 0);
@@ -220,7 +241,9 @@ function errnoOf(error: unknown): number {
 async function eachUsed(command: string, ...rest: Argument[]): Promise<void> {
   const keys: string[] = [];
   const say = async (): Promise<void> => {
-    await all(keys.splice(0).map((key) => servers.use(key, (at) => at.call([command, key, ...rest]))));
+    await all(
+      keys.splice(0).map((key) => servers.use(key, (at) => at.call([command, key, ...rest]))),
+    );
   };
   for (const value of table.used()) if (keys.push(keyOf(value)) === BATCH) await say();
   await say();

@@ -1,7 +1,8 @@
 /**
- * Frames of pages in the memory of a server, in values as value-table.ts says; a value is written as a whole where all of its pages are, and in
- * part where only some of them change. Threads of their own speak with the server: one writes, since what is written twice must
- * arrive in order, and two read.
+ * Frames of pages in the memory of a server, in values as value-table.ts says; a value is written
+ * as a whole where all of its pages are, and in part where only some of them change. Threads of
+ * their own speak with the server: one writes, since what is written twice must arrive in order,
+ * and two read.
  */
 import type { Worker } from 'node:worker_threads';
 import { startOwnThread } from '../../linux/own-threads.js';
@@ -41,7 +42,12 @@ export class ValkeyFile implements StoreFile {
   private readonly reachable = new Int32Array(new SharedArrayBuffer(4));
   private readonly threads = new Set<Promise<void>>();
 
-  constructor(server: ServerOptions, wakeFd: number, control: SharedArrayBuffer, now: () => number) {
+  constructor(
+    server: ServerOptions,
+    wakeFd: number,
+    control: SharedArrayBuffer,
+    now: () => number,
+  ) {
     this.sums = new PageSums(server.bytes);
     this.table = ValueTable.of(server.bytes);
     const prefix = randomName();
@@ -53,7 +59,9 @@ export class ValkeyFile implements StoreFile {
       forgotten: this.forgotten.buffer,
     } as const;
     const engine = (writes: boolean): IoEngine =>
-      new IoEngine(wakeFd, control, now, (ring) => this.start({ ...shared, ring, writes } as ServerThread));
+      new IoEngine(wakeFd, control, now, (ring) =>
+        this.start({ ...shared, ring, writes } as ServerThread),
+      );
     const readers = Array.from({ length: READERS }, () => engine(false));
     this.engines = new IoEngines(readers, [engine(true)]);
   }
@@ -87,7 +95,9 @@ export class ValkeyFile implements StoreFile {
     this.engines.writer.punch(-1, offset, length, done);
   }
 
-  /** Nothing of it is under way any more: the threads have the server forget what it has, and end. */
+  /**
+   * Nothing of it is under way any more: the threads have the server forget what it has, and end.
+   */
   close(): void {
     this.engines.close();
     this.sums.close();

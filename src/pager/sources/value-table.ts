@@ -1,10 +1,13 @@
 /**
- * Which values of a server have which frames. A block of frames (2 MiB) that is written at once becomes one value, since large ones cost the
- * server and us least for each byte. Any other block has one for each group of frames (64 KiB), so that a server gives
- * little to pages that were written alone. What is one value stays so until none of its frames is used, so that it is never cut while it is read.
+ * Which values of a server have which frames. A block of frames (2 MiB) that is written at once
+ * becomes one value, since large ones cost the server and us least for each byte. Any other block
+ * has one for each group of frames (64 KiB), so that a server gives little to pages that were
+ * written alone. What is one value stays so until none of its frames is used, so that it is never
+ * cut while it is read.
  *
- * The memory is shared by the manager, which notes what is used, and the threads that speak with the server, of which the one that writes joins
- * groups and parts them. Frames that are being written, or have been given back, are not read: so it never changes under a reader.
+ * The memory is shared by the manager, which notes what is used, and the threads that speak with
+ * the server, of which the one that writes joins groups and parts them. Frames that are being
+ * written, or have been given back, are not read: so it never changes under a reader.
  */
 import { BLOCK_BYTES, PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/types.js';
 
@@ -14,7 +17,9 @@ const GROUPS_PER_BLOCK = PAGES_PER_BLOCK / PAGES_PER_GROUP;
 const Form = { None: 0, Block: 1, Groups: 2 } as const;
 
 export interface ValueMemory {
-  /** A mask for each group: frames that something has been written to, and that were not given back. */
+  /**
+   * A mask for each group: frames that something has been written to, and that were not given back.
+   */
   readonly groups: SharedArrayBuffer;
   /** The form of each block. */
   readonly blocks: SharedArrayBuffer;
@@ -39,13 +44,18 @@ export class ValueTable {
 
   static of(bytes: number): ValueTable {
     const groups = new SharedArrayBuffer(Math.ceil(bytes / GROUP_BYTES) * 2);
-    return new ValueTable({ groups, blocks: new SharedArrayBuffer(Math.ceil(bytes / BLOCK_BYTES)) });
+    return new ValueTable({
+      groups,
+      blocks: new SharedArrayBuffer(Math.ceil(bytes / BLOCK_BYTES)),
+    });
   }
 
   /** The value that has the bytes at an offset. */
   at(offset: number): Value {
     const block = Math.floor(offset / BLOCK_BYTES);
-    return this.blocks[block] === Form.Block ? blockValue(block) : groupValue(Math.floor(offset / GROUP_BYTES));
+    return this.blocks[block] === Form.Block
+      ? blockValue(block)
+      : groupValue(Math.floor(offset / GROUP_BYTES));
   }
 
   /** A part of a block is about to be written. */
@@ -54,13 +64,18 @@ export class ValueTable {
     if (this.blocks[block] === Form.None) this.blocks[block] = Form.Groups;
   }
 
-  /** All of a block is about to be written, and becomes one value. Returns those of before, which it replaces. */
+  /**
+   * All of a block is about to be written, and becomes one value. Returns those of before, which it
+   * replaces.
+   */
   writeBlock(offset: number): Value[] {
     const block = Math.floor(offset / BLOCK_BYTES);
     const before = this.blocks[block];
     this.blocks[block] = Form.Block;
     if (before !== Form.Groups) return [];
-    return Array.from({ length: GROUPS_PER_BLOCK }, (_, at) => groupValue(block * GROUPS_PER_BLOCK + at));
+    return Array.from({ length: GROUPS_PER_BLOCK }, (_, at) =>
+      groupValue(block * GROUPS_PER_BLOCK + at),
+    );
   }
 
   /** Notes that frames are used, or are not. */
@@ -77,10 +92,15 @@ export class ValueTable {
   }
 
   isUsed(value: Value): boolean {
-    return this.groups.subarray(value.group, value.group + groupsOf(value)).some((frames) => frames !== 0);
+    return this.groups
+      .subarray(value.group, value.group + groupsOf(value))
+      .some((frames) => frames !== 0);
   }
 
-  /** The values of these frames that nothing is left in. A block in which nothing is left at all may take any form after that. */
+  /**
+   * The values of these frames that nothing is left in. A block in which nothing is left at all may
+   * take any form after that.
+   */
   unused(offset: number, length: number): Value[] {
     const found = this.values(offset, offset + length).filter((value) => !this.isUsed(value));
     for (const { group } of found) {
@@ -116,7 +136,12 @@ function groupsOf({ isBlock }: Value): number {
 }
 
 function blockValue(block: number): Value {
-  return { group: block * GROUPS_PER_BLOCK, isBlock: true, offset: block * BLOCK_BYTES, bytes: BLOCK_BYTES };
+  return {
+    group: block * GROUPS_PER_BLOCK,
+    isBlock: true,
+    offset: block * BLOCK_BYTES,
+    bytes: BLOCK_BYTES,
+  };
 }
 
 function groupValue(group: number): Value {

@@ -1,4 +1,7 @@
-/** Carries out what streams hold: launches, prefetches, copies, and pages that are forgotten or freed. */
+/**
+ * Carries out what streams hold: launches, prefetches, copies, and pages that are forgotten or
+ * freed.
+ */
 
 import { NodeError } from '../../drivers/page-table.js';
 import type { Rights } from '../arrays/rights.js';
@@ -35,20 +38,33 @@ export class Operations {
       this.uses.check(operation);
       if (operation.kind === 'launch') {
         const { device } = operation;
-        this.launches.add(this.devices.byNumber(device), operation, this.devices.explainLoss(device), done);
-      } else if (operation.kind === 'prefetch' || operation.kind === 'copy') this.move(operation, done);
+        this.launches.add(
+          this.devices.byNumber(device),
+          operation,
+          this.devices.explainLoss(device),
+          done,
+        );
+      } else if (operation.kind === 'prefetch' || operation.kind === 'copy')
+        this.move(operation, done);
       else if (operation.kind === 'discard') this.rights.discard(operation, done);
       else if (operation.kind === 'free') this.freeing.free(operation, done);
     });
   }
 
-  /** How many operations of a stream may have begun when another one follows that one; 1: it must have ended. */
+  /**
+   * How many operations of a stream may have begun when another one follows that one; 1: it must
+   * have ended.
+   */
   mostTogether(operation: StreamOperation, next: StreamOperation): number {
-    if (operation.kind !== 'launch' || next.kind !== 'launch' || operation.device !== next.device) return 1;
+    if (operation.kind !== 'launch' || next.kind !== 'launch' || operation.device !== next.device)
+      return 1;
     return this.launches.mostTogether(this.devices.byNumber(next.device));
   }
 
-  /** Moves pages, when other machines have none of them. A launch asks for its pages when it has its device. */
+  /**
+   * Moves pages, when other machines have none of them. A launch asks for its pages when it has its
+   * device.
+   */
   private move(operation: Move, done: OperationDone): void {
     const name = operation.kind === 'copy' ? 'a copy' : 'a prefetch';
     const use = this.sharing.during(
@@ -77,7 +93,10 @@ export class Operations {
     }
   }
 
-  /** No thread waits for an answer to what a stream is given: the operation itself must say that it failed. */
+  /**
+   * No thread waits for an answer to what a stream is given: the operation itself must say that it
+   * failed.
+   */
   private attempt(done: OperationDone, action: () => void): void {
     try {
       action();
@@ -87,7 +106,10 @@ export class Operations {
     }
   }
 
-  /** Takes an operation back that waits for its device, or for other machines: true if it had not begun and will not. A launch that runs is ended. */
+  /**
+   * Takes an operation back that waits for its device, or for other machines: true if it had not
+   * begun and will not. A launch that runs is ended.
+   */
   withdraw(operation: StreamOperation, reason: string): boolean {
     if (operation.kind === 'launch') return this.launches.cancel(operation, reason);
     const use = this.waiting.get(operation);
@@ -100,7 +122,8 @@ export class Operations {
 }
 
 function usedBy(operation: Move): UsedPages[] {
-  if (operation.kind === 'prefetch') return [{ first: operation.firstPage, count: operation.count, write: false }];
+  if (operation.kind === 'prefetch')
+    return [{ first: operation.firstPage, count: operation.count, write: false }];
   const { from, to, bytes } = operation;
   return [usedBytes(from.offset, bytes, false), usedBytes(to.offset, bytes, true)];
 }

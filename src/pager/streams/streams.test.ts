@@ -26,7 +26,8 @@ class World {
     given: (operation) => void this.given.add(operation),
     over: (operation) => {
       // What takes an operation's place when it is cancelled was never given.
-      if (operation.kind !== 'cancelled' && !this.given.delete(operation)) throw new Error('it was not given');
+      if (operation.kind !== 'cancelled' && !this.given.delete(operation))
+        throw new Error('it was not given');
     },
     now: () => this.now,
     mayBegin: () => this.mayBegin-- > 0,
@@ -55,7 +56,11 @@ class World {
 
   get results(): string[] {
     return this.events.map(({ stream, sequence, result, error }) =>
-      [`${stream}.${sequence}`, result, ...(error === null ? [] : [error.details.cause ?? error.code])].join(' '),
+      [
+        `${stream}.${sequence}`,
+        result,
+        ...(error === null ? [] : [error.details.cause ?? error.code]),
+      ].join(' '),
     );
   }
 }
@@ -70,7 +75,10 @@ describe('streams', () => {
       ended: ({ stream, sequence }) => void heard.push(`${name} ${stream}.${sequence}`),
       call: (stream, sequence) => void heard.push(`${name} calls ${stream}.${sequence}`),
     });
-    streams.enqueue({ kind: 'copy', to: PLACE, from: PLACE, bytes: 1, at: null, stream: 1, sequence: 1 }, ownerOf('a'));
+    streams.enqueue(
+      { kind: 'copy', to: PLACE, from: PLACE, bytes: 1, at: null, stream: 1, sequence: 1 },
+      ownerOf('a'),
+    );
     streams.enqueue({ kind: 'call', thread: 1, stream: 2, sequence: 1 }, ownerOf('b'));
     streams.called(2, 1, null);
     begun[0].done(null);
@@ -91,14 +99,18 @@ describe('streams', () => {
 
   it('take back what was handed over behind one that failed, or was taken back', () => {
     for (const [failing, results] of [
-      ['by itself', ['1.1 failed KERNEL_ERROR', '1.2 cancelled KERNEL_ERROR', '1.3 cancelled KERNEL_ERROR']],
+      [
+        'by itself',
+        ['1.1 failed KERNEL_ERROR', '1.2 cancelled KERNEL_ERROR', '1.3 cancelled KERNEL_ERROR'],
+      ],
       ['taken back', ['1.1 done', '1.2 cancelled ABORTED', '1.3 cancelled CANCELLED']],
     ] as const) {
       const world = new World();
       world.together = 3;
       for (const sequence of [1, 2, 3]) world.launch(1, sequence);
       for (const sequence of [2, 3]) world.withdrawable.add(sequence);
-      if (failing === 'taken back') world.streams.cancel({ stream: 1, sequence: 2, ended: false, reason: 'enough' });
+      if (failing === 'taken back')
+        world.streams.cancel({ stream: 1, sequence: 2, ended: false, reason: 'enough' });
       world.begun[0].done(failing === 'by itself' ? wireError('KERNEL_ERROR', 'it broke') : null);
       expect(world.results).toEqual(results);
       expect(world.given.size).toBe(0);
@@ -112,7 +124,11 @@ describe('streams', () => {
     for (const sequence of [1, 2]) world.withdrawable.add(sequence);
     world.streams.cancelAll(wireError('SPACE_CLOSED', 'it is being closed'));
     world.begun[0].done(null);
-    expect(world.results).toEqual(['1.1 done', '1.2 cancelled SPACE_CLOSED', '1.3 cancelled SPACE_CLOSED']);
+    expect(world.results).toEqual([
+      '1.1 done',
+      '1.2 cancelled SPACE_CLOSED',
+      '1.3 cancelled SPACE_CLOSED',
+    ]);
   });
 
   it('leave what follows one that runs and cannot be taken back', () => {
@@ -131,7 +147,13 @@ describe('streams', () => {
     expect(world.begun).toHaveLength(1);
     world.now = 5;
     world.begun[0].done(null, { bytes: 4096, pages: 1 });
-    expect(world.events[0]).toMatchObject({ result: 'done', bytes: 4096, pages: 1, startedMs: 0, endedMs: 5 });
+    expect(world.events[0]).toMatchObject({
+      result: 'done',
+      bytes: 4096,
+      pages: 1,
+      startedMs: 0,
+      endedMs: 5,
+    });
     world.begun[1].done(wireError('KERNEL_ERROR', 'it broke'));
     world.launch(1, 4);
     world.streams.forgive(1);
@@ -210,7 +232,11 @@ describe('streams', () => {
     expect(world.begun).toHaveLength(1);
     world.now = 1000;
     world.streams.look((thread) => thread === 1);
-    expect(world.results).toEqual(['1.1 done', '2.1 failed THREAD_ENDED', '2.2 cancelled THREAD_ENDED']);
+    expect(world.results).toEqual([
+      '1.1 done',
+      '2.1 failed THREAD_ENDED',
+      '2.2 cancelled THREAD_ENDED',
+    ]);
     // A late answer changes nothing.
     world.streams.called(2, 1, null);
     expect(world.results).toHaveLength(3);

@@ -1,7 +1,8 @@
 /**
- * Streams: operations in the order in which they were given, concurrent across streams. After the first failure of a stream its
- * later operations are cancelled until the program has been told. An event is a place in a stream, so that waiting for one needs
- * no table of events. An operation begins when the one before it has ended, but for launches whose device keeps their order: those
+ * Streams: operations in the order in which they were given, concurrent across streams. After the
+ * first failure of a stream its later operations are cancelled until the program has been told. An
+ * event is a place in a stream, so that waiting for one needs no table of events. An operation
+ * begins when the one before it has ended, but for launches whose device keeps their order: those
  * are handed to it together, and end in their order.
  */
 import type {
@@ -17,11 +18,14 @@ export interface StreamSurroundings {
   /** Carries out one operation. */
   execute(operation: StreamOperation, done: OperationDone): void;
   /**
-   * Takes an operation back that is waiting for its device: true if it had not begun and will not. A launch that runs is ended, where its
-   * device can do that, and then fails by itself.
+   * Takes an operation back that is waiting for its device: true if it had not begun and will not.
+   * A launch that runs is ended, where its device can do that, and then fails by itself.
    */
   withdraw(operation: StreamOperation, reason: string): boolean;
-  /** How many operations may be with what carries them out when another one follows that one; 1: it must have ended. */
+  /**
+   * How many operations may be with what carries them out when another one follows that one; 1: it
+   * must have ended.
+   */
   mostTogether(operation: StreamOperation, next: StreamOperation): number;
   /** An operation has been given, and will end in some way. */
   given(operation: StreamOperation): void;
@@ -73,7 +77,10 @@ interface Stream {
   advancing: boolean;
 }
 
-/** An operation that waits for an event of another stream; it is watched from the moment it is given, since that stream may be gone by its turn. */
+/**
+ * An operation that waits for an event of another stream; it is watched from the moment it is
+ * given, since that stream may be gone by its turn.
+ */
 interface Waiter {
   readonly other: number;
   readonly sequence: number;
@@ -155,7 +162,10 @@ export class Streams {
     }
   }
 
-  /** Keeps what has not begun from beginning: one operation, or all of a stream from now on. A launch that runs is ended. */
+  /**
+   * Keeps what has not begun from beginning: one operation, or all of a stream from now on. A
+   * launch that runs is ended.
+   */
   cancel({ stream: id, sequence, ended, reason }: Cancellation): void {
     const stream = sequence !== null || ended ? this.streams.get(id) : this.stream(id);
     if (stream === undefined) return;
@@ -169,10 +179,13 @@ export class Streams {
       }
     }
     const error = abortError(reason);
-    const meant = stream.running.filter(({ operation }) => sequence === null || operation.sequence === sequence);
+    const meant = stream.running.filter(
+      ({ operation }) => sequence === null || operation.sequence === sequence,
+    );
     const taken = this.takeBack(meant, reason, error);
     // What is behind one that has not begun has not begun, either.
-    if (sequence !== null && taken) this.giveUp(stream.running.slice(stream.running.indexOf(meant[0]) + 1), error);
+    if (sequence !== null && taken)
+      this.giveUp(stream.running.slice(stream.running.indexOf(meant[0]) + 1), error);
     this.settle(stream);
   }
 
@@ -181,8 +194,15 @@ export class Streams {
     const stream = this.streams.get(id);
     if (stream === undefined) return;
     const [running] = stream.running;
-    if (running?.operation.kind === 'call' && running.operation.sequence === sequence) running.done(error);
-    else this.cancel({ stream: id, sequence, ended: true, reason: error?.message ?? 'it was taken back' });
+    if (running?.operation.kind === 'call' && running.operation.sequence === sequence)
+      running.done(error);
+    else
+      this.cancel({
+        stream: id,
+        sequence,
+        ended: true,
+        reason: error?.message ?? 'it was taken back',
+      });
   }
 
   /** Ends the functions of threads that are gone. To be called now and then. */
@@ -195,7 +215,9 @@ export class Streams {
       running: [running],
     } of [...this.calling]) {
       if (running?.operation.kind !== 'call' || threadExists(running.operation.thread)) continue;
-      running.done(wireError('THREAD_ENDED', 'the thread that was to run a function of its stream has ended'));
+      running.done(
+        wireError('THREAD_ENDED', 'the thread that was to run a function of its stream has ended'),
+      );
     }
   }
 
@@ -251,9 +273,11 @@ export class Streams {
 
   private begin(stream: Stream, operation: StreamOperation): void {
     const done: OperationDone = (error, figures = {}) => {
-      // An operation that waited for a launch which was aborted has begun, and was not aborted itself.
+      // An operation that waited for a launch which was aborted has begun, and was not aborted
+      // itself.
       const outcome = this.waiters.get(operation)?.outcome;
-      const result = error === null ? 'done' : isAbort(error) && error !== outcome ? 'cancelled' : 'failed';
+      const result =
+        error === null ? 'done' : isAbort(error) && error !== outcome ? 'cancelled' : 'failed';
       running.end = { result, error, figures };
       this.settle(stream);
     };
@@ -299,7 +323,10 @@ export class Streams {
     this.takeBack(running, error.message, behind(error));
   }
 
-  /** Ends those that have not begun where they wait, the last one first, so that none begins meanwhile. Returns whether there were some. */
+  /**
+   * Ends those that have not begun where they wait, the last one first, so that none begins
+   * meanwhile. Returns whether there were some.
+   */
   private takeBack(running: readonly Running[], reason: string, error: WireError): boolean {
     let taken = false;
     for (const each of [...running].reverse()) {
@@ -341,7 +368,12 @@ export class Streams {
       ...(gpuMs === undefined ? {} : { gpuMs }),
     });
     for (const waiter of this.waiters.values()) {
-      if (waiter.other !== stream.id || waiter.outcome !== undefined || waiter.sequence > stream.completed) continue;
+      if (
+        waiter.other !== stream.id ||
+        waiter.outcome !== undefined ||
+        waiter.sequence > stream.completed
+      )
+        continue;
       waiter.outcome = failureOf(stream, waiter.sequence);
       waiter.done?.(waiter.outcome);
     }
@@ -352,7 +384,8 @@ export class Streams {
     const stream = this.streams.get(other);
     let outcome: WireError | null | undefined;
     if (failure !== null) outcome = waitedInVain(failure);
-    // A stream that is not known has ended, and all of its events with it; had one failed, the program would know.
+    // A stream that is not known has ended, and all of its events with it; had one failed, the
+    // program would know.
     else if (stream === undefined) outcome = null;
     else if (stream.completed >= sequence) outcome = failureOf(stream, sequence);
     this.waiters.set(operation, { other, sequence, outcome, done: null });
@@ -365,7 +398,9 @@ export class Streams {
   }
 
   private withdraw({ operation }: Running, reason: string): boolean {
-    return operation.kind === 'wait' ? this.waiters.delete(operation) : this.around.withdraw(operation, reason);
+    return operation.kind === 'wait'
+      ? this.waiters.delete(operation)
+      : this.around.withdraw(operation, reason);
   }
 
   private forgetIdle(stream: Stream): void {
@@ -377,7 +412,10 @@ function isIdle({ running, queue, head }: Stream): boolean {
   return running.length === 0 && head === queue.length;
 }
 
-/** The queue is cut now and then only: to move a long one up for each operation would keep the manager from everything else. */
+/**
+ * The queue is cut now and then only: to move a long one up for each operation would keep the
+ * manager from everything else.
+ */
 function takeNext(stream: Stream): StreamOperation {
   const operation = stream.queue[stream.head++];
   if (stream.head === stream.queue.length || stream.head >= 1024) {
@@ -394,9 +432,13 @@ function refusalOf({ aborted, failed }: Stream): WireError | null {
 
 /** Of an operation behind one that failed. */
 function behind({ code, message }: WireError): WireError {
-  return wireError('CANCELLED', `cancelled, since an earlier operation of the stream failed: ${message}`, {
-    cause: code,
-  });
+  return wireError(
+    'CANCELLED',
+    `cancelled, since an earlier operation of the stream failed: ${message}`,
+    {
+      cause: code,
+    },
+  );
 }
 
 function failureOf({ failed, failedSequence }: Stream, sequence: number): WireError | null {
@@ -404,7 +446,9 @@ function failureOf({ failed, failedSequence }: Stream, sequence: number): WireEr
 }
 
 function waitedInVain({ code, message }: WireError): WireError {
-  return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${message}`, { cause: code });
+  return wireError('CANCELLED', `cancelled, since the awaited operation failed: ${message}`, {
+    cause: code,
+  });
 }
 
 function isAbort({ code, details }: WireError): boolean {

@@ -1,6 +1,6 @@
 /**
- * Bytes of arrays for threads that must not fault for them: copied by the manager, whose own mapping
- * has every page of the host's memory.
+ * Bytes of arrays for threads that must not fault for them: copied by the manager, whose own
+ * mapping has every page of the host's memory.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
@@ -23,7 +23,10 @@ export class ByteMoves {
   ) {}
 
   /** At most READ_BYTES: no more is copied between two looks at the faults. */
-  read({ offset, bytes }: Requests['readBytes']['in'], answer: Answer<Requests['readBytes']['out']>): void {
+  read(
+    { offset, bytes }: Requests['readBytes']['in'],
+    answer: Answer<Requests['readBytes']['out']>,
+  ): void {
     const range = this.mapped.rangeAt(offset);
     if (range === null) {
       this.readPages(offset, bytes, answer);
@@ -36,7 +39,11 @@ export class ByteMoves {
     });
   }
 
-  private readPages(offset: number, bytes: number, answer: Answer<Requests['readBytes']['out']>): void {
+  private readPages(
+    offset: number,
+    bytes: number,
+    answer: Answer<Requests['readBytes']['out']>,
+  ): void {
     this.hold(offset, bytes, Access.Read, 'a read', answer, () => {
       const data = new Uint8Array(Math.min(bytes, READ_BYTES));
       readMemory(data, this.memory + offset);

@@ -1,7 +1,8 @@
 /**
- * Copies between arrays, made where the content is: pages in memory that the manager addresses are read and written there, all
- * others over the host. A copy goes part by part, with a look at the faults in between. The pages of a part are held while it
- * is copied; holds are taken in ascending order of blocks, each page once, so that no two copies wait for each other.
+ * Copies between arrays, made where the content is: pages in memory that the manager addresses are
+ * read and written there, all others over the host. A copy goes part by part, with a look at the
+ * faults in between. The pages of a part are held while it is copied; holds are taken in ascending
+ * order of blocks, each page once, so that no two copies wait for each other.
  */
 import type { KnownNode, MemoryManager } from '../../core/memory-manager.js';
 import {
@@ -24,7 +25,14 @@ import type { CoreRequests } from '../core/core-requests.js';
 import type { CopyOrder, OperationDone } from '../protocol/operations.js';
 import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
-import { leadingPage, nextPart, PART_BYTES, type Part, runsBackwards, uniformPart } from './copy-parts.js';
+import {
+  leadingPage,
+  nextPart,
+  PART_BYTES,
+  type Part,
+  runsBackwards,
+  uniformPart,
+} from './copy-parts.js';
 import type { Prefetches } from './prefetches.js';
 
 /** Kinds of pages besides the node that a page is read or written on. */
@@ -107,7 +115,10 @@ export class Copies {
     private readonly arrays: Arrays,
     private readonly table: ArrayTable,
     private readonly places: Places,
-    /** Where the manager addresses page 0 of a node's memory, page by page as the space; 0 when it cannot. */
+    /**
+     * Where the manager addresses page 0 of a node's memory, page by page as the space; 0 when it
+     * cannot.
+     */
     private readonly memoryOf: (node: NodeId) => number,
     private readonly prefetches: Prefetches,
     private readonly later: (action: () => void) => void,
@@ -178,8 +189,10 @@ export class Copies {
     copy.fromNode = sourceKind(fromPage);
     const unreadable = this.refusalOfSource(fromPage);
     const unwritable = this.refusalOfTarget(copy, toPage);
-    if (unreadable !== null) this.end(copy, this.places.denialError(unreadable, fromPage, OPERATION, false));
-    else if (unwritable !== null) this.end(copy, this.places.denialError(unwritable, toPage, OPERATION, true));
+    if (unreadable !== null)
+      this.end(copy, this.places.denialError(unreadable, fromPage, OPERATION, false));
+    else if (unwritable !== null)
+      this.end(copy, this.places.denialError(unwritable, toPage, OPERATION, true));
     else if (copy.fromNode === ZERO) this.planZeros(copy, part);
     else this.planPages(copy, part);
   }
@@ -207,7 +220,8 @@ export class Copies {
     if (copy.viaHost) return HOST_NODE;
     // Where the device reaches host memory in place, that is where it works.
     const own = this.nodeAt(at);
-    if (at !== null) return this.canAddress(own) && !this.manager.pages.isRemote(at, page) ? own : HOST_NODE;
+    if (at !== null)
+      return this.canAddress(own) && !this.manager.pages.isRemote(at, page) ? own : HOST_NODE;
     return this.nodeAmong(this.target.nodesOf(page));
   }
 
@@ -219,7 +233,10 @@ export class Copies {
     return copy.viaHost ? HOST_NODE : this.nodeAmong(nodes);
   }
 
-  /** The node to work on: one that has the page, the host before all others; the host, too, when none can be addressed. */
+  /**
+   * The node to work on: one that has the page, the host before all others; the host, too, when
+   * none can be addressed.
+   */
   private nodeAmong(nodes: number): NodeId {
     for (let node = 0; nodes >>> node !== 0; node++) {
       if (((nodes >>> node) & 1) !== 0 && this.canAddress(node)) return node;
@@ -236,7 +253,10 @@ export class Copies {
     return at === null ? HOST_NODE : (this.manager.processor(at)?.own ?? NO_NODE);
   }
 
-  /** Zeros are not copied: whole pages are emptied, and only the ends are written. Pinned pages must stay, and are written, too. */
+  /**
+   * Zeros are not copied: whole pages are emptied, and only the ends are written. Pinned pages must
+   * stay, and are written, too.
+   */
   private planZeros(copy: Copy, part: Part): void {
     const within = part.to % PAGE_BYTES;
     const { first, count } = this.wholePages(part);
@@ -258,7 +278,8 @@ export class Copies {
     const after = target.first + target.count;
     if (source.first >= after || source.first + source.count <= target.first) wants.push(source);
     else {
-      // Pages that are read and written are held once, for writing, and the others must be where they are.
+      // Pages that are read and written are held once, for writing, and the others must be where
+      // they are.
       copy.fromNode = copy.toNode;
       const node = copy.toNode;
       const before = target.first - source.first;
@@ -272,10 +293,14 @@ export class Copies {
     copy.part = part;
     const unwanted = this.unwantedRuns(part, copy.toNode);
     if (unwanted.length === 0) this.acquire(copy, groups);
-    else this.fetch(copy, source, () => this.clear(copy, unwanted, () => this.acquire(copy, groups)));
+    else
+      this.fetch(copy, source, () => this.clear(copy, unwanted, () => this.acquire(copy, groups)));
   }
 
-  /** Finds out whether the source can be read before anything of the target is given up for it. Nothing is held: that comes in its order. */
+  /**
+   * Finds out whether the source can be read before anything of the target is given up for it.
+   * Nothing is held: that comes in its order.
+   */
   private fetch(copy: Copy, { first, count }: Want, next: () => void): void {
     const node = copy.fromNode;
     const owner = this.manager.node(node);
@@ -293,17 +318,22 @@ export class Copies {
     return { node, first, count: Math.ceil((offset + bytes) / PAGE_BYTES) - first, access };
   }
 
-  /** Pages all of whose content the part replaces: what follows the array's end in its last page belongs to no array. */
+  /**
+   * Pages all of whose content the part replaces: what follows the array's end in its last page
+   * belongs to no array.
+   */
   private wholePages({ to, bytes }: Part): Run {
     const first = Math.ceil(to / PAGE_BYTES);
     const end = to + bytes;
-    const last = this.table.endsAt(end) ? Math.ceil(end / PAGE_BYTES) : Math.floor(end / PAGE_BYTES);
+    const last = this.table.endsAt(end)
+      ? Math.ceil(end / PAGE_BYTES)
+      : Math.floor(end / PAGE_BYTES);
     return { first, count: Math.max(last - first, 0) };
   }
 
   /**
-   * Pages whose content would be fetched only to be overwritten, or cannot be fetched since it is lost. They are emptied before,
-   * except where the part reads them itself.
+   * Pages whose content would be fetched only to be overwritten, or cannot be fetched since it is
+   * lost. They are emptied before, except where the part reads them itself.
    */
   private unwantedRuns(part: Part, toNode: number): Run[] {
     const runs: Run[] = [];
@@ -320,7 +350,8 @@ export class Copies {
   }
 
   private anyPinned(first: number, count: number): boolean {
-    for (let page = first; page < first + count; page++) if (this.target.has(page, PageState.Pinned)) return true;
+    for (let page = first; page < first + count; page++)
+      if (this.target.has(page, PageState.Pinned)) return true;
     return false;
   }
 
@@ -352,8 +383,9 @@ export class Copies {
   }
 
   /**
-   * Takes the holds, block after block; the part is copied when it has them all. Those of one block are asked for at once: requests
-   * for a block keep their order, so that one that waits for the first hold could never let the second one pass.
+   * Takes the holds, block after block; the part is copied when it has them all. Those of one block
+   * are asked for at once: requests for a block keep their order, so that one that waits for the
+   * first hold could never let the second one pass.
    */
   private acquire(copy: Copy, groups: readonly (readonly Want[])[]): void {
     const [group, ...rest] = groups;
@@ -389,7 +421,10 @@ export class Copies {
     const gone = this.manager.node(node) !== owner || owner?.state !== 'alive';
     const crowded = node !== HOST_NODE && copy.order.at === null && !copy.viaHost;
     const elsewhere = why === 'IN_PLACE' || (why === 'DEVICE_LOST' && gone);
-    if (!elsewhere && !(crowded && (why === 'OUT_OF_MEMORY' || why === 'OUT_OF_STORAGE' || why === 'COPY_FAILED'))) {
+    if (
+      !elsewhere &&
+      !(crowded && (why === 'OUT_OF_MEMORY' || why === 'OUT_OF_STORAGE' || why === 'COPY_FAILED'))
+    ) {
       const page = this.places.pageWith(why, first, count);
       this.end(copy, this.places.denialError(why, page, OPERATION, access === Access.Write));
       return;
@@ -401,7 +436,11 @@ export class Copies {
 
   private move(copy: Copy, part: Part): void {
     // A hold does not keep the pages of a device that has died meanwhile.
-    if (copy.holds.some(({ node, owner }) => this.manager.node(node) !== owner || owner?.state === 'dead')) {
+    if (
+      copy.holds.some(
+        ({ node, owner }) => this.manager.node(node) !== owner || owner?.state === 'dead',
+      )
+    ) {
       this.release(copy);
       copy.part = null;
       this.ready.push(copy);

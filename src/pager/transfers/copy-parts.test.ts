@@ -15,7 +15,10 @@ function carryOut(memory: Uint8Array, whole: Part, check: (part: Part) => void):
 
 describe('parts of a copy', () => {
   const bytes = 3 * BLOCK_BYTES;
-  const content = Uint8Array.from({ length: bytes }, (_, index) => (index * 31 + (index >> 9)) & 0xff);
+  const content = Uint8Array.from(
+    { length: bytes },
+    (_, index) => (index * 31 + (index >> 9)) & 0xff,
+  );
 
   for (const [what, to, from, length] of [
     ['apart', 5, BLOCK_BYTES + 77, BLOCK_BYTES - 1000],
@@ -34,7 +37,9 @@ describe('parts of a copy', () => {
         expect(part.bytes).toBeGreaterThan(0);
         expect(part.bytes).toBeLessThanOrEqual(PART_BYTES);
         for (const offset of [part.to, part.from]) {
-          expect(Math.floor(offset / BLOCK_BYTES)).toBe(Math.floor((offset + part.bytes - 1) / BLOCK_BYTES));
+          expect(Math.floor(offset / BLOCK_BYTES)).toBe(
+            Math.floor((offset + part.bytes - 1) / BLOCK_BYTES),
+          );
         }
       });
       expect(Buffer.compare(memory, expected)).toBe(0);
@@ -56,7 +61,11 @@ describe('parts of a copy', () => {
     expect(uniformPart(part, false, target, source).bytes).toBe(3 * PAGE_BYTES - 100);
     expect(uniformPart(part, false, target, () => 0)).toEqual({ ...part, bytes: 7 * PAGE_BYTES });
     const last = uniformPart(part, true, target, () => 0);
-    expect(last).toEqual({ to: 7 * PAGE_BYTES, from: part.from + 7 * PAGE_BYTES, bytes: 3 * PAGE_BYTES });
+    expect(last).toEqual({
+      to: 7 * PAGE_BYTES,
+      from: part.from + 7 * PAGE_BYTES,
+      bytes: 3 * PAGE_BYTES,
+    });
     expect(uniformPart(part, true, () => 1, source).bytes).toBe(7 * PAGE_BYTES + 100);
     expect(
       uniformPart(

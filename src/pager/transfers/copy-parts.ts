@@ -1,4 +1,7 @@
-/** How a copy is cut into parts: no larger than a look at the faults can wait for, and within one block at each end. */
+/**
+ * How a copy is cut into parts: no larger than a look at the faults can wait for, and within one
+ * block at each end.
+ */
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
 
 /** The most that is moved between two looks at the faults. */
@@ -12,16 +15,16 @@ export interface Part {
 }
 
 /**
- * Whether the copy must begin at its end: its destination overlaps its source and lies behind it, so that the first bytes to be
- * written are those that are still to be read.
+ * Whether the copy must begin at its end: its destination overlaps its source and lies behind it,
+ * so that the first bytes to be written are those that are still to be read.
  */
 export function runsBackwards({ to, from, bytes }: Part): boolean {
   return to > from && to < from + bytes;
 }
 
 /**
- * What comes next of a copy of which `moved` bytes have been moved. A part begins and ends at pages of the destination where it
- * can, so that what these pages held before need not be fetched.
+ * What comes next of a copy of which `moved` bytes have been moved. A part begins and ends at pages
+ * of the destination where it can, so that what these pages held before need not be fetched.
  */
 export function nextPart(whole: Part, moved: number, backwards: boolean): Part {
   const left = whole.bytes - moved;
@@ -61,7 +64,12 @@ export function leadingPage(offset: number, bytes: number, backwards: boolean): 
   return Math.floor((backwards ? offset + bytes - 1 : offset) / PAGE_BYTES);
 }
 
-function alike(offset: number, bytes: number, backwards: boolean, kindOf: (page: number) => number): number {
+function alike(
+  offset: number,
+  bytes: number,
+  backwards: boolean,
+  kindOf: (page: number) => number,
+): number {
   const end = offset + bytes;
   const lead = leadingPage(offset, bytes, backwards);
   const kind = kindOf(lead);

@@ -1,4 +1,7 @@
-/** readFrom and writeTo: files read and written through the manager's own mapping, in windows whose pages are held meanwhile. */
+/**
+ * readFrom and writeTo: files read and written through the manager's own mapping, in windows whose
+ * pages are held meanwhile.
+ */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { EBADF, EFBIG } from '../../linux/constants.js';
@@ -163,7 +166,10 @@ export class FileTransfers {
     );
   }
 
-  /** Pages that were lost with a device and are about to be overwritten as a whole: only these are worth anything again. */
+  /**
+   * Pages that were lost with a device and are about to be overwritten as a whole: only these are
+   * worth anything again.
+   */
   private lostPages(at: number, bytes: number): { first: number; count: number } | null {
     const first = Math.ceil(at / PAGE_BYTES);
     const end = this.table.endsAt(at + bytes)
@@ -179,7 +185,11 @@ export class FileTransfers {
 }
 
 /** @param moved bytes that had been read or written by then */
-function failureOf({ direction, fd, bytes }: FileTransfer, moved: number, errno: number): WireError {
+function failureOf(
+  { direction, fd, bytes }: FileTransfer,
+  moved: number,
+  errno: number,
+): WireError {
   const reading = direction === 'read';
   const path = pathOfDescriptor(fd);
   const what = `${reading ? 'reading' : 'writing'} file descriptor ${fd}${path === null ? '' : ` (${path})`}`;
@@ -190,6 +200,7 @@ function failureOf({ direction, fd, bytes }: FileTransfer, moved: number, errno:
 function remedyOf(errno: number, reading: boolean): string {
   if (isOfFullDisk(errno)) return '; make room on its disk, or write elsewhere';
   if (errno === EFBIG) return `: ${tooLarge()}`;
-  if (errno === EBADF) return `: no file is open there, or not for ${reading ? 'reading' : 'writing'}`;
+  if (errno === EBADF)
+    return `: no file is open there, or not for ${reading ? 'reading' : 'writing'}`;
   return '';
 }

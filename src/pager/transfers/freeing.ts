@@ -1,4 +1,7 @@
-/** Arrays that are freed, as a whole or by parts. What was written to a shared file array reaches the file first. */
+/**
+ * Arrays that are freed, as a whole or by parts. What was written to a shared file array reaches
+ * the file first.
+ */
 import { type Arrays, sharedError } from '../arrays/arrays.js';
 import type { Notifiers } from '../arrays/notifiers.js';
 import type { Pins } from '../arrays/pins.js';
@@ -50,6 +53,8 @@ export class Freeing {
   /** Of a free that no thread waits for. */
   private tell(failure: WireError | null): void {
     if (failure === null) return;
-    this.say(`onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`);
+    this.say(
+      `onemem: warning: a freed array is kept, and close() will try again: ${failure.message}\n`,
+    );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Bytes of arrays over mapped files, for requests that need them in other memory: read from the file
- * itself, so that no page of the host's memory is taken for them.
+ * Bytes of arrays over mapped files, for requests that need them in other memory: read from the
+ * file itself, so that no page of the host's memory is taken for them.
  */
 import { PAGE_BYTES } from '../../core/types.js';
 import { preadWithoutWaiting } from '../../linux/file-io.js';
@@ -37,6 +37,8 @@ export class MappedReads {
       return;
     }
     const rest = bytes - got;
-    this.engine.read(source.fd, address + got, rest, position + got, (result) => done(result === rest));
+    this.engine.read(source.fd, address + got, rest, position + got, (result) =>
+      done(result === rest),
+    );
   }
 }

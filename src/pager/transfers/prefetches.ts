@@ -1,4 +1,6 @@
-/** Pages that a program has brought to a processor before it needs them, or for the processor alone. */
+/**
+ * Pages that a program has brought to a processor before it needs them, or for the processor alone.
+ */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST, PAGE_BYTES, PAGES_PER_BLOCK, type ProcessorId } from '../../core/types.js';
 import type { Places } from '../arrays/places.js';
@@ -22,7 +24,13 @@ export class Prefetches {
   }
 
   /** @param device its number; 0: the host */
-  start(device: number, firstPage: number, wanted: number, exclusive: boolean, done: OperationDone): void {
+  start(
+    device: number,
+    firstPage: number,
+    wanted: number,
+    exclusive: boolean,
+    done: OperationDone,
+  ): void {
     const id = this.devices.processorOf(device);
     const processor = this.manager.processor(id);
     if (processor === undefined || processor.state !== 'alive') {
@@ -52,7 +60,9 @@ export class Prefetches {
       (request) => this.manager.acquire(request, id, firstPage, count, access, { exclusive }),
       (pages, failure) => {
         if (failure === 'DEVICE_LOST') {
-          done(wireError(failure, `${operation} was given up: ${this.devices.explainLoss(device)}`));
+          done(
+            wireError(failure, `${operation} was given up: ${this.devices.explainLoss(device)}`),
+          );
           return;
         }
         const page = failure === null ? firstPage : this.places.pageWith(failure, firstPage, count);

@@ -1,6 +1,7 @@
 /**
- * Shared file arrays: what has been written to them is written to their files, and what others wrote to the files is read again. Runs of
- * changed pages are held on the host while they are written; a processor that writes one meanwhile leaves it changed.
+ * Shared file arrays: what has been written to them is written to their files, and what others
+ * wrote to the files is read again. Runs of changed pages are held on the host while they are
+ * written; a processor that writes one meanwhile leaves it changed.
  */
 import { fstatSync } from 'node:fs';
 import type { MemoryManager } from '../../core/memory-manager.js';
@@ -18,15 +19,19 @@ import { type PageRun, PageRuns } from '../sources/page-runs.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
 const RUN_PAGES = 2048;
-/** Runs on their way at once. Each is held and released by itself, so that none keeps what another one waits for. */
+/**
+ * Runs on their way at once. Each is held and released by itself, so that none keeps what another
+ * one waits for.
+ */
 const RUNS = 4;
 
 type Part = Pick<ArrayPages, 'firstPage' | 'count'>;
 type Flushed = (bytes: number, failure: WireError | null) => void;
 
 /**
- * What of a file may not survive a crash of the machine. The kernel tells once that pages could not be put on the disk, and then takes them
- * for written: they are durable when they have been written again, and a sync after that has succeeded.
+ * What of a file may not survive a crash of the machine. The kernel tells once that pages could not
+ * be put on the disk, and then takes them for written: they are durable when they have been written
+ * again, and a sync after that has succeeded.
  */
 interface Durability {
   /** Written since the last sync that succeeded. */
@@ -57,7 +62,10 @@ interface Pass {
 
 export class WriteBack {
   private readonly durabilities = new WeakMap<FileRange, Durability>();
-  /** Files that became shorter, of which a close has said what is lost with them: the next one gives that up. */
+  /**
+   * Files that became shorter, of which a close has said what is lost with them: the next one gives
+   * that up.
+   */
   private readonly givenUp = new WeakSet<FileRange>();
 
   constructor(
@@ -76,7 +84,10 @@ export class WriteBack {
     return this.files.rangeOf(page)?.source.shared === true;
   }
 
-  /** Writes changed pages of a part of an array to its file; `done` gets the bytes, and what went wrong. */
+  /**
+   * Writes changed pages of a part of an array to its file; `done` gets the bytes, and what went
+   * wrong.
+   */
   flush({ firstPage, count, durable }: Part & { durable: boolean }, done: Flushed): void {
     const file = this.files.rangeOf(firstPage);
     if (file === null || !file.source.shared) {
@@ -122,8 +133,8 @@ export class WriteBack {
   }
 
   /**
-   * Flushes every shared array, those that were freed and could not be written among them; tells the first failure. That a file became shorter
-   * is told once: it may never be as long again.
+   * Flushes every shared array, those that were freed and could not be written among them; tells
+   * the first failure. That a file became shorter is told once: it may never be as long again.
    */
   flushAll(done: (failure: WireError | null) => void): void {
     const shared = this.files.all.filter(({ source }) => source.shared);
@@ -141,33 +152,48 @@ export class WriteBack {
       }
     };
     for (const file of shared) {
-      this.flush({ firstPage: file.firstPage, count: file.pages, durable: false }, (_bytes, failure) => {
-        // What was lost with a device would be lost as much if the space stayed open.
-        if (failure?.code === 'DATA_LOST') one(null);
-        else if (failure?.code !== 'FILE_CHANGED') one(failure);
-        else if (this.givenUp.has(file)) one(null);
-        else {
-          this.givenUp.add(file);
-          one({
-            ...failure,
-            message: `${failure.message}; the next close() gives up what was written and not flushed`,
-          });
-        }
-      });
+      this.flush(
+        { firstPage: file.firstPage, count: file.pages, durable: false },
+        (_bytes, failure) => {
+          // What was lost with a device would be lost as much if the space stayed open.
+          if (failure?.code === 'DATA_LOST') one(null);
+          else if (failure?.code !== 'FILE_CHANGED') one(failure);
+          else if (this.givenUp.has(file)) one(null);
+          else {
+            this.givenUp.add(file);
+            one({
+              ...failure,
+              message: `${failure.message}; the next close() gives up what was written and not flushed`,
+            });
+          }
+        },
+      );
     }
     one(null);
   }
 
   /** Has pages read again. Refused while some are changed, unless that is to be forgotten. */
-  reload({ firstPage, count, discard }: Part & { discard: boolean }, done: (failure: WireError | null) => void): void {
+  reload(
+    { firstPage, count, discard }: Part & { discard: boolean },
+    done: (failure: WireError | null) => void,
+  ): void {
     const file = this.files.rangeOf(firstPage);
     const { details } = this.places.placeOf(firstPage);
     if (file === null) {
-      done(wireError('NO_FILE', `cannot reload array ${String(details.array)}: it has no file`, details));
+      done(
+        wireError(
+          'NO_FILE',
+          `cannot reload array ${String(details.array)}: it has no file`,
+          details,
+        ),
+      );
       return;
     }
-    // What is left of a file that became shorter can be read, if that is said; pages behind its end are denied when they are touched.
-    const failure = discard ? null : (this.shrunken(file, 'reload') ?? this.unflushed(file, firstPage, count));
+    // What is left of a file that became shorter can be read, if that is said; pages behind its end
+    // are denied when they are touched.
+    const failure = discard
+      ? null
+      : (this.shrunken(file, 'reload') ?? this.unflushed(file, firstPage, count));
     if (failure !== null) {
       done(failure);
       return;
@@ -175,7 +201,9 @@ export class WriteBack {
     this.requests.start(
       (request) => this.manager.drop(request, firstPage, count, discard),
       (_pages, denial) =>
-        done(denial === null ? null : this.places.denialError(denial, firstPage, 'reloading an array')),
+        done(
+          denial === null ? null : this.places.denialError(denial, firstPage, 'reloading an array'),
+        ),
     );
   }
 
@@ -190,7 +218,10 @@ export class WriteBack {
     return wireError('UNFLUSHED_CHANGES', message, details);
   }
 
-  /** What was lost with a device had been written, and is forgotten as other changes are: when that is said. */
+  /**
+   * What was lost with a device had been written, and is forgotten as other changes are: when that
+   * is said.
+   */
   private lostChanges(firstPage: number, count: number): WireError | null {
     const lost = this.manager.pages.firstLost(firstPage, firstPage + count);
     if (lost === -1) return null;
@@ -200,7 +231,9 @@ export class WriteBack {
     return wireError('DATA_LOST', `cannot reload ${text}, ${why}`, { ...details, reason: 'LOST' });
   }
 
-  /** A file that was cut must not grow again, with a hole in it, by what is written behind its end. */
+  /**
+   * A file that was cut must not grow again, with a hole in it, by what is written behind its end.
+   */
   private shrunken({ firstPage, source }: FileRange, what: string): WireError | null {
     const { size } = fstatSync(source.fd);
     const wanted = source.offset + source.bytes;
@@ -217,7 +250,8 @@ export class WriteBack {
       const again = pass.again.shift();
       const run = again ?? this.manager.pages.changedRun(pass.cursor, pass.end, RUN_PAGES);
       if (run === null) break;
-      // Asked for each run, and only where there is one: where nothing was written, nothing is lost by a file that became shorter.
+      // Asked for each run, and only where there is one: where nothing was written, nothing is lost
+      // by a file that became shorter.
       pass.failure = this.shrunken(pass.file, 'flush');
       if (pass.failure !== null) break;
       if (again === undefined) pass.cursor = run.first + run.count;
@@ -240,7 +274,8 @@ export class WriteBack {
       this.later(() => this.advance(pass));
     };
     this.requests.start(
-      (request) => this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
+      (request) =>
+        this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
       (_pages, denial) => {
         // What was freed meanwhile has nothing to write any more.
         if (denial === 'FREED') ended(0, null);
@@ -265,7 +300,11 @@ export class WriteBack {
       this.manager.release(HOST_NODE, first, count, Access.Read);
       if (result > 0) this.durabilityOf(file).written.add(first, count);
       if (result === bytes) ended(bytes, null);
-      else ended(Math.max(result, 0), this.writeError(source.path, first, position + Math.max(result, 0), result));
+      else
+        ended(
+          Math.max(result, 0),
+          this.writeError(source.path, first, position + Math.max(result, 0), result),
+        );
     });
   }
 

@@ -5,8 +5,16 @@ import { lru } from './lru.js';
 
 const ROOM = 64;
 
-/** Plays uses of blocks on a node that has room for some of them. Returns how many it did not find there. */
-function play(policy: EvictionPolicy, there: Set<number>, uses: Iterable<number>, pages = 512): number {
+/**
+ * Plays uses of blocks on a node that has room for some of them. Returns how many it did not find
+ * there.
+ */
+function play(
+  policy: EvictionPolicy,
+  there: Set<number>,
+  uses: Iterable<number>,
+  pages = 512,
+): number {
   let misses = 0;
   for (const block of uses) {
     if (there.has(block)) continue;

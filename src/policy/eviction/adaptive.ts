@@ -1,27 +1,36 @@
 /**
- * Least recently used blocks first, until blocks come back in the order in which they went. That is what a program looks like which goes
- * again and again over more than the node has: the least recently used block is the next one that it needs, and every touch misses.
- * Then what is there stays, and of what comes the oldest goes, so that each pass finds the same part of the loop there. Blocks of which less than half
- * comes at once tell nothing of a loop: a processor is in several of them, and they go and come back while it is.
+ * Least recently used blocks first, until blocks come back in the order in which they went. That is
+ * what a program looks like which goes again and again over more than the node has: the least
+ * recently used block is the next one that it needs, and every touch misses. Then what is there
+ * stays, and of what comes the oldest goes, so that each pass finds the same part of the loop
+ * there. Blocks of which less than half comes at once tell nothing of a loop: a processor is in
+ * several of them, and they go and come back while it is.
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import { type EvictionPolicy, PAGES_PER_BLOCK } from '../../core/types.js';
 import { aheadOf } from './ahead.js';
 
-/** A block comes back in order if it went at most so many blocks before or after the one that came back before it, fewer where there are few. */
+/**
+ * A block comes back in order if it went at most so many blocks before or after the one that came
+ * back before it, fewer where there are few.
+ */
 const NEAR = 8;
 /** Returns in order after which it is a loop, and the most that are counted. */
 const LOOP = 16;
 const MOST = 24;
 /** What a block that is out of order takes off that count. */
 const DOUBT = 4;
-/** Of a loop's blocks that come and go so many are there at once, for those that are read ahead: a share of all, and the bounds. */
+/**
+ * Of a loop's blocks that come and go so many are there at once, for those that are read ahead: a
+ * share of all, and the bounds.
+ */
 const PASSING_SHARE = 4;
 const FEWEST_PASSING = 4;
 const MOST_PASSING = 16;
 
 /**
- * Least recently used, but a pass that is made again and again over too much data keeps a part of it. The default.
+ * Least recently used, but a pass that is made again and again over too much data keeps a part of
+ * it. The default.
  * @example
  * import { adaptive } from 'onemem/policy';
  *

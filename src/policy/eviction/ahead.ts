@@ -1,4 +1,7 @@
-/** How many blocks a full node sends home before their memory is needed: enough for a disk to write several at once, and a small part. */
+/**
+ * How many blocks a full node sends home before their memory is needed: enough for a disk to write
+ * several at once, and a small part.
+ */
 
 const MOST_BLOCKS = 4;
 const SHARE = 16;

@@ -1,7 +1,7 @@
 /**
- * ARC: one list of blocks used once, one of blocks used more often; ghosts of both say which of them
- * should have had more room (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement Cache",
- * FAST 2003).
+ * ARC: one list of blocks used once, one of blocks used more often; ghosts of both say which of
+ * them should have had more room (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement
+ * Cache", FAST 2003).
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';
@@ -43,7 +43,8 @@ function arcReplacement(): Replacement {
         often.append(block);
       } else {
         // Ghosts and blocks of the first list together are at most a memory's worth.
-        while (onceGhosts.size > 0 && once.size + onceGhosts.size >= capacity) onceGhosts.remove(onceGhosts.oldest);
+        while (onceGhosts.size > 0 && once.size + onceGhosts.size >= capacity)
+          onceGhosts.remove(onceGhosts.oldest);
         once.append(block);
       }
     },

@@ -1,4 +1,7 @@
-/** The block that came first goes first, however often it was used since: what least recently used is compared with. */
+/**
+ * The block that came first goes first, however often it was used since: what least recently used
+ * is compared with.
+ */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';
 import { aheadOf } from './ahead.js';

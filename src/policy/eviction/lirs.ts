@@ -1,7 +1,7 @@
 /**
- * LIRS: blocks whose last two uses were close together stay, whatever passes by; the rest share a small
- * queue (Jiang and Zhang, "LIRS: An Efficient Low Inter-reference Recency Set Replacement Policy",
- * SIGMETRICS 2002). The names are the paper's: LIR blocks stay, HIR blocks pass.
+ * LIRS: blocks whose last two uses were close together stay, whatever passes by; the rest share a
+ * small queue (Jiang and Zhang, "LIRS: An Efficient Low Inter-reference Recency Set Replacement
+ * Policy", SIGMETRICS 2002). The names are the paper's: LIR blocks stay, HIR blocks pass.
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';

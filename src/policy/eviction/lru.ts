@@ -1,7 +1,7 @@
 /**
- * Least recently used blocks first. "Used" is what the manager can observe (a fault, a launch argument, a
- * sample), so a block that is read without faulting ages all the same: this is LRU over misses, as every
- * driver without access bits has it.
+ * Least recently used blocks first. "Used" is what the manager can observe (a fault, a launch
+ * argument, a sample), so a block that is read without faulting ages all the same: this is LRU over
+ * misses, as every driver without access bits has it.
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';

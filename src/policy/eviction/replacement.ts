@@ -1,10 +1,10 @@
 /**
- * A page replacement algorithm as papers describe it, over blocks of one size, and how it becomes an
- * eviction policy.
+ * A page replacement algorithm as papers describe it, over blocks of one size, and how it becomes
+ * an eviction policy.
  *
  * Papers see every access, and replace on a miss of a known block. The manager sees fewer accesses
- * (a fault, a launch argument, a sample), several in a row for one block, and it makes room before it
- * says for which block. The adapter below closes that gap once for all algorithms.
+ * (a fault, a launch argument, a sample), several in a row for one block, and it makes room before
+ * it says for which block. The adapter below closes that gap once for all algorithms.
  */
 import type { EvictionPolicy } from '../../core/types.js';
 import { aheadOf } from './ahead.js';

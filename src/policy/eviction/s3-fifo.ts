@@ -1,7 +1,7 @@
 /**
- * S3-FIFO: a small queue filters blocks that are used once, a main queue keeps the others, and a ghost
- * queue brings back to the main one what left the small one too early (Yang et al., "FIFO Queues are All
- * You Need for Cache Eviction", SOSP 2023).
+ * S3-FIFO: a small queue filters blocks that are used once, a main queue keeps the others, and a
+ * ghost queue brings back to the main one what left the small one too early (Yang et al., "FIFO
+ * Queues are All You Need for Cache Eviction", SOSP 2023).
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';

@@ -1,6 +1,7 @@
 /**
- * SIEVE: new blocks join at one end and stay in place; a hand moves from the other end, spares blocks
- * that were used, and takes the first that was not (Zhang et al., "SIEVE is Simpler than LRU", NSDI 2024).
+ * SIEVE: new blocks join at one end and stay in place; a hand moves from the other end, spares
+ * blocks that were used, and takes the first that was not (Zhang et al., "SIEVE is Simpler than
+ * LRU", NSDI 2024).
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';

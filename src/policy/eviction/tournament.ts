@@ -1,11 +1,11 @@
 /**
- * A tournament: several replacement algorithms are played on block numbers alone, beside the memory; the
- * memory follows the one that misses least at present. So it is never much worse than the best of them,
- * least recently used among them, whatever the program does. A block goes that the leader would not have
- * here; where it would have all of them, the leader's own next victim.
+ * A tournament: several replacement algorithms are played on block numbers alone, beside the
+ * memory; the memory follows the one that misses least at present. So it is never much worse than
+ * the best of them, least recently used among them, whatever the program does. A block goes that
+ * the leader would not have here; where it would have all of them, the leader's own next victim.
  *
- * Following the best expert by its ghost sets is ACME's idea (Ari et al., 2002), and the set of experts
- * is what publications name as close to the optimum together: LRU, LIRS, W-TinyLFU.
+ * Following the best expert by its ghost sets is ACME's idea (Ari et al., 2002), and the set of
+ * experts is what publications name as close to the optimum together: LRU, LIRS, W-TinyLFU.
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';
@@ -29,14 +29,22 @@ interface Expert {
 
 const always = (): boolean => true;
 
-/** Follows LRU, LIRS or W-TinyLFU, whichever misses least on block numbers kept beside the memory. */
+/**
+ * Follows LRU, LIRS or W-TinyLFU, whichever misses least on block numbers kept beside the memory.
+ */
 export function tournament(): EvictionPolicy {
-  return evictionBy(tournamentReplacement([lruReplacement(), lirsReplacement(), wTinyLfuReplacement()]));
+  return evictionBy(
+    tournamentReplacement([lruReplacement(), lirsReplacement(), wTinyLfuReplacement()]),
+  );
 }
 
 /** @param algorithms the first leads until another one is better */
 function tournamentReplacement(algorithms: readonly Replacement[]): Replacement {
-  const experts: readonly Expert[] = algorithms.map((algorithm) => ({ algorithm, size: 0, misses: 0 }));
+  const experts: readonly Expert[] = algorithms.map((algorithm) => ({
+    algorithm,
+    size: 0,
+    misses: 0,
+  }));
   const here = new IntrusiveList();
   /** Blocks that are here and that the leader would not have here, by last use. */
   const strays = new IntrusiveList();

@@ -1,8 +1,9 @@
 /**
- * W-TinyLFU: a window takes what is new; what leaves it stays only if it was used more often than what
- * it would push out of the main part (Einziger, Friedman and Manes, "TinyLFU", ACM ToS 2017). The window
- * grows and shrinks by hill climbing on the hit rate (Einziger et al., "Adaptive Software Cache
- * Management", Middleware 2018). Block numbers are dense, so uses are counted exactly, without a sketch.
+ * W-TinyLFU: a window takes what is new; what leaves it stays only if it was used more often than
+ * what it would push out of the main part (Einziger, Friedman and Manes, "TinyLFU", ACM ToS 2017).
+ * The window grows and shrinks by hill climbing on the hit rate (Einziger et al., "Adaptive
+ * Software Cache Management", Middleware 2018). Block numbers are dense, so uses are counted
+ * exactly, without a sketch.
  */
 import { IntrusiveList } from '../../core/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/types.js';

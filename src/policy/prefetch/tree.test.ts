@@ -6,7 +6,12 @@ import { none, tree } from './tree.js';
 type Run = [first: number, count: number];
 
 /** Asks the policy about a fault on `page`; runs are in pages. */
-function ask(page: number, occupied: Run[], about: Partial<PrefetchRequest> = {}, policy = tree()): Run[] {
+function ask(
+  page: number,
+  occupied: Run[],
+  about: Partial<PrefetchRequest> = {},
+  policy = tree(),
+): Run[] {
   const request: PrefetchRequest = {
     page,
     write: false,
@@ -98,7 +103,8 @@ describe('the tree prefetcher', () => {
   });
 
   it('brings the rest of the block from far to a processor that walks, or reads where content begins there', () => {
-    const brought = (about: Partial<PrefetchRequest>) => ask(100, [group(0)], { distant: true, ...about });
+    const brought = (about: Partial<PrefetchRequest>) =>
+      ask(100, [group(0)], { distant: true, ...about });
     expect(brought({ walked: 0 })).toEqual([group(6)]);
     expect(brought({ walked: 1 })).toEqual([group(6, 26)]);
     expect(brought({ walked: 1, write: true })).toEqual([group(6)]);

@@ -59,9 +59,11 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
       count = PAGES_PER_BLOCK;
     } else if (request.pressed) {
       // A processor that has walked through two groups gets twice as much each time.
-      if (request.walked > 1) count = Math.min(PAGES_PER_GROUP << (request.walked - 1), PAGES_PER_BLOCK - first);
+      if (request.walked > 1)
+        count = Math.min(PAGES_PER_GROUP << (request.walked - 1), PAGES_PER_BLOCK - first);
       else if (request.close && request.walked === 0 && request.page !== first) {
-        // A touch in the middle of a group, and not next to the one before it, is no walk: its neighbours would push out what is needed.
+        // A touch in the middle of a group, and not next to the one before it, is no walk: its
+        // neighbours would push out what is needed.
         first = request.page;
         count = 1;
       }
@@ -70,9 +72,13 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
     } else {
       for (let width = PAGES_PER_GROUP * 2; width <= PAGES_PER_BLOCK; width *= 2) {
         const start = request.page & ~(width - 1);
-        // The group of the fault counts as there; pages of it that are there already must not count twice.
+        // The group of the fault counts as there; pages of it that are there already must not count
+        // twice.
         const group = request.page & ~(PAGES_PER_GROUP - 1);
-        const there = sizeOfRun(occupied, start, width) + PAGES_PER_GROUP - sizeOfRun(occupied, group, PAGES_PER_GROUP);
+        const there =
+          sizeOfRun(occupied, start, width) +
+          PAGES_PER_GROUP -
+          sizeOfRun(occupied, group, PAGES_PER_GROUP);
         if (there * 100 > width * thresholdPercent) {
           first = start;
           count = width;
@@ -84,7 +90,8 @@ export function tree(options: TreeOptions = {}): PrefetchPolicy {
       count = request.most;
     }
     addRun(result, first, count);
-    for (let word = first >>> 5; word * 32 < first + count; word++) result[word] &= allowed[word] & ~occupied[word];
+    for (let word = first >>> 5; word * 32 < first + count; word++)
+      result[word] &= allowed[word] & ~occupied[word];
   };
 }
 

@@ -23,7 +23,8 @@ export const access: readonly Scenario[] = [
   {
     name: 'open_close',
     devices: 1,
-    holds: 'a space with a device opens, works, closes, and leaves no thread, descriptor, mapping or process',
+    holds:
+      'a space with a device opens, works, closes, and leaves no thread, descriptor, mapping or process',
     run: async ({ space, device, words, before, resources }) => {
       const now = resources();
       // Otherwise finding nothing left behind would say nothing.
@@ -39,7 +40,9 @@ export const access: readonly Scenario[] = [
       await space.close();
       await space.close();
       for (const { pid } of processes) {
-        await refused('a signal to a device whose space is closed', 'ESRCH', () => process.kill(pid as number, 0));
+        await refused('a signal to a device whose space is closed', 'ESRCH', () =>
+          process.kill(pid as number, 0),
+        );
       }
       await refused('an array in a closed space', 'SPACE_CLOSED', () => words());
       await refused('data of a closed space', 'SPACE_CLOSED', () => array.data);
@@ -48,7 +51,8 @@ export const access: readonly Scenario[] = [
   {
     name: 'anon_read',
     devices: 1,
-    holds: 'the device reads zeros where nobody wrote and the data elsewhere, after one fault operation',
+    holds:
+      'the device reads zeros where nobody wrote and the data elsewhere, after one fault operation',
     run: async ({ device, words, prefetch, watch }) => {
       const expected = pattern(BUFFER_WORDS, 0x51ab_0001);
       expected.fill(0, 0, 2 * WORDS_PER_PAGE);
@@ -62,13 +66,21 @@ export const access: readonly Scenario[] = [
       equal('bytes that came', all(device).bytesIn + all(device).bytesZeroed, BUFFER_BYTES);
       same('what the device read after one call', await seenBy(device, called), expected);
       equal('faults after the call', all(device).readFaults, 0);
-      equal('bytes that came at all', all(device).bytesIn + all(device).bytesZeroed, 2 * BUFFER_BYTES);
+      equal(
+        'bytes that came at all',
+        all(device).bytesIn + all(device).bytesZeroed,
+        2 * BUFFER_BYTES,
+      );
       same('the source after one call', called.data, expected);
 
       const touched = fill(words());
       const some = watch();
       same('what the device read by touching', await seenBy(device, touched), expected);
-      atMost('faults of touching', some(device).readFaults, device.pageFaults ? walkFaults(BUFFER_BYTES) : 0);
+      atMost(
+        'faults of touching',
+        some(device).readFaults,
+        device.pageFaults ? walkFaults(BUFFER_BYTES) : 0,
+      );
       same('the source after touching', touched.data, expected);
     },
   },
@@ -93,7 +105,11 @@ export const access: readonly Scenario[] = [
 
       // The rest of a page that the device wrote in part is what the CPU wrote there.
       const [begin, end] = [3 * WORDS_PER_PAGE + 5, WORDS_PER_BLOCK + 7];
-      await device.run(mix, { data: shared, seed: 0x51ab_0005 }, { size: BUFFER_WORDS, begin, end });
+      await device.run(
+        mix,
+        { data: shared, seed: 0x51ab_0005 },
+        { size: BUFFER_WORDS, begin, end },
+      );
       const part = once.slice();
       part.set(mixed(once, 0x51ab_0005).subarray(begin, end), begin);
       same('an array that the device wrote in part', shared.data, part);
@@ -116,7 +132,11 @@ export const access: readonly Scenario[] = [
       await device.run(mix, { data: array, seed: 0x51ab_0007 }, { size: WORDS_PER_BLOCK });
       equal('bytes that came for writing', there(device).bytesIn, BLOCK_BYTES);
       equal('faults for reading', there(device).readFaults, 0);
-      atMost('faults for writing', there(device).writeFaults, device.pageFaults ? FIRST_BLOCK_FAULTS : 0);
+      atMost(
+        'faults for writing',
+        there(device).writeFaults,
+        device.pageFaults ? FIRST_BLOCK_FAULTS : 0,
+      );
 
       const back = watch();
       const after = mixed(content, 0x51ab_0007);
@@ -130,7 +150,8 @@ export const access: readonly Scenario[] = [
   {
     name: 'file_read',
     devices: 1,
-    holds: 'the device reads what is in a file, each byte once, and nothing that is written reaches the file',
+    holds:
+      'the device reads what is in a file, each byte once, and nothing that is written reaches the file',
     run: async ({ space, device, folder, watch }) => {
       const path = join(folder, 'words');
       const byteOffset = 100;
@@ -143,7 +164,8 @@ export const access: readonly Scenario[] = [
       const file = readFileSync(path);
 
       const figures = watch();
-      const fromFiles = (): number => figures('host').bytesFromFiles + figures(device).bytesFromFiles;
+      const fromFiles = (): number =>
+        figures('host').bytesFromFiles + figures(device).bytesFromFiles;
       const array = space.fileArray(Uint32Array, path, { byteOffset, length: content.length });
       equal(
         'state before the first touch',
@@ -159,10 +181,18 @@ export const access: readonly Scenario[] = [
       same('what the CPU reads', array.data, content);
       equal('bytes read at all', fromFiles(), BUFFER_BYTES);
       await refused('a device that writes it', 'ACCESS_DENIED', () =>
-        device.run(mix, { data: array as ManagedArray<Uint32Array>, seed: 1 }, { size: content.length }),
+        device.run(
+          mix,
+          { data: array as ManagedArray<Uint32Array>, seed: 1 },
+          { size: content.length },
+        ),
       );
 
-      const own = space.fileArray(Uint32Array, path, { byteOffset, length: content.length, writable: true });
+      const own = space.fileArray(Uint32Array, path, {
+        byteOffset,
+        length: content.length,
+        writable: true,
+      });
       own.data[5] = 77;
       await device.run(mix, { data: own, seed: 0x51ab_0009 }, { size: content.length });
       const changed = content.slice();
@@ -175,7 +205,8 @@ export const access: readonly Scenario[] = [
   {
     name: 'file_write',
     devices: 1,
-    holds: 'what the device and the CPU write to an array that shares its file is read there by others after a flush',
+    holds:
+      'what the device and the CPU write to an array that shares its file is read there by others after a flush',
     run: async ({ space, device, folder, watch }) => {
       const path = join(folder, 'shared');
       const byteOffset = 2 * PAGE_BYTES;
@@ -183,7 +214,8 @@ export const access: readonly Scenario[] = [
       const after = Buffer.alloc(1000, 0xdd);
       let content = pattern(BUFFER_WORDS, 0x51ab_000a);
       const file = (): Buffer => Buffer.concat([before, new Uint8Array(content.buffer), after]);
-      const isWritten = (what: string): void => holds(`${what}: the file is right`, readFileSync(path).equals(file()));
+      const isWritten = (what: string): void =>
+        holds(`${what}: the file is right`, readFileSync(path).equals(file()));
       writeFileSync(path, file());
 
       const array = space.fileArray(Uint32Array, path, {
@@ -202,7 +234,11 @@ export const access: readonly Scenario[] = [
       // One page each by the CPU and the device, in a block that both have.
       const [cpu, dev] = [WORDS_PER_BLOCK + 5, WORDS_PER_BLOCK + 9 * WORDS_PER_PAGE];
       array.data[cpu] = content[cpu] = 7;
-      await device.run(mix, { data: array, seed: 2 }, { size: content.length, begin: dev, end: dev + 1 });
+      await device.run(
+        mix,
+        { data: array, seed: 2 },
+        { size: content.length, begin: dev, end: dev + 1 },
+      );
       content[dev] = mixed(content, 2)[dev];
       await array.flush();
       isWritten('after both wrote');
@@ -213,7 +249,10 @@ export const access: readonly Scenario[] = [
       await array.reload();
       const reread = watch();
       same('what the device read after a reload', await seenBy(device, array), content);
-      holds('the file was read again', reread(device).bytesFromFiles + reread('host').bytesFromFiles > 0);
+      holds(
+        'the file was read again',
+        reread(device).bytesFromFiles + reread('host').bytesFromFiles > 0,
+      );
       same('what the CPU reads after a reload', array.data, content);
 
       await device.run(mix, { data: array, seed: 3 }, { size: content.length });
@@ -227,7 +266,8 @@ export const access: readonly Scenario[] = [
     devices: 1,
     holds: `${ROUNDS} fresh arrays are each read correctly, and leave no memory behind when they are freed`,
     run: async ({ space, device, words, until }) => {
-      const memory = (): number => space.stats().processors.reduce((sum, { backedBytes }) => sum + backedBytes, 0);
+      const memory = (): number =>
+        space.stats().processors.reduce((sum, { backedBytes }) => sum + backedBytes, 0);
       equal('memory before', memory(), 0);
       for (let round = 0; round < ROUNDS; round++) {
         const array = words();
@@ -257,7 +297,8 @@ export const access: readonly Scenario[] = [
         source.data.set(content);
         using stream = device.stream();
         stream.launch(copy, { source, destination }, { size: BUFFER_WORDS });
-        // At another moment each time: before the launch has begun, while it fetches, while it runs.
+        // At another moment each time: before the launch has begun, while it fetches, while it
+        // runs.
         const until = performance.now() + round;
         while (performance.now() < until);
         const half = round % 2 === 0 ? { begin: BUFFER_WORDS / 2 } : { end: BUFFER_WORDS / 2 };
@@ -266,7 +307,8 @@ export const access: readonly Scenario[] = [
         await stream.synchronize().catch((error) => {
           failure = error;
         });
-        if (failure !== null) equal('what a launch fails with', (failure as OnememError).code, 'USE_AFTER_FREE');
+        if (failure !== null)
+          equal('what a launch fails with', (failure as OnememError).code, 'USE_AFTER_FREE');
         else same('what a launch that succeeded read', destination.data, content);
         const left = round % 2 === 0 ? [0, freed.begin] : [freed.end, BUFFER_WORDS];
         equal('elements that are left', left[1] - left[0], BUFFER_WORDS / 2);

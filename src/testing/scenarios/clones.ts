@@ -1,5 +1,12 @@
 /** Copy-on-write clones: pages that two arrays share until one of them writes. */
-import { BUFFER_BYTES, BUFFER_WORDS, equal, same, WORDS_PER_BLOCK, WORDS_PER_PAGE } from '../context.js';
+import {
+  BUFFER_BYTES,
+  BUFFER_WORDS,
+  equal,
+  same,
+  WORDS_PER_BLOCK,
+  WORDS_PER_PAGE,
+} from '../context.js';
 import { mix, mixed } from '../kernels.js';
 import type { Scenario } from '../suite.js';
 import { onDevice, seenBy } from './common.js';
@@ -25,13 +32,25 @@ export const clones: readonly Scenario[] = [
           const { bytes, runs } = source.residency();
           equal('bytes of the source at home', bytes.host, BUFFER_BYTES);
           equal('bytes of the source on the device', bytes[device.name], undefined);
-          equal('rights', runs.map(({ access }) => access.host).join(), runs.map(() => 'write').join());
+          equal(
+            'rights',
+            runs.map(({ access }) => access.host).join(),
+            runs.map(() => 'write').join(),
+          );
         } else {
           await device.run(mix, { data: source, seed: 1 }, { size: BUFFER_WORDS });
           content = mixed(content, 1);
         }
-        same(`the clone after ${writer} wrote, seen by the device`, await seenBy(device, clone), old);
-        same(`the source after ${writer} wrote, seen by the device`, await seenBy(device, source), content);
+        same(
+          `the clone after ${writer} wrote, seen by the device`,
+          await seenBy(device, clone),
+          old,
+        );
+        same(
+          `the source after ${writer} wrote, seen by the device`,
+          await seenBy(device, source),
+          content,
+        );
         same(`the clone after ${writer} wrote, seen by the CPU`, clone.data, old);
         same(`the source after ${writer} wrote, seen by the CPU`, source.data, content);
 
@@ -55,7 +74,8 @@ export const clones: readonly Scenario[] = [
   {
     name: 'clone_partial_write',
     devices: 1,
-    holds: 'source and clone, written page by page in turn by the CPU and the device, each see their own writes alone',
+    holds:
+      'source and clone, written page by page in turn by the CPU and the device, each see their own writes alone',
     run: async ({ device, words }) => {
       const source = words();
       const ours = await onDevice(device, source, 0x51ab_00a2);

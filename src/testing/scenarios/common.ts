@@ -8,8 +8,8 @@ export type Words = ManagedArray<Uint32Array>;
 export const ROUNDS = 10;
 
 /**
- * Faults for the first block of a walk upwards, each of which brings twice what came before: 64 KiB, 64, 128, 256, 512 KiB and
- * 1 MiB. Later blocks take one fault each.
+ * Faults for the first block of a walk upwards, each of which brings twice what came before: 64
+ * KiB, 64, 128, 256, 512 KiB and 1 MiB. Later blocks take one fault each.
  */
 export const FIRST_BLOCK_FAULTS = 6;
 

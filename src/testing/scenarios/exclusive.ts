@@ -1,6 +1,17 @@
-/** Pages that are a device's alone, for atomic operations there, until another processor touches them. */
+/**
+ * Pages that are a device's alone, for atomic operations there, until another processor touches
+ * them.
+ */
 import type { Device } from '../../index.js';
-import { BUFFER_BYTES, BUFFER_WORDS, equal, holds, refused, same, WORDS_PER_PAGE } from '../context.js';
+import {
+  BUFFER_BYTES,
+  BUFFER_WORDS,
+  equal,
+  holds,
+  refused,
+  same,
+  WORDS_PER_PAGE,
+} from '../context.js';
 import { increment, pattern } from '../kernels.js';
 import type { Scenario } from '../suite.js';
 import { seenBy, type Words } from './common.js';
@@ -15,7 +26,9 @@ async function makeExclusive(device: Device, array: Words): Promise<void> {
   const { bytes, runs } = array.residency();
   equal('bytes on the device', bytes[device.name], BUFFER_BYTES);
   equal('bytes at home', bytes.host, undefined);
-  const others = runs.flatMap(({ access }) => Object.keys(access).filter((name) => name !== device.name));
+  const others = runs.flatMap(({ access }) =>
+    Object.keys(access).filter((name) => name !== device.name),
+  );
   equal('others with a right', others.join(), '');
 }
 
@@ -45,7 +58,8 @@ export const exclusive: readonly Scenario[] = [
       equal('bytes on the device', array.residency().bytes[device.name], undefined);
       same('after increments by one and the other', array.data, content);
 
-      // Both at the same time, on the same words. A device without page faults keeps what it works on until it is through.
+      // Both at the same time, on the same words. A device without page faults keeps what it works
+      // on until it is through.
       await makeExclusive(device, array);
       const { data } = array;
       const running = device.run(increment, { data: array, times: TIMES }, { size: BUFFER_WORDS });
@@ -69,7 +83,8 @@ export const exclusive: readonly Scenario[] = [
       array.data.set(content);
       await makeExclusive(device, array);
       await array.protect('read');
-      const run = (): Promise<void> => device.run(increment, { data: array, times: 1 }, { size: BUFFER_WORDS });
+      const run = (): Promise<void> =>
+        device.run(increment, { data: array, times: 1 }, { size: BUFFER_WORDS });
       await refused('a launch that writes it', 'ACCESS_DENIED', run);
       same('what the device reads', await seenBy(device, array), content);
       same('what the CPU reads', array.data, content);
@@ -81,7 +96,8 @@ export const exclusive: readonly Scenario[] = [
   {
     name: 'exclusive_cow',
     devices: 1,
-    holds: 'a range that is exclusive to the device and its clone are incremented independently of each other',
+    holds:
+      'a range that is exclusive to the device and its clone are incremented independently of each other',
     run: async ({ device, words }) => {
       const array = words();
       const content = pattern(BUFFER_WORDS, 0x51ab_00b4);

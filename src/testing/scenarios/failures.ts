@@ -11,7 +11,8 @@ export const failures: readonly Scenario[] = [
     name: 'migrate_alloc_failure',
     devices: 1,
     refuseLargerThanPages: 8,
-    holds: 'where large pieces of memory are refused, small ones do: all pages migrate, and come back',
+    holds:
+      'where large pieces of memory are refused, small ones do: all pages migrate, and come back',
     run: async ({ device, words, prefetch, watch }) => {
       const figures = watch();
       const array = words();
@@ -24,7 +25,8 @@ export const failures: readonly Scenario[] = [
       equal('bytes copied there', figures(device).bytesIn, BUFFER_BYTES);
       same('what the device read', await seenBy(device, array), content);
 
-      // Memory that the host still has from before would not be refused: these arrays have never been there.
+      // Memory that the host still has from before would not be refused: these arrays have never
+      // been there.
       const [called, touched, detached] = [words(), words(), words()];
       const first = await onDevice(device, called, 0x51ab_0061);
       const second = await onDevice(device, touched, 0x51ab_0062);
@@ -32,10 +34,15 @@ export const failures: readonly Scenario[] = [
       const back = async (what: string, bring: () => Promise<unknown>): Promise<void> => {
         const home = watch();
         await bring();
-        holds(`the host was refused memory for what came home by ${what}`, home('host').refusals > 0);
+        holds(
+          `the host was refused memory for what came home by ${what}`,
+          home('host').refusals > 0,
+        );
         equal(`bytes that came home by ${what}`, home('host').bytesIn, BUFFER_BYTES);
       };
-      await back('one call', async () => equal('bytes', await prefetch(called, 'host'), BUFFER_BYTES));
+      await back('one call', async () =>
+        equal('bytes', await prefetch(called, 'host'), BUFFER_BYTES),
+      );
       same('what came home by one call', called.data, first);
       await back('touching', async () => same('what came home by touching', touched.data, second));
       await back('detaching', () => device.detach());
@@ -47,7 +54,8 @@ export const failures: readonly Scenario[] = [
     name: 'migrate_zero_alloc_failure',
     devices: 1,
     refuseLargerThanPages: 8,
-    holds: 'where large pieces of memory are refused, zero pages are made in small ones, there and at home',
+    holds:
+      'where large pieces of memory are refused, zero pages are made in small ones, there and at home',
     run: async ({ device, words, prefetch, watch }) => {
       const zeros = new Uint32Array(BUFFER_WORDS);
       const [untouched, read] = [words(), words()];
@@ -56,7 +64,11 @@ export const failures: readonly Scenario[] = [
       holds('the host was refused memory', figures('host').refusals > 0);
       for (const [what, array] of Object.entries({ untouched, read })) {
         const there = watch();
-        equal(`bytes of the ${what} array that are there`, await prefetch(array, device), BUFFER_BYTES);
+        equal(
+          `bytes of the ${what} array that are there`,
+          await prefetch(array, device),
+          BUFFER_BYTES,
+        );
         holds(`the device was refused memory for the ${what} array`, there(device).refusals > 0);
         equal(`bytes made there for the ${what} array`, there(device).bytesZeroed, BUFFER_BYTES);
         equal(`bytes copied there for the ${what} array`, there(device).bytesIn, 0);
@@ -84,7 +96,8 @@ export const failures: readonly Scenario[] = [
       const onlyContent = await onDevice(one, only, 0x51ab_0071);
       const otherContent = await onDevice(one, other, 0x51ab_0072);
       one.kill();
-      const dead = (): boolean => space.stats().processors.some(({ name, alive }) => name === one.name && !alive);
+      const dead = (): boolean =>
+        space.stats().processors.some(({ name, alive }) => name === one.name && !alive);
       await until('the device counts as dead', dead);
       await until('its memory is given back', () => only.residency().bytes[one.name] === undefined);
       same('what had a copy at home', shared.data, content);
@@ -111,13 +124,19 @@ export const failures: readonly Scenario[] = [
             'lost',
           );
           await refused('a launch that reads it', 'DATA_LOST', () => seenBy(two, array));
-          await refused('a file written from it', 'DATA_LOST', () => array.writeTo(fd, { position: 0 }));
+          await refused('a file written from it', 'DATA_LOST', () =>
+            array.writeTo(fd, { position: 0 }),
+          );
         }
       }
       closeSync(fd);
 
       await two.run(write, { data: only, seed: 0x51ab_0073 }, { size: BUFFER_WORDS });
-      same('an array that was overwritten by a launch', only.data, pattern(BUFFER_WORDS, 0x51ab_0073));
+      same(
+        'an array that was overwritten by a launch',
+        only.data,
+        pattern(BUFFER_WORDS, 0x51ab_0073),
+      );
       const fresh = pattern(other.length, 0x51ab_0074);
       writeFileSync(path, new Uint8Array(fresh.buffer));
       const source = openSync(path, 'r');

@@ -7,12 +7,20 @@ import type { Words } from './common.js';
 
 const KIB = 1024;
 const SIZES_KIB = [512, 2048, 16 * KIB, 256 * KIB];
-/** What would take longer, by the size before it, is left out: a scenario has 30 s, and a device may be slow. */
+/**
+ * What would take longer, by the size before it, is left out: a scenario has 30 s, and a device may
+ * be slow.
+ */
 const MOST_SECONDS = 6;
 const WORD_BYTES = 4;
 
 /** Moves an array by one call, or by one for each page; returns milliseconds. */
-async function move({ space }: Context, array: Words, to: Device | 'host', byPages: boolean): Promise<number> {
+async function move(
+  { space }: Context,
+  array: Words,
+  to: Device | 'host',
+  byPages: boolean,
+): Promise<number> {
   using stream = space.devices[0].stream();
   const started = performance.now();
   if (!byPages) stream.prefetch(array.range(), to);
@@ -33,7 +41,12 @@ function speed(bytes: number, ms: number): string {
 const LAUNCH_WORDS = 2 ** 23;
 
 /** One way there, a change on the device, and the way back. Prints what the ways take. */
-async function roundTrip(context: Context, array: Words, byPages: boolean, seed: number): Promise<void> {
+async function roundTrip(
+  context: Context,
+  array: Words,
+  byPages: boolean,
+  seed: number,
+): Promise<void> {
   const { device, watch, note } = context;
   const content = pattern(array.length, seed);
   array.data.set(content);
@@ -41,7 +54,8 @@ async function roundTrip(context: Context, array: Words, byPages: boolean, seed:
   const there = await move(context, array, device, byPages);
   equal('bytes copied there', moved(device).bytesIn, array.byteLength);
   equal('bytes on the device', array.residency().bytes[device.name], array.byteLength);
-  // Both have copies now. What the device writes is there alone, so that bringing it back is to copy it.
+  // Both have copies now. What the device writes is there alone, so that bringing it back is to
+  // copy it.
   for (let begin = 0; begin < array.length; begin += LAUNCH_WORDS) {
     const range = { size: array.length, begin, end: Math.min(begin + LAUNCH_WORDS, array.length) };
     await device.run(flip, { data: array, mask: 1 }, range);
@@ -65,7 +79,8 @@ export const figures: readonly Scenario[] = [
     devices: 1,
     memoryBytes: SIZES_KIB[SIZES_KIB.length - 1] * KIB + 2 * BLOCK_BYTES,
     checkInvariants: false,
-    holds: '512 KiB to 256 MiB move there and back, by one call and page by page; prints what that takes',
+    holds:
+      '512 KiB to 256 MiB move there and back, by one call and page by page; prints what that takes',
     run: async (context) => {
       const { space, words, note } = context;
       let seed = 0x51ab_0080;
@@ -75,7 +90,9 @@ export const figures: readonly Scenario[] = [
           const bytes = size * KIB;
           const seconds = secondsPerByte * bytes;
           if (seconds > MOST_SECONDS) {
-            note(`${nameOf(context, bytes, byPages)}  left out: it would take about ${Math.ceil(seconds)} s`);
+            note(
+              `${nameOf(context, bytes, byPages)}  left out: it would take about ${Math.ceil(seconds)} s`,
+            );
             continue;
           }
           const array = words(bytes / WORD_BYTES);

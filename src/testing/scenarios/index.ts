@@ -1,7 +1,7 @@
 /**
- * What every device must do, after the self-tests of heterogeneous memory in the Linux kernel. A scenario compares data byte for
- * byte, and figures where it says so. "By one call" means a prefetch; a device with page faults is asked to fetch the same by
- * faults, too.
+ * What every device must do, after the self-tests of heterogeneous memory in the Linux kernel. A
+ * scenario compares data byte for byte, and figures where it says so. "By one call" means a
+ * prefetch; a device with page faults is asked to fetch the same by faults, too.
  */
 import type { Scenario } from '../suite.js';
 import { access } from './access.js';

@@ -25,7 +25,8 @@ export const launches: readonly Scenario[] = [
   {
     name: 'launch_size_in_array',
     devices: 1,
-    holds: 'a launch is as large as the launch before it has written, and nothing runs where that is 0',
+    holds:
+      'a launch is as large as the launch before it has written, and nothing runs where that is 0',
     run: async ({ device, words, space }) => {
       const array = words();
       const content = pattern(BUFFER_WORDS, 0x51ab_0020);
@@ -34,12 +35,16 @@ export const launches: readonly Scenario[] = [
       const size = BUFFER_WORDS / 2 + 3;
       using stream = device.stream();
       stream.launch(flip, { data: sizes, mask: size }, { size: sizes.length });
-      await stream.launch(mix, { data: array, seed: 0x51ab_0021 }, { size: sizes.range(0, 1) }).synchronize();
+      await stream
+        .launch(mix, { data: array, seed: 0x51ab_0021 }, { size: sizes.range(0, 1) })
+        .synchronize();
       content.set(mixed(content.subarray(0, size), 0x51ab_0021));
       same('what the CPU reads', array.data, content);
 
       stream.launch(flip, { data: sizes, mask: size }, { size: sizes.length });
-      await stream.launch(mix, { data: array, seed: 0x51ab_0022 }, { size: sizes.range(0, 1) }).synchronize();
+      await stream
+        .launch(mix, { data: array, seed: 0x51ab_0022 }, { size: sizes.range(0, 1) })
+        .synchronize();
       same('what the CPU reads after a launch of size 0', array.data, content);
     },
   },

@@ -19,7 +19,8 @@ export const migration: readonly Scenario[] = [
   {
     name: 'migrate',
     devices: 1,
-    holds: 'after a prefetch the array is on the device, which reads the right data and fetches nothing again',
+    holds:
+      'after a prefetch the array is on the device, which reads the right data and fetches nothing again',
     run: async ({ device, words, prefetch, watch }) => {
       const array = words();
       const content = pattern(BUFFER_WORDS, 0x51ab_000a);
@@ -32,7 +33,8 @@ export const migration: readonly Scenario[] = [
       equal('bytes copied to the device', figures(device).bytesIn, BUFFER_BYTES);
 
       // Both have copies now. What one of them writes, the other must not read from its own.
-      for (let i = 1; i < BUFFER_WORDS; i += WORDS_PER_PAGE) content[i] = array.data[i] ^= 0x0f0f_0f0f;
+      for (let i = 1; i < BUFFER_WORDS; i += WORDS_PER_PAGE)
+        content[i] = array.data[i] ^= 0x0f0f_0f0f;
       same('what the device read after the CPU wrote', await seenBy(device, array), content);
       equal('bytes that came for it', figures(device).bytesIn, 2 * BUFFER_BYTES);
       same('what the CPU reads after it wrote', array.data, content);
@@ -40,12 +42,20 @@ export const migration: readonly Scenario[] = [
       const { bytes, runs } = array.residency();
       equal('bytes on the device after it wrote', bytes[device.name], BUFFER_BYTES);
       equal('bytes at home after it wrote', bytes.host, undefined);
-      equal('rights after it wrote', JSON.stringify(runs.map(({ access }) => access)), `[{"${device.name}":"write"}]`);
+      equal(
+        'rights after it wrote',
+        JSON.stringify(runs.map(({ access }) => access)),
+        `[{"${device.name}":"write"}]`,
+      );
       equal('bytes copied at all', figures(device).bytesIn, 2 * BUFFER_BYTES);
       const after = mixed(content, 0x51ab_000b);
       same('what the CPU reads', array.data, after);
       await device.run(mix, { data: array, seed: 0x51ab_000c }, { size: BUFFER_WORDS });
-      same('what the CPU reads after the device wrote again', array.data, mixed(after, 0x51ab_000c));
+      same(
+        'what the CPU reads after the device wrote again',
+        array.data,
+        mixed(after, 0x51ab_000c),
+      );
     },
   },
   {
@@ -112,7 +122,8 @@ export const migration: readonly Scenario[] = [
         await device.run(mix, { data: array, seed: round }, { size: BUFFER_WORDS });
         content = mixed(content, round);
         equal(`round ${round}: bytes that came`, figures(device).bytesIn, BUFFER_BYTES);
-        if (round % 2 === 0) equal('bytes that are home', await prefetch(array, 'host'), BUFFER_BYTES);
+        if (round % 2 === 0)
+          equal('bytes that are home', await prefetch(array, 'host'), BUFFER_BYTES);
         same(`round ${round}: what the CPU reads`, array.data, content);
         equal(`round ${round}: bytes that came home`, figures('host').bytesIn, BUFFER_BYTES);
         array.data.set(content.reverse());
@@ -122,7 +133,8 @@ export const migration: readonly Scenario[] = [
   {
     name: 'double_map',
     devices: 2,
-    holds: 'both devices read the same pages, and go on doing so after these migrated to one of them',
+    holds:
+      'both devices read the same pages, and go on doing so after these migrated to one of them',
     run: async ({ space, words, prefetch, watch }) => {
       const [one, two] = space.devices;
       const array = words();
@@ -130,7 +142,8 @@ export const migration: readonly Scenario[] = [
       array.data.set(content);
       same('what the first device read', await seenBy(one, array), content);
       same('what the second device read', await seenBy(two, array), content);
-      for (const { name } of [one, two]) equal(`bytes on ${name}`, array.residency().bytes[name], BUFFER_BYTES);
+      for (const { name } of [one, two])
+        equal(`bytes on ${name}`, array.residency().bytes[name], BUFFER_BYTES);
       const again = watch();
       equal('bytes on the second', await prefetch(array, two), BUFFER_BYTES);
       same('what the first device read again', await seenBy(one, array), content);
@@ -171,11 +184,16 @@ export const migration: readonly Scenario[] = [
         atMost('memory of the device', device.stats().peakBytes, device.memory);
         // One half comes home by touching, the other when it must make room.
         const half = length / 2;
-        same(`round ${round}: a half`, arrays[0].data.subarray(0, half), contents[0].subarray(0, half));
+        same(
+          `round ${round}: a half`,
+          arrays[0].data.subarray(0, half),
+          contents[0].subarray(0, half),
+        );
         space.checkInvariants();
       }
       holds('blocks had to make room', figures(device).evictions > 0);
-      for (const [index, array] of arrays.entries()) same(`array ${index} at last`, array.data, contents[index]);
+      for (const [index, array] of arrays.entries())
+        same(`array ${index} at last`, array.data, contents[index]);
     },
   },
   {
@@ -195,7 +213,8 @@ export const migration: readonly Scenario[] = [
   {
     name: 'migrate_zero',
     devices: 1,
-    holds: 'zero pages that the CPU has read migrate without a copy, there and back, and read as zeros',
+    holds:
+      'zero pages that the CPU has read migrate without a copy, there and back, and read as zeros',
     run: async ({ device, words, prefetch, watch }) => {
       const array = words();
       const zeros = new Uint32Array(BUFFER_WORDS);
@@ -227,7 +246,11 @@ export const migration: readonly Scenario[] = [
       await device.run(mix, { data: array, seed: 0x51ab_0051 }, { size: array.length, begin, end });
       content.set(mixed(content, 0x51ab_0051).subarray(begin, end), begin);
       // A device without page faults is given all of the array.
-      equal('bytes copied there', figures(device).bytesIn, device.pageFaults ? BLOCK_BYTES : array.byteLength);
+      equal(
+        'bytes copied there',
+        figures(device).bytesIn,
+        device.pageFaults ? BLOCK_BYTES : array.byteLength,
+      );
       const back = watch();
       equal('bytes that are home', await prefetch(array, 'host', begin, end), BLOCK_BYTES);
       equal('bytes copied back', back('host').bytesIn, BLOCK_BYTES);
@@ -237,7 +260,8 @@ export const migration: readonly Scenario[] = [
   {
     name: 'migrate_partial_free_fault',
     devices: 1,
-    holds: 'where 1 MiB of a range on the device is freed, the rest is intact, by touching and by one call',
+    holds:
+      'where 1 MiB of a range on the device is freed, the rest is intact, by touching and by one call',
     run: async ({ space, device, words, prefetch }) => {
       const MIB_WORDS = WORDS_PER_BLOCK / 2;
       for (const begin of [0, MIB_WORDS / 2, MIB_WORDS]) {
@@ -246,12 +270,20 @@ export const migration: readonly Scenario[] = [
           const array = words();
           const content = await onDevice(device, array, 0x51ab_0053 + begin);
           const freed = array.free({ begin, end: begin + MIB_WORDS });
-          equal(`${what}: what was freed`, `${freed.begin} to ${freed.end}`, `${begin} to ${begin + MIB_WORDS}`);
+          equal(
+            `${what}: what was freed`,
+            `${freed.begin} to ${freed.end}`,
+            `${begin} to ${begin + MIB_WORDS}`,
+          );
           const { runs, bytes } = array.residency();
           const states = runs.map((run) => `${run.state} ${run.begin} to ${run.end}`);
           const gone = `freed ${begin} to ${begin + MIB_WORDS}`;
           holds(`${what}: ${gone} (${states.join(', ')})`, states.includes(gone));
-          equal(`${what}: bytes left on the device`, bytes[device.name], BUFFER_BYTES - BUFFER_BYTES / 4);
+          equal(
+            `${what}: bytes left on the device`,
+            bytes[device.name],
+            BUFFER_BYTES - BUFFER_BYTES / 4,
+          );
           const rest: readonly (readonly [number, number])[] = [
             [0, begin],
             [begin + MIB_WORDS, BUFFER_WORDS],
@@ -259,14 +291,34 @@ export const migration: readonly Scenario[] = [
           for (const [from, to] of rest) {
             if (from === to) continue;
             if (way === 'one call') {
-              equal(`${what}: bytes that are home`, await prefetch(array, 'host', from, to), (to - from) * 4);
+              equal(
+                `${what}: bytes that are home`,
+                await prefetch(array, 'host', from, to),
+                (to - from) * 4,
+              );
             }
-            same(`${what}: words ${from} to ${to}`, array.data.subarray(from, to), content.subarray(from, to));
-            equal(`${what}: bytes that are back`, await prefetch(array, device, from, to), (to - from) * 4);
-            same(`${what}: the same again`, array.data.subarray(from, to), content.subarray(from, to));
+            same(
+              `${what}: words ${from} to ${to}`,
+              array.data.subarray(from, to),
+              content.subarray(from, to),
+            );
+            equal(
+              `${what}: bytes that are back`,
+              await prefetch(array, device, from, to),
+              (to - from) * 4,
+            );
+            same(
+              `${what}: the same again`,
+              array.data.subarray(from, to),
+              content.subarray(from, to),
+            );
           }
-          await refused(`${what}: a launch over all of it`, 'USE_AFTER_FREE', () => seenBy(device, array));
-          await refused(`${what}: a prefetch of all of it`, 'USE_AFTER_FREE', () => prefetch(array, device));
+          await refused(`${what}: a launch over all of it`, 'USE_AFTER_FREE', () =>
+            seenBy(device, array),
+          );
+          await refused(`${what}: a prefetch of all of it`, 'USE_AFTER_FREE', () =>
+            prefetch(array, device),
+          );
           array.free();
           space.checkInvariants();
         }

@@ -45,17 +45,29 @@ export const resize: readonly Scenario[] = [
             await array.resize(length);
             content = resized(content, length);
             equal(`${what}: length`, array.length, length);
-            equal(`${what}: whether it moved`, array.address !== address, way === 'longer at another address');
+            equal(
+              `${what}: whether it moved`,
+              array.address !== address,
+              way === 'longer at another address',
+            );
             if (when === 'before') await migrate(2);
             same(`${what}: what the device reads`, await seenBy(device, array), content);
             same(`${what}: what the CPU reads`, array.data, content);
             const stays = array.address === address ? Math.min(old.length, length) : 0;
-            // An old view of an array that has moved is that of a freed one: it is detached, where Node.js can, or reads zeros.
-            if (stays > 0) same(`${what}: an old view`, old.subarray(0, stays), content.subarray(0, stays));
+            // An old view of an array that has moved is that of a freed one: it is detached, where
+            // Node.js can, or reads zeros.
+            if (stays > 0)
+              same(`${what}: an old view`, old.subarray(0, stays), content.subarray(0, stays));
             // The program is warned of each such array, once.
             if (begin === 0 && when === 'after' && old.length > 0) {
-              const late = old.subarray(Math.min(Math.ceil(stays / WORDS_PER_PAGE) * WORDS_PER_PAGE, old.length));
-              same(`${what}: an old view where nothing is left`, late, new Uint32Array(late.length));
+              const late = old.subarray(
+                Math.min(Math.ceil(stays / WORDS_PER_PAGE) * WORDS_PER_PAGE, old.length),
+              );
+              same(
+                `${what}: an old view where nothing is left`,
+                late,
+                new Uint32Array(late.length),
+              );
             }
 
             await migrate(3);

@@ -1,5 +1,14 @@
 /** Rights that change while arrays are in use, and what is told of pages. */
-import { BUFFER_BYTES, BUFFER_WORDS, equal, holds, PAGE_BYTES, refused, same, WORDS_PER_PAGE } from '../context.js';
+import {
+  BUFFER_BYTES,
+  BUFFER_WORDS,
+  equal,
+  holds,
+  PAGE_BYTES,
+  refused,
+  same,
+  WORDS_PER_PAGE,
+} from '../context.js';
 import { copy, mix, mixed, pattern } from '../kernels.js';
 import type { Scenario } from '../suite.js';
 import { onDevice, seenBy } from './common.js';
@@ -12,7 +21,8 @@ export const rights: readonly Scenario[] = [
   {
     name: 'anon_read_prot',
     devices: 1,
-    holds: "a device cannot read what is protected 'none', wherever it is; neither source nor destination changes",
+    holds:
+      "a device cannot read what is protected 'none', wherever it is; neither source nor destination changes",
     run: async ({ device, words, prefetch, watch }) => {
       for (const place of ['host', 'device', 'both'] as const) {
         const what = `with the source on ${place}`;
@@ -28,7 +38,11 @@ export const rights: readonly Scenario[] = [
         await refused(`a launch ${what}`, 'ACCESS_DENIED', () =>
           device.run(copy, { source, destination }, { size: BUFFER_WORDS }),
         );
-        equal(`bytes of the source that moved ${what}`, moved(device).bytesIn + moved('host').bytesIn, 0);
+        equal(
+          `bytes of the source that moved ${what}`,
+          moved(device).bytesIn + moved('host').bytesIn,
+          0,
+        );
         same(`the destination ${what}`, destination.data, other);
         await source.protect('readwrite');
         same(`what the device reads when it may, ${what}`, await seenBy(device, source), content);
@@ -39,18 +53,23 @@ export const rights: readonly Scenario[] = [
   {
     name: 'anon_write_prot',
     devices: 1,
-    holds: 'a device reads what may only be read, also where nobody wrote, and cannot write it until it may be written',
+    holds:
+      'a device reads what may only be read, also where nobody wrote, and cannot write it until it may be written',
     run: async ({ device, words, prefetch }) => {
       for (const place of ['untouched', 'host', 'device', 'both'] as const) {
         const what = `with the array on ${place}`;
         const array = words();
-        let content = place === 'untouched' ? new Uint32Array(BUFFER_WORDS) : pattern(BUFFER_WORDS, 0x51ab_0092);
+        let content =
+          place === 'untouched'
+            ? new Uint32Array(BUFFER_WORDS)
+            : pattern(BUFFER_WORDS, 0x51ab_0092);
         if (place === 'device') content = await onDevice(device, array, 0x51ab_0092);
         else if (place !== 'untouched') array.data.set(content);
         if (place === 'both') await prefetch(array, device);
         await array.protect('read');
         same(`what the device reads ${what}`, await seenBy(device, array), content);
-        const run = (): Promise<void> => device.run(mix, { data: array, seed: 5 }, { size: BUFFER_WORDS });
+        const run = (): Promise<void> =>
+          device.run(mix, { data: array, seed: 5 }, { size: BUFFER_WORDS });
         await refused(`a launch that writes ${what}`, 'ACCESS_DENIED', run);
         same(`the data after it ${what}`, array.data, content);
         same(`what the device reads after it ${what}`, await seenBy(device, array), content);
@@ -79,9 +98,11 @@ export const rights: readonly Scenario[] = [
       content.fill(0, begin('zero'), begin('zero') + GROUP_WORDS);
       // All that the CPU touches is at home alone, or there and on the peer.
       for (const name of ['none', 'read', 'written']) {
-        for (let at = begin(name); at < begin(name) + GROUP_WORDS; at++) content[at] = array.data[at] ^= 0x55;
+        for (let at = begin(name); at < begin(name) + GROUP_WORDS; at++)
+          content[at] = array.data[at] ^= 0x55;
       }
-      for (let at = begin('peer'); at < begin('peer') + GROUP_WORDS; at++) equal('word', array.data[at], content[at]);
+      for (let at = begin('peer'); at < begin('peer') + GROUP_WORDS; at++)
+        equal('word', array.data[at], content[at]);
       await array.protect('none', part('none'));
       await array.protect('read', part('read'));
       array.free(part('hole'));
@@ -90,8 +111,14 @@ export const rights: readonly Scenario[] = [
       for (const name of names) {
         const { begin: from, end } = part(name);
         const code = { none: 'ACCESS_DENIED', hole: 'USE_AFTER_FREE' }[name];
-        if (code !== undefined) await refused(`a prefetch of ${name}`, code, () => prefetch(array, one, from, end));
-        else equal(`bytes of ${name} that are there`, await prefetch(array, one, from, end), GROUP_BYTES);
+        if (code !== undefined)
+          await refused(`a prefetch of ${name}`, code, () => prefetch(array, one, from, end));
+        else
+          equal(
+            `bytes of ${name} that are there`,
+            await prefetch(array, one, from, end),
+            GROUP_BYTES,
+          );
       }
       equal('bytes copied to it', moved(one).bytesIn, 4 * GROUP_BYTES);
       equal('bytes made there', moved(one).bytesZeroed, GROUP_BYTES);
@@ -101,7 +128,11 @@ export const rights: readonly Scenario[] = [
       for (const name of names) {
         if (name === 'hole') continue;
         const { begin: from, end } = part(name);
-        same(`what the CPU reads of ${name}`, array.data.subarray(from, end), content.subarray(from, end));
+        same(
+          `what the CPU reads of ${name}`,
+          array.data.subarray(from, end),
+          content.subarray(from, end),
+        );
       }
     },
   },
@@ -139,14 +170,19 @@ export const rights: readonly Scenario[] = [
         const kinds = new Set(
           array
             .residency({ begin, end })
-            .runs.map(({ state, nodes, rights, access }) => JSON.stringify([state, nodes, rights, access])),
+            .runs.map(({ state, nodes, rights, access }) =>
+              JSON.stringify([state, nodes, rights, access]),
+            ),
         );
         equal(`kinds of pages of ${name}: ${[...kinds].join(' and ')}`, kinds.size, 1);
         told.set(name, [...kinds][0]);
       }
       equal(`kinds of pages: ${[...told].join('; ')}`, new Set(told.values()).size, names.length);
       const says = (name: string, text: string): void =>
-        holds(`${name} is told as ${text}: ${told.get(name)}`, told.get(name)?.includes(text) === true);
+        holds(
+          `${name} is told as ${text}: ${told.get(name)}`,
+          told.get(name)?.includes(text) === true,
+        );
       says('none', '"none"');
       says('hole', '"freed"');
       says('zero', '"zero"');
@@ -161,7 +197,12 @@ export const rights: readonly Scenario[] = [
       await array.protect('readwrite', part('none'));
       for (const name of names) {
         const { begin, end } = part(name);
-        if (name !== 'hole') same(`the data of ${name}`, array.data.subarray(begin, end), content.subarray(begin, end));
+        if (name !== 'hole')
+          same(
+            `the data of ${name}`,
+            array.data.subarray(begin, end),
+            content.subarray(begin, end),
+          );
       }
       holds('it is one array', array.byteLength < BUFFER_BYTES);
     },

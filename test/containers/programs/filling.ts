@@ -1,4 +1,7 @@
-/** Fills and sums arrays larger than the group's memory; it is told a kind, the device's MiB, and a folder. */
+/**
+ * Fills and sums arrays larger than the group's memory; it is told a kind, the device's MiB, and a
+ * folder.
+ */
 import { mkdirSync, openSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AddressSpace, i32, kernel, openSpace } from '../../../src/index.js';

@@ -1,4 +1,7 @@
-/** A thread that binds itself to the manager's CPU when it is told, and says how that went and which CPUs it has. */
+/**
+ * A thread that binds itself to the manager's CPU when it is told, and says how that went and which
+ * CPUs it has.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachSpace, type SpaceHandle, type ThreadBinding } from '../../../src/index.js';
 import { getAffinity } from '../../../src/linux/affinity.js';
@@ -22,6 +25,10 @@ function carryOut(order: string | number | null): string | undefined {
 
 parentPort?.on('message', (order: string | number | null) => {
   const failure = carryOut(order);
-  parentPort?.postMessage({ thread: threadId(), cpus: getAffinity(), ...(failure === undefined ? {} : { failure }) });
+  parentPort?.postMessage({
+    thread: threadId(),
+    cpus: getAffinity(),
+    ...(failure === undefined ? {} : { failure }),
+  });
 });
 parentPort?.postMessage({ thread: threadId(), cpus: getAffinity() });

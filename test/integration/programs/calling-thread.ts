@@ -1,4 +1,7 @@
-/** A thread whose stream calls a function that never ends; then the thread ends, or leaves the space. */
+/**
+ * A thread whose stream calls a function that never ends; then the thread ends, or leaves the
+ * space.
+ */
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ArrayHandle, attachArray } from '../../../src/index.js';

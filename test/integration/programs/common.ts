@@ -1,4 +1,7 @@
-/** What the programs that end in some way have in common: they say what they would leave behind, and when they begin to end. */
+/**
+ * What the programs that end in some way have in common: they say what they would leave behind, and
+ * when they begin to end.
+ */
 import { writeSync } from 'node:fs';
 import type { AddressSpace } from '../../../src/index.js';
 import { memoryFiles } from '../../harness/processes.js';

@@ -1,5 +1,10 @@
 /** A driver with one kind of trouble, which its options name. It wraps the simulated device. */
-import { type CreateDriver, type Driver, type DriverEvents, Status } from '../../../src/drivers/index.js';
+import {
+  type CreateDriver,
+  type Driver,
+  type DriverEvents,
+  Status,
+} from '../../../src/drivers/index.js';
 import { SimulatedDevice } from '../../../src/drivers/simulated/simulated-device.js';
 
 export type Trouble =
@@ -52,7 +57,8 @@ export const create: CreateDriver = async (context) => {
   const wrong = (): never => {
     throw new TypeError('out of order');
   };
-  const fails = (command: keyof Driver, now = ++calls > PATIENCE): boolean => trouble === `throws in ${command}` && now;
+  const fails = (command: keyof Driver, now = ++calls > PATIENCE): boolean =>
+    trouble === `throws in ${command}` && now;
   const driver: Driver = {
     kind: 'troubled',
     memory: 0,
@@ -64,10 +70,12 @@ export const create: CreateDriver = async (context) => {
     transferIn: (...given) => {
       if (fails('transferIn')) wrong();
       while (trouble === 'never returns');
-      if (trouble === 'answers nonsense' && ++calls > PATIENCE) return undefined as unknown as Status;
+      if (trouble === 'answers nonsense' && ++calls > PATIENCE)
+        return undefined as unknown as Status;
       return device.transferIn(...given);
     },
-    transferOut: (...given) => (fails('transferOut') ? wrong() : (device.transferOut?.(...given) ?? Status.Failed)),
+    transferOut: (...given) =>
+      fails('transferOut') ? wrong() : (device.transferOut?.(...given) ?? Status.Failed),
     launch: (launch) => {
       if (fails('launch', true)) wrong();
       if (trouble === 'faults without faults') events.fault(0, true, 1);
@@ -76,7 +84,9 @@ export const create: CreateDriver = async (context) => {
       else device.launch?.(launch);
     },
     progress: () =>
-      fails('progress', launched) || trouble === 'throws while it starts' ? wrong() : (device.progress?.() ?? false),
+      fails('progress', launched) || trouble === 'throws while it starts'
+        ? wrong()
+        : (device.progress?.() ?? false),
     lose: (reason) => device.lose?.(reason),
     close: () => device.close(),
   };

@@ -1,4 +1,7 @@
-/** A worker thread opens a space, uses it, and ends in the way that it is told, without a close; says what the process has of it then. */
+/**
+ * A worker thread opens a space, uses it, and ends in the way that it is told, without a close;
+ * says what the process has of it then.
+ */
 import { readdirSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { kernel, openSpace, u32 } from '../../../src/index.js';
@@ -49,5 +52,7 @@ if (isMainThread) {
   const before = held();
   await openInWorker(way);
   const after = held();
-  say(`more: ${after.descriptors - before.descriptors} descriptors, ${after.memoryFiles} memory files`);
+  say(
+    `more: ${after.descriptors - before.descriptors} descriptors, ${after.memoryFiles} memory files`,
+  );
 } else await use(workerData as string);

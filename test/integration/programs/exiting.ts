@@ -38,8 +38,9 @@ async function startThread(what: string): Promise<Worker> {
 }
 
 /**
- * What a thread that throws ends with. Nothing of it is awaited before a listener waits for its error: the error can overtake the
- * message that was posted before it, and an error without a listener ends the program.
+ * What a thread that throws ends with. Nothing of it is awaited before a listener waits for its
+ * error: the error can overtake the message that was posted before it, and an error without a
+ * listener ends the program.
  */
 function failureOfThread(): Promise<Error> {
   const worker = new Worker(new URL('./exiting-thread.js', import.meta.url), {
@@ -70,7 +71,9 @@ switch (way) {
   }
   case 'busy provider and a close': {
     const provided = await provide('spin');
-    provided.writeTo(1).catch((error: { code: string }) => say(`writing failed with ${error.code}`));
+    provided
+      .writeTo(1)
+      .catch((error: { code: string }) => say(`writing failed with ${error.code}`));
     setTimeout(() => {
       sayEnding();
       void space.close();
@@ -129,12 +132,16 @@ switch (way) {
     const [code] = await once(worker, 'exit');
     // The space is the main thread's, and goes on.
     await device.run(increment, { x: array }, { size: array.length });
-    say(`thread ended with ${code}, elements are ${array.data[0]} and ${array.data[array.length - 1]}`);
+    say(
+      `thread ended with ${code}, elements are ${array.data[0]} and ${array.data[array.length - 1]}`,
+    );
     break;
   }
   case 'error in a thread': {
     const error = await failureOfThread();
-    say(`thread failed with ${error.message}, elements are ${array.data[0]} and ${array.data[array.length - 1]}`);
+    say(
+      `thread failed with ${error.message}, elements are ${array.data[0]} and ${array.data[array.length - 1]}`,
+    );
     break;
   }
   case 'terminated thread': {
@@ -186,7 +193,9 @@ switch (way) {
   default:
     throw new Error(`no way '${way}' to end`);
 }
-const saysItself = ['busy provider', 'busy provider and a close', 'provider in a fault'].includes(way);
+const saysItself = ['busy provider', 'busy provider and a close', 'provider in a fault'].includes(
+  way,
+);
 if (saysItself) say('waiting');
 else if (way !== 'signal' && way !== 'signal with a thread in a fault') sayEnding();
 else say('waiting');

@@ -9,7 +9,10 @@ export function addIndex(
   for (let i = begin; i < end; i++) x[i] += i + 2 * half(by);
 }
 
-/** Follows links by address for a thousand steps, and stores where it ended and how many steps it took. */
+/**
+ * Follows links by address for a thousand steps, and stores where it ended and how many steps it
+ * took.
+ */
 export function chase(
   { start, ends }: { start: bigint; ends: BigUint64Array },
   _range: unknown,

@@ -22,9 +22,12 @@ function sum(): number {
 }
 
 if (how === 'write in a thread') {
-  new Worker(new URL('./late-use-thread.js', import.meta.url), { workerData: array.handle }).once('message', () => {
-    array.free();
-  });
+  new Worker(new URL('./late-use-thread.js', import.meta.url), { workerData: array.handle }).once(
+    'message',
+    () => {
+      array.free();
+    },
+  );
   wait();
 } else if (how === 'outside') {
   const beyond = new Int32Array(view(Number(array.address) + 2 ** 30, 4096));

@@ -17,6 +17,8 @@ if (thread === 'main') {
   say(`read ${data[0]}`);
 } else {
   sayEnding();
-  new Worker(new URL('./exiting-thread.js', import.meta.url), { workerData: { what: 'fault', handle: array.handle } });
+  new Worker(new URL('./exiting-thread.js', import.meta.url), {
+    workerData: { what: 'fault', handle: array.handle },
+  });
   wait();
 }

@@ -3,22 +3,39 @@ import type { Invalidation, NotifierFacts, NotifierFunctions } from '../../../sr
 
 /** A log in shared memory: the first word counts the entries, each of `LOG_WORDS` words. */
 export const LOG_WORDS = 6;
-export const REASONS = ['unmap', 'protect', 'migrate', 'discard', 'resize', 'release', 'exclusive', 'lost'] as const;
+export const REASONS = [
+  'unmap',
+  'protect',
+  'migrate',
+  'discard',
+  'resize',
+  'release',
+  'exclusive',
+  'lost',
+] as const;
 
 /** Notes each call: which function, reason, elements, pages. */
 export function log(words: Int32Array, facts: NotifierFacts): NotifierFunctions {
-  const note = (kind: number, { reason, begin, end, firstPage, pages, owner, array }: Invalidation): void => {
+  const note = (
+    kind: number,
+    { reason, begin, end, firstPage, pages, owner, array }: Invalidation,
+  ): void => {
     if (array !== facts.array) throw new Error(`told of ${array}`);
     const entry = Atomics.load(words, 0);
     const at = 1 + entry * LOG_WORDS;
     if (at + LOG_WORDS > words.length) throw new Error('the log is full');
-    words.set([kind + (owner === 'host' ? 0 : 2), REASONS.indexOf(reason), begin, end, firstPage, pages], at);
+    words.set(
+      [kind + (owner === 'host' ? 0 : 2), REASONS.indexOf(reason), begin, end, firstPage, pages],
+      at,
+    );
     Atomics.store(words, 0, entry + 1);
   };
   return { invalidate: (change) => note(0, change), invalidated: (change) => note(1, change) };
 }
 
-/** A shadow page table: a word a page, not 0 where something is known. What changes is forgotten. */
+/**
+ * A shadow page table: a word a page, not 0 where something is known. What changes is forgotten.
+ */
 export function mirror(table: Int32Array): NotifierFunctions {
   return {
     invalidate: ({ firstPage, pages }) => {

@@ -1,6 +1,13 @@
-/** A thread that reads an array by the sequence number of a notifier, or subscribes to one itself. */
+/**
+ * A thread that reads an array by the sequence number of a notifier, or subscribes to one itself.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type ArrayHandle, attachArray, attachNotifier, type NotifierHandle } from '../../../src/index.js';
+import {
+  type ArrayHandle,
+  attachArray,
+  attachNotifier,
+  type NotifierHandle,
+} from '../../../src/index.js';
 
 const { what, handle, notifier, stop } = workerData as {
   what: 'read' | 'watch' | 'watch and exit';
@@ -10,7 +17,10 @@ const { what, handle, notifier, stop } = workerData as {
 };
 const array = attachArray(handle);
 
-/** Whether these numbers, which are written upwards, each round larger by one, have ever been in the array at one moment. */
+/**
+ * Whether these numbers, which are written upwards, each round larger by one, have ever been in the
+ * array at one moment.
+ */
 function isWhole(values: Int32Array): boolean {
   const [first] = values;
   let index = 1;
@@ -19,7 +29,13 @@ function isWhole(values: Int32Array): boolean {
   return index === values.length;
 }
 
-function read(): { good: number; torn: number; retries: number; tornRetries: number; rounds: number } {
+function read(): {
+  good: number;
+  torn: number;
+  retries: number;
+  tornRetries: number;
+  rounds: number;
+} {
   const data = array.data as Int32Array;
   const copy = new Int32Array(data.length);
   const reader = attachNotifier(notifier);

@@ -1,4 +1,7 @@
-/** Opens a space, and exits before the thread of the manager loads its module; that would say when it has been loaded. */
+/**
+ * Opens a space, and exits before the thread of the manager loads its module; that would say when
+ * it has been loaded.
+ */
 import { syncBuiltinESMExports } from 'node:module';
 import threads, { type WorkerOptions } from 'node:worker_threads';
 import { openSpace } from '../../../src/index.js';

@@ -1,4 +1,7 @@
-/** Opens a space whose sentinel cannot start, then another one; prints what came of both, and what the first has left. */
+/**
+ * Opens a space whose sentinel cannot start, then another one; prints what came of both, and what
+ * the first has left.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import threads, { type WorkerOptions } from 'node:worker_threads';
@@ -9,7 +12,10 @@ const { Worker } = threads;
 
 class Failing extends Worker {
   constructor(file: string | URL, options?: WorkerOptions) {
-    super(`${file}`.endsWith('sentinel.cjs') ? new URL('./no-such-module.cjs', import.meta.url) : file, options);
+    super(
+      `${file}`.endsWith('sentinel.cjs') ? new URL('./no-such-module.cjs', import.meta.url) : file,
+      options,
+    );
   }
 }
 
@@ -21,8 +27,14 @@ function setWorker(worker: typeof Worker): void {
 function left(): string {
   const maps = readFileSync('/proc/self/maps', 'latin1').match(/^.*\/memfd:onemem.*$/gm) ?? [];
   const tasks = readdirSync('/proc/self/task');
-  const children = tasks.map((task) => readFileSync(`/proc/self/task/${task}/children`, 'latin1')).join('');
-  return JSON.stringify({ descriptors: readdirSync('/proc/self/fd').length, maps: maps.length, children });
+  const children = tasks
+    .map((task) => readFileSync(`/proc/self/task/${task}/children`, 'latin1'))
+    .join('');
+  return JSON.stringify({
+    descriptors: readdirSync('/proc/self/fd').length,
+    maps: maps.length,
+    children,
+  });
 }
 
 const options = { devices: [{ kind: 'process', memory: '8MiB' }] } as const;

@@ -1,6 +1,11 @@
 /** A thread that pins an array and waits; or only attaches to a space. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type ArrayHandle, attachArray, attachSpace, type SpaceHandle } from '../../../src/index.js';
+import {
+  type ArrayHandle,
+  attachArray,
+  attachSpace,
+  type SpaceHandle,
+} from '../../../src/index.js';
 
 const handle = workerData as ArrayHandle | null;
 if (handle === null) {

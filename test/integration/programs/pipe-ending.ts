@@ -1,4 +1,6 @@
-/** Ends while an array is read from a pipe that nobody writes, or written to one that nobody reads. */
+/**
+ * Ends while an array is read from a pipe that nobody writes, or written to one that nobody reads.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

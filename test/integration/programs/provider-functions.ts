@@ -25,7 +25,8 @@ export function fill({ values, begin, end, data }: Request): void {
   Atomics.add(data.words, Word.Calls, 1);
   Atomics.add(data.words, Word.Elements, end - begin);
   Atomics.store(data.words, Word.Thread, threadId);
-  if (end - begin > Atomics.load(data.words, Word.Largest)) Atomics.store(data.words, Word.Largest, end - begin);
+  if (end - begin > Atomics.load(data.words, Word.Largest))
+    Atomics.store(data.words, Word.Largest, end - begin);
   for (let i = begin; i < end; i++) values[i - begin] = elementAt(i);
 }
 
@@ -39,7 +40,8 @@ export async function fillLater(request: Request): Promise<void> {
 /** Fills when the test lets it. */
 export async function fillWhenTold(request: Request): Promise<void> {
   Atomics.add(request.data.words, Word.Calls, 1);
-  while (Atomics.load(request.data.words, Word.Fails) === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  while (Atomics.load(request.data.words, Word.Fails) === 0)
+    await new Promise((resolve) => setTimeout(resolve, 2));
   fill(request);
 }
 
@@ -93,7 +95,11 @@ export function throwObject(): void {
 
 /** What a program in JavaScript may do. */
 export function refuseOddly({ refuse, data }: Request): void {
-  const given: Record<string, unknown> = { object: { part: 3 }, error: new Error('not today'), nothing: undefined };
+  const given: Record<string, unknown> = {
+    object: { part: 3 },
+    error: new Error('not today'),
+    nothing: undefined,
+  };
   (refuse as (reason: unknown) => never)(given[data.given ?? '']);
 }
 

@@ -1,4 +1,7 @@
-/** Two spaces one after the other, each of which does a little of everything; it is told a folder for a file. */
+/**
+ * Two spaces one after the other, each of which does a little of everything; it is told a folder
+ * for a file.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { i32, kernel, openSpace } from '../../../src/index.js';
@@ -41,7 +44,8 @@ for (const prefetch of ['tree', 'none'] as const) {
     () => 'done',
     (error: { code?: string }) => error.code,
   );
-  if (late !== 'DEVICE_LOST') throw new Error(`a launch on a device that was killed ended as ${late}`);
+  if (late !== 'DEVICE_LOST')
+    throw new Error(`a launch on a device that was killed ended as ${late}`);
   if (again.data[N - 1] !== 3) throw new Error(`${again.data[N - 1]} instead of 3`);
   await second.run(add, { x: again, by: 1 }, { size: N });
   again.free();

@@ -1,7 +1,13 @@
 /** Uses an array before and after another thread has resized it. */
 import { openSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type ArrayHandle, attachArray, i32, kernel, type ManagedArray } from '../../../src/index.js';
+import {
+  type ArrayHandle,
+  attachArray,
+  i32,
+  kernel,
+  type ManagedArray,
+} from '../../../src/index.js';
 
 const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += by;

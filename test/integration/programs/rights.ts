@@ -7,7 +7,10 @@ const set = kernel({ x: i32.out, value: i32 }, ({ x, value }, { begin, end }) =>
   for (let i = begin; i < end; i++) x[i] = value;
 });
 const [way, path] = process.argv.slice(2);
-const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], checkInvariants: true });
+const space = await openSpace({
+  devices: [{ kind: 'process', memory: '8MiB' }],
+  checkInvariants: true,
+});
 const perPage = 1024;
 const array = space.array(Int32Array, 16 * perPage, { name: 'ledger' });
 const { data } = array;
@@ -84,13 +87,15 @@ switch (way) {
     // Until then its pages may still come home.
     while (dying.stats().alive) await new Promise((resolve) => setTimeout(resolve, 5));
     const views = arrays.map((each) => each.data);
-    for (const [index, name] of names.entries()) attempt(name, () => writeSync(fd, views[index], 0, 4096, 8192));
+    for (const [index, name] of names.entries())
+      attempt(name, () => writeSync(fd, views[index], 0, 4096, 8192));
     await arrays[0].readFrom(fd, { position: 0 });
     await arrays[1].discard();
     await device.run(set, { x: arrays[2], value: 3 }, { size: perPage });
     await device.stream().copy(arrays[3], new Int32Array(perPage).fill(6)).synchronize();
     for (const [index, name] of names.entries()) {
-      if (name !== 'freed') attempt(`${name} ${views[index][9]}`, () => writeSync(fd, views[index], 0, 4096, 8192));
+      if (name !== 'freed')
+        attempt(`${name} ${views[index][9]}`, () => writeSync(fd, views[index], 0, 4096, 8192));
     }
     arrays[4].free({});
     say(`freed ${views[4][9]}`);

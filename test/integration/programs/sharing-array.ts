@@ -1,6 +1,14 @@
 /** A program that shares an array: what it does is its first argument. */
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OnememError, openSpace, type SharedArray } from '../../../src/index.js';
@@ -38,7 +46,10 @@ async function own(): Promise<void> {
   let told = '';
   await shared.watch({
     onInvalidate: ({ changes }) => {
-      told ||= changes.filter(({ reason }) => reason === 'lost').map(({ begin, end }) => `${begin} to ${end}`)[0] ?? '';
+      told ||=
+        changes
+          .filter(({ reason }) => reason === 'lost')
+          .map(({ begin, end }) => `${begin} to ${end}`)[0] ?? '';
     },
   });
   shared.data[0] = 1;
@@ -56,7 +67,11 @@ async function own(): Promise<void> {
 }
 
 /** Touches by a system call, which fails where the access is denied. */
-function touched({ data }: SharedArray<Int32Array<ArrayBuffer>>, element: number, write = false): string {
+function touched(
+  { data }: SharedArray<Int32Array<ArrayBuffer>>,
+  element: number,
+  write = false,
+): string {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-sharing-'));
   const path = join(folder, 'bytes');
   const file = openSync(path, 'w+');
@@ -83,11 +98,14 @@ async function down(): Promise<void> {
   shared.data[0] = 8;
   const told = once(process, 'SIGUSR2');
   say('ready');
-  // Otherwise the server might have the element before it is stopped. To wait for a signal alone keeps no program.
+  // Otherwise the server might have the element before it is stopped. To wait for a signal alone
+  // keeps no program.
   const kept = setInterval(() => undefined, 1000);
   await told;
   clearInterval(kept);
-  const answer = await shared.barrier('never', 2).catch((error: OnememError) => `${error.code}: ${error.message}`);
+  const answer = await shared
+    .barrier('never', 2)
+    .catch((error: OnememError) => `${error.code}: ${error.message}`);
   say(`barrier ${answer}`);
   say(`here ${shared.data[0]}`);
   say(`far ${touched(shared, LENGTH - 1)}`);
@@ -108,12 +126,18 @@ function failure(call: Promise<unknown>): Promise<string> {
   );
 }
 
-/** Goes on as far as it can when the server has lost the array, and opens it again when it is told to. */
+/**
+ * Goes on as far as it can when the server has lost the array, and opens it again when it is told
+ * to.
+ */
 async function lose(): Promise<void> {
   let told = '';
   await shared.watch({
     onInvalidate: ({ changes }) => {
-      told ||= changes.filter(({ reason }) => reason === 'lost').map(({ begin, end }) => `${begin} to ${end}`)[0] ?? '';
+      told ||=
+        changes
+          .filter(({ reason }) => reason === 'lost')
+          .map(({ begin, end }) => `${begin} to ${end}`)[0] ?? '';
     },
   });
   say(`has ${shared.data[0]}`);
@@ -135,6 +159,13 @@ async function lose(): Promise<void> {
   await again.barrier('both', 2);
 }
 
-const programs: Record<string, () => Promise<void>> = { halves, count, own, down, lose, stay: async () => wait() };
+const programs: Record<string, () => Promise<void>> = {
+  halves,
+  count,
+  own,
+  down,
+  lose,
+  stay: async () => wait(),
+};
 await programs[what]();
 if (what !== 'stay') await space.close();

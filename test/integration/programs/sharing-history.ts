@@ -1,4 +1,7 @@
-/** A program that does with a shared array whatever a seed says, until it is told to end, and says what came of it. */
+/**
+ * A program that does with a shared array whatever a seed says, until it is told to end, and says
+ * what came of it.
+ */
 import { kernel, type OnememError, openSpace, u32 } from '../../../src/index.js';
 import { say } from './common.js';
 
@@ -7,9 +10,16 @@ const BLOCKS = 3;
 /** No operation waits so long while the server runs. */
 const STUCK_MS = 40_000;
 const [url, leaseMs, seed, programs] = process.argv.slice(2);
-const space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+const space = await openSpace({
+  hostMemory: '64MiB',
+  devices: [{ kind: 'process', memory: '8MiB' }],
+});
 const on = { url, leaseMs: Number(leaseMs), timeoutMs: 120_000 };
-const shared = await space.sharedArray(Uint32Array, BLOCKS * BLOCK, { name: 'x', blockBytes: 4 * BLOCK, on });
+const shared = await space.sharedArray(Uint32Array, BLOCKS * BLOCK, {
+  name: 'x',
+  blockBytes: 4 * BLOCK,
+  on,
+});
 const add = kernel({ x: u32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) if (i % 1024 === 1) x[i] += 1;
 });

@@ -1,4 +1,7 @@
-/** A program that shares blocks: `count` adds to words of a block, `own` writes one block, flushes that, writes on, and stays. */
+/**
+ * A program that shares blocks: `count` adds to words of a block, `own` writes one block, flushes
+ * that, writes on, and stays.
+ */
 import { PlainBlocks } from '../../harness/plain-blocks.js';
 
 const [what, url, name, leaseMs, word, times] = process.argv.slice(2);

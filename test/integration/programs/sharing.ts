@@ -1,4 +1,7 @@
-/** Shares a file in a process of its own: with others, with a full disk, or with a limit on the size of files. */
+/**
+ * Shares a file in a process of its own: with others, with a full disk, or with a limit on the size
+ * of files.
+ */
 import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,12 +25,17 @@ function right(data: Int32Array): number {
 function fails(what: string, action: Promise<unknown>): Promise<void> {
   return action.then(
     () => say(`${what}: no error`),
-    (error: OnememError) => say(`${what}: ${error.code} ${String(error.details.errno)} ${error.message}`),
+    (error: OnememError) =>
+      say(`${what}: ${error.code} ${String(error.details.errno)} ${error.message}`),
   );
 }
 
 function limitFileSize(bytes: string): void {
-  const { status, stderr } = spawnSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:unlimited`]);
+  const { status, stderr } = spawnSync('prlimit', [
+    '--pid',
+    String(process.pid),
+    `--fsize=${bytes}:unlimited`,
+  ]);
   if (status !== 0) throw new Error(String(stderr));
 }
 
@@ -53,7 +61,9 @@ async function runIntoWall(makeRoom: () => void): Promise<void> {
   say('flushed when there was room');
   await space.close();
   say('closed');
-  const [first, second] = files.map((file) => right(new Int32Array(readFileSync(file).buffer, 0, N)));
+  const [first, second] = files.map((file) =>
+    right(new Int32Array(readFileSync(file).buffer, 0, N)),
+  );
   say(`elements are in the file: ${first}`);
   say(`elements of the freed array are in its file: ${second}`);
 }

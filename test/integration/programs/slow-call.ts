@@ -1,6 +1,7 @@
 /**
- * A native call of the manager's that makes a JavaScript value takes long, and this program ends by `WAY` meanwhile: `slow-call.js CALL WAY`. CALL is the
- * beginning of what is declared in C, or `view`. Of a thread that is stopped in such a call koffi makes the end of the process.
+ * A native call of the manager's that makes a JavaScript value takes long, and this program ends by
+ * `WAY` meanwhile: `slow-call.js CALL WAY`. CALL is the beginning of what is declared in C, or
+ * `view`. Of a thread that is stopped in such a call koffi makes the end of the process.
  */
 import { syncBuiltinESMExports } from 'node:module';
 import threads, {
@@ -23,8 +24,9 @@ const [call, way] = isMainThread ? process.argv.slice(2) : (workerData as string
 setEnvironmentData('slow call', { call, begun });
 
 /**
- * Runs before the manager's module. Declarations take long since they are, and those of views since the thread sleeps right before, in a native call, too: in a
- * function of JavaScript's it could be stopped without harm.
+ * Runs before the manager's module. Declarations take long since they are, and those of views since
+ * the thread sleeps right before, in a native call, too: in a function of JavaScript's it could be
+ * stopped without harm.
  */
 const slowCalls = `
   const Module = require('node:module');

@@ -1,4 +1,7 @@
-/** Writes more than its host memory while its disk has no room, so that a store to memory must wait, and is denied in the end. */
+/**
+ * Writes more than its host memory while its disk has no room, so that a store to memory must wait,
+ * and is denied in the end.
+ */
 import { openSpace } from '../../../src/index.js';
 import { FAILING_CALLS } from '../../../src/linux/failing-calls.js';
 

@@ -1,4 +1,7 @@
-/** Frees and spills again and again where holes cannot be made in the spill file: it must not outgrow its budget, nor show what was there before. */
+/**
+ * Frees and spills again and again where holes cannot be made in the spill file: it must not
+ * outgrow its budget, nor show what was there before.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { openSpace } from '../../../src/index.js';

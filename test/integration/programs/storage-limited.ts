@@ -1,6 +1,7 @@
 /**
- * Writes more than host memory and storage have room for, in a process that may write no large files, and then has all of it: by a stream, by
- * files that are as large as it may write, and by loads.
+ * Writes more than host memory and storage have room for, in a process that may write no large
+ * files, and then has all of it: by a stream, by files that are as large as it may write, and by
+ * loads.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -52,7 +53,9 @@ await space.saveNpy(join(files, 'x.npy'), x.range(0, MIB));
 assert.ok(statSync(join(files, 'x.npy')).size > 4 * MIB);
 console.log('saved');
 
-const tooLong = await space.saveNpy(join(files, 'all.npy'), x.range(0, length)).catch((error: OnememError) => error);
+const tooLong = await space
+  .saveNpy(join(files, 'all.npy'), x.range(0, length))
+  .catch((error: OnememError) => error);
 console.log(tooLong instanceof Error ? `${tooLong.code} ${tooLong.message}` : 'it was saved');
 
 for (let i = 0; i < length; i += 512) assert.equal(x.data[i], i);

@@ -1,6 +1,15 @@
-/** One thread of a team: attaches, says so, waits for the gate, does its job, and says what came of it. */
+/**
+ * One thread of a team: attaches, says so, waits for the gate, does its job, and says what came of
+ * it.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
-import { type ArrayHandle, attachArray, i32, kernel, type ManagedArray } from '../../../src/index.js';
+import {
+  type ArrayHandle,
+  attachArray,
+  i32,
+  kernel,
+  type ManagedArray,
+} from '../../../src/index.js';
 
 const { handles, job, gate } = workerData as {
   handles: Record<string, ArrayHandle>;
@@ -17,7 +26,10 @@ const { handles, job, gate } = workerData as {
   gate: Int32Array;
 };
 const arrays = Object.fromEntries(
-  Object.entries(handles).map(([name, handle]) => [name, attachArray(handle) as ManagedArray<Int32Array>]),
+  Object.entries(handles).map(([name, handle]) => [
+    name,
+    attachArray(handle) as ManagedArray<Int32Array>,
+  ]),
 );
 
 const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
@@ -56,7 +68,8 @@ async function work(): Promise<unknown> {
       using stream = device.stream();
       for (const by of [1, 1, 2]) stream.launch(add, { x, by }, { size: x.length, begin, end });
       await stream.synchronize();
-      if (x.data[begin] !== 14 || x.data[end - 1] !== 14) return `${x.data[begin]} and ${x.data[end - 1]}`;
+      if (x.data[begin] !== 14 || x.data[end - 1] !== 14)
+        return `${x.data[begin]} and ${x.data[end - 1]}`;
       return 'launched';
     }
     case 'allocate': {
@@ -68,7 +81,8 @@ async function work(): Promise<unknown> {
         x.data.fill(job.seed);
         await device.run(add, { x, by: round }, { size: length });
         const wrong = x.data.findIndex((value) => value !== job.seed + round);
-        if (wrong !== -1) return `element ${wrong} of ${length} is ${x.data[wrong]}, not ${job.seed + round}`;
+        if (wrong !== -1)
+          return `element ${wrong} of ${length} is ${x.data[wrong]}, not ${job.seed + round}`;
         x.free();
       }
       return 'all right';

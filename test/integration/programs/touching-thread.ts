@@ -1,4 +1,7 @@
-/** Touches page after page of an array that was never touched, as long as it is told to, and counts them. */
+/**
+ * Touches page after page of an array that was never touched, as long as it is told to, and counts
+ * them.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ArrayHandle, attachArray } from '../../../src/index.js';
 

@@ -63,7 +63,8 @@ if (limit < 2 ** 26 && !hasCapability(CAP_IPC_LOCK)) {
   lock = lock.replaceAll(`${limit + 2 ** 20}`, 'all').replaceAll(`${limit}`, 'limit');
 }
 let sum = touched === 5 ? 0 : Number.NaN;
-for (let i = 0; i < n; i++) sum += differences.data[i] - x.data[i] + y.data[i] - differences.data[i] + 1;
+for (let i = 0; i < n; i++)
+  sum += differences.data[i] - x.data[i] + y.data[i] - differences.data[i] + 1;
 for (const each of [fd, sink, pipe]) closeSync(each);
 say(
   `report ${JSON.stringify({

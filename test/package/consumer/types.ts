@@ -1,4 +1,7 @@
-/** What the types promise a user. It is compiled, not run: each expected error that does not come is an error. */
+/**
+ * What the types promise a user. It is compiled, not run: each expected error that does not come is
+ * an error.
+ */
 import {
   type ArrayHandle,
   attachArray,
@@ -16,15 +19,21 @@ import { Access, type CreateDriver, type Driver, Status } from 'onemem/driver';
 import { lru, tree } from 'onemem/policy';
 import { conformance, type DeviceKind, driverKind } from 'onemem/testing';
 
-const space = await openSpace({ devices: [{ kind: 'process', memory: '64MiB' }], hostMemory: 2 ** 30 });
+const space = await openSpace({
+  devices: [{ kind: 'process', memory: '64MiB' }],
+  hostMemory: 2 ** 30,
+});
 const [device] = space.devices;
 const singles: ManagedArray<Float32Array> = space.array(Float32Array, 100);
 const doubles: ManagedArray<Float64Array> = space.array(Float64Array, 100);
 const view: Float32Array = singles.data;
 
-const sum = kernel({ x: f64.in, y: f64.inout, factor: f64, count: i64 }, ({ x, y, factor, count }, { begin, end }) => {
-  for (let i = begin; i < end; i++) y[i] += x[i] * factor + Number(count);
-});
+const sum = kernel(
+  { x: f64.in, y: f64.inout, factor: f64, count: i64 },
+  ({ x, y, factor, count }, { begin, end }) => {
+    for (let i = begin; i < end; i++) y[i] += x[i] * factor + Number(count);
+  },
+);
 const size = 100;
 await device.run(sum, { x: doubles, y: doubles, factor: 2, count: 3n }, { size });
 await device.run(sum, { x: new Float64Array(size), y: doubles, factor: 2, count: 3n }, { size });
@@ -58,7 +67,10 @@ kernel({ raw: bytes.out }, ({ raw }) => {
   raw[0] = 255;
 });
 kernel({ x: f32.inout }, { module: new URL('./kernel.js', import.meta.url), export: 'scale' });
-kernel({ x: f32.inout }, { typegpu: (index: number) => index, module: import.meta.url, export: 'scale' });
+kernel(
+  { x: f32.inout },
+  { typegpu: (index: number) => index, module: import.meta.url, export: 'scale' },
+);
 // @ts-expect-error a function of TypeGPU takes an index
 kernel({ x: f32.inout }, { typegpu: (name: string) => name });
 kernel({ x: f32.inout, by: f32 }, { wgsl: '', entryPoint: 'main', constants: { wide: 64 } });
@@ -77,7 +89,9 @@ await openSpace({ crash: 'throw' });
 // @ts-expect-error a custom device without a driver
 await openSpace({ devices: [{ kind: 'custom', memory: '64MiB' }] });
 await openSpace({
-  devices: [{ kind: 'custom', memory: '64MiB', driver: { module: 'file:///driver.js' }, options: [1] }],
+  devices: [
+    { kind: 'custom', memory: '64MiB', driver: { module: 'file:///driver.js' }, options: [1] },
+  ],
 });
 export const create: CreateDriver = ({ name, budgetPages }) => {
   const memory = { addressable: false, memorySurvives: false, frames: 'pooled' } as const;
@@ -94,14 +108,22 @@ export const create: CreateDriver = ({ name, budgetPages }) => {
     close: () => undefined,
   } satisfies Driver;
 };
-const kind: DeviceKind = driverKind('mine', { module: new URL('./driver.js', import.meta.url), export: 'create' });
+const kind: DeviceKind = driverKind('mine', {
+  module: new URL('./driver.js', import.meta.url),
+  export: 'create',
+});
 await conformance(import.meta.url, [kind]);
 
 const stream = device.stream();
 stream.prefetch(singles.range(0, 10), 'host');
-const event = stream.launch(sum, { x: doubles, y: doubles, factor: 2, count: 3n }, { size, begin: 1 });
+const event = stream.launch(
+  sum,
+  { x: doubles, y: doubles, factor: 2, count: 3n },
+  { size, begin: 1 },
+);
 await stream.synchronize().catch((error: unknown) => {
-  if (error instanceof OnememError && error.code === 'DEVICE_LOST') console.error(error.ranges, event.elapsedMs);
+  if (error instanceof OnememError && error.code === 'DEVICE_LOST')
+    console.error(error.ranges, event.elapsedMs);
 });
 const handle: ArrayHandle = singles.handle;
 const attached: ManagedArray = attachArray(handle);
@@ -112,7 +134,11 @@ const file = space.fileArray(Float32Array, 'data.bin');
 // @ts-expect-error a file's array may only be read, unless it is writable
 file.data.fill(1);
 space.fileArray(Float32Array, 'data.bin', { writable: true }).data.fill(1);
-await device.run(sum, { x: doubles.range(0, 50), y: doubles.data.subarray(50), factor: 2, count: 3n }, { size: 50 });
+await device.run(
+  sum,
+  { x: doubles.range(0, 50), y: doubles.data.subarray(50), factor: 2, count: 3n },
+  { size: 50 },
+);
 const report: Readonly<Record<string, number>> = attached.residency().bytes;
 
 export const used: unknown[] = [

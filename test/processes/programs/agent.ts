@@ -1,4 +1,7 @@
-/** A process that attaches to the space of another one, and does what that asks, one after the other. */
+/**
+ * A process that attaches to the space of another one, and does what that asks, one after the
+ * other.
+ */
 import {
   type AddressSpace,
   type ArrayHandle,
@@ -101,7 +104,10 @@ const deeds = {
     }
     return performance.now() - start;
   },
-  /** Reads parts of it here and there, writes what is there, and has a device read it; says how much was wrong. */
+  /**
+   * Reads parts of it here and there, writes what is there, and has a device read it; says how much
+   * was wrong.
+   */
   async verify(rounds: number, seed: number, launches: boolean): Promise<number> {
     const x = space.find<Int32Array>('x');
     if (x === null) return -1;
@@ -113,7 +119,8 @@ const deeds = {
         if (kept[i] !== i) wrong++;
         if (i % 700 === 0) kept[i] = i;
       }
-      if (launches && round % 100 === 0) await space.devices[0].run(same, { x }, { size: x.length }).catch(deviceLost);
+      if (launches && round % 100 === 0)
+        await space.devices[0].run(same, { x }, { size: x.length }).catch(deviceLost);
       if (round % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     return wrong;

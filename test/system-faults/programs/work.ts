@@ -1,8 +1,10 @@
 /**
- * Uses most of what the manager does, and compares every result, while one of its system calls fails. Each operation may fail with an
- * error that has a code; none may hang, and nothing that can be read may be wrong. Its last line says what happened, as JSON.
+ * Uses most of what the manager does, and compares every result, while one of its system calls
+ * fails. Each operation may fail with an error that has a code; none may hang, and nothing that can
+ * be read may be wrong. Its last line says what happened, as JSON.
  *
- * With `wait` as its argument it names the manager's thread, and begins when its standard input ends.
+ * With `wait` as its argument it names the manager's thread, and begins when its standard input
+ * ends.
  */
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -41,7 +43,10 @@ function finish(fired: number, hung: string | null = null): never {
 
 let fired = (): number => 0;
 
-/** Whether the operation went well. One that fails must say why by a code; one that neither ends nor fails ends the program. */
+/**
+ * Whether the operation went well. One that fails must say why by a code; one that neither ends nor
+ * fails ends the program.
+ */
 async function attempt(what: string, action: () => unknown): Promise<boolean> {
   const timer = setTimeout(() => finish(fired(), what), LIMIT_MS);
   try {
@@ -136,7 +141,9 @@ await attempt('file array', () => {
   return file.free();
 });
 await attempt('shared array', async () => {
-  const shared = space?.fileArray(Int32Array, `${folder}/shared`, { shared: true }) as ManagedArray<Int32Array>;
+  const shared = space?.fileArray(Int32Array, `${folder}/shared`, {
+    shared: true,
+  }) as ManagedArray<Int32Array>;
   for (let i = 0; i < N; i += 5) shared.data[i] = i * 5;
   // A failure is told once, and what was written is kept.
   await attempt('flush', () => shared.flush({ durable: true })).then((well) =>
@@ -152,7 +159,8 @@ if (await attempt('writeTo', () => y.writeTo(fd, { position: 0 }))) {
 }
 closeSync(fd);
 const input = openSync(`${folder}/in`, 'r');
-if (await attempt('readFrom', () => c.readFrom(input, { position: 0 }))) compare('read', c.data, (i) => i * 3);
+if (await attempt('readFrom', () => c.readFrom(input, { position: 0 })))
+  compare('read', c.data, (i) => i * 3);
 closeSync(input);
 await attempt('pin', async () => (await y.pin({ lock: true })).unpin());
 await attempt('resize', async () => {
@@ -169,5 +177,6 @@ await attempt('free', async () => {
 for (let round = 0; round < 2; round++) await launch('last launch', two);
 await attempt('invariants', () => space?.checkInvariants());
 const count = fired();
-if (!(await attempt('close', () => space?.close()))) await attempt('close again', () => space?.close());
+if (!(await attempt('close', () => space?.close())))
+  await attempt('close again', () => space?.close());
 finish(Math.max(count, fired()));

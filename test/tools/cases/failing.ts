@@ -10,5 +10,7 @@ const broken = kernel({ x: f32.inout }, ({ x }, { begin }) => {
   x[begin] = (nothing as unknown as Nothing).at; // line 10
 });
 const space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB' }] });
-await space.devices[0].run(broken, { x: new Float32Array(8) }, { size: 8 }).catch((error) => console.log(error.stack));
+await space.devices[0]
+  .run(broken, { x: new Float32Array(8) }, { size: 8 })
+  .catch((error) => console.log(error.stack));
 await space.close();

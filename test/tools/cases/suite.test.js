@@ -35,7 +35,11 @@ test('signals, handles, and what is disposed', async () => {
   const pin = await x.pin();
   pin[Symbol.dispose ?? Symbol.for('Symbol.dispose')]();
   await expect(
-    space.devices[0].run(addOne, { x }, { size: 1000, signal: AbortSignal.abort(new Error('no more')) }),
+    space.devices[0].run(
+      addOne,
+      { x },
+      { size: 1000, signal: AbortSignal.abort(new Error('no more')) },
+    ),
   ).rejects.toMatchObject({ cause: { message: 'no more' } });
 });
 

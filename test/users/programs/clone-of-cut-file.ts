@@ -1,4 +1,7 @@
-/** Overwrites an array whose file has become shorter, so that a clone of it loses what it still had from there. */
+/**
+ * Overwrites an array whose file has become shorter, so that a clone of it loses what it still had
+ * from there.
+ */
 import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

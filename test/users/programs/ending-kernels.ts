@@ -25,7 +25,9 @@ export function readForEver({ fd }: { fd: number }): void {
   readSync(fd, Buffer.alloc(1));
 }
 
-/** Nothing that the device opened is safe from a kernel, not even what it answers the manager by. */
+/**
+ * Nothing that the device opened is safe from a kernel, not even what it answers the manager by.
+ */
 export function closeDescriptors(): void {
   for (let fd = 3; fd < 64; fd++) {
     try {

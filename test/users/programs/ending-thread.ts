@@ -1,4 +1,7 @@
-/** A thread that says that it is there, and then lives on, or goes into a fault that is never answered. */
+/**
+ * A thread that says that it is there, and then lives on, or goes into a fault that is never
+ * answered.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ArrayHandle, attachArray } from '../../../src/index.js';
 

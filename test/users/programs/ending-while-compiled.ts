@@ -1,4 +1,7 @@
-/** Uses many arrays, closes the space and has nothing more to do, while the engine still compiles what that has called. */
+/**
+ * Uses many arrays, closes the space and has nothing more to do, while the engine still compiles
+ * what that has called.
+ */
 import { join } from 'node:path';
 import { openSpace } from '../../../src/index.js';
 

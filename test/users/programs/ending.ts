@@ -1,4 +1,7 @@
-/** A program with a thread that is attached, or that sits in a fault for good, and that ends in the way that it is told. */
+/**
+ * A program with a thread that is attached, or that sits in a fault for good, and that ends in the
+ * way that it is told.
+ */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { openSpace } from '../../../src/index.js';
@@ -8,7 +11,12 @@ const [way, thread] = process.argv.slice(2);
 const space = await openSpace({ hostMemory: '256MiB' });
 const module = new URL('../../integration/programs/provider-functions.js', import.meta.url);
 const data = { words: new Int32Array(new SharedArrayBuffer(20)) };
-const never = await space.providedArray(Int32Array, 1024, { module, export: 'neverAnswer', data, timeoutMs: 1e6 });
+const never = await space.providedArray(Int32Array, 1024, {
+  module,
+  export: 'neverAnswer',
+  data,
+  timeoutMs: 1e6,
+});
 if (thread !== 'none') {
   const worker = new Worker(new URL('./ending-thread.js', import.meta.url), {
     workerData: { thread, handle: never.handle },

@@ -1,4 +1,6 @@
-/** Opens a space with a device where something is in the way, and goes on; prints what came of it. */
+/**
+ * Opens a space with a device where something is in the way, and goes on; prints what came of it.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmdirSync, unlinkSync } from 'node:fs';
@@ -31,7 +33,10 @@ if (how === 'replaced') unlinkSync(process.execPath);
 if (how === 'folder') rmdirSync(process.cwd());
 const children = how === 'full' ? await fill() : [];
 try {
-  const space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+  const space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
   const { length } = space.devices;
   await space.close();
   say(`opened with ${length}`);

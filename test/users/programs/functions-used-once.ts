@@ -1,4 +1,7 @@
-/** Compiles kernels as devices do, each once, and prints how many bytes are kept. Node.js is started with --expose-gc. */
+/**
+ * Compiles kernels as devices do, each once, and prints how many bytes are kept. Node.js is started
+ * with --expose-gc.
+ */
 import { compileKernel } from '../../../src/drivers/kernel-loader.js';
 
 const RANGE = { begin: 0, end: 1, size: 1, unit: 0, units: 1 };
@@ -6,7 +9,8 @@ const collect = (globalThis as { gc?: () => void }).gc as () => void;
 const x = new Float64Array(1);
 
 function compileUntil(end: number, begin = 0): number {
-  for (let made = begin; made < end; made++) compileKernel(`({ x }) => { x[0] += ${made}; }`)({ x }, RANGE);
+  for (let made = begin; made < end; made++)
+    compileKernel(`({ x }) => { x[0] += ${made}; }`)({ x }, RANGE);
   collect();
   return process.memoryUsage().heapUsed;
 }

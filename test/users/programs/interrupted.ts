@@ -1,11 +1,17 @@
-/** Waits for a kernel that never ends, or in a fault for a device that is stopped. Arguments: 'kernel' or 'fault'; 'listener': as the command. */
+/**
+ * Waits for a kernel that never ends, or in a fault for a device that is stopped. Arguments:
+ * 'kernel' or 'fault'; 'listener': as the command.
+ */
 import { endOnSignals } from '../../../src/cli/interrupt.js';
 import { i32, kernel, openSpace } from '../../../src/index.js';
 import { stopProcess } from '../../harness/processes.js';
 
 const [what, listener] = process.argv.slice(2);
 if (listener === 'listener') endOnSignals(() => 'nothing was written');
-const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }], hostMemory: '256MiB' });
+const space = await openSpace({
+  devices: [{ kind: 'process', memory: '8MiB' }],
+  hostMemory: '256MiB',
+});
 const [device] = space.devices;
 const x = space.array(Int32Array, 1024);
 const write = kernel({ x: i32.inout }, ({ x }) => {

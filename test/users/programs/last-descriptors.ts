@@ -1,4 +1,7 @@
-/** Takes the last descriptor, or removes the working folder, and has something begin that needs a thread or a file; prints what came of it. */
+/**
+ * Takes the last descriptor, or removes the working folder, and has something begin that needs a
+ * thread or a file; prints what came of it.
+ */
 import { closeSync, openSync, rmdirSync } from 'node:fs';
 import { kernel, openSpace, u32 } from '../../../src/index.js';
 import { say } from '../../integration/programs/common.js';
@@ -8,7 +11,10 @@ const MIB = 2 ** 20;
 const add = kernel({ x: u32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += 1;
 });
-const space = await openSpace({ hostMemory: '32MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+const space = await openSpace({
+  hostMemory: '32MiB',
+  devices: [{ kind: 'process', memory: '8MiB' }],
+});
 const x = space.array(Uint32Array, (16 * MIB) / 4, { name: 'x' });
 for (let i = 0; i < x.length; i++) x.data[i] = i;
 const large = space.array(Uint32Array, (48 * MIB) / 4, { name: 'large' });
@@ -60,7 +66,9 @@ const ways: Record<string, () => Promise<string> | string> = {
   file: () => (file.data.every((value) => value === 5) ? 'right' : 'wrong'),
   provider: async () => {
     const module = 'data:text/javascript,export default ({ values }) => void values.fill(3)';
-    return (await space.providedArray(Uint32Array, 10, { module })).data[9] === 3 ? 'right' : 'wrong';
+    return (await space.providedArray(Uint32Array, 10, { module })).data[9] === 3
+      ? 'right'
+      : 'wrong';
   },
 };
 take();

@@ -59,7 +59,9 @@ switch (way) {
   case 'in another thread': {
     const space = await openSpace(options);
     const array = space.array(Float32Array, 10_000, { name: 'late' });
-    const worker = new Worker(new URL('./late-store-thread.js', import.meta.url), { workerData: array.handle });
+    const worker = new Worker(new URL('./late-store-thread.js', import.meta.url), {
+      workerData: array.handle,
+    });
     await once(worker, 'message');
     await space.close();
     worker.postMessage('go');

@@ -1,8 +1,14 @@
-/** Launches modules in WGSL, each once, and prints twice how much memory the device's process has, in KiB. */
+/**
+ * Launches modules in WGSL, each once, and prints twice how much memory the device's process has,
+ * in KiB.
+ */
 import { readFileSync } from 'node:fs';
 import { f32, kernel, openSpace } from '../../../src/index.js';
 
-const space = await openSpace({ hostMemory: '64MiB', devices: [{ kind: 'webgpu', memory: '16MiB' }] });
+const space = await openSpace({
+  hostMemory: '64MiB',
+  devices: [{ kind: 'webgpu', memory: '16MiB' }],
+});
 const [device] = space.devices;
 const x = space.array(Float32Array, 64);
 const moduleOf = (value: number) => `

@@ -1,4 +1,7 @@
-/** A program that has no descriptors left at the moment in which the manager needs a thread for its files. */
+/**
+ * A program that has no descriptors left at the moment in which the manager needs a thread for its
+ * files.
+ */
 import { closeSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -7,7 +10,10 @@ import { openFailing } from '../../harness/failing.js';
 const [path] = process.argv.slice(2);
 writeFileSync(path, Buffer.alloc(1 << 20, 7));
 // Pages that the kernel does not have at hand are read by the thread.
-const { space, arm } = await openFailing('preadv2:EAGAIN:1-1000', { hostMemory: '256MiB', addressSpace: '8GiB' });
+const { space, arm } = await openFailing('preadv2:EAGAIN:1-1000', {
+  hostMemory: '256MiB',
+  addressSpace: '8GiB',
+});
 const x = space.array(Int32Array, 1 << 18);
 x.data.fill(3);
 const file = space.fileArray(Uint8Array, path);

@@ -1,4 +1,7 @@
-/** Opens spaces with so many descriptors left, one after the other, beside one that is open; prints what came of each. */
+/**
+ * Opens spaces with so many descriptors left, one after the other, beside one that is open; prints
+ * what came of each.
+ */
 import { closeSync, openSync } from 'node:fs';
 import { openSpace } from '../../../src/index.js';
 import { say } from '../../integration/programs/common.js';
@@ -23,7 +26,10 @@ for (const left of counts) {
   const taken = leave(left);
   let result: string;
   try {
-    const wanted = Array.from({ length: devices }, () => ({ kind: 'process', memory: '8MiB' }) as const);
+    const wanted = Array.from(
+      { length: devices },
+      () => ({ kind: 'process', memory: '8MiB' }) as const,
+    );
     const second = await openSpace({ ...options, devices: wanted });
     const y = second.array(Int32Array, 1024);
     y.data.fill(7);

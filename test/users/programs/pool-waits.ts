@@ -1,4 +1,7 @@
-/** Compresses parts of a provided array by asynchronous functions of Node.js: `WAY HOW_MANY_AT_ONCE`. */
+/**
+ * Compresses parts of a provided array by asynchronous functions of Node.js: `WAY
+ * HOW_MANY_AT_ONCE`.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,8 +24,12 @@ const array = await space.providedArray(Uint8Array, content.length, {
   data: { path },
 });
 const compress = promisify(deflate);
-const parts = Array.from({ length: Number(count) }, (_, part) => array.data.subarray(part * PART, (part + 1) * PART));
+const parts = Array.from({ length: Number(count) }, (_, part) =>
+  array.data.subarray(part * PART, (part + 1) * PART),
+);
 const all = await Promise.all(parts.map((part) => compress(part)));
-const same = all.every((bytes, part) => inflateSync(bytes).equals(content.subarray(part * PART, (part + 1) * PART)));
+const same = all.every((bytes, part) =>
+  inflateSync(bytes).equals(content.subarray(part * PART, (part + 1) * PART)),
+);
 console.log(same ? 'all is right' : 'something is wrong');
 await space.close();

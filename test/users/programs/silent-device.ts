@@ -1,4 +1,7 @@
-/** A device whose process cannot say anything, since its terminal takes nothing, and whose unit ends in a launch. Argument: a file for results. */
+/**
+ * A device whose process cannot say anything, since its terminal takes nothing, and whose unit ends
+ * in a launch. Argument: a file for results.
+ */
 import { appendFileSync } from 'node:fs';
 import { kernel, openSpace, u8 } from '../../../src/index.js';
 
@@ -11,7 +14,9 @@ const printAndEnd = kernel({ x: u8.inout }, async () => {
   process.exit(3);
 });
 const [device] = space.devices;
-const error = (await device.run(printAndEnd, { x }, { size: 1 }).catch((failure: unknown) => failure)) as Error;
+const error = (await device
+  .run(printAndEnd, { x }, { size: 1 })
+  .catch((failure: unknown) => failure)) as Error;
 appendFileSync(process.argv[2], `${(error as { code?: string }).code} ${error.message}\n`);
 await space.close();
 appendFileSync(process.argv[2], 'closed\n');

@@ -10,7 +10,12 @@ const provider = `export default ({ values, data }) => {
 const begun = new Int32Array(new SharedArrayBuffer(8));
 const space = await openSpace();
 const module = `data:text/javascript,${encodeURIComponent(provider)}`;
-const x = await space.providedArray(Uint32Array, 1024, { module, name: 'x', timeoutMs: 3000, data: begun });
+const x = await space.providedArray(Uint32Array, 1024, {
+  module,
+  name: 'x',
+  timeoutMs: 3000,
+  data: begun,
+});
 const pinned = x.pin();
 while (Atomics.load(begun, 0) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
 // The manager has seen it, too.

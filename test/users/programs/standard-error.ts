@@ -1,4 +1,7 @@
-/** A program whose standard error takes nothing, or is the pipe that a system call writes managed memory to. */
+/**
+ * A program whose standard error takes nothing, or is the pipe that a system call writes managed
+ * memory to.
+ */
 import { once } from 'node:events';
 import { constants, openSync, writeSync } from 'node:fs';
 import { openSpace, type SpaceOptions } from '../../../src/index.js';

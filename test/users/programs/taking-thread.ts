@@ -1,4 +1,6 @@
-/** A thread that has a stream take the memory of a view, and forgets everything else of the array. */
+/**
+ * A thread that has a stream take the memory of a view, and forgets everything else of the array.
+ */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';

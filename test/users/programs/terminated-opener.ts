@@ -1,6 +1,7 @@
 /**
- * A worker thread that opened a space is terminated. The main thread has a space of its own and, unless the argument is 'alone', is
- * attached to the worker's: then it touches a page there ('touch') or has a kernel run ('launch').
+ * A worker thread that opened a space is terminated. The main thread has a space of its own and,
+ * unless the argument is 'alone', is attached to the worker's: then it touches a page there
+ * ('touch') or has a kernel run ('launch').
  */
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';

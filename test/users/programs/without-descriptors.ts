@@ -1,4 +1,7 @@
-/** Has no descriptor left while a space is open, with its thread bound, and while it is closed, until the end. */
+/**
+ * Has no descriptor left while a space is open, with its thread bound, and while it is closed,
+ * until the end.
+ */
 import { openSync } from 'node:fs';
 import { f32, kernel, openSpace } from '../../../src/index.js';
 import { say } from '../../integration/programs/common.js';
@@ -14,7 +17,10 @@ function takeAll(): void {
   }
 }
 
-const space = await openSpace({ hostMemory: '32MiB', devices: [{ kind: 'process', memory: '8MiB' }] });
+const space = await openSpace({
+  hostMemory: '32MiB',
+  devices: [{ kind: 'process', memory: '8MiB' }],
+});
 const [device] = space.devices;
 const x = space.array(Float32Array, 4 * 2 ** 20);
 x.data.fill(1);

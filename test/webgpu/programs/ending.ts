@@ -1,5 +1,6 @@
 /**
- * A program that ends with launches on a GPU pending: `ending.js HOW`, `return`, `exit`, `throw` or `worker`. It says `engine PID` first.
+ * A program that ends with launches on a GPU pending: `ending.js HOW`, `return`, `exit`, `throw` or
+ * `worker`. It says `engine PID` first.
  */
 import { writeSync } from 'node:fs';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';

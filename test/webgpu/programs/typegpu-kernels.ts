@@ -1,4 +1,7 @@
-/** Kernels of TypeGPU, as its build plugin leaves them: each function has its syntax tree beside it. The processes of devices import this module, too. */
+/**
+ * Kernels of TypeGPU, as its build plugin leaves them: each function has its syntax tree beside it.
+ * The processes of devices import this module, too.
+ */
 import { d, tgpu } from 'typegpu';
 import { f32, kernel, u32 } from '../../../src/index.js';
 import { built } from '../../harness/typegpu.js';
@@ -31,7 +34,13 @@ export const add = built(
   },
   [
     ['i'],
-    [[11, [1, 'i', '<', [7, numbers, 'count']], [0, [[2, yi, '=', [6, 'axpy', [xi, yi, [7, numbers, 'alpha']]]]]]]],
+    [
+      [
+        11,
+        [1, 'i', '<', [7, numbers, 'count']],
+        [0, [[2, yi, '=', [6, 'axpy', [xi, yi, [7, numbers, 'alpha']]]]]],
+      ],
+    ],
   ],
   () => ({ layout, axpy }),
 );

@@ -128,7 +128,8 @@ fn at(p: ptr<storage, array<u32>, read_write>, i: u32) -> u32 { return (*p)[i]; 
     reference: ({ a }) => {
       for (let i = 0; i < N; i += 2) [a![i], a![i + 1]] = [a![i + 1]!, a![i]!];
     },
-    unpaged: /^2:\d+: one part of the launch may read elements of 'a' that another part has written/,
+    unpaged:
+      /^2:\d+: one part of the launch may read elements of 'a' that another part has written/,
     windows: 'cut',
   },
   {

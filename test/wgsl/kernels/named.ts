@@ -1,9 +1,14 @@
-/** Elements that other arrays name, in ways that tell before the kernel runs which pages it touches. */
+/**
+ * Elements that other arrays name, in ways that tell before the kernel runs which pages it touches.
+ */
 import { floats, ID, type KernelCase, words } from '../kernel-case.js';
 
 const LARGE = /a single workgroup may touch elements 0 to \d+ of 'table'/;
 
-/** Numbers below a limit, some of them more than once, the least and the greatest too; each eighth is at or beyond the limit. */
+/**
+ * Numbers below a limit, some of them more than once, the least and the greatest too; each eighth
+ * is at or beyond the limit.
+ */
 function names(length: number, below: number): Uint32Array {
   const beyond = [below, below + 1, 2 ** 31, 2 ** 32 - 1];
   return words(length, below).map((each, i) =>
@@ -12,7 +17,8 @@ function names(length: number, below: number): Uint32Array {
 }
 
 /** Beyond the end is the last one. */
-const at = (table: ArrayLike<number>, index: number): number => table[Math.min(index >>> 0, table.length - 1)]!;
+const at = (table: ArrayLike<number>, index: number): number =>
+  table[Math.min(index >>> 0, table.length - 1)]!;
 
 export const NAMED: readonly KernelCase[] = [
   {
@@ -43,7 +49,10 @@ fn near(place: i32, by: i32) -> u32 { return table[place * 3 - 2 + by]; }
     workgroups: [4, 1, 1],
     arrays: {
       table: words(3000),
-      places: Int32Array.from({ length: 256 }, (_, i) => ((i * 7919) % 1010) - (i % 3 === 0 ? 1005 : 2)),
+      places: Int32Array.from(
+        { length: 256 },
+        (_, i) => ((i * 7919) % 1010) - (i % 3 === 0 ? 1005 : 2),
+      ),
       b: words(256, 100),
     },
     reference: ({ table, places, b }) =>
@@ -65,7 +74,12 @@ fn near(place: i32, by: i32) -> u32 { return table[place * 3 - 2 + by]; }
 @compute @workgroup_size(64) fn main(${ID}) { let own = ids[id.x + 100u]; let other = &points[ids[id.x + 7u] + 1u];
   b[id.x] = table[own][id.x % 4u] + (*other).y * 3u + points[5].z; }`,
     workgroups: [5, 1, 1],
-    arrays: { table: words(4 * 1000), points: words(3 * 800), ids: names(420, 700), b: new Uint32Array(320) },
+    arrays: {
+      table: words(4 * 1000),
+      points: words(3 * 800),
+      ids: names(420, 700),
+      b: new Uint32Array(320),
+    },
     reference: ({ table, points, ids, b }) =>
       b!.forEach((_, i) => {
         const own = 4 * Math.min(ids![i + 100]!, 999) + (i % 4);
@@ -83,7 +97,12 @@ fn near(place: i32, by: i32) -> u32 { return table[place * 3 - 2 + by]; }
 @group(0) @binding(2) var<storage> pairs: array<vec2u>; @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 @compute @workgroup_size(64) fn main(${ID}) { y[id.x] = table[edges[id.x].to] + 2.0 * table[pairs[id.x].y]; }`,
     workgroups: [4, 1, 1],
-    arrays: { table: floats(4000), edges: words(2 * 256, 4000), pairs: words(2 * 256, 3999), y: new Float32Array(256) },
+    arrays: {
+      table: floats(4000),
+      edges: words(2 * 256, 4000),
+      pairs: words(2 * 256, 3999),
+      y: new Float32Array(256),
+    },
     reference: ({ table, edges, pairs, y }) =>
       y!.forEach((_, i) => {
         y![i] = table![edges![2 * i + 1]!]! + 2 * table![pairs![2 * i + 1]!]!;
@@ -99,7 +118,12 @@ var<workgroup> row: array<u32, 64>;
   row[l] = table[ids[w.x] * 64u + l]; workgroupBarrier();
   if (row[63u - l] % 2u == 0u) { let to = atomicAdd(&n[0], 1u); if (to < 300u) { b[to] = row[63u - l] + w.x; } } }`,
     workgroups: [9, 1, 1],
-    arrays: { table: words(64 * 200, 1000), ids: words(9, 200), b: new Uint32Array(300), n: new Uint32Array(1) },
+    arrays: {
+      table: words(64 * 200, 1000),
+      ids: words(9, 200),
+      b: new Uint32Array(300),
+      n: new Uint32Array(1),
+    },
     reference: ({ table, ids, b, n }) => {
       for (const [w, id] of ids!.entries()) {
         for (let l = 0; l < 64; l++) {

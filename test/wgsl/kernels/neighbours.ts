@@ -66,8 +66,10 @@ export const NEIGHBOURS: readonly KernelCase[] = [
     arrays: { a: new Float32Array(4097).fill(3) },
     uniforms: { p: { n: 4096 } },
     reference: () => {},
-    unpaged: /^2:\d+: one part of the launch may read elements of 'a' that another part has written/,
-    windows: /^2:\d+: one part of the launch may read elements of 'a' that another part has written/,
+    unpaged:
+      /^2:\d+: one part of the launch may read elements of 'a' that another part has written/,
+    windows:
+      /^2:\d+: one part of the launch may read elements of 'a' that another part has written/,
   },
   {
     name: 'tiled matrix product',

@@ -1,4 +1,7 @@
-/** Results of atomics that are used, and places that come from what the same launch writes: invocations go on where they lacked a page. */
+/**
+ * Results of atomics that are used, and places that come from what the same launch writes:
+ * invocations go on where they lacked a page.
+ */
 import { ID, type KernelCase, words } from '../kernel-case.js';
 
 const L = '@builtin(local_invocation_index) l: u32';
@@ -49,7 +52,11 @@ fn next() -> u32 { return atomicAdd(&count[0], 1u); }
     source: `${A} @group(0) @binding(1) var<storage, read_write> next: array<atomic<i32>>; ${OUT}
 @compute @workgroup_size(64) fn main(${ID}) { let key = a[id.x]; let at = atomicAdd(&next[key], 1i); out[at] = key * 10000u + id.x; }`,
     workgroups: [16, 1, 1],
-    arrays: { a: words(1024, 200), next: firstPlaces(words(1024, 200), 200), out: new Uint32Array(1024) },
+    arrays: {
+      a: words(1024, 200),
+      next: firstPlaces(words(1024, 200), 200),
+      out: new Uint32Array(1024),
+    },
     reference: ({ a, next, out }) =>
       a!.forEach((key, i) => {
         out![next![key]!++] = key * 10000 + i;
@@ -75,7 +82,9 @@ fn next() -> u32 { return atomicAdd(&count[0], 1u); }
         sums![slot]! += i;
       }),
     ordered: ({ keys, sums }) => {
-      const pairs = [...keys!].map((key, at) => [key, sums![at]!] as const).sort(([one], [other]) => one - other);
+      const pairs = [...keys!]
+        .map((key, at) => [key, sums![at]!] as const)
+        .sort(([one], [other]) => one - other);
       keys!.set(pairs.map(([key]) => key));
       sums!.set(pairs.map(([, sum]) => sum));
     },
@@ -132,7 +141,12 @@ ${OUT.replace('binding(2)', 'binding(3)')}
 @compute @workgroup_size(64) fn main(${ID}) { atomicAdd(&bins[a[id.x]], id.x);
   if (atomicAdd(&done, 1u) == arrayLength(&a) - 1u) { for (var i = 0u; i < 100u; i++) { out[i] = atomicLoad(&bins[i]); } } }`,
     workgroups: [8, 1, 1],
-    arrays: { a: words(512, 100), bins: new Uint32Array(100), done: new Uint32Array(1), out: new Uint32Array(100) },
+    arrays: {
+      a: words(512, 100),
+      bins: new Uint32Array(100),
+      done: new Uint32Array(1),
+      out: new Uint32Array(100),
+    },
     reference: ({ a, bins, done, out }) => {
       a!.forEach((each, i) => {
         bins![each]! += i;
@@ -251,7 +265,8 @@ fn draw(state: ptr<function, u32>) -> u32 { *state = *state * 1664525u + 1013904
     reference: ({ count }) => {
       count![201] = 256;
     },
-    unpaged: /^a single invocation uses more than 127 results of atomics and of reads of what the kernel writes/,
+    unpaged:
+      /^a single invocation uses more than 127 results of atomics and of reads of what the kernel writes/,
     leastPaged: 0.5,
     windows: /may touch|find in/,
   },

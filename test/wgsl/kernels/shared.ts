@@ -101,7 +101,8 @@ var<workgroup> own: array<atomic<u32>, 16>;
       count![0] = 2048;
       out!.set(a!);
     },
-    windows: /^3:\d+: what the atomics of one part of the launch find in 'count' may depend on the other parts/,
+    windows:
+      /^3:\d+: what the atomics of one part of the launch find in 'count' may depend on the other parts/,
   },
   {
     name: 'gather from a small table',
@@ -131,7 +132,10 @@ var<workgroup> own: array<atomic<u32>, 16>;
     name: 'scatter to places of its own',
     source: `${AB} @compute @workgroup_size(64) fn main(${ID}) { b[a[id.x]] = id.x; }`,
     workgroups: [32, 1, 1],
-    arrays: { a: Uint32Array.from({ length: 2048 }, (_, i) => (i * 5) % 2048), b: new Uint32Array(2048) },
+    arrays: {
+      a: Uint32Array.from({ length: 2048 }, (_, i) => (i * 5) % 2048),
+      b: new Uint32Array(2048),
+    },
     reference: ({ a, b }) =>
       a!.forEach((value, i) => {
         b![value] = i;
@@ -142,7 +146,10 @@ var<workgroup> own: array<atomic<u32>, 16>;
     name: 'in place where data says',
     source: `${AB} @compute @workgroup_size(64) fn main(${ID}) { let at = a[id.x]; b[at] = b[at] * 3u + id.x; }`,
     workgroups: [32, 1, 1],
-    arrays: { a: Uint32Array.from({ length: 2048 }, (_, i) => (i * 5) % 2048), b: words(2048, 1000) },
+    arrays: {
+      a: Uint32Array.from({ length: 2048 }, (_, i) => (i * 5) % 2048),
+      b: words(2048, 1000),
+    },
     reference: ({ a, b }) =>
       a!.forEach((value, i) => {
         b![value] = b![value]! * 3 + i;
@@ -258,7 +265,11 @@ fn chosen(x: u32) -> u32 { switch (x % 3u) { case 0u: { return x; } default: { v
 @compute @workgroup_size(64) fn main(${ID}) { let x = a[id.x]; b[id.x /* one of // each /* its own */ */] += nested(x) + // and
   100u * either(x) + 10000u * chosen(x); }`,
     workgroups: [32, 1, 1],
-    arrays: { a: words(2048, 90), b: new Uint32Array(2048), table: Uint32Array.from({ length: 100 }, (_, i) => i + 1) },
+    arrays: {
+      a: words(2048, 90),
+      b: new Uint32Array(2048),
+      table: Uint32Array.from({ length: 100 }, (_, i) => i + 1),
+    },
     reference: ({ a, b }) =>
       a!.forEach((x, i) => {
         const next = (by: number) => x + by - (x % by);
@@ -313,7 +324,10 @@ fn chosen(x: u32) -> u32 { switch (x % 3u) { case 0u: { return x; } default: { v
 @group(0) @binding(1) var<storage, read_write> b: array<u32>;
 @compute @workgroup_size(64) fn main(${ID}) { b[id.x] = list.items[id.x % min(list.count, arrayLength(&list.items))]; }`,
     workgroups: [32, 1, 1],
-    arrays: { list: Uint32Array.from({ length: 51 }, (_, i) => (i === 0 ? 40 : i * 9)), b: new Uint32Array(2048) },
+    arrays: {
+      list: Uint32Array.from({ length: 51 }, (_, i) => (i === 0 ? 40 : i * 9)),
+      b: new Uint32Array(2048),
+    },
     reference: ({ list, b }) =>
       b!.forEach((_, i) => {
         b![i] = list![1 + (i % 40)]!;

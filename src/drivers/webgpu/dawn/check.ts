@@ -1,6 +1,8 @@
 /**
- * Asks a library whether the numbers and structures of layouts.ts are its own: by what it accepts and refuses, and by the names that stand in its messages. For
- * libraries that the user names, since with others than it was written for a table leads to crashes or wrong answers; and for the tests of the table.
+ * Asks a library whether the numbers and structures of layouts.ts are its own: by what it accepts
+ * and refuses, and by the names that stand in its messages. For libraries that the user names,
+ * since with others than it was written for a table leads to crashes or wrong answers; and for the
+ * tests of the table.
  */
 import { TIMESTAMPS } from '../gpu-clock.js';
 import type { Dispatch } from '../protocol.js';
@@ -103,7 +105,12 @@ export async function mistakesOf(dawn: Dawn): Promise<string[]> {
     hold(`feature ${name} is wanted`, useOf(bare, name) !== null);
     hold(`feature ${name} is given`, useOf(full, name) === null, useOf(full, name));
   }
-  if (mapsHost) hold(`feature ${MAPS_HOST} is given`, hostBufferProblem(full) === null, hostBufferProblem(full));
+  if (mapsHost)
+    hold(
+      `feature ${MAPS_HOST} is given`,
+      hostBufferProblem(full) === null,
+      hostBufferProblem(full),
+    );
   structures(bare, hold);
   usages(bare, hold);
   maps(bare, hold);
@@ -126,13 +133,18 @@ function structures(gpu: Gpu, hold: Hold): void {
   }
   const sType = StructureType.DawnFakeBufferOOMForTesting;
   const error = bufferError(gpu, BufferUsage.CopyDst, 16, { sType, fakeOOMAtDevice: 1 });
-  hold('the number of errors for want of memory', error?.type === ErrorType.OutOfMemory, error?.message);
+  hold(
+    'the number of errors for want of memory',
+    error?.type === ErrorType.OutOfMemory,
+    error?.message,
+  );
 }
 
 function usages(gpu: Gpu, hold: Hold): void {
   for (const [name, usage] of Object.entries(BufferUsage)) {
     // Nothing but one kind of copies goes with a buffer that is mapped.
-    const other = usage === BufferUsage.MapRead || usage === BufferUsage.CopyDst ? 'MapWrite' : 'MapRead';
+    const other =
+      usage === BufferUsage.MapRead || usage === BufferUsage.CopyDst ? 'MapWrite' : 'MapRead';
     const error = bufferError(gpu, usage | BufferUsage[other], 16);
     const named = new RegExp(`BufferUsage::\\((\\w+\\|)*${name}(\\|\\w+)*\\)`);
     hold(`usage ${name} of buffers`, error !== null && named.test(error.message), error?.message);
@@ -149,10 +161,17 @@ function maps(gpu: Gpu, hold: Hold): void {
     [BufferUsage.MapRead, MapMode.Read],
     [BufferUsage.MapWrite, MapMode.Write],
   ]) {
-    const buffer = dawn.deviceCreateBuffer(gpu.device, arena.put(BufferDescriptor, { usage, size: 16 }));
-    const mapped = futures.now(futures.kinds.said, (info) => dawn.bufferMapAsync(buffer, mode, 0, 16, info));
+    const buffer = dawn.deviceCreateBuffer(
+      gpu.device,
+      arena.put(BufferDescriptor, { usage, size: 16 }),
+    );
+    const mapped = futures.now(futures.kinds.said, (info) =>
+      dawn.bufferMapAsync(buffer, mode, 0, 16, info),
+    );
     hold(`map mode ${mode}`, mapped.status === Status.Success, mapped.message);
-    const other = futures.now(futures.kinds.said, (info) => dawn.bufferMapAsync(buffer, mode, 0, 16, info));
+    const other = futures.now(futures.kinds.said, (info) =>
+      dawn.bufferMapAsync(buffer, mode, 0, 16, info),
+    );
     hold(
       'a buffer is mapped twice',
       other.status !== Status.Success && other.message.includes('mapped'),
@@ -160,7 +179,9 @@ function maps(gpu: Gpu, hold: Hold): void {
     );
     gpu.takeProblem();
   }
-  const done = futures.now(futures.kinds.said, (info) => dawn.queueOnSubmittedWorkDone(gpu.queue, info));
+  const done = futures.now(futures.kinds.said, (info) =>
+    dawn.queueOnSubmittedWorkDone(gpu.queue, info),
+  );
   hold('work is done', done.status === Status.Success, done.message);
   arena.reset();
 }
@@ -168,7 +189,9 @@ function maps(gpu: Gpu, hold: Hold): void {
 function kernels(gpu: Gpu, hold: Hold): void {
   const right = compile(gpu, ORDER, KERNEL);
   hold('a kernel', !('failure' in right), 'failure' in right ? right.failure.message : '');
-  const swapped = ORDER.bound.map((each) => ('writable' in each ? { ...each, writable: !each.writable } : each));
+  const swapped = ORDER.bound.map((each) =>
+    'writable' in each ? { ...each, writable: !each.writable } : each,
+  );
   hold('types of bindings', 'failure' in compile(gpu, { ...ORDER, bound: swapped }, KERNEL));
   hold('constants', 'failure' in compile(gpu, { ...ORDER, constants: {} }, KERNEL));
   const wrong = compile(gpu, ORDER, KERNEL.replace('f32(n)', 'n'));
@@ -212,7 +235,10 @@ async function launchedOn(gpu: Gpu): Promise<string> {
 function useOf(gpu: Gpu, name: (typeof WANTED_FEATURES)[number]): string | null {
   const { arena, dawn, device } = gpu;
   if (name === 'timestamp-query') {
-    dawn.deviceCreateQuerySet(device, arena.put(QuerySetDescriptor, { type: QueryType.Timestamp, count: 2 }));
+    dawn.deviceCreateQuerySet(
+      device,
+      arena.put(QuerySetDescriptor, { type: QueryType.Timestamp, count: 2 }),
+    );
     arena.reset();
     return gpu.takeProblem()?.message ?? null;
   }

@@ -1,6 +1,6 @@
 /**
- * What Dawn does later, and how a thread without an event loop hears of it: it waits, and Dawn calls back within the wait and nowhere else
- * (WaitAnyOnly).
+ * What Dawn does later, and how a thread without an event loop hears of it: it waits, and Dawn
+ * calls back within the wait and nowhere else (WaitAnyOnly).
  */
 import { NativeBuffer } from '../../../linux/native-buffer.js';
 import { callbackAddress, textAt } from '../../../linux/shared-library.js';
@@ -80,13 +80,24 @@ export class Futures {
   }
 
   /** Asks for something that a later wait hears of. */
-  later(kind: CallbackInfo, ask: (info: CallbackInfo) => number, listener: (outcome: Outcome) => void): void {
+  later(
+    kind: CallbackInfo,
+    ask: (info: CallbackInfo) => number,
+    listener: (outcome: Outcome) => void,
+  ): void {
     const number = this.listen(kind, listener);
     this.pending.push({ future: ask(kind), number });
   }
 
-  /** Asks for something and waits for it. What it is told of lies at an address only while `look` runs. */
-  now(kind: CallbackInfo, ask: (info: CallbackInfo) => number, look?: (outcome: Outcome) => void): Outcome {
+  /**
+   * Asks for something and waits for it. What it is told of lies at an address only while `look`
+   * runs.
+   */
+  now(
+    kind: CallbackInfo,
+    ask: (info: CallbackInfo) => number,
+    look?: (outcome: Outcome) => void,
+  ): Outcome {
     let heard: Outcome | null = null;
     this.listen(kind, (outcome) => {
       heard = outcome;
@@ -97,7 +108,10 @@ export class Futures {
     return heard;
   }
 
-  /** What a callback is to be told apart by, when it is registered for what is asked for in another way. */
+  /**
+   * What a callback is to be told apart by, when it is registered for what is asked for in another
+   * way.
+   */
   listen(kind: CallbackInfo, listener: (outcome: Outcome) => void): number {
     const number = ++this.last;
     this.listeners.set(number, listener);
@@ -112,7 +126,8 @@ export class Futures {
 
   /** Waits until something that is pending has come, but no longer than so many nanoseconds. */
   wait(nanoseconds: number): void {
-    const waited = this.pending.length <= MOST_WAITED ? this.pending : this.pending.slice(0, MOST_WAITED);
+    const waited =
+      this.pending.length <= MOST_WAITED ? this.pending : this.pending.slice(0, MOST_WAITED);
     if (waited.length === 0) return;
     this.waitFor(
       waited.map(({ future }) => future),
@@ -128,11 +143,20 @@ export class Futures {
       area.setU64(index * WAIT_INFO_BYTES + COMPLETED, 0);
     }
     const heard = this.heard;
-    const status = this.dawn.instanceWaitAny(this.instance, futures.length, area.address, nanoseconds);
+    const status = this.dawn.instanceWaitAny(
+      this.instance,
+      futures.length,
+      area.address,
+      nanoseconds,
+    );
     if (status === WaitStatus.Success && heard === this.heard)
-      throw new Error('something that the GPU has done was called back under a number that was never given');
+      throw new Error(
+        'something that the GPU has done was called back under a number that was never given',
+      );
     if (status !== WaitStatus.Success && status !== WaitStatus.TimedOut)
-      throw new Error(`the GPU's library refused a wait for ${futures.length} futures (status ${status})`);
+      throw new Error(
+        `the GPU's library refused a wait for ${futures.length} futures (status ${status})`,
+      );
   }
 
   private settle(number: number, outcome: Outcome): void {

@@ -1,4 +1,7 @@
-/** A GPU that is opened by Dawn's C functions: its device, its queue, and the errors that calls have led to. */
+/**
+ * A GPU that is opened by Dawn's C functions: its device, its queue, and the errors that calls have
+ * led to.
+ */
 
 import { NativeBuffer } from '../../../linux/native-buffer.js';
 import { callbackAddress, textAt } from '../../../linux/shared-library.js';
@@ -22,7 +25,10 @@ import {
 import type { Dawn } from './library.js';
 import { Arena, type Values } from './structures.js';
 
-/** Buffers whose memory is the program's: a feature that pages of the web may not have, and which a GPU has with the toggle below. */
+/**
+ * Buffers whose memory is the program's: a feature that pages of the web may not have, and which a
+ * GPU has with the toggle below.
+ */
 export const MAPS_HOST = 'host-mapped-pointer' as const;
 const UNSAFE = 'allow_unsafe_apis';
 
@@ -64,13 +70,19 @@ export class Gpu {
       backendType: BackendType.Vulkan,
     });
     const { given } = this.futures.kinds;
-    const found = this.futures.now(given, (info) => dawn.instanceRequestAdapter(this.instance, options, info));
+    const found = this.futures.now(given, (info) =>
+      dawn.instanceRequestAdapter(this.instance, options, info),
+    );
     this.adapter = found.given;
     arena.reset();
   }
 
   /** Opens it. Throws why that is refused. */
-  open(limits: Values<typeof Limits.members>, features: readonly number[], unwantedToggles: readonly string[]): void {
+  open(
+    limits: Values<typeof Limits.members>,
+    features: readonly number[],
+    unwantedToggles: readonly string[],
+  ): void {
     const { arena, dawn, futures } = this;
     const lost = futures.listen(futures.kinds.lost, ({ message }) => {
       this.lostMessage = message || 'the driver says no more';
@@ -97,7 +109,8 @@ export class Gpu {
       dawn.adapterRequestDevice(this.adapter, descriptor, info),
     );
     arena.reset();
-    if (status !== Status.Success || given === 0) throw new Error(`the GPU cannot be opened: ${message}`);
+    if (status !== Status.Success || given === 0)
+      throw new Error(`the GPU cannot be opened: ${message}`);
     this.device = given;
     this.queue = dawn.deviceGetQueue(given);
     this.lostFuture = dawn.deviceGetLostFuture(given);
@@ -120,7 +133,10 @@ export class Gpu {
     });
   }
 
-  /** What went wrong since the last time; null: nothing. The first says most, but memory that was not there explains others. */
+  /**
+   * What went wrong since the last time; null: nothing. The first says most, but memory that was
+   * not there explains others.
+   */
   takeProblem(): Problem | null {
     if (this.problems.length === 0) return null;
     const [first] = this.problems;
@@ -155,7 +171,11 @@ export class Gpu {
   /** What the GPU is called. */
   name(): string {
     const { vendor, architecture, device, description } = this.info();
-    return description || [vendor, architecture, device].filter(Boolean).join(' ') || 'a GPU without a name';
+    return (
+      description ||
+      [vendor, architecture, device].filter(Boolean).join(' ') ||
+      'a GPU without a name'
+    );
   }
 
   /** Its model, as Vulkan names it, too. */
@@ -165,7 +185,10 @@ export class Gpu {
 
   /** Whether its memory is its own, behind a bus. */
   get isDiscrete(): boolean {
-    return this.infoArea().view.getUint32(AdapterInfo.offsets.adapterType, true) === AdapterType.DiscreteGpu;
+    return (
+      this.infoArea().view.getUint32(AdapterInfo.offsets.adapterType, true) ===
+      AdapterType.DiscreteGpu
+    );
   }
 
   private infoArea(): NativeBuffer {

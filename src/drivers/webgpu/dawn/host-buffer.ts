@@ -1,18 +1,35 @@
-/** Buffers whose memory is the program's: what is copied to one of them the GPU writes there itself. */
+/**
+ * Buffers whose memory is the program's: what is copied to one of them the GPU writes there itself.
+ */
 import { PAGE_BYTES } from '../../../core/types.js';
 import { closeDescriptor } from '../../../linux/libc.js';
 import { createMemoryFile, munmap } from '../../../linux/memory.js';
 import { mapShared } from '../staging.js';
 import type { Gpu } from './gpu.js';
-import { BufferDescriptor, BufferHostMappedPointer, BufferUsage, StructureType } from './layouts.js';
+import {
+  BufferDescriptor,
+  BufferHostMappedPointer,
+  BufferUsage,
+  StructureType,
+} from './layouts.js';
 
 /** The buffer for bytes to be copied to an address, the first of a page; or why there is none. */
-export function hostBuffer(gpu: Gpu, pointer: number, size: number): { readonly handle: number } | { problem: string } {
+export function hostBuffer(
+  gpu: Gpu,
+  pointer: number,
+  size: number,
+): { readonly handle: number } | { problem: string } {
   const { arena, dawn, device } = gpu;
   gpu.takeProblem();
-  const nextInChain = arena.put(BufferHostMappedPointer, { sType: StructureType.BufferHostMappedPointer, pointer });
+  const nextInChain = arena.put(BufferHostMappedPointer, {
+    sType: StructureType.BufferHostMappedPointer,
+    pointer,
+  });
   const usage = BufferUsage.CopyDst;
-  const handle = dawn.deviceCreateBuffer(device, arena.put(BufferDescriptor, { nextInChain, usage, size }));
+  const handle = dawn.deviceCreateBuffer(
+    device,
+    arena.put(BufferDescriptor, { nextInChain, usage, size }),
+  );
   arena.reset();
   const problem = gpu.takeProblem();
   if (problem === null) return { handle };
@@ -26,8 +43,8 @@ export function freeBuffer({ dawn }: Gpu, handle: number): void {
 }
 
 /**
- * Why a GPU takes no memory that processes share; null: it does. Some drivers take only what is a process's own, and to ask for other memory may cost
- * the device.
+ * Why a GPU takes no memory that processes share; null: it does. Some drivers take only what is a
+ * process's own, and to ask for other memory may cost the device.
  */
 export function hostBufferProblem(gpu: Gpu): string | null {
   const fd = createMemoryFile('onemem-gpu-probe', PAGE_BYTES);

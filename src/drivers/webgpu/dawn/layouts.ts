@@ -1,7 +1,8 @@
 /**
- * Numbers and structures of Dawn's C interface, as the library in bun-webgpu-linux-x64 0.1.7 has them. They change between versions of Dawn, and the table
- * that this package's own users go by differs from its library in places. So this is what the library itself was found to take: check.ts
- * asks it for each of them.
+ * Numbers and structures of Dawn's C interface, as the library in bun-webgpu-linux-x64 0.1.7 has
+ * them. They change between versions of Dawn, and the table that this package's own users go by
+ * differs from its library in places. So this is what the library itself was found to take:
+ * check.ts asks it for each of them.
  */
 import { structure } from './structures.js';
 
@@ -33,7 +34,10 @@ export const StructureType = {
   DawnFakeBufferOOMForTesting: 0x50040,
 } as const;
 
-/** Of what a device may be opened with, by the names of WebGPU; the last one is Dawn's own: buffers whose memory is the program's. */
+/**
+ * Of what a device may be opened with, by the names of WebGPU; the last one is Dawn's own: buffers
+ * whose memory is the program's.
+ */
 export const Feature = {
   'timestamp-query': 0x3,
   'shader-f16': 0xa,
@@ -171,13 +175,22 @@ export const FakeMemoryError = structure({
   fakeOOMAtDevice: 'u32',
 });
 
-export const QuerySetDescriptor = structure({ nextInChain: 'u64', label: 'text', type: 'u32', count: 'u32' });
+export const QuerySetDescriptor = structure({
+  nextInChain: 'u64',
+  label: 'text',
+  type: 'u32',
+  count: 'u32',
+});
 
 export const ShaderSourceWGSL = structure({ nextInChain: 'u64', sType: 'u32', code: 'text' });
 
 export const ShaderModuleDescriptor = structure({ nextInChain: 'u64', label: 'text' });
 
-export const CompilationInfo = structure({ nextInChain: 'u64', messageCount: 'u64', messages: 'u64' });
+export const CompilationInfo = structure({
+  nextInChain: 'u64',
+  messageCount: 'u64',
+  messages: 'u64',
+});
 
 export const CompilationMessage = structure({
   nextInChain: 'u64',

@@ -1,4 +1,7 @@
-/** The shared library with Dawn's C functions: one version of one package, or a file that the user names, which must fit the same table. */
+/**
+ * The shared library with Dawn's C functions: one version of one package, or a file that the user
+ * names, which must fit the same table.
+ */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { declareStructure, SharedLibrary } from '../../../linux/shared-library.js';
@@ -18,15 +21,21 @@ export interface CallbackInfo {
   readonly userdata2: 0;
 }
 
-type Numbers<N extends number, A extends number[] = []> = A['length'] extends N ? A : Numbers<N, [...A, number]>;
+type Numbers<N extends number, A extends number[] = []> = A['length'] extends N
+  ? A
+  : Numbers<N, [...A, number]>;
 type Call<N extends number> = (...args: Numbers<N>) => number;
 /** Its last argument is how the future is asked for; gives the future. */
 type Future<N extends number> = (...args: [...Numbers<N>, CallbackInfo]) => number;
 
-/** Where the library of the package lies. Throws what is in the way, and the line that installs it. */
+/**
+ * Where the library of the package lies. Throws what is in the way, and the line that installs it.
+ */
 export function packagedLibrary(): string {
   if (process.arch !== 'x64')
-    throw new Error(`the package '${PACKAGE}' is for x64, and this is ${process.arch}; use transport 'dawn-node'`);
+    throw new Error(
+      `the package '${PACKAGE}' is for x64, and this is ${process.arch}; use transport 'dawn-node'`,
+    );
   const require = createRequire(import.meta.url);
   let description: string;
   try {
@@ -36,17 +45,24 @@ export function packagedLibrary(): string {
   }
   const { version } = require(description) as { version: unknown };
   if (version !== VERSION)
-    throw new Error(`version ${version} of the package '${PACKAGE}' is not the one that is known; ${REMEDY}`);
+    throw new Error(
+      `version ${version} of the package '${PACKAGE}' is not the one that is known; ${REMEDY}`,
+    );
   return join(description, '..', FILE);
 }
 
-/** Loads a library and declares what is used of it, once in a process. Throws where a function is missing. */
+/**
+ * Loads a library and declares what is used of it, once in a process. Throws where a function is
+ * missing.
+ */
 export function loadDawn(path: string) {
   let library: SharedLibrary;
   try {
     library = new SharedLibrary(path);
   } catch (error) {
-    throw new Error(`the library ${path} cannot be loaded here: ${error instanceof Error ? error.message : error}`);
+    throw new Error(
+      `the library ${path} cannot be loaded here: ${error instanceof Error ? error.message : error}`,
+    );
   }
   declareStructure('WGPUStringView', { data: 'uint64_t', length: 'uint64_t' });
   declareStructure('WGPUCallbackInfo', {
@@ -59,7 +75,9 @@ export function loadDawn(path: string) {
   const declare = <F extends (...args: never[]) => unknown>(prototype: string): F => {
     const [, name = ''] = /(wgpu\w+)\(/.exec(prototype) ?? [];
     if (!library.has(name))
-      throw new Error(`${path} has no function ${name}: it is not the version of Dawn that is known; ${REMEDY}`);
+      throw new Error(
+        `${path} has no function ${name}: it is not the version of Dawn that is known; ${REMEDY}`,
+      );
     return library.declare<F>(prototype);
   };
   const number = 'uint64_t';
@@ -69,7 +87,8 @@ export function loadDawn(path: string) {
     count: N,
     result = 'void',
     types = new Array(count).fill(number),
-  ): Call<N> => declare(`${result} ${name}(${types.map((type, index) => `${type} a${index}`).join(', ')})`);
+  ): Call<N> =>
+    declare(`${result} ${name}(${types.map((type, index) => `${type} a${index}`).join(', ')})`);
   const future = <N extends number>(name: string, count: N): Future<N> =>
     declare(
       `${number} ${name}(${new Array(count)
@@ -121,18 +140,20 @@ export function loadDawn(path: string) {
       number,
       number,
     ]),
-    computePassEncoderDispatchWorkgroups: plain('wgpuComputePassEncoderDispatchWorkgroups', 4, 'void', [
-      number,
-      status,
-      status,
-      status,
-    ]),
+    computePassEncoderDispatchWorkgroups: plain(
+      'wgpuComputePassEncoderDispatchWorkgroups',
+      4,
+      'void',
+      [number, status, status, status],
+    ),
     computePassEncoderEnd: plain('wgpuComputePassEncoderEnd', 1),
     queueSubmit: plain('wgpuQueueSubmit', 3),
     queueWriteBuffer: plain('wgpuQueueWriteBuffer', 5),
     queueWriteBufferOf: declare<
       (queue: number, buffer: number, offset: number, data: Uint8Array, bytes: number) => void
-    >('void wgpuQueueWriteBuffer(uint64_t queue, uint64_t buffer, uint64_t offset, const void *data, uint64_t bytes)'),
+    >(
+      'void wgpuQueueWriteBuffer(uint64_t queue, uint64_t buffer, uint64_t offset, const void *data, uint64_t bytes)',
+    ),
     queueOnSubmittedWorkDone: future('wgpuQueueOnSubmittedWorkDone', 1),
     bufferMapAsync: future('wgpuBufferMapAsync', 4),
     bufferGetConstMappedRange: plain('wgpuBufferGetConstMappedRange', 3, number),

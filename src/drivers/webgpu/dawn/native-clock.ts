@@ -4,7 +4,13 @@ import { copyMemory } from '../../../linux/memory.js';
 import { NativeBuffer } from '../../../linux/native-buffer.js';
 import { ALL_STAMPS, millisecondsBetween, STAMP_BYTES, STAMPS } from '../gpu-clock.js';
 import type { Gpu } from './gpu.js';
-import { BufferDescriptor, BufferUsage, PassTimestampWrites, QuerySetDescriptor, QueryType } from './layouts.js';
+import {
+  BufferDescriptor,
+  BufferUsage,
+  PassTimestampWrites,
+  QuerySetDescriptor,
+  QueryType,
+} from './layouts.js';
 
 const BYTES = ALL_STAMPS * STAMP_BYTES;
 
@@ -46,7 +52,14 @@ export class NativeClock {
   resolve(encoder: number, passes: number): void {
     const { dawn } = this.gpu;
     dawn.commandEncoderResolveQuerySet(encoder, this.stamps, 0, STAMPS * passes, this.resolved, 0);
-    dawn.commandEncoderCopyBufferToBuffer(encoder, this.resolved, 0, this.reader, 0, this.bytesOf(passes));
+    dawn.commandEncoderCopyBufferToBuffer(
+      encoder,
+      this.resolved,
+      0,
+      this.reader,
+      0,
+      this.bytesOf(passes),
+    );
   }
 
   /** How many milliseconds each of so many passes ran; called when the reader is mapped. */

@@ -1,13 +1,20 @@
 /**
- * A GPU, driven by Dawn's C functions from one thread. Nothing here comes by an event loop: what is under way comes when the thread waits for
- * it, and bytes go straight from where they lie, and to where they are to lie.
+ * A GPU, driven by Dawn's C functions from one thread. Nothing here comes by an event loop: what is
+ * under way comes when the thread waits for it, and bytes go straight from where they lie, and to
+ * where they are to lie.
  */
 
 import { RecentMap } from '../../../core/recent-map.js';
 import { view } from '../../../linux/memory.js';
 import { boundIn, isLasting, placeOf } from '../bound-groups.js';
 import type { FailingGpu } from '../failing-gpu.js';
-import { type AdapterFacts, type Bound, type Dispatch, type Launched, MOST_MODULES } from '../protocol.js';
+import {
+  type AdapterFacts,
+  type Bound,
+  type Dispatch,
+  type Launched,
+  MOST_MODULES,
+} from '../protocol.js';
 import { type Order, type Ran, ransOf, type WaitedTransport } from '../transport.js';
 import { changedUniforms, type Uniform } from '../uniforms.js';
 import { outOfMemory, spilledBytes } from '../unmet-buffers.js';
@@ -30,7 +37,10 @@ import { type Compiled, compile, type Pipeline } from './pipelines.js';
 
 type Failure = NonNullable<Launched['failure']>;
 
-/** A kernel that can run: its pipeline, and the buffers for arguments that cannot be bound where they lie. */
+/**
+ * A kernel that can run: its pipeline, and the buffers for arguments that cannot be bound where
+ * they lie.
+ */
 interface Ready extends Pipeline {
   readonly order: Dispatch;
   readonly asides: readonly number[];
@@ -63,7 +73,9 @@ export class NativeTransport implements WaitedTransport {
   private loseBy: (message: string) => void = () => undefined;
   private gone = false;
   private readonly buffers = new Map<number, Held>();
-  private readonly pipelines = new RecentMap<string, Compiled>(MOST_MODULES, (compiled) => this.drop(compiled));
+  private readonly pipelines = new RecentMap<string, Compiled>(MOST_MODULES, (compiled) =>
+    this.drop(compiled),
+  );
   private readonly readers: Reader[] = [];
   private clock: NativeClock | null = null;
   /** Buffers that were made so far. */
@@ -73,7 +85,10 @@ export class NativeTransport implements WaitedTransport {
   constructor(
     private readonly gpu: Gpu,
     readonly facts: AdapterFacts,
-    /** Whether it tells how long kernels run, and whether it takes buffers whose memory is the program's. */
+    /**
+     * Whether it tells how long kernels run, and whether it takes buffers whose memory is the
+     * program's.
+     */
     private readonly able: { readonly measures: boolean; readonly mapsHost: boolean },
     private readonly failing: FailingGpu | null,
   ) {
@@ -110,20 +125,37 @@ export class NativeTransport implements WaitedTransport {
     else this.buffers.set(other, { serial, bytes, handle, spilled: [] });
   }
 
-  write(buffer: number, offset: number, bytes: number, source: Uint8Array | null, keep: boolean): boolean {
+  write(
+    buffer: number,
+    offset: number,
+    bytes: number,
+    source: Uint8Array | null,
+    keep: boolean,
+  ): boolean {
     const { dawn, queue } = this.gpu;
     const { handle, spilled } = this.held(buffer);
     if (handle === 0) {
       // A copy, since what lies at the source may be another content by then.
-      if (keep) spilled.push({ offset, content: source === null ? new Uint8Array(bytes) : new Uint8Array(source) });
+      if (keep)
+        spilled.push({
+          offset,
+          content: source === null ? new Uint8Array(bytes) : new Uint8Array(source),
+        });
       return keep;
     }
-    if (source === null) this.encode((encoder) => dawn.commandEncoderClearBuffer(encoder, handle, offset, bytes));
+    if (source === null)
+      this.encode((encoder) => dawn.commandEncoderClearBuffer(encoder, handle, offset, bytes));
     else dawn.queueWriteBufferOf(queue, handle, offset, source, bytes);
     return true;
   }
 
-  async copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): Promise<void> {
+  async copy(
+    from: number,
+    fromOffset: number,
+    to: number,
+    toOffset: number,
+    bytes: number,
+  ): Promise<void> {
     const { dawn } = this.gpu;
     const source = this.held(from);
     const target = this.held(to);
@@ -140,7 +172,12 @@ export class NativeTransport implements WaitedTransport {
     this.write(to, toOffset, bytes, content, true);
   }
 
-  async read(buffer: number, offset: number, bytes: number, take: (content: Uint8Array) => void): Promise<void> {
+  async read(
+    buffer: number,
+    offset: number,
+    bytes: number,
+    take: (content: Uint8Array) => void,
+  ): Promise<void> {
     const { dawn } = this.gpu;
     const { handle, spilled } = this.held(buffer);
     if (handle === 0) {
@@ -148,7 +185,9 @@ export class NativeTransport implements WaitedTransport {
       return;
     }
     const reader = this.takeReader(bytes);
-    this.encode((encoder) => dawn.commandEncoderCopyBufferToBuffer(encoder, handle, offset, reader.handle, 0, bytes));
+    this.encode((encoder) =>
+      dawn.commandEncoderCopyBufferToBuffer(encoder, handle, offset, reader.handle, 0, bytes),
+    );
     await this.mapped(reader.handle, bytes);
     take(new Uint8Array(view(dawn.bufferGetConstMappedRange(reader.handle, 0, bytes), bytes)));
     dawn.bufferUnmap(reader.handle);
@@ -157,9 +196,16 @@ export class NativeTransport implements WaitedTransport {
   }
 
   /**
-   * The GPU itself writes to the program's memory, where it can. Where it has once not taken it, it is not asked again.
+   * The GPU itself writes to the program's memory, where it can. Where it has once not taken it, it
+   * is not asked again.
    */
-  readTo(buffer: number, offset: number, bytes: number, address: number, there: () => void): Promise<void> | null {
+  readTo(
+    buffer: number,
+    offset: number,
+    bytes: number,
+    address: number,
+    there: () => void,
+  ): Promise<void> | null {
     const { dawn } = this.gpu;
     const { handle } = this.held(buffer);
     if (handle === 0 || !this.mapsHost || bytes < LEAST_DIRECT_BYTES) return null;
@@ -168,7 +214,9 @@ export class NativeTransport implements WaitedTransport {
       this.mapsHost = false;
       return null;
     }
-    this.encode((encoder) => dawn.commandEncoderCopyBufferToBuffer(encoder, handle, offset, target.handle, 0, bytes));
+    this.encode((encoder) =>
+      dawn.commandEncoderCopyBufferToBuffer(encoder, handle, offset, target.handle, 0, bytes),
+    );
     return this.idle(there).then(() => this.free(target.handle));
   }
 
@@ -206,7 +254,11 @@ export class NativeTransport implements WaitedTransport {
 
   async idle(heard?: () => void): Promise<void> {
     const { dawn, futures, queue } = this.gpu;
-    await this.done(futures.kinds.said, (info) => dawn.queueOnSubmittedWorkDone(queue, info), heard);
+    await this.done(
+      futures.kinds.said,
+      (info) => dawn.queueOnSubmittedWorkDone(queue, info),
+      heard,
+    );
   }
 
   lose(): void {
@@ -223,12 +275,19 @@ export class NativeTransport implements WaitedTransport {
     this.pipelines.clear();
   }
 
-  /** What a kernel needs besides its arguments, or why it cannot be had. @param made gets the buffers that are made for it */
-  private ready({ order, source }: Order, made: number[]): Ready | { failure: Launched['failure'] } {
+  /**
+   * What a kernel needs besides its arguments, or why it cannot be had. @param made gets the
+   * buffers that are made for it
+   */
+  private ready(
+    { order, source }: Order,
+    made: number[],
+  ): Ready | { failure: Launched['failure'] } {
     const compiled = this.pipelineOf(order, source);
     if ('failure' in compiled) return compiled;
     for (const each of order.bound)
-      if (each.kind === 'buffer' && !this.unspill(each.part[0])) return { failure: outOfMemory(each.part[2]) };
+      if (each.kind === 'buffer' && !this.unspill(each.part[0]))
+        return { failure: outOfMemory(each.part[2]) };
     const asides: number[] = [];
     for (const { part } of order.asides) {
       const aside = this.unspill(part[0]) ? this.allocate(part[2], STORAGE) : 0;
@@ -239,7 +298,10 @@ export class NativeTransport implements WaitedTransport {
     return { ...compiled, order, asides };
   }
 
-  /** Resolves when what was submitted has been done, with how long each of so many kernels ran, where a clock measures that. */
+  /**
+   * Resolves when what was submitted has been done, with how long each of so many kernels ran,
+   * where a clock measures that.
+   */
   private async ended(clock: NativeClock | null, passes: number): Promise<(number | undefined)[]> {
     if (clock === null) {
       await this.idle();
@@ -263,7 +325,8 @@ export class NativeTransport implements WaitedTransport {
         encoder = dawn.deviceCreateCommandEncoder(device, 0);
         passes = 0;
       }
-      for (const { buffer, bytes } of changed) dawn.queueWriteBufferOf(this.gpu.queue, buffer, 0, bytes, bytes.length);
+      for (const { buffer, bytes } of changed)
+        dawn.queueWriteBufferOf(this.gpu.queue, buffer, 0, bytes, bytes.length);
       this.encodeKernel(encoder, each, clock, place);
       passes++;
     }
@@ -273,7 +336,12 @@ export class NativeTransport implements WaitedTransport {
     return problem === null ? null : failureBy(problem);
   }
 
-  private encodeKernel(encoder: number, ready: Ready, clock: NativeClock | null, place: number): void {
+  private encodeKernel(
+    encoder: number,
+    ready: Ready,
+    clock: NativeClock | null,
+    place: number,
+  ): void {
     const { arena, dawn } = this.gpu;
     const { order, asides, groups } = ready;
     groups.trim();
@@ -286,28 +354,48 @@ export class NativeTransport implements WaitedTransport {
     }
     const pass = dawn.commandEncoderBeginComputePass(
       encoder,
-      clock === null ? 0 : arena.put(ComputePassDescriptor, { timestampWrites: clock.writes(place) }),
+      clock === null
+        ? 0
+        : arena.put(ComputePassDescriptor, { timestampWrites: clock.writes(place) }),
     );
     dawn.computePassEncoderSetPipeline(pass, ready.pipeline);
-    for (const [index, { group }] of bound.entries()) dawn.computePassEncoderSetBindGroup(pass, index, group, 0, 0);
+    for (const [index, { group }] of bound.entries())
+      dawn.computePassEncoderSetBindGroup(pass, index, group, 0, 0);
     dawn.computePassEncoderDispatchWorkgroups(pass, ...order.workgroups);
     dawn.computePassEncoderEnd(pass);
     dawn.computePassEncoderRelease(pass);
     for (const [index, { part, back }] of order.asides.entries()) {
       if (!back) continue;
-      dawn.commandEncoderCopyBufferToBuffer(encoder, asides[index], 0, this.handleOf(part[0]), part[1], part[2]);
+      dawn.commandEncoderCopyBufferToBuffer(
+        encoder,
+        asides[index],
+        0,
+        this.handleOf(part[0]),
+        part[1],
+        part[2],
+      );
     }
     arena.reset();
     for (const { group, isKept } of bound) if (!isKept) dawn.bindGroupRelease(group);
   }
 
-  private groupOf(ready: Ready, group: number): { readonly group: number; readonly isKept: boolean } {
+  private groupOf(
+    ready: Ready,
+    group: number,
+  ): { readonly group: number; readonly isKept: boolean } {
     const { arena, dawn, device } = this.gpu;
     const bound = boundIn(ready.order, group);
     const make = (): number => {
-      const entries = bound.map((each) => ({ binding: each.binding, ...this.resourceOf(each, ready) }));
+      const entries = bound.map((each) => ({
+        binding: each.binding,
+        ...this.resourceOf(each, ready),
+      }));
       const layout = ready.layouts[group];
-      const descriptor = { layout, entryCount: entries.length, entries: arena.list(BindGroupEntry, entries) };
+      const descriptor = {
+        layout,
+        entryCount: entries.length,
+        entries: arena.list(BindGroupEntry, entries),
+      };
       return dawn.deviceCreateBindGroup(device, arena.put(BindGroupDescriptor, descriptor));
     };
     const isKept = isLasting(bound);
@@ -318,7 +406,8 @@ export class NativeTransport implements WaitedTransport {
     each: Bound,
     { uniforms, asides, order }: Ready,
   ): { buffer: number; offset: number; size: number } {
-    if (each.kind === 'aside') return { buffer: asides[each.index], offset: 0, size: order.asides[each.index].part[2] };
+    if (each.kind === 'aside')
+      return { buffer: asides[each.index], offset: 0, size: order.asides[each.index].part[2] };
     if (each.kind === 'uniform') {
       const { buffer, size } = uniforms.get(placeOf(each)) as Uniform<number>;
       return { buffer, offset: 0, size };
@@ -364,7 +453,8 @@ export class NativeTransport implements WaitedTransport {
     return 0;
   }
 
-  private readonly makeUniform = (size: number): number => this.make(size, BufferUsage.Uniform | BufferUsage.CopyDst);
+  private readonly makeUniform = (size: number): number =>
+    this.make(size, BufferUsage.Uniform | BufferUsage.CopyDst);
 
   private make(size: number, usage: number): number {
     const { arena, dawn, device } = this.gpu;
@@ -396,14 +486,20 @@ export class NativeTransport implements WaitedTransport {
   /** Resolves when a buffer's bytes can be read. */
   private async mapped(handle: number, bytes: number): Promise<void> {
     const { dawn, futures } = this.gpu;
-    await this.done(futures.kinds.said, (info) => dawn.bufferMapAsync(handle, MapMode.Read, 0, bytes, info));
+    await this.done(futures.kinds.said, (info) =>
+      dawn.bufferMapAsync(handle, MapMode.Read, 0, bytes, info),
+    );
   }
 
   /**
    * Resolves when the GPU has done something; never, when it is gone.
    * @param heard called as soon as it has, before anything else that the thread has to do
    */
-  private async done(kind: CallbackInfo, ask: (info: CallbackInfo) => number, heard?: () => void): Promise<void> {
+  private async done(
+    kind: CallbackInfo,
+    ask: (info: CallbackInfo) => number,
+    heard?: () => void,
+  ): Promise<void> {
     const { status, message } = await new Promise<Outcome>((resolve) =>
       this.gpu.futures.later(kind, ask, (outcome) => {
         if (outcome.status === Status.Success && !this.gone) heard?.();

@@ -28,7 +28,12 @@ export function openNative(dawn: Dawn, failing: FailingGpu | null): WaitedTransp
     limits: Object.fromEntries(LIMITS.map((name) => [name, given[name]])) as unknown as Limits,
     features,
   };
-  return new NativeTransport(gpu, facts, { measures: features.includes(TIMESTAMPS), mapsHost: takesHost }, failing);
+  return new NativeTransport(
+    gpu,
+    facts,
+    { measures: features.includes(TIMESTAMPS), mapsHost: takesHost },
+    failing,
+  );
 }
 
 /** @param host whether it is asked for buffers whose memory is the program's, if it has them */
@@ -36,11 +41,17 @@ function opened(dawn: Dawn, host: boolean) {
   const gpu = new Gpu(dawn);
   if (gpu.adapter === 0) throw new Error(NO_GPU);
   const most = gpu.limits();
-  const names = Object.keys(LimitsLayout.offsets).filter((name) => name !== 'nextInChain') as LimitName[];
-  const isWanted = (name: LimitName): boolean => (WANTED_LIMITS as readonly string[]).includes(name);
-  const limits = Object.fromEntries(names.map((name) => [name, isWanted(name) ? most[name] : UNDEFINED]));
+  const names = Object.keys(LimitsLayout.offsets).filter(
+    (name) => name !== 'nextInChain',
+  ) as LimitName[];
+  const isWanted = (name: LimitName): boolean =>
+    (WANTED_LIMITS as readonly string[]).includes(name);
+  const limits = Object.fromEntries(
+    names.map((name) => [name, isWanted(name) ? most[name] : UNDEFINED]),
+  );
   const features = WANTED_FEATURES.filter((name) => gpu.has(name));
-  // Memory is made known to a GPU behind a bus page by page, which takes longer than the copy that it saves.
+  // Memory is made known to a GPU behind a bus page by page, which takes longer than the copy that
+  // it saves.
   const mapsHost = host && gpu.has(MAPS_HOST) && !gpu.isDiscrete;
   const wanted = mapsHost ? [...features, MAPS_HOST] : features;
   gpu.open(

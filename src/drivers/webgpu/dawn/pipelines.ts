@@ -35,12 +35,25 @@ export type Compiled = Pipeline | { readonly failure: NonNullable<Launched['fail
 
 const ADDRESS_BYTES = 8;
 
-/** Layouts are made of what the kernel's parameters say: WebGPU's own would leave out what the entry point does not use. */
-export function compile(gpu: Gpu, { bound, entryPoint, constants }: Dispatch, source: string): Compiled {
+/**
+ * Layouts are made of what the kernel's parameters say: WebGPU's own would leave out what the entry
+ * point does not use.
+ */
+export function compile(
+  gpu: Gpu,
+  { bound, entryPoint, constants }: Dispatch,
+  source: string,
+): Compiled {
   const { arena, dawn, device } = gpu;
   gpu.takeProblem();
-  const chained = arena.put(ShaderSourceWGSL, { sType: StructureType.ShaderSourceWGSL, code: arena.text(source) });
-  const module = dawn.deviceCreateShaderModule(device, arena.put(ShaderModuleDescriptor, { nextInChain: chained }));
+  const chained = arena.put(ShaderSourceWGSL, {
+    sType: StructureType.ShaderSourceWGSL,
+    code: arena.text(source),
+  });
+  const module = dawn.deviceCreateShaderModule(
+    device,
+    arena.put(ShaderModuleDescriptor, { nextInChain: chained }),
+  );
   arena.reset();
   const wrong = mistakeIn(gpu, module, source);
   if (wrong !== null) {
@@ -57,7 +70,10 @@ export function compile(gpu: Gpu, { bound, entryPoint, constants }: Dispatch, so
       bindGroupLayouts: arena.words(layouts, ADDRESS_BYTES),
     }),
   );
-  const values = Object.entries(constants).map(([name, value]) => ({ key: arena.text(name), value }));
+  const values = Object.entries(constants).map(([name, value]) => ({
+    key: arena.text(name),
+    value,
+  }));
   const pipeline = dawn.deviceCreateComputePipeline(
     device,
     arena.put(ComputePipelineDescriptor, {
@@ -84,8 +100,15 @@ export function compile(gpu: Gpu, { bound, entryPoint, constants }: Dispatch, so
 function layoutOf({ arena, dawn, device }: Gpu, bound: readonly Bound[], group: number): number {
   const entries = bound
     .filter((each) => each.group === group)
-    .map((each) => ({ binding: each.binding, visibility: ShaderStage.Compute, buffer: { type: typeOf(each) } }));
-  const descriptor = { entryCount: entries.length, entries: arena.list(BindGroupLayoutEntry, entries) };
+    .map((each) => ({
+      binding: each.binding,
+      visibility: ShaderStage.Compute,
+      buffer: { type: typeOf(each) },
+    }));
+  const descriptor = {
+    entryCount: entries.length,
+    entries: arena.list(BindGroupLayoutEntry, entries),
+  };
   return dawn.deviceCreateBindGroupLayout(device, arena.put(BindGroupLayoutDescriptor, descriptor));
 }
 
@@ -107,7 +130,10 @@ function mistakeIn(gpu: Gpu, module: number, source: string): string | null {
       const message = copyOf(first + index * CompilationMessage.bytes, CompilationMessage.bytes);
       const { offsets } = CompilationMessage;
       if (message.view.getUint32(offsets.type, true) !== CompilationMessageType.Error) continue;
-      const text = textAt(message.getU64(offsets.message), message.getU64(offsets.message + ADDRESS_BYTES));
+      const text = textAt(
+        message.getU64(offsets.message),
+        message.getU64(offsets.message + ADDRESS_BYTES),
+      );
       const line = message.getU64(offsets.lineNum);
       const column = columnOf(source, line, message.getU64(offsets.linePos));
       wrong = `WGSL, line ${line}:${column}: ${text}`;

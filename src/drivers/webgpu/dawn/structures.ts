@@ -1,4 +1,7 @@
-/** Structures of C: where their members lie by C's rules, and memory in which they are put together for a call. */
+/**
+ * Structures of C: where their members lie by C's rules, and memory in which they are put together
+ * for a call.
+ */
 import { NativeBuffer } from '../../../linux/native-buffer.js';
 
 /** A member: a number, text with its length, or another structure. */
@@ -11,7 +14,8 @@ export interface Text {
   readonly bytes: number;
 }
 
-type ValueOf<M extends Member> = M extends Structure<infer S> ? Values<S> : M extends 'text' ? Text : number;
+type ValueOf<M extends Member> =
+  M extends Structure<infer S> ? Values<S> : M extends 'text' ? Text : number;
 
 /** What is not given is zeros. In 64 bits, -1 is all ones: what Dawn takes for undefined. */
 export type Values<M extends Members> = { readonly [K in keyof M]?: ValueOf<M[K]> };
@@ -25,7 +29,10 @@ export interface Structure<M extends Members> {
 const WORD = 8;
 const CHUNK_BYTES = 64 * 1024;
 
-/** Structures with only 32-bit members do not occur: all begin with a pointer, so that their sizes are whole words. */
+/**
+ * Structures with only 32-bit members do not occur: all begin with a pointer, so that their sizes
+ * are whole words.
+ */
 export function structure<M extends Members>(members: M): Structure<M> {
   const offsets: Record<string, number> = {};
   let at = 0;
@@ -35,7 +42,11 @@ export function structure<M extends Members>(members: M): Structure<M> {
     offsets[name] = at;
     at += sizeOf(member);
   }
-  return { bytes: Math.ceil(at / WORD) * WORD, offsets: offsets as Structure<M>['offsets'], members };
+  return {
+    bytes: Math.ceil(at / WORD) * WORD,
+    offsets: offsets as Structure<M>['offsets'],
+    members,
+  };
 }
 
 function sizeOf(member: Member): number {
