@@ -350,7 +350,7 @@ test('handles that are of something else, or were made text of, are told as that
       await notSpace(x.handle),
       /^this is the handle of an array, for attachArray\(\); pass what space\.handle gives/,
     );
-    assert.match(await notSpace(text), /text \(JSON\).*postMessage or workerData/);
+    assert.match(await notSpace(text), /its threads attach by space\.handle/);
     assert.match(await notSpace({}), /^this is no handle of a space; /);
     const wrong = await failsWith('ARRAY_HANDLE', () => space.attachArray(space.handle as never));
     assert.match(
