@@ -14,7 +14,7 @@ const WARNING = /^ONEMEM_/;
 function codesOf(path) {
   const text = readFileSync(path, 'utf8');
   const union = text.slice(text.indexOf('export type'));
-  const found = [...union.matchAll(/\/\*\* (.*?) \*\/\s*\| '([A-Z0-9_]+)'/gs)];
+  const found = [...union.matchAll(/\/\*\*\s+(?:\* )?(.*?)\s+\*\/\s*\| '([A-Z0-9_]+)'/gs)];
   const named = union.match(/\| '/g).length;
   if (found.length !== named)
     throw new Error(`${path}: ${named - found.length} codes have no comment`);
