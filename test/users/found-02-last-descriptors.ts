@@ -42,7 +42,7 @@ test('a provider is refused, with the limit that is in its way', () => {
   const text = run('provider', 'descriptors');
   assert.match(
     text,
-    /^PROVIDER_FAILED: cannot make array .* a thread could not be started \(EMFILE\); .*\(ulimit -n\)/,
+    /^DESCRIPTORS: cannot start the provider of array .*\(EMFILE\); .*\(ulimit -n\)/,
   );
 });
 

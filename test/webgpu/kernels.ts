@@ -228,8 +228,8 @@ test('workgroups that are no counts, or have a size beside them, are refused', (
         ).message,
         message,
       );
-    await refuses(/workgroups are 0; they must be a whole number of 1 or more/, {
-      workgroups: [1, 0],
+    await refuses(/workgroups are -1; they must be a whole number of 0 or more/, {
+      workgroups: [1, -1],
     });
     await refuses(/either a size, in work items, or workgroups/, { workgroups: 1, size: 1 });
     await refuses(
