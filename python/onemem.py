@@ -84,7 +84,9 @@ def attach(handle=None):
     Without one it is taken from the environment variable ONEMEM_SPACE.
     """
     text = os.environ.get('ONEMEM_SPACE') if handle is None else handle
-    parts = text.split(':') if isinstance(text, str) else []
+    if text is None:
+        raise OnememError('SPACE_HANDLE', 'attach() takes the text that space.share() gives, or ONEMEM_SPACE has it')
+    parts = text.strip().split(':') if isinstance(text, str) else []
     if len(parts) != 4 or parts[0] != 'onemem':
         raise OnememError('SPACE_HANDLE', f'{text!r} is no handle of a space; pass what space.share() gives, as it is')
     return Space(int(parts[1]), parts[2], parts[3])
@@ -135,6 +137,7 @@ class Space:
             _watch(life, faults, offer, self._owner)
         self._line = line
         self._base = offer['base']
+        self._size = offer['bytes']
         self._client = welcome['client']
 
     def names(self):
@@ -154,10 +157,16 @@ class Space:
         """Makes an array of zeros, which every process of the space finds by its name."""
         short = _short(dtype)
         size = TYPES[short][2]
-        lengths = (shape,) if isinstance(shape, int) else tuple(shape)
+        lengths = (shape,) if isinstance(shape, int) else shape
+        if not isinstance(lengths, (tuple, list)) or not all(isinstance(each, int) and each >= 0 for each in lengths):
+            raise OnememError('SHAPE', f'shape is {shape!r}; it must be a length, or several: 1000, or (1000, 3)')
+        if not isinstance(name, str):
+            raise OnememError('NAME', f'the name of an array is a text, not {name!r}')
         length = 1
         for each in lengths:
             length *= each
+        if length * size > self._size:
+            raise OnememError('ADDRESS_SPACE', f'array {name} of {length * size} bytes is larger than the space')
         made = self._request('allocate', {
             'bytes': length * size, 'name': name, 'writable': True, 'file': None, 'provider': None,
             'elementBytes': size, 'type': short,

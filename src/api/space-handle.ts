@@ -51,7 +51,7 @@ export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle
   }
   throw typeError(
     'SPACE_HANDLE',
-    `this is ${whatIs(handle, 'space')}; pass what space.handle gives`,
+    `this is ${whatIs(handle, 'space')}; pass what space.handle gives, or space.share() in another process`,
   );
 }
 

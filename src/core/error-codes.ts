@@ -267,7 +267,7 @@ export type OnememErrorCode =
   | 'PROVIDER_MODULE'
   /** A recording names a file that cannot be written. */
   | 'RECORDING'
-  /** Rights are `'none'`, `'read'` or `'readwrite'`. */
+  /** `protect` takes `'none'`, `'read'` or `'readwrite'`; `share` takes `'read'` or `'write'`. */
   | 'RIGHTS'
   /** The shape does not have as many elements as the array. */
   | 'SHAPE'

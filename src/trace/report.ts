@@ -204,7 +204,7 @@ function adviceOn(
     told.add(evicted);
     const size = mebibytes(array.bytes);
     const text =
-      `Keep ${evicted} (${size}) in ${memory}: ${evicted}.advise({ preferredLocation: device }). ` +
+      `Keep ${evicted} (${size}) in ${memory}: ${evicted}.advise({ preferredLocation: ${memory === 'host' ? "'host'" : 'device'} }). ` +
       `${mebibytes(bytesReturned)} of it came again.`;
     advice.push({ array: evicted, what: 'pin', text });
   }

@@ -40,11 +40,20 @@ const trim = ((): (() => void) | null => {
   }
 })();
 
+/** Collections in a row that gave nothing back. */
+const ENOUGH = 10;
+
 /** Collects what can be collected, and lets the finalizers run. */
 export async function collect(): Promise<void> {
-  for (let time = 0; time < 3; time++) {
+  let least = Number.POSITIVE_INFINITY;
+  // What buffers held is given back by another thread, a while after it is known to be garbage.
+  for (let inVain = 0; inVain < ENOUGH; inVain++) {
     collectGarbage();
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const { external } = process.memoryUsage();
+    if (external >= least) continue;
+    least = external;
+    inVain = 0;
   }
   trim?.();
 }

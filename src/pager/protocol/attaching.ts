@@ -112,7 +112,7 @@ export function handleText({ owner, socket, token }: HandleParts): string {
 
 /** Null: the text is no handle. */
 export function readHandle(text: string): HandleParts | null {
-  const found = HANDLE.exec(text);
+  const found = HANDLE.exec(text.trim());
   return found === null ? null : { owner: Number(found[1]), socket: found[2], token: found[3] };
 }
 
