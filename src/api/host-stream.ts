@@ -341,7 +341,7 @@ export class HostStream implements api.HostStream {
       if (event.result === 'failed' || event.aborted !== null)
         this.firstError ??= event.madeError();
       if (event.result === 'failed' && event.aborted === null && !this.single)
-        client.unseenFailures.note(this.id, event);
+        client.unseenFailures.note(this.id, event.failure?.message ?? '', event.attention);
       if (--this.pending === 0 && this.state.closed) this.end();
     });
     client.tell('enqueue', { ...operation, stream: this.id, sequence } as StreamOperation);

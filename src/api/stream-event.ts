@@ -9,6 +9,7 @@ import type * as api from './public.js';
 import type { SpaceSeen } from './seen.js';
 import { refuseDeadlock } from './stream-call.js';
 import type { StreamOrder } from './stream-order.js';
+import type { Attention } from './unseen-failures.js';
 
 /** The stream that an event is a place in. */
 interface StreamSeen extends api.HostStream {
@@ -24,8 +25,8 @@ interface StreamSeen extends api.HostStream {
 export class StreamEvent implements api.StreamEvent {
   private ended: WireEvent | null = null;
   private listeners: (() => void)[] = [];
-  /** The program has asked how it ended, or waits to hear. */
-  isSeen = false;
+  /** Whether the program has asked how it ended, or waits to hear. */
+  readonly attention: Attention = { isSeen: false };
   /** Where the reason is, if the operation is cancelled. */
   signal: AbortSignal | null = null;
   /** What a function of the program's threw. */
@@ -52,7 +53,7 @@ export class StreamEvent implements api.StreamEvent {
   }
 
   get error(): Error | null {
-    this.isSeen = true;
+    this.attention.isSeen = true;
     return this.madeError();
   }
 
@@ -130,7 +131,7 @@ export class StreamEvent implements api.StreamEvent {
   }
 
   async synchronize(): Promise<void> {
-    this.isSeen = true;
+    this.attention.isSeen = true;
     refuseDeadlock(this);
     if (this.ended === null) await new Promise<void>((resolve) => this.listeners.push(resolve));
     const { error } = this;

@@ -1,23 +1,27 @@
 /** Failures of streams that the program has not asked for: the close of the space tells of them. */
 
-/** Of an event: how it failed, and whether the program has looked. */
-interface FailedEvent {
-  readonly isSeen: boolean;
-  readonly failure: { readonly message: string } | null;
+/** Whether the program has looked how an event ended. It is apart, so that nothing keeps the event. */
+export interface Attention {
+  isSeen: boolean;
+}
+
+interface Failure {
+  readonly attention: Readonly<Attention>;
+  readonly message: string;
 }
 
 /** Those of so many streams are kept; of more the number is told. */
 const MOST_KEPT = 16;
 
 export class UnseenFailures {
-  private readonly first = new Map<number, FailedEvent>();
+  private readonly first = new Map<number, Failure>();
   private more = 0;
 
   /** An operation has failed; the first of each stream counts. */
-  note(stream: number, event: FailedEvent): void {
+  note(stream: number, message: string, attention: Readonly<Attention>): void {
     if (this.first.has(stream)) return;
-    for (const [id, each] of this.first) if (each.isSeen) this.first.delete(id);
-    if (this.first.size < MOST_KEPT) this.first.set(stream, event);
+    for (const [id, each] of this.first) if (each.attention.isSeen) this.first.delete(id);
+    if (this.first.size < MOST_KEPT) this.first.set(stream, { attention, message });
     else this.more++;
   }
 
@@ -28,14 +32,14 @@ export class UnseenFailures {
 
   /** Warns once of all that nobody has looked at. */
   warn(): void {
-    const unseen = [...this.first.values()].filter(({ isSeen }) => !isSeen);
+    const unseen = [...this.first.values()].filter(({ attention }) => !attention.isSeen);
     this.first.clear();
-    const [event] = unseen;
-    if (event === undefined) return;
+    const [failure] = unseen;
+    if (failure === undefined) return;
     const others = unseen.length - 1 + this.more;
     const besides = others === 0 ? '' : `, and ${others} more streams failed`;
     process.emitWarning(
-      `an operation of a stream failed, and the program has not asked how: ${event.failure?.message}${besides}; ` +
+      `an operation of a stream failed, and the program has not asked how: ${failure.message}${besides}; ` +
         'await stream.synchronize() before the close, or event.synchronize()',
       { type: 'OnememWarning', code: 'ONEMEM_STREAM_FAILED' },
     );

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Program } from '../harness/processes.js';
-import { longTest, runTests, test } from '../harness/suite.js';
+import { LONG, longTest, runTests, test } from '../harness/suite.js';
 
 /**
  * From the moment that the program begins to end until its process is gone, on a machine that does
@@ -68,7 +68,7 @@ test('a program that has closed its space ends by itself, also while the engine 
   const folder = mkdtempSync(join(tmpdir(), 'onemem-ending-'));
   try {
     // Where nothing is done about it some two of five stand still.
-    for (let run = 0; run < 12; run++) {
+    for (let run = 0; run < (LONG ? 12 : 5); run++) {
       const { code, stdout } = await new Program('ending-while-compiled', [folder]).outcome;
       assert.deepEqual([code, stdout], [0, 'closed\n']);
     }
