@@ -9,7 +9,7 @@ import { runTests, test } from '../harness/suite.js';
 /** The compiled tree, which bears the package's name. */
 const TREE = fileURLToPath(new URL('../..', import.meta.url));
 const ROOT = new URL('../../../', import.meta.url);
-const README = readFileSync(new URL('README.md', ROOT), 'utf8');
+const README = readFileSync(new URL('README.md', ROOT), 'utf8').replaceAll(/ \\\n */g, ' ');
 
 function programs(): string[] {
   return [...README.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program]) => program);
