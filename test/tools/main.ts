@@ -144,7 +144,7 @@ for (const { name, node } of versions) {
     );
   }
   const place =
-    /kernel broken threw TypeError[\s\S]*at broken \(\S+failing\.ts:10:\d+\)\n\s+at \S+ \(?\S*failing\.ts:13:/;
+    /kernel broken threw TypeError[\s\S]*at broken \(\S+failing\.ts:10:\d+\)\n\s+at \S+ \(?\S*failing\.ts:14:/;
   if (all) {
     await row(`tsx, ${name}`, 'a program in TypeScript', run(node, [tsx, 'program.ts']), /^ok 1$/m);
     await row(
