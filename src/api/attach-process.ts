@@ -85,9 +85,13 @@ export function attachProcess(
     const { message: welcome } = receive<AttachWelcome>(meeting, owner);
     meeting.close();
     const [stream, life] = ours;
+    const served = offer.mapped ?? faults;
+    // The owner serves what is mapped from here on, whatever becomes of this call.
+    faults = -1;
     if (!watched) {
-      watch({ life, faults: offer.mapped ?? faults, base: offer.base, bytes: offer.bytes, owner });
+      watch({ life, faults: served, base: offer.base, bytes: offer.bytes, owner });
       watches.add(socket);
+      ours.pop();
     }
     return open(text, owner, offer, welcome, stream, onClosed);
   } catch (error) {

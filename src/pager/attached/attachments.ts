@@ -349,12 +349,15 @@ export class Attachments implements Transport {
     const { base, host } = this.around;
     const faults = Userfaultfd.fromFd(fd, FAULT_FEATURES);
     const writes = grant?.rights === 'write';
+    // Fails where the process has ended by now: before the core knows of it.
+    const pidfd = mayOpenPidfd() ? pidfdOpen(pid) : -1;
     const driver = new AttachedProcess(name, base, faults, host, writes, events);
     let processor: ProcessorId;
     try {
       processor = this.manager.addProcessor(driver.description);
     } catch (error) {
       driver.end();
+      if (pidfd !== -1) closeDescriptor(pidfd);
       throw new RequestError(
         'PROCESSES',
         `cannot attach: ${(error as Error).message}`,
@@ -363,7 +366,6 @@ export class Attachments implements Transport {
       );
     }
     this.router.attachProcessor(processor, driver);
-    const pidfd = mayOpenPidfd() ? pidfdOpen(pid) : -1;
     const member: Member = {
       pid,
       place,
