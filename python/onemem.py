@@ -47,7 +47,7 @@ MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE = 10, 16, 15
 USERFAULTFD = {'x86_64': 323, 'aarch64': 282}
 USERFAULTFD_IOC_NEW = 0xAA00
 UFFDIO_API, UFFDIO_REGISTER = 0xC018AA3F, 0xC020AA00
-UFFDIO_WAKE, UFFDIO_WRITEPROTECT, UFFDIO_POISON = 0x8010AA02, 0xC018AA06, 0xC020AA08
+UFFDIO_WAKE, UFFDIO_POISON = 0x8010AA02, 0xC020AA08
 USER_MODE_ONLY = 1
 # Flags of faults, missing and minor faults of shared memory, thread ids, write protection.
 FEATURES = 1 | 1 << 5 | 1 << 8 | 1 << 10 | 1 << 12
@@ -391,10 +391,9 @@ def _serve_alone(faults, base, size, owner, parent):
 def _fail(faults, address, parent, say):
     os.write(2, say.encode())
     try:
-        fcntl.ioctl(faults, UFFDIO_WRITEPROTECT, struct.pack('QQQ', address, PAGE, 2))
         fcntl.ioctl(faults, UFFDIO_POISON, struct.pack('QQQq', address, PAGE, 0, 0))
     except OSError:
-        # The page is there, to be read alone.
+        # The page is there, to be read alone, and stays so: what may be written, other threads would write.
         os.kill(parent, signal.SIGBUS)
 
 

@@ -171,7 +171,8 @@ function open(
     owner: process.pid,
     wakeFd: -1,
     control,
-    devices: welcome.devices,
+    // The client asks for those that there are.
+    devices: [],
     stores: welcome.stores,
     hostBudgetBytes: welcome.hostBudgetBytes,
     attachedBy: text,

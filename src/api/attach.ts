@@ -13,7 +13,7 @@ import { type ArrayHandle, checkArrayHandle } from './array-handle.js';
 import { attachProcess } from './attach-process.js';
 import { OnememError, typeError } from './errors.js';
 import type { AddressSpace, ManagedArray } from './public.js';
-import { checkSpaceHandle, checkUnchanged, NO_OTHER_PROCESS } from './space-handle.js';
+import { checkSpaceHandle, checkUnchanged, FOR_OTHER_PROCESSES } from './space-handle.js';
 
 function listThread(control: Int32Array): void {
   const own = threadId();
@@ -50,7 +50,7 @@ export function attachSpace(handle: SpaceHandle | string): AddressSpace {
   if (handle.owner !== process.pid) {
     throw new OnememError(
       'OTHER_PROCESS',
-      `the space belongs to process ${handle.owner}; ${NO_OTHER_PROCESS}`,
+      `the space belongs to process ${handle.owner}; ${FOR_OTHER_PROCESSES}`,
     );
   }
   checkUnchanged(handle);

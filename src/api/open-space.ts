@@ -9,7 +9,12 @@ import { PAGE_SIZE } from '../linux/memory.js';
 import { reapOrphans } from '../linux/orphans.js';
 import { randomName } from '../linux/random.js';
 import { CONTROL_WORDS, Control } from '../pager/protocol/control.js';
-import type { Injection, ManagerOptions, SpaceHandle } from '../pager/protocol/space.js';
+import {
+  type Injection,
+  type ManagerOptions,
+  type SpaceHandle,
+  storeNames,
+} from '../pager/protocol/space.js';
 import { startsEnded } from '../pager/protocol/starting.js';
 import type { PolicyChoices } from '../policy/choices.js';
 import { AddressSpace as SpaceClass } from './address-space.js';
@@ -200,7 +205,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   }
   if (!isMainThread) Atomics.store(words, Control.OpenedByWorker, 1);
   const handle: SpaceHandle = {
-    stores: [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])],
+    stores: storeNames(manager),
     onemem: 1,
     name,
     base: ready.base,

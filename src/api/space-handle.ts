@@ -20,8 +20,8 @@ export function handOut(handle: SpaceHandle): SpaceHandle {
   return handle;
 }
 
-/** Of a handle that came from another process. */
-export const NO_OTHER_PROCESS = 'other processes attach by the text that space.share() gives';
+/** What to do instead, in another process than that which opened the space. */
+export const FOR_OTHER_PROCESSES = 'other processes attach by the text that space.share() gives';
 
 /** What was handed in where a handle is wanted, as far as that can be told. */
 export function whatIs(given: unknown, wanted: 'space' | 'array'): string {
@@ -34,7 +34,7 @@ export function whatIs(given: unknown, wanted: 'space' | 'array'): string {
   if (found === 'space' && !types.isSharedArrayBuffer(control))
     return (
       'a handle that has lost the memory that is in it, as in text (JSON) or a message to another process: ' +
-      `send it to threads of its process by postMessage or workerData; ${NO_OTHER_PROCESS}`
+      `send it to threads of its process by postMessage or workerData; ${FOR_OTHER_PROCESSES}`
     );
   if (found === null || found === wanted)
     return `no handle of ${wanted === 'array' ? 'an array' : 'a space'}`;

@@ -45,6 +45,9 @@ export class NodeError extends Error {
   }
 }
 
+/** Tries of calls that may find the page changing. */
+const POISON_TRIES = 1000;
+
 export class PageTable {
   constructor(
     private readonly name: string,
@@ -73,6 +76,25 @@ export class PageTable {
     const length = count * PAGE_BYTES;
     if (previous === Access.None) return this.publish(address, length, access === Access.Read);
     return this.protect(address, length, access === Access.Read);
+  }
+
+  /**
+   * Has every access to a page fail: SIGBUS for a load or store, EFAULT for a system call. False:
+   * this kernel cannot.
+   *
+   * @param unmap takes the page out of the page table. It comes first: what is mapped could be
+   *   written as soon as it is not protected.
+   */
+  poison(page: number, unmap: () => void): boolean {
+    const { userfaultfd } = this;
+    const address = this.base + page * PAGE_BYTES;
+    for (let tries = 0; tries < POISON_TRIES; tries++) {
+      unmap();
+      // A page that was protected against writing leaves a mark of that where the poison is to be.
+      if (userfaultfd.writeProtect(address, PAGE_BYTES, false, true) !== 0) continue;
+      if (userfaultfd.poison(address, PAGE_BYTES) === 0) return true;
+    }
+    return false;
   }
 
   /** Takes the right to write. No thread can write any more when this returns. */

@@ -11,13 +11,11 @@ import type { HostSharer, SharedHost } from '../shared-host.js';
 
 /** Threads whose last page is kept until they fault again. */
 const THREADS = 1;
-/** Tries of a call that may find the page changing. */
-const TRIES = 1000;
 
 export interface AttachedEvents {
   fault(page: number, write: boolean, thread: number): void;
   /** Its page tables cannot be changed any more. */
-  failed(reason: string): void;
+  failed(): void;
 }
 
 export class AttachedProcess implements ProcessorDriver, HostSharer {
@@ -26,6 +24,7 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
   private readonly table: PageTable;
   /** Pages whose accesses are about to fail: no thread of the process is woken for them. */
   private readonly denied = new Set<number>();
+  private readonly report: AttachedEvents['fault'];
   private dead = false;
 
   constructor(
@@ -37,14 +36,10 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
     private readonly writes: boolean,
     private readonly events: AttachedEvents,
   ) {
+    this.report = (page, write, thread) => events.fault(page, write, thread);
     this.description = { name, faults: true, units: THREADS };
     this.table = new PageTable(name, base, faults);
     host.addSharer(this);
-  }
-
-  /** To poll; -1 once it has gone. */
-  get faultFd(): number {
-    return this.dead ? -1 : this.table.userfaultfd.fd;
   }
 
   readFaults(): number {
@@ -52,36 +47,46 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
     let count = 0;
     try {
       count = this.table.userfaultfd.readMessages();
-    } catch (error) {
-      this.events.failed(String(error));
+    } catch {
+      this.events.failed();
     }
-    if (count > 0)
-      this.table.reportFaults(count, (page, write, thread) =>
-        this.events.fault(page, write, thread),
-      );
+    if (count > 0) this.table.reportFaults(count, this.report);
     return count;
   }
 
   map(page: number, count: number, access: Access, previous: Access): void {
-    for (const each of this.denied)
-      if (each >= page && each < page + count) this.denied.delete(each);
-    this.change(() => this.table.map(page, count, this.given(access), previous));
+    if (this.dead) return;
+    if (this.denied.size > 0) this.forgive(page, count);
+    try {
+      this.table.map(page, count, this.given(access), previous);
+    } catch (error) {
+      this.failIn(error);
+    }
   }
 
   revoke(_token: number, page: number, count: number, to: Access): Status {
     if (this.dead) return Status.Done;
-    if (to === Access.Read) this.change(() => this.table.writeProtect(page, count));
+    if (to === Access.Read) this.stopWrites(page, count);
     else this.host.unmapEverywhere(page, count);
     return Status.Done;
   }
 
   stopWrites(page: number, count: number): void {
-    this.change(() => this.table.writeProtect(page, count));
+    if (this.dead) return;
+    try {
+      this.table.writeProtect(page, count);
+    } catch (error) {
+      this.failIn(error);
+    }
   }
 
   wake(page: number, count: number, access: Access): void {
-    if (this.denied.size > 0 && this.denied.has(page)) return;
-    this.change(() => this.table.wake(page, count, this.given(access)));
+    if (this.dead || (this.denied.size > 0 && this.denied.has(page))) return;
+    try {
+      this.table.wake(page, count, this.given(access));
+    } catch (error) {
+      this.failIn(error);
+    }
   }
 
   /** Its threads cannot be sent on: nothing stands in for the page, whose accesses fail. */
@@ -114,27 +119,25 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
   /** Makes accesses to the page fail: SIGBUS for a load or store, EFAULT for a system call. */
   poison(page: number): void {
     if (this.dead) return;
-    const address = this.table.base + page * PAGE_BYTES;
-    const { userfaultfd } = this.table;
-    for (let tries = 0; tries < TRIES; tries++) {
-      if (userfaultfd.writeProtect(address, PAGE_BYTES, false, true) !== 0) continue;
-      if (userfaultfd.poison(address, PAGE_BYTES) === 0) return;
-      // It is mapped: for reading, where a write was denied.
-      this.host.unmapEverywhere(page, 1);
-    }
+    const { base, userfaultfd } = this.table;
+    // Most are absent. Those that are not are mapped for reading, where a write was denied.
+    if (userfaultfd.poison(base + page * PAGE_BYTES, PAGE_BYTES) === 0) return;
+    this.table.poison(page, () => this.host.unmapEverywhere(page, 1));
   }
 
   private given(access: Access): Access {
     return access === Access.Write && !this.writes ? Access.Read : access;
   }
 
-  private change(call: () => unknown): void {
-    if (this.dead) return;
-    try {
-      call();
-    } catch (error) {
-      if (!(error instanceof NodeError)) throw error;
-      this.events.failed(error.message);
-    }
+  /** Pages that are mapped again are not denied any more. */
+  private forgive(page: number, count: number): void {
+    for (const each of this.denied)
+      if (each >= page && each < page + count) this.denied.delete(each);
+  }
+
+  /** Its page tables cannot be made what they should be. */
+  private failIn(error: unknown): void {
+    if (!(error instanceof NodeError)) throw error;
+    this.events.failed();
   }
 }

@@ -31,9 +31,6 @@ const THREADS = 64;
 /** What those take at most of the budget: threads of other processes may come. */
 const SHARE = 3 / 4;
 
-/** Tries of calls that may fail for a reason that passes. */
-const TRIES = 1000;
-
 export class HostDriver implements Driver, CopiedBeside, SharedHost {
   readonly kind = 'host';
   readonly description: DeviceDescription;
@@ -174,16 +171,9 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
    * call. A thread that waits for it goes on to that end. False: this kernel cannot.
    */
   poison(page: number): boolean {
-    const address = this.node.base + page * PAGE_BYTES;
-    this.unmap(page, 1);
-    // A page that was protected against writing leaves a mark of that where the poison is to be.
-    for (let tries = 0; tries < TRIES; tries++) {
-      if (this.faults.writeProtect(address, PAGE_BYTES, false, true) !== 0) continue;
-      if (this.faults.poison(address, PAGE_BYTES) !== 0) continue;
-      this.poisoned.add(page);
-      return true;
-    }
-    return false;
+    const isDone = this.node.table.poison(page, () => this.unmap(page, 1));
+    if (isDone) this.poisoned.add(page);
+    return isDone;
   }
 
   private unmap(page: number, count: number): void {

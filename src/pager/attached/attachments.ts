@@ -31,7 +31,7 @@ import {
   type ShareRights,
   socketName,
 } from '../protocol/attaching.js';
-import type { DeviceInfo, ProcessorStats } from '../protocol/space.js';
+import type { ProcessorStats } from '../protocol/space.js';
 import type { Connection, Transport } from '../protocol/transport.js';
 import { RequestError, toWire, wireError } from '../protocol/wire.js';
 import { ProcessGate } from './gate.js';
@@ -58,6 +58,9 @@ export interface AttachedSurroundings {
   readonly bytes: number;
   readonly memory: number;
   readonly userModeOnly: boolean;
+  /** Names of the nodes behind the host. */
+  readonly stores: readonly string[];
+  readonly hostBudgetBytes: number;
   readonly host: SharedHost;
   /** Which range a page is part of. */
   rangeAt(page: number): number | undefined;
@@ -68,13 +71,6 @@ export interface AttachedSurroundings {
   warn(message: string): void;
   now(): number;
   later(action: () => void): void;
-}
-
-/** What clients are told as they come. */
-export interface AttachedNews {
-  readonly devices: readonly DeviceInfo[];
-  readonly stores: readonly string[];
-  readonly hostBudgetBytes: number;
 }
 
 /** A process that has the space's memory mapped. */
@@ -118,8 +114,6 @@ export class Attachments implements Transport {
   /** A client has ended since that was asked last. */
   private someEnded = false;
   private lastLook = Number.NEGATIVE_INFINITY;
-  private news: () => AttachedNews = () => ({ devices: [], stores: [], hostBudgetBytes: 0 });
-  private requestNames: ReadonlySet<string> = new Set();
 
   constructor(
     private readonly manager: MemoryManager,
@@ -128,12 +122,6 @@ export class Attachments implements Transport {
     private readonly firstSlot: number,
     private readonly around: AttachedSurroundings,
   ) {}
-
-  /** What is known only when all parts are there. */
-  begin(news: () => AttachedNews, requestNames: ReadonlySet<string>): void {
-    this.news = news;
-    this.requestNames = requestNames;
-  }
 
   /** A handle by which other processes of this user attach. */
   share(rights: ShareRights, ranges: readonly number[] | null): string {
@@ -146,7 +134,7 @@ export class Attachments implements Transport {
     return handleText({ owner: process.pid, socket: this.socket, token });
   }
 
-  /** Whether any process is attached, or about to be. */
+  /** Whether processes may attach. */
   get any(): boolean {
     return this.listener !== -1;
   }
@@ -377,7 +365,7 @@ export class Attachments implements Transport {
       gone: false,
     };
     this.members[place] = member;
-    this.poller.set(this.faultSlot(place), driver.faultFd);
+    this.poller.set(this.faultSlot(place), fd);
     if (pidfd !== -1) this.poller.set(this.lifeSlot(place), pidfd);
     return member;
   }
@@ -392,10 +380,11 @@ export class Attachments implements Transport {
 
   private welcome(line: Line, grant: Grant, stream: number): void {
     const client = ++this.clients;
-    const gate = new ProcessGate(grant, this.around, client, this.requestNames);
+    const gate = new ProcessGate(grant, this.around, client);
     line.connection = new LineConnection(stream, -client, line.codec, gate);
     this.poller.set(this.streamSlot(line.place), stream);
-    const welcome: AttachWelcome = { client, rights: grant.rights, ...this.news() };
+    const { stores, hostBudgetBytes } = this.around;
+    const welcome: AttachWelcome = { client, stores, hostBudgetBytes };
     const isSent = line.socket.send(bytesOf(welcome));
     this.poller.clear(this.socketSlot(line.place));
     line.socket.close();

@@ -40,8 +40,6 @@ export class ProcessGate implements Gate {
     private readonly grant: Grant,
     layout: SpaceLayout,
     client: number,
-    /** Requests that there are. */
-    private readonly names: ReadonlySet<string>,
   ) {
     this.shapes = shapesOf(layout, client);
     this.first = client * NUMBERS_PER_CLIENT;
@@ -50,8 +48,7 @@ export class ProcessGate implements Gate {
   pass(message: unknown): ToManager {
     if (!isRecord(message)) throw malformed('it is no object');
     const { id, name, value } = message;
-    if (!isWhole(id) || typeof name !== 'string' || !this.names.has(name))
-      throw malformed('it is no request');
+    if (!isWhole(id) || typeof name !== 'string') throw malformed('it is no request');
     if (!Object.hasOwn(this.shapes, name)) {
       throw new RequestError(
         'OTHER_PROCESS',

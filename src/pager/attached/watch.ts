@@ -7,7 +7,8 @@ import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { workerData } from 'node:worker_threads';
 import { PAGE_BYTES } from '../../core/types.js';
-import { MADV_DONTNEED, UFFD_EVENT_PAGEFAULT } from '../../linux/constants.js';
+import { PageTable } from '../../drivers/page-table.js';
+import { MADV_DONTNEED } from '../../linux/constants.js';
 import { FAULT_FEATURES } from '../../linux/managed-mapping.js';
 import { tryMadvise } from '../../linux/memory.js';
 import { Userfaultfd } from '../../linux/userfaultfd.js';
@@ -15,11 +16,9 @@ import type { AttachedWatchData, DenialNotice } from '../protocol/attaching.js';
 
 /** Between two looks for faults that nobody else answers. */
 const LOOK_MS = 20;
-/** Tries of a call that may find the page changing. */
-const TRIES = 1000;
 
 const { life, faults, base, bytes, owner } = workerData as AttachedWatchData;
-const userfaultfd = Userfaultfd.fromFd(faults, FAULT_FEATURES);
+const table = new PageTable('attached', base, Userfaultfd.fromFd(faults, FAULT_FEATURES));
 const poisoned = new Set<number>();
 let text = '';
 
@@ -40,30 +39,25 @@ function deny({ say, page }: DenialNotice): void {
 
 function serveAlone(): void {
   // The owner may have heard of a fault and not have answered it: its thread faults again.
-  userfaultfd.wake(base, bytes);
-  const count = userfaultfd.readMessages();
-  for (let index = 0; index < count; index++) {
-    if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
-    const address = userfaultfd.addressOf(index);
-    const page = Math.floor((address - base) / PAGE_BYTES);
+  table.userfaultfd.wake(base, bytes);
+  table.reportFaults(table.userfaultfd.readMessages(), (page) => {
     if (!poisoned.has(page)) {
       write(
         `onemem: process ${owner}, which opened the space, has ended or has closed it, and the page at ` +
-          `0x${address.toString(16)} is not in memory here. The access fails.\n`,
+          `0x${addressOf(page).toString(16)} is not in memory here. The access fails.\n`,
       );
     }
     poison(page);
-  }
+  });
 }
 
 function poison(page: number): void {
-  const address = base + page * PAGE_BYTES;
   poisoned.add(page);
-  for (let tries = 0; tries < TRIES; tries++) {
-    tryMadvise(address, PAGE_BYTES, MADV_DONTNEED);
-    if (userfaultfd.writeProtect(address, PAGE_BYTES, false, true) !== 0) continue;
-    if (userfaultfd.poison(address, PAGE_BYTES) === 0) return;
-  }
+  table.poison(page, () => tryMadvise(addressOf(page), PAGE_BYTES, MADV_DONTNEED));
+}
+
+function addressOf(page: number): number {
+  return base + page * PAGE_BYTES;
 }
 
 function write(line: string): void {

@@ -9,7 +9,6 @@ import { NodeError } from '../../drivers/page-table.js';
 import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { drainEventfd } from '../../linux/eventfd.js';
 import { yieldProcessor } from '../../linux/process.js';
-import type { AttachedNews } from '../attached/attachments.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, ToManager } from '../protocol/messages.js';
@@ -63,16 +62,6 @@ export class Pager implements ClientEvents {
     this.rest = new Rest(this.parts, this.spin, this.faultReads);
     this.closing = new Closing(this.parts, this);
     this.handlers = handlersOf(this.parts, this.closing);
-    this.parts.attachments.begin(() => this.newsForAttached(), new Set(Object.keys(this.handlers)));
-  }
-
-  private newsForAttached(): AttachedNews {
-    const { storage, behind, hostBudgetBytes } = this.options;
-    const stores = [
-      ...(storage === null ? [] : ['storage']),
-      ...(behind === null ? [] : ['valkey']),
-    ];
-    return { devices: this.parts.devices.infos, stores, hostBudgetBytes };
   }
 
   get base(): number {

@@ -53,7 +53,7 @@ import { Poison } from '../host/poison.js';
 import { StoppedThreads } from '../host/stopped-threads.js';
 import { Stores } from '../host/stores.js';
 import { Control } from '../protocol/control.js';
-import type { ManagerOptions } from '../protocol/space.js';
+import { type ManagerOptions, storeNames } from '../protocol/space.js';
 import { ThreadTransport } from '../protocol/threads.js';
 import { codeOfDenial } from '../protocol/wire.js';
 import { FileProvider } from '../sources/files.js';
@@ -175,6 +175,8 @@ export function makeParts(
     bytes: options.bytes,
     memory: host.node.fd,
     userModeOnly: options.userModeOnly || host.faults.via === 'user-mode',
+    stores: storeNames(options),
+    hostBudgetBytes: options.hostBudgetBytes,
     host,
     rangeAt: (page) => pages.rangeOf(page)?.id,
     placeOf: (page) => places.placeOf(page).text,

@@ -7,7 +7,6 @@
  * (frames), one by which the process is told of its end. The owner answers with `AttachWelcome`.
  */
 import type { ElementType } from '../../core/elements.js';
-import type { DeviceInfo } from './space.js';
 import type { WireError } from './wire.js';
 
 /** Raised when what is said here changes. */
@@ -52,10 +51,8 @@ export interface AttachMapped {
 export interface AttachWelcome {
   /** Of the client; requests that name a thread name this one, negative. */
   readonly client: number;
-  readonly devices: readonly DeviceInfo[];
   readonly stores: readonly string[];
   readonly hostBudgetBytes: number;
-  readonly rights: ShareRights;
 }
 
 export interface AttachRefusal {

@@ -161,6 +161,14 @@ export interface ManagerOptions {
   readonly heartbeatLimitMs?: number;
 }
 
+/** Names of the nodes behind the host, from the second one on. */
+export function storeNames({
+  storage,
+  behind,
+}: Pick<ManagerOptions, 'storage' | 'behind'>): readonly string[] {
+  return [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])];
+}
+
 /** What the opener of a space gets: where it lies, or why it could not be opened. */
 export type ManagerReady =
   | { readonly base: number; readonly devices: readonly DeviceInfo[]; readonly faultsBy: string }
