@@ -6,7 +6,7 @@ import { add, addRun, bitCount, clear, has, type Mask, next, WORDS } from './mas
 import type { Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { goOn } from './operation-end.js';
-import { mayBeWritten, mayComeToBeRead } from './reading-room.js';
+import { mayBeFilled, mayBeWritten, mayComeToBeRead } from './reading-room.js';
 import { evictBlock, evictShielded, reclaim } from './reclaim.js';
 import {
   conflictsWithHold,
@@ -129,7 +129,8 @@ export function hasRoom(
     const bits = mask[word];
     if (bits !== 0) pages += bitCount(bits & ~backed[word]);
   }
-  const room = pages === 0 || reclaim(state, block, node, pages);
+  const room =
+    (pages === 0 && mayBeFilled(state, block, node, mask)) || reclaim(state, block, node, pages);
   if (node.id !== HOST_NODE) return room;
   if (access === Access.Write) return room && mayBeWritten(state, block, node, mask);
   return room || mayComeToBeRead(state, block, node, mask, pages);

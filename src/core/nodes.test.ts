@@ -515,6 +515,42 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  describe('that is full has no frame beyond the budget of the host filled with the only copy of a page', () => {
+    let first: number;
+    let gpu: { processor: number; node: number };
+    const fromGpu = (): string[] =>
+      log.filter((line) => line.startsWith(`${gpu.node}>${HOST_NODE} `));
+
+    beforeEach(() => {
+      gpu = manager.addDevice(deviceOf(1, { name: 'gpu', faults: false, addressable: false }));
+      write(allocate(6 * BLOCK), 6);
+      manager.nodeFull(behind, manager.node(behind)?.backedPages ?? 0);
+      first = allocate(64, { provided: true });
+      manager.acquire(7, HOST, first, 64, Access.Read);
+      // The host's frames of what the device has written are beyond its budget.
+      manager.launchBegin(1, gpu.processor, [{ first, count: 32, use: 'inout' }]);
+      manager.launchEnd(1);
+      expect(manager.figures(HOST).backedPages).toBe(3 * BLOCK + 64);
+      log = [];
+    });
+
+    it('by a device that is to give its memory up', () => {
+      manager.detach(gpu.processor);
+      expect(fromGpu()).toEqual([]);
+      manager.nodeFull(behind, null);
+      expect(fromGpu()).toEqual([`${gpu.node}>${HOST_NODE} ${first}+32`]);
+      manager.checkInvariants();
+    });
+
+    it('by a thread that reads', () => {
+      manager.fault(HOST, first, false, 1);
+      expect([fromGpu(), manager.waitsForRoom]).toEqual([[], true]);
+      manager.nodeFull(behind, null);
+      expect(fromGpu()).toEqual([`${gpu.node}>${HOST_NODE} ${first}+1`]);
+      manager.checkInvariants();
+    });
+  });
+
   it('that is full has what clones could not be given stay, and all else of an array that is freed go', () => {
     const first = allocate(BLOCK);
     write(first, 1);

@@ -174,3 +174,7 @@ export function capacityOf(nodes: readonly (Node | undefined)[]): number {
   }
   return pages;
 }
+
+export function isWithinBudget({ backedPages, budgetPages }: Node): boolean {
+  return backedPages <= budgetPages;
+}

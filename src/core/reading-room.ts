@@ -6,7 +6,7 @@
  */
 import { onlyCopies } from './contents.js';
 import { type Mask, WORDS } from './mask.js';
-import type { Node } from './nodes.js';
+import { isWithinBudget, type Node } from './nodes.js';
 import { reclaim } from './reclaim.js';
 import { residenceOf, type State, shortageOf } from './state.js';
 import { HOST_NODE, NO_PROCESSOR, PAGES_PER_BLOCK } from './types.js';
@@ -26,6 +26,14 @@ export function readingRoomOf({ id, budgetPages }: Node): number {
 }
 
 /**
+ * Whether frames that the host has already may take the pages of the mask that it lacks: frames
+ * beyond the budget take only what can go again.
+ */
+export function mayBeFilled(state: State, block: Block, node: Node, mask: Mask): boolean {
+  return isWithinBudget(node) || canGoAgain(state, block, node, mask);
+}
+
+/**
  * Whether `pages` more, those of the mask that the host has no frame for, may come there to be
  * read.
  */
@@ -38,9 +46,14 @@ export function mayComeToBeRead(
 ): boolean {
   if (shortageOf(state) !== 'OUT_OF_STORAGE' || node.leavingPages > 0) return false;
   if (node.backedPages + pages > node.budgetPages + readingRoomOf(node)) return false;
-  const { backed } = residenceOf(state, block, node.id);
+  return canGoAgain(state, block, node, mask);
+}
+
+/** Whether all pages of the mask that the node lacks have a copy in a store, or can be made again. */
+function canGoAgain(state: State, block: Block, node: Node, mask: Mask): boolean {
+  const { resident } = residenceOf(state, block, node.id);
   for (let word = 0; word < WORDS; word++) {
-    if ((mask[word] & ~backed[word] & block.dirty[word] & ~storedIn(state, block, word)) !== 0)
+    if ((mask[word] & ~resident[word] & block.dirty[word] & ~storedIn(state, block, word)) !== 0)
       return false;
   }
   return true;
@@ -51,7 +64,7 @@ export function mayComeToBeRead(
  * then, or can be made again, cannot go any more.
  */
 export function mayBeWritten(state: State, block: Block, node: Node, mask: Mask): boolean {
-  if (node.backedPages <= node.budgetPages) return true;
+  if (isWithinBudget(node)) return true;
   const { mark } = state.masks;
   const only = state.masks.take();
   onlyCopies(state, block, node.id, mask, only);

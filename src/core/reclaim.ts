@@ -10,7 +10,7 @@
 import { addCompletion } from './completion.js';
 import { onlyCopies } from './contents.js';
 import { clear, isEmpty, type Mask, size, WORDS } from './mask.js';
-import type { Node } from './nodes.js';
+import { isWithinBudget, type Node } from './nodes.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { classify, isHeld, makeReady, releaseSpare, type State, shortageOf } from './state.js';
 import {
@@ -364,7 +364,8 @@ function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask
   const there = block.residences[home.id]?.backed;
   if (there !== undefined) for (let word = 0; word < WORDS; word++) mask[word] &= ~there[word];
   const pages = size(mask);
-  return pages === 0 || reclaim(state, block, home, pages);
+  // What cannot go from there again does not stay beyond the budget, whose frame it may be.
+  return (pages === 0 && isWithinBudget(home)) || reclaim(state, block, home, pages);
 }
 
 function firstStale(state: State, node: Node): Block | null {

@@ -382,7 +382,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'write beyond the budget of the host',
     file: 'src/core/reading-room.ts',
-    original: 'node.backedPages <= node.budgetPages',
+    original: 'others === 0 || reclaim(state, block, node, 0)',
     instead: 'true',
     why: 'What is only read finds no room any more: that of a disk that is full cannot even be saved elsewhere.',
   },
@@ -412,6 +412,13 @@ export const mutants: readonly Mutant[] = [
     file: 'src/core/reading-room.ts',
     original: 'block.dirty[word] & ~storedIn(state, block, word)',
     instead: '0',
+    why: 'The room for what is only read is taken by what stays.',
+  },
+  {
+    name: 'send to frames beyond the budget of the host what cannot go again',
+    file: 'src/core/reclaim.ts',
+    original: 'pages === 0 && isWithinBudget(home)',
+    instead: 'pages === 0',
     why: 'The room for what is only read is taken by what stays.',
   },
   {
