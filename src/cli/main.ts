@@ -11,6 +11,7 @@ import { DEMO_PACKAGES } from './demo-data.js';
 import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor.js';
 import { EXPLAIN_HELP, EXPLAIN_SUMMARY, explainRun } from './explain.js';
 import { CommandError, codeOf, explain, UsageError } from './failure.js';
+import { LS_HELP, LS_SUMMARY, ls } from './ls.js';
 import { keepStandardOutput, print } from './output.js';
 import { REPLAY_HELP, REPLAY_SUMMARY, replay } from './replay.js';
 import { RUN_HELP, RUN_SUMMARY, run } from './run.js';
@@ -31,6 +32,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   view: { summary: VIEW_SUMMARY, help: VIEW_HELP, main: view },
   replay: { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay },
   doctor: { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor },
+  ls: { summary: LS_SUMMARY, help: LS_HELP, main: ls },
   gpu: { summary: GPU_SUMMARY, help: GPU_HELP, main: gpu },
 };
 

@@ -4,7 +4,8 @@
  */
 
 import { firstLost, lossOf, sourceOf } from './absence.js';
-import { clear, createMask, has, next, nextAbsent } from './mask.js';
+import { clear, createMask, has, next, nextAbsent, size } from './mask.js';
+import type { Node } from './nodes.js';
 import type { Range } from './range.js';
 import { isRemote, type State } from './state.js';
 import {
@@ -18,6 +19,15 @@ import {
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
 import { type Block, changedPages, isInherited, perhapsNotZero } from './va-block.js';
 import { type Whereabouts, whereaboutsOf } from './whereabouts.js';
+
+export interface HeldPages {
+  readonly memories: readonly Pick<
+    Node,
+    'id' | 'owner' | 'description' | 'backedPages' | 'budgetPages'
+  >[];
+  /** By the range's id: pages by the memory's id. */
+  readonly byRange: ReadonlyMap<number, readonly number[]>;
+}
 
 export class PageQueries {
   /** For a look at one page. */
@@ -302,6 +312,21 @@ export class PageQueries {
    */
   young(first: number, count: number): UsedPages[] {
     return youngRuns(this.state, first, count);
+  }
+
+  /** Pages that each memory holds of each range. Walks over all blocks. */
+  heldPages(): HeldPages {
+    const { nodes, va } = this.state;
+    const byRange = new Map<number, number[]>();
+    for (const { gone, range, residences } of va.blocks.values()) {
+      if (gone) continue;
+      const held = byRange.get(range.id) ?? nodes.map(() => 0);
+      byRange.set(range.id, held);
+      for (const [node, residence] of residences.entries())
+        if (residence !== undefined) held[node] += size(residence.resident);
+    }
+    const memories = nodes.flatMap((node) => (node === undefined ? [] : [node]));
+    return { memories, byRange };
   }
 
   /** Which memories hold which pages now, and what they are of. Walks over all blocks. */

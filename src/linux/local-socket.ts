@@ -2,6 +2,7 @@
  * Sockets in the kernel's abstract namespace: their names are in no file system, and go with the
  * process that listens. Messages keep their borders (SOCK_SEQPACKET).
  */
+import { readFileSync } from 'node:fs';
 import {
   AF_UNIX,
   EAGAIN,
@@ -22,6 +23,9 @@ import { NativeBuffer, scratch } from './native-buffer.js';
 const BACKLOG = 64;
 /** What `sockaddr_un` has for a name. */
 const MOST_NAME = 107;
+
+/** Of /proc/net/unix: the socket listens. */
+const SO_ACCEPTCON = 0x10000;
 
 /** The other end of a connection, as the kernel knows it. */
 export interface Peer {
@@ -45,17 +49,34 @@ export function acceptLocally(fd: number): number | null {
   return accepted < 0 ? null : accepted;
 }
 
-/** Connects to a name; the error number if nobody listens there. */
-export function connectLocally(name: string): { readonly fd: number } | { readonly errno: number } {
-  const fd = openSocket(SOCK_CLOEXEC);
+/**
+ * Connects to a name; the error number if nobody listens there. Unless it may wait, EAGAIN says that
+ * too many connections wait there already.
+ */
+export function connectLocally(
+  name: string,
+  mayWait = true,
+): { readonly fd: number } | { readonly errno: number } {
+  const fd = openSocket(SOCK_CLOEXEC | (mayWait ? 0 : O_NONBLOCK));
   let failure = 0;
   withAddress(fd, name, (address, length) => {
     do failure = libc.connect(fd, address, length) < 0 ? errno() : 0;
-    while (failure === EINTR || failure === EAGAIN);
+    while (failure === EINTR || (mayWait && failure === EAGAIN));
   });
   if (failure === 0) return { fd };
   closeDescriptor(fd);
   return { errno: failure };
+}
+
+/** Names by which sockets listen that begin so, of all users in this network namespace. */
+export function listeningNames(beginning: string): string[] {
+  const names = new Set<string>();
+  for (const line of readFileSync('/proc/net/unix', 'latin1').split('\n')) {
+    const [, flags, name] = /^\S+ \S+ \S+ (\S+) \S+ \S+\s+\S+ @(\S+)$/.exec(line) ?? [];
+    if (name?.startsWith(beginning) && (Number.parseInt(flags, 16) & SO_ACCEPTCON) !== 0)
+      names.add(name);
+  }
+  return [...names];
 }
 
 /** From now on no call waits for room or bytes. */

@@ -69,7 +69,8 @@ test(
     y.data.fill(1);
     const agent = await attachedAgent(space.share({ arrays: [y] }));
     assert.equal(await agent.do('sum', 'y'), LENGTH);
-    await failsWith('ACCESS_DENIED', () => agent.do('sum', 'x'));
+    await assert.rejects(agent.do('sum', 'x'), /there is no array x/);
+    await failsWith('ACCESS_DENIED', () => agent.do('make', 'z', 10, 1));
     await agent.kill();
   }),
 );

@@ -26,17 +26,20 @@ import {
   type AttachOffer,
   type AttachRefusal,
   type AttachWelcome,
+  type Codec,
   type DenialNotice,
   handleText,
+  type ProcessOverview,
   type ShareRights,
   socketName,
 } from '../protocol/attaching.js';
 import type { ProcessorStats } from '../protocol/space.js';
 import type { Connection, Transport } from '../protocol/transport.js';
-import { RequestError, toWire, wireError } from '../protocol/wire.js';
+import { RequestError, toWire } from '../protocol/wire.js';
 import { ProcessGate } from './gate.js';
 import { type Grant, Grants } from './grants.js';
-import { LineConnection } from './line-connection.js';
+import { type Gate, LineConnection } from './line-connection.js';
+import { LookGate } from './look-gate.js';
 
 /** Threads of other processes that may be attached, or about to. */
 const MOST_LINES = 64;
@@ -209,6 +212,14 @@ export class Attachments implements Transport {
     return true;
   }
 
+  get processes(): ProcessOverview[] {
+    return this.members.flatMap((member) => {
+      if (member === undefined || member.gone) return [];
+      const threads = this.lines.filter((line) => line?.member === member).length;
+      return [{ pid: member.pid, threads }];
+    });
+  }
+
   stats(): ProcessorStats[] {
     return this.members.flatMap((member) => {
       if (member === undefined || member.gone) return [];
@@ -278,18 +289,18 @@ export class Attachments implements Transport {
   }
 
   private take(line: Line, said: Record<string, unknown>, fds: readonly number[]): void {
+    if (line.grant === null && said.look === true) {
+      this.show(line, said as unknown as AttachHello, fds);
+      return;
+    }
     if (line.grant === null) {
       for (const fd of fds) closeDescriptor(fd);
       this.offer(line, said as unknown as AttachHello);
       return;
     }
     const { watched } = said as unknown as AttachMapped;
+    expectDescriptors(1 + (watched === true ? 0 : 1) + (line.member === null ? 1 : 0), fds);
     const [stream, ...others] = fds;
-    const expected = 1 + (watched === true ? 0 : 1) + (line.member === null ? 1 : 0);
-    if (fds.length !== expected) {
-      for (const fd of fds) closeDescriptor(fd);
-      throw new Error(`${expected} descriptors were to come, not ${fds.length}`);
-    }
     try {
       if (line.member === null)
         line.member = this.join(line, said as unknown as AttachMapped, others[others.length - 1]);
@@ -298,21 +309,36 @@ export class Attachments implements Transport {
       throw error;
     }
     if (watched !== true) this.watch(line.member, others[0]);
-    this.welcome(line, line.grant, stream);
+    const gate = new ProcessGate(line.grant, this.around, this.clients + 1);
+    this.welcome(line, gate, line.grant.ranges, stream);
   }
 
-  private offer(line: Line, { onemem, token, codec }: AttachHello): void {
-    const grant = this.grants.get(token);
-    if (onemem !== ATTACH_VERSION || grant === undefined || (codec !== 'v8' && codec !== 'json')) {
-      const message =
-        onemem === ATTACH_VERSION
-          ? 'the owner of the space knows no such handle; pass what space.share() gives, as it is'
-          : `the owner of the space speaks version ${ATTACH_VERSION}, this process ${onemem}; use the same onemem in both`;
-      this.refuse(line, wireError('SPACE_HANDLE', message));
-      return;
+  /** The process only looks: it becomes a client, and no processor. */
+  private show(line: Line, hello: AttachHello, fds: readonly number[]): void {
+    expectDescriptors(1, fds);
+    const [stream] = fds;
+    try {
+      const grant = hello.token === null ? null : this.grantOf(hello);
+      line.codec = codecOf(hello);
+      this.welcome(line, new LookGate(), grant?.ranges ?? null, stream);
+    } catch (error) {
+      closeDescriptor(stream);
+      throw error;
     }
-    line.grant = grant;
-    line.codec = codec;
+  }
+
+  private grantOf({ token }: AttachHello): Grant {
+    const grant = this.grants.get(token);
+    if (grant !== undefined) return grant;
+    throw new RequestError(
+      'SPACE_HANDLE',
+      'the owner of the space knows no such handle; pass what space.share() gives, as it is',
+    );
+  }
+
+  private offer(line: Line, hello: AttachHello): void {
+    line.codec = codecOf(hello);
+    line.grant = this.grantOf(hello);
     line.member = this.members.find((member) => member?.pid === line.pid && !member.gone) ?? null;
     const { name, base, bytes, memory, userModeOnly } = this.around;
     const offer: AttachOffer = {
@@ -378,10 +404,14 @@ export class Attachments implements Transport {
     member.lives = [...member.lives.filter((each) => !ended.includes(each)), life];
   }
 
-  private welcome(line: Line, grant: Grant, stream: number): void {
+  private welcome(
+    line: Line,
+    gate: Gate,
+    ranges: ReadonlySet<number> | null,
+    stream: number,
+  ): void {
     const client = ++this.clients;
-    const gate = new ProcessGate(grant, this.around, client);
-    line.connection = new LineConnection(stream, -client, line.codec, gate);
+    line.connection = new LineConnection(stream, -client, line.codec, gate, ranges);
     this.poller.set(this.streamSlot(line.place), stream);
     const { stores, hostBudgetBytes } = this.around;
     const welcome: AttachWelcome = { client, stores, hostBudgetBytes };
@@ -453,9 +483,8 @@ export class Attachments implements Transport {
   }
 
   private refuse(line: Line, error: unknown): void {
-    const refused = isWire(error) ? error : toWire(error);
     try {
-      line.socket.send(bytesOf({ refused } satisfies AttachRefusal));
+      line.socket.send(bytesOf({ refused: toWire(error) } satisfies AttachRefusal));
     } catch {
       // It has gone.
     }
@@ -526,12 +555,18 @@ function parse(bytes: Uint8Array): Record<string, unknown> {
   return said as Record<string, unknown>;
 }
 
-function isWire(error: unknown): error is AttachRefusal['refused'] {
-  return (
-    typeof error === 'object' &&
-    error !== null &&
-    'code' in error &&
-    'details' in error &&
-    !(error instanceof Error)
-  );
+function expectDescriptors(count: number, fds: readonly number[]): void {
+  if (fds.length === count) return;
+  for (const fd of fds) closeDescriptor(fd);
+  throw new Error(`${count} descriptors were to come, not ${fds.length}`);
+}
+
+function codecOf({ onemem, codec }: AttachHello): Codec {
+  if (onemem !== ATTACH_VERSION)
+    throw new RequestError(
+      'SPACE_HANDLE',
+      `the owner of the space speaks version ${ATTACH_VERSION}, this process ${onemem}; use the same onemem in both`,
+    );
+  if (codec !== 'v8' && codec !== 'json') throw new Error('a message names no codec');
+  return codec;
 }

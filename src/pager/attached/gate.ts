@@ -28,6 +28,9 @@ const READING: ReadonlySet<string> = new Set<RequestName>([
   'viewed',
 ]);
 
+/** What makes arrays. */
+const MAKING: ReadonlySet<string> = new Set<RequestName>(['allocate', 'clone']);
+
 /** Members that are numbers of the client's own. */
 const OWN_NUMBERS = ['stream', 'pin'] as const;
 
@@ -59,6 +62,12 @@ export class ProcessGate implements Gate {
       throw new RequestError(
         'ACCESS_DENIED',
         `${name}: the handle by which this process attached allows to read alone`,
+      );
+    }
+    if (this.grant.ranges !== null && MAKING.has(name)) {
+      throw new RequestError(
+        'ACCESS_DENIED',
+        `${name}: the handle by which this process attached allows some arrays, and no new ones`,
       );
     }
     if (

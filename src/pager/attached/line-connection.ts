@@ -33,6 +33,7 @@ export class LineConnection implements Connection {
     readonly thread: number,
     private readonly codec: Codec,
     private readonly gate: Gate,
+    readonly ranges: ReadonlySet<number> | null,
   ) {
     this.reader = new FrameReader(codec);
     setNonBlocking(fd);

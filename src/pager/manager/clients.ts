@@ -48,6 +48,11 @@ export class Client implements Subscriber, StreamOwner {
     return this.thread < 0;
   }
 
+  /** Whether it may know of an array: a handle for other processes may allow some alone. */
+  mayKnow(range: number): boolean {
+    return this.connection.ranges?.has(range) ?? true;
+  }
+
   hasViewsOf(range: number): boolean {
     return this.views.has(range);
   }

@@ -2,6 +2,7 @@
  * What is done about each request: one handler a name, which the compiler checks, and the part of
  * the manager that it is the business of.
  */
+import { PAGE_BYTES } from '../../core/types.js';
 import { usedBytes } from '../arrays/shared-uses.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, RequestMessage, RequestName } from '../protocol/messages.js';
@@ -76,6 +77,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     resizing,
     notifiers,
     reports,
+    overviews,
     recordings,
   } = parts;
 
@@ -128,7 +130,9 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     pin: (wanted, answer) => later(pins.pin(wanted, answer)),
     unpin: ({ pin }) => done(pins.unpin(pin)),
 
-    arrays: () => arrays.listings(),
+    arrays: (_value, _answer, client) =>
+      arrays.listings().filter(({ range }) => client.mayKnow(range)),
+    overview: (_value, _answer, client) => overviews.overview((range) => client.mayKnow(range)),
     shareSpace: ({ rights: allowed, ranges }) => {
       closing.refuse();
       Atomics.store(parts.control, Control.OtherProcesses, 1);
@@ -171,7 +175,11 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     },
 
     residency: (wanted) => reports.residency(wanted),
-    pointer: ({ offset }) => ({ report: reports.pointer(offset) }),
+    pointer: ({ offset }, _answer, client) => {
+      const range = manager.pages.rangeOf(Math.floor(offset / PAGE_BYTES))?.id;
+      const known = range !== undefined && client.mayKnow(range);
+      return { report: known ? reports.pointer(offset) : null };
+    },
     dirty: ({ firstPage, count }) => ({
       runs: manager.pages.dirty(firstPage, count).flatMap((run) => [run.first, run.count]),
     }),

@@ -22,6 +22,7 @@ import { HostBudgetFollower } from '../arrays/host-budget-follower.js';
 import { HostDenials } from '../arrays/host-denials.js';
 import { KeptPages } from '../arrays/kept-pages.js';
 import { Notifiers } from '../arrays/notifiers.js';
+import { Overviews } from '../arrays/overviews.js';
 import { PageReports } from '../arrays/page-reports.js';
 import { Pins } from '../arrays/pins.js';
 import { Places } from '../arrays/places.js';
@@ -227,6 +228,7 @@ export function makeParts(
   const sharing = new SharedUses(shared, places, later);
   const rights = new Rights(manager, requests, arrays, places, files, restore);
   const reports = new PageReports(pages, places, sources);
+  const overviews = new Overviews(pages, table, attachments);
   const pins = new Pins(manager, requests, arrays, places, commitment, memory);
   const patience = new Patience(manager, now);
   const hostBudget = new HostBudget(manager, commitment, () => pins.pinnedBytes, now);
@@ -434,6 +436,7 @@ export function makeParts(
     uses,
     rights,
     reports,
+    overviews,
     pins,
     clones,
     kept,

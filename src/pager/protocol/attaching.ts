@@ -20,9 +20,14 @@ export type ShareRights = 'read' | 'write';
 
 export interface AttachHello {
   readonly onemem: number;
-  /** Of the handle. */
-  readonly token: string;
+  /** Of the handle; null: to look at all of the space. */
+  readonly token: string | null;
   readonly codec: Codec;
+  /**
+   * The process only looks at the space and maps nothing. The stream of its requests comes along,
+   * and `AttachWelcome` is the answer.
+   */
+  readonly look?: boolean;
 }
 
 export interface AttachOffer {
@@ -88,6 +93,35 @@ export interface ArrayListing {
   readonly length: number;
   readonly type: ElementType;
   readonly mapped: boolean;
+}
+
+/** A process that uses a space. */
+export interface ProcessOverview {
+  readonly pid: number;
+  readonly threads: number;
+}
+
+export interface ArrayOverview {
+  readonly name: string;
+  readonly type: ElementType | null;
+  readonly length: number;
+  readonly bytes: number;
+  /** Bytes that each memory holds, by its name; pages that several hold count for each. */
+  readonly heldBytes: Readonly<Record<string, number>>;
+}
+
+/** What a space consists of, as other processes see it. */
+export interface SpaceOverview {
+  /** Memories: their bytes in use, and the most that there may be. */
+  readonly memories: readonly {
+    readonly name: string;
+    readonly kind: 'host' | 'store' | 'device';
+    readonly usedBytes: number;
+    readonly budgetBytes: number;
+  }[];
+  /** Attached processes. */
+  readonly processes: readonly ProcessOverview[];
+  readonly arrays: readonly ArrayOverview[];
 }
 
 /** Each process takes numbers of streams, pins and notifiers from a part of its own. */

@@ -3,7 +3,7 @@
  * stopped; faults take none of this.
  */
 import type { ElementType } from '../../core/elements.js';
-import type { ArrayListing, ShareRights } from './attaching.js';
+import type { ArrayListing, ShareRights, SpaceOverview } from './attaching.js';
 import type { ClosedSpace } from './closed-space.js';
 import type { NotifierSource } from './notifiers.js';
 import type { Cancellation, StreamOperation } from './operations.js';
@@ -143,6 +143,8 @@ export interface Requests {
   taken: { in: { range: number }; out: null };
   /** Arrays that are there, in the order in which they were made. */
   arrays: { in: null; out: readonly ArrayListing[] };
+  /** What the space consists of, for `onemem ls`. */
+  overview: { in: null; out: SpaceOverview };
   /** A handle for other processes. `ranges`: the arrays that it allows; null: all. */
   shareSpace: {
     in: { rights: ShareRights; ranges: readonly number[] | null };

@@ -23,6 +23,8 @@ export interface Connection {
   readonly hasEnded: boolean;
   /** Whether the client attached to a space that another one opened. */
   readonly attached: boolean;
+  /** The arrays that it may know of; null: all. */
+  readonly ranges: ReadonlySet<number> | null;
   /** The next message that has come, or undefined. Never waits. */
   take(): ToManager | undefined;
   post(message: FromManager): void;

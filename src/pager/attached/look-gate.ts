@@ -1,0 +1,20 @@
+/** What a process may ask that only looks at a space. */
+import type { FromManager, ToManager } from '../protocol/messages.js';
+import { RequestError, toWire } from '../protocol/wire.js';
+import type { Gate } from './line-connection.js';
+import { isRecord, isWhole } from './shapes.js';
+
+export class LookGate implements Gate {
+  pass(message: unknown): ToManager {
+    if (isRecord(message)) {
+      const { id, name, value } = message;
+      if (isWhole(id) && name === 'overview' && value === null) return { id, name, value };
+    }
+    throw new RequestError('MESSAGE', 'a process that looks at a space asks nothing else');
+  }
+
+  refuse(message: unknown, error: unknown): FromManager | null {
+    const id = isRecord(message) ? message.id : 0;
+    return isWhole(id) && id > 0 ? { id, value: null, error: toWire(error) } : null;
+  }
+}
