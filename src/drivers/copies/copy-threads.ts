@@ -49,11 +49,11 @@ export class CopyThreads {
     return this.in?.haveEnds === true || this.out?.haveEnds === true;
   }
 
-  /** Answers the copies that have ended; false when there is none. */
-  poll(): boolean {
-    if (this.in === null || this.out === null) return false;
+  /** Answers the copies that have ended. */
+  step(): number {
+    if (this.in === null || this.out === null) return 0;
     const some = this.in.poll();
-    return this.out.poll() || some;
+    return this.out.poll() || some ? 1 : 0;
   }
 
   /** Copies that no thread has begun. */

@@ -2,7 +2,7 @@
  * How arrays come and go, which of them may be used, and when their addresses become another
  * array's.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import type { Range, RangeOptions } from '../../core/range.js';
 import { Access, HOST, PAGE_BYTES } from '../../core/types.js';
 import type { ArrayListing } from '../protocol/attaching.js';
@@ -13,12 +13,11 @@ import type { Requests } from '../protocol/requests.js';
 import { codeOfDenial, explainDenial, RequestError, wireError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Providers } from '../sources/providers.js';
-import type { Sources } from '../sources/sources.js';
 import type { Wanted } from './array-pages.js';
-import { type ArrayRecord, type ArrayTable, pagesOf } from './array-table.js';
+import { type ArrayRecord, pagesOf } from './array-table.js';
 import type { Commitment } from './commitment.js';
+import type { SpaceContext } from './context.js';
 import type { KeptPages } from './kept-pages.js';
-import type { Places } from './places.js';
 import type { SharedArrays } from './shared-arrays.js';
 
 type Allocated = Requests['allocate']['out'];
@@ -28,30 +27,24 @@ export class Arrays {
   private readonly movedRanges = new Set<number>();
 
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly table: ArrayTable,
-    private readonly places: Places,
+    private readonly context: SpaceContext,
     private readonly commitment: Commitment,
     private readonly kept: KeptPages,
-    private readonly sources: Sources,
     private readonly files: FileProvider,
     private readonly providers: Providers,
     private readonly shared: SharedArrays,
-    private readonly spaceBytes: number,
-    private readonly later: (action: () => void) => void,
-    /** Pages that the host's threads were denied may be used again. */
-    private readonly restore: (firstPage: number, count: number) => void,
     /** Tells clients of an array all of which has been freed. */
     private readonly tellFreed: (range: number) => void,
   ) {}
 
   get count(): number {
-    return this.table.count;
+    return this.context.table.count;
   }
 
   get allocatedBytes(): number {
     let bytes = 0;
-    for (const { range } of this.table.all) bytes += (range.pages - range.freedPages) * PAGE_BYTES;
+    for (const { range } of this.context.table.all)
+      bytes += (range.pages - range.freedPages) * PAGE_BYTES;
     return bytes;
   }
 
@@ -60,7 +53,7 @@ export class Arrays {
    * one's by now.
    */
   usable(id: number, name: string, verb: string): ArrayRecord {
-    const record = this.table.get(id);
+    const record = this.context.table.get(id);
     if (record?.resizing === true) throw resizingError(verb, name);
     if (this.movedRanges.has(id)) throw staleError(name);
     if (record !== undefined && !this.hasGone(record)) return record;
@@ -83,7 +76,7 @@ export class Arrays {
     if (record.range.shared === true && !sharedToo) throw sharedError(verb, name);
     const freed = freedToo ? -1 : this.firstFreed(record, firstPage, firstPage + count);
     if (freed === -1) return;
-    const { text, details } = this.places.placeOf(freed);
+    const { text, details } = this.context.places.placeOf(freed);
     throw new RequestError(
       'USE_AFTER_FREE',
       `cannot ${verb} array ${name}: ${text}, has been freed`,
@@ -95,12 +88,15 @@ export class Arrays {
   private hasGone(record: ArrayRecord): boolean {
     const { range, kept, pages } = record;
     if (range.freedPages === range.pages) return true;
-    return kept.length > 0 && this.table.firstLeft(record, range.first, range.first + pages) === -1;
+    return (
+      kept.length > 0 &&
+      this.context.table.firstLeft(record, range.first, range.first + pages) === -1
+    );
   }
 
   /** The first page in [first, end) that was freed, whether it has gone or is kept; or -1. */
   private firstFreed({ range, kept }: ArrayRecord, first: number, end: number): number {
-    let found = range.freedPages === 0 ? -1 : this.manager.pages.firstFreed(first, end);
+    let found = range.freedPages === 0 ? -1 : this.context.manager.pages.firstFreed(first, end);
     for (const part of kept) {
       if (part.first >= end || part.end <= first) continue;
       const page = Math.max(first, part.first);
@@ -111,12 +107,12 @@ export class Arrays {
 
   /** The array that a request has been checked for. */
   rangeOf(id: number): Range {
-    return (this.table.get(id) as ArrayRecord).range;
+    return (this.context.table.get(id) as ArrayRecord).range;
   }
 
   /** Whether these pages are all that an array has. */
   isWhole(id: number, firstPage: number, count: number): boolean {
-    const record = this.table.get(id);
+    const record = this.context.table.get(id);
     return record !== undefined && firstPage === record.range.first && count >= record.pages;
   }
 
@@ -160,7 +156,7 @@ export class Arrays {
       }
       const message = `cannot make array ${name}: its provider ${provider.exportName} of ${provider.url} ${failure.message}`;
       answer(null, wireError('PROVIDER_FAILED', message, { array: name }, failure.stack));
-      this.later(() => this.free({ range: id, firstPage, count: pages }));
+      this.context.later(() => this.free({ range: id, firstPage, count: pages }));
     });
   }
 
@@ -178,13 +174,13 @@ export class Arrays {
     const { first } = source;
     const freed = this.firstFreed(record, first, first + pages);
     const known =
-      freed === -1 ? this.manager.pages.denial(first, pages, Access.Read, HOST) : 'FREED';
+      freed === -1 ? this.context.manager.pages.denial(first, pages, Access.Read, HOST) : 'FREED';
     // A clone of pages whose content is lost could never be read.
-    const lost = known === null ? this.manager.pages.firstLost(first, first + pages) : -1;
-    const denial = lost === -1 ? known : this.manager.pages.lossOf(lost);
+    const lost = known === null ? this.context.manager.pages.firstLost(first, first + pages) : -1;
+    const denial = lost === -1 ? known : this.context.manager.pages.lossOf(lost);
     if (denial !== null) {
-      const page = lost === -1 ? this.places.pageWith(denial, first, pages) : lost;
-      const { text, details } = this.places.placeOf(freed === -1 ? page : freed);
+      const page = lost === -1 ? this.context.places.pageWith(denial, first, pages) : lost;
+      const { text, details } = this.context.places.placeOf(freed === -1 ? page : freed);
       const message = `cannot clone array ${name}: it contains ${text}, ${explainDenial(denial)}`;
       throw new RequestError(codeOfDenial(denial), message, details);
     }
@@ -208,14 +204,14 @@ export class Arrays {
     const committed = writable && !takesBack ? pages : 0;
     this.commitment.reserve(what, bytes, committed);
     const reservedPages = Math.max(pages, Math.ceil(reserveBytes / PAGE_BYTES));
-    const range = this.manager.allocate(pages, { ...options, elementBytes }, reservedPages);
+    const range = this.context.manager.allocate(pages, { ...options, elementBytes }, reservedPages);
     if (range === null) {
       this.commitment.unreserve(committed);
       throw new RequestError(
         'ADDRESS_SPACE',
-        `${what}: no ${Math.max(bytes, reserveBytes)} bytes of addresses are left in the space of ${this.spaceBytes} bytes; ` +
+        `${what}: no ${Math.max(bytes, reserveBytes)} bytes of addresses are left in the space of ${this.context.options.bytes} bytes; ` +
           'free arrays and drop their views, or open the space with a larger addressSpace',
-        { requestedBytes: bytes, addressSpaceBytes: this.spaceBytes },
+        { requestedBytes: bytes, addressSpaceBytes: this.context.options.bytes },
         'RangeError',
       );
     }
@@ -235,7 +231,7 @@ export class Arrays {
       committedPages: committed,
       kept: [],
     };
-    this.table.add(record);
+    this.context.table.add(record);
     return record;
   }
 
@@ -246,7 +242,7 @@ export class Arrays {
   partToFree(wanted: Requests['free']['in']): ArrayPages | null {
     const { range, name, whole = false } = wanted;
     if (this.movedRanges.has(range)) throw staleError(name);
-    const record = this.table.get(range);
+    const record = this.context.table.get(range);
     if (whole) return record === undefined ? null : { ...wanted, count: record.pages };
     this.usable(range, name, 'free a part of');
     return wanted;
@@ -256,7 +252,7 @@ export class Arrays {
     { range: id, firstPage, count }: Omit<ArrayPages, 'name'>,
     done: () => void = () => undefined,
   ): void {
-    const record = this.table.get(id);
+    const record = this.context.table.get(id);
     if (record === undefined) {
       done();
       return;
@@ -266,7 +262,7 @@ export class Arrays {
     this.freePages(record, firstPage, count, done);
     // A thread that reads freed pages gets zeros, also where it was denied before. Most pages are
     // freed by now, and no thread waits for the answer.
-    this.restore(firstPage, count);
+    this.context.restore(firstPage, count);
   }
 
   /**
@@ -288,7 +284,7 @@ export class Arrays {
     elementBytes,
     name,
   }: Requests['attachArray']['in']): void {
-    const record = this.table.get(id);
+    const record = this.context.table.get(id);
     const range = record?.range;
     if (this.movedRanges.has(id)) throw staleError(name);
     if (record === undefined || range === undefined || this.hasGone(record)) throw freedError(name);
@@ -308,7 +304,7 @@ export class Arrays {
     elsewhere: boolean,
   ): Requests['viewed']['out'] {
     this.countView(id, 1);
-    const record = this.table.get(id);
+    const record = this.context.table.get(id);
     if (this.movedRanges.has(id)) throw staleError(name);
     // Another thread may have freed the array, and its addresses may be those of another one by
     // now.
@@ -325,7 +321,7 @@ export class Arrays {
 
   /** A thread has made a view of the array, or the last users of some are gone. */
   countView(id: number, by: number): void {
-    const record = this.table.get(id);
+    const record = this.context.table.get(id);
     if (record === undefined) return;
     record.views += by;
     this.recycle(record);
@@ -333,7 +329,7 @@ export class Arrays {
 
   /** An operation of a stream was given the array, or has ended. */
   countUse(id: number, by: number): void {
-    const record = this.table.get(id);
+    const record = this.context.table.get(id);
     if (record === undefined) return;
     record.uses += by;
     if (record.uses === 0) this.recycle(record);
@@ -344,7 +340,7 @@ export class Arrays {
    * no more (-1).
    */
   countLaunch(page: number, by: 1 | -1): void {
-    const record = this.table.of(page);
+    const record = this.context.table.of(page);
     if (record === undefined) return;
     record.launches += by;
   }
@@ -352,7 +348,7 @@ export class Arrays {
   /** What other processes need to find them by their names. */
   listings(): ArrayListing[] {
     const listings: ArrayListing[] = [];
-    for (const { range, bytes, pages, elementBytes, type, resizing } of this.table.all) {
+    for (const { range, bytes, pages, elementBytes, type, resizing } of this.context.table.all) {
       if (type === undefined || resizing || range.freedPages === range.pages) continue;
       const { id, name, first } = range;
       const mapped = this.files.isMapped(first);
@@ -371,7 +367,7 @@ export class Arrays {
 
   /** What is known of them when the space has been closed. */
   closed(): ClosedArray[] {
-    return [...this.table.all].map(({ range, bytes, elementBytes }) => {
+    return [...this.context.table.all].map(({ range, bytes, elementBytes }) => {
       const { name, first, reserved } = range;
       return { name, firstPage: first, pages: reserved, bytes, elementBytes };
     });
@@ -379,14 +375,14 @@ export class Arrays {
 
   /** Gives back the addresses of freed arrays that a launch kept in use until now. */
   recycleAll(): void {
-    for (const record of this.table.all) this.recycle(record);
+    for (const record of this.context.table.all) this.recycle(record);
   }
 
   /** What has been freed cannot be freed again; a part of which something is left can. */
   private refuseFreed(record: ArrayRecord, firstPage: number, count: number): void {
-    if (this.table.firstLeft(record, firstPage, firstPage + count) !== -1) return;
+    if (this.context.table.firstLeft(record, firstPage, firstPage + count) !== -1) return;
     const { range } = record;
-    const { text, details } = this.places.placeOf(firstPage);
+    const { text, details } = this.context.places.placeOf(firstPage);
     throw new RequestError(
       'USE_AFTER_FREE',
       `cannot free a part of array ${range.name}: all of it, from ${text} on, has been freed`,
@@ -396,7 +392,7 @@ export class Arrays {
 
   /** Pages of an array have been freed, and no processor is denied them any more. */
   private freedPages(record: ArrayRecord, firstPage: number, count: number): void {
-    this.restore(firstPage, count);
+    this.context.restore(firstPage, count);
     this.freed(record);
   }
 
@@ -414,7 +410,7 @@ export class Arrays {
     this.commitment.unreserve(record.committedPages - left);
     record.committedPages = left;
     if (range.freedPages < range.pages) return;
-    this.sources.remove(range.first);
+    this.context.sources.remove(range.first);
     this.tellFreed(range.id);
     this.recycle(record);
   }
@@ -431,9 +427,9 @@ export class Arrays {
       return;
     // What was kept has gone, but is yet to be known so.
     if (kept.length > 0) return;
-    if (!this.manager.recycle(range)) return;
-    this.restore(range.first, range.reserved);
-    this.table.remove(range.id);
+    if (!this.context.manager.recycle(range)) return;
+    this.context.restore(range.first, range.reserved);
+    this.context.table.remove(range.id);
   }
 }
 

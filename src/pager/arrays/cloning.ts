@@ -2,9 +2,9 @@
 
 import type { Range } from '../../core/range.js';
 import type { DenyReason } from '../../core/types.js';
+import type { Sources } from '../core/sources.js';
 import type { Answer } from '../protocol/messages.js';
 import type { Requests } from '../protocol/requests.js';
-import type { Sources } from '../sources/sources.js';
 import type { Arrays } from './arrays.js';
 import type { Clones } from './clones.js';
 import type { Places } from './places.js';

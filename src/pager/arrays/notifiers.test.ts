@@ -22,6 +22,8 @@ let notifiers: Notifiers;
 let warnings: string[];
 let modules: Record<string, Record<string, unknown>>;
 let nextId = 1;
+/** Threads that have not ended. */
+let living: Set<number>;
 
 beforeEach(() => {
   va = new VaSpace(16);
@@ -29,6 +31,7 @@ beforeEach(() => {
   if (made === null) throw new Error('no addresses');
   range = made;
   warnings = [];
+  living = new Set([1]);
   modules = {};
   let ms = 0;
   notifiers = new Notifiers({
@@ -39,6 +42,7 @@ beforeEach(() => {
     rangeOfPage: (page) => va.rangeOfPage(page),
     nameOf: (id) => (id === HOST ? 'host' : `device ${id}`),
     load: async (url) => modules[url],
+    threadExists: (thread) => living.has(thread),
     warn: (message) => warnings.push(message),
     now: () => ms++ / 1000,
   });
@@ -267,17 +271,17 @@ describe('modules', () => {
     const adding = addModule(new Someone(), { invalidate: () => undefined });
     range.freedPages = range.pages;
     await expect(adding).rejects.toMatchObject({ code: 'USE_AFTER_FREE' });
-    expect([notifiers.count, notifiers.loading]).toEqual([0, 0]);
+    expect([notifiers.count, notifiers.busy]).toEqual([0, false]);
   });
 });
 
 it('finds subscriptions whose thread has ended, or whose array is no more', () => {
   const [here, gone] = [new Someone(1), new Someone(2)];
   const sequences = [add(here, { queue: 4 }), add(gone)];
-  notifiers.look((thread) => thread === 1, true);
+  notifiers.forgetEnded();
   expect(sequences.map(([word]) => word)).toEqual([0, SEQUENCE_ENDED]);
   va.recycle(range);
-  notifiers.look(() => true, true);
+  notifiers.forgetEnded();
   notifiers.flush();
   expect(notifiers.count).toBe(0);
   expect(here.notices).toMatchObject([{ ended: true }]);

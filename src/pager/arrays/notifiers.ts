@@ -83,6 +83,8 @@ export interface NotifierSurroundings {
   nameOf(processor: ProcessorId): string;
   /** Loads a module. */
   readonly load: (url: string) => Promise<Record<string, unknown>>;
+  /** Whether a subscriber is still there. */
+  threadExists(thread: number): boolean;
   warn(message: string): void;
   readonly now: () => number;
 }
@@ -96,7 +98,7 @@ export class Notifiers {
   private readonly resized: { readonly first: number; readonly end: number }[] = [];
   private lastLook = 0;
   /** Modules that are being loaded; they need turns of the event loop. */
-  loading = 0;
+  private loading = 0;
 
   constructor(private readonly around: NotifierSurroundings) {}
 
@@ -211,7 +213,7 @@ export class Notifiers {
     }
   }
 
-  releaseAll(): void {
+  close(): void {
     for (const subscription of [...this.byId.values()]) this.release(subscription.range);
     this.flush();
   }
@@ -222,6 +224,14 @@ export class Notifiers {
     if (subscription === undefined) return;
     subscription.events.busy = false;
     if (subscription.events.fresh) this.news.add(subscription);
+  }
+
+  get busy(): boolean {
+    return this.loading > 0;
+  }
+
+  needsTurn(): boolean {
+    return this.loading > 0;
   }
 
   /** Tells subscribers what has happened, each that is through with what it was told before. */
@@ -250,19 +260,21 @@ export class Notifiers {
     this.news.clear();
   }
 
+  look(nowMs: number): void {
+    if (this.byId.size === 0 || nowMs - this.lastLook < LOOK_MS) return;
+    this.lastLook = nowMs;
+    this.forgetEnded();
+  }
+
   /**
    * Ends the subscriptions of threads that have ended without a word, and those of arrays that are
    * no more.
    */
-  look(threadExists: (thread: number) => boolean, always = false): void {
-    if (this.byId.size === 0) return;
-    const now = this.around.now();
-    if (!always && now - this.lastLook < LOOK_MS) return;
-    this.lastLook = now;
+  forgetEnded(): void {
     const threads = new Map<number, boolean>();
     for (const subscription of [...this.byId.values()]) {
       const { thread } = subscription.subscriber;
-      if (!threads.has(thread)) threads.set(thread, threadExists(thread));
+      if (!threads.has(thread)) threads.set(thread, this.around.threadExists(thread));
       const gone = this.around.range(subscription.range.id) === undefined;
       if (gone) this.release(subscription.range);
       else if (threads.get(thread) === false) this.end(subscription);

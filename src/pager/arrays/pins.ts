@@ -3,19 +3,18 @@
  * from swapping them, too: the manager locks its own mapping of them, since a lock of the
  * registered one would fault, and the manager would have to serve itself.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import type { Range } from '../../core/range.js';
 import { Access, HOST, HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
 import { mlock, munlock } from '../../linux/memory.js';
 import { lockedMemoryLimit } from '../../linux/process.js';
-import type { CoreRequests } from '../core/core-requests.js';
 import type { PinReport } from '../protocol/pages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
 import { RequestError, wireError } from '../protocol/wire.js';
 import type { Arrays } from './arrays.js';
 import type { Commitment } from './commitment.js';
-import type { Places } from './places.js';
+import type { SpaceContext } from './context.js';
 
 interface Run {
   readonly first: number;
@@ -45,13 +44,9 @@ export class Pins {
   private lockedPages = 0;
 
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
+    private readonly context: SpaceContext,
     private readonly arrays: Arrays,
-    private readonly places: Places,
     private readonly commitment: Commitment,
-    /** The manager's address of page 0 of the host's memory. */
-    private readonly memory: number,
   ) {}
 
   get pinnedBytes(): number {
@@ -95,23 +90,24 @@ export class Pins {
     this.pins.set(id, pin);
     // A program that pins wants no faults; what files and sources gave stays theirs as long as it
     // is not written.
-    const allowed = this.manager.pages.denial(first, count, Access.Write, HOST) === null;
+    const allowed = this.context.manager.pages.denial(first, count, Access.Write, HOST) === null;
     const mayWrite = writable || (!range.provided && allowed);
     const access = mayWrite ? Access.Write : Access.Read;
-    this.requests.start(
-      (request) => this.manager.acquire(request, HOST, first, count, access, { hold: true }),
+    this.context.requests.start(
+      (request) =>
+        this.context.manager.acquire(request, HOST, first, count, access, { hold: true }),
       (_pages, failure) => {
         if (failure !== null) {
           this.pins.delete(id);
           this.commitment.unreserve(reserved);
-          const page = this.places.pageWith(failure, first, count);
-          done(null, this.places.denialError(failure, page, 'a pin'));
+          const page = this.context.places.pageWith(failure, first, count);
+          done(null, this.context.places.denialError(failure, page, 'a pin'));
           return;
         }
         this.pinnedPages += sizeOf(this.alone(pin, first, end, heldPart));
         pin.held = true;
-        this.manager.pin(first, count, true);
-        this.manager.release(HOST_NODE, first, count, access);
+        this.context.manager.pin(first, count, true);
+        this.context.manager.release(HOST_NODE, first, count, access);
         if (pin.dropped) {
           this.end(pin);
           done(null, givenUp(pin));
@@ -133,31 +129,31 @@ export class Pins {
     if (pin.held) this.end(pin);
   }
 
-  /** Locks the next piece. False when there is none. */
-  step(): boolean {
-    if (this.locking.length === 0) return false;
+  /** Locks the next piece. */
+  step(): number {
+    if (this.locking.length === 0) return 0;
     const [pin] = this.locking;
     const { lockedEnd: first } = pin;
     const end = Math.min(first + PAGES_PER_BLOCK, pin.end);
-    const result = mlock(this.memory + first * PAGE_BYTES, (end - first) * PAGE_BYTES);
+    const result = mlock(this.context.memory + first * PAGE_BYTES, (end - first) * PAGE_BYTES);
     if (result !== 0) {
       this.locking.shift();
       this.refuse(pin);
-      return true;
+      return 1;
     }
     this.lockedPages += sizeOf(this.alone(pin, first, end, lockedPart));
     pin.lockedEnd = end;
-    if (end < pin.end) return true;
+    if (end < pin.end) return 1;
     this.locking.shift();
     pin.done({ locked: true }, null);
-    return true;
+    return 1;
   }
 
   /** Refuses to do something to pages of which some are pinned. */
   check(first: number, count: number, verb: string): void {
     for (const pin of this.pins.values()) {
       if (pin.end <= first || pin.first >= first + count) continue;
-      const { text, details } = this.places.placeOf(Math.max(first, pin.first));
+      const { text, details } = this.context.places.placeOf(Math.max(first, pin.first));
       throw new RequestError(
         'PINNED',
         `cannot ${verb} ${text}, which is pinned; unpin it first`,
@@ -198,7 +194,7 @@ export class Pins {
     this.pins.delete(pin.id);
     for (const { first, end } of this.alone(pin, pin.first, pin.end, heldPart)) {
       this.pinnedPages -= end - first;
-      this.manager.pin(first, end - first, false);
+      this.context.manager.pin(first, end - first, false);
     }
     this.commitment.unreserve(pin.reserved);
     if (at !== -1) pin.done(null, givenUp(pin));
@@ -207,7 +203,7 @@ export class Pins {
   private unlock(pin: Pin): void {
     for (const { first, end } of this.alone(pin, pin.first, pin.lockedEnd, lockedPart)) {
       this.lockedPages -= end - first;
-      munlock(this.memory + first * PAGE_BYTES, (end - first) * PAGE_BYTES);
+      munlock(this.context.memory + first * PAGE_BYTES, (end - first) * PAGE_BYTES);
     }
     pin.lockedEnd = pin.first;
   }

@@ -1,24 +1,23 @@
 /** Words for pages of arrays: where they are, and what went wrong with them. */
-import type { PageQueries } from '../../core/page-queries.js';
+
 import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import type { ManagerContext } from '../core/context.js';
 import type { Stores } from '../host/stores.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Providers } from '../sources/providers.js';
-import type { Sources } from '../sources/sources.js';
 import type { ArrayTable } from './array-table.js';
 
 export class Places {
   constructor(
+    private readonly context: ManagerContext,
     private readonly table: ArrayTable,
-    private readonly pages: PageQueries,
     private readonly files: FileProvider,
     private readonly providers: Providers,
     private readonly stores: Pick<
       Stores,
       'problem' | 'readProblem' | 'unreadable' | 'serverName' | 'detailsOf'
     >,
-    private readonly sources: Sources,
     /** First address of the space. */
     private readonly base: number,
   ) {}
@@ -72,7 +71,7 @@ export class Places {
     const { text, details } = this.placeOf(failure?.page ?? page);
     const message = `${operation} ${what} ${text}, ${this.explain(reason, page)}`;
     const stack = this.providerFailure(reason, page)?.stack;
-    const about = this.sources.of(page)?.details ?? this.stores.detailsOf(reason);
+    const about = this.context.sources.of(page)?.details ?? this.stores.detailsOf(reason);
     return wireError(codeOfDenial(reason), message, { ...details, ...about, reason }, stack);
   }
 
@@ -86,17 +85,19 @@ export class Places {
     const reason = this.reasonFor(denial, page);
     if (reason === 'FREED' && this.table.of(page)?.moved === true)
       return 'which resize() has moved to other addresses; take array.data anew';
-    const why = explainDenial(reason, this.sources.of(page)?.remedy);
+    const why = explainDenial(reason, this.context.sources.of(page)?.remedy);
     if (reason === 'OUT_OF_STORAGE') return `${why}: ${this.files.problem ?? this.stores.problem}`;
     if (reason === 'FORGOTTEN' || reason === 'ALTERED' || reason === 'GONE')
-      return this.sources.of(page)?.loss?.(reason, page) ?? `${why}: ${this.stores.serverName}`;
+      return (
+        this.context.sources.of(page)?.loss?.(reason, page) ?? `${why}: ${this.stores.serverName}`
+      );
     if (reason === 'COPY_FAILED' && this.stores.unreadable !== null)
       return `${why}: ${this.stores.unreadable}`;
     if (reason === 'NODE_LOST')
-      return `${why}: ${this.sources.of(page)?.problem ?? this.stores.readProblem}`;
+      return `${why}: ${this.context.sources.of(page)?.problem ?? this.stores.readProblem}`;
     if (reason === 'SOURCE_CHANGED') {
       // What a clone could not have its source's file did not give.
-      const change = this.files.changeOf(this.pages.originOf(page));
+      const change = this.files.changeOf(this.context.manager.pages.originOf(page));
       return change === null ? why : `whose file has become shorter: ${change}; lengthen it again`;
     }
     const failure = this.providerFailure(reason, page);
@@ -130,7 +131,7 @@ export class Places {
    * them; otherwise -1.
    */
   findDenied(failure: DenyReason, first: number, count: number): number {
-    const { pages } = this;
+    const { pages } = this.context.manager;
     for (let lost = first; lost !== -1; ) {
       lost = pages.firstLost(lost, first + count);
       if (lost !== -1 && pages.lossOf(lost) === failure) return lost;
@@ -145,7 +146,7 @@ export class Places {
    * -1.
    */
   private firstCut(first: number, end: number): number {
-    const { pages } = this;
+    const { pages } = this.context.manager;
     const origin = pages.originOf(first);
     const cut = this.files.firstCut(origin);
     if (cut === -1) return -1;
@@ -158,7 +159,7 @@ export class Places {
   private providerFailure(reason: DenyReason, page: number): ReturnType<Providers['failureOf']> {
     if (reason !== 'PROVIDER_FAILED' && reason !== 'ACCESS_REFUSED') return null;
     // What a clone could not have its source's provider did not give.
-    const origin = this.pages.originOf(page);
+    const origin = this.context.manager.pages.originOf(page);
     const failure = this.providers.failureOf(origin);
     return failure === null ? null : { ...failure, page: failure.page - origin + page };
   }

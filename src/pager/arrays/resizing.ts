@@ -4,22 +4,20 @@
  * the old one is freed, which has the clone take over page by page what it does not have yet. What
  * is new reads as zero, and so does what was given back before.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import type { Range } from '../../core/range.js';
 import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { fillMemory } from '../../linux/memory.js';
-import type { CoreRequests } from '../core/core-requests.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
 import { RequestError } from '../protocol/wire.js';
-import type { Sources } from '../sources/sources.js';
 import { type ArrayRecord, pagesOf } from './array-table.js';
 import type { Arrays } from './arrays.js';
 import type { Cloning } from './cloning.js';
 import type { Commitment } from './commitment.js';
+import type { SpaceContext } from './context.js';
 import type { Notifiers } from './notifiers.js';
 import type { Pins } from './pins.js';
-import type { Places } from './places.js';
 
 type Done = (answer: Requests['resize']['out'] | null, failure: WireError | null) => void;
 type Next = (failure: DenyReason | null) => void;
@@ -27,24 +25,19 @@ type Run = readonly [first: number, end: number, access: Access];
 
 export class Resizing {
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
+    private readonly context: SpaceContext,
     private readonly arrays: Arrays,
-    private readonly places: Places,
     private readonly commitment: Commitment,
     private readonly cloning: Cloning,
-    private readonly sources: Sources,
     private readonly pins: Pins,
     private readonly notifiers: Notifiers,
-    /** The manager's address of page 0 of the host's memory. */
-    private readonly memory: number,
   ) {}
 
   resize({ range: id, name, bytes }: Requests['resize']['in'], done: Done): void {
     const record = this.arrays.usable(id, name, 'resize');
     const { range } = record;
     const what = `cannot resize array ${name}`;
-    const source = this.sources.of(range.first);
+    const source = this.context.sources.of(range.first);
     if (source !== undefined && source.kind !== 'clone') {
       const message = `${what}: a file, a provider or the machines that share it say how long it is; make another array, and copy to it`;
       throw new RequestError('NOT_RESIZABLE', message, { array: name });
@@ -63,7 +56,10 @@ export class Resizing {
       if (failure === null)
         done({ id: to.range.id, firstPage: to.range.first, pages: to.pages }, null);
       else
-        done(null, this.places.denialError(failure, tail, `a change of length of array ${name}`));
+        done(
+          null,
+          this.context.places.denialError(failure, tail, `a change of length of array ${name}`),
+        );
     };
     try {
       if (bytes < record.bytes) this.shrink(record, bytes, (failure) => end(record, failure));
@@ -113,7 +109,7 @@ export class Resizing {
     this.clearTail(range, record.bytes, (failure) => {
       if (failure !== null) this.commitment.unreserve(more);
       else {
-        if (more > 0) this.manager.grow(range, before, pages);
+        if (more > 0) this.context.manager.grow(range, before, pages);
         record.committedPages += more;
         record.bytes = bytes;
         record.pages = pages;
@@ -141,7 +137,7 @@ export class Resizing {
       this.arrays.free({ range: made.range.id, firstPage: first, count: made.pages });
       done(old, failure);
     };
-    this.manager.blank(first + before, made.pages - before);
+    this.context.manager.blank(first + before, made.pages - before);
     const rights: Run[] = [];
     range.protection.each(0, before, (from, to, access) => rights.push([from, to, access]));
     const holes = this.holesOf(old);
@@ -169,7 +165,7 @@ export class Resizing {
   ): void {
     const { range, pages: before } = old;
     range.advice.each(0, before, (from, to, advice) =>
-      this.manager.advise(made.range, from, to, advice),
+      this.context.manager.advise(made.range, from, to, advice),
     );
     this.notifiers.release(range);
     this.freeAll(made, holes, () => {
@@ -184,7 +180,7 @@ export class Resizing {
   private clearTail(range: Range, bytes: number, next: Next): void {
     const within = bytes % PAGE_BYTES;
     const page = range.first + Math.floor(bytes / PAGE_BYTES);
-    const { pages } = this.manager;
+    const { pages } = this.context.manager;
     // The page of an array without elements is all behind its end.
     const isWhole = within === 0 && bytes > 0;
     if (
@@ -203,13 +199,13 @@ export class Resizing {
       access === Access.Write ? [] : [[at, at + 1, access]],
       Access.Write,
       () => {
-        this.requests.start(
+        this.context.requests.start(
           (request) =>
-            this.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
+            this.context.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
           (_pages, failure) => {
             if (failure === null) {
-              fillMemory(this.memory + page * PAGE_BYTES + within, 0, PAGE_BYTES - within);
-              this.manager.release(HOST_NODE, page, 1, Access.Write);
+              fillMemory(this.context.memory + page * PAGE_BYTES + within, 0, PAGE_BYTES - within);
+              this.context.manager.release(HOST_NODE, page, 1, Access.Write);
             }
             this.protectAll(
               range.first,
@@ -236,8 +232,8 @@ export class Resizing {
       return;
     }
     const [from, to, own] = run;
-    this.requests.start(
-      (request) => this.manager.protect(request, first + from, to - from, access ?? own),
+    this.context.requests.start(
+      (request) => this.context.manager.protect(request, first + from, to - from, access ?? own),
       () => this.protectAll(first, rest, access, next),
     );
   }
@@ -256,7 +252,7 @@ export class Resizing {
 
   /** Parts that were freed. */
   private holesOf({ range, pages, kept }: ArrayRecord): Run[] {
-    const { manager } = this;
+    const { manager } = this.context;
     const { first } = range;
     const last = first + pages;
     const holes: Run[] = kept

@@ -9,14 +9,12 @@ import {
   receiveMessageOnPort,
   type Worker,
 } from 'node:worker_threads';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
-import { type Commands, type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/types.js';
+import { type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/types.js';
 import { monotonicMs } from '../../linux/clock.js';
 import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
 import { startOwnThread } from '../../linux/own-threads.js';
 import { valkeyAddress } from '../../valkey/address.js';
-import type { CoreRequests } from '../core/core-requests.js';
 import {
   type FromSharing,
   OPEN_AGAIN,
@@ -27,8 +25,8 @@ import {
 } from '../protocol/sharing.js';
 import { beginStart, endStart } from '../protocol/starting.js';
 import { type WireError, wireError } from '../protocol/wire.js';
-import type { Sources } from '../sources/sources.js';
 import { BlockHolds, type Need } from './block-holds.js';
+import type { SpaceContext } from './context.js';
 import { SharedBlocks } from './shared-blocks.js';
 
 /** Turns of the event loop, in which it sees threads end. */
@@ -67,9 +65,6 @@ export interface UsedPages {
   readonly write: boolean;
 }
 
-/** The commands by which subscribers are told that elements are as they were at an earlier time. */
-type Losses = Pick<Commands, 'invalidate' | 'invalidated'>;
-
 export class SharedArrays {
   /** By the number of the range. */
   private readonly all = new Map<number, Shared>();
@@ -77,33 +72,20 @@ export class SharedArrays {
   private lastCall = 0;
   private lastTurn = 0;
 
-  constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly sources: Sources,
-    /** The control memory of the space. */
-    private readonly control: SharedArrayBuffer,
-    private readonly wakeFd: number,
-    /** The host's memory, where the manager can write. */
-    private readonly memory: number,
-    private readonly restore: (firstPage: number, count: number) => void,
-    private readonly losses: Losses,
-    private readonly warn: (message: string) => void,
-    private readonly now: () => number,
-  ) {}
+  constructor(private readonly context: SpaceContext) {}
 
   start(range: Range, elementBytes: number, source: SharingSource): void {
     const { port1: port, port2 } = new MessageChannel();
     const blocks = Math.ceil((range.pages * PAGE_BYTES) / source.blockBytes);
     const running = new Int32Array(new SharedArrayBuffer(4));
-    const start = beginStart(this.control);
+    const start = beginStart(this.context.options.control);
     const threadData: SharingThreadData = {
       source,
       name: range.name,
       blocks,
       elementBytes,
       port: port2,
-      wakeFd: this.wakeFd,
+      wakeFd: this.context.options.wakeFd,
       running: running.buffer,
       start,
     };
@@ -119,7 +101,7 @@ export class SharedArrays {
         restrict: (block, right) => shared.blocks.restrict(block, right),
         running: (count) => Atomics.store(running, 0, count),
       },
-      this.now,
+      this.context.now,
     );
     const shared: Shared = {
       range,
@@ -141,7 +123,7 @@ export class SharedArrays {
     this.watch(shared);
     this.all.set(range.id, shared);
     const { shown } = valkeyAddress(source.urls[0]);
-    this.sources.add(range.first, range.pages, {
+    this.context.sources.add(range.first, range.pages, {
       kind: 'shared',
       provide: (_token, page, count, target): Status => shared.blocks.provide(page, count, target),
       get problem() {
@@ -222,7 +204,9 @@ export class SharedArrays {
   leave(range: number, done: () => void): void {
     this.giveUp(range, 'freed', (failure) => {
       if (failure !== null)
-        this.warn(`warning: array ${this.all.get(range)?.range.name} is freed: ${failure.message}`);
+        this.context.warn(
+          `warning: array ${this.all.get(range)?.range.name} is freed: ${failure.message}`,
+        );
       done();
     });
   }
@@ -280,7 +264,7 @@ export class SharedArrays {
   /** Whether the event loop should have a turn, in which it sees threads end. */
   needsTurn(): boolean {
     if (this.all.size === 0) return false;
-    const now = this.now();
+    const now = this.context.now();
     if (now - this.lastTurn < TURN_MS) return false;
     this.lastTurn = now;
     return true;
@@ -292,7 +276,7 @@ export class SharedArrays {
     port: MessagePort,
     holds: BlockHolds<DenyReason>,
   ): SharedBlocks<Uint8Array> {
-    const { manager, requests, memory, restore } = this;
+    const { manager, requests, memory, restore } = this.context;
     const tell = (message: ToSharing): void => say(port, message);
     const copied = (page: number, count: number): Uint8Array<ArrayBuffer> => {
       const content = new Uint8Array(count * PAGE_BYTES);
@@ -379,7 +363,7 @@ export class SharedArrays {
         break;
       case 'again': {
         const { first, count } = blocks.pagesOf(message.block);
-        this.restore(first, count);
+        this.context.restore(first, count);
         break;
       }
       case 'lost':
@@ -388,7 +372,7 @@ export class SharedArrays {
       case 'forgotten':
         shared.forgotten = true;
         this.tellLoss({ first: shared.range.first, count: shared.range.pages });
-        this.warn(
+        this.context.warn(
           `warning: ${valkeyAddress(shared.source.urls[0]).shown} has come back without array ${shared.range.name}: what had been flushed is ` +
             'lost, and the array cannot be used until it is freed and opened again; have the server keep its data (appendonly yes)',
         );
@@ -396,7 +380,7 @@ export class SharedArrays {
       case 'connection':
         shared.problem = message.problem;
         // What threads were denied while the server was away they may wait for again.
-        if (message.problem === null) this.restore(shared.range.first, shared.range.pages);
+        if (message.problem === null) this.context.restore(shared.range.first, shared.range.pages);
         break;
       case 'answer': {
         const call = shared.calls.get(message.id);
@@ -412,8 +396,8 @@ export class SharedArrays {
 
   /** Only subscribers are told; no page is changed, since the newer content is nowhere. */
   private tellLoss({ first, count }: { first: number; count: number }): void {
-    this.losses.invalidate(first, count, 'lost', HOST);
-    this.losses.invalidated(first, count, 'lost', HOST);
+    this.context.deferred.invalidate(first, count, 'lost', HOST);
+    this.context.deferred.invalidated(first, count, 'lost', HOST);
   }
 
   /** The thread has left, or ended: nothing is asked of it any more. */

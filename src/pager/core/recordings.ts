@@ -70,7 +70,7 @@ export class Recordings {
   }
 
   /** Hands to the system what it does not have yet. */
-  flush(): void {
+  idle(): void {
     for (const file of this.files.values()) file.flush();
   }
 

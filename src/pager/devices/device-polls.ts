@@ -13,6 +13,8 @@ import type { Device } from './device.js';
  * that it has again.
  */
 const SENDING_MS = 20;
+/** How many faults a step of a device in this thread counts as: it may take as long as so many. */
+const DEVICE_STEP = 16;
 /** Between two looks for answers that are overdue. */
 const LOOK_MS = 1000;
 const SLOTS_PER_DEVICE = 3;
@@ -126,13 +128,13 @@ export class DevicePolls {
   }
 
   /** Lets devices that work in this thread, or have something to do in it, go on a step. */
-  progress(): boolean {
+  step(): number {
     let any = false;
     for (let place = 0; place < this.places.length; place++) {
       const device = this.places[place];
       if (device?.guard?.progress() === true || device?.process?.step?.() === true) any = true;
     }
-    return any;
+    return any ? DEVICE_STEP : 0;
   }
 
   /**
@@ -152,7 +154,7 @@ export class DevicePolls {
   /**
    * Sends packets that waited, and has the poller tell when there is room for those that still do.
    */
-  sendRest(): void {
+  flush(): void {
     for (let place = 0; place < this.places.length; place++) {
       const device = this.places[place];
       const process = device?.process ?? null;
@@ -178,7 +180,7 @@ export class DevicePolls {
   }
 
   /** Handles what the poller found. True when a process has ended. */
-  poll(): boolean {
+  handleReady(): boolean {
     const { poller } = this;
     let ended = false;
     for (let place = 0; place < this.places.length; place++) {

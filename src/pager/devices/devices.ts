@@ -2,7 +2,7 @@
  * The devices of a space: how they are started, started again, taken away, and what they report
  * about themselves.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import {
   HOST,
   MAX_PROCESSORS,
@@ -12,8 +12,8 @@ import {
 } from '../../core/types.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
 import type { ProcessDriver } from '../../drivers/process-driver.js';
-import type { Router } from '../../drivers/router.js';
 import type { Notifiers } from '../arrays/notifiers.js';
+import type { ManagerContext } from '../core/context.js';
 import type { DeniedAccess } from '../core/deferred.js';
 import type { DeviceInfo, DeviceOptions, ProcessorStats } from '../protocol/space.js';
 import { type WireError, wireError } from '../protocol/wire.js';
@@ -56,7 +56,7 @@ type Started = (failure: string | null, started: readonly Device[]) => void;
 export class Devices implements DeviceOwner {
   private readonly byId = new Map<number, Device>();
   /** Processes whose end the event loop has not seen yet. */
-  readonly ended: ProcessDriver[] = [];
+  private readonly left: ProcessDriver[] = [];
   /** The last figures of processors that have gone. */
   private readonly gone: ProcessorStats[] = [];
   /** Why devices are not there any more, by number. */
@@ -74,13 +74,11 @@ export class Devices implements DeviceOwner {
   private reaping = 0;
 
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly router: Router,
+    private readonly context: ManagerContext,
     private readonly launches: Launches,
     private readonly notifiers: Notifiers,
     private readonly maker: DriverMaker,
     private readonly polls: DevicePolls,
-    private readonly later: (action: () => void) => void,
     private readonly keptApart: KeptApart,
     private readonly managerCpu: ManagerCpu,
   ) {}
@@ -266,7 +264,7 @@ export class Devices implements DeviceOwner {
   }
 
   private newEvents(): DeviceEvents {
-    return new DeviceEvents(this.manager, this.router, this);
+    return new DeviceEvents(this.context.manager, this.context.router, this);
   }
 
   private addAll(
@@ -304,8 +302,8 @@ export class Devices implements DeviceOwner {
     const events = prepared?.events ?? this.newEvents();
     const made = prepared?.made ?? this.maker.make(options, events);
     const { description } = made.driver;
-    const { processor: id, node } = this.manager.addDevice(description);
-    this.router.attach(id, node, made.driver);
+    const { processor: id, node } = this.context.manager.addDevice(description);
+    this.context.router.attach(id, node, made.driver);
     const info: DeviceInfo = {
       id,
       node,
@@ -335,7 +333,7 @@ export class Devices implements DeviceOwner {
     else {
       if (made.process.lender != null) this.launches.endings.watch(made.process.lender);
       made.process.onWants = (launch, wanted, wantedFor, atOnce) => {
-        this.later(() => this.launches.wanted(device, launch, wanted, wantedFor, atOnce));
+        this.context.later(() => this.launches.wanted(device, launch, wanted, wantedFor, atOnce));
       };
       let told = false;
       made.process.onReady = (failure) => {
@@ -347,13 +345,13 @@ export class Devices implements DeviceOwner {
   }
 
   /** Handles what the poller found. */
-  poll(): void {
-    if (this.polls.poll()) this.reaping = REAPING_TURNS;
+  hear(): void {
+    if (this.polls.handleReady()) this.reaping = REAPING_TURNS;
   }
 
   /** Milliseconds that the manager may sleep. */
   sleepMs(most: number): number {
-    return this.loading > 0 || this.reaping > 0 ? 0 : this.polls.sleepMs(most);
+    return this.loading > 0 || this.reaping > 0 ? 0 : most;
   }
 
   /**
@@ -370,7 +368,8 @@ export class Devices implements DeviceOwner {
 
   /** A driver says that a launch has ended. */
   launched(device: Device, launch: number, failure: LaunchFailure | null, gpuMs?: number): void {
-    if (this.has(device)) this.later(() => this.launches.ended(device, launch, failure, gpuMs));
+    if (this.has(device))
+      this.context.later(() => this.launches.driverEnded(device, launch, failure, gpuMs));
   }
 
   /** An access of a device was denied. */
@@ -388,10 +387,10 @@ export class Devices implements DeviceOwner {
     device.reason = reason;
     device.lost = true;
     this.losses.set(device.info.number, `device ${device.info.name} is gone: ${reason}`);
-    this.manager.processorLost(device.info.id);
+    this.context.manager.processorLost(device.info.id);
     this.launches.lost(device);
     // Its launches, and requests that still ask something of it, hear of its end first.
-    this.later(() => this.goneFor(device.info.number));
+    this.context.later(() => this.goneFor(device.info.number));
   }
 
   /** Brings home what a device has, and ends it; `done` is called when it has gone. */
@@ -406,7 +405,7 @@ export class Devices implements DeviceOwner {
     // The launch that runs may end; those that wait are told that the device is gone. It may die
     // before, which drains it, too.
     this.launches.whenIdle(device, () => {
-      if (this.has(device)) this.manager.detach(device.info.id);
+      if (this.has(device)) this.context.manager.detach(device.info.id);
     });
   }
 
@@ -429,10 +428,10 @@ export class Devices implements DeviceOwner {
   private remove(device: Device): void {
     if (!device.forgotten) this.gone.push(this.statsOf(device));
     this.byId.delete(device.info.id);
-    this.router.detach(device.info.id, device.info.node);
+    this.context.router.detach(device.info.id, device.info.node);
     this.polls.remove(device);
     device.driver.close();
-    if (device.process !== null) this.ended.push(device.process);
+    if (device.process !== null) this.left.push(device.process);
     this.goneFor(device.info.number);
   }
 
@@ -445,8 +444,13 @@ export class Devices implements DeviceOwner {
     for (const device of [...this.byId.values()]) this.remove(device);
   }
 
+  /** Children have been killed; waiting until the event loop has seen it leaves no zombie behind. */
+  async ended(): Promise<void> {
+    await Promise.all(this.left.map(({ exited }) => exited));
+  }
+
   stats(): ProcessorStats[] {
-    const host = figuresOf(this.manager, HOST, 'host', 'host', NO_LAUNCHES);
+    const host = figuresOf(this.context.manager, HOST, 'host', 'host', NO_LAUNCHES);
     return [
       host,
       ...[...this.byId.values()]
@@ -458,6 +462,6 @@ export class Devices implements DeviceOwner {
 
   private statsOf(device: Device): ProcessorStats {
     const { id, name, kind } = device.info;
-    return figuresOf(this.manager, id, name, kind, device);
+    return figuresOf(this.context.manager, id, name, kind, device);
   }
 }

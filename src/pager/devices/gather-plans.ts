@@ -115,12 +115,12 @@ export class GatherPlans {
     );
   }
 
-  /** Takes one plan a little further. False when none can go on. */
-  step(): boolean {
+  /** Takes one plan a little further. */
+  step(): number {
     const plan = this.ready.shift();
-    if (plan === undefined) return false;
+    if (plan === undefined) return 0;
     plan.step();
-    return true;
+    return 1;
   }
 
   /** Whether a plan can go on. */

@@ -3,9 +3,9 @@
  * those behind it, which wait already, go together when it has ended: the device runs them in their
  * order without a word in between, and to the core they are one launch.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import type { LaunchParameter, WgslLaunch } from '../../drivers/driver.js';
-import type { ArrayTable } from '../arrays/array-table.js';
+import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
 import type { Device } from './device.js';
 import { argumentsOf, arrayPages, type NamedArgument } from './launch-arguments.js';
@@ -23,8 +23,7 @@ interface Addition {
 
 export class JoinedLaunches {
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly table: ArrayTable,
+    private readonly context: SpaceContext,
     private readonly checks: LaunchChecks,
     private readonly sharing: SharedUses,
   ) {}
@@ -35,7 +34,7 @@ export class JoinedLaunches {
     if (most === 1 || waiting.length === 0 || !this.mayJoin(device, record)) return null;
     const { parameters } = record.operation;
     const uses = new PageUses();
-    uses.add(argumentsOf(parameters, this.table));
+    uses.add(argumentsOf(parameters, this.context.table));
     const all = [...parameters];
     const records: LaunchRecord[] = [];
     const zeroed = new Map<LaunchRecord, readonly string[]>();
@@ -43,7 +42,7 @@ export class JoinedLaunches {
       if (!this.mayJoin(device, each)) break;
       const added = this.additionOf(each, uses);
       const { budgetPages } = device.driver.description;
-      if (this.manager.launchPages(uses.with(added.args)) > budgetPages) break;
+      if (this.context.manager.launchPages(uses.with(added.args)) > budgetPages) break;
       uses.add(added.args);
       all.push(...added.parameters);
       records.push(each);
@@ -69,7 +68,7 @@ export class JoinedLaunches {
       return false;
     const launch: Omit<WgslLaunch, 'id'> = { ...operation, code };
     if (device.process?.joins?.(launch) !== true) return false;
-    const args = argumentsOf(parameters, this.table);
+    const args = argumentsOf(parameters, this.context.table);
     return (
       this.checks.problemOf(device, operation, args) === null &&
       this.checks.divide(device, operation) === null &&
@@ -87,6 +86,6 @@ export class JoinedLaunches {
       zeroed.push(each.name);
       return { ...each, use: 'inout' as const };
     });
-    return { args: argumentsOf(parameters, this.table), parameters, zeroed };
+    return { args: argumentsOf(parameters, this.context.table), parameters, zeroed };
   }
 }

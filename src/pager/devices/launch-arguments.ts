@@ -3,9 +3,9 @@
  * where pages are its own, and byte by byte at its edges, where a page holds elements of others,
  * too.
  */
+
 import { bytesOf } from '../../core/elements.js';
 import type { LaunchArgument } from '../../core/launches.js';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import {
   Access,
   type DenyReason,
@@ -16,8 +16,7 @@ import {
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { fillMemory } from '../../linux/memory.js';
 import type { ArrayTable } from '../arrays/array-table.js';
-import type { Places } from '../arrays/places.js';
-import type { CoreRequests } from '../core/core-requests.js';
+import type { SpaceContext } from '../arrays/context.js';
 
 export interface NamedArgument extends LaunchArgument {
   readonly name: string;
@@ -69,14 +68,7 @@ export function arrayPages(parameters: readonly LaunchParameter[]): Pages[] {
 
 /** Sets the elements of `out` arguments to zero that lie in pages with elements of others. */
 export class EdgeClearing {
-  constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly table: ArrayTable,
-    private readonly places: Places,
-    /** The manager's address of page 0 of the host's memory. */
-    private readonly memory: number,
-  ) {}
+  constructor(private readonly context: SpaceContext) {}
 
   /** `done` is told why the pages cannot be written, if they cannot, and which one. */
   clear(
@@ -94,9 +86,14 @@ export class EdgeClearing {
     for (const each of parameters) {
       if (each.kind !== 'array' || each.use !== 'out') continue;
       const { first, end } = pagesAround(each);
-      const failure = this.manager.pages.denial(first, end - first, Access.Write, processor);
+      const failure = this.context.manager.pages.denial(
+        first,
+        end - first,
+        Access.Write,
+        processor,
+      );
       if (failure === null) continue;
-      done(failure, this.places.pageWith(failure, first, end - first));
+      done(failure, this.context.places.pageWith(failure, first, end - first));
       return;
     }
     this.next(edges, 0, done);
@@ -113,15 +110,16 @@ export class EdgeClearing {
     }
     const { offset, bytes } = edges[at];
     const page = Math.floor(offset / PAGE_BYTES);
-    this.requests.start(
-      (request) => this.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
+    this.context.requests.start(
+      (request) =>
+        this.context.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
       (_pages, failure) => {
         if (failure !== null) {
           done(failure, page);
           return;
         }
-        fillMemory(this.memory + offset, 0, bytes);
-        this.manager.release(HOST_NODE, page, 1, Access.Write);
+        fillMemory(this.context.memory + offset, 0, bytes);
+        this.context.manager.release(HOST_NODE, page, 1, Access.Write);
         this.next(edges, at + 1, done);
       },
     );
@@ -131,7 +129,7 @@ export class EdgeClearing {
     if (each.kind !== 'array' || each.use !== 'out') return [];
     const { offset } = each;
     const end = offset + each.length * bytesOf(each.type);
-    const own = pagesWithin(each, this.table);
+    const own = pagesWithin(each, this.context.table);
     const before = Math.min(own.first * PAGE_BYTES, end);
     const after = Math.max(own.end * PAGE_BYTES, before);
     const edges = [

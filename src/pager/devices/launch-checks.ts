@@ -2,22 +2,17 @@
  * What must be true of a launch's arguments before it begins, and which page is to blame when they
  * cannot be had.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import type { LaunchDivision } from '../../drivers/driver.js';
-import type { ArrayTable } from '../arrays/array-table.js';
-import type { Places } from '../arrays/places.js';
+import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import { argumentsOf, type NamedArgument } from './launch-arguments.js';
 import { type LaunchOperation, messageOf } from './launch-record.js';
 
 export class LaunchChecks {
-  constructor(
-    private readonly manager: MemoryManager,
-    private readonly places: Places,
-    private readonly table: ArrayTable,
-  ) {}
+  constructor(private readonly context: SpaceContext) {}
 
   /** Why a launch may not begin; null: it may. */
   problemOf(
@@ -27,7 +22,7 @@ export class LaunchChecks {
   ): WireError | null {
     const { kernelName } = operation;
     for (const { first, use, name, declared } of args) {
-      const range = this.manager.pages.rangeOf(first);
+      const range = this.context.manager.pages.rangeOf(first);
       if (range === undefined || range.freedPages === range.pages) {
         return wireError('USE_AFTER_FREE', `kernel ${kernelName}: array ${name} has been freed`, {
           parameter: name,
@@ -50,9 +45,9 @@ export class LaunchChecks {
     const { faults, budgetPages } = device.driver.description;
     const closed = this.closedPage(args, faults);
     if (closed !== -1)
-      return this.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
+      return this.context.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
     if (faults || device.process?.divide !== undefined) return null;
-    const pages = this.manager.launchPages(args);
+    const pages = this.context.manager.launchPages(args);
     if (pages <= budgetPages) return null;
     return wireError(
       'DEVICE_MEMORY',
@@ -77,7 +72,7 @@ export class LaunchChecks {
     const { code, kernelName, parameters } = operation;
     if (code.kind !== 'wgsl' || process?.divide === undefined) return null;
     const pagesOf = (all: LaunchOperation['parameters']) =>
-      this.manager.launchPages(argumentsOf(all, this.table));
+      this.context.manager.launchPages(argumentsOf(all, this.context.table));
     const found = process.divide({ ...operation, code }, pagesOf);
     if (found === null) return null;
     if ('count' in found) return { division: found };
@@ -93,7 +88,7 @@ export class LaunchChecks {
   /** Why a launch may not have a page of its arguments; null: it may have them all. */
   denialOf({ info }: Device, args: readonly NamedArgument[]): DenyReason | null {
     for (const { first, count, use } of args) {
-      const failure = this.manager.pages.denial(
+      const failure = this.context.manager.pages.denial(
         first,
         count,
         use === 'in' ? Access.Read : Access.Write,
@@ -108,11 +103,11 @@ export class LaunchChecks {
   pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
     for (const { first, count, use } of args) {
       if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
-      const page = this.places.findDenied(failure, first, count);
+      const page = this.context.places.findDenied(failure, first, count);
       if (page !== -1) return page;
     }
     const first = args.map((each) => each.first);
-    return this.places.failedLast(failure, first) ?? first[0] ?? 0;
+    return this.context.places.failedLast(failure, first) ?? first[0] ?? 0;
   }
 
   /**
@@ -122,7 +117,7 @@ export class LaunchChecks {
    */
   private closedPage(args: readonly NamedArgument[], faults: boolean): number {
     for (const { first, count, use } of args) {
-      const range = this.manager.pages.rangeOf(first);
+      const range = this.context.manager.pages.rangeOf(first);
       if (use === 'out' || range === undefined) continue;
       let page = -1;
       let closed = 0;

@@ -145,7 +145,7 @@ export class LaunchEndings {
   }
 
   /** How long the manager may sleep at most. */
-  sleepMs(now: number, most: number): number {
+  sleepMs(most: number, now: number): number {
     return Math.max(0, Math.min(most, Math.ceil(this.nextLimit - now)));
   }
 }

@@ -2,11 +2,10 @@
  * Launches whose size stands in an array: it is read when their turn has come, so that a kernel
  * before them may have written it.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { readMemory } from '../../linux/memory.js';
-import type { Places } from '../arrays/places.js';
-import type { CoreRequests } from '../core/core-requests.js';
+import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { LaunchOperation } from './launch-record.js';
 
@@ -17,13 +16,7 @@ export const SIZE_BYTES = 4;
 const ONE = [1, 1, 1] as const;
 
 export class LaunchSizes {
-  constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly places: Places,
-    /** The manager's address of page 0 of the host's memory. */
-    private readonly memory: number,
-  ) {}
+  constructor(private readonly context: SpaceContext) {}
 
   /**
    * Answers with the launch as it is with its size, which may be 0; or with why that cannot be had.
@@ -38,17 +31,17 @@ export class LaunchSizes {
     const what = `kernel ${kernelName}`;
     const first = Math.floor(offset / PAGE_BYTES);
     const count = Math.ceil((offset + numbers * SIZE_BYTES) / PAGE_BYTES) - first;
-    this.requests.start(
+    this.context.requests.start(
       (request) =>
-        this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
+        this.context.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
       (_pages, failure) => {
         if (failure !== null) {
-          done(null, this.places.denialError(failure, first, what, false));
+          done(null, this.context.places.denialError(failure, first, what, false));
           return;
         }
         const found = new Uint32Array(numbers);
-        readMemory(new Uint8Array(found.buffer), this.memory + offset);
-        this.manager.release(HOST_NODE, first, count, Access.Read);
+        readMemory(new Uint8Array(found.buffer), this.context.memory + offset);
+        this.context.manager.release(HOST_NODE, first, count, Access.Read);
         const [x, y = 1, z = 1] = found;
         const [wide, high, deep] = workgroup ?? ONE;
         const items = [x * wide, y * high, z * deep] as const;

@@ -2,7 +2,6 @@
  * Launches of devices: in which order they run, and what is done before one runs and when it has.
  */
 import { kernelError } from '../../core/kernel-error.js';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/range.js';
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import type {
@@ -15,11 +14,9 @@ import type {
   WgslLaunch,
 } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
-import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
-import type { Places } from '../arrays/places.js';
+import type { SpaceContext } from '../arrays/context.js';
 import { type SharedUses, usedBytes } from '../arrays/shared-uses.js';
-import type { CoreRequests } from '../core/core-requests.js';
 import type { StoppedThreads } from '../host/stopped-threads.js';
 import type { OperationDone } from '../protocol/operations.js';
 import { toWire, wireError } from '../protocol/wire.js';
@@ -61,37 +58,35 @@ interface Queue extends Launching {
   readonly onIdle: (() => void)[];
 }
 
+/** What does a part of what is done for a launch. */
+export interface LaunchParts {
+  readonly arrays: Arrays;
+  readonly sharing: SharedUses;
+  readonly stopped: StoppedThreads;
+  readonly checks: LaunchChecks;
+  readonly edges: EdgeClearing;
+  readonly joining: JoinedLaunches;
+  readonly next: NextLaunch;
+  readonly sizes: LaunchSizes;
+  readonly gathers: GatherPlans;
+  readonly supplies: PageSupplies;
+  readonly mapped: MappedFiles;
+}
+
 export class Launches {
   /** How they are ended before their time. */
   readonly endings: LaunchEndings;
   private readonly queues = new Map<Device, Queue>();
   private readonly modules = new Map<string, KernelFunction>();
   /** Modules that are being loaded; they need turns of the event loop. */
-  loading = 0;
+  private loading = 0;
+
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly arrays: Arrays,
-    private readonly table: ArrayTable,
-    private readonly places: Places,
-    private readonly checks: LaunchChecks,
-    private readonly edges: EdgeClearing,
-    private readonly joining: JoinedLaunches,
-    private readonly next: NextLaunch,
-    private readonly sizes: LaunchSizes,
-    private readonly gathers: GatherPlans,
-    private readonly supplies: PageSupplies,
-    private readonly mapped: MappedFiles,
-    private readonly sharing: SharedUses,
-    stopped: StoppedThreads,
-    /** Runs something when the current event has been handled. */
-    private readonly later: (action: () => void) => void,
-    /** Pages that the host's threads were denied have content again. */
-    private readonly restore: (firstPage: number, count: number) => void,
-    /** Time in which the manager, and with it its devices, could run. */
-    now: () => number,
+    private readonly context: SpaceContext,
+    private readonly parts: LaunchParts,
   ) {
-    this.endings = new LaunchEndings(this.queues, places, stopped, now, (device, record) =>
+    const { places, now } = context;
+    this.endings = new LaunchEndings(this.queues, places, parts.stopped, now, (device, record) =>
       this.finish(this.queueOf(device), record),
     );
   }
@@ -110,7 +105,7 @@ export class Launches {
       return;
     }
     const queue = this.queueOf(device);
-    const id = this.requests.reserve();
+    const id = this.context.requests.reserve();
     const never = Number.POSITIVE_INFINITY;
     queue.records.push({
       id,
@@ -138,6 +133,23 @@ export class Launches {
     else this.bringNext(queue);
   }
 
+  get busy(): boolean {
+    return this.loading > 0;
+  }
+
+  needsTurn(): boolean {
+    return this.loading > 0;
+  }
+
+  look(nowMs: number): void {
+    this.endings.freeLenders(nowMs);
+    this.endings.look(nowMs);
+  }
+
+  sleepMs(most: number, nowMs: number): number {
+    return this.endings.sleepMs(most, nowMs);
+  }
+
   /** How many launches of a stream may be with a device at once. */
   mostTogether(device: Device | undefined): number {
     return device?.process?.launchesAtOnce ?? 1;
@@ -158,7 +170,7 @@ export class Launches {
       if (index < 1) continue;
       if (records[0].joined?.records.includes(records[index])) return false;
       this.countUse(records.splice(index, 1)[0].operation, -1);
-      this.arrays.recycleAll();
+      this.parts.arrays.recycleAll();
       return true;
     }
     return false;
@@ -172,7 +184,7 @@ export class Launches {
   }
 
   /** The driver says that a launch has ended. */
-  ended(device: Device, id: number, failure: LaunchFailure | null, gpuMs?: number): void {
+  driverEnded(device: Device, id: number, failure: LaunchFailure | null, gpuMs?: number): void {
     const queue = this.queueOf(device);
     const [first] = queue.records;
     const together = first === undefined ? [] : togetherWith(first);
@@ -203,7 +215,7 @@ export class Launches {
       ++record.part < record.division.count
     ) {
       record.inDriver = false;
-      this.manager.launchEnd(record.id);
+      this.context.manager.launchEnd(record.id);
       this.enterPart(queue, record, record.division);
       return;
     } else record.completed = record.plan?.over !== false;
@@ -232,7 +244,7 @@ export class Launches {
     record.supply.bring(wanted, isHome ? Access.Write : Access.Read, atOnce, (failure, page) => {
       if (failure !== null) {
         const kernel = `kernel ${record.operation.kernelName}`;
-        record.failure ??= this.places.denialError(failure, page, kernel, isHome);
+        record.failure ??= this.context.places.denialError(failure, page, kernel, isHome);
       } else if (isHome) device.pagedHomeBytes += bytesOf(wanted);
       else if (isDevice) device.pagedBytes += bytesOf(wanted);
       device.process?.supply?.(id, failure === null);
@@ -243,14 +255,14 @@ export class Launches {
   denied(device: Device, page: number, write: boolean, reason: DenyReason): void {
     const record = this.queueOf(device).records[0];
     if (record === undefined) return;
-    record.failure ??= this.places.denialError(
+    record.failure ??= this.context.places.denialError(
       reason,
       page,
       `kernel ${record.operation.kernelName}`,
       write,
     );
     if (reason !== 'FREED') return;
-    const { freedPages, pages } = this.manager.pages.rangeOf(page) as Range;
+    const { freedPages, pages } = this.context.manager.pages.rangeOf(page) as Range;
     // Each page of an array that is no more would be denied by itself, and what the kernel makes of
     // zeros is of no use.
     if (freedPages === pages) this.endings.stop(device, record, { code: 'USE_AFTER_FREE' });
@@ -275,7 +287,7 @@ export class Launches {
       this.finish(queue, record);
     }
     this.queues.delete(device);
-    this.mapped.drop(device);
+    this.parts.mapped.drop(device);
   }
 
   /** The function of a kernel that runs in this thread; its module has been loaded before. */
@@ -291,7 +303,7 @@ export class Launches {
    */
   private countUse({ parameters, indirect }: LaunchOperation, by: 1 | -1): void {
     const count = ({ offset }: { offset: number }): void =>
-      this.arrays.countLaunch(Math.floor(offset / PAGE_BYTES), by);
+      this.parts.arrays.countLaunch(Math.floor(offset / PAGE_BYTES), by);
     for (const each of parameters) if (each.kind === 'array') count(each);
     if (indirect !== undefined) count(indirect);
   }
@@ -311,7 +323,7 @@ export class Launches {
     const { poolBytes } = division;
     if (poolBytes === 0) return;
     try {
-      record.supply = this.supplies.open(poolBytes, record.operation.kernelName);
+      record.supply = this.parts.supplies.open(poolBytes, record.operation.kernelName);
     } catch (error) {
       record.failure = toWire(error);
     }
@@ -326,13 +338,13 @@ export class Launches {
       record.doomed = true;
       return;
     }
-    const args = argumentsOf(record.operation.parameters, this.table);
+    const args = argumentsOf(record.operation.parameters, this.context.table);
     if (device.alive) {
       const { indirect } = record.operation;
       const used = args.map(({ first, count, use }) => ({ first, count, write: use !== 'in' }));
       if (indirect !== undefined)
         used.push(usedBytes(indirect.offset, indirect.numbers * SIZE_BYTES, false));
-      record.sharing = this.sharing.begin(
+      record.sharing = this.parts.sharing.begin(
         `kernel ${record.operation.kernelName}`,
         used,
         (failure) => {
@@ -349,14 +361,14 @@ export class Launches {
   private prepare(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
     const { device } = queue;
     record.failure ??= device.alive
-      ? this.checks.problemOf(device, record.operation, args)
+      ? this.parts.checks.problemOf(device, record.operation, args)
       : lostError(device, record, device.reason);
     if (record.failure === null && record.operation.indirect !== undefined) {
       this.readSize(queue, record, args);
       return;
     }
     if (record.failure === null) {
-      const cut = this.checks.divide(device, record.operation);
+      const cut = this.parts.checks.divide(device, record.operation);
       if (cut !== null && 'division' in cut) this.divide(record, cut.division);
       else record.failure = cut;
     }
@@ -365,14 +377,14 @@ export class Launches {
       return;
     }
     if (record.division === null)
-      record.joined = this.joining.behind(device, record, queue.records.slice(1));
+      record.joined = this.parts.joining.behind(device, record, queue.records.slice(1));
     this.place(queue, record, record.joined?.args ?? args);
   }
 
   /** The launch goes on when its size is known; where that is 0 it has nothing to do. */
   private readSize(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
     const { operation } = record;
-    this.sizes.read(operation, (sized, failure) => {
+    this.parts.sizes.read(operation, (sized, failure) => {
       if (queue.records[0] !== record) return;
       record.failure ??= failure;
       if (sized !== null) {
@@ -394,24 +406,24 @@ export class Launches {
    */
   private place(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
     const { device } = queue;
-    this.requests.start(
-      (request) => this.manager.arrange(request, device.info.id, args),
+    this.context.requests.start(
+      (request) => this.context.manager.arrange(request, device.info.id, args),
       () => {
         if (queue.records[0] !== record || !device.alive || record.ending !== null) {
           this.enter(queue, record, args);
           return;
         }
         // A part that is refused is not to leave behind what others have done.
-        const denied = record.division === null ? null : this.checks.denialOf(device, args);
+        const denied = record.division === null ? null : this.parts.checks.denialOf(device, args);
         if (denied !== null) {
           this.fail(device, record, denied, args);
           this.enter(queue, record, args);
           return;
         }
-        this.edges.clear(device.info.id, parametersOf(record), (failure, page) => {
+        this.parts.edges.clear(device.info.id, parametersOf(record), (failure, page) => {
           if (failure !== null) {
             const kernel = `kernel ${record.operation.kernelName}`;
-            record.failure ??= this.places.denialError(failure, page, kernel);
+            record.failure ??= this.context.places.denialError(failure, page, kernel);
           }
           this.enter(queue, record, args);
         });
@@ -444,10 +456,10 @@ export class Launches {
       return;
     }
     const { first, count } = args[at];
-    this.requests.start(
-      (request) => this.manager.zero(request, first, count),
+    this.context.requests.start(
+      (request) => this.context.manager.zero(request, first, count),
       (_pages, failure) => {
-        if (failure === null) this.restore(first, count);
+        if (failure === null) this.context.restore(first, count);
         this.empty(args, at + 1, done);
       },
     );
@@ -463,7 +475,7 @@ export class Launches {
       return;
     }
     const { parameters } = division.partAt(record.part, record.supply?.offset ?? 0);
-    this.bring(queue, record, parameters, argumentsOf(parameters, this.table));
+    this.bring(queue, record, parameters, argumentsOf(parameters, this.context.table));
   }
 
   /** Has the core bring what a launch uses, or a part of one, which then starts. */
@@ -474,28 +486,30 @@ export class Launches {
     args: readonly NamedArgument[],
   ): void {
     const { device } = queue;
-    this.requests.expect(record.id, (_pages, failure) => {
+    this.context.requests.expect(record.id, (_pages, failure) => {
       if (failure !== null && record.joined !== null) {
         // What some of them lack is no reason for the others: each has it by itself.
         this.goAlone(queue, record);
         return;
       }
       if (failure !== null) this.fail(device, record, failure, args);
-      else for (const { first, count, use } of args) if (use === 'out') this.restore(first, count);
+      else
+        for (const { first, count, use } of args)
+          if (use === 'out') this.context.restore(first, count);
       if (isGone(device, record)) record.failure ??= lostError(device, record, device.reason);
       if (record.failure === null && record.ending === null) this.start(queue, record);
       else this.finish(queue, record);
     });
     device.process?.expect?.(arrayPages(parameters));
-    this.manager.launchBegin(record.id, device.info.id, args, record.operation.kernelName);
+    this.context.manager.launchBegin(record.id, device.info.id, args, record.operation.kernelName);
   }
 
   /** Has a launch go by itself; those that were to go with it come after it. */
   private goAlone(queue: Queue, record: LaunchRecord): void {
     const { parameters } = record.operation;
     record.joined = null;
-    this.manager.launchEnd(record.id);
-    this.bring(queue, record, parameters, argumentsOf(parameters, this.table));
+    this.context.manager.launchEnd(record.id);
+    this.bring(queue, record, parameters, argumentsOf(parameters, this.context.table));
   }
 
   /** The core has said no. */
@@ -509,7 +523,7 @@ export class Launches {
     record.failure ??=
       failure === 'DEVICE_LOST'
         ? lostError(device, record, device.reason)
-        : this.places.denialError(failure, this.checks.pageOf(args, failure), kernel);
+        : this.context.places.denialError(failure, this.parts.checks.pageOf(args, failure), kernel);
   }
 
   private start(queue: Queue, record: LaunchRecord): void {
@@ -518,8 +532,8 @@ export class Launches {
     const { faults, budgetPages } = device.driver.description;
     // A device without page faults has all pages of the launch by now.
     if (faults)
-      record.plan = this.gathers.open(device.info.id, budgetPages, record.operation, (page) =>
-        this.mapped.reach(device, page),
+      record.plan = this.parts.gathers.open(device.info.id, budgetPages, record.operation, (page) =>
+        this.parts.mapped.reach(device, page),
       );
     if (device.process !== null || code.kind !== 'module' || this.modules.has(moduleKey(code))) {
       this.nextPart(queue, record);
@@ -537,7 +551,7 @@ export class Launches {
       (error: unknown) => {
         this.loading--;
         const { message } = kernelError(error);
-        this.ended(device, record.id, { code: 'KERNEL_ERROR', message });
+        this.driverEnded(device, record.id, { code: 'KERNEL_ERROR', message });
       },
     );
   }
@@ -556,8 +570,8 @@ export class Launches {
       this.finish(queue, record);
       return;
     }
-    const again = (): void => this.later(() => this.hand(queue, record, part));
-    const parameters = this.mapped.parametersOf(device, record.operation.parameters, again);
+    const again = (): void => this.context.later(() => this.hand(queue, record, part));
+    const parameters = this.parts.mapped.parametersOf(device, record.operation.parameters, again);
     if (parameters === null) return;
     record.inDriver = true;
     const { begin, end } = part;
@@ -574,7 +588,7 @@ export class Launches {
     const [running] = records;
     if (!running.inDriver) return;
     const next = records[togetherWith(running).length];
-    if (next !== undefined) this.next.bring(device, running, next);
+    if (next !== undefined) this.parts.next.bring(device, running, next);
   }
 
   private handWgsl(
@@ -608,12 +622,12 @@ export class Launches {
     const together = record.inDriver ? togetherWith(record) : [record];
     queue.records.splice(0, together.length);
     record.plan?.close();
-    this.manager.launchEnd(record.id);
+    this.context.manager.launchEnd(record.id);
     record.supply?.close();
     if (record.division !== null) queue.device.process?.over?.();
     for (const each of together) {
       this.countUse(each.operation, -1);
-      this.requests.forget(each.id);
+      this.context.requests.forget(each.id);
     }
     if (record.sharing !== null) record.failure = record.sharing.end(record.failure);
     queue.isTelling = true;
@@ -622,11 +636,11 @@ export class Launches {
       each.done(failureOf(queue.device, each), gpuMs === undefined ? {} : { gpuMs });
     }
     queue.isTelling = false;
-    this.arrays.recycleAll();
+    this.parts.arrays.recycleAll();
     // Streams may have handed in their next launches.
     const [next] = queue.records;
     if (next !== undefined) this.begin(queue, next);
-    else for (const action of queue.onIdle.splice(0)) this.later(action);
+    else for (const action of queue.onIdle.splice(0)) this.context.later(action);
   }
 }
 

@@ -3,11 +3,10 @@
  * has room for what both use: copies and kernels go side by side. Nothing of it is held; the launch
  * asks for all that it uses when its turn has come, and finds most of it there.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { Access } from '../../core/types.js';
-import type { ArrayTable } from '../arrays/array-table.js';
+import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
-import type { CoreRequests } from '../core/core-requests.js';
 import type { Device } from './device.js';
 import { argumentsOf, arrayPages } from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
@@ -15,9 +14,7 @@ import type { LaunchRecord } from './launch-record.js';
 
 export class NextLaunch {
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly table: ArrayTable,
+    private readonly context: SpaceContext,
     private readonly checks: LaunchChecks,
     private readonly sharing: SharedUses,
   ) {}
@@ -29,9 +26,13 @@ export class NextLaunch {
     if (description.faults || !device.alive || running.division !== null || next.askedAhead) return;
     next.askedAhead = true;
     const { operation, ending } = next;
-    const args = argumentsOf(operation.parameters, this.table);
-    const used = running.joined?.args ?? argumentsOf(running.operation.parameters, this.table);
-    if (ending !== null || this.manager.launchPages([...used, ...args]) > description.budgetPages)
+    const args = argumentsOf(operation.parameters, this.context.table);
+    const used =
+      running.joined?.args ?? argumentsOf(running.operation.parameters, this.context.table);
+    if (
+      ending !== null ||
+      this.context.manager.launchPages([...used, ...args]) > description.budgetPages
+    )
       return;
     // What fails is for its own turn to tell; what is cut into parts, needs other machines' leave,
     // or has a size that is not known yet comes then.
@@ -51,9 +52,11 @@ export class NextLaunch {
       // What is emptied before the launch runs need not come.
       if (use === 'out') continue;
       const access = use === 'in' ? Access.Read : Access.Write;
-      this.requests.start(
+      this.context.requests.start(
         (request) =>
-          this.manager.acquire(request, device.info.id, first, count, access, { early: true }),
+          this.context.manager.acquire(request, device.info.id, first, count, access, {
+            early: true,
+          }),
         () => undefined,
       );
     }

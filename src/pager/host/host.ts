@@ -2,44 +2,38 @@
  * The host as a processor: its driver, and what the core hears of the faults of the application's
  * threads.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
 import { HOST, HOST_NODE, NO_NODE, PAGE_BYTES, type Status } from '../../core/types.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
 import type { DriverEvents } from '../../drivers/driver.js';
 import { HostDriver } from '../../drivers/host-linux/host.js';
-import type { Router } from '../../drivers/router.js';
-import type { Core } from '../core/core.js';
+import type { ManagerContext } from '../core/context.js';
 import { crash } from '../core/crash.js';
-import type { Deferred } from '../core/deferred.js';
-import type { ManagerOptions } from '../protocol/space.js';
 import type { Providers } from '../sources/providers.js';
 import type { StoppedThreads } from './stopped-threads.js';
 
 class HostEvents implements DriverEvents {
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly router: Router,
+    private readonly context: ManagerContext,
     private readonly providers: Providers,
-    private readonly deferred: Deferred,
     private readonly stopped: StoppedThreads,
     private readonly faulted: (thread: number) => void,
-    private readonly crash: ManagerOptions['crash'],
   ) {}
 
   fault(page: number, write: boolean, thread: number): void {
     // With a thread of the application in a fault: that is when the application itself would not
     // notice.
-    if (this.crash !== undefined) crash(this.crash);
+    const { options, manager, deferred } = this.context;
+    if (options.crash !== undefined) crash(options.crash);
     this.faulted(thread);
     this.stopped.fault(page, write, thread);
     const objection = this.providers.objection(page, thread);
-    if (objection === null) this.manager.fault(HOST, page, write, thread);
-    else this.deferred.objection(page, write, thread, objection);
+    if (objection === null) manager.fault(HOST, page, write, thread);
+    else deferred.objection(page, write, thread, objection);
   }
 
   /** Of copies that another thread made. */
   transferred(token: number, status: Status): void {
-    this.router.completed(token, status);
+    this.context.router.completed(token, status);
   }
 
   revoked(_token: number): void {}
@@ -53,24 +47,15 @@ class HostEvents implements DriverEvents {
  * @param faulted hears of each fault before the core does
  */
 export function openHost(
-  options: ManagerOptions,
-  { manager, router }: Core,
+  context: ManagerContext,
   providers: Providers,
-  deferred: Deferred,
   stopped: StoppedThreads,
   faulted: (thread: number) => void,
   copies: CopyThread | null,
 ): HostDriver {
+  const { options, manager, router } = context;
   const { bytes, bases, hostBudgetBytes, userModeOnly } = options;
-  const events = new HostEvents(
-    manager,
-    router,
-    providers,
-    deferred,
-    stopped,
-    faulted,
-    options.crash,
-  );
+  const events = new HostEvents(context, providers, stopped, faulted);
   const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
   const driver = openAtOne(
     bases,

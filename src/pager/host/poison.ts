@@ -3,12 +3,12 @@
  * been written; then the page is poisoned, which ends the process at a load or store, and fails a
  * system call. Such pages are restored when they may be used again.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { HOST } from '../../core/types.js';
 import type { HostDriver } from '../../drivers/host-linux/host.js';
 import { endProcess } from '../../linux/kill.js';
 import { systemCallOf } from '../../linux/process.js';
-import type { Deferred } from '../core/deferred.js';
+import type { ManagerContext } from '../core/context.js';
 import { awaitMessages } from '../protocol/output.js';
 import { LastWords } from './last-words.js';
 
@@ -19,17 +19,12 @@ export class Poison {
   private readonly lastWords: LastWords;
 
   constructor(
-    private readonly manager: MemoryManager,
+    private readonly context: ManagerContext,
     private readonly host: HostDriver,
-    private readonly deferred: Deferred,
-    private readonly control: Int32Array,
-    /** Has a message written on standard error; returns its ticket. */
-    private readonly say: (text: string) => number,
-    private readonly now: () => number,
   ) {
-    this.lastWords = new LastWords(control, (page, write, inCall) => {
+    this.lastWords = new LastWords(context.control, (page, write, inCall) => {
       // Another array may lie there by now.
-      if (manager.pages.isMapped(HOST, page, write)) host.wake(page, 1);
+      if (context.manager.pages.isMapped(HOST, page, write)) host.wake(page, 1);
       else this.poison(page, inCall);
     });
   }
@@ -48,10 +43,10 @@ export class Poison {
     }
     const what = write ? 'wrote' : 'read';
     const end = inCall ? 'The system call fails with EFAULT' : 'The process ends';
-    const ticket = this.say(
+    const ticket = this.context.say(
       `onemem: denied access: thread ${thread} ${what} ${explain()}. ${end}.\n`,
     );
-    this.lastWords.add(page, write, inCall, ticket, this.now());
+    this.lastWords.add(page, write, inCall, ticket, this.context.now());
   }
 
   /** Pages whose every access failed, or was about to, are used as others are. */
@@ -71,17 +66,17 @@ export class Poison {
   }
 
   private poison(page: number, inCall: boolean): void {
-    this.deferred.invalidate(page, 1, 'protect', HOST);
+    this.context.deferred.invalidate(page, 1, 'protect', HOST);
     if (this.host.poison(page)) {
-      this.manager.unmapped(page);
-      this.deferred.invalidated(page, 1, 'protect', HOST);
+      this.context.manager.unmapped(page);
+      this.context.deferred.invalidated(page, 1, 'protect', HOST);
       return;
     }
     if (inCall) {
-      this.say(
+      this.context.say(
         'onemem: this kernel (before 6.6) cannot make a system call fail: the process ends.\n',
       );
-      awaitMessages(this.control, LAST_LINE_MS);
+      awaitMessages(this.context.control, LAST_LINE_MS);
     }
     endProcess();
   }

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { expect, test } from 'vitest';
 import type { NodeDriver } from '../../drivers/driver.js';
-import type { Core } from '../core/core.js';
+import type { ManagerContext } from '../core/context.js';
 import { type Chance, Store, type StorePlace } from './store.js';
 
 const { EFBIG } = constants.errno;
@@ -32,14 +32,8 @@ function open(chance: Chance) {
     chance: () => chance,
     full: () => 'it is full',
   };
-  const core = { manager, router } as unknown as Core;
-  const store = new Store(
-    place as unknown as StorePlace,
-    core,
-    0,
-    () => clock.ms,
-    () => {},
-  );
+  const context = { manager, router, now: () => clock.ms, warn: () => {} };
+  const store = new Store(place as unknown as StorePlace, context as unknown as ManagerContext, 0);
   const write = (): void => {
     nodes[0].transferIn(1, 0, 0, 1, 0, 0, false);
     store.look();

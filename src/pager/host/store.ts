@@ -2,7 +2,7 @@
 import { type NodeId, PAGE_BYTES, type Status } from '../../core/types.js';
 import { PatientReads, READ_MS } from '../../drivers/storage/patient-reads.js';
 import { StorageDriver } from '../../drivers/storage/storage.js';
-import type { Core } from '../core/core.js';
+import type { ManagerContext } from '../core/context.js';
 import type { StoreFile } from '../sources/io-engines.js';
 import { ROOM_MS } from './patience.js';
 
@@ -52,6 +52,8 @@ export interface StoreFigures {
   readonly full: boolean;
 }
 
+type StoreContext = Pick<ManagerContext, 'manager' | 'router' | 'now' | 'warn'>;
+
 export class Store {
   readonly node: NodeId;
   private readonly driver: StorageDriver;
@@ -72,12 +74,10 @@ export class Store {
   /** @param before the node whose pages go there when it has no room */
   constructor(
     readonly place: StorePlace,
-    private readonly core: Core,
+    private readonly context: StoreContext,
     before: NodeId,
-    private readonly now: () => number,
-    private readonly warn: (message: string) => void,
   ) {
-    const { manager, router } = core;
+    const { manager, router, now } = context;
     const budgetPages = Math.floor(place.bytes / PAGE_BYTES);
     this.patient = place.retriesReads ? new PatientReads(now) : null;
     this.driver = new StorageDriver(place.name, place.file, place.unreadable, this.patient, {
@@ -109,7 +109,7 @@ export class Store {
     if (this.driver.isFresh) this.driver.go();
     this.patient?.look();
     if (this.errno === 0 || !this.driver.isStill) return;
-    const now = this.now();
+    const now = this.context.now();
     if (now - this.lookedAt < LOOK_MS) return;
     this.lookedAt = now;
     if (now - this.failedAt < PAUSE_MS) return;
@@ -118,7 +118,7 @@ export class Store {
     this.errno = 0;
     if (chance === 'good') this.isFull = false;
     this.driver.retry();
-    this.core.manager.nodeFull(this.node, null);
+    this.context.manager.nodeFull(this.node, null);
   }
 
   /** Its last write failed, and has not been tried again. */
@@ -177,7 +177,7 @@ export class Store {
   private kept(errno: number): void {
     const text = this.toldOfKept ? null : this.place.kept(this.place.textOf(errno));
     if (text === null) return;
-    this.warn(`warning: ${text}`);
+    this.context.warn(`warning: ${text}`);
     this.toldOfKept = true;
   }
 
@@ -185,22 +185,22 @@ export class Store {
     if (!write) {
       this.readErrno = errno;
       if (!this.toldOfRead)
-        this.warn(
+        this.context.warn(
           `warning: ${this.readProblem}; it is tried again${this.patient === null ? '' : ` for ${READ_MS / 1000} s`}`,
         );
       this.toldOfRead = true;
       return;
     }
     this.errno = errno;
-    this.failedAt = this.now();
+    this.failedAt = this.context.now();
     this.isFull = true;
     this.writtenBefore = this.driver.pagesWritten;
     // Once a space: the errors of those that are refused tell of a store that stays full.
     if (!this.told)
-      this.warn(
+      this.context.warn(
         `warning: ${this.problem}; what was written stays in memory, and loads and stores that need room wait for it up to ${ROOM_MS / 1000} s`,
       );
     this.told = true;
-    this.core.manager.nodeFull(this.node, this.driver.heldPages);
+    this.context.manager.nodeFull(this.node, this.driver.heldPages);
   }
 }

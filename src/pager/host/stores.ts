@@ -2,15 +2,13 @@
  * What is behind the host, the nearest first: each sends pages on to the next when it has no room.
  */
 import { HOST_NODE, type NodeId } from '../../core/types.js';
-import type { Core } from '../core/core.js';
-import type { ManagerOptions, ServerStats, StorageStats } from '../protocol/space.js';
+import type { ManagerContext } from '../core/context.js';
+import type { ServerStats, StorageStats } from '../protocol/space.js';
 import { TAGS } from '../sources/forgotten-tags.js';
 import type { Resort } from '../sources/io-ring.js';
 import { ServerPlace } from './server.js';
 import { StoragePlace } from './storage.js';
 import { Store } from './store.js';
-
-type StoreOptions = Pick<ManagerOptions, 'storage' | 'behind' | 'wakeFd' | 'control'>;
 
 export class Stores {
   private readonly all: Store[] = [];
@@ -18,12 +16,10 @@ export class Stores {
   private readonly server: Store | null = null;
 
   constructor(
-    private readonly options: StoreOptions,
-    private readonly core: Core,
-    private readonly now: () => number,
-    private readonly warn: (message: string) => void,
+    private readonly context: ManagerContext,
     resort: Resort,
   ) {
+    const { options, now } = context;
     const { storage, behind, wakeFd, control } = options;
     if (storage !== null)
       this.storage = this.add(new StoragePlace(storage, wakeFd, control, now, resort));
@@ -53,13 +49,14 @@ export class Stores {
     );
   }
 
-  /** Whether the next look begins something. */
-  get haveFresh(): boolean {
+  /** Whether the next step begins something. */
+  get busy(): boolean {
     return this.all.some((store) => store.isFresh);
   }
 
-  look(): void {
+  step(): number {
     for (const store of this.all) store.look();
+    return 0;
   }
 
   /** Why pages cannot go there, as the rest of a sentence; of several the one that is to blame. */
@@ -91,7 +88,7 @@ export class Stores {
   }
 
   get storageStats(): StorageStats | null {
-    const { storage } = this.options;
+    const { storage } = this.context.options;
     return storage === null || this.storage === null
       ? null
       : { path: storage.path, ...this.storage.figures };
@@ -129,7 +126,7 @@ export class Stores {
 
   close(): void {
     for (const { place } of this.all) place.file.close();
-    this.core.staging.close();
+    this.context.staging.close();
   }
 
   /** What has to be done elsewhere has been done. */
@@ -138,8 +135,8 @@ export class Stores {
   }
 
   private forget({ url }: ServerPlace, tags: readonly number[]): void {
-    this.core.manager.forgot(this.server?.node as NodeId, tags, TAGS);
-    this.warn(
+    this.context.manager.forgot(this.server?.node as NodeId, tags, TAGS);
+    this.context.warn(
       `warning: the server ${url} has been started again without what it had; what only it had of arrays is lost, by name`,
     );
   }
@@ -150,7 +147,7 @@ export class Stores {
 
   private add(place: Store['place']): Store {
     const before = this.all.at(-1)?.node ?? HOST_NODE;
-    const store = new Store(place, this.core, before, this.now, this.warn);
+    const store = new Store(place, this.context, before);
     this.all.push(store);
     return store;
   }

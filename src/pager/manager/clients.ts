@@ -116,21 +116,24 @@ export class Client implements Subscriber, StreamOwner {
 }
 
 export class Clients {
+  private readonly transports: Transport[] = [];
   private clients: Client[] = [];
   /** Clients whose threads have ended; messages of theirs may still wait. */
   private ended: Client[] = [];
   /** The client that is heard first. */
   private turn = 0;
   /** Messages may be waiting that were not handled, so that others got their turn. */
-  more = false;
+  busy = false;
   /** How many answers threads have been given to requests. */
   answers = 0;
 
   /** @param control words that all threads of the space share */
-  constructor(
-    private readonly transports: readonly Transport[],
-    private readonly control: Int32Array,
-  ) {}
+  constructor(private readonly control: Int32Array) {}
+
+  /** Has clients come in one more way. */
+  acceptFrom(transport: Transport): void {
+    this.transports.push(transport);
+  }
 
   /** Hands on messages that have come, of each client in turn, as many as the share allows. */
   read(share: Share, events: ClientEvents): void {
@@ -146,9 +149,9 @@ export class Clients {
       }
     }
     this.turn %= Math.max(1, this.clients.length);
-    this.more = silent < this.clients.length;
+    this.busy = silent < this.clients.length;
     // What they said before they ended has been heard by now.
-    if (!this.more) this.forget(this.ended.splice(0), events);
+    if (!this.busy) this.forget(this.ended.splice(0), events);
   }
 
   private hear(client: Client, message: ToManager, events: ClientEvents): void {

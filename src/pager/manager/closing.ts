@@ -3,6 +3,7 @@
  * everything is given back.
  */
 
+import { partsThat } from '../core/part.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import type { Answer } from '../protocol/messages.js';
@@ -73,7 +74,7 @@ export class Closing {
       if (failure === null) {
         shared.leaveAll((lost) => {
           this.lost = lost;
-          providers.close(() => {
+          providers.endAll(() => {
             this.due = before;
           });
         });
@@ -123,44 +124,18 @@ export class Closing {
 
   /** Waits for what ends by itself, then answers the request for the end. */
   async complete(): Promise<void> {
-    const { control, devices, providers, shared, stores, clients, copyThreads } = this.parts;
+    const { control, clients, all } = this.parts;
     if (Atomics.load(control, Control.Stop) === 1) return;
-    // Children have been killed; waiting until the event loop has seen it leaves no zombie behind.
-    await Promise.all(devices.ended.map((process) => process.exited));
     await startsEnded(control);
-    await providers.ended();
-    await shared.ended();
-    await stores.ended();
-    await copyThreads.ended();
+    for (const part of partsThat('ended', all)) await part.ended();
     this.done?.();
     clients.close();
   }
 
   private shutDown(before: readonly ClosedSpace[]): void {
-    const {
-      clients,
-      notifiers,
-      devices,
-      files,
-      engine,
-      stores,
-      host,
-      follower,
-      control,
-      arrays,
-      options,
-    } = this.parts;
-    const { copyThreads, bindings, nearDisk, reserve } = this.parts;
-    nearDisk.end();
-    bindings.releaseAll();
+    const { clients, host, control, arrays, options, all } = this.parts;
     clients.forgetEnded(this.clientEvents);
-    notifiers.releaseAll();
-    devices.close();
-    copyThreads.close();
-    reserve.close();
-    for (const { source } of files.all) engine.closeFile(source.fd);
-    stores.close();
-    follower.close();
+    for (const part of partsThat('close', all).toReversed()) part.close();
     const { base } = host.node;
     // Where no view is left there are no late uses to answer.
     const faults = host.close(Atomics.load(control, Control.Views) > 0);

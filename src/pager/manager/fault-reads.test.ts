@@ -12,7 +12,8 @@ function sources(...waiting: number[][]) {
     return waiting[place + 1]?.shift() ?? 0;
   };
   const polls = { processes: waiting.length - 1, length: waiting.length - 1, readFaults: readAt };
-  const faultReads = new FaultReads({ host: { readFaults: () => readAt(-1) }, polls });
+  const host = { readFaults: () => readAt(-1) };
+  const faultReads = new FaultReads({ host, polls, attachments: { readFaults: () => 0 } });
   return { faultReads, reads };
 }
 

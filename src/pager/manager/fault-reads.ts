@@ -13,7 +13,10 @@ const IN_A_ROW = 8;
 /** Stands for the host's descriptor among the places of devices. */
 const HOST = -1;
 
-/** Where faults are read from: the host's descriptor, and those of devices by their places. */
+/**
+ * Where faults are read from: the host's descriptor, those of devices by their places, and those of
+ * other processes.
+ */
 export interface FaultSources {
   readonly host: { readFaults(): number };
   readonly polls: {
@@ -21,16 +24,23 @@ export interface FaultSources {
     readonly length: number;
     readFaults(place: number): number;
   };
+  readonly attachments: { readFaults(): number };
 }
 
 export class FaultReads {
+  /** Whether there may be faults, as far as the poller has found or a thread's answer says. */
+  expected = false;
   /** Whose descriptor had a fault last. */
   private last = HOST;
   private inARow = 0;
 
   constructor(private readonly parts: FaultSources) {}
 
-  /** Takes faults that wait; returns how many there were. None: nobody's descriptor had any. */
+  step(): number {
+    return this.expected ? this.read() + this.parts.attachments.readFaults() : 0;
+  }
+
+  /** Takes faults of this process and of devices that wait; returns how many there were. None: nobody's descriptor had any. */
   read(): number {
     const { host, polls } = this.parts;
     if (polls.processes === 0) return host.readFaults();

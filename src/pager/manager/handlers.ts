@@ -199,7 +199,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     },
     releaseThread: (_wanted, _answer, { thread }) => done(parts.bindings.release(thread)),
     stats: () => {
-      notifiers.look(clients.threadExists, true);
+      notifiers.forgetEnded();
       return {
         processors: [...devices.stats(), ...attachments.stats()],
         storage: parts.stores.storageStats,

@@ -101,6 +101,10 @@ export class NearDisk {
     this.manager.letGo();
   }
 
+  close(): void {
+    this.end();
+  }
+
   private hold(): void {
     this.reads = 0;
     if (this.cpu === undefined) this.cpu = this.find(this.folder as string);

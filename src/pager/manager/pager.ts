@@ -1,14 +1,14 @@
 /**
  * The manager's loop: it waits for faults, requests and devices, tells the core what happened, and
  * has the drivers do what the core says. It never waits for a thread of the application, nor for a
- * copy that is not from memory to memory.
+ * copy that is not from memory to memory. What each part has to do it asks the parts (`Part`).
  */
 import type { Policies } from '../../core/state.js';
-import { PAGES_PER_BLOCK, PAGES_PER_TRANSFER } from '../../core/types.js';
 import { NodeError } from '../../drivers/page-table.js';
 import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { drainEventfd } from '../../linux/eventfd.js';
 import { yieldProcessor } from '../../linux/process.js';
+import { partsThat } from '../core/part.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, ToManager } from '../protocol/messages.js';
@@ -16,7 +16,6 @@ import type { DeviceInfo, ManagerOptions } from '../protocol/space.js';
 import { toWire, type WireError } from '../protocol/wire.js';
 import type { Client, ClientEvents } from './clients.js';
 import { Closing } from './closing.js';
-import { FaultReads } from './fault-reads.js';
 import { carryOut, type Handlers, handlersOf } from './handlers.js';
 import { HOST_SLOT, makeParts, type Parts, WAKE_SLOT } from './parts.js';
 import { Rest } from './rest.js';
@@ -25,28 +24,20 @@ import { Spin } from './spin.js';
 
 /** How long the manager sleeps at most, so that its heartbeat goes on. */
 const SLEEP_MS = 200;
-/** The same while a provider works, so that its end is seen soon. */
-const SHORT_SLEEP_MS = 10;
 /** Fault messages in a row after which requests get a look, too. */
 const FAULTS_IN_A_ROW = 256;
-/** What a piece costs besides its pages: as much as so many more. */
-const PIECE_PAGES = 7;
-/** Pieces by which a block moves. */
-const PIECES_PER_BLOCK = PAGES_PER_BLOCK / PAGES_PER_TRANSFER;
-/** How many faults a step of a device in this thread counts as: it may take as long as so many. */
-const DEVICE_STEP = 16;
 
 export class Pager implements ClientEvents {
   private readonly parts: Parts;
+  private readonly asked: ReturnType<typeof askedOf>;
   private readonly handlers: Handlers;
   private readonly closing: Closing;
   private readonly spin = new Spin();
-  private readonly faultReads: FaultReads;
   private readonly rest: Rest;
   /** How many answers threads had been given when that was asked last. */
   private answers = 0;
   /** What a round does of requests. */
-  private readonly requestShare = new Share(() => performance.now());
+  private readonly requestShare: Share;
   /** There was more to do than is done in a row. */
   private more = false;
 
@@ -58,8 +49,9 @@ export class Pager implements ClientEvents {
     reserve: DescriptorReserve,
   ) {
     this.parts = makeParts(options, policies, say, reserve);
-    this.faultReads = new FaultReads(this.parts);
-    this.rest = new Rest(this.parts, this.spin, this.faultReads);
+    this.asked = askedOf(this.parts);
+    this.requestShare = new Share(this.parts.wall);
+    this.rest = new Rest(this.parts, this.spin);
     this.closing = new Closing(this.parts, this);
     this.handlers = handlersOf(this.parts, this.closing);
   }
@@ -123,42 +115,22 @@ export class Pager implements ClientEvents {
 
   /** Serves faults and moves queued pieces until there is nothing to do for a moment. */
   private serveFaults(): void {
-    const {
-      stores,
-      files,
-      polls,
-      copies,
-      copyThreads,
-      gathers,
-      pins,
-      providers,
-      poller,
-      attachments,
-    } = this.parts;
+    const { faultReads, polls, poller, attachments } = this.parts;
     let served = 0;
     let looks = this.looks();
-    let reading =
+    faultReads.expected =
       looks > 1 || poller.readyAt(HOST_SLOT) !== 0 || polls.haveFaults || attachments.haveFaults;
     for (let look = 0; look < looks && served < FAULTS_IN_A_ROW; look++) {
       if (look === 1 && this.spin.yields) this.yield();
-      stores.look();
-      files.look();
-      let found = reading ? this.faultReads.read() + attachments.readFaults() : 0;
-      if (copyThreads.poll()) found++;
-      if (this.moveSome() || this.goAhead() || copyThreads.help()) found++;
-      else polls.sendReads();
-      if (copies.step()) found++;
-      if (gathers.step()) found++;
-      if (pins.step()) found++;
-      if (providers.step()) found++;
-      if (polls.progress()) found += DEVICE_STEP;
+      let found = 0;
+      for (const part of this.asked.step) found += part.step();
       this.parts.settle();
       if (found > 0) {
         served += found;
         this.spin.found(look);
         look = -1;
         looks = this.looks();
-        reading = true;
+        faultReads.expected = true;
       }
     }
     this.more = served >= FAULTS_IN_A_ROW;
@@ -185,52 +157,11 @@ export class Pager implements ClientEvents {
   }
 
   /**
-   * Moves queued pieces: a large one, or several small ones that together take no longer. False
-   * when there is none. Behind them it reads what devices answer, which a thread may wait for: the
-   * manager goes round only when no piece is left.
-   */
-  private moveSome(): boolean {
-    const { router, polls } = this.parts;
-    let cost = 0;
-    while (cost < PAGES_PER_TRANSFER) {
-      const pages = router.step();
-      if (pages === 0) break;
-      cost += pages + PIECE_PAGES;
-    }
-    if (cost === 0) return false;
-    polls.readAnswers();
-    return true;
-  }
-
-  /** Begins with the next block that is to come ahead of a processor. False when there is none. */
-  private goAhead(): boolean {
-    const { manager, copyThreads } = this.parts;
-    // In the order in which they will be wanted; a thread of copies and the manager are to be at
-    // two blocks, not at one.
-    if (!manager.waitsToGoAhead || copyThreads.left >= PIECES_PER_BLOCK) return false;
-    manager.goAhead();
-    return true;
-  }
-
-  /**
    * Looks after everything that is no fault: sleeps until something happens, and handles it. False
    * when nothing has.
    */
   private goRound(): boolean {
-    const {
-      control,
-      clients,
-      streams,
-      streamShare,
-      engine,
-      pipes,
-      stores,
-      providers,
-      shared,
-      devices,
-      poller,
-    } = this.parts;
-    const { attachments } = this.parts;
+    const { control, clients, streams, streamShare, stores, poller, attachments } = this.parts;
     Atomics.add(control, Control.Heartbeat, 1);
     this.requestShare.renew();
     streamShare.renew();
@@ -240,143 +171,53 @@ export class Pager implements ClientEvents {
       return true;
     }
     if (!this.sleep(this.parts.now())) return false;
-    devices.poll();
-    if (attachments.any && attachments.poll()) clients.lookForEnded();
+    for (const part of this.asked.hear) part.hear();
     const woken = poller.readyAt(WAKE_SLOT) !== 0;
     const asked = this.rest.takeAsked();
-    if (woken) {
-      drainEventfd(this.options.wakeFd);
-      engine.poll();
-      pipes.poll();
-      stores.poll();
-      providers.poll();
-      shared.poll();
-      this.parts.settle();
-    } else if (stores.hasAnswers) {
-      stores.poll();
-      this.parts.settle();
-    }
-    if (clients.more || woken || asked || (attachments.any && attachments.haveMessages))
+    if (woken) drainEventfd(this.options.wakeFd);
+    if (woken || stores.hasAnswers) this.poll();
+    if (clients.busy || woken || asked || (attachments.any && attachments.haveMessages))
       clients.read(this.requestShare, this);
     streams.go();
     this.parts.settle();
     return true;
   }
 
-  /** Does what is due by the clock, then sleeps until something happens. False when nothing has. */
-  private sleep(now: number): boolean {
-    const {
-      clients,
-      streams,
-      engine,
-      pipes,
-      stores,
-      hostBudget,
-      follower,
-      patience,
-      kept,
-      polls,
-      poison,
-      launches,
-      notifiers,
-      poller,
-      recording,
-      recordings,
-      shared,
-      bindings,
-      nearDisk,
-      reserve,
-      attachments,
-    } = this.parts;
-    reserve.look(now);
-    engine.poll();
-    pipes.poll();
-    stores.poll();
-    follower.look();
-    bindings.look(now);
-    nearDisk.look(now);
-    hostBudget.look();
-    patience.look();
-    kept.look(now);
-    shared.look();
-    launches.endings.freeLenders(now);
+  /** Takes what other threads have answered. */
+  private poll(): void {
+    for (const part of this.asked.poll) part.poll();
     this.parts.settle();
-    polls.look(now);
-    polls.sendRest();
-    poison.look(now);
-    launches.endings.look(now);
-    streams.look(clients.threadExists);
-    notifiers.look(clients.threadExists);
-    notifiers.flush();
-    if (attachments.any) attachments.prepare();
-    const working = this.isWorking();
-    if (!working) {
-      recording?.flush();
-      recordings.flush();
-    }
-    const ready = working ? poller.wait(0) : this.rest.wait(this.longestSleep(now));
-    return ready > 0 || clients.more || streams.more || this.rest.isOver;
   }
 
-  /** Whether there is something to do at once. */
-  private isWorking(): boolean {
-    const {
-      clients,
-      streams,
-      manager,
-      router,
-      stores,
-      copies,
-      gathers,
-      pins,
-      providers,
-      launches,
-      notifiers,
-    } = this.parts;
-    return (
-      this.more ||
-      stores.haveFresh ||
-      clients.more ||
-      streams.more ||
-      router.busy ||
-      manager.waitsToGoAhead ||
-      copies.busy ||
-      gathers.busy ||
-      pins.busy ||
-      providers.busy ||
-      launches.loading + notifiers.loading > 0
-    );
+  /** Does what is due by the clock, then sleeps until something happens. False when nothing has. */
+  private sleep(nowMs: number): boolean {
+    const { clients, streams, poller } = this.parts;
+    for (const part of this.asked.look) part.look(nowMs);
+    this.poll();
+    for (const part of this.asked.flush) part.flush();
+    const isWorking = this.more || clients.busy || this.asked.busy.some(({ busy }) => busy);
+    if (!isWorking) for (const part of this.asked.idle) part.idle();
+    const ready = isWorking ? poller.wait(0) : this.rest.wait(this.longestSleep(nowMs));
+    return ready > 0 || clients.busy || streams.busy || this.rest.isOver;
   }
 
-  private longestSleep(now: number): number {
-    const { launches, providers, poison, devices, pipes, engine, stores, files, hostBudget } =
-      this.parts;
-    const longest = hostBudget.sleepMs(
-      launches.endings.sleepMs(now, providers.active ? SHORT_SLEEP_MS : SLEEP_MS),
-    );
-    return stores.sleepMs(
-      files.sleepMs(engine.sleepMs(pipes.sleepMs(devices.sleepMs(poison.sleepMs(longest))))),
-    );
+  private longestSleep(nowMs: number): number {
+    let most = SLEEP_MS;
+    for (const part of this.asked.sleepMs) most = part.sleepMs(most, nowMs);
+    return most;
   }
 
-  /**
-   * Whether the event loop must have a turn: to load modules, and to see threads and processes
-   * start and end.
-   */
-  private needsTurn(idle: boolean): boolean {
-    const { providers, shared, launches, notifiers, engine, pipes, stores, devices, copyThreads } =
-      this.parts;
-    const modules = providers.tick() || launches.loading + notifiers.loading > 0;
-    const files =
-      engine.needsTurn() || pipes.needsTurn() || stores.needsTurn() || shared.needsTurn();
-    const copying = copyThreads.needsTurn();
-    return devices.needsTurn(idle) || modules || files || copying;
+  private needsTurn(isIdle: boolean): boolean {
+    let needs = false;
+    // Each of them is asked: some count how often they were.
+    for (const part of this.asked.needsTurn) needs = part.needsTurn(isIdle) || needs;
+    return needs;
   }
 
   request(message: ToManager, answer: Answer, client: Client): void {
     let reply = answer;
-    this.parts.stores.look();
-    this.parts.files.look();
+    this.parts.stores.step();
+    this.parts.files.step();
     try {
       reply = this.parts.uses.request(message, answer);
       carryOut(this.handlers, message, reply, client);
@@ -391,4 +232,19 @@ export class Pager implements ClientEvents {
     for (const [range, count] of views) this.parts.arrays.countView(range, -count);
     for (const pin of pins) this.parts.pins.unpin(pin);
   }
+}
+
+/** The parts by what they are asked: most are asked little. */
+function askedOf({ all }: Parts) {
+  return {
+    step: partsThat('step', all),
+    hear: partsThat('hear', all),
+    poll: partsThat('poll', all),
+    look: partsThat('look', all),
+    flush: partsThat('flush', all),
+    busy: partsThat('busy', all),
+    idle: partsThat('idle', all),
+    sleepMs: partsThat('sleepMs', all),
+    needsTurn: partsThat('needsTurn', all),
+  };
 }

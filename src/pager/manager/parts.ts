@@ -1,7 +1,7 @@
 /**
- * The parts that the manager consists of, each made of those before it. What must be known the
- * other way is said: the core's words wait in `Deferred`, and a range is filled by what has put
- * itself down in `Sources`.
+ * The parts that the manager consists of, room by room, each made of those before it. What must be
+ * known the other way is said: the core's words wait in `Deferred`, and a range is filled by what
+ * has put itself down in `Sources`.
  */
 
 import { availableParallelism } from 'node:os';
@@ -10,13 +10,13 @@ import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/types.js';
 import { COPY_THREADS, CopyThreads } from '../../drivers/copies/copy-threads.js';
 import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { copyMemory, fillMemory } from '../../linux/memory.js';
-import { Poller } from '../../linux/poll.js';
 import { ArrayAdvice } from '../arrays/advice.js';
 import { ArrayTable } from '../arrays/array-table.js';
 import { Arrays } from '../arrays/arrays.js';
 import { Clones } from '../arrays/clones.js';
 import { Cloning } from '../arrays/cloning.js';
 import { Commitment } from '../arrays/commitment.js';
+import type { SpaceContext } from '../arrays/context.js';
 import { HostBudget } from '../arrays/host-budget.js';
 import { HostBudgetFollower } from '../arrays/host-budget-follower.js';
 import { HostDenials } from '../arrays/host-denials.js';
@@ -32,9 +32,9 @@ import { SharedArrays } from '../arrays/shared-arrays.js';
 import { SharedUses } from '../arrays/shared-uses.js';
 import { Uses } from '../arrays/uses.js';
 import { ATTACHED_SLOTS, Attachments } from '../attached/attachments.js';
-import { openCore } from '../core/core.js';
-import { CoreRequests } from '../core/core-requests.js';
-import { type CoreListener, Deferred } from '../core/deferred.js';
+import { type ManagerContext, openContext } from '../core/context.js';
+import type { CoreListener } from '../core/deferred.js';
+import type { Part } from '../core/part.js';
 import type { KeptApart } from '../devices/apart.js';
 import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
@@ -61,7 +61,6 @@ import { FileProvider } from '../sources/files.js';
 import { IoEngine } from '../sources/io-ring.js';
 import { Pipes } from '../sources/pipes.js';
 import { Providers } from '../sources/providers.js';
-import { Sources } from '../sources/sources.js';
 import { Operations } from '../streams/operations.js';
 import { Streams } from '../streams/streams.js';
 import { ByteMoves } from '../transfers/byte-moves.js';
@@ -72,22 +71,22 @@ import { MappedReads } from '../transfers/mapped-reads.js';
 import { Prefetches } from '../transfers/prefetches.js';
 import { WriteBack } from '../transfers/write-back.js';
 import { Clients } from './clients.js';
+import { FaultReads } from './fault-reads.js';
 import { KeptThread } from './kept-thread.js';
+import { Movement } from './movement.js';
 import { NearDisk } from './near-disk.js';
-import { RunningClock } from './running-clock.js';
 import { Share } from './share.js';
 import { ThreadBindings } from './thread-bindings.js';
 
 /**
  * Slots of the poller: what wakes the manager, the host's faults, pressure on the machine's memory,
- * and what devices have.
+ * and what devices and other processes have.
  */
 export const WAKE_SLOT = 0;
 export const HOST_SLOT = 1;
 const PRESSURE_SLOT = 2;
 const FIRST_DEVICE_SLOT = 3;
-
-const wall = (): number => performance.now();
+const FIRST_ATTACHED_SLOT = pollerSlots(FIRST_DEVICE_SLOT);
 
 export type Parts = ReturnType<typeof makeParts>;
 
@@ -98,95 +97,110 @@ export function makeParts(
   say: (text: string) => number,
   reserve: DescriptorReserve,
 ) {
-  const control = new Int32Array(options.control);
-  const warn = (message: string): void => void say(`onemem: ${message}\n`);
-  const clock = new RunningClock(wall);
-  /** For all limits of time. */
-  const now = (): number => clock.now();
-  const poller = new Poller(pollerSlots(FIRST_DEVICE_SLOT) + ATTACHED_SLOTS);
+  const core = openContext(options, policies, FIRST_ATTACHED_SLOT + ATTACHED_SLOTS, say);
+  const sources = makeSources(core, reserve);
+  const host = makeHost(core, sources, reserve);
+  const context: SpaceContext = { ...core, ...host.space };
+  const clients = makeClients(context, sources, host);
+  const arrays = makeArrays(context, { ...sources, ...host, ...clients });
+  const devices = makeDevices(context, { ...sources, ...host, ...arrays });
+  const made = { ...context, ...sources, ...host, ...clients, ...arrays, ...devices };
+  const transfers = makeTransfers(context, made);
+  const parts = { reserve, ...made, ...transfers };
+  return { ...parts, ...listOf(parts), settle: settling(parts) };
+}
 
-  // The core, and what it says and asks.
-  const requests = new CoreRequests();
-  const deferred = new Deferred(requests);
-  const { later } = deferred;
-  const sources = new Sources();
-  const core = openCore(options, policies, deferred, sources, warn);
-  const { manager, router, recording, recordings } = core;
-  const { pages } = manager;
-  const completed = router.completed.bind(router);
-
-  // Threads that copy, where there are CPUs for them.
-  const ends = options.crash === 'copies';
+/** Threads that copy, and those that bring content which was never written. */
+function makeSources(context: ManagerContext, reserve: DescriptorReserve) {
+  const { options, control, now } = context;
   const surroundings = {
     wakeFd: options.wakeFd,
     control: options.control,
     awake: Control.Awake,
     starting: Control.StartingThreads,
     failingCalls: Control.FailingCalls,
-    ends,
+    ends: options.crash === 'copies',
   };
-  const keptApart: KeptApart = { count: 0, most: availableParallelism() - 1 };
-  const copyThreads = new CopyThreads(surroundings, now, process.env[COPY_THREADS]);
-
-  // Sources of content.
+  const newEngine = (folder?: string, kept?: DescriptorReserve): IoEngine =>
+    new IoEngine(options.wakeFd, options.control, now, undefined, folder, { reserve: kept });
   /**
    * It has a thread also where the process has no descriptors left, and then does the jobs of
    * others besides.
    */
-  const engine = new IoEngine(
-    options.wakeFd,
-    options.control,
-    now,
-    undefined,
-    options.storage?.path,
-    { reserve },
-  );
-  const pipes = new Pipes(() => new IoEngine(options.wakeFd, options.control, now));
-  const files = new FileProvider(engine, manager, completed, sources, now, later, warn);
-  const providers = new Providers(
-    options.wakeFd,
-    control,
-    completed,
-    sources,
-    pages,
-    now,
-    (thread) => clients.has(thread),
-  );
+  const engine = newEngine(options.storage?.path, reserve);
+  const clients = new Clients(control);
+  return {
+    copyThreads: new CopyThreads(surroundings, now, process.env[COPY_THREADS]),
+    engine,
+    pipes: new Pipes(newEngine),
+    files: new FileProvider(context, engine),
+    clients,
+    providers: new Providers(context, clients),
+  };
+}
 
-  // The host, and what is behind it.
+/** The host, and what is behind it. */
+function makeHost(
+  context: ManagerContext,
+  { engine, files, providers, copyThreads }: ReturnType<typeof makeSources>,
+  reserve: DescriptorReserve,
+) {
+  const { options, manager, poller, now } = context;
+  const { pages } = manager;
   const stopped = new StoppedThreads(pages, now);
   const bindings = new ThreadBindings(now);
   const nearDisk = new NearDisk(bindings, new KeptThread(), options.storage?.path ?? null);
   const faulted = (thread: number): void => nearDisk.faulted(thread);
-  const host = openHost(options, core, providers, deferred, stopped, faulted, copyThreads.out);
-  const stores = new Stores(options, core, now, warn, { reserve, other: engine });
-  const { memory } = host;
-  const { base } = host.node;
-  const poison = new Poison(manager, host, deferred, control, say, now);
-  const { restore } = poison;
-
-  // Arrays.
+  const host = openHost(context, providers, stopped, faulted, copyThreads.out);
+  poller.set(WAKE_SLOT, options.wakeFd);
+  poller.set(HOST_SLOT, host.faults.fd);
+  const stores = new Stores(context, { reserve, other: engine });
+  const poison = new Poison(context, host);
   const table = new ArrayTable(pages);
-  const places = new Places(table, pages, files, providers, stores, sources, base);
+  const places = new Places(context, table, files, providers, stores, host.node.base);
+  const { restore } = poison;
+  const space = { memory: host.memory, table, places, restore };
+  return { stopped, bindings, nearDisk, host, stores, poison, space };
+}
 
-  // Who asks: threads of this process, and of others.
-  const attachments = new Attachments(manager, router, poller, pollerSlots(FIRST_DEVICE_SLOT), {
+/** Who asks: threads of this process, and of others. */
+function makeClients(
+  context: SpaceContext,
+  { clients }: ReturnType<typeof makeSources>,
+  { host }: ReturnType<typeof makeHost>,
+) {
+  const { options, manager, router, poller, places, warn, now, later } = context;
+  const attachments = new Attachments(manager, router, poller, FIRST_ATTACHED_SLOT, {
     name: options.name,
-    base,
+    base: host.node.base,
     bytes: options.bytes,
     memory: host.node.fd,
     userModeOnly: options.userModeOnly || host.faults.via === 'user-mode',
     stores: storeNames(options),
     hostBudgetBytes: options.hostBudgetBytes,
     host,
-    rangeAt: (page) => pages.rangeOf(page)?.id,
+    rangeAt: (page) => manager.pages.rangeOf(page)?.id,
     placeOf: (page) => places.placeOf(page).text,
     explain: (reason, page) => places.explain(reason, page),
     warn,
     now,
     later,
   });
-  const clients = new Clients([new ThreadTransport(options.name), attachments], control);
+  clients.acceptFrom(new ThreadTransport(options.name));
+  clients.acceptFrom(attachments);
+  const overviews = new Overviews(manager.pages, context.table, attachments);
+  return { attachments, overviews };
+}
+
+type BeforeArrays = ReturnType<typeof makeSources> & ReturnType<typeof makeHost>;
+
+function makeArrays(
+  context: SpaceContext,
+  { files, providers, clients, stores, poison }: BeforeArrays,
+) {
+  const { options, manager, requests, sources, deferred, poller, places } = context;
+  const { now, wall, later, warn, say } = context;
+  const { pages } = manager;
   const commitment = new Commitment(manager, stores.any);
   const kept = new KeptPages(manager, requests, ({ first, end, reason }) => {
     const { text } = places.placeOf(first);
@@ -196,50 +210,48 @@ export function makeParts(
     );
   });
   const tellFreed = (range: number): void => clients.tellFreed(range);
-  const shared = new SharedArrays(
-    manager,
-    requests,
-    sources,
-    options.control,
-    options.wakeFd,
-    memory,
-    restore,
-    deferred,
-    warn,
-    now,
-  );
-  const arrays = new Arrays(
-    manager,
-    table,
-    places,
-    commitment,
-    kept,
-    sources,
-    files,
-    providers,
-    shared,
-    options.bytes,
-    later,
-    restore,
-    tellFreed,
-  );
-  const advice = new ArrayAdvice(manager, arrays);
-  const uses = new Uses(arrays);
-  const sharing = new SharedUses(shared, places, later);
-  const rights = new Rights(manager, requests, arrays, places, files, restore);
-  const reports = new PageReports(pages, places, sources);
-  const overviews = new Overviews(pages, table, attachments);
-  const pins = new Pins(manager, requests, arrays, places, commitment, memory);
-  const patience = new Patience(manager, now);
+  const shared = new SharedArrays(context);
+  const arrays = new Arrays(context, commitment, kept, files, providers, shared, tellFreed);
+  const pins = new Pins(context, arrays, commitment);
   const hostBudget = new HostBudget(manager, commitment, () => pins.pinnedBytes, now);
-  const follower = new HostBudgetFollower(
+  const follow = options.followMemory;
+  const follower = new HostBudgetFollower(hostBudget, follow, poller, PRESSURE_SLOT, wall);
+  const clones = makeClones(context);
+  const cloning = new Cloning(arrays, places, clones, sources);
+  const notifiers = new Notifiers({
+    range: (id) => manager.range(id),
+    rangeOfPage: (page) => pages.rangeOf(page),
+    watch: (range, by) => manager.watch(range, by),
+    nameOf: (id) => manager.processor(id)?.description.name ?? `processor ${id}`,
+    load: (url) => import(url) as Promise<Record<string, unknown>>,
+    threadExists: clients.threadExists,
+    warn,
+    now: wall,
+  });
+  deferred.announceTo(notifiers);
+  return {
+    kept,
+    shared,
+    arrays,
+    pins,
     hostBudget,
-    options.followMemory,
-    poller,
-    PRESSURE_SLOT,
-    wall,
-  );
-  const clones = new Clones(
+    follower,
+    clones,
+    cloning,
+    notifiers,
+    advice: new ArrayAdvice(manager, arrays),
+    uses: new Uses(arrays),
+    sharing: new SharedUses(shared, places, later),
+    rights: new Rights(context, arrays, files),
+    reports: new PageReports(pages, places, sources),
+    patience: new Patience(manager, now),
+    resizing: new Resizing(context, arrays, commitment, cloning, pins, notifiers),
+    hostDenials: new HostDenials(places, poison, say),
+  };
+}
+
+function makeClones({ manager, requests, router, memory, places, later, warn }: SpaceContext) {
+  return new Clones(
     manager,
     requests,
     {
@@ -248,7 +260,7 @@ export function makeParts(
         copyMemory(target, memory + page * PAGE_BYTES, count * PAGE_BYTES),
       zero: (count, target) => fillMemory(target, 0, count * PAGE_BYTES),
     },
-    completed,
+    (token, status) => router.completed(token, status),
     later,
     (page, reason, first) => {
       // Of thousands of pages one line says enough.
@@ -259,132 +271,130 @@ export function makeParts(
       );
     },
   );
-  const cloning = new Cloning(arrays, places, clones, sources);
-  const notifiers = new Notifiers({
-    range: (id) => manager.range(id),
-    rangeOfPage: (page) => pages.rangeOf(page),
-    watch: (range, by) => manager.watch(range, by),
-    nameOf: (id) => manager.processor(id)?.description.name ?? `processor ${id}`,
-    load: (url) => import(url) as Promise<Record<string, unknown>>,
-    warn,
-    now: wall,
-  });
-  deferred.announceTo(notifiers);
-  const resizing = new Resizing(
-    manager,
-    requests,
-    arrays,
-    places,
-    commitment,
-    cloning,
-    sources,
-    pins,
-    notifiers,
-    memory,
-  );
-  const hostDenials = new HostDenials(places, poison, say);
+}
 
-  // Devices.
-  const edges = new EdgeClearing(manager, requests, table, places, memory);
-  const checks = new LaunchChecks(manager, places, table);
-  const sizes = new LaunchSizes(manager, requests, places, memory);
+type BeforeDevices = BeforeArrays & ReturnType<typeof makeArrays>;
+
+function makeDevices(context: SpaceContext, before: BeforeDevices) {
+  const { options, manager, requests, poller, memory, warn } = context;
+  const { files, host, copyThreads, arrays, sharing, notifiers, bindings } = before;
+  const checks = new LaunchChecks(context);
   const gathers = new GatherPlans(manager, requests, memory);
-  const supplies = new PageSupplies(manager, requests, arrays);
-  const mappedFiles = new MappedFiles(files);
-  const joining = new JoinedLaunches(manager, table, checks, sharing);
-  const next = new NextLaunch(manager, requests, table, checks, sharing);
-  const launches = new Launches(
-    manager,
-    requests,
+  const launches = new Launches(context, {
     arrays,
-    table,
-    places,
+    sharing,
+    stopped: before.stopped,
     checks,
-    edges,
-    joining,
-    next,
-    sizes,
+    edges: new EdgeClearing(context),
+    joining: new JoinedLaunches(context, checks, sharing),
+    next: new NextLaunch(context, checks, sharing),
+    sizes: new LaunchSizes(context),
     gathers,
-    supplies,
-    mappedFiles,
-    sharing,
-    stopped,
-    later,
-    restore,
-    now,
-  );
+    supplies: new PageSupplies(manager, requests, arrays),
+    mapped: new MappedFiles(files),
+  });
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
-  const space = { base, bytes: options.bytes, hostMemory: host.node.fd, hostAddress: memory, host };
+  const { base, fd: hostMemory } = host.node;
+  const space = { base, bytes: options.bytes, hostMemory, hostAddress: memory, host };
   const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
-  const devices = new Devices(
-    manager,
-    router,
-    launches,
-    notifiers,
-    maker,
-    polls,
-    later,
-    keptApart,
-    bindings,
-  );
+  const keptApart: KeptApart = { count: 0, most: availableParallelism() - 1 };
+  const devices = new Devices(context, launches, notifiers, maker, polls, keptApart, bindings);
+  return { gathers, launches, polls, devices };
+}
 
-  // Content that moves because a program says so.
+type BeforeTransfers = BeforeDevices & ReturnType<typeof makeDevices>;
+
+/** Content that moves because a program says so, and streams, which say when. */
+function makeTransfers(context: SpaceContext, before: BeforeTransfers) {
+  const { memory, say, wall } = context;
+  const { arrays, files, engine, pipes, devices, uses } = before;
   const memoryOf = (node: NodeId): number => (node === HOST_NODE ? memory : devices.memoryOf(node));
-  const prefetches = new Prefetches(manager, requests, places, devices);
-  const copies = new Copies(
-    manager,
-    requests,
-    arrays,
-    table,
-    places,
-    memoryOf,
-    prefetches,
-    later,
-    restore,
-  );
+  const prefetches = new Prefetches(context, devices);
+  const copies = new Copies(context, arrays, memoryOf, prefetches);
   const mappedReads = new MappedReads(files, engine);
-  const byteMoves = new ByteMoves(manager, requests, places, mappedReads, memory);
-  const fileTransfers = new FileTransfers(
-    manager,
-    requests,
-    table,
-    places,
-    engine,
-    pipes,
-    mappedReads,
-    memory,
-    later,
-    restore,
-  );
-  const writeBack = new WriteBack(manager, requests, places, files, engine, memory, later);
-  const freeing = new Freeing(arrays, pins, notifiers, writeBack, shared, say);
-
-  // Streams.
+  const writeBack = new WriteBack(context, files, engine);
+  const freeing = new Freeing(arrays, before.pins, before.notifiers, writeBack, before.shared, say);
+  const operations = new Operations({ ...before, prefetches, copies, freeing });
   const streamShare = new Share(wall);
-  const operations = new Operations(
-    uses,
-    devices,
-    launches,
-    prefetches,
-    copies,
-    sharing,
-    rights,
-    freeing,
-  );
   const streams = new Streams({
     given: (operation) => uses.begin(operation),
     over: (operation) => uses.end(operation),
     execute: (operation, done) => operations.execute(operation, done),
     withdraw: (operation, reason) => operations.withdraw(operation, reason),
     mostTogether: (operation, next) => operations.mostTogether(operation, next),
+    threadExists: before.clients.threadExists,
     now: wall,
     mayBegin: () => streamShare.take(),
   });
+  return {
+    copies,
+    byteMoves: new ByteMoves(context, mappedReads),
+    fileTransfers: new FileTransfers(context, engine, pipes, mappedReads),
+    writeBack,
+    freeing,
+    streamShare,
+    streams,
+  };
+}
 
-  poller.set(WAKE_SLOT, options.wakeFd);
-  poller.set(HOST_SLOT, host.faults.fd);
+type AllParts = { reserve: DescriptorReserve } & SpaceContext &
+  BeforeTransfers &
+  ReturnType<typeof makeClients> &
+  ReturnType<typeof makeTransfers>;
 
-  /** Does what the core has said. */
+/**
+ * What the loop looks after, in this order: before a fault is read, what has room again is told;
+ * after it, what threads wait for comes first.
+ */
+function listOf(parts: AllParts) {
+  const { manager, router, recording, recordings, clients, attachments } = parts;
+  const { copyThreads, polls, host } = parts;
+  const faultReads = new FaultReads({ host, polls, attachments });
+  const processes: Part = {
+    hear: () => {
+      if (attachments.any && attachments.poll()) clients.lookForEnded();
+    },
+    flush: () => {
+      if (attachments.any) attachments.prepare();
+    },
+  };
+  const all: readonly Part[] = [
+    parts.reserve,
+    parts.stores,
+    parts.files,
+    faultReads,
+    copyThreads,
+    new Movement({ manager, router }, copyThreads, polls),
+    parts.copies,
+    parts.gathers,
+    parts.pins,
+    parts.providers,
+    parts.engine,
+    parts.pipes,
+    parts.shared,
+    parts.bindings,
+    parts.nearDisk,
+    parts.follower,
+    parts.hostBudget,
+    parts.patience,
+    parts.kept,
+    parts.poison,
+    parts.launches,
+    parts.devices,
+    polls,
+    parts.streams,
+    parts.notifiers,
+    processes,
+    { idle: () => recording?.flush() },
+    recordings,
+  ];
+  return { all, faultReads };
+}
+
+/** Handles what the core and the drivers said, until they say no more. */
+function settling(parts: AllParts): () => void {
+  const { options, manager, deferred } = parts;
+  const { devices, attachments, notifiers, clones, shared, hostDenials } = parts;
   const listener: CoreListener = {
     denied: (access) => {
       const { processor, page, reason } = access;
@@ -399,65 +409,8 @@ export function makeParts(
     wanted: (page, write) => shared.wanted(page, write),
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
   };
-
-  /** Handles what the core and the drivers said, until they say no more. */
-  const settle = (): void => {
+  return () => {
     deferred.settle(listener);
     if (options.checkInvariants) manager.checkInvariants();
-  };
-
-  return {
-    options,
-    control,
-    now,
-    poller,
-    reserve,
-    manager,
-    router,
-    recording,
-    recordings,
-    deferred,
-    engine,
-    pipes,
-    files,
-    providers,
-    host,
-    hostBudget,
-    follower,
-    patience,
-    stores,
-    poison,
-    attachments,
-    clients,
-    arrays,
-    shared,
-    sharing,
-    advice,
-    uses,
-    rights,
-    reports,
-    overviews,
-    pins,
-    clones,
-    kept,
-    cloning,
-    notifiers,
-    resizing,
-    hostDenials,
-    gathers,
-    launches,
-    polls,
-    devices,
-    copies,
-    copyThreads,
-    byteMoves,
-    fileTransfers,
-    writeBack,
-    freeing,
-    bindings,
-    nearDisk,
-    streamShare,
-    streams,
-    settle,
   };
 }

@@ -6,7 +6,6 @@
  */
 import { yieldProcessor } from '../../linux/process.js';
 import { Attention } from './attention.js';
-import type { FaultReads } from './fault-reads.js';
 import { Lookout } from './lookout.js';
 import { HOST_SLOT, type Parts, WAKE_SLOT } from './parts.js';
 import type { Spin } from './spin.js';
@@ -56,6 +55,7 @@ export class Rest {
       Parts,
       | 'control'
       | 'copyThreads'
+      | 'faultReads'
       | 'manager'
       | 'router'
       | 'settle'
@@ -67,7 +67,6 @@ export class Rest {
       | 'streams'
     >,
     private readonly spin: Spin,
-    private readonly faultReads: FaultReads,
   ) {
     this.attention = new Attention(parts.control);
   }
@@ -144,7 +143,7 @@ export class Rest {
     router.putOff();
     stores.poll();
     yieldProcessor();
-    this.faultReads.read();
+    this.parts.faultReads.read();
     router.tellRest();
     settle();
     this.expect(now());

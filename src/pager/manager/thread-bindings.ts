@@ -111,7 +111,7 @@ export class ThreadBindings {
     this.endUnused();
   }
 
-  releaseAll(): void {
+  close(): void {
     for (const thread of [...(this.bond?.threads.keys() ?? [])]) this.release(thread);
   }
 

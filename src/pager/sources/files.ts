@@ -3,8 +3,8 @@
  * have to wait for the disk does the engine's thread take over, so that a slow disk stops no other
  * fault. Files that arrays share take changed pages back when the host has no room for them.
  */
+
 import { fstatSync } from 'node:fs';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
 import { PatientReads } from '../../drivers/storage/patient-reads.js';
 import { MAP_PRIVATE, PROT_READ } from '../../linux/constants.js';
@@ -12,11 +12,11 @@ import { errnoName, SystemCallError } from '../../linux/errors.js';
 import { preadWithoutWaiting } from '../../linux/file-io.js';
 import { fillMemory, mmap } from '../../linux/memory.js';
 import { NativeBuffer } from '../../linux/native-buffer.js';
+import type { ManagerContext } from '../core/context.js';
 import type { FileMapping, FileSource } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';
 import type { IoEngine } from './io-ring.js';
 import { PageRuns } from './page-runs.js';
-import type { Sources } from './sources.js';
 
 export interface FileRange {
   readonly firstPage: number;
@@ -51,21 +51,16 @@ export class FileProvider {
   onEnd: (range: FileRange) => void = () => undefined;
 
   constructor(
+    private readonly context: ManagerContext,
     private readonly engine: IoEngine,
-    private readonly manager: MemoryManager,
-    private readonly completed: (token: number, status: Status) => void,
-    private readonly sources: Sources,
-    private readonly now: () => number,
-    private readonly later: (action: () => void) => void,
-    private readonly warn: (message: string) => void,
   ) {
-    this.patient = new PatientReads(now);
+    this.patient = new PatientReads(context.now);
   }
 
   add(firstPage: number, pages: number, source: FileSource): void {
     const range = { firstPage, pages, source, takenBack: new PageRuns() };
     this.ranges.push(range);
-    this.sources.add(firstPage, pages, {
+    this.context.sources.add(firstPage, pages, {
       kind: 'file',
       provide: (token, page, count, target) => this.provide(range, token, page, count, target),
       contentOf: (page, count) => this.contentOf(range, page, count),
@@ -175,14 +170,18 @@ export class FileProvider {
    * Files that could not be written are tried again after a while: called before anything wants
    * room.
    */
-  look(): void {
+  step(): number {
     this.patient.look();
-    if (this.refusing.size === 0) return;
     for (const [range, { since }] of this.refusing) {
-      if (this.now() - since < PAUSE_MS) continue;
+      if (this.context.now() - since < PAUSE_MS) continue;
       this.refusing.delete(range);
-      this.manager.providerRefuses(range.firstPage, false);
+      this.context.manager.providerRefuses(range.firstPage, false);
     }
+    return 0;
+  }
+
+  close(): void {
+    for (const { source } of this.ranges) this.engine.closeFile(source.fd);
   }
 
   /** Milliseconds that the manager may sleep. */
@@ -203,12 +202,12 @@ export class FileProvider {
     // A file that was cut must not grow again, with a hole in it, by what is written behind its
     // end.
     if (fstatSync(source.fd).size < source.offset + source.bytes) {
-      this.later(() => this.refuse(range, token, 'it has become shorter than the array'));
+      this.context.later(() => this.refuse(range, token, 'it has become shorter than the array'));
       return Status.Pending;
     }
     this.engine.write(source.fd, address, bytes, source.offset + within, (result) => {
       if (result > 0) range.takenBack.add(page, count);
-      if (result === bytes) this.completed(token, Status.Done);
+      if (result === bytes) this.context.router.completed(token, Status.Done);
       // A device that takes fewer bytes than it was given, without an error, is full.
       else this.refuse(range, token, result < 0 ? errnoName(-result) : 'ENOSPC');
     });
@@ -218,11 +217,11 @@ export class FileProvider {
   private refuse(range: FileRange, token: number, why: string): void {
     const { path } = range.source;
     const problem = `what was written to a shared array of ${path} cannot go there (${why}); make room there, or write it elsewhere by writeTo()`;
-    this.refusing.set(range, { since: this.now(), problem });
-    if (!this.told.has(range)) this.warn(`warning: ${problem}; it stays in memory`);
+    this.refusing.set(range, { since: this.context.now(), problem });
+    if (!this.told.has(range)) this.context.warn(`warning: ${problem}; it stays in memory`);
     this.told.add(range);
-    this.manager.providerRefuses(range.firstPage, true);
-    this.completed(token, Status.Failed);
+    this.context.manager.providerRefuses(range.firstPage, true);
+    this.context.router.completed(token, Status.Failed);
   }
 
   /** Pages that the kernel has in memory are read into the buffer. */
@@ -261,10 +260,10 @@ export class FileProvider {
           if (result === bytes - done) {
             this.patient.succeeded();
             clearRest(target, bytes, count);
-            this.completed(token, Status.Done);
+            this.context.router.completed(token, Status.Done);
             // Fewer bytes than the file had when it was opened: a program has cut it.
           } else if (result >= 0 || !this.patient.failed(failedAt, read))
-            this.completed(token, Status.SourceChanged);
+            this.context.router.completed(token, Status.SourceChanged);
         },
       );
     read(0);

@@ -14,10 +14,10 @@ import {
   receiveMessageOnPort,
   type Worker,
 } from 'node:worker_threads';
-import type { PageQueries } from '../../core/page-queries.js';
 import { HOST, PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
 import { fillMemory, writeMemory } from '../../linux/memory.js';
 import { startOwnThread } from '../../linux/own-threads.js';
+import type { ManagerContext } from '../core/context.js';
 import { Control } from '../protocol/control.js';
 import type {
   FromProvider,
@@ -28,7 +28,6 @@ import type {
   ToProvider,
 } from '../protocol/providers.js';
 import { type PoolUser, PoolWatch } from './pool-watch.js';
-import type { Sources } from './sources.js';
 
 /** Parts that one function works on at once: enough for some that wait for a network. */
 const PLACES = 4;
@@ -42,6 +41,8 @@ const GRACE_MS = 200;
  * them go on.
  */
 const CLOSE_MS = 1000;
+/** How long the manager sleeps at most while a thread has something to do. */
+const SHORT_SLEEP_MS = 10;
 /**
  * Turns of the event loop, in which it sees threads end and passes on what they print: while they
  * work, and while they do not.
@@ -149,22 +150,17 @@ export class Providers {
   private closing: { readonly since: number; done: (() => void) | null } | null = null;
 
   constructor(
-    private readonly wakeFd: number,
-    private readonly control: Int32Array,
-    private readonly completed: (token: number, status: Status) => void,
-    private readonly sources: Sources,
-    private readonly known: PageQueries,
-    private readonly now: () => number,
-    /** Whether a thread runs the program's JavaScript. */
-    isProgram: (thread: number) => boolean,
+    private readonly context: ManagerContext,
+    /** Threads that run the program's JavaScript. */
+    program: { has(thread: number): boolean },
   ) {
     const own = (thread: number): boolean =>
       this.providers.some((provider) => provider.thread === thread);
     this.pool = new PoolWatch(
-      known,
+      context.manager.pages,
       (page) => this.find(page)?.poolUser ?? null,
-      (thread) => isProgram(thread) || own(thread),
-      now,
+      (thread) => program.has(thread) || own(thread),
+      context.now,
     );
   }
 
@@ -201,7 +197,7 @@ export class Providers {
       staging,
       placeBytes: PLACE_BYTES,
       marks,
-      wakeFd: this.wakeFd,
+      wakeFd: this.context.options.wakeFd,
     };
     let worker: Worker;
     try {
@@ -226,7 +222,7 @@ export class Providers {
       urgent: [],
       others: [],
       thread: 0,
-      startedAt: this.now(),
+      startedAt: this.context.now(),
       answeredAt: 0,
       onReady: ready,
       failure: null,
@@ -239,7 +235,7 @@ export class Providers {
     };
     this.watch(provider);
     this.providers.push(provider);
-    this.sources.add(firstPage, pages, {
+    this.context.sources.add(firstPage, pages, {
       kind: 'provider',
       provide: (token, page, count, target, urgent) =>
         this.provide(provider, token, page, count, target, urgent),
@@ -275,10 +271,10 @@ export class Providers {
     for (const provider of this.threads.keys()) this.read(provider);
   }
 
-  /** Copies one part that has been filled; false when there is none. */
-  step(): boolean {
+  /** Copies one part that has been filled. */
+  step(): number {
     const answer = this.answers.shift();
-    if (answer === undefined) return false;
+    if (answer === undefined) return 0;
     const { provider, place, part, failure } = answer;
     const { token, page, count, target, byteLength } = part;
     if (failure === null) {
@@ -290,8 +286,8 @@ export class Providers {
     } else this.note(provider, failure, page);
     provider.places[place] = null;
     this.handIn(provider);
-    this.completed(token, failure === null ? Status.Done : statusOf(failure));
-    return true;
+    this.context.router.completed(token, failure === null ? Status.Done : statusOf(failure));
+    return 1;
   }
 
   /** Whether parts wait to be copied. */
@@ -299,8 +295,13 @@ export class Providers {
     return this.answers.length > 0;
   }
 
-  /** Whether a thread has something to do, so that the manager must not sleep for long. */
-  get active(): boolean {
+  /** The end of what threads do is to be seen soon. */
+  sleepMs(most: number): number {
+    return this.active ? Math.min(most, SHORT_SLEEP_MS) : most;
+  }
+
+  /** Whether a thread has something to do. */
+  private get active(): boolean {
     if (this.closing !== null) return this.threads.size > 0;
     for (const provider of this.threads.keys()) if (isActive(provider)) return true;
     return false;
@@ -310,9 +311,9 @@ export class Providers {
    * Looks at the clock: what takes too long has failed. True when the event loop should have a
    * turn.
    */
-  tick(): boolean {
+  needsTurn(): boolean {
     if (this.threads.size === 0) return false;
-    const now = this.now();
+    const now = this.context.now();
     for (const provider of this.threads.keys()) this.checkTime(provider, now);
     this.checkPool();
     if (this.closing?.done != null && now - this.closing.since > CLOSE_MS) this.closed();
@@ -337,7 +338,7 @@ export class Providers {
     if (touched === own) {
       return 'which it fills itself: a provider is handed the memory that it fills, and must not touch its own array';
     }
-    if (!this.known.isAbsent(page)) return null;
+    if (!this.context.manager.pages.isAbsent(page)) return null;
     const circle = [own.array.name];
     let at = touched;
     while (circle.push(at.array.name) <= this.providers.length) {
@@ -345,7 +346,11 @@ export class Providers {
       // What a thread does after a call has ended, it did not wait for.
       const waits = waitsFor !== -1 && Atomics.load(at.marks, PLACES) === at.endedThen;
       const next = waits ? this.find(waitsFor) : null;
-      if (next === null || !this.known.isAbsent(waitsFor) || !this.known.isAwaited(HOST, waitsFor))
+      if (
+        next === null ||
+        !this.context.manager.pages.isAbsent(waitsFor) ||
+        !this.context.manager.pages.isAwaited(HOST, waitsFor)
+      )
         return null;
       if (next === own) {
         const names = [...circle, own.array.name].join(' needs ');
@@ -377,12 +382,12 @@ export class Providers {
   }
 
   /** Ends all threads; `done` is called when they have ended, or sit in a fault and cannot. */
-  close(done: () => void): void {
+  endAll(done: () => void): void {
     if (this.threads.size === 0) {
       done();
       return;
     }
-    this.closing = { since: this.now(), done };
+    this.closing = { since: this.context.now(), done };
     for (const provider of this.threads.keys()) {
       this.end(provider);
       provider.worker.ref();
@@ -398,7 +403,7 @@ export class Providers {
     const { worker } = provider;
     // Counted like threads that attach: if the process exits while this one sits in a fault,
     // Node.js must not wait for it.
-    Atomics.add(this.control, Control.AttachedThreads, 1);
+    Atomics.add(this.context.control, Control.AttachedThreads, 1);
     let problem = '';
     worker.on('error', (error: Error) => {
       problem = `: ${error.name}: ${error.message}`;
@@ -409,7 +414,7 @@ export class Providers {
         worker.once('exit', (code) => {
           this.read(provider);
           this.threads.delete(provider);
-          Atomics.sub(this.control, Control.AttachedThreads, 1);
+          Atomics.sub(this.context.control, Control.AttachedThreads, 1);
           provider.port.close();
           const message = `ended its thread${problem === '' ? ` with code ${code}` : problem}`;
           this.breakDown(provider, { refused: false, message });
@@ -432,7 +437,7 @@ export class Providers {
       const received = receiveMessageOnPort(port) as { message: FromProvider } | undefined;
       if (received === undefined) return;
       const { message } = received;
-      provider.answeredAt = this.now();
+      provider.answeredAt = this.context.now();
       if ('thread' in message) {
         provider.thread = message.thread;
         this.ready(provider, null);
@@ -463,7 +468,7 @@ export class Providers {
       if (provider.places[place] !== null) continue;
       const part = provider.urgent.shift() ?? provider.others.shift();
       if (part === undefined) return;
-      part.handedIn = this.now();
+      part.handedIn = this.context.now();
       provider.places[place] = part;
       Atomics.store(provider.marks, place, 0);
       const byteOffset = (part.page - provider.firstPage) * PAGE_BYTES;
@@ -527,12 +532,12 @@ export class Providers {
     parts.push(...provider.urgent.splice(0), ...provider.others.splice(0));
     for (const { token, page } of parts) {
       this.note(provider, failure, page);
-      this.completed(token, Status.ProviderFailed);
+      this.context.router.completed(token, Status.ProviderFailed);
     }
   }
 
   private end(provider: Provider): void {
-    provider.endingSince = Math.min(provider.endingSince, this.now());
+    provider.endingSince = Math.min(provider.endingSince, this.context.now());
     provider.port.postMessage('end' satisfies ToProvider);
   }
 

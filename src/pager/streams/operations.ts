@@ -23,31 +23,33 @@ export class Operations {
   private readonly waiting = new Map<StreamOperation, SharedUse>();
 
   constructor(
-    private readonly uses: Uses,
-    private readonly devices: Devices,
-    private readonly launches: Launches,
-    private readonly prefetches: Prefetches,
-    private readonly copies: Copies,
-    private readonly sharing: SharedUses,
-    private readonly rights: Rights,
-    private readonly freeing: Freeing,
+    private readonly parts: {
+      readonly uses: Uses;
+      readonly devices: Devices;
+      readonly launches: Launches;
+      readonly prefetches: Prefetches;
+      readonly copies: Copies;
+      readonly sharing: SharedUses;
+      readonly rights: Rights;
+      readonly freeing: Freeing;
+    },
   ) {}
 
   execute(operation: StreamOperation, done: OperationDone): void {
     this.attempt(done, () => {
-      this.uses.check(operation);
+      this.parts.uses.check(operation);
       if (operation.kind === 'launch') {
         const { device } = operation;
-        this.launches.add(
-          this.devices.byNumber(device),
+        this.parts.launches.add(
+          this.parts.devices.byNumber(device),
           operation,
-          this.devices.explainLoss(device),
+          this.parts.devices.explainLoss(device),
           done,
         );
       } else if (operation.kind === 'prefetch' || operation.kind === 'copy')
         this.move(operation, done);
-      else if (operation.kind === 'discard') this.rights.discard(operation, done);
-      else if (operation.kind === 'free') this.freeing.free(operation, done);
+      else if (operation.kind === 'discard') this.parts.rights.discard(operation, done);
+      else if (operation.kind === 'free') this.parts.freeing.free(operation, done);
     });
   }
 
@@ -58,7 +60,7 @@ export class Operations {
   mostTogether(operation: StreamOperation, next: StreamOperation): number {
     if (operation.kind !== 'launch' || next.kind !== 'launch' || operation.device !== next.device)
       return 1;
-    return this.launches.mostTogether(this.devices.byNumber(next.device));
+    return this.parts.launches.mostTogether(this.parts.devices.byNumber(next.device));
   }
 
   /**
@@ -67,7 +69,7 @@ export class Operations {
    */
   private move(operation: Move, done: OperationDone): void {
     const name = operation.kind === 'copy' ? 'a copy' : 'a prefetch';
-    const use = this.sharing.during(
+    const use = this.parts.sharing.during(
       name,
       usedBy(operation),
       (end) => {
@@ -86,10 +88,10 @@ export class Operations {
   private moveNow(operation: Move, done: OperationDone): void {
     if (operation.kind === 'prefetch') {
       const { device, firstPage, count, exclusive } = operation;
-      this.prefetches.start(device, firstPage, count, exclusive, done);
+      this.parts.prefetches.start(device, firstPage, count, exclusive, done);
     } else {
-      const at = operation.at === null ? null : this.devices.processorOf(operation.at);
-      this.copies.start({ ...operation, at }, done);
+      const at = operation.at === null ? null : this.parts.devices.processorOf(operation.at);
+      this.parts.copies.start({ ...operation, at }, done);
     }
   }
 
@@ -111,7 +113,7 @@ export class Operations {
    * begun and will not. A launch that runs is ended.
    */
   withdraw(operation: StreamOperation, reason: string): boolean {
-    if (operation.kind === 'launch') return this.launches.cancel(operation, reason);
+    if (operation.kind === 'launch') return this.parts.launches.cancel(operation, reason);
     const use = this.waiting.get(operation);
     // What has all its blocks begins next.
     if (!use?.isWaiting) return false;

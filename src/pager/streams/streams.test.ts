@@ -15,6 +15,8 @@ class World {
   /** Sequences of launches that still wait for their device. */
   readonly withdrawable = new Set<number>();
   now = 0;
+  /** Threads that have not ended. */
+  readonly living = new Set([1, 2]);
   /** Operations of a stream that may have begun. */
   together = 1;
   /** Operations that may begin before others get their turn. */
@@ -29,6 +31,7 @@ class World {
       if (operation.kind !== 'cancelled' && !this.given.delete(operation))
         throw new Error('it was not given');
     },
+    threadExists: (thread) => this.living.has(thread),
     now: () => this.now,
     mayBegin: () => this.mayBegin-- > 0,
   });
@@ -230,8 +233,8 @@ describe('streams', () => {
     expect(world.begun).toEqual([]);
     world.streams.called(1, 1, null);
     expect(world.begun).toHaveLength(1);
-    world.now = 1000;
-    world.streams.look((thread) => thread === 1);
+    world.living.delete(2);
+    world.streams.look(1e6);
     expect(world.results).toEqual([
       '1.1 done',
       '2.1 failed THREAD_ENDED',
@@ -256,9 +259,9 @@ describe('streams', () => {
     const world = new World();
     world.launch(1, 1);
     world.streams.end(1);
-    expect(world.streams.busy).toBe(true);
+    expect(world.streams.active).toBe(true);
     world.begun[0].done(null);
-    expect(world.streams.busy).toBe(false);
+    expect(world.streams.active).toBe(false);
     world.streams.cancel({ ...cancelAll, ended: true });
     world.give({ kind: 'wait', other: 1, otherSequence: 1, failure: null, stream: 2, sequence: 1 });
     expect(world.results).toEqual(['1.1 done', '2.1 done']);
@@ -314,14 +317,14 @@ describe('streams', () => {
       for (const stream of [1, 2]) world.give({ kind: 'marker', stream, sequence });
     }
     expect(world.results).toEqual(['1.1 done', '2.1 done', '1.2 done']);
-    expect(world.streams.more).toBe(true);
+    expect(world.streams.busy).toBe(true);
     for (const ended of [['2.2'], ['1.3'], ['2.3', '2.4', '1.4']]) {
       world.mayBegin = ended.length;
       const before = world.results.length;
       world.streams.go();
-      while (world.mayBegin > 0 && world.streams.more) world.streams.go();
+      while (world.mayBegin > 0 && world.streams.busy) world.streams.go();
       expect(world.results.slice(before)).toEqual(ended.map((each) => `${each} done`));
     }
-    expect(world.streams.more).toBe(false);
+    expect(world.streams.busy).toBe(false);
   });
 });

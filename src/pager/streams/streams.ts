@@ -30,6 +30,8 @@ export interface StreamSurroundings {
   /** An operation has been given, and will end in some way. */
   given(operation: StreamOperation): void;
   over(operation: StreamOperation): void;
+  /** Whether the thread of a function is still there. */
+  threadExists(thread: number): boolean;
   now(): number;
   /** Whether another operation may begin now. What may not begins by `go`. */
   mayBegin(): boolean;
@@ -107,7 +109,7 @@ export class Streams {
   constructor(private readonly around: StreamSurroundings) {}
 
   /** Whether `go` has something to begin. */
-  get more(): boolean {
+  get busy(): boolean {
     return this.ready.size > 0;
   }
 
@@ -146,7 +148,7 @@ export class Streams {
   }
 
   /** Whether any stream has something to do. */
-  get busy(): boolean {
+  get active(): boolean {
     for (const stream of this.streams.values()) if (!isIdle(stream)) return true;
     return false;
   }
@@ -206,15 +208,14 @@ export class Streams {
   }
 
   /** Ends the functions of threads that are gone. To be called now and then. */
-  look(threadExists: (thread: number) => boolean): void {
-    if (this.calling.size === 0) return;
-    const now = this.around.now();
-    if (now - this.lastLook < LOOK_MS) return;
-    this.lastLook = now;
+  look(nowMs: number): void {
+    if (this.calling.size === 0 || nowMs - this.lastLook < LOOK_MS) return;
+    this.lastLook = nowMs;
     for (const {
       running: [running],
     } of [...this.calling]) {
-      if (running?.operation.kind !== 'call' || threadExists(running.operation.thread)) continue;
+      if (running?.operation.kind !== 'call' || this.around.threadExists(running.operation.thread))
+        continue;
       running.done(
         wireError('THREAD_ENDED', 'the thread that was to run a function of its stream has ended'),
       );

@@ -4,6 +4,7 @@
  * faults in between. The pages of a part are held while it is copied; holds are taken in ascending
  * order of blocks, each page once, so that no two copies wait for each other.
  */
+
 import type { KnownNode, MemoryManager } from '../../core/memory-manager.js';
 import {
   Access,
@@ -18,10 +19,8 @@ import {
   type ProcessorId,
 } from '../../core/types.js';
 import { fillMemory, moveMemory } from '../../linux/memory.js';
-import type { ArrayTable } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
-import type { Places } from '../arrays/places.js';
-import type { CoreRequests } from '../core/core-requests.js';
+import type { SpaceContext } from '../arrays/context.js';
 import type { CopyOrder, OperationDone } from '../protocol/operations.js';
 import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
@@ -110,20 +109,14 @@ export class Copies {
   private active = 0;
 
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
+    private readonly context: SpaceContext,
     private readonly arrays: Arrays,
-    private readonly table: ArrayTable,
-    private readonly places: Places,
     /**
      * Where the manager addresses page 0 of a node's memory, page by page as the space; 0 when it
      * cannot.
      */
     private readonly memoryOf: (node: NodeId) => number,
     private readonly prefetches: Prefetches,
-    private readonly later: (action: () => void) => void,
-    /** Pages that the host's threads were denied have content again. */
-    private readonly restore: (firstPage: number, count: number) => void,
   ) {}
 
   start(order: CopyOrder, done: OperationDone): void {
@@ -144,13 +137,13 @@ export class Copies {
     });
   }
 
-  /** Goes on with the copy that has waited longest. False when none can go on. */
-  step(): boolean {
+  /** Goes on with the copy that has waited longest. */
+  step(): number {
     const copy = this.ready.shift();
-    if (copy === undefined) return false;
+    if (copy === undefined) return 0;
     if (copy.part !== null) this.move(copy, copy.part);
     else this.plan(copy);
-    return true;
+    return 1;
   }
 
   /** Whether a copy can go on. */
@@ -178,8 +171,8 @@ export class Copies {
       return;
     }
     const most = nextPart(whole, copy.moved, backwards);
-    this.source.look(this.manager, most.from, most.bytes);
-    this.target.look(this.manager, most.to, most.bytes);
+    this.source.look(this.context.manager, most.from, most.bytes);
+    this.target.look(this.context.manager, most.to, most.bytes);
     const targetKind = (page: number): number => this.kindOfTarget(copy, page);
     const sourceKind = (page: number): number => this.kindOfSource(copy, page);
     const part = uniformPart(most, backwards, targetKind, sourceKind);
@@ -190,9 +183,9 @@ export class Copies {
     const unreadable = this.refusalOfSource(fromPage);
     const unwritable = this.refusalOfTarget(copy, toPage);
     if (unreadable !== null)
-      this.end(copy, this.places.denialError(unreadable, fromPage, OPERATION, false));
+      this.end(copy, this.context.places.denialError(unreadable, fromPage, OPERATION, false));
     else if (unwritable !== null)
-      this.end(copy, this.places.denialError(unwritable, toPage, OPERATION, true));
+      this.end(copy, this.context.places.denialError(unwritable, toPage, OPERATION, true));
     else if (copy.fromNode === ZERO) this.planZeros(copy, part);
     else this.planPages(copy, part);
   }
@@ -202,7 +195,7 @@ export class Copies {
     const { source } = this;
     if (source.has(page, PageState.Freed)) return 'FREED';
     if (source.has(page, PageState.NoAccess)) return 'NO_ACCESS';
-    return source.has(page, PageState.Lost) ? this.manager.pages.lossOf(page) : null;
+    return source.has(page, PageState.Lost) ? this.context.manager.pages.lossOf(page) : null;
   }
 
   /** The same for writing. What is lost can be written, as long as all of it is. */
@@ -221,7 +214,9 @@ export class Copies {
     // Where the device reaches host memory in place, that is where it works.
     const own = this.nodeAt(at);
     if (at !== null)
-      return this.canAddress(own) && !this.manager.pages.isRemote(at, page) ? own : HOST_NODE;
+      return this.canAddress(own) && !this.context.manager.pages.isRemote(at, page)
+        ? own
+        : HOST_NODE;
     return this.nodeAmong(this.target.nodesOf(page));
   }
 
@@ -245,12 +240,12 @@ export class Copies {
   }
 
   private canAddress(node: NodeId): boolean {
-    return this.manager.node(node)?.state === 'alive' && this.memoryOf(node) !== 0;
+    return this.context.manager.node(node)?.state === 'alive' && this.memoryOf(node) !== 0;
   }
 
   /** The memory of its own of the device that a copy is to end on; the host's if none was named. */
   private nodeAt(at: ProcessorId | null): NodeId {
-    return at === null ? HOST_NODE : (this.manager.processor(at)?.own ?? NO_NODE);
+    return at === null ? HOST_NODE : (this.context.manager.processor(at)?.own ?? NO_NODE);
   }
 
   /**
@@ -303,9 +298,9 @@ export class Copies {
    */
   private fetch(copy: Copy, { first, count }: Want, next: () => void): void {
     const node = copy.fromNode;
-    const owner = this.manager.node(node);
-    this.requests.start(
-      (request) => this.manager.bring(request, node, first, count, Access.Read),
+    const owner = this.context.manager.node(node);
+    this.context.requests.start(
+      (request) => this.context.manager.bring(request, node, first, count, Access.Read),
       (_pages, failure) => {
         if (failure === null) next();
         else this.refused(copy, { node, first, count, access: Access.Read }, owner, failure);
@@ -325,7 +320,7 @@ export class Copies {
   private wholePages({ to, bytes }: Part): Run {
     const first = Math.ceil(to / PAGE_BYTES);
     const end = to + bytes;
-    const last = this.table.endsAt(end)
+    const last = this.context.table.endsAt(end)
       ? Math.ceil(end / PAGE_BYTES)
       : Math.floor(end / PAGE_BYTES);
     return { first, count: Math.max(last - first, 0) };
@@ -371,13 +366,13 @@ export class Copies {
       return;
     }
     const { first, count } = run;
-    this.requests.start(
-      (request) => this.manager.zero(request, first, count),
+    this.context.requests.start(
+      (request) => this.context.manager.zero(request, first, count),
       (_pages, failure) => {
         if (failure === null) {
-          this.restore(first, count);
+          this.context.restore(first, count);
           this.clear(copy, rest, next);
-        } else this.end(copy, this.places.denialError(failure, first, OPERATION, true));
+        } else this.end(copy, this.context.places.denialError(failure, first, OPERATION, true));
       },
     );
   }
@@ -397,9 +392,10 @@ export class Copies {
     let refusal: (() => void) | null = null;
     for (const want of group) {
       const { node, first, count, access } = want;
-      const owner = this.manager.node(node);
-      this.requests.start(
-        (request) => this.manager.bring(request, node, first, count, access, { hold: true }),
+      const owner = this.context.manager.node(node);
+      this.context.requests.start(
+        (request) =>
+          this.context.manager.bring(request, node, first, count, access, { hold: true }),
         (_pages, failure) => {
           if (failure === null) copy.holds.push({ ...want, owner });
           else refusal ??= () => this.refused(copy, want, owner, failure);
@@ -418,15 +414,18 @@ export class Copies {
     why: DenyReason,
   ): void {
     this.release(copy);
-    const gone = this.manager.node(node) !== owner || owner?.state !== 'alive';
+    const gone = this.context.manager.node(node) !== owner || owner?.state !== 'alive';
     const crowded = node !== HOST_NODE && copy.order.at === null && !copy.viaHost;
     const elsewhere = why === 'IN_PLACE' || (why === 'DEVICE_LOST' && gone);
     if (
       !elsewhere &&
       !(crowded && (why === 'OUT_OF_MEMORY' || why === 'OUT_OF_STORAGE' || why === 'COPY_FAILED'))
     ) {
-      const page = this.places.pageWith(why, first, count);
-      this.end(copy, this.places.denialError(why, page, OPERATION, access === Access.Write));
+      const page = this.context.places.pageWith(why, first, count);
+      this.end(
+        copy,
+        this.context.places.denialError(why, page, OPERATION, access === Access.Write),
+      );
       return;
     }
     copy.viaHost = true;
@@ -438,7 +437,7 @@ export class Copies {
     // A hold does not keep the pages of a device that has died meanwhile.
     if (
       copy.holds.some(
-        ({ node, owner }) => this.manager.node(node) !== owner || owner?.state === 'dead',
+        ({ node, owner }) => this.context.manager.node(node) !== owner || owner?.state === 'dead',
       )
     ) {
       this.release(copy);
@@ -462,7 +461,8 @@ export class Copies {
 
   private release(copy: Copy): void {
     for (const { node, first, count, access, owner } of copy.holds.splice(0)) {
-      if (this.manager.node(node) === owner) this.manager.release(node, first, count, access);
+      if (this.context.manager.node(node) === owner)
+        this.context.manager.release(node, first, count, access);
     }
   }
 
@@ -482,16 +482,16 @@ export class Copies {
     copy.done(error, { bytes: copy.moved });
     // Arrays that were freed meanwhile could not go while their pages were held.
     this.arrays.recycleAll();
-    if (this.active === 0) for (const action of this.onIdle.splice(0)) this.later(action);
+    if (this.active === 0) for (const action of this.onIdle.splice(0)) this.context.later(action);
   }
 
   private problemOf({ to, at }: CopyOrder): WireError | null {
-    const range = this.manager.range(to.range);
+    const range = this.context.manager.range(to.range);
     if (range?.writable === false) {
       const message = `${OPERATION} to array ${range.name}, which may only be read; open its file with writable: true, and without mapped`;
       return wireError('ACCESS_DENIED', message, { array: range.name });
     }
-    if (at === null || this.manager.processor(at)?.state === 'alive') return null;
+    if (at === null || this.context.manager.processor(at)?.state === 'alive') return null;
     return wireError('DEVICE_LOST', `${OPERATION} to a device that is gone`, { ranges: [] });
   }
 
@@ -503,11 +503,11 @@ export class Copies {
     ];
     for (const { offset, access, processor } of ends) {
       const { first, count } = this.wantOf(HOST_NODE, offset, whole.bytes, access);
-      const reason = this.manager.pages.denial(first, count, access, processor);
+      const reason = this.context.manager.pages.denial(first, count, access, processor);
       if (reason === null) continue;
-      return this.places.denialError(
+      return this.context.places.denialError(
         reason,
-        this.places.pageWith(reason, first, count),
+        this.context.places.pageWith(reason, first, count),
         OPERATION,
         access === Access.Write,
       );

@@ -2,16 +2,14 @@
  * readFrom and writeTo: files read and written through the manager's own mapping, in windows whose
  * pages are held meanwhile.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { EBADF, EFBIG } from '../../linux/constants.js';
 import { pathOfDescriptor } from '../../linux/descriptor-path.js';
 import { errnoName, isOfFullDisk } from '../../linux/errors.js';
 import { tooLarge } from '../../linux/file-limit.js';
 import { NativeBuffer } from '../../linux/native-buffer.js';
-import type { ArrayTable } from '../arrays/array-table.js';
-import type { Places } from '../arrays/places.js';
-import type { CoreRequests } from '../core/core-requests.js';
+import type { SpaceContext } from '../arrays/context.js';
 import type { Answer } from '../protocol/messages.js';
 import type { FileTransfer, Requests } from '../protocol/requests.js';
 import { type WireError, wireError } from '../protocol/wire.js';
@@ -32,19 +30,11 @@ export class FileTransfers {
   private readonly buffers = new WeakMap<FileTransfer, NativeBuffer>();
 
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly table: ArrayTable,
-    private readonly places: Places,
+    private readonly context: SpaceContext,
     private readonly engine: IoEngine,
     /** For what is read or written where it stands. */
     private readonly pipes: Pipes,
     private readonly mapped: MappedReads,
-    /** The manager's address of page 0 of the host's memory. */
-    private readonly memory: number,
-    private readonly later: (action: () => void) => void,
-    /** Pages that the host's threads were denied have content again. */
-    private readonly restore: (firstPage: number, count: number) => void,
   ) {}
 
   start(transfer: FileTransfer, answer: Answer<Requests['transferFile']['out']>): void {
@@ -68,7 +58,7 @@ export class FileTransfers {
       this.move(transfer, buffer.address, moved, bytes, (result, movedBefore) => {
         if (result < 0) answer(null, failureOf(transfer, moved + movedBefore, -result));
         else if (result < bytes) answer({ bytes: moved + result }, null);
-        else this.later(() => this.next(transfer, moved + bytes, WINDOW_PAGES, answer));
+        else this.context.later(() => this.next(transfer, moved + bytes, WINDOW_PAGES, answer));
       });
     });
   }
@@ -130,38 +120,42 @@ export class FileTransfers {
     const count = Math.ceil((at + bytes) / PAGE_BYTES) - first;
     const lost = reading ? this.lostPages(at, bytes) : null;
     if (lost !== null) {
-      this.requests.start(
-        (request) => this.manager.zero(request, lost.first, lost.count),
+      this.context.requests.start(
+        (request) => this.context.manager.zero(request, lost.first, lost.count),
         (_pages, failure) => {
           if (failure === null) {
-            this.restore(lost.first, lost.count);
-            this.later(() => this.next(transfer, moved, windowPages, answer));
-          } else answer(null, this.places.denialError(failure, lost.first, 'a file transfer'));
+            this.context.restore(lost.first, lost.count);
+            this.context.later(() => this.next(transfer, moved, windowPages, answer));
+          } else
+            answer(null, this.context.places.denialError(failure, lost.first, 'a file transfer'));
         },
       );
       return;
     }
-    const release = (): void => this.manager.release(HOST_NODE, first, count, access);
+    const release = (): void => this.context.manager.release(HOST_NODE, first, count, access);
     const transferred = (result: number, movedBefore: number): void => {
       release();
       if (result < 0) answer(null, failureOf(transfer, moved + movedBefore, -result));
       else if (result < bytes) answer({ bytes: moved + result }, null);
-      else this.later(() => this.next(transfer, moved + bytes, windowPages, answer));
+      else this.context.later(() => this.next(transfer, moved + bytes, windowPages, answer));
     };
-    this.requests.start(
-      (request) => this.manager.bring(request, HOST_NODE, first, count, access, { hold: true }),
+    this.context.requests.start(
+      (request) =>
+        this.context.manager.bring(request, HOST_NODE, first, count, access, { hold: true }),
       (_pages, failure) => {
         // What failed holds nothing: a release would end the hold of another request.
         if (failure !== null) {
           if (failure === 'OUT_OF_STORAGE' && count > 1) {
-            this.later(() => this.movePages(transfer, moved, Math.ceil(count * SMALLER), answer));
+            this.context.later(() =>
+              this.movePages(transfer, moved, Math.ceil(count * SMALLER), answer),
+            );
             return;
           }
-          const page = this.places.pageWith(failure, first, count);
-          answer(null, this.places.denialError(failure, page, 'a file transfer'));
+          const page = this.context.places.pageWith(failure, first, count);
+          answer(null, this.context.places.denialError(failure, page, 'a file transfer'));
           return;
         }
-        this.move(transfer, this.memory + at, moved, bytes, transferred);
+        this.move(transfer, this.context.memory + at, moved, bytes, transferred);
       },
     );
   }
@@ -172,10 +166,10 @@ export class FileTransfers {
    */
   private lostPages(at: number, bytes: number): { first: number; count: number } | null {
     const first = Math.ceil(at / PAGE_BYTES);
-    const end = this.table.endsAt(at + bytes)
+    const end = this.context.table.endsAt(at + bytes)
       ? Math.ceil((at + bytes) / PAGE_BYTES)
       : Math.floor((at + bytes) / PAGE_BYTES);
-    const { pages } = this.manager;
+    const { pages } = this.context.manager;
     const begin = first < end ? pages.firstLost(first, end) : -1;
     if (begin === -1) return null;
     let after = begin + 1;

@@ -1,19 +1,16 @@
 /**
  * Pages that a program has brought to a processor before it needs them, or for the processor alone.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { Access, HOST, PAGE_BYTES, PAGES_PER_BLOCK, type ProcessorId } from '../../core/types.js';
-import type { Places } from '../arrays/places.js';
-import type { CoreRequests } from '../core/core-requests.js';
+import type { SpaceContext } from '../arrays/context.js';
 import type { Devices } from '../devices/devices.js';
 import type { OperationDone } from '../protocol/operations.js';
 import { wireError } from '../protocol/wire.js';
 
 export class Prefetches {
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly places: Places,
+    private readonly context: SpaceContext,
     private readonly devices: Devices,
   ) {}
 
@@ -32,20 +29,20 @@ export class Prefetches {
     done: OperationDone,
   ): void {
     const id = this.devices.processorOf(device);
-    const processor = this.manager.processor(id);
+    const processor = this.context.manager.processor(id);
     if (processor === undefined || processor.state !== 'alive') {
       done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(device)}`));
       return;
     }
     // More than the node holds would push out what the same prefetch brought.
-    const budgetPages = this.manager.node(processor.own)?.budgetPages ?? 0;
+    const budgetPages = this.context.manager.node(processor.own)?.budgetPages ?? 0;
     const room = budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
     const count = Math.min(wanted, room);
     const access = exclusive ? Access.Write : Access.Read;
     const operation = exclusive ? 'exclusive access' : 'a prefetch';
-    const denied = this.manager.pages.denial(firstPage, count, access, id);
+    const denied = this.context.manager.pages.denial(firstPage, count, access, id);
     if (denied !== null) {
-      done(this.places.denialError(denied, firstPage, operation));
+      done(this.context.places.denialError(denied, firstPage, operation));
       return;
     }
     if (exclusive && count < wanted) {
@@ -56,8 +53,9 @@ export class Prefetches {
       return;
     }
     this.devices.get(id)?.process?.expect?.([{ first: firstPage, end: firstPage + count }]);
-    this.requests.start(
-      (request) => this.manager.acquire(request, id, firstPage, count, access, { exclusive }),
+    this.context.requests.start(
+      (request) =>
+        this.context.manager.acquire(request, id, firstPage, count, access, { exclusive }),
       (pages, failure) => {
         if (failure === 'DEVICE_LOST') {
           done(
@@ -65,8 +63,10 @@ export class Prefetches {
           );
           return;
         }
-        const page = failure === null ? firstPage : this.places.pageWith(failure, firstPage, count);
-        const error = failure === null ? null : this.places.denialError(failure, page, operation);
+        const page =
+          failure === null ? firstPage : this.context.places.pageWith(failure, firstPage, count);
+        const error =
+          failure === null ? null : this.context.places.denialError(failure, page, operation);
         done(error, { bytes: pages * PAGE_BYTES, pages: count });
       },
     );

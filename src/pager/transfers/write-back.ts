@@ -3,13 +3,12 @@
  * wrote to the files is read again. Runs of changed pages are held on the host while they are
  * written; a processor that writes one meanwhile leaves it changed.
  */
+
 import { fstatSync } from 'node:fs';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
 import { errnoName } from '../../linux/errors.js';
 import { tooLarge } from '../../linux/file-limit.js';
-import type { Places } from '../arrays/places.js';
-import type { CoreRequests } from '../core/core-requests.js';
+import type { SpaceContext } from '../arrays/context.js';
 import type { ArrayPages } from '../protocol/pages.js';
 import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
@@ -69,14 +68,9 @@ export class WriteBack {
   private readonly givenUp = new WeakSet<FileRange>();
 
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly places: Places,
+    private readonly context: SpaceContext,
     private readonly files: FileProvider,
     private readonly engine: IoEngine,
-    /** The manager's address of page 0 of the host's memory. */
-    private readonly memory: number,
-    private readonly later: (action: () => void) => void,
   ) {}
 
   /** Whether what is written to the pages belongs in their file. */
@@ -91,7 +85,7 @@ export class WriteBack {
   flush({ firstPage, count, durable }: Part & { durable: boolean }, done: Flushed): void {
     const file = this.files.rangeOf(firstPage);
     if (file === null || !file.source.shared) {
-      const { text, details } = this.places.placeOf(firstPage);
+      const { text, details } = this.context.places.placeOf(firstPage);
       const message = `cannot flush ${text}: it is not shared with a file; use fileArray() with shared: true, or writeTo()`;
       done(0, wireError('NOT_SHARED', message, details));
       return;
@@ -178,7 +172,7 @@ export class WriteBack {
     done: (failure: WireError | null) => void,
   ): void {
     const file = this.files.rangeOf(firstPage);
-    const { details } = this.places.placeOf(firstPage);
+    const { details } = this.context.places.placeOf(firstPage);
     if (file === null) {
       done(
         wireError(
@@ -198,19 +192,21 @@ export class WriteBack {
       done(failure);
       return;
     }
-    this.requests.start(
-      (request) => this.manager.drop(request, firstPage, count, discard),
+    this.context.requests.start(
+      (request) => this.context.manager.drop(request, firstPage, count, discard),
       (_pages, denial) =>
         done(
-          denial === null ? null : this.places.denialError(denial, firstPage, 'reloading an array'),
+          denial === null
+            ? null
+            : this.context.places.denialError(denial, firstPage, 'reloading an array'),
         ),
     );
   }
 
   private unflushed(file: FileRange, firstPage: number, count: number): WireError | null {
-    const changed = this.manager.pages.changedRun(firstPage, firstPage + count, count);
+    const changed = this.context.manager.pages.changedRun(firstPage, firstPage + count, count);
     if (changed === null) return this.lostChanges(firstPage, count);
-    const { text, details } = this.places.placeOf(changed.first);
+    const { text, details } = this.context.places.placeOf(changed.first);
     const remedy = file.source.shared
       ? 'await flush() first, or'
       : 'what is written to a private file array stays there:';
@@ -223,9 +219,9 @@ export class WriteBack {
    * is said.
    */
   private lostChanges(firstPage: number, count: number): WireError | null {
-    const lost = this.manager.pages.firstLost(firstPage, firstPage + count);
+    const lost = this.context.manager.pages.firstLost(firstPage, firstPage + count);
     if (lost === -1) return null;
-    const { text, details } = this.places.placeOf(lost);
+    const { text, details } = this.context.places.placeOf(lost);
     const why =
       'whose changes were lost with a device that died; reload({ discard: true }) gives them up and reads the file again';
     return wireError('DATA_LOST', `cannot reload ${text}, ${why}`, { ...details, reason: 'LOST' });
@@ -238,7 +234,7 @@ export class WriteBack {
     const { size } = fstatSync(source.fd);
     const wanted = source.offset + source.bytes;
     if (size >= wanted) return null;
-    const { details } = this.places.placeOf(firstPage);
+    const { details } = this.context.places.placeOf(firstPage);
     const message =
       `cannot ${what} array ${String(details.array)}: ${source.path} has become shorter, ${size} bytes where the array ends at ${wanted}; ` +
       'lengthen it again, write the array elsewhere by writeTo(), or give up what was written by reload({ discard: true })';
@@ -248,7 +244,7 @@ export class WriteBack {
   private advance(pass: Pass): void {
     while (pass.running < RUNS && pass.failure === null) {
       const again = pass.again.shift();
-      const run = again ?? this.manager.pages.changedRun(pass.cursor, pass.end, RUN_PAGES);
+      const run = again ?? this.context.manager.pages.changedRun(pass.cursor, pass.end, RUN_PAGES);
       if (run === null) break;
       // Asked for each run, and only where there is one: where nothing was written, nothing is lost
       // by a file that became shorter.
@@ -260,8 +256,8 @@ export class WriteBack {
     }
     if (pass.running > 0 || pass.ended) return;
     pass.ended = true;
-    const lost = this.manager.pages.firstLost(pass.first, pass.end);
-    if (lost !== -1) pass.failure ??= this.places.denialError('LOST', lost, 'a flush');
+    const lost = this.context.manager.pages.firstLost(pass.first, pass.end);
+    if (lost !== -1) pass.failure ??= this.context.places.denialError('LOST', lost, 'a flush');
     if (pass.failure === null && pass.durable) this.makeDurable(pass);
     else pass.done(pass.bytes, pass.failure);
   }
@@ -271,18 +267,19 @@ export class WriteBack {
       pass.running--;
       pass.bytes += bytes;
       pass.failure ??= failure;
-      this.later(() => this.advance(pass));
+      this.context.later(() => this.advance(pass));
     };
-    this.requests.start(
+    this.context.requests.start(
       (request) =>
-        this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
+        this.context.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
       (_pages, denial) => {
         // What was freed meanwhile has nothing to write any more.
         if (denial === 'FREED') ended(0, null);
-        else if (denial !== null) ended(0, this.places.denialError(denial, first, 'a flush'));
+        else if (denial !== null)
+          ended(0, this.context.places.denialError(denial, first, 'a flush'));
         else {
-          this.requests.start(
-            (request) => this.manager.clean(request, first, count),
+          this.context.requests.start(
+            (request) => this.context.manager.clean(request, first, count),
             () => this.write(pass.file, first, count, ended),
           );
         }
@@ -295,17 +292,23 @@ export class WriteBack {
     const within = (first - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
     const position = source.offset + within;
-    this.engine.write(source.fd, this.memory + first * PAGE_BYTES, bytes, position, (result) => {
-      this.manager.cleaned(first, count, result === bytes);
-      this.manager.release(HOST_NODE, first, count, Access.Read);
-      if (result > 0) this.durabilityOf(file).written.add(first, count);
-      if (result === bytes) ended(bytes, null);
-      else
-        ended(
-          Math.max(result, 0),
-          this.writeError(source.path, first, position + Math.max(result, 0), result),
-        );
-    });
+    this.engine.write(
+      source.fd,
+      this.context.memory + first * PAGE_BYTES,
+      bytes,
+      position,
+      (result) => {
+        this.context.manager.cleaned(first, count, result === bytes);
+        this.context.manager.release(HOST_NODE, first, count, Access.Read);
+        if (result > 0) this.durabilityOf(file).written.add(first, count);
+        if (result === bytes) ended(bytes, null);
+        else
+          ended(
+            Math.max(result, 0),
+            this.writeError(source.path, first, position + Math.max(result, 0), result),
+          );
+      },
+    );
   }
 
   private makeDurable(pass: Pass): void {
@@ -333,7 +336,7 @@ export class WriteBack {
   }
 
   private writeError(path: string, page: number, position: number, result: number): WireError {
-    const { details } = this.places.placeOf(page);
+    const { details } = this.context.places.placeOf(page);
     // A device that takes fewer bytes than it was given, without an error, is full.
     const errno = result < 0 ? errnoName(-result) : 'ENOSPC';
     const remedy = errno === 'EFBIG' ? ` (${tooLarge()})` : '';
