@@ -108,6 +108,14 @@ module.exports = {
       to: { path: '^src/valkey/', pathNot: '^src/valkey/(address|check|connection|errors)\\.ts$' },
     },
     {
+      name: 'live-imports',
+      comment:
+        'The thread of the live picture is a client as others are. The command writes the page.',
+      severity: 'error',
+      from: { path: '^src/live/', pathNot: tests },
+      to: { path: '^src/', pathNot: '^src/(live|api|trace|pager/protocol)/' },
+    },
+    {
       name: 'files-imports',
       comment:
         'Forms of files are read and written by Node.js; they know elements, locks, what the core did, and nothing of who uses them.',

@@ -66,6 +66,7 @@ const entries = [
   'policy/index',
   'testing/index',
   'testing/broken-driver',
+  'live/thread',
   'cli/main',
 ];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };
@@ -174,7 +175,7 @@ const { output } = await bundle.write({
       { name: 'library', test: inLibrary, priority: 2 },
       // The command has it, and so does a space that explains itself, which must not run the
       // command.
-      { name: 'trace', test: /\/trace\//, priority: 1 },
+      { name: 'trace', test: /\/(trace|live\/page)/, priority: 1 },
       { name: 'cli', test: /\/cli\// },
       { name: 'testing', test: /\/testing\// },
     ],
@@ -182,12 +183,19 @@ const { output } = await bundle.write({
 });
 for (const { fileName } of output) bundled.add(join(compiled, fileName));
 
-// What a browser gets is neither compiled nor bundled.
+// What a browser gets: a page, its style, and one script.
 mkdirSync(join(compiled, 'view'), { recursive: true });
-for (const file of readdirSync(join(root, 'src/view'))) {
+for (const file of ['page.html', 'page.css']) {
   copyFileSync(join(root, 'src/view', file), join(compiled, 'view', file));
   bundled.add(join(compiled, 'view', file));
 }
+const page = join(compiled, 'view/page.js');
+const script = await rolldown({
+  platform: 'browser',
+  input: join(root, 'src/view/script/main.js'),
+});
+await script.write({ file: page, format: 'iife', minify: true });
+bundled.add(page);
 for (const file of bundled) emitted.add(file);
 
 mkdirSync(out, { recursive: true });

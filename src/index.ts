@@ -110,6 +110,7 @@ export {
 } from './api/recording.js';
 export type { Residency, ResidencyRun } from './api/residency.js';
 export type { Rights } from './api/rights.js';
+export { type ServeOptions, SpaceServer } from './api/serve.js';
 export type { SharedArrayOptions, SharingServer } from './api/sharing.js';
 export type { StorageSpecification } from './api/storage.js';
 export { type BindThreadOptions, ThreadBinding } from './api/thread-binding.js';

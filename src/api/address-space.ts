@@ -79,6 +79,7 @@ import {
   type SpaceReport,
 } from './recording.js';
 import type { PlaceNames } from './residency.js';
+import { type ServeOptions, type SpaceServer, serve } from './serve.js';
 import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
 import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingPlace } from './sharing.js';
@@ -110,6 +111,7 @@ export class AddressSpace implements api.AddressSpace {
   private readonly opened: OpenedSpace;
   private closing: Promise<void> | null = null;
   private names = 0;
+  private readonly servers = new Set<SpaceServer>();
 
   constructor(
     spaceHandle: SpaceHandle,
@@ -450,6 +452,12 @@ export class AddressSpace implements api.AddressSpace {
     return explain(this.client, array, element);
   }
 
+  async serve(options: ServeOptions = {}): Promise<SpaceServer> {
+    const server = await serve(this.client, this.spaceHandle.attachedBy ?? this.handle, options);
+    this.servers.add(server);
+    return server;
+  }
+
   checkInvariants(): void {
     this.client.call('check', null);
   }
@@ -469,6 +477,7 @@ export class AddressSpace implements api.AddressSpace {
     }
     if (this.closing !== null && this.threads !== null && timeoutMs !== undefined)
       this.client.tell('close', { timeoutMs, closed: [] });
+    await Promise.all([...this.servers].map((server) => server.close()));
     // The thread that opened the space has its close release all.
     if (this.threads === null) releaseThread(this.client);
     this.closing ??= closeSpace(this.opened, timeoutMs ?? null);

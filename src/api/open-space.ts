@@ -227,6 +227,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   hasOpened = true;
   warnOfUserMode(ready.faultsBy);
   space.verifies = options.verify ?? false;
+  await servePicture(space);
   return space;
 }
 
@@ -250,6 +251,23 @@ function internalOptions({
     ...(crash === undefined ? {} : { crash }),
     ...(heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs }),
   };
+}
+
+/** ONEMEM_UI: 1 for any port that is free, or a port. */
+async function servePicture(space: SpaceClass): Promise<void> {
+  const said = process.env.ONEMEM_UI ?? '';
+  if (said === '' || said === '0') return;
+  try {
+    const { url } = await space.serve(said === '1' ? {} : { port: Number(said) });
+    process.stderr.write(`onemem: the live picture of this space is at ${url}\n`);
+  } catch (error) {
+    // The program did not ask for it.
+    const { message } = error as Error;
+    process.emitWarning(`ONEMEM_UI=${said}: ${message}`, {
+      type: 'OnememWarning',
+      code: 'ONEMEM_UI',
+    });
+  }
 }
 
 let recordings = 0;

@@ -47,6 +47,7 @@ import type { ProvidedArrayOptions } from './provided-array.js';
 import type { Explanation, Recording, RecordOptions, SpaceReport } from './recording.js';
 import type { Residency, ResidencyRun } from './residency.js';
 import type { Rights } from './rights.js';
+import type { ServeOptions, SpaceServer } from './serve.js';
 import type { SharedArrayOptions } from './sharing.js';
 import type { BindThreadOptions, ThreadBinding } from './thread-binding.js';
 import type { TransferOptions } from './transfer.js';
@@ -562,6 +563,15 @@ export interface AddressSpace {
    * await space.close();
    */
   explain(array: ManagedArray, element: number): Promise<Explanation>;
+  /**
+   * Serves the live picture of the space to a browser of this machine: addresses by time, memory,
+   * transfers and launches, as `onemem view` shows them of a file; `metrics` at the end of the
+   * address gives the counters. Rejects with PORT, OPTIONS, SERVE or SPACE_CLOSED.
+   * @example
+   * const { url } = await space.serve();
+   * console.log(/^http:.*\/$/.test(url)); // true
+   */
+  serve(options?: ServeOptions): Promise<SpaceServer>;
   /**
    * Throws if the manager's books do not agree with themselves. For tests and bug reports.
    * @example

@@ -1,6 +1,7 @@
 /** `onemem explain`: why pages moved in a recorded run, and what to do about it. */
 import { PAGE_BYTES } from '../core/types.js';
-import type { History, RecordedArray } from '../trace/history.js';
+import type { History } from '../trace/history.js';
+import type { RecordedArray } from '../trace/moves.js';
 import { pageOfElement, storyOf } from '../trace/page-story.js';
 import { reportOf } from '../trace/report.js';
 import { reportText, storyText } from '../trace/report-text.js';

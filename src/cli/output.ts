@@ -13,8 +13,12 @@ export function keepStandardOutput(): void {
 }
 
 /** For people, beside what the command says. */
+export function say(text: string): void {
+  process.stderr.write(`onemem: ${text}\n`);
+}
+
 export function warn(text: string): void {
-  process.stderr.write(`onemem: warning: ${text}\n`);
+  say(`warning: ${text}`);
 }
 
 export function print(text: string): void {

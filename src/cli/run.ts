@@ -30,7 +30,7 @@ import { isWgslFile, linesOfStack, loadKernelFile } from './kernel-file.js';
 import { launchInParts, partsOf } from './launch.js';
 import { type Extent, extentFrom, extentOf, listOf, product } from './launch-size.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from './options.js';
-import { print, warn } from './output.js';
+import { print, say, warn } from './output.js';
 import { createProgress } from './progress.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
 import {
@@ -73,6 +73,7 @@ export const RUN_HELP = `onemem run KERNEL [options]: ${RUN_SUMMARY}
                             several --behind, of which the first that answers is used
   --behind-memory SIZE      memory of that server to use
 
+  --ui                      serves the live picture of the run, at an address on standard error
   --json                    one JSON object on standard output
   --debug                   stacks of errors
   -h, --help
@@ -121,6 +122,7 @@ const OPTIONS = {
   storage: { type: 'string' },
   behind: { type: 'string', multiple: true },
   'behind-memory': { type: 'string' },
+  ui: { type: 'boolean' },
   json: { type: 'boolean' },
 } as const;
 
@@ -151,6 +153,7 @@ interface Plan {
   readonly hostMemory: number | typeof AUTO | undefined;
   readonly storage: StorageSpecification | false | undefined;
   readonly behind: BehindSpecification | undefined;
+  readonly ui: boolean;
   readonly json: boolean;
 }
 
@@ -239,6 +242,7 @@ function parsePlan(args: readonly string[]): Plan {
       values.behind,
       sizeInBytes('behind-memory', values['behind-memory'], LEAST_STORED),
     ),
+    ui: values.ui ?? false,
     json: values.json ?? false,
   };
 }
@@ -327,6 +331,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   await using space = await openFor(plan).catch((error: unknown) => {
     throw new CommandError('OPEN', explain(error), [], { cause: error });
   });
+  if (plan.ui) say(`the live picture of the run is at ${(await space.serve()).url}`);
   const arrays = makeArrays(space, plan, uses, inputs, extent, results);
   await results.filled();
 

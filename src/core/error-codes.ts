@@ -257,6 +257,8 @@ export type OnememErrorCode =
   | 'POLICY'
   /** The poll of the manager has no such place. */
   | 'POLL_SLOT'
+  /** `port` is no port. */
+  | 'PORT'
   /** A space has no room for another process. */
   | 'PROCESSES'
   /** `data` of a provider cannot be sent to its thread. */
@@ -269,6 +271,8 @@ export type OnememErrorCode =
   | 'RECORDING'
   /** `protect` takes `'none'`, `'read'` or `'readwrite'`; `share` takes `'read'` or `'write'`. */
   | 'RIGHTS'
+  /** The live picture cannot be served, such as at a port that is in use. */
+  | 'SERVE'
   /** The shape does not have as many elements as the array. */
   | 'SHAPE'
   /** Shared arrays do not have this call. Nothing is changed. */

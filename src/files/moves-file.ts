@@ -2,8 +2,9 @@
  * A record of moves in a file, or in two, if it has a limit: when one has half of that, it gets the
  * name `PATH.before`, in place of an older one, and another one begins.
  */
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { LineFile } from './line-file.js';
+import { firstLine } from './text-chunks.js';
 
 function pathBefore(path: string): string {
   return `${path}.before`;
@@ -74,15 +75,9 @@ export class MovesFile {
   }
 }
 
-/** The parts of a record, oldest first. The part before is left out if it is of another record. */
-export function readMoves(path: string, text: string): string[] {
+/** The files of a record, oldest first. The one before is left out if it is of another record. */
+export function filesOfMoves(path: string): string[] {
   const before = pathBefore(path);
-  if (!existsSync(before)) return [text];
-  const older = readFileSync(before, 'utf8');
-  return recordOf(older) === recordOf(text) ? [older, text] : [text];
-}
-
-/** The first line names the record. */
-function recordOf(text: string): string {
-  return text.slice(0, text.indexOf('\n'));
+  // The first line names the record.
+  return existsSync(before) && firstLine(before) === firstLine(path) ? [before, path] : [path];
 }

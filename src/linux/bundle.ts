@@ -43,6 +43,11 @@ export function witnessFile(): URL {
   return new URL('../pager/manager/witness.js', import.meta.url);
 }
 
+/** The module of the thread that serves the live picture of a space. */
+export function liveFile(): URL {
+  return new URL('../live/thread.js', import.meta.url);
+}
+
 /** The module of a thread that watches for the end of another process, which opened a space. */
 export function attachedWatchFile(): URL {
   return new URL('../pager/attached/watch.js', import.meta.url);

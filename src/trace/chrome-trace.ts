@@ -4,7 +4,8 @@
  * left, and counters. Times are in microseconds.
  */
 import { PAGE_BYTES } from '../core/types.js';
-import type { History, Move } from './history.js';
+import type { History } from './history.js';
+import type { Move } from './moves.js';
 import { arrivalText, departureText } from './words.js';
 
 /** `X` has a duration, `i` has none, `C` is a counter, `M` names a track. */

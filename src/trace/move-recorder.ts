@@ -8,7 +8,7 @@ import { EVENTS, type EventName } from '../core/events.js';
 import type { MemoryManager } from '../core/memory-manager.js';
 import type { CommandName } from '../core/recording.js';
 import { type Commands, Status, type Transfer } from '../core/types.js';
-import type { State } from './history.js';
+import type { State } from './moves.js';
 import { movesHeader } from './moves-text.js';
 
 /** Takes the lines. */
@@ -125,7 +125,8 @@ export class MoveRecorder {
     return `${movesHeader(this.record)}\n${this.timeLine(this.elapsed())}["#",${JSON.stringify(state)}]\n`;
   }
 
-  private elapsed(): number {
+  /** In milliseconds, as the times of lines. */
+  elapsed(): number {
     return this.now() - this.began;
   }
 

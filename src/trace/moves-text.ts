@@ -3,7 +3,9 @@
  * in front.
  */
 import type { Entry } from '../core/recording.js';
-import { type History, historyOfMoves, type State } from './history.js';
+import { Collector, type History } from './history.js';
+import type { State } from './moves.js';
+import type { Reader } from './reader.js';
 
 /** Changes with what lines mean. */
 const FORMAT = 1;
@@ -19,41 +21,79 @@ export function isMovesText(text: string): boolean {
   return text.startsWith('{"onememMoves"');
 }
 
+/** Reads such a text piece by piece. */
+export class MovesText {
+  /** A line that has not ended yet. */
+  private rest = '';
+  private number = 0;
+  /** When the first part began; null: it has not come. */
+  private beganMs: number | null = null;
+  private timeMs = 0;
+
+  /** @param name for errors */
+  constructor(
+    private readonly reader: Reader,
+    private readonly name: string,
+  ) {}
+
+  /** A time of the recorder as one of this reading. */
+  sinceBegin(timeMs: number): number {
+    return timeMs - (this.beganMs ?? timeMs);
+  }
+
+  read(text: string): void {
+    let from = 0;
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
+      this.line(this.rest + text.slice(from, end));
+      this.rest = '';
+      from = end + 1;
+    }
+    this.rest += text.slice(from);
+  }
+
+  /** The next text is another part. The last line of this one may have been cut off. */
+  partEnds(): void {
+    this.rest = '';
+    this.number = 0;
+  }
+
+  /** Throws if there was no beginning. */
+  end(): void {
+    if (this.beganMs !== null) return;
+    const what = `${this.name} does not say where pages were when it began`;
+    throw new Error(`${what}; its first part is missing`);
+  }
+
+  private line(line: string): void {
+    this.number++;
+    if (line.startsWith('{')) {
+      checkHeader(line, this.name);
+      return;
+    }
+    const entry = parsed(line, this.name, this.number);
+    if (entry[0] === '@') this.timeMs = entry[1];
+    else if (entry[0] !== '#') {
+      if (this.beganMs !== null) this.reader.read(entry, this.timeMs - this.beganMs);
+    } else if (this.beganMs === null) {
+      this.beganMs = this.timeMs;
+      this.reader.begin(entry[1], this.timeMs);
+    }
+  }
+}
+
 /**
  * @param texts parts in their order, of which each may be cut off at its end
  * @param name for errors
  */
 export function historyOfText(texts: Iterable<string>, name: string): History {
-  const entries: Entry[] = [];
-  const timesMs: number[] = [];
-  let state: State | null = null;
-  let began = 0;
-  let time = 0;
+  const collector = new Collector();
+  const reading = new MovesText(collector.reader, name);
   for (const text of texts) {
-    let number = 0;
-    // After the last line break there is nothing, or a line that was cut off.
-    for (const line of text.split('\n').slice(0, -1)) {
-      number++;
-      if (line.startsWith('{')) {
-        checkHeader(line, name);
-        continue;
-      }
-      const entry = parsed(line, name, number);
-      if (entry[0] === '@') time = entry[1];
-      else if (entry[0] !== '#') {
-        entries.push(entry);
-        timesMs.push(time - began);
-      } else if (state === null) {
-        state = entry[1];
-        began = time;
-      }
-    }
+    reading.read(text);
+    reading.partEnds();
   }
-  if (state === null)
-    throw new Error(
-      `${name} does not say where pages were when it began; its first part is missing`,
-    );
-  return historyOfMoves(state, entries, timesMs, began);
+  reading.end();
+  return collector.history;
 }
 
 function parsed(line: string, name: string, number: number): Line {

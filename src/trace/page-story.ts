@@ -1,5 +1,6 @@
 /** The story of one page of a recorded run: where it was, since when, why, and what came of it. */
-import type { Held, History, Move, RecordedArray } from './history.js';
+import type { History } from './history.js';
+import type { Held, Move, RecordedArray } from './moves.js';
 import { arrivalText, departureText, milliseconds } from './words.js';
 
 export interface StoryLine {

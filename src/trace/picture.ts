@@ -1,19 +1,24 @@
 /**
- * A recorded run as a picture: addresses by time, memory over time, faults, transfers and launches.
- * All is counted in columns of time and rows of addresses, so that its size does not grow with the
- * recording.
+ * A run as a picture: addresses by time, memory over time, faults, transfers and launches. All is
+ * counted in columns of time and rows of addresses while the run goes on, so that neither time nor
+ * memory grow with its length.
  */
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
-import type { History, Move, RecordedArray } from './history.js';
-import { type Report, reportOf } from './report.js';
+import { Band, COLUMNS, mergeCounts, NOWHERE } from './band.js';
+import type { Cause, Departure, Fault, Held, Launch, Move, RecordedArray } from './moves.js';
+import { Reader, type Watcher } from './reader.js';
+import { Costs, type Report } from './report.js';
 import { arrivalText, departureText } from './words.js';
 
-const COLUMNS = 600;
 const MOST_ROWS = 256;
-const MOST_DETAILS = 20_000;
-/** No memory has most of the row. */
-const NOWHERE = 255;
-const MOST_COUNT = 65_535;
+/** Arrays with rows of their own; of more, those are left out that were freed long ago. */
+const MOST_BANDS = 192;
+/** Moves that are kept: the last ones, and as many of the whole run. */
+const MOST_MOVES = 8192;
+const MOST_LAUNCHES = 4096;
+const MOST_LAUNCH_ARRAYS = 8;
+/** Of a column, when the run begins. */
+const FIRST_COLUMN_MS = 0.25;
 
 export interface PictureArray {
   readonly name: string;
@@ -26,232 +31,381 @@ export interface PictureArray {
 export interface Detail {
   readonly atMs: number;
   readonly row: number;
+  readonly array: string;
   /** The first element that moved. */
   readonly element: number;
   readonly pages: number;
   readonly text: string;
 }
 
+/** What moved while a launch ran, since it or one of its touches needed it. */
+export interface LaunchCosts {
+  readonly faults: number;
+  /** Those that moved most. */
+  readonly arrays: readonly {
+    readonly name: string;
+    readonly bytes: number;
+    /** Of these, what had been evicted before. */
+    readonly returned: number;
+  }[];
+}
+
+export interface PictureLaunch {
+  readonly id: number;
+  readonly kernel: string;
+  readonly processor: number;
+  readonly beganMs: number;
+  readonly endedMs: number;
+  readonly costs: LaunchCosts;
+}
+
 export interface Picture {
-  readonly version: 1;
+  /** What the next picture of the run can be asked to go on from. */
+  readonly version: string;
   readonly durationMs: number;
+  readonly columnMs: number;
+  /** Columns that have begun. */
   readonly columns: number;
+  /** Columns before it are as in the picture of the version that was asked for. */
+  readonly fromColumn: number;
   readonly rows: number;
   readonly bytesPerRow: number;
   readonly memories: readonly { readonly name: string; readonly budgetBytes: number }[];
   readonly processors: readonly string[];
+  /** By address. */
   readonly arrays: readonly PictureArray[];
-  /** By row, then column: the memory that has most pages of it at the column's end; 255: none. */
+  /** By row, then column from `fromColumn` on: the memory that has most pages of it at the end. */
   readonly places: Uint8Array;
-  /** By row, then column: pages that arrived somewhere. */
+  /** The same: pages that arrived somewhere. */
   readonly arrived: Uint16Array;
   /** Of these, the ones that had been evicted from there before. */
   readonly returned: Uint16Array;
   /** By memory, array, column: bytes that it has of the array at the column's end. */
-  readonly occupancy: readonly (readonly number[])[][];
+  readonly occupancy: readonly (readonly (readonly number[])[])[];
   /** By processor and column. */
   readonly faults: readonly (readonly number[])[];
   /** Bytes that arrived, by cause and column. */
-  readonly transfers: Readonly<Record<string, readonly number[]>>;
-  readonly launches: readonly {
-    readonly kernel: string;
-    readonly processor: number;
-    readonly beganMs: number;
-    readonly endedMs: number;
-  }[];
-  readonly details: readonly Detail[];
-  /** Moves that `details` has no room for. */
-  readonly detailsLeftOut: number;
+  readonly transfers: Readonly<Record<Cause['kind'], readonly number[]>>;
+  readonly launches: readonly PictureLaunch[];
+  /** Launches that there is no room for: the shortest ones. */
+  readonly launchesLeftOut: number;
   readonly report: Report;
 }
 
-/** Rows of an array: blocks next to each other share one where there are too many. */
-interface Band extends PictureArray {
-  readonly array: RecordedArray;
+interface KnownLaunch {
+  readonly launch: Launch;
+  faults: number;
+  readonly arrays: Map<string, { bytes: number; returned: number }>;
 }
 
-export function pictureOf(history: History): Picture {
-  const arrays = history.arrays.filter(({ first, pages }) => first >= 0 && pages > 0);
-  const blocksOf = ({ pages }: RecordedArray): number => Math.ceil(pages / PAGES_PER_BLOCK);
-  const blocks = arrays.reduce((sum, array) => sum + blocksOf(array), 0);
-  const blocksPerRow = Math.max(1, Math.ceil(blocks / MOST_ROWS));
-  const bands: Band[] = [];
-  let rows = 0;
-  for (const array of arrays) {
-    const own = Math.ceil(blocksOf(array) / blocksPerRow);
-    bands.push({
-      array,
-      name: array.name,
-      bytes: array.pages * PAGE_BYTES,
-      firstRow: rows,
-      rows: own,
-    });
-    rows += own;
+type Series = Float64Array;
+const series = (): Series => new Float64Array(COLUMNS);
+
+export class PictureBuilder implements Watcher {
+  readonly reader = new Reader(this);
+  private readonly costs = new Costs(this.reader);
+  private bands: Band[] = [];
+  private readonly byArray = new Map<RecordedArray, Band>();
+  private arraysSeen = 0;
+  private blocksPerRow = 1;
+  private columnMs = FIRST_COLUMN_MS;
+  /** The one that time is in. */
+  private column = 0;
+  /** Counts what makes a new picture of the whole run necessary. */
+  private generation = 0;
+  private readonly faults: Series[] = [];
+  private readonly transfers: Record<Cause['kind'], Series> = {
+    touch: series(),
+    launch: series(),
+    ahead: series(),
+    request: series(),
+  };
+  private launches: KnownLaunch[] = [];
+  private launchesLeftOut = 0;
+  private readonly running = new Map<number, KnownLaunch>();
+  private readonly recent: Move[] = [];
+  private recentAt = 0;
+  private readonly sample: Move[] = [];
+  private stride = 1;
+  private moves = 0;
+
+  held({ memory, page, pages }: Held): void {
+    this.bandAt(page)?.change(memory, page, pages, 1);
+    this.costs.held({ memory, page, pages });
   }
-  const painter = new Painter(history, bands, rows, blocksPerRow * PAGES_PER_BLOCK);
-  return painter.paint();
-}
 
-class Painter {
-  private readonly columnMs: number;
-  private readonly bandOf = new Map<RecordedArray, number>();
-
-  constructor(
-    private readonly history: History,
-    private readonly bands: readonly Band[],
-    private readonly rows: number,
-    private readonly pagesPerRow: number,
-  ) {
-    this.columnMs = Math.max(history.endMs, 1e-3) / COLUMNS;
-    for (const [index, { array }] of bands.entries()) this.bandOf.set(array, index);
+  launched(launch: Launch): void {
+    this.costs.launched(launch);
+    const known = { launch, faults: 0, arrays: new Map() };
+    this.launches.push(known);
+    this.running.set(launch.id, known);
+    if (this.launches.length > MOST_LAUNCHES) this.forgetLaunches();
   }
 
-  paint(): Picture {
-    const { history, bands, rows } = this;
-    const { memories, processors } = history;
-    const series = (): number[] => new Array<number>(COLUMNS).fill(0);
-    const faults = processors.map(series);
-    for (const { atMs, processor } of history.faults) {
-      const own = faults[processor];
-      if (own !== undefined) own[this.column(atMs)]++;
-    }
-    const transfers = { touch: series(), launch: series(), ahead: series(), request: series() };
-    const arrived = new Uint16Array(rows * COLUMNS);
-    const returned = new Uint16Array(rows * COLUMNS);
-    const places = new Uint8Array(rows * COLUMNS).fill(NOWHERE);
-    const occupancy = memories.map(() => bands.map(series));
-    const held = memories.map(() => new Float64Array(rows));
-    for (const run of history.held) {
-      this.forRows(run, (row, pages) => {
-        held[run.memory][row] += pages;
-      });
-    }
-    let painted = 0;
-    for (const move of history.moves) {
-      const column = this.column(move.atMs);
-      for (; painted < column; painted++) this.columnEnds(painted, held, places, occupancy);
-      const sign = move.kind === 'arrival' ? 1 : -1;
-      this.forRows(move, (row, pages) => {
-        held[move.memory][row] = Math.max(0, held[move.memory][row] + sign * pages);
-        if (move.kind === 'departure') return;
-        add(arrived, row * COLUMNS + column, pages);
-        add(returned, row * COLUMNS + column, Math.min(move.returned, pages));
-      });
-      if (move.kind === 'arrival' && move.source !== -1)
-        transfers[move.cause.kind][column] += move.pages * PAGE_BYTES;
-    }
-    for (; painted < COLUMNS; painted++) this.columnEnds(painted, held, places, occupancy);
-    const [details, detailsLeftOut] = this.details();
+  faulted(fault: Fault): void {
+    const { atMs, processor, launch } = fault;
+    this.timeIs(atMs);
+    while (this.faults.length <= processor) this.faults.push(series());
+    this.faults[processor][this.column]++;
+    const known = this.running.get(launch);
+    if (known !== undefined) known.faults++;
+    this.costs.faulted(fault);
+  }
+
+  moved(move: Move): void {
+    const { atMs, page, pages, memory, cause } = move;
+    this.timeIs(atMs);
+    this.costs.moved(move);
+    this.keep(move);
+    const band = this.bandAt(page);
+    band?.change(memory, page, pages, move.kind === 'arrival' ? 1 : -1);
+    if (move.kind === 'departure') return;
+    band?.arrive(page, pages, move.returned, this.column);
+    if (move.source !== -1) this.transfers[cause.kind][this.column] += pages * PAGE_BYTES;
+    const known = this.running.get(cause.launch);
+    if (known === undefined || band === null) return;
+    const { name } = band.array;
+    let own = known.arrays.get(name);
+    if (own === undefined) known.arrays.set(name, (own = { bytes: 0, returned: 0 }));
+    own.bytes += pages * PAGE_BYTES;
+    own.returned += move.returned * PAGE_BYTES;
+  }
+
+  regretted(eviction: Departure, pages: number, isFirst: boolean): void {
+    this.costs.regretted(eviction, pages, isFirst);
+  }
+
+  /** @param since the version of a picture that is there; @param nowMs to which the run has come */
+  picture(since = '', nowMs = this.reader.now): Picture {
+    const { reader, transfers } = this;
+    this.timeIs(nowMs);
+    this.seeArrays();
+    this.columnEnds();
+    const { columnMs, column, generation, bands } = this;
+    const { memories, processors } = reader;
+    const shape = [generation, memories.length, processors.length].join('.');
+    const fromColumn = columnAfter(since, shape, column);
+    const columns = column + 1;
+    const cut = (values: Series | undefined): number[] =>
+      values === undefined
+        ? new Array<number>(columns - fromColumn).fill(0)
+        : Array.from(values.subarray(fromColumn, columns));
+    const rows = bands.reduce((sum, band) => sum + band.rows, 0);
     return {
-      version: 1,
-      durationMs: history.endMs,
-      columns: COLUMNS,
+      version: `${shape} ${column}`,
+      durationMs: Math.max(nowMs, 1e-3),
+      columnMs,
+      columns,
+      fromColumn,
       rows,
-      bytesPerRow: this.pagesPerRow * PAGE_BYTES,
+      bytesPerRow: this.blocksPerRow * PAGES_PER_BLOCK * PAGE_BYTES,
       memories: memories.map(({ name, budgetPages }) => ({
         name,
         budgetBytes: budgetPages * PAGE_BYTES,
       })),
       processors: processors.map(({ name }) => name),
-      arrays: bands.map(({ name, bytes, firstRow, rows: own }) => ({
-        name,
-        bytes,
-        firstRow,
-        rows: own,
-      })),
-      places,
-      arrived,
-      returned,
-      occupancy,
-      faults,
-      transfers,
-      launches: history.launches.map(({ kernel, processor, beganMs, endedMs }) => ({
-        kernel,
-        processor,
-        beganMs,
-        endedMs: Number.isNaN(endedMs) ? history.endMs : endedMs,
-      })),
-      details,
-      detailsLeftOut,
-      report: reportOf(history),
+      arrays: this.pictureArrays(),
+      ...this.cells(rows, fromColumn, columns),
+      occupancy: memories.map((_, memory) => bands.map((band) => cut(band.occupancy[memory]))),
+      faults: processors.map((_, processor) => cut(this.faults[processor])),
+      transfers: {
+        touch: cut(transfers.touch),
+        launch: cut(transfers.launch),
+        ahead: cut(transfers.ahead),
+        request: cut(transfers.request),
+      },
+      launches: this.pictureLaunches(fromColumn * columnMs, nowMs),
+      launchesLeftOut: this.launchesLeftOut,
+      report: this.costs.report(nowMs),
     };
   }
 
-  private column(atMs: number): number {
-    return Math.min(COLUMNS - 1, Math.floor(atMs / this.columnMs));
+  /** Moves that are known of a row, or of all (-1), in the order of their times. */
+  details(row = -1): Detail[] {
+    const { recent, recentAt, sample } = this;
+    const last = [...recent.slice(recentAt), ...recent.slice(0, recentAt)];
+    const begin = last[0]?.atMs ?? 0;
+    const known = [...sample.filter(({ atMs }) => atMs < begin), ...last];
+    const firstRows = this.firstRows();
+    return known.flatMap((move) => {
+      const band = this.bandAt(move.page);
+      if (band === null) return [];
+      const at = (firstRows.get(band) ?? 0) + band.rowAt(move.page);
+      if (row !== -1 && at !== row) return [];
+      const { atMs, page, pages } = move;
+      const { name, first, elementBytes } = band.array;
+      const text =
+        move.kind === 'arrival' ? arrivalText(this.reader, move) : departureText(this.reader, move);
+      const element = Math.ceil(((page - first) * PAGE_BYTES) / elementBytes);
+      return [{ atMs, row: at, array: name, element, pages, text }];
+    });
   }
 
-  /** A row is where most of its pages are. */
-  private columnEnds(
-    column: number,
-    held: readonly Float64Array[],
-    places: Uint8Array,
-    occupancy: readonly number[][][],
-  ): void {
-    for (let row = 0; row < this.rows; row++) {
-      let most = 0;
-      for (let memory = 0; memory < held.length; memory++) {
-        if (held[memory][row] <= most) continue;
-        most = held[memory][row];
-        places[row * COLUMNS + column] = memory;
-      }
-    }
-    for (const [memory, bands] of occupancy.entries()) {
-      for (const [band, series] of bands.entries()) {
-        const { firstRow, rows } = this.bands[band];
-        let pages = 0;
-        for (let row = firstRow; row < firstRow + rows; row++) pages += held[memory][row];
-        series[column] = pages * PAGE_BYTES;
-      }
-    }
+  private timeIs(atMs: number): void {
+    while (atMs >= COLUMNS * this.columnMs) this.mergeColumns();
+    const column = Math.max(this.column, Math.floor(atMs / this.columnMs));
+    for (; this.column < column; this.column++) this.columnEnds();
   }
 
-  private forRows(
-    move: Pick<Move, 'page' | 'pages'>,
-    visit: (row: number, pages: number) => void,
-  ): void {
-    const band = this.bandAt(move.page);
-    if (band === null) return;
-    const from = move.page - band.array.first;
-    for (let done = 0; done < move.pages; ) {
-      const row = Math.floor((from + done) / this.pagesPerRow);
-      const pages = Math.min(move.pages - done, (row + 1) * this.pagesPerRow - from - done);
-      if (row < band.rows) visit(band.firstRow + row, pages);
-      done += pages;
-    }
+  private columnEnds(): void {
+    for (const band of this.bands) band.columnEnds(this.column);
+  }
+
+  /** All columns that there are become half as many. */
+  private mergeColumns(): void {
+    for (; this.column < COLUMNS - 1; this.column++) this.columnEnds();
+    this.columnEnds();
+    for (const band of this.bands) band.mergeColumns();
+    for (const each of [...this.faults, ...Object.values(this.transfers)]) mergeCounts(each);
+    this.columnMs *= 2;
+    this.column = COLUMNS / 2;
+    this.generation++;
   }
 
   private bandAt(page: number): Band | null {
-    const array = this.history.arrayAt(page);
-    const band = array === null ? undefined : this.bandOf.get(array);
-    return band === undefined ? null : this.bands[band];
+    const array = this.reader.arrayAt(page);
+    if (array === null) return null;
+    const band = this.byArray.get(array);
+    if (band !== undefined) return band;
+    this.seeArrays();
+    return this.byArray.get(array) ?? null;
   }
 
-  /** Evictions that were regretted come first where there is no room for all. */
-  private details(): [Detail[], number] {
-    const { history } = this;
-    const { moves } = history;
-    const step = Math.max(1, Math.ceil(moves.length / MOST_DETAILS));
-    const chosen = moves.filter(
-      (move, at) => at % step === 0 || (move.kind === 'departure' && move.regret !== null),
-    );
-    const details: Detail[] = [];
-    for (const move of chosen.slice(0, 2 * MOST_DETAILS)) {
-      const band = this.bandAt(move.page);
-      if (band === null) continue;
-      const from = move.page - band.array.first;
-      details.push({
-        atMs: move.atMs,
-        row: band.firstRow + Math.floor(from / this.pagesPerRow),
-        element: Math.ceil((from * PAGE_BYTES) / band.array.elementBytes),
-        pages: move.pages,
-        text: move.kind === 'arrival' ? arrivalText(history, move) : departureText(history, move),
-      });
+  /** Arrays that are new, or have grown. */
+  private seeArrays(): void {
+    const { arrays } = this.reader;
+    let changed = false;
+    for (; this.arraysSeen < arrays.length; this.arraysSeen++) {
+      const array = arrays[this.arraysSeen];
+      if (array.first < 0 || array.pages === 0) continue;
+      this.addBand(array);
+      changed = true;
     }
-    return [details, moves.length - details.length];
+    for (const band of this.bands) if (band.grow()) changed = true;
+    if (!changed) return;
+    this.bands.sort((a, b) => a.first - b.first);
+    while (
+      this.bands.some(({ rows }) => rows > 1) &&
+      this.bands.reduce((sum, { rows }) => sum + rows, 0) > MOST_ROWS
+    ) {
+      for (const band of this.bands) band.mergeRows();
+      this.blocksPerRow *= 2;
+    }
+    this.generation++;
+  }
+
+  /** An array that lies where one was before goes on in its rows. */
+  private addBand(array: RecordedArray): void {
+    const gone = this.bands.filter((band) => this.reader.arrayAt(band.first) !== band.array);
+    const same = gone.find(
+      (band) => band.first === array.first && band.array.pages === array.pages,
+    );
+    if (same !== undefined) {
+      this.byArray.delete(same.array);
+      same.array = array;
+      this.byArray.set(array, same);
+      return;
+    }
+    if (this.bands.length >= MOST_BANDS) {
+      const dropped = gone.find((band) => band.isEmpty);
+      // It moves without being drawn.
+      if (dropped === undefined) return;
+      this.bands = this.bands.filter((band) => band !== dropped);
+      this.byArray.delete(dropped.array);
+    }
+    const band = new Band(array, this.blocksPerRow);
+    this.bands.push(band);
+    this.byArray.set(array, band);
+  }
+
+  private firstRows(): Map<Band, number> {
+    const firstRows = new Map<Band, number>();
+    let row = 0;
+    for (const band of this.bands) {
+      firstRows.set(band, row);
+      row += band.rows;
+    }
+    return firstRows;
+  }
+
+  private pictureArrays(): PictureArray[] {
+    const firstRows = this.firstRows();
+    return this.bands.map((band) => ({
+      name: band.array.name,
+      bytes: band.array.pages * PAGE_BYTES,
+      firstRow: firstRows.get(band) ?? 0,
+      rows: band.rows,
+    }));
+  }
+
+  private cells(
+    rows: number,
+    from: number,
+    to: number,
+  ): Pick<Picture, 'places' | 'arrived' | 'returned'> {
+    const own = to - from;
+    const places = new Uint8Array(rows * own).fill(NOWHERE);
+    const arrived = new Uint16Array(rows * own);
+    const returned = new Uint16Array(rows * own);
+    let at = 0;
+    for (const band of this.bands) {
+      for (let row = 0; row < band.rows; row++, at += own) {
+        const [begin, end] = [row * COLUMNS + from, row * COLUMNS + to];
+        places.set(band.places.subarray(begin, end), at);
+        arrived.set(band.arrived.subarray(begin, end), at);
+        returned.set(band.returned.subarray(begin, end), at);
+      }
+    }
+    return { places, arrived, returned };
+  }
+
+  /** Those that ran at a time or later. */
+  private pictureLaunches(fromMs: number, nowMs: number): PictureLaunch[] {
+    return this.launches
+      .filter(({ launch }) => !(launch.endedMs < fromMs))
+      .map(({ launch, faults, arrays }) => {
+        const { id, kernel, processor, beganMs, endedMs } = launch;
+        const most = [...arrays]
+          .map(([name, own]) => ({ name, ...own }))
+          .sort((a, b) => b.bytes - a.bytes)
+          .slice(0, MOST_LAUNCH_ARRAYS);
+        const costs = { faults, arrays: most };
+        const end = Number.isNaN(endedMs) ? nowMs : endedMs;
+        return { id, kernel, processor, beganMs, endedMs: end, costs };
+      });
+  }
+
+  /** The shorter half of those that have ended is left out. */
+  private forgetLaunches(): void {
+    const took = ({ launch }: KnownLaunch): number => launch.endedMs - launch.beganMs;
+    for (const [id, { launch }] of this.running)
+      if (!Number.isNaN(launch.endedMs)) this.running.delete(id);
+    const ended = this.launches.filter(({ launch }) => !Number.isNaN(launch.endedMs));
+    ended.sort((a, b) => took(a) - took(b));
+    const forgotten = new Set(ended.slice(0, MOST_LAUNCHES / 2));
+    this.launches = this.launches.filter((each) => !forgotten.has(each));
+    this.launchesLeftOut += forgotten.size;
+    this.generation++;
+  }
+
+  private keep(move: Move): void {
+    const { recent, sample } = this;
+    if (recent.length < MOST_MOVES) recent.push(move);
+    else {
+      recent[this.recentAt] = move;
+      this.recentAt = (this.recentAt + 1) % MOST_MOVES;
+    }
+    if (this.moves++ % this.stride !== 0) return;
+    sample.push(move);
+    if (sample.length < MOST_MOVES) return;
+    this.stride *= 2;
+    sample.splice(0, MOST_MOVES, ...sample.filter((_, at) => at % 2 === 0));
   }
 }
 
-function add(counts: Uint16Array, at: number, pages: number): void {
-  counts[at] = Math.min(MOST_COUNT, counts[at] + pages);
+/** From which column on a picture is told that goes on from a version. */
+function columnAfter(version: string, shape: string, last: number): number {
+  const [known, text] = version.split(' ');
+  const column = Number(text);
+  return known === shape && Number.isInteger(column) && column >= 0 && column <= last ? column : 0;
 }

@@ -3,9 +3,13 @@
  * regretted most, and what the program can do about each.
  */
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
-import type { Departure, History } from './history.js';
+import type { History } from './history.js';
+import type { Departure, Fault, Held, Launch, Move, Names } from './moves.js';
+import type { Watcher } from './reader.js';
 
 const MOST_DECISIONS = 3;
+/** Times of a kind of eviction that are kept, for their median. */
+const MOST_TIMES = 1024;
 /**
  * Moves between memories by touches, for each block of the array, from which it goes back and
  * forth.
@@ -66,127 +70,175 @@ export interface Report {
 }
 
 export function reportOf(history: History): Report {
-  const memories = history.memories.map(({ id }) => memoryCost(history, id));
-  const arrays = arrayCosts(history);
-  const decisions = decisionsOf(history);
-  return {
-    durationMs: history.endMs,
-    launches: history.launches.length,
-    faults: history.faults.length,
-    memories,
-    arrays,
-    decisions: decisions.slice(0, MOST_DECISIONS),
-    advice: adviceOn(history, memories, arrays, decisions),
-  };
+  const costs = new Costs(history);
+  for (const run of history.held) costs.held(run);
+  for (const launch of history.launches) costs.launched(launch);
+  for (const fault of history.faults) costs.faulted(fault);
+  for (const move of history.moves) {
+    costs.moved(move);
+    if (move.kind === 'departure' && move.regret !== null)
+      costs.regretted(move, move.returned, true);
+  }
+  return costs.report(history.endMs);
 }
 
 const blockOf = (page: number): number => Math.floor(page / PAGES_PER_BLOCK);
 
-function memoryCost({ memories, moves, held }: History, id: number): MemoryCost {
-  const { name, budgetPages } = memories[id];
-  const blocks = new Set<number>();
-  const total = { bytesIn: 0, bytesReturned: 0, bytesEvicted: 0, evictions: 0, regretted: 0 };
-  let pages = 0;
-  for (const run of held) {
-    if (run.memory !== id) continue;
-    pages += run.pages;
-    for (let page = run.page; page < run.page + run.pages; page += PAGES_PER_BLOCK)
-      blocks.add(blockOf(page));
+type Sums<T> = { -readonly [K in keyof T]: T[K] };
+
+interface MemorySums
+  extends Sums<Omit<MemoryCost, 'name' | 'budgetBytes' | 'peakBytes' | 'usedBytes'>> {
+  pages: number;
+  peakPages: number;
+  readonly blocks: Set<number>;
+}
+
+interface ArraySums extends Sums<ArrayCost> {
+  /** Whether any of its moves was for a write. */
+  isWritten: boolean;
+}
+
+interface Regrets extends Sums<Omit<RegrettedEvictions, 'medianMs'>> {
+  /** Every so many of them are in the list. */
+  stride: number;
+  readonly timesMs: number[];
+}
+
+/** Sums up a run while it goes on. */
+export class Costs implements Watcher {
+  private readonly memories = new Map<number, MemorySums>();
+  private readonly arrays = new Map<number, ArraySums>();
+  private readonly regrets = new Map<string, Regrets>();
+  private launches = 0;
+  private faults = 0;
+
+  constructor(private readonly names: Names) {}
+
+  report(durationMs: number): Report {
+    const { launches, faults } = this;
+    const memories = this.names.memories.map(({ id }) => this.memoryCost(id));
+    const sums = [...this.arrays.values()].sort(
+      (a, b) => b.bytesMoved - a.bytesMoved || b.faults - a.faults,
+    );
+    const all = [...this.regrets.values()].sort((a, b) => b.bytesReturned - a.bytesReturned);
+    const decisions = all.slice(0, MOST_DECISIONS).map(({ timesMs, stride, ...each }) => {
+      const sorted = timesMs.toSorted((a, b) => a - b);
+      return { ...each, medianMs: sorted[sorted.length >> 1] };
+    });
+    const arrays = sums.map(({ isWritten, ...each }) => each);
+    const advice = adviceOn(memories, sums, all);
+    return { durationMs, launches, faults, memories, arrays, decisions, advice };
   }
-  let peak = pages;
-  for (const move of moves) {
-    if (move.memory !== id) continue;
+
+  held({ memory, page, pages }: Held): void {
+    const sums = this.memory(memory);
+    for (let at = page; at < page + pages; at += PAGES_PER_BLOCK) sums.blocks.add(blockOf(at));
+    grow(sums, pages);
+  }
+
+  launched(_launch: Launch): void {
+    this.launches++;
+  }
+
+  faulted({ page }: Fault): void {
+    this.faults++;
+    const array = this.array(page);
+    if (array !== null) array.faults++;
+  }
+
+  moved(move: Move): void {
+    const sums = this.memory(move.memory);
+    const bytes = move.pages * PAGE_BYTES;
+    const array = this.array(move.page);
+    if (array !== null && move.cause.write) array.isWritten = true;
     if (move.kind === 'arrival') {
-      blocks.add(blockOf(move.page));
-      pages += move.pages;
-      peak = Math.max(peak, pages);
-      total.bytesIn += move.pages * PAGE_BYTES;
-      total.bytesReturned += move.returned * PAGE_BYTES;
-      continue;
+      const again = move.returned * PAGE_BYTES;
+      sums.blocks.add(blockOf(move.page));
+      grow(sums, move.pages);
+      sums.bytesIn += bytes;
+      sums.bytesReturned += again;
+      if (array === null) return;
+      // Zeros cost no copy.
+      if (move.source !== -1) array.bytesMoved += bytes;
+      array.bytesReturned += again;
+      return;
     }
-    pages = Math.max(0, pages - move.pages);
-    if (move.why !== 'evicted') continue;
-    total.bytesEvicted += move.pages * PAGE_BYTES;
-    total.evictions++;
-    if (move.regret !== null) total.regretted++;
+    sums.pages = Math.max(0, sums.pages - move.pages);
+    if (move.why === 'evicted') {
+      sums.bytesEvicted += bytes;
+      sums.evictions++;
+      if (array !== null) array.bytesEvicted += bytes;
+    } else if (array !== null && move.why === 'moved' && move.cause.kind === 'touch') array.moves++;
   }
-  const usedBytes = blocks.size * PAGES_PER_BLOCK * PAGE_BYTES;
-  const peakBytes = Math.min(peak, budgetPages) * PAGE_BYTES;
-  return { name, budgetBytes: budgetPages * PAGE_BYTES, peakBytes, usedBytes, ...total };
-}
 
-function arrayCosts(history: History): ArrayCost[] {
-  type Sums = { -readonly [K in keyof ArrayCost]: ArrayCost[K] };
-  const sums = new Map<number, Sums>();
-  const sumOf = (page: number): Sums | null => {
-    const array = history.arrayAt(page);
+  regretted(eviction: Departure, pages: number, isFirst: boolean): void {
+    const { names } = this;
+    const memory = names.memories[eviction.memory].name;
+    const evicted = names.arrayAt(eviction.page)?.name ?? '?';
+    const sake = this.sakeOf(eviction);
+    const key = JSON.stringify([memory, evicted, sake]);
+    let group = this.regrets.get(key);
+    if (group === undefined) {
+      const nothing = { regretted: 0, bytesReturned: 0, stride: 1, timesMs: [] };
+      this.regrets.set(key, (group = { memory, evicted, sake, ...nothing }));
+    }
+    group.bytesReturned += pages * PAGE_BYTES;
+    if (!isFirst) return;
+    this.memory(eviction.memory).regretted++;
+    if (group.regretted++ % group.stride === 0) group.timesMs.push(eviction.regret?.afterMs ?? 0);
+    if (group.timesMs.length < MOST_TIMES) return;
+    group.stride *= 2;
+    group.timesMs.splice(0, MOST_TIMES, ...group.timesMs.filter((_, at) => at % 2 === 0));
+  }
+
+  private sakeOf({ cause }: Departure): string {
+    if (cause.page >= 0) return this.names.arrayAt(cause.page)?.name ?? '?';
+    return cause.kind === 'launch' ? `the arguments of ${cause.kernel}` : cause.event;
+  }
+
+  private memoryCost(id: number): MemoryCost {
+    const { name, budgetPages } = this.names.memories[id];
+    const { pages, peakPages, blocks, ...sums } = this.memory(id);
+    const usedBytes = blocks.size * PAGES_PER_BLOCK * PAGE_BYTES;
+    const peakBytes = Math.min(peakPages, budgetPages) * PAGE_BYTES;
+    return { name, budgetBytes: budgetPages * PAGE_BYTES, peakBytes, usedBytes, ...sums };
+  }
+
+  private memory(id: number): MemorySums {
+    let sums = this.memories.get(id);
+    if (sums === undefined) {
+      const blocks = new Set<number>();
+      const moved = { bytesIn: 0, bytesReturned: 0, bytesEvicted: 0, evictions: 0, regretted: 0 };
+      this.memories.set(id, (sums = { pages: 0, peakPages: 0, blocks, ...moved }));
+    }
+    return sums;
+  }
+
+  private array(page: number): ArraySums | null {
+    const array = this.names.arrayAt(page);
     if (array === null) return null;
-    let sum = sums.get(array.id);
-    if (sum === undefined) {
+    let sums = this.arrays.get(array.id);
+    if (sums === undefined) {
       const nothing = { faults: 0, bytesMoved: 0, bytesReturned: 0, bytesEvicted: 0, moves: 0 };
-      sums.set(array.id, (sum = { name: array.name, bytes: array.pages * PAGE_BYTES, ...nothing }));
+      this.arrays.set(
+        array.id,
+        (sums = { name: array.name, bytes: 0, ...nothing, isWritten: false }),
+      );
     }
-    return sum;
-  };
-  for (const { page } of history.faults) {
-    const sum = sumOf(page);
-    if (sum !== null) sum.faults++;
+    sums.bytes = array.pages * PAGE_BYTES;
+    return sums;
   }
-  for (const move of history.moves) {
-    const sum = sumOf(move.page);
-    if (sum === null) continue;
-    if (move.kind === 'departure') {
-      if (move.why === 'evicted') sum.bytesEvicted += move.pages * PAGE_BYTES;
-      else if (move.why === 'moved' && move.cause.kind === 'touch') sum.moves++;
-      continue;
-    }
-    // Zeros cost no copy.
-    if (move.source !== -1) sum.bytesMoved += move.pages * PAGE_BYTES;
-    sum.bytesReturned += move.returned * PAGE_BYTES;
-  }
-  return [...sums.values()].sort((a, b) => b.bytesMoved - a.bytesMoved || b.faults - a.faults);
 }
 
-function decisionsOf(history: History): RegrettedEvictions[] {
-  const groups = new Map<string, Departure[]>();
-  for (const move of history.moves) {
-    if (move.kind !== 'departure' || move.why !== 'evicted' || move.regret === null) continue;
-    const evicted = history.arrayAt(move.page)?.name ?? '?';
-    const key = JSON.stringify([
-      history.memories[move.memory].name,
-      evicted,
-      sakeOf(history, move),
-    ]);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [move]);
-    else group.push(move);
-  }
-  const decisions = [...groups].map(([key, moves]): RegrettedEvictions => {
-    const [memory, evicted, sake] = JSON.parse(key) as [string, string, string];
-    const times = moves.map(({ regret }) => regret?.afterMs ?? 0).sort((a, b) => a - b);
-    return {
-      memory,
-      evicted,
-      sake,
-      regretted: moves.length,
-      bytesReturned: moves.reduce((sum, { returned }) => sum + returned * PAGE_BYTES, 0),
-      medianMs: times[times.length >> 1],
-    };
-  });
-  return decisions.sort((a, b) => b.bytesReturned - a.bytesReturned);
-}
-
-function sakeOf(history: History, { cause }: Departure): string {
-  if (cause.page >= 0) return history.arrayAt(cause.page)?.name ?? '?';
-  const launch = history.launches.find(({ id }) => id === cause.launch);
-  return launch === undefined ? cause.event : `the arguments of ${launch.kernel}`;
+function grow(sums: MemorySums, pages: number): void {
+  sums.pages += pages;
+  sums.peakPages = Math.max(sums.peakPages, sums.pages);
 }
 
 function adviceOn(
-  history: History,
   memories: readonly MemoryCost[],
-  arrays: readonly ArrayCost[],
-  decisions: readonly RegrettedEvictions[],
+  arrays: readonly ArraySums[],
+  decisions: readonly Omit<RegrettedEvictions, 'medianMs'>[],
 ): Remedy[] {
   const advice: Remedy[] = [];
   for (const { name, usedBytes, budgetBytes, bytesReturned } of memories) {
@@ -208,17 +260,14 @@ function adviceOn(
       `${mebibytes(bytesReturned)} of it came again.`;
     advice.push({ array: evicted, what: 'pin', text });
   }
-  for (const { name, bytes, moves } of arrays) {
+  for (const { name, bytes, moves, isWritten } of arrays) {
     const blocks = Math.max(1, Math.ceil(bytes / (PAGE_BYTES * PAGES_PER_BLOCK)));
     if (moves < BACK_AND_FORTH * blocks || moves < BACK_AND_FORTH * 2) continue;
-    const onlyRead = history.moves.every(
-      (move) => history.arrayAt(move.page)?.name !== name || !move.cause.write,
-    );
-    const text = onlyRead
+    const text = !isWritten
       ? `Let each memory have a copy of ${name}: ${name}.advise({ readMostly: true }). It went back and forth ${moves} times.`
       : `${name} went back and forth ${moves} times between processors: have the device reach it in place, ` +
         `${name}.advise({ accessedBy: [device] }), or give each processor a part of its own.`;
-    advice.push({ array: name, what: onlyRead ? 'readMostly' : 'accessedBy', text });
+    advice.push({ array: name, what: isWritten ? 'accessedBy' : 'readMostly', text });
   }
   return advice;
 }

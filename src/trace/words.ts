@@ -1,6 +1,6 @@
 /** Sentences on causes and moves, for people. */
 import { PAGE_BYTES } from '../core/types.js';
-import type { Arrival, Cause, Departure, History, RecordedArray } from './history.js';
+import type { Arrival, Cause, Departure, Names, RecordedArray } from './moves.js';
 
 /** Requests in the words of the program's calls. */
 const REQUESTS: Readonly<Record<string, string>> = {
@@ -19,8 +19,8 @@ const REQUESTS: Readonly<Record<string, string>> = {
 };
 
 /** The array and element of a page: 'table[1,024]'. */
-function placeOf(history: History, page: number): string {
-  const array = history.arrayAt(page);
+function placeOf(names: Names, page: number): string {
+  const array = names.arrayAt(page);
   return array === null ? `page ${page}` : `${array.name}[${firstElementOf(array, page)}]`;
 }
 
@@ -28,50 +28,44 @@ function firstElementOf(array: RecordedArray, page: number): number {
   return Math.ceil(((page - array.first) * PAGE_BYTES) / array.elementBytes);
 }
 
-function nameOfLaunch(history: History, id: number): string {
-  const launch = history.launches.find((each) => each.id === id);
-  return launch === undefined || launch.kernel === ''
-    ? `launch ${id}`
-    : `launch ${id} of ${launch.kernel}`;
+function nameOfLaunch({ launch, kernel }: Cause): string {
+  return kernel === '' ? `launch ${launch}` : `launch ${launch} of ${kernel}`;
 }
 
-function causeText(history: History, cause: Cause): string {
-  const who = history.processors[cause.processor]?.name;
-  const during = cause.launch < 0 ? '' : ` in ${nameOfLaunch(history, cause.launch)}`;
+function causeText(names: Names, cause: Cause): string {
+  const who = names.processors[cause.processor]?.name;
+  const during = cause.launch < 0 ? '' : ` in ${nameOfLaunch(cause)}`;
   switch (cause.kind) {
     case 'touch':
-      return `a ${cause.write ? 'write' : 'read'} of ${placeOf(history, cause.page)} by ${who}${during}`;
+      return `a ${cause.write ? 'write' : 'read'} of ${placeOf(names, cause.page)} by ${who}${during}`;
     case 'launch':
-      return `the arguments of ${nameOfLaunch(history, cause.launch)}`;
+      return `the arguments of ${nameOfLaunch(cause)}`;
     case 'ahead':
-      return cause.page < 0 ? 'read-ahead' : `read-ahead of ${placeOf(history, cause.page)}`;
+      return cause.page < 0 ? 'read-ahead' : `read-ahead of ${placeOf(names, cause.page)}`;
     case 'request': {
       const call = REQUESTS[cause.event] ?? cause.event;
-      return cause.page < 0 ? call : `${call} of ${placeOf(history, cause.page)}`;
+      return cause.page < 0 ? call : `${call} of ${placeOf(names, cause.page)}`;
     }
   }
 }
 
-export function arrivalText(
-  history: History,
-  { source, memory, cause, returned }: Arrival,
-): string {
+export function arrivalText(names: Names, { source, memory, cause, returned }: Arrival): string {
   const from =
     source >= 0
-      ? `came from ${history.memories[source]?.name} to`
+      ? `came from ${names.memories[source]?.name} to`
       : source === -1
         ? 'began as zeros in'
         : 'was read from its file or provider into';
   const back = returned > 0 ? '; it had been evicted from there' : '';
-  return `${from} ${history.memories[memory].name}, for ${causeText(history, cause)}${back}`;
+  return `${from} ${names.memories[memory].name}, for ${causeText(names, cause)}${back}`;
 }
 
-export function departureText(history: History, departure: Departure): string {
+export function departureText(names: Names, departure: Departure): string {
   const { memory, why, cause, regret } = departure;
-  const name = history.memories[memory].name;
-  if (why === 'freed') return `was given up in ${name}, by ${causeText(history, cause)}`;
-  if (why === 'moved') return `left ${name}, for ${causeText(history, cause)}`;
-  const text = `was evicted from ${name} to make room for ${causeText(history, cause)}`;
+  const name = names.memories[memory].name;
+  if (why === 'freed') return `was given up in ${name}, by ${causeText(names, cause)}`;
+  if (why === 'moved') return `left ${name}, for ${causeText(names, cause)}`;
+  const text = `was evicted from ${name} to make room for ${causeText(names, cause)}`;
   if (regret === null) return `${text}; it was not needed again`;
   const after = `${milliseconds(regret.afterMs)} and ${count(regret.afterFaults, 'fault')}`;
   return `${text}; it was needed again ${after} later`;

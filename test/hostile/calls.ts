@@ -90,6 +90,7 @@ const pin = values.from('pin');
 const hold = values.from('hold');
 const binding = values.from('binding');
 const recording = values.from('recording');
+const server = values.from('server');
 const addressView = values.from('address view');
 const event = values.from('event');
 
@@ -157,6 +158,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.record', space, [values.recordPath, values.recordOptions], 1),
   method('AddressSpace.report', space, [], 1),
   method('AddressSpace.explain', space, [values.array, values.begin], 1),
+  method('AddressSpace.serve', space, [values.serveOptions], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
   method('AddressSpace.setHostMemory', space, [values.hostMemory]),
   method('AddressSpace.bindThread', space, [values.bindOptions]),
@@ -252,6 +254,10 @@ export const CALLS: readonly Call[] = [
   getter('Recording.path', recording),
   method('Recording.stop', recording, [], 2),
   method('Recording.[Symbol.asyncDispose]', recording, [], 1),
+
+  getter('SpaceServer.url', server),
+  method('SpaceServer.close', server, [], 2),
+  method('SpaceServer.[Symbol.asyncDispose]', server, [], 1),
 
   getter('ThreadBinding.cpu', binding),
   method('ThreadBinding.release', binding, [], 6),

@@ -870,6 +870,8 @@ export const recordPath = fc.constantFrom(
 const size = choice({ "'64KiB'": '64KiB', "'1MiB'": '1MiB', '1': 1 });
 export const recordOptions = mostly(record({ limit: mostly(size) }));
 
+export const serveOptions = mostly(record({ port: mostly(whole(-1, 2)) }));
+
 /** CPU 0, which mostly is there, and others, which may be. */
 export const bindOptions = mostly(record({ cpu: mostly(whole(0, 3)) }));
 

@@ -19,6 +19,7 @@ import {
   Recording,
   SequenceReader,
   SharedArray,
+  SpaceServer,
   Stream,
   StreamEvent,
   ThreadBinding,
@@ -56,6 +57,7 @@ export type Pool =
   | 'hold'
   | 'binding'
   | 'recording'
+  | 'server'
   | 'space handle'
   | 'array handle';
 
@@ -179,6 +181,7 @@ interface Homes {
   readonly hold: Hold;
   readonly binding: ThreadBinding;
   readonly recording: Recording;
+  readonly server: SpaceServer;
   readonly victims: readonly Victims[];
   /** Bytes of the two spaces when only the victims are in them. */
   readonly allocated: readonly number[];
@@ -285,6 +288,8 @@ export class Field {
     binding.release();
     const recording = await both.record('/dev/null');
     await recording.stop();
+    const server = await both.serve();
+    await server.close();
     const victims = [new Victims(both, 1), new Victims(simulated, 2)];
     // The thread for files is started by the first of them.
     for (const { arrays } of victims) await arrays[0].writeTo(this.fd('both'), { position: 0 });
@@ -311,6 +316,7 @@ export class Field {
       hold,
       binding,
       recording,
+      server,
       victims,
       allocated,
     };
@@ -435,6 +441,7 @@ export class World {
       hold: [homes.hold],
       binding: [homes.binding],
       recording: [homes.recording],
+      server: [homes.server],
       'address view': [addressView(words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
       'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
@@ -525,6 +532,7 @@ export class World {
     else if (result instanceof Hold) this.pools.hold.push(result);
     else if (result instanceof ThreadBinding) this.pools.binding.push(result);
     else if (result instanceof Recording) this.pools.recording.push(result);
+    else if (result instanceof SpaceServer) this.pools.server.push(result);
     else if (result instanceof SequenceReader) this.pools.reader.push(result);
     else if (result instanceof StreamEvent) this.pools.event.push(result);
   }
@@ -558,6 +566,7 @@ export class World {
     for (const binding of this.pools.binding as ThreadBinding[]) binding.release();
     for (const recording of this.pools.recording as Recording[])
       await recording[Symbol.asyncDispose]();
+    for (const server of this.pools.server as SpaceServer[]) await server.close();
     for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
     for (const pool of ['stream', 'host stream'] as const)
       for (const stream of this.pools[pool] as HostStream[]) stream[Symbol.dispose]();

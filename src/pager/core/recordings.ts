@@ -4,14 +4,24 @@ import type { Commands } from '../../core/types.js';
 import { MovesFile } from '../../files/moves-file.js';
 import { MoveRecorder } from '../../trace/move-recorder.js';
 import { MoveRing } from '../../trace/move-ring.js';
+import { MoveTail } from '../../trace/move-tail.js';
 import { RequestError } from '../protocol/wire.js';
 
 /** What memory keeps of moves while a file is written, if the program said nothing of it. */
 const RING_BYTES = 16 * 2 ** 20;
+/** Of one who follows, and asks several times a second. */
+const TAIL_CHARACTERS = 8 * 2 ** 20;
+
+export interface Tail {
+  /** Null: some of it was lost, and the next one begins anew. */
+  readonly text: string | null;
+  readonly nowMs: number;
+}
 
 export class Recordings {
   private readonly recorder: MoveRecorder;
   private readonly files = new Map<number, MovesFile>();
+  private readonly tails = new Map<number, MoveTail>();
   private records = 0;
   private ring: MoveRing | null = null;
   /** The ring stays when the last file is closed. */
@@ -37,6 +47,25 @@ export class Recordings {
   /** The last moves, as parts of a text; null: none were kept. */
   get last(): readonly string[] | null {
     return this.ring?.texts ?? null;
+  }
+
+  /** Keeps moves for one who asks for them again and again. Returns its number. */
+  follow(): number {
+    const tail = new MoveTail(TAIL_CHARACTERS);
+    this.recorder.add(tail);
+    this.tails.set(++this.records, tail);
+    return this.records;
+  }
+
+  /** Moves since the last time, and the recorder's clock. */
+  tail(id: number): Tail {
+    return { text: this.tails.get(id)?.take() ?? null, nowMs: this.recorder.elapsed() };
+  }
+
+  unfollow(id: number): void {
+    const tail = this.tails.get(id);
+    if (tail !== undefined) this.recorder.remove(tail);
+    this.tails.delete(id);
   }
 
   /** Returns the record's number. */

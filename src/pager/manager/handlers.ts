@@ -216,6 +216,12 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     record: ({ path, limitBytes }) => ({ id: recordings.start(path, limitBytes) }),
     unrecord: ({ id }) => recordings.stop(id),
     history: () => ({ texts: recordings.last }),
+    follow: () => ({ id: recordings.follow() }),
+    tail: ({ id }) => recordings.tail(id),
+    unfollow: ({ id }) => {
+      recordings.unfollow(id);
+      return null;
+    },
 
     watch: ({ range, name, ...wishes }, answer, client) => {
       arrays.usable(range, name, 'watch');

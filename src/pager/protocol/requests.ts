@@ -226,6 +226,14 @@ export interface Requests {
   unrecord: { in: { id: number }; out: { bytes: number; failure: string | null } };
   /** The last moves, as texts that begin with where all pages were; null: none were kept. */
   history: { in: null; out: { texts: readonly string[] | null } };
+  /** Keeps moves from now on, for `tail`. */
+  follow: { in: null; out: { id: number } };
+  /**
+   * Moves since the last time; null: some of them were lost, and the next text begins anew.
+   * `nowMs`: by the clock of the text.
+   */
+  tail: { in: { id: number }; out: { text: string | null; nowMs: number } };
+  unfollow: { in: { id: number }; out: null };
   /** `timeoutMs`: how long launches that run may take; null: as long as they like. */
   /**
    * `closed`: spaces of which views are left. The answer is this space, if views of it are left,

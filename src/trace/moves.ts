@@ -1,0 +1,131 @@
+/** What a recorded run tells: memories, arrays, launches, faults, and moves with their causes. */
+import type { Whereabouts } from '../core/whereabouts.js';
+
+/** A memory that holds pages. */
+export interface Memory {
+  readonly id: number;
+  readonly name: string;
+  budgetPages: number;
+}
+
+export interface Processor {
+  readonly id: number;
+  readonly name: string;
+  /** Its own memory, or -1. */
+  readonly memory: number;
+}
+
+export interface RecordedArray {
+  readonly id: number;
+  readonly name: string;
+  /** First page of the space. */
+  readonly first: number;
+  pages: number;
+  readonly elementBytes: number;
+}
+
+export interface Launch {
+  readonly id: number;
+  readonly kernel: string;
+  readonly processor: number;
+  readonly beganMs: number;
+  /** NaN: the recording ends before. */
+  endedMs: number;
+  /** Names of its arrays. */
+  readonly arrays: readonly string[];
+}
+
+/**
+ * Why something happened. `touch`: a thread waited for a page. `launch`: a launch needs its
+ * arguments. `ahead`: read-ahead of a walk. `request`: the program asked (prefetch, copy, advice, a
+ * write to a file, ...).
+ */
+export interface Cause {
+  readonly kind: 'touch' | 'launch' | 'ahead' | 'request';
+  /** The event of the core. */
+  readonly event: string;
+  readonly atMs: number;
+  /** Who touched, or for whom; -1: nobody that is known. */
+  readonly processor: number;
+  /**
+   * The page of the space that was touched, or the first one that was asked for; -1: none is known.
+   */
+  page: number;
+  readonly pages: number;
+  readonly write: boolean;
+  /** Of a launch: its number; otherwise -1. */
+  readonly launch: number;
+  /** Of a launch. */
+  readonly kernel: string;
+}
+
+/** Why pages left a memory. */
+export type Leaving = 'evicted' | 'moved' | 'freed';
+
+export interface Arrival {
+  readonly kind: 'arrival';
+  readonly atMs: number;
+  readonly memory: number;
+  /** The memory that they came from; -1: they were zero; -2: a provider such as a file. */
+  readonly source: number;
+  readonly page: number;
+  readonly pages: number;
+  readonly cause: Cause;
+  /** Pages that had been evicted from this memory before. */
+  returned: number;
+  /** From the command to its end. */
+  readonly tookMs: number;
+}
+
+export interface Departure {
+  readonly kind: 'departure';
+  readonly atMs: number;
+  readonly memory: number;
+  readonly page: number;
+  readonly pages: number;
+  readonly cause: Cause;
+  readonly why: Leaving;
+  /** Faults that had been served by then. */
+  readonly faults: number;
+  /** The first arrival that brought some of an eviction's pages back; null: none did. */
+  regret: { readonly afterMs: number; readonly afterFaults: number; readonly cause: Cause } | null;
+  /** How many of its pages came back. */
+  returned: number;
+}
+
+export type Move = Arrival | Departure;
+
+export interface Fault {
+  readonly atMs: number;
+  readonly processor: number;
+  readonly page: number;
+  readonly write: boolean;
+  /** The launch that ran on the processor, or -1. */
+  readonly launch: number;
+}
+
+/** What a record of moves begins with: where all pages are, and which launches run. */
+export interface State extends Whereabouts {
+  readonly launches: readonly {
+    readonly id: number;
+    readonly kernel: string;
+    readonly processor: number;
+    readonly arrays: readonly string[];
+    readonly beganMs: number;
+  }[];
+}
+
+/** Pages that a memory had already. */
+export interface Held {
+  readonly memory: number;
+  readonly page: number;
+  readonly pages: number;
+}
+
+/** What causes and moves are named by. */
+export interface Names {
+  readonly memories: readonly Memory[];
+  readonly processors: readonly Processor[];
+  /** The array that had the page at the end, or last; null: none. */
+  arrayAt(page: number): RecordedArray | null;
+}

@@ -1,0 +1,51 @@
+// What the run cost, in words and tables.
+import { $, countOf, element, sizeOf, timeOf } from './words.js';
+
+const MOST_ARRAYS = 20;
+
+/** @param choose called with the name of an array that was clicked */
+export function showReport({ durationMs, report }, choose) {
+  const moved = report.memories.reduce((sum, each) => sum + each.bytesIn, 0);
+  const again = report.memories.reduce((sum, each) => sum + each.bytesReturned, 0);
+  $('summary').textContent =
+    `${timeOf(durationMs)}, ${countOf(report.launches, 'launch').replace(/hs$/, 'hes')}, ` +
+    `${countOf(report.faults, 'fault')}, ` +
+    `${sizeOf(moved)} moved, ${sizeOf(again)} of it again after an eviction.`;
+  $('advice').replaceChildren(
+    ...report.advice.map(({ text }) => element('li', { textContent: text })),
+  );
+  const arrays = report.arrays.slice(0, MOST_ARRAYS).map((each) => [
+    element('button', {
+      type: 'button',
+      textContent: each.name,
+      onclick: () => choose(each.name),
+    }),
+    sizeOf(each.bytes),
+    String(each.faults),
+    sizeOf(each.bytesMoved),
+    sizeOf(each.bytesReturned),
+    sizeOf(each.bytesEvicted),
+  ]);
+  const header = ['array', 'size', 'faults', 'moved', 'of it again', 'evicted'];
+  table('costs', 'Arrays, those first that moved most', header, arrays);
+  const decisions = report.decisions.map((each) => [
+    each.evicted,
+    each.sake,
+    each.memory,
+    String(each.regretted),
+    timeOf(each.medianMs),
+    sizeOf(each.bytesReturned),
+  ]);
+  const columns = ['evicted', 'for', 'from', 'times', 'needed again after', 'came again'];
+  $('decisions').hidden = decisions.length === 0;
+  table('decisions', 'Evictions that were regretted most', columns, decisions);
+}
+
+function table(id, caption, header, lines) {
+  const row = (cells, name) => element('tr', {}, ...cells.map((cell) => element(name, {}, cell)));
+  $(id).replaceChildren(
+    element('caption', { textContent: caption }),
+    element('thead', {}, row(header, 'th')),
+    element('tbody', {}, ...lines.map((cells) => row(cells, 'td'))),
+  );
+}
