@@ -13,6 +13,7 @@ import { cpuFault } from './cpu-fault.js';
 import { cpuFaultBlock } from './cpu-fault-block.js';
 import { deviceFault } from './device-fault.js';
 import { faultWhileMoving } from './fault-while-moving.js';
+import { faultWhilePlanning } from './fault-while-planning.js';
 import { fileRandom, fileScan } from './files.js';
 import { fitsCold, fitsWarm } from './fits.js';
 import { gpuFits, gpuGather, gpuHome, gpuLaunches, gpuSearch, gpuStream } from './gpu.js';
@@ -36,6 +37,7 @@ const benches: readonly Bench[] = [
   cpuFaultBlock,
   deviceFault,
   faultWhileMoving,
+  faultWhilePlanning,
   patternsBench,
   policyTraces,
   resident,

@@ -112,14 +112,14 @@ export interface ProcessDriver extends Driver {
   /** Why the device cannot run a launch, before anything is brought for it; null: it can. */
   refuse?(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null;
   /**
-   * Into which parts a launch is to be cut that the device has no room for, or why it cannot be;
-   * null: there is room for all of it.
+   * Finds out, in slices, into which parts a launch is to be cut that the device has no room for,
+   * or why it cannot be. Null: there is room for all of it.
    * @param pagesOf the pages that the device needs at once for arguments
    */
   divide?(
     launch: Omit<WgslLaunch, 'id'>,
     pagesOf: (parameters: readonly LaunchParameter[]) => number,
-  ): LaunchDivision | LaunchRefusal | null;
+  ): Generator<void, LaunchDivision | LaunchRefusal> | null;
   /**
    * Called when a part that is paged lacks pages, or has written some, which are copied to the host
    * then: they are to be on the host, and stay there, until more are wanted or the part has ended.

@@ -120,3 +120,14 @@ test.each([
   const [lo, hi] = only!.replace('store ', '').split('..').map(Number) as [number, number];
   expect(hi - lo).toBeGreaterThan(999);
 });
+
+test('functions that call others twice, and so on, have no end worth waiting for', () => {
+  const called = Array.from(
+    { length: 30 },
+    (_, at) => `fn f${at}(n: u32) -> u32 { return f${at + 1}(n) + f${at + 1}(n + 1u); }`,
+  );
+  const more = `${called.join('\n')}\nfn f30(n: u32) -> u32 { return n; }`;
+  expect(() => ranges('a[f0(i)] = 1;', more)).toThrow(
+    /takes more than 100000 steps until here; have functions call fewer others$/,
+  );
+});

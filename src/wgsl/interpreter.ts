@@ -61,6 +61,9 @@ interface Frame {
   readonly around: (State[] | null)[];
 }
 
+/** Statements and expressions that are looked at, those of a function at each of its calls. */
+const MOST_STEPS = 100_000;
+
 export class Interpreter implements Accesses {
   readonly accesses: Access[] = [];
   readonly indices = new Map<Index, Set<Resource>>();
@@ -80,6 +83,7 @@ export class Interpreter implements Accesses {
   /** Symbols that stand for a loaded number. */
   readonly #loaded = new Map<number, Loaded>();
   #recording = true;
+  #steps = 0;
 
   constructor(
     description: Description,
@@ -113,6 +117,18 @@ export class Interpreter implements Accesses {
 
   #refuse({ start }: { readonly start: number }, problem: string): WgslError {
     return new WgslError(this.#description.module.source, start, problem);
+  }
+
+  /**
+   * Functions are run at each of their calls: those that call each other twice, and so on, have no
+   * end worth waiting for.
+   */
+  #step(at: { readonly start: number }): void {
+    if (++this.#steps > MOST_STEPS)
+      throw this.#refuse(
+        at,
+        `the analysis takes more than ${MOST_STEPS} steps until here; have functions call fewer others`,
+      );
   }
 
   // --- functions and statements
@@ -151,6 +167,7 @@ export class Interpreter implements Accesses {
   }
 
   #statement(statement: Statement, state: State, frame: Frame): State | null {
+    this.#step(statement);
     switch (statement.kind) {
       case 'block':
         return this.#statements(statement.body, state, frame);
@@ -511,6 +528,7 @@ export class Interpreter implements Accesses {
   }
 
   #value(expression: Expression, state: State): Value {
+    this.#step(expression);
     switch (expression.kind) {
       case 'literal':
         return literal(expression.value, expression.type);

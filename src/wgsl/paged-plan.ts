@@ -4,8 +4,9 @@ import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
 import { PagePlanner } from './page-plan.js';
 import { type PagedModule, pagedModule } from './paged.js';
+import { finished, type Slices } from './slices.js';
 import { WgslError } from './wgsl-error.js';
-import { type LaunchPart, planWindows, type WindowLimits, windowsOfBox } from './windows.js';
+import { type LaunchPart, type WindowLimits, windowSlices, windowsOfBox } from './windows.js';
 import { writtenBy } from './writing.js';
 
 export type PagedPlan =
@@ -36,11 +37,22 @@ export function planPaged(
   limits: PagedLimits,
   all = false,
 ): PagedPlan {
+  return finished(pagedSlices(description, launch, limits, all));
+}
+
+/** The same in slices. */
+export function* pagedSlices(
+  description: Description,
+  launch: LaunchFacts,
+  limits: PagedLimits,
+  all = false,
+): Slices<PagedPlan> {
   const { able, written, obstacles } = candidates(description, launch, limits);
   let reason = `no array of the kernel can be looked up page by page`;
   if (obstacles.length > 0) reason += `: ${obstacles.join('; ')}`;
   for (const paged of choices(able, written, all)) {
-    const found = planWith(description, launch, limits, paged);
+    yield;
+    const found = yield* planWith(description, launch, limits, paged);
     if (typeof found !== 'string') return found;
     reason = found;
   }
@@ -48,12 +60,12 @@ export function planPaged(
 }
 
 /** Why it cannot be with these arrays is a text. */
-function planWith(
+function* planWith(
   description: Description,
   launch: LaunchFacts,
   limits: PagedLimits,
   paged: readonly Resource[],
-): PagedPlan | string {
+): Slices<PagedPlan | string> {
   const poolBytes = limits.poolBytes(paged);
   if (poolBytes === null)
     return `there is no room for a page of each of ${paged.map(({ name }) => name).join(', ')}`;
@@ -64,7 +76,7 @@ function planWith(
     if (error instanceof WgslError) return error.message;
     throw error;
   }
-  const plan = planWindows(description, launch, {
+  const plan = yield* windowSlices(description, launch, {
     ...limits,
     budgetBytes: limits.budgetBytes - poolBytes,
     paged,
@@ -72,19 +84,24 @@ function planWith(
   });
   if (plan.kind === 'refused') return plan.reason;
   const parts = plan.parts.flatMap((each) => smaller(description, each, module.mostInvocations));
-  const isKnown = module.once === null || isPlanned(description, launch, paged, parts);
+  const isKnown = module.once === null || (yield* isPlanned(description, launch, paged, parts));
   return isKnown ? { kind: 'paged', module, parts } : (module.once as string);
 }
 
 /** Whether it is known of all parts, before they run, which pages they touch. */
-function isPlanned(
+function* isPlanned(
   description: Description,
   launch: LaunchFacts,
   paged: readonly Resource[],
   parts: readonly LaunchPart[],
-): boolean {
+): Slices<boolean> {
   const planner = new PagePlanner(description, launch, paged);
-  return !paged.some(({ isStored }) => isStored) && parts.every((each) => planner.tells(each));
+  if (paged.some(({ isStored }) => isStored)) return false;
+  for (const each of parts) {
+    yield;
+    if (!planner.tells(each)) return false;
+  }
+  return true;
 }
 
 /**

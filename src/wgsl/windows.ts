@@ -7,6 +7,7 @@ import type { Access, LaunchFacts, WorkgroupBox } from './access.js';
 import { accessesOf } from './accesses.js';
 import { obstacleTo } from './commuting.js';
 import type { Description, Resource } from './describe.js';
+import { finished, type Slices } from './slices.js';
 import { positionAt } from './wgsl-error.js';
 
 export interface WindowLimits {
@@ -63,6 +64,9 @@ interface Attempt extends LaunchPart {
 /** What is halved until it fits is widened again to this part of what would fit. */
 const WIDENED = 8;
 
+/** Parts that move so many times what the launch moves at least need not be outdone. */
+const ENOUGH = 1.1;
+
 const ORDERS = [
   [2, 1, 0],
   [0, 1, 2],
@@ -79,6 +83,15 @@ export function planWindows(
   launch: LaunchFacts,
   limits: WindowLimits,
 ): WindowPlan {
+  return finished(windowSlices(description, launch, limits));
+}
+
+/** The same in slices: a look at a part is one. */
+export function* windowSlices(
+  description: Description,
+  launch: LaunchFacts,
+  limits: WindowLimits,
+): Slices<WindowPlan> {
   const whole: WorkgroupBox = { first: [0, 0, 0], count: launch.workgroups };
   if (launch.workgroups.includes(0)) return { kind: 'parts', parts: [] };
   const { paged = [], resumes = false } = limits;
@@ -87,45 +100,57 @@ export function planWindows(
     const reason = obstacleTo(description, all.accesses, [all], paged, resumes);
     return reason === null ? { kind: 'parts', parts: [all] } : { kind: 'refused', reason };
   }
-  let best: readonly LaunchPart[] | null = null;
-  let least = Infinity;
+  const enough = ENOUGH * movedBytes([all]);
+  let best: Cut | null = null;
   let refused: string | null = null;
-  for (const parts of cuttings(description, launch, limits, whole)) {
-    const isCut = typeof parts !== 'string';
-    const reason = isCut ? obstacleTo(description, all.accesses, parts, paged, resumes) : parts;
-    if (reason !== null || !isCut) {
-      refused ??= reason;
-      continue;
-    }
-    const moved = movedBytes(parts);
-    if (moved >= least) continue;
-    best = parts;
-    least = moved;
+  for (const way of waysToCut(launch)) {
+    const cutter = new Cutter(description, launch, limits, best?.moved ?? Infinity);
+    const found: Cut | null = yield* way(cutter, whole);
+    yield;
+    const reason: string | null =
+      found === null
+        ? cutter.reason
+        : obstacleTo(description, all.accesses, found.parts, paged, resumes);
+    if (reason !== null) refused ??= reason;
+    else if (found !== null && found.moved < (best?.moved ?? Infinity)) best = found;
+    if (best !== null && best.moved <= enough) break;
   }
   return best === null
     ? { kind: 'refused', reason: refused as string }
-    : { kind: 'parts', parts: best };
+    : { kind: 'parts', parts: best.parts };
 }
 
-/** What a launch may be cut into, or why not: a text. */
-function* cuttings(
-  description: Description,
-  launch: LaunchFacts,
-  limits: WindowLimits,
-  whole: WorkgroupBox,
-): Generator<readonly Attempt[] | string> {
-  const cutter = () => new Cutter(description, launch, limits);
-  for (const order of ORDERS) {
-    const cut = cutter();
-    yield cut.along(whole, order) ?? cut.reason;
-  }
-  if (launch.workgroups.filter((count) => count > 1).length < 2) return;
+interface Cut {
+  readonly parts: readonly Attempt[];
+  readonly moved: number;
+}
+
+/** Null: it cannot be cut so. */
+type Way = (cutter: Cutter, whole: WorkgroupBox) => Slices<Cut | null>;
+
+function waysToCut({ workgroups }: LaunchFacts): Way[] {
+  const along = ORDERS.map(
+    (order): Way =>
+      function* (cutter, whole) {
+        const parts = yield* cutter.along(whole, order);
+        return parts && { parts, moved: movedBytes(parts) };
+      },
+  );
+  if (workgroups.filter((count) => count > 1).length < 2) return along;
   // One dimension after the other leaves thin parts, each of which wants nearly all of an array
   // that lies across them: that is cut into tiles.
-  const cut = cutter();
-  const tiles = cut.tiles(whole);
-  if (tiles === null) yield cut.reason;
-  else for (const order of ORDERS) yield inRows(tiles, order);
+  const tiles: Way = function* (cutter, whole) {
+    const found = yield* cutter.tiles(whole);
+    let least: Cut | null = null;
+    for (const order of found === null ? [] : ORDERS) {
+      yield;
+      const parts = inRows(found as Attempt[], order);
+      const moved = movedBytes(parts);
+      if (moved < (least?.moved ?? Infinity)) least = { parts, moved };
+    }
+    return least;
+  };
+  return [tiles, ...along];
 }
 
 /**
@@ -133,17 +158,19 @@ function* cuttings(
  * written moves twice.
  */
 function movedBytes(parts: readonly LaunchPart[]): number {
+  return parts.reduce((sum, each, at) => sum + movedAfter(parts[at - 1], each), 0);
+}
+
+function movedAfter(last: LaunchPart | undefined, { windows }: LaunchPart): number {
   let moved = 0;
-  for (const [at, { windows }] of parts.entries()) {
-    for (const [number, { offsetBytes, bytes, written }] of windows.entries()) {
-      const before = parts[at - 1]?.windows[number];
-      const from = Math.max(offsetBytes, before?.offsetBytes ?? Infinity);
-      const to = Math.min(
-        offsetBytes + bytes,
-        before === undefined ? 0 : before.offsetBytes + before.bytes,
-      );
-      moved += (bytes - Math.max(0, to - from)) * (written ? 2 : 1);
-    }
+  for (const [number, { offsetBytes, bytes, written }] of windows.entries()) {
+    const before = last?.windows[number];
+    const from = Math.max(offsetBytes, before?.offsetBytes ?? Infinity);
+    const to = Math.min(
+      offsetBytes + bytes,
+      before === undefined ? 0 : before.offsetBytes + before.bytes,
+    );
+    moved += (bytes - Math.max(0, to - from)) * (written ? 2 : 1);
   }
   return moved;
 }
@@ -180,36 +207,50 @@ class Cutter {
   readonly #description: Description;
   readonly #launch: LaunchFacts;
   readonly #limits: WindowLimits;
+  readonly #least: number;
   #left: number;
 
-  constructor(description: Description, launch: LaunchFacts, limits: WindowLimits) {
+  /** @param least bytes that other parts move, so that parts that move more are not wanted */
+  constructor(description: Description, launch: LaunchFacts, limits: WindowLimits, least: number) {
+    this.#least = least;
     this.#description = description;
     this.#launch = launch;
     this.#limits = limits;
     this.#left = limits.maxParts ?? 65_536;
   }
 
-  along(box: WorkgroupBox, [axis, ...others]: readonly number[]): Attempt[] | null {
-    const tried = attempt(this.#description, this.#launch, this.#limits, box);
+  *along(box: WorkgroupBox, [axis, ...others]: readonly number[]): Slices<Attempt[] | null> {
+    const tried = yield* this.#attempt(box);
     if (tried.excess === null) return [tried];
     if (axis === undefined) {
       this.reason = tried.excess;
       return null;
     }
     const parts: Attempt[] = [];
+    let moved = 0;
     const begin = box.first[axis] as number;
     const count = box.count[axis] as number;
     const piece = (at: number, wide: number): WorkgroupBox => ({
       first: replaced(box.first, axis, begin + at),
       count: replaced(box.count, axis, wide),
     });
-    const most = this.#greatest(1, count, 1, (wide) => piece(0, wide));
+    const most = yield* this.#greatest(1, count, 1, (wide) => piece(0, wide));
     for (let at = 0, wide = most; at < count; ) {
       // Where windows lie badly a part is smaller; the next one need not be.
-      wide = this.#fitting(Math.min(2 * wide, most, count - at), (each) => piece(at, each));
-      const made = wide === 0 ? this.along(piece(at, 1), others) : [this.#attempt(piece(at, wide))];
+      wide = yield* this.#fitting(Math.min(2 * wide, most, count - at), (each) => piece(at, each));
+      const made: Attempt[] | null =
+        wide === 0
+          ? yield* this.along(piece(at, 1), others)
+          : [yield* this.#attempt(piece(at, wide))];
       if (made === null) return null;
-      for (const each of made) parts.push(each);
+      for (const each of made) {
+        moved += movedAfter(parts.at(-1), each);
+        parts.push(each);
+      }
+      if (moved >= this.#least) {
+        this.reason = 'other parts move less';
+        return null;
+      }
       this.#left -= made.length;
       if (this.#left < 0) {
         this.reason = this.#tooMany();
@@ -222,17 +263,17 @@ class Cutter {
   }
 
   /** Along all dimensions: that one is halved which leaves the least, until what remains fits. */
-  tiles(box: WorkgroupBox): Attempt[] | null {
+  *tiles(box: WorkgroupBox): Slices<Attempt[] | null> {
     let wide = box.count;
-    for (let tried = this.#attempt(box); tried.excess !== null; ) {
-      const halves = [0, 1, 2]
-        .filter((axis) => (wide[axis] as number) > 1)
-        .map((axis) =>
-          this.#attempt({
-            first: box.first,
-            count: replaced(wide, axis, Math.ceil((wide[axis] as number) / 2)),
-          }),
-        );
+    for (let tried = yield* this.#attempt(box); tried.excess !== null; ) {
+      const halves: Attempt[] = [];
+      for (const axis of [0, 1, 2]) {
+        const half = Math.ceil((wide[axis] as number) / 2);
+        if ((wide[axis] as number) > 1)
+          halves.push(
+            yield* this.#attempt({ first: box.first, count: replaced(wide, axis, half) }),
+          );
+      }
       const [least] = halves.toSorted((one, other) => sumOf(one.windows) - sumOf(other.windows));
       if (least === undefined) {
         this.reason = tried.excess;
@@ -248,7 +289,7 @@ class Cutter {
     }
     const tiles: Attempt[] = [];
     for (const place of places) {
-      const made = this.along(place, ORDERS[0]);
+      const made = yield* this.along(place, ORDERS[0]);
       if (made === null) return null;
       tiles.push(...made);
     }
@@ -256,11 +297,11 @@ class Cutter {
   }
 
   /** So many workgroups in a row fit, nearly as many as can; 0: not one does. */
-  #fitting(wanted: number, piece: (wide: number) => WorkgroupBox): number {
+  *#fitting(wanted: number, piece: (wide: number) => WorkgroupBox): Slices<number> {
     let fails = wanted + 1;
     for (let wide = wanted; wide >= 1; wide = Math.floor(wide / 2)) {
-      if (this.#attempt(piece(wide)).excess === null)
-        return this.#greatest(wide, fails, wide / WIDENED, piece);
+      const tried = yield* this.#attempt(piece(wide));
+      if (tried.excess === null) return yield* this.#greatest(wide, fails, wide / WIDENED, piece);
       fails = wide;
     }
     return 0;
@@ -270,17 +311,18 @@ class Cutter {
    * Between what fits and what does not, to within `precision`: the least is returned also where
    * nothing fits.
    */
-  #greatest(
+  *#greatest(
     fitting: number,
     failing: number,
     precision: number,
     piece: (wide: number) => WorkgroupBox,
-  ): number {
+  ): Slices<number> {
     let fits = fitting;
     let fails = failing;
     while (fails - fits > Math.max(1, precision)) {
       const middle = Math.floor((fits + fails) / 2);
-      if (this.#attempt(piece(middle)).excess === null) fits = middle;
+      const tried = yield* this.#attempt(piece(middle));
+      if (tried.excess === null) fits = middle;
       else fails = middle;
     }
     return fits;
@@ -290,7 +332,8 @@ class Cutter {
     return `the launch would have to be cut into more than ${this.#limits.maxParts ?? 65_536} parts`;
   }
 
-  #attempt(box: WorkgroupBox): Attempt {
+  *#attempt(box: WorkgroupBox): Slices<Attempt> {
+    yield;
     return attempt(this.#description, this.#launch, this.#limits, box);
   }
 }

@@ -86,6 +86,47 @@ test('arrays that end structures are cut, wherever they begin, and every part ha
   }
 });
 
+/** Rows of a matrix to rows of heads, as attention has it: to be cut along both. */
+const split = kernel(
+  { x: u32.in, y: u32.inout, rows: u32, columns: u32 },
+  {
+    wgsl: `
+struct Shape { rows: u32, columns: u32 }
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> x: array<u32>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x >= shape.columns || id.y >= shape.rows) { return; }
+  y[(id.x / 64u) * 64u * shape.rows + id.y * 64u + id.x % 64u] = x[id.y * shape.columns + id.x];
+}`,
+  },
+  { name: 'split' },
+);
+
+test('pages are served while it is found out how to cut a launch', () =>
+  withGpu(async (space) => {
+    const [rows, columns] = [32_768, 8192];
+    const [x, y] = [0, 1].map(() => space.array(Uint32Array, rows * columns));
+    const other = space.array(Uint8Array, 64 * MIB);
+    let isOver = false;
+    const launched = failsWith('DEVICE_MEMORY', () =>
+      space.devices[0].run(
+        split,
+        { x, y, rows, columns },
+        { size: [columns, rows], way: 'windowed' },
+      ),
+    ).finally(() => {
+      isOver = true;
+    });
+    let touches = 0;
+    for (; !isOver; touches++) {
+      other.data[(touches * 2 * MIB) % other.length] = 1;
+      await sleep(1);
+    }
+    assert.match((await launched).message, /more than 4096 parts|it takes too long/);
+    assert.ok(touches >= 20, `${touches} touches`);
+  }));
+
 test('a launch whose size stands in an array is cut by what it is then', () =>
   withGpu(async (space) => {
     const length = (16 * MIB) / 4;
@@ -529,15 +570,18 @@ test('a GPU that ends between two parts is lost; the launch says so, and the nex
 test('no GPU takes a time limit, whose error names the signal that ends a launch between two parts', async () => {
   await using space = await openSpace(SLOW);
   const [gpu] = space.devices;
-  const data = space.array(Uint32Array, GIB / 4);
-  const run = (options: object) => gpu.run(double, { data }, { size: data.length, ...options });
-  const refused = await failsWith('NO_CANCELLATION', () => run({ timeoutMs: 10 }));
+  const data = space.array(Uint32Array, 4);
+  const refused = await failsWith('NO_CANCELLATION', () =>
+    gpu.run(double, { data }, { size: data.length, timeoutMs: 10 }),
+  );
   assert.match(
     refused.message,
     /cannot end a kernel that runs; leave out timeoutMs, .*signal: AbortSignal\.timeout\(ms\) ends a launch/,
   );
-  const ended = await failsWith('ABORTED', () => run({ signal: AbortSignal.timeout(10) }));
-  assert.match(ended.message, /aborted due to timeout/);
+  const abort = new AbortController();
+  const { ended } = await begun(space, abort.signal);
+  abort.abort(new DOMException('aborted due to timeout', 'TimeoutError'));
+  assert.match((await failsWith('ABORTED', () => ended)).message, /aborted due to timeout/);
   assert.ok(gpu.stats().launchParts < GIB / (4 * MIB));
 });
 

@@ -6,6 +6,7 @@
 import { RecentMap } from '../../core/recent-map.js';
 import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
 import { copyMemory, readMemory } from '../../linux/memory.js';
+import type { Slices } from '../../wgsl/slices.js';
 import type {
   Injection,
   LaunchDivision,
@@ -42,6 +43,7 @@ import {
   type Fill,
   type Hello,
   type Launched,
+  type Limits,
   MOST_DISPATCHES,
   MOST_MODULES,
   type Move,
@@ -366,16 +368,28 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   divide(
     launch: Omit<WgslLaunch, 'id'>,
     needs: (parameters: readonly LaunchParameter[]) => number,
-  ): LaunchDivision | LaunchRefusal | null {
+  ): Slices<LaunchDivision | LaunchRefusal> | null {
     if (this.facts === null) return null;
     const { limits } = this.facts;
+    const fits =
+      needs(launch.parameters) <= this.options.budgetPages &&
+      tooLarge(launch, limits) === undefined;
+    const isWhole =
+      fits && tooManyGroups(launch, limits) === undefined && (launch.way ?? 'direct') === 'direct';
+    return isWhole ? null : this.dividing(launch, limits, needs);
+  }
+
+  private *dividing(
+    launch: Omit<WgslLaunch, 'id'>,
+    limits: Limits,
+    needs: (parameters: readonly LaunchParameter[]) => number,
+  ): Slices<LaunchDivision | LaunchRefusal> {
     const { name, budgetPages } = this.options;
     const pages = needs(launch.parameters);
     const large = tooLarge(launch, limits);
     const { way, kernelName } = launch;
     const fits = pages <= budgetPages && large === undefined;
     const many = tooManyGroups(launch, limits);
-    if (fits && many === undefined && (way ?? 'direct') === 'direct') return null;
     const room = { limits, budgetPages, pagesOf: needs };
     const known = way === undefined ? this.divider.again(launch, room) : null;
     if (known !== null) return known;
@@ -383,12 +397,12 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     const uniform = way === 'direct' ? null : noUniformLeft(launch.code, limits);
     if (uniform !== null) reasons.push(`nothing can tell its parts which they are: ${uniform}`);
     if (uniform === null && (way === undefined || way === 'windowed')) {
-      const division = this.divider.divide(launch, room);
+      const division = yield* this.divider.divide(launch, room);
       if (typeof division !== 'string') return division;
       reasons.push(`it cannot be cut into parts: ${division}`);
     }
     if (uniform === null && (way === undefined || way === 'paged')) {
-      const division = this.divider.page(launch, room, way === 'paged');
+      const division = yield* this.divider.page(launch, room, way === 'paged');
       if (typeof division !== 'string') return division;
       reasons.push(`its arrays cannot be paged: ${division}`);
     }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { bytesOf } from '../../core/elements.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
+import { finished } from '../../wgsl/slices.js';
 import type { LaunchDivision, LaunchParameter, WgslLaunch } from '../driver.js';
 import { Divider, type Room } from './divider.js';
 
@@ -101,7 +102,7 @@ function partsOf(division: LaunchDivision | string) {
 const newDivider = (): Divider => new Divider(import.meta.resolve('wesl/core'));
 
 test('parts fit into whole blocks, and together do every workgroup once', () => {
-  const parts = partsOf(newDivider().divide(launchOf(), room(4)));
+  const parts = partsOf(finished(newDivider().divide(launchOf(), room(4))));
   expect(parts.length).toBeGreaterThanOrEqual(4);
   let at = 0;
   for (const { parameters, x, y, groups } of parts) {
@@ -116,14 +117,14 @@ test('parts fit into whole blocks, and together do every workgroup once', () => 
 
 test('an array larger than what is bound at once is cut where there is memory enough', () => {
   const limits = { maxStorageBufferBindingSize: 3 * BLOCK_BYTES };
-  const parts = partsOf(newDivider().divide(launchOf(), room(100, limits)));
+  const parts = partsOf(finished(newDivider().divide(launchOf(), room(100, limits))));
   expect(parts.length).toBe(3);
   for (const { x } of parts) expect(x.length * 4).toBeLessThanOrEqual(3 * BLOCK_BYTES);
 });
 
 test('more workgroups than a dimension takes are more dispatches over the same windows', () => {
   const parts = partsOf(
-    newDivider().divide(launchOf(), room(4, { maxComputeWorkgroupsPerDimension: 5000 })),
+    finished(newDivider().divide(launchOf(), room(4, { maxComputeWorkgroupsPerDimension: 5000 }))),
   );
   expect(Math.max(...parts.map(({ groups }) => groups))).toBe(5000);
   expect(parts.reduce((sum, { groups }) => sum + groups, 0)).toBe(LENGTH / 64);
@@ -133,7 +134,7 @@ test('more workgroups than a dimension takes are more dispatches over the same w
 test('the same launch again begins with what the last one has left, whatever its numbers that are no integers are', () => {
   const divider = newDivider();
   const offsets = [1.5, 2.5, 1.5].map((alpha) =>
-    partsOf(divider.divide(launchOf({ alpha }), room(4))).map(({ x }) => x.offset),
+    partsOf(finished(divider.divide(launchOf({ alpha }), room(4)))).map(({ x }) => x.offset),
   );
   expect(offsets[1]).toEqual(offsets[0].toReversed());
   expect(offsets[2]).toEqual(offsets[0]);
@@ -141,26 +142,26 @@ test('the same launch again begins with what the last one has left, whatever its
 
 test('a plan is made anew when its windows have become more than there is room for', () => {
   const divider = newDivider();
-  const few = partsOf(divider.divide(launchOf(), room(4)));
+  const few = partsOf(finished(divider.divide(launchOf(), room(4))));
   const fuller: Room = { ...room(4), pagesOf: (all) => 2 * blocksOf(all).size * PAGES_PER_BLOCK };
-  const many = partsOf(divider.divide(launchOf(), fuller));
+  const many = partsOf(finished(divider.divide(launchOf(), fuller)));
   expect(many.length).toBeGreaterThan(few.length);
   for (const { parameters } of many) expect(blocksOf(parameters).size).toBeLessThanOrEqual(2);
 });
 
 test('a plan of other arrays, of another length or another device is no plan of this one', () => {
   const divider = newDivider();
-  divider.divide(launchOf(), room(4));
-  expect(partsOf(divider.divide(launchOf({ length: LENGTH / 2 }), room(4)))[0].y.offset).toBe(
-    4 * BLOCK_BYTES,
-  );
-  for (const { parameters } of partsOf(divider.divide(launchOf(), room(2))))
+  finished(divider.divide(launchOf(), room(4)));
+  expect(
+    partsOf(finished(divider.divide(launchOf({ length: LENGTH / 2 }), room(4))))[0].y.offset,
+  ).toBe(4 * BLOCK_BYTES);
+  for (const { parameters } of partsOf(finished(divider.divide(launchOf(), room(2)))))
     expect(blocksOf(parameters).size).toBeLessThanOrEqual(2);
 });
 
 test('what cannot be cut says where', () => {
   const source = SAXPY.replace('x[id.x]', 'x[u32(y[id.x])]');
-  expect(newDivider().divide(launchOf({ source }), room(4))).toMatch(
+  expect(finished(newDivider().divide(launchOf({ source }), room(4)))).toMatch(
     /^WGSL 6:\d+: a single workgroup may touch elements 0 to 4194303 of 'x', .* \(memory is held in whole blocks/,
   );
 });
@@ -168,7 +169,7 @@ test('what cannot be cut says where', () => {
 test('what keeps each array from being paged is told by its name', () => {
   const launch = launchOf();
   const [x, y] = launch.parameters as Extract<LaunchParameter, { kind: 'array' }>[];
-  const reason = (given: WgslLaunch) => newDivider().page(given, room(4), true);
+  const reason = (given: WgslLaunch) => finished(newDivider().page(given, room(4), true));
   expect(
     reason({
       ...launch,

@@ -18,12 +18,13 @@ import {
   wholePoolBytes,
 } from '../../wgsl/page-tables.js';
 import { Mode, type PagedModule } from '../../wgsl/paged.js';
-import { planPaged } from '../../wgsl/paged-plan.js';
+import { pagedSlices } from '../../wgsl/paged-plan.js';
+import { limited, type Slices } from '../../wgsl/slices.js';
 import type { Parser } from '../../wgsl/syntax.js';
 import { valueIn } from '../../wgsl/uniform-layout.js';
 import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
-import { type LaunchPart, planWindows, type Window } from '../../wgsl/windows.js';
+import { type LaunchPart, type Window, windowSlices } from '../../wgsl/windows.js';
 import type {
   LaunchDivision,
   LaunchParameter,
@@ -47,9 +48,15 @@ type Launch = Omit<WgslLaunch, 'id'>;
 type Box = Pick<LaunchPart, 'first' | 'count'>;
 
 /** Plans that are kept: programs launch the same few kernels over the same few arrays. */
-const KEPT_PLANS = 16;
+const KEPT_PLANS = 64;
 /** A launch in more parts would keep the manager's thread from its other work. */
 const MOST_PARTS = 4096;
+/**
+ * Steps of an analysis, each a look at what a part of a launch may touch, and milliseconds that they
+ * take together: after that it counts as not known.
+ */
+const MOST_STEPS = 20_000;
+const MOST_MS = 5000;
 /** Bytes that a binding's size is a multiple of. */
 const WORD_BYTES = 4;
 
@@ -58,6 +65,8 @@ const WORD_BYTES = 4;
  * MiB at once.
  */
 const PAGE_SIZES = { pageBytes: PAGE_BYTES, mostPages: 65_536, alignment: PAGE_BYTES };
+const NO_PARSER =
+  "the package 'wesl' was not there when the device was started; start it again now that it is";
 const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
 /** Buffers that a part wants besides its arrays where some are paged. */
 const PAGING_BUFFERS = 2;
@@ -94,11 +103,18 @@ interface PagedParts {
 }
 
 export class Divider {
+  /** Null where it is not installed. */
+  private readonly parser: Parser | null;
+
   /**
+   * Loads the parser at once: the first launch that is cut would keep the manager's thread from
+   * its other work for as long as that takes.
    * @param parser where the module is that reads WGSL, an optional peer: undefined where it could
    * not be found when the device was asked for
    */
-  constructor(private readonly parser: string | undefined) {}
+  constructor(parser: string | undefined) {
+    this.parser = parser === undefined ? null : requireParser(parser);
+  }
 
   /** By the texts of modules, their entry points and constants. */
   private readonly known = new RecentMap<string, Analyzed>(MOST_MODULES);
@@ -109,8 +125,8 @@ export class Divider {
   /**
    * Why it cannot be cut is a text, with line and column where a place in the module is to blame.
    */
-  divide(launch: Launch, room: Room): LaunchDivision | string {
-    return orReason(() => this.cut(launch, room));
+  divide(launch: Launch, room: Room): Slices<LaunchDivision | string> {
+    return orReason(inTime(this.cut(launch, room), launch));
   }
 
   /**
@@ -118,8 +134,8 @@ export class Divider {
    * @param all of those that can be paged are
    * @returns why it cannot be, as `divide`
    */
-  page(launch: Launch, room: Room, all: boolean): LaunchDivision | string {
-    return orReason(() => this.pagedParts(launch, room, all));
+  page(launch: Launch, room: Room, all: boolean): Slices<LaunchDivision | string> {
+    return orReason(inTime(this.pagedParts(launch, room, all), launch));
   }
 
   /** A launch that was paged before is so again; null: none like it is known. */
@@ -131,12 +147,12 @@ export class Divider {
     return found && pagedDivision(launch, found, facts);
   }
 
-  private pagedParts(launch: Launch, room: Room, all: boolean): LaunchDivision | string {
-    const { description } = this.analyzed(launch.code, room.limits);
+  private *pagedParts(launch: Launch, room: Room, all: boolean): Slices<LaunchDivision | string> {
+    const { description } = yield* this.analyzed(launch.code, room.limits);
     const facts = factsOf(launch, description);
     let found: PagedParts | string | null = this.knownPaged(launch, facts, room, all);
     if (found === null) {
-      found = foundPaged(launch, description, facts, room, all);
+      found = yield* foundPaged(launch, description, facts, room, all);
       if (typeof found === 'string') return found;
       this.paged.set(keyOf(launch, facts, room, all), found);
     }
@@ -159,22 +175,22 @@ export class Divider {
     return known;
   }
 
-  private cut(launch: Launch, room: Room): LaunchDivision | string {
-    const { description, module } = this.analyzed(launch.code, room.limits);
+  private *cut(launch: Launch, room: Room): Slices<LaunchDivision | string> {
+    const { description, module } = yield* this.analyzed(launch.code, room.limits);
     const facts = factsOf(launch, description);
-    const found = this.planned(launch, description, facts, room);
+    const found = yield* this.planned(launch, description, facts, room);
     if (typeof found === 'string') return `WGSL ${found} (memory is held in whole blocks of 2 MiB)`;
     const parts = found.backwards ? found.parts.toReversed() : found.parts;
     found.backwards = !found.backwards;
     return divisionOf(launch, module, facts, parts, room.limits.maxComputeWorkgroupsPerDimension);
   }
 
-  private planned(
+  private *planned(
     launch: Launch,
     description: Description,
     facts: LaunchFacts,
     room: Room,
-  ): Plan | string {
+  ): Slices<Plan | string> {
     const { limits, budgetPages, pagesOf } = room;
     const key = keyOf(launch, facts, room);
     const known = this.plans.get(key);
@@ -184,7 +200,7 @@ export class Divider {
       this.plans.set(key, known);
       return known;
     }
-    const plan = planWindows(description, facts, {
+    const plan = yield* windowSlices(description, facts, {
       budgetBytes: budgetPages * PAGE_BYTES,
       heldBytes: (windows) => heldPages(windows) * PAGE_BYTES,
       bindingBytes: bindingBytesOf(limits),
@@ -197,22 +213,16 @@ export class Divider {
     return made;
   }
 
-  private load(): Parser {
-    if (this.parser === undefined) {
-      throw new Error(
-        "the package 'wesl' was not there when the device was started; start it again now that it is",
-      );
-    }
-    return requireParser(this.parser);
-  }
-
-  private analyzed(code: WgslCode, limits: Limits): Analyzed {
+  private *analyzed(code: WgslCode, limits: Limits): Slices<Analyzed> {
     const { source, entryPoint, constants } = code;
     const key = keyOfCode(code);
     let found = this.known.get(key);
     if (found === undefined) {
       const overrides = Object.fromEntries(constants.map(({ name, value }) => [name, value]));
-      const all = describe(this.load(), source, entryPoint, { overrides });
+      const { parser } = this;
+      if (parser === null) throw new Error(NO_PARSER);
+      const all = describe(parser, source, entryPoint, { overrides });
+      yield;
       const buffers =
         all.resources.filter(({ space }) => space === 'storage').length +
         all.resources.filter(hasHead).length;
@@ -226,13 +236,23 @@ export class Divider {
 }
 
 /** What is in the module that cannot be had is the reason, with its place. */
-function orReason<T>(make: () => T | string): T | string {
+function* orReason<T>(work: Slices<T | string>): Slices<T | string> {
   try {
-    return make();
+    return yield* work;
   } catch (error) {
     if (error instanceof Error && error.name === 'WgslError') return `WGSL ${error.message}`;
     throw error;
   }
+}
+
+/** Gives work up that takes too long. */
+function inTime<T>(work: Slices<T>, { code }: Launch): Slices<T | string> {
+  return limited(
+    work,
+    { slices: MOST_STEPS, ms: MOST_MS, now: () => performance.now() },
+    () =>
+      `it takes too long to find out which elements the workgroups of ${code.entryPoint} touch; give the device more memory`,
+  );
 }
 
 function keyOfCode({ source, entryPoint, constants }: WgslCode): string {
@@ -294,13 +314,13 @@ function besidePages(launch: Launch, windows: readonly Window[], { pagesOf }: Ro
 }
 
 /** @returns why it cannot be, as a text */
-function foundPaged(
+function* foundPaged(
   launch: Launch,
   description: Description,
   facts: LaunchFacts,
   room: Room,
   all: boolean,
-): PagedParts | string {
+): Slices<PagedParts | string> {
   const { limits, budgetPages } = room;
   const bound = launch.code.bindings.filter(({ kind }) => kind === 'array').length;
   const arrays = bound + description.resources.filter(hasHead).length;
@@ -321,7 +341,7 @@ function foundPaged(
     const bytesOfPools = (tables: readonly PageTable[]) =>
       tables.reduce((sum, each) => sum + each.poolBytes, 0);
     let remedy = '';
-    const plan = planPaged(
+    const plan = yield* pagedSlices(
       description,
       facts,
       {

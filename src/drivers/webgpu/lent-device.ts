@@ -7,6 +7,7 @@
  */
 import { type Access, PAGE_BYTES, Status } from '../../core/types.js';
 import { copyMemory, punchHole, view } from '../../linux/memory.js';
+import type { Slices } from '../../wgsl/slices.js';
 import type { LaunchDivision, LaunchFailure, WgslLaunch } from '../driver.js';
 import type { LaunchRefusal, ProcessEvents } from '../process-driver.js';
 import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
@@ -39,6 +40,13 @@ function withRemedy<T extends { readonly message: string }>(failure: T | null): 
       ? `features that it was opened with: requestDevice({ requiredFeatures: ['${feature}'] })`
       : `limits that it was opened with: requestDevice({ requiredLimits: { ${limit}: adapter.limits.${limit} } })`;
   return { ...failure, message: `${failure.message}; the GPUDevice has the ${remedy}` };
+}
+
+function* remedied(
+  slices: Slices<LaunchDivision | LaunchRefusal>,
+): Slices<LaunchDivision | LaunchRefusal> {
+  const found = yield* slices;
+  return 'count' in found ? found : (withRemedy(found) ?? found);
 }
 
 export class LentDevice extends WebgpuDevice {
@@ -149,10 +157,11 @@ export class LentDevice extends WebgpuDevice {
   }
 
   override divide(
-    ...args: Parameters<WebgpuDevice['divide']>
-  ): LaunchDivision | LaunchRefusal | null {
-    const found = super.divide(...args);
-    return found !== null && 'code' in found ? withRemedy(found) : found;
+    launch: Omit<WgslLaunch, 'id'>,
+    needs: Parameters<WebgpuDevice['divide']>[1],
+  ): Slices<LaunchDivision | LaunchRefusal> | null {
+    const slices = super.divide(launch, needs);
+    return slices && remedied(slices);
   }
 
   override processEnded(): void {

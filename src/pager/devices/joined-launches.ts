@@ -71,7 +71,7 @@ export class JoinedLaunches {
     const args = argumentsOf(parameters, this.context.table);
     return (
       this.checks.problemOf(device, operation, args) === null &&
-      this.checks.divide(device, operation) === null &&
+      this.checks.isWhole(device, operation) &&
       this.checks.denialOf(device, args) === null &&
       !this.sharing.isNeeded(args)
     );

@@ -5,11 +5,15 @@
 
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
 import type { LaunchDivision } from '../../drivers/driver.js';
+import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import { argumentsOf, type NamedArgument } from './launch-arguments.js';
 import { type LaunchOperation, messageOf } from './launch-record.js';
+
+/** The parts of a launch, or why it has none. */
+export type Divided = { readonly division: LaunchDivision } | { readonly failure: WireError };
 
 export class LaunchChecks {
   constructor(private readonly context: SpaceContext) {}
@@ -61,28 +65,46 @@ export class LaunchChecks {
     );
   }
 
+  /** Whether a launch runs as a whole: its device has room for all of it. */
+  isWhole(device: Device, operation: LaunchOperation): boolean {
+    return this.slicesOf(device, operation) === null;
+  }
+
   /**
-   * The parts of a launch that its device has no room for, or why it cannot be cut; null: it runs
-   * as a whole.
+   * Finds out, in slices, which parts a launch has that its device has no room for, or why it
+   * cannot be cut; null: it runs as a whole.
    */
-  divide(
-    { process, info }: Device,
-    operation: LaunchOperation,
-  ): { division: LaunchDivision } | WireError | null {
-    const { code, kernelName, parameters } = operation;
-    if (code.kind !== 'wgsl' || process?.divide === undefined) return null;
-    const pagesOf = (all: LaunchOperation['parameters']) =>
-      this.context.manager.launchPages(argumentsOf(all, this.context.table));
-    const found = process.divide({ ...operation, code }, pagesOf);
-    if (found === null) return null;
+  divide(device: Device, operation: LaunchOperation): Generator<void, Divided> | null {
+    const slices = this.slicesOf(device, operation);
+    return slices && this.divided(device, operation, slices);
+  }
+
+  private *divided(
+    { info }: Device,
+    { kernelName, parameters }: LaunchOperation,
+    slices: Generator<void, LaunchDivision | LaunchRefusal>,
+  ): Generator<void, Divided> {
+    const found = yield* slices;
     if ('count' in found) return { division: found };
     const details = {
-      requestedBytes: pagesOf(parameters) * PAGE_BYTES,
+      requestedBytes: this.pagesOf(parameters) * PAGE_BYTES,
       budgetBytes: info.memoryBytes,
       node: info.name,
     };
     const what = found.code === 'DEVICE_MEMORY' ? details : { kernel: kernelName };
-    return wireError(found.code, messageOf(found, kernelName), what);
+    return { failure: wireError(found.code, messageOf(found, kernelName), what) };
+  }
+
+  private slicesOf({ process }: Device, operation: LaunchOperation) {
+    const { code } = operation;
+    if (code.kind !== 'wgsl') return null;
+    return (
+      process?.divide?.({ ...operation, code }, (parameters) => this.pagesOf(parameters)) ?? null
+    );
+  }
+
+  private pagesOf(parameters: LaunchOperation['parameters']): number {
+    return this.context.manager.launchPages(argumentsOf(parameters, this.context.table));
   }
 
   /** Why a launch may not have a page of its arguments; null: it may have them all. */

@@ -31,6 +31,7 @@ import {
 } from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
 import { LaunchEndings, type Launching } from './launch-endings.js';
+import type { LaunchPlans } from './launch-plans.js';
 import {
   failureOf,
   type LaunchOperation,
@@ -67,6 +68,7 @@ export interface LaunchParts {
   readonly edges: EdgeClearing;
   readonly joining: JoinedLaunches;
   readonly next: NextLaunch;
+  readonly plans: LaunchPlans;
   readonly sizes: LaunchSizes;
   readonly gathers: GatherPlans;
   readonly supplies: PageSupplies;
@@ -367,12 +369,30 @@ export class Launches {
       this.readSize(queue, record, args);
       return;
     }
-    if (record.failure === null) {
-      const cut = this.parts.checks.divide(device, record.operation);
-      if (cut !== null && 'division' in cut) this.divide(record, cut.division);
-      else record.failure = cut;
+    const slices =
+      record.failure === null ? this.parts.checks.divide(device, record.operation) : null;
+    if (slices === null) {
+      this.prepared(queue, record, args);
+      return;
     }
-    if (record.failure !== null) {
+    const isOver = (): boolean =>
+      queue.records[0] !== record || record.ending !== null || !device.alive;
+    this.parts.plans.start(slices, isOver, (divided) => {
+      if (queue.records[0] !== record) return;
+      // Meanwhile its device, or an array, may have gone.
+      record.failure ??= device.alive
+        ? this.parts.checks.problemOf(device, record.operation, args)
+        : lostError(device, record, device.reason);
+      if (divided !== null && 'failure' in divided) record.failure ??= divided.failure;
+      else if (divided !== null && record.failure === null) this.divide(record, divided.division);
+      this.prepared(queue, record, args);
+    });
+  }
+
+  /** It is known which parts it has. */
+  private prepared(queue: Queue, record: LaunchRecord, args: readonly NamedArgument[]): void {
+    const { device } = queue;
+    if (record.failure !== null || record.ending !== null) {
       this.finish(queue, record);
       return;
     }

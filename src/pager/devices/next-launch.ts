@@ -44,7 +44,7 @@ export class NextLaunch {
       return;
     if (
       this.checks.problemOf(device, operation, args) !== null ||
-      this.checks.divide(device, operation) !== null
+      !this.checks.isWhole(device, operation)
     )
       return;
     device.process?.expect?.(arrayPages(operation.parameters));

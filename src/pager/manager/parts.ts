@@ -43,6 +43,7 @@ import { GatherPlans } from '../devices/gather-plans.js';
 import { JoinedLaunches } from '../devices/joined-launches.js';
 import { EdgeClearing } from '../devices/launch-arguments.js';
 import { LaunchChecks } from '../devices/launch-checks.js';
+import { LaunchPlans } from '../devices/launch-plans.js';
 import { LaunchSizes } from '../devices/launch-sizes.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
@@ -280,6 +281,7 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const { files, host, copyThreads, arrays, sharing, notifiers, bindings } = before;
   const checks = new LaunchChecks(context);
   const gathers = new GatherPlans(manager, requests, memory);
+  const plans = new LaunchPlans(context.now);
   const launches = new Launches(context, {
     arrays,
     sharing,
@@ -287,6 +289,7 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
     checks,
     edges: new EdgeClearing(context),
     joining: new JoinedLaunches(context, checks, sharing),
+    plans,
     next: new NextLaunch(context, checks, sharing),
     sizes: new LaunchSizes(context),
     gathers,
@@ -299,7 +302,7 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
   const keptApart: KeptApart = { count: 0, most: availableParallelism() - 1 };
   const devices = new Devices(context, launches, notifiers, maker, polls, keptApart, bindings);
-  return { gathers, launches, polls, devices };
+  return { gathers, plans, launches, polls, devices };
 }
 
 type BeforeTransfers = BeforeDevices & ReturnType<typeof makeDevices>;
@@ -367,6 +370,7 @@ function listOf(parts: AllParts) {
     new Movement({ manager, router }, copyThreads, polls),
     parts.copies,
     parts.gathers,
+    parts.plans,
     parts.pins,
     parts.providers,
     parts.engine,
