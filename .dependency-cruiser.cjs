@@ -55,6 +55,7 @@ module.exports = {
       ['^src/(sharing|coherence|valkey)/', '^src/linux/checksum'],
       'The protocol of shared arrays as a Valkey server takes it.',
     ),
+    only('cpus', ['^src/(cpus|linux)/', '^fs$'], 'Where threads run, whatever they are for.'),
     only('policy', ['^src/core/', '^src/policy/'], 'Policies are plain functions over the core.'),
     only(
       'wgsl',
@@ -139,7 +140,7 @@ module.exports = {
       comment: 'A driver knows the core, the system calls and what WGSL says, not who uses it.',
       severity: 'error',
       from: { path: '^src/drivers/' },
-      to: { path: '^src/', pathNot: '^src/(drivers|core|linux|wgsl)/' },
+      to: { path: '^src/', pathNot: '^src/(drivers|core|cpus|linux|wgsl)/' },
     },
     {
       name: 'testing-imports',
@@ -182,12 +183,12 @@ module.exports = {
     {
       name: 'who-sees-linux',
       comment:
-        'System calls are for the pager and the drivers; api makes views with them, doctor asks what works, the command has a second Ctrl-C end it, results are locked while they are written, and machines that share an array compare checksums.',
+        'System calls are for the pager, the drivers and the placement of threads; api makes views with them, doctor asks what works, the command has a second Ctrl-C end it, results are locked while they are written, and machines that share an array compare checksums.',
       severity: 'error',
       from: {
         path: '^src/',
         pathNot: [
-          '^src/(pager|drivers|linux|api)/',
+          '^src/(pager|drivers|cpus|linux|api)/',
           '^src/cli/(doctor|gpu|interrupt|software-gpu)\\.ts$',
           '^src/files/leftovers\\.ts$',
           '^src/sharing/steps\\.ts$',

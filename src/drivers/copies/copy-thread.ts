@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
-import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
+import { PlacedThread } from '../../cpus/placed-threads.js';
 import { startOwnThread } from '../../linux/own-threads.js';
 import {
   areLeft,
@@ -62,8 +62,8 @@ export class CopyThread {
   private readonly running: Running[] = [];
   /** The thread's copies that have been answered. */
   private finished = 0;
-  /** The CPU of the manager that the thread stays away from. */
-  private avoided = -1;
+  /** The thread, to be kept off the manager's CPU. */
+  private placed: PlacedThread | null = null;
   /** When a copy ended last, or the event loop was asked. */
   private lastEnd = 0;
   /** Why there is no thread any more. */
@@ -136,16 +136,8 @@ export class CopyThread {
    * that is idle, and wakes threads where they ran last.
    */
   private stayApart(): void {
-    const cpu = currentCpu();
-    if (cpu === this.avoided) return;
-    this.avoided = cpu;
-    try {
-      const others = getAffinity().filter((each) => each !== cpu);
-      if (others.length > 0) setAffinity(others, Atomics.load(this.signal, Signal.Thread));
-    } catch {
-      // A container may deny it, and the thread may have ended, which the event loop tells: it may
-      // run where it likes.
-    }
+    this.placed ??= new PlacedThread(Atomics.load(this.signal, Signal.Thread));
+    this.placed.keepOff();
   }
 
   /** Whether copies have ended that have not been answered. */

@@ -3,9 +3,9 @@
  * CPUs for them: one for what goes to devices, one for what comes to the host.
  */
 import { availableParallelism } from 'node:os';
+import { SpareCpu } from '../../cpus/spare-cpu.js';
 import { RunningThreads } from '../../linux/running-threads.js';
 import { type CopySurroundings, CopyThread } from './copy-thread.js';
-import { SpareCpu } from './spare-cpu.js';
 
 /**
  * Names the environment variable that has a space copy by threads or not, whatever the CPUs do:

@@ -3,8 +3,10 @@
  * process of its own, has on the GPU; it has no page faults, so that what a launch uses is there
  * before it begins. What it holds is gone with it.
  */
+
 import { RecentMap } from '../../core/recent-map.js';
 import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
+import { PlacedThread } from '../../cpus/placed-threads.js';
 import { copyMemory, readMemory } from '../../linux/memory.js';
 import type { Slices } from '../../wgsl/slices.js';
 import type {
@@ -19,7 +21,6 @@ import type {
 } from '../driver.js';
 import type { LaunchRefusal, ProcessDriver, ProcessEvents } from '../process-driver.js';
 import { Divider } from './divider.js';
-import { EngineCpu } from './engine-cpu.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
 import {
@@ -105,7 +106,12 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   private readonly divider: Divider;
   private readonly moves: JoinedMoves;
   private readonly spares: SpareBuffers;
-  private readonly engineCpu: EngineCpu;
+  /**
+   * The engine's thread, to be kept off the manager's CPU for a while: what wakes it mostly gives it
+   * its own CPU where the others have been busy just now, as after a kernel of a GPU in software.
+   * Null: it is a thread of the program.
+   */
+  private readonly engineCpu: PlacedThread | null;
   private readonly pending = new Map<number, Pending>();
   /** Modules that the engine has, by their texts. */
   private readonly modules = new RecentMap<string, number>(MOST_MODULES, (module) =>
@@ -161,7 +167,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
     this.moves = new JoinedMoves((kind, what) => this.send(kind, what));
     this.spares = new SpareBuffers(budgetPages * PAGE_BYTES, (kind, what) => this.post(kind, what));
     this.runs = new RunTable(this, budgetPages);
-    this.engineCpu = new EngineCpu(link.pid);
+    this.engineCpu = link.pid === null ? null : new PlacedThread(link.pid);
     const hello: Hello = {
       hostBytes: host.bytes,
       stagingBytes: STAGING_BYTES,
@@ -246,14 +252,14 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   get sending(): boolean {
-    const isLeft = this.moves.isWaiting || this.engineCpu.isKept || this.link.waiting;
+    const isLeft = this.moves.isWaiting || this.engineCpu?.isPlaced === true || this.link.waiting;
     return !this.dead && (isLeft || this.spares.areTooMany(this.runs.bytes));
   }
 
   sendRest(): void {
     if (this.dead) return;
     this.moves.flush();
-    this.engineCpu.lift();
+    this.engineCpu?.lift();
     this.spares.trim(this.runs.bytes);
     this.link.sendRest();
   }
@@ -342,7 +348,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
       this.moves.add(Packet.Read, token, File.Host, at, this.runs.parts(page, count), urgent);
       // The engine begins with it at once, where that does not take the manager's CPU before the
       // rest has been asked for.
-      if (urgent && this.engineCpu.keep()) this.moves.flush(Packet.Read);
+      if (urgent && this.engineCpu?.keepOff() === true) this.moves.flush(Packet.Read);
       return Status.Pending;
     }
     const { slots } = this;

@@ -1,13 +1,13 @@
 /** A device of a space, from its start to its last page, and what its driver reports. */
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Status } from '../../core/types.js';
+import type { Apart } from '../../cpus/apart.js';
+import type { Beside } from '../../cpus/beside.js';
 import type { Driver, LaunchFailure } from '../../drivers/driver.js';
 import type { DriverGuard } from '../../drivers/guard.js';
 import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.js';
 import type { Router } from '../../drivers/router.js';
 import type { DeviceInfo } from '../protocol/space.js';
-import type { Apart } from './apart.js';
-import type { Beside } from './beside.js';
 
 /** A driver, and the same by what it is. */
 export interface MadeDriver {

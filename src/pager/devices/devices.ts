@@ -10,6 +10,9 @@ import {
   PAGE_BYTES,
   type ProcessorId,
 } from '../../core/types.js';
+import { Apart, type KeptApart } from '../../cpus/apart.js';
+import { Beside } from '../../cpus/beside.js';
+import type { ManagerCpu } from '../../cpus/placed-threads.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
 import type { ProcessDriver } from '../../drivers/process-driver.js';
 import type { Notifiers } from '../arrays/notifiers.js';
@@ -17,8 +20,6 @@ import type { ManagerContext } from '../core/context.js';
 import type { DeniedAccess } from '../core/deferred.js';
 import type { DeviceInfo, DeviceOptions, ProcessorStats } from '../protocol/space.js';
 import { type WireError, wireError } from '../protocol/wire.js';
-import { Apart, type KeptApart } from './apart.js';
-import { Beside, type ManagerCpu } from './beside.js';
 import { Device, DeviceEvents, type DeviceOwner, type MadeDriver } from './device.js';
 import type { DevicePolls } from './device-polls.js';
 import { type DriverMaker, reasonOf } from './drivers.js';

@@ -4,6 +4,7 @@
  * copy that is not from memory to memory. What each part has to do it asks the parts (`Part`).
  */
 import type { Policies } from '../../core/state.js';
+import { Spin } from '../../cpus/spin.js';
 import { NodeError } from '../../drivers/page-table.js';
 import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { drainEventfd } from '../../linux/eventfd.js';
@@ -20,7 +21,6 @@ import { carryOut, type Handlers, handlersOf } from './handlers.js';
 import { HOST_SLOT, makeParts, type Parts, WAKE_SLOT } from './parts.js';
 import { Rest } from './rest.js';
 import { Share } from './share.js';
-import { Spin } from './spin.js';
 
 /** How long the manager sleeps at most, so that its heartbeat goes on. */
 const SLEEP_MS = 200;

@@ -7,6 +7,9 @@
 import { availableParallelism } from 'node:os';
 import type { Policies } from '../../core/state.js';
 import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/types.js';
+import type { KeptApart } from '../../cpus/apart.js';
+import { KeptThread } from '../../cpus/kept-thread.js';
+import { NearDisk } from '../../cpus/near-disk.js';
 import { COPY_THREADS, CopyThreads } from '../../drivers/copies/copy-threads.js';
 import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
 import { copyMemory, fillMemory } from '../../linux/memory.js';
@@ -35,7 +38,6 @@ import { ATTACHED_SLOTS, Attachments } from '../attached/attachments.js';
 import { type ManagerContext, openContext } from '../core/context.js';
 import type { CoreListener } from '../core/deferred.js';
 import type { Part } from '../core/part.js';
-import type { KeptApart } from '../devices/apart.js';
 import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
@@ -73,9 +75,7 @@ import { Prefetches } from '../transfers/prefetches.js';
 import { WriteBack } from '../transfers/write-back.js';
 import { Clients } from './clients.js';
 import { FaultReads } from './fault-reads.js';
-import { KeptThread } from './kept-thread.js';
 import { Movement } from './movement.js';
-import { NearDisk } from './near-disk.js';
 import { Share } from './share.js';
 import { ThreadBindings } from './thread-bindings.js';
 

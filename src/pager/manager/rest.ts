@@ -4,11 +4,11 @@
  * got it, and what a thread asks next whose operation has ended. Then it sleeps. Before it sleeps
  * it says so to those that would otherwise not wake it: clients, and the units of devices.
  */
+import { Lookout } from '../../cpus/lookout.js';
+import type { Spin } from '../../cpus/spin.js';
 import { yieldProcessor } from '../../linux/process.js';
 import { Attention } from './attention.js';
-import { Lookout } from './lookout.js';
 import { HOST_SLOT, type Parts, WAKE_SLOT } from './parts.js';
-import type { Spin } from './spin.js';
 
 /** A disk that is worth looking for reads a page within this. */
 const DISK_MS = 0.3;
@@ -28,27 +28,26 @@ const ASKED_MS = 0.2;
 /** A thread of copies that has a CPU makes one of them within this. */
 const COPY_MS = 0.2;
 
+/** Something that is looked for. */
+interface Awaited {
+  readonly lookout: Lookout;
+  /** A number that changes when another one is about to come; 0: none is. */
+  readonly next: () => number;
+  /** Whether it has come. */
+  readonly come: () => boolean;
+  last: number;
+}
+
 export class Rest {
   private readonly attention: Attention;
-  /** For the end of a launch. */
-  private readonly lookout = new Lookout();
-  /** The launch that was looked for last. */
-  private awaited = 0;
-  /** For a page of storage. */
   private readonly diskLookout = new Lookout(DISK_MS, DISK_PAUSE);
-  /** The page that was looked for last; 0: it has come. */
-  private awaitedRead = 0;
-  /**
-   * For the fault of a thread that got a page of storage: to be woken takes it longer than what
-   * `Spin` is for.
-   */
-  private readonly faultLookout = new Lookout();
-  /** For what a thread asks that has been told of an end. */
-  private readonly askedLookout = new Lookout(ASKED_MS);
-  /** For a copy that a thread is at. */
-  private readonly copyLookout = new Lookout(COPY_MS);
-  /** How many operations had ended when that was looked at last. */
-  private ends = 0;
+  /** The page of storage that was awaited last. */
+  private lastRead = 0;
+  /** How many descriptors the last look has found ready. */
+  private ready = 0;
+  /** How often copies were awaited. */
+  private copies = 0;
+  private readonly awaited: readonly Awaited[];
 
   constructor(
     private readonly parts: Pick<
@@ -68,7 +67,47 @@ export class Rest {
     >,
     private readonly spin: Spin,
   ) {
-    this.attention = new Attention(parts.control);
+    const { polls, stores, streams, copyThreads, poller, control } = parts;
+    this.attention = new Attention(control);
+    const awaiting = (lookout: Lookout, next: Awaited['next'], come: Awaited['come']): Awaited => ({
+      lookout,
+      next,
+      come,
+      last: 0,
+    });
+    this.awaited = [
+      // The end of a launch.
+      awaiting(
+        new Lookout(),
+        () => polls.awaited,
+        () => polls.haveEnds,
+      ),
+      // A page of storage.
+      awaiting(
+        this.diskLookout,
+        () => this.nextRead(),
+        () => stores.hasAnswers,
+      ),
+      // The fault of a thread that got a page of storage: to be woken takes it longer than what
+      // `Spin` is for.
+      awaiting(
+        new Lookout(),
+        () => (stores.awaited === 0 ? this.lastRead : 0),
+        () => this.ready > 0 && poller.readyAt(HOST_SLOT) !== 0,
+      ),
+      // What a thread asks that has been told of an end.
+      awaiting(
+        new Lookout(ASKED_MS),
+        () => streams.ends,
+        () => this.attention.isAsked,
+      ),
+      // A copy that a thread is at.
+      awaiting(
+        new Lookout(COPY_MS),
+        () => (copyThreads.isBusy ? ++this.copies : 0),
+        () => copyThreads.haveEnds,
+      ),
+    ];
   }
 
   /** Whether something has come of which no descriptor tells. */
@@ -110,25 +149,23 @@ export class Rest {
 
   /** How many descriptors are ready where something has come; null: nothing has. */
   private lookAround(began: number): number | null {
-    const { now, poller, polls, copyThreads, stores } = this.parts;
+    const { now, poller, stores } = this.parts;
     let turns = 0;
     for (let time = began; this.isExpecting(time); time = now()) {
       // A unit that waits for this CPU has it now.
       yieldProcessor();
-      const ended = polls.haveEnds;
-      if (ended) this.lookout.came(now());
-      const ready = stores.hasAnswers ? 0 : poller.wait(0);
-      if (ready > 0) this.came(now());
-      const read = stores.hasAnswers;
-      if (read) this.diskLookout.came(now());
-      if (read && ready === 0 && !this.attention.isAsked && turns++ < MOST_TURNS) {
+      this.ready = stores.hasAnswers ? 0 : poller.wait(0);
+      for (const { lookout, come } of this.awaited) if (come()) lookout.came(now());
+      if (
+        stores.hasAnswers &&
+        this.ready === 0 &&
+        !this.attention.isAsked &&
+        turns++ < MOST_TURNS
+      ) {
         if (this.takeTurn()) return 0;
         continue;
       }
-      if (this.attention.isAsked) this.askedLookout.came(now());
-      const copied = copyThreads.haveEnds;
-      if (copied) this.copyLookout.came(now());
-      if (ready > 0 || read || copied || ended || this.attention.isAsked) return ready;
+      if (this.ready > 0 || this.isOver) return this.ready;
     }
     return null;
   }
@@ -139,11 +176,11 @@ export class Rest {
    * when the disk is at the next one. Returns whether the core has more to do.
    */
   private takeTurn(): boolean {
-    const { now, stores, router, manager, settle } = this.parts;
+    const { now, stores, router, manager, settle, faultReads } = this.parts;
     router.putOff();
     stores.poll();
     yieldProcessor();
-    this.parts.faultReads.read();
+    faultReads.read();
     router.tellRest();
     settle();
     this.expect(now());
@@ -152,33 +189,30 @@ export class Rest {
 
   /** Notes what is about to come. */
   private expect(time: number): void {
-    const { polls, stores, streams, copyThreads, nearDisk } = this.parts;
-    const { awaited } = polls;
-    if (awaited !== 0 && awaited !== this.awaited) this.lookout.expect(time);
-    this.awaited = awaited;
-    const read = stores.awaited;
-    if (read !== 0 && read !== this.awaitedRead) {
-      this.diskLookout.expect(time);
-      if (this.diskLookout.isPaused) nearDisk.end();
-      else nearDisk.begun(time);
-    } else if (read === 0 && this.awaitedRead !== 0) this.faultLookout.expect(time);
-    this.awaitedRead = read;
-    if (copyThreads.isBusy) this.copyLookout.expect(time);
-    if (streams.ends !== this.ends) this.askedLookout.expect(time);
-    this.ends = streams.ends;
+    const { nearDisk } = this.parts;
+    for (const each of this.awaited) {
+      const next = each.next();
+      if (next !== 0 && next !== each.last) {
+        each.lookout.expect(time);
+        if (each.lookout === this.diskLookout) {
+          if (this.diskLookout.isPaused) nearDisk.end();
+          else nearDisk.begun(time);
+        }
+      }
+      each.last = next;
+    }
   }
 
   private isExpecting(time: number): boolean {
-    const launch = this.lookout.lasts(time);
-    const read = this.diskLookout.lasts(time);
-    const asked = this.askedLookout.lasts(time);
-    const copied = this.copyLookout.lasts(time);
-    return this.faultLookout.lasts(time) || launch || read || asked || copied;
+    let is = false;
+    // Each of them is asked: one whose time is over notes that.
+    for (const { lookout } of this.awaited) is = lookout.lasts(time) || is;
+    return is;
   }
 
-  /** Some descriptors are ready. */
-  private came(time: number): void {
-    const { poller } = this.parts;
-    if (poller.readyAt(HOST_SLOT) !== 0) this.faultLookout.came(time);
+  private nextRead(): number {
+    const { awaited } = this.parts.stores;
+    if (awaited !== 0) this.lastRead = awaited;
+    return awaited;
   }
 }

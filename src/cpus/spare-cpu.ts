@@ -4,6 +4,8 @@
  * often the longer they want all.
  */
 
+import { Backoff } from './backoff.js';
+
 /** How long one is taken to be left. */
 const LEFT_MS = 0.2;
 /**
@@ -16,7 +18,7 @@ const LONGEST_MS = 25;
 export class SpareCpu {
   private left = false;
   private until = 0;
-  private pause = FIRST_MS;
+  private readonly pause = new Backoff(FIRST_MS, LONGEST_MS);
 
   /**
    * @param cpus CPUs that the process may use
@@ -33,9 +35,8 @@ export class SpareCpu {
     if (nowMs < this.until) return this.left;
     const running = this.running();
     this.left = running > 0 && running - working < this.cpus;
-    if (this.left || nowMs >= this.until + LONGEST_MS) this.pause = FIRST_MS;
-    else this.pause = Math.min(this.pause * 2, LONGEST_MS);
-    this.until = nowMs + (this.left ? LEFT_MS : this.pause);
+    if (this.left || nowMs >= this.until + LONGEST_MS) this.pause.succeeded();
+    this.until = nowMs + (this.left ? LEFT_MS : this.pause.failed());
     return this.left;
   }
 }

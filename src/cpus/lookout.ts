@@ -5,7 +5,7 @@
  * tried again now and then.
  */
 
-import { LATE_MS, LatePause } from './late-pause.js';
+import { type Backoff, LATE_MS, latePause } from './backoff.js';
 
 /**
  * How long to look, unless said otherwise: a launch of an empty kernel takes as long, and a program
@@ -23,7 +23,7 @@ export class Lookout {
   private left = TRIES;
   private pause = 0;
   /** Each look gives the CPU away: one that ends late is once too often. */
-  private readonly latePause: LatePause;
+  private readonly latePause: Backoff;
 
   /**
    * @param limitMs how long to look
@@ -33,7 +33,7 @@ export class Lookout {
     private readonly limitMs = LIMIT_MS,
     private readonly pauses = PAUSE,
   ) {
-    this.latePause = new LatePause(pauses);
+    this.latePause = latePause(pauses);
   }
 
   /** Whether it was in vain or too dear, and is not tried for now. */
@@ -53,7 +53,7 @@ export class Lookout {
     if (nowMs < this.until) return true;
     const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
-    if (isLate) this.giveUp(this.latePause.late());
+    if (isLate) this.giveUp(this.latePause.failed());
     else if (--this.left === 0) this.giveUp(this.pauses);
     return false;
   }
@@ -64,8 +64,8 @@ export class Lookout {
     const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
     this.left = TRIES;
-    if (isLate) this.giveUp(this.latePause.late());
-    else this.latePause.inTime();
+    if (isLate) this.giveUp(this.latePause.failed());
+    else this.latePause.succeeded();
   }
 
   private giveUp(pause: number): void {

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { currentCpu, getAffinity } from '../../linux/affinity.js';
-import { EngineCpu } from './engine-cpu.js';
+import { currentCpu, getAffinity } from '../linux/affinity.js';
+import { PlacedThread } from './placed-threads.js';
 
 let child: ChildProcess;
 
@@ -26,8 +26,8 @@ test.skipIf(getAffinity().length < 2)(
   () => {
     const thread = threadOf(child);
     const before = getAffinity(thread);
-    const apart = new EngineCpu(thread);
-    expect(apart.keep()).toBe(true);
+    const apart = new PlacedThread(thread);
+    expect(apart.keepOff()).toBe(true);
     expect(getAffinity(thread).length).toBe(before.length - 1);
     expect(before).toContain(currentCpu());
     apart.lift();
@@ -39,10 +39,6 @@ test('a thread that has ended is kept nowhere', async () => {
   const thread = threadOf(child);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  const apart = new EngineCpu(thread);
-  expect([apart.keep(), apart.isKept]).toEqual([false, false]);
-});
-
-test('where there is no thread that may be moved none is', () => {
-  expect(new EngineCpu(null).keep()).toBe(false);
+  const apart = new PlacedThread(thread);
+  expect([apart.keepOff(), apart.isPlaced]).toEqual([false, false]);
 });

@@ -8,7 +8,7 @@
  * sleeping.
  */
 
-import { LATE_MS, LatePause } from './late-pause.js';
+import { LATE_MS, latePause } from './backoff.js';
 
 /** About 6 us where a look reads one descriptor. */
 const FEW = 12;
@@ -37,7 +37,7 @@ export class Spin {
   /** Times that the CPU is not given away. */
   private pause = 0;
   private late = false;
-  private readonly latePause = new LatePause();
+  private readonly latePause = latePause();
 
   /** Looks in vain after which the manager sleeps, if each reads so many descriptors. */
   looks(descriptors: number): number {
@@ -70,8 +70,8 @@ export class Spin {
   private foundYielding(late: boolean): void {
     this.vain = 0;
     // A thread that was answered and faults again does so sooner.
-    if (late) this.pause = this.latePause.late();
-    else this.latePause.inTime();
+    if (late) this.pause = this.latePause.failed();
+    else this.latePause.succeeded();
   }
 
   /** The manager has slept, and was woken. */

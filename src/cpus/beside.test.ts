@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';
-import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
-import { threadId } from '../../linux/process.js';
-import { Beside, type ManagerCpu } from './beside.js';
+import { currentCpu, getAffinity, setAffinity } from '../linux/affinity.js';
+import { threadId } from '../linux/process.js';
+import { Beside } from './beside.js';
+import type { ManagerCpu } from './placed-threads.js';
 
 const all = getAffinity();
 const me = threadId();

@@ -4,8 +4,7 @@
  * the same CPU is woken in a third of the time: none has to be fetched from its sleep. The kernel
  * prefers an idle CPU for a thread that it wakes, so that both have to be bound.
  */
-import { getAffinity, setAffinity } from '../../linux/affinity.js';
-import { letGo, type Placed, tasksOf } from './placed-threads.js';
+import { type ManagerCpu, PlacedThreads } from './placed-threads.js';
 
 /** So many faults of one thread in a row, behind which nothing was left to move, are scattered. */
 const SCATTERED = 16;
@@ -15,24 +14,10 @@ const SCATTERED = 16;
  */
 const WALK = 2;
 
-/** The CPU that the manager is bound to as long as something needs it there. */
-export interface ManagerCpu {
-  /** The CPU; null: the manager may run where it likes, or is not bound for this. */
-  readonly cpu: number | null;
-  /** @param cpu where it is not bound yet; left out: the one on which it runs */
-  hold(cpu?: number): number;
-  letGo(): void;
-}
-
-interface Bound {
-  readonly cpu: number;
-  readonly thread: ReadonlyMap<number, Placed>;
-  /** Threads that the process had before. */
-  readonly tasks: number;
-}
-
 export class Beside {
-  private bound: Bound | null = null;
+  private readonly threads: PlacedThreads;
+  /** The CPU that one is bound to; null: none is. */
+  private cpu: number | null = null;
   /** The thread that has faulted last. */
   private last = 0;
   /** Its faults in a row behind which nothing was left to move. */
@@ -44,26 +29,25 @@ export class Beside {
 
   constructor(
     private readonly manager: ManagerCpu,
-    private readonly pid: number,
-  ) {}
+    pid: number,
+  ) {
+    this.threads = new PlacedThreads(pid);
+  }
 
   /** A thread has faulted, and is about to be answered. */
   before(thread: number): void {
-    const { bound } = this;
     if (thread !== this.last) {
       this.last = thread;
-      this.alone = 0;
-      this.scattered = SCATTERED;
-      if (bound !== null) this.end();
-    } else if (bound !== null && bound.cpu !== this.manager.cpu) this.end();
-    else if (bound === null && this.alone >= this.scattered) this.bind(thread);
+      this.end();
+    } else if (this.cpu !== null && this.cpu !== this.manager.cpu) this.end();
+    else if (this.cpu === null && this.alone >= this.scattered) this.bind(thread);
   }
 
   /** @param moving pages are left to be moved now that the thread has been answered */
   after(moving: boolean): void {
     this.moving = moving ? this.moving + 1 : 0;
     if (!moving) this.alone++;
-    else if (this.bound === null) this.alone = 0;
+    else if (this.cpu === null) this.alone = 0;
     else if (this.moving >= WALK) this.end();
   }
 
@@ -74,10 +58,9 @@ export class Beside {
   end(): void {
     this.alone = 0;
     this.scattered = SCATTERED;
-    const { bound } = this;
-    if (bound === null) return;
-    this.bound = null;
-    letGo(this.pid, bound.tasks, bound.thread);
+    if (this.cpu === null) return;
+    this.cpu = null;
+    this.threads.lift();
     this.manager.letGo();
   }
 
@@ -86,27 +69,11 @@ export class Beside {
     // one CPU alone: to ask costs as much as half a fault.
     this.alone = 0;
     this.scattered *= 2;
-    try {
-      const cpus = getAffinity(thread);
-      if (cpus.length > 1) this.bindOf(thread, cpus);
-    } catch {
-      // It has ended meanwhile, or may not be told where to run: it runs where it likes.
-    }
-  }
-
-  private bindOf(thread: number, cpus: readonly number[]): void {
-    const tasks = tasksOf(this.pid);
     const cpu = this.manager.hold();
-    try {
-      if (!cpus.includes(cpu)) {
-        this.manager.letGo();
-        return;
-      }
-      setAffinity([cpu], thread);
-    } catch (error) {
+    if (this.threads.add(thread)?.keepOn(cpu) === true) this.cpu = cpu;
+    else {
+      this.threads.lift();
       this.manager.letGo();
-      throw error;
     }
-    this.bound = { cpu, thread: new Map([[thread, { cpus, now: [cpu] }]]), tasks };
   }
 }

@@ -6,14 +6,7 @@
  * A thread whose faults bring nothing but their own pages is left alone: next to the manager it
  * waits the shortest time.
  */
-import { currentCpu, getAffinity, setAffinity } from '../../linux/affinity.js';
-import { letGo, type Placed, tasksOf } from './placed-threads.js';
-
-/** A thread that is kept apart. */
-interface Kept extends Placed {
-  /** The manager's CPU that it stays away from. */
-  avoided: number;
-}
+import { type PlacedThread, PlacedThreads } from './placed-threads.js';
 
 /**
  * So many faults in a row behind which something was left to move are a walk: one may be a touch in
@@ -35,27 +28,22 @@ export interface KeptApart {
 }
 
 export class Apart {
-  private readonly kept = new Map<number, Kept>();
+  private readonly threads: PlacedThreads;
   /** Faults that may still come behind which nothing is left to move. */
   private patience = 0;
   /** Faults in a row behind which something was left. */
   private moving = 0;
-  /**
-   * Threads that the process had when the first was kept apart: those that such a one has started
-   * are kept apart, too.
-   */
-  private tasks = 0;
 
   constructor(
     private readonly all: KeptApart,
-    private readonly pid: number,
-  ) {}
+    pid: number,
+  ) {
+    this.threads = new PlacedThreads(pid);
+  }
 
   /** A thread has faulted, and is about to be answered. */
   before(thread: number): void {
-    if (this.patience === 0) return;
-    const kept = this.kept.get(thread) ?? this.begin(thread);
-    if (kept !== null) this.keep(thread, kept);
+    if (this.patience > 0) (this.threads.get(thread) ?? this.begin(thread))?.keepOff();
   }
 
   /** @param moving pages are left to be moved now that the thread has been answered */
@@ -69,38 +57,14 @@ export class Apart {
   end(): void {
     this.patience = 0;
     this.moving = 0;
-    if (this.kept.size === 0) return;
-    this.all.count -= this.kept.size;
-    letGo(this.pid, this.tasks, this.kept);
-    this.kept.clear();
+    this.all.count -= this.threads.size;
+    this.threads.lift();
   }
 
-  private begin(thread: number): Kept | null {
+  private begin(thread: number): PlacedThread | null {
     if (this.all.count >= this.all.most) return null;
-    let cpus: readonly number[];
-    try {
-      cpus = getAffinity(thread);
-      if (this.kept.size === 0) this.tasks = tasksOf(this.pid);
-    } catch {
-      return null;
-    }
-    const kept: Kept = { cpus, now: cpus, avoided: -1 };
-    this.kept.set(thread, kept);
-    this.all.count++;
-    return kept;
-  }
-
-  private keep(thread: number, kept: Kept): void {
-    const cpu = currentCpu();
-    if (cpu === kept.avoided) return;
-    kept.avoided = cpu;
-    const others = kept.cpus.filter((each) => each !== cpu);
-    if (others.length === 0) return;
-    try {
-      setAffinity(others, thread);
-      kept.now = others;
-    } catch {
-      // It has ended meanwhile, or may not be told where to run: it runs where it likes.
-    }
+    const placed = this.threads.add(thread);
+    if (placed !== null) this.all.count++;
+    return placed;
   }
 }

@@ -1,0 +1,53 @@
+/** A thread of the program that is kept on the manager's CPU for a while, and does not know of it. */
+import { readFileSync } from 'node:fs';
+import { threadsOf } from '../linux/process.js';
+import { type PlacedThread, PlacedThreads } from './placed-threads.js';
+
+export class KeptThread {
+  private readonly threads = new PlacedThreads('self');
+  private thread = 0;
+  /** Processes that it had started before. */
+  private children: ReadonlySet<number> = new Set();
+
+  /** Keeps a thread on a CPU until `letGo`. False: it may not run there, or nowhere else. */
+  keep(thread: number, cpu: number): boolean {
+    this.letGo();
+    this.children = childrenOf('self', thread);
+    this.thread = thread;
+    return this.threads.add(thread)?.keepOn(cpu) === true;
+  }
+
+  /** Has the thread, and what it has started meanwhile, run where it could before. */
+  letGo(): void {
+    const kept = this.threads.get(this.thread);
+    if (kept === undefined) return;
+    for (const child of childrenOf('self', this.thread))
+      if (!this.children.has(child)) liftProcess(child, kept);
+    this.threads.lift();
+  }
+}
+
+function liftProcess(pid: number, kept: PlacedThread): void {
+  try {
+    for (const thread of threadsOf(pid)) {
+      kept.liftTask(thread);
+      for (const child of childrenOf(pid, thread)) liftProcess(child, kept);
+    }
+  } catch {
+    // The process has ended.
+  }
+}
+
+/** The processes that a thread has started and that run; none where the kernel does not say. */
+function childrenOf(pid: number | 'self', thread: number): Set<number> {
+  try {
+    return new Set(
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1')
+        .split(' ')
+        .filter(Boolean)
+        .map(Number),
+    );
+  } catch {
+    return new Set();
+  }
+}
