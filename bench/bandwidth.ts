@@ -9,8 +9,8 @@ import {
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
-} from '../src/linux/constants.js';
-import { copyMemory, createMemoryFile, madvise, mmap } from '../src/linux/memory.js';
+} from '../src/linux/base/constants.js';
+import { copyMemory, createMemoryFile, madvise, mmap } from '../src/linux/memory/memory.js';
 import { type Bench, compare, median, rounded, type Settings, verify } from './harness.js';
 import { warmMemory } from './placement.js';
 

@@ -11,7 +11,7 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
   Status,
-} from '../src/core/types.js';
+} from '../src/core/basics/types.js';
 import { namedPolicies } from '../src/policy/choices.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 

@@ -12,8 +12,8 @@ import {
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
-} from '../src/linux/constants.js';
-import { closeDescriptor } from '../src/linux/libc.js';
+} from '../src/linux/base/constants.js';
+import { closeDescriptor } from '../src/linux/base/libc.js';
 import {
   copyMemory,
   createMemoryFile,
@@ -22,8 +22,8 @@ import {
   munmap,
   punchHole,
   view,
-} from '../src/linux/memory.js';
-import { createSocketPair, MessageSocket } from '../src/linux/socket.js';
+} from '../src/linux/memory/memory.js';
+import { createSocketPair, MessageSocket } from '../src/linux/sockets/socket.js';
 
 const SOCKET = 3;
 const MEMORY = 4;

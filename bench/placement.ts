@@ -3,7 +3,7 @@
  * cost more than anything else: both sides of a comparison are placed alike.
  */
 import { readdirSync } from 'node:fs';
-import { getAffinity, setAffinity } from '../src/linux/affinity.js';
+import { getAffinity, setAffinity } from '../src/linux/threads/affinity.js';
 import {
   MADV_NOHUGEPAGE,
   MADV_POPULATE_WRITE,
@@ -11,8 +11,8 @@ import {
   MAP_PRIVATE,
   PROT_READ,
   PROT_WRITE,
-} from '../src/linux/constants.js';
-import { madvise, mmap, munmap } from '../src/linux/memory.js';
+} from '../src/linux/base/constants.js';
+import { madvise, mmap, munmap } from '../src/linux/memory/memory.js';
 
 export interface Placement {
   readonly name: string;

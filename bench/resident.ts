@@ -12,8 +12,8 @@ import {
   MAP_PRIVATE,
   PROT_READ,
   PROT_WRITE,
-} from '../src/linux/constants.js';
-import { madvise, mmap, view } from '../src/linux/memory.js';
+} from '../src/linux/base/constants.js';
+import { madvise, mmap, view } from '../src/linux/memory/memory.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 import { pinSelf, placements, unpinSelf, warmMemory } from './placement.js';
 

@@ -8,7 +8,7 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { f32, kernel, openSpace, u32 } from '../src/index.js';
-import { getAffinity } from '../src/linux/affinity.js';
+import { getAffinity } from '../src/linux/threads/affinity.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 import { warmMemory } from './placement.js';
 

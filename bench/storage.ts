@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressSpace, openSpace } from '../src/index.js';
-import { interruptedCpu } from '../src/linux/disk-interrupts.js';
+import { interruptedCpu } from '../src/linux/files/disk-interrupts.js';
 import { buildReference } from './c-reference.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 import { type Limited, limitMemory } from './memory-limit.js';

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 
-const TYPES = ['core/error-codes.ts', 'cli/command-codes.ts'];
+const TYPES = ['messages/error-codes.ts', 'cli/terminal/command-codes.ts'];
 
 /** Warnings of Node.js have codes of their own, in docs/reference/options.md. */
 const WARNING = /^ONEMEM_/;

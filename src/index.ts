@@ -1,11 +1,11 @@
 /** onemem: one address space for the CPU, accelerators, disk and other machines. */
-export { addressView } from './api/address-view.js';
-export type { AttributeRun, Attributes } from './api/advice.js';
-export type { ArrayHandle } from './api/array-handle.js';
-export type { ArrayPart } from './api/array-part.js';
-export { attachArray, attachSpace } from './api/attach.js';
-export type { BehindSpecification } from './api/behind.js';
-export type { AsyncBuffer } from './api/byte-streams.js';
+export { addressView } from './api/objects/address-view.js';
+export type { AttributeRun, Attributes } from './api/arrays/advice.js';
+export type { ArrayHandle } from './api/arrays/array-handle.js';
+export type { ArrayPart } from './api/arrays/array-part.js';
+export { attachArray, attachSpace } from './api/opening/attach.js';
+export type { BehindSpecification } from './api/options/behind.js';
+export type { AsyncBuffer } from './api/arrays/byte-streams.js';
 export {
   AddressSpace,
   Device,
@@ -21,18 +21,18 @@ export type {
   SpaceDescription,
   StreamDescription,
   StreamEventDescription,
-} from './api/description.js';
+} from './api/arrays/description.js';
 export type {
   BuiltInDeviceSpecification,
   CustomDeviceSpecification,
   DeviceSpecification,
   OwnGpuDevice,
   WebgpuDeviceSpecification,
-} from './api/device-specification.js';
-export { OnememError } from './api/errors.js';
-export type { FileArrayOptions, FileUse } from './api/file-array.js';
-export type { FilePath } from './api/file-path.js';
-export { Hold, type HoldOptions } from './api/hold.js';
+} from './api/options/device-specification.js';
+export { OnememError } from './api/values/errors.js';
+export type { FileArrayOptions, FileUse } from './api/arrays/file-array.js';
+export type { FilePath } from './api/values/file-path.js';
+export { Hold, type HoldOptions } from './api/arrays/hold.js';
 export {
   type ArrayParameter,
   bytes,
@@ -62,9 +62,9 @@ export {
   u32,
   u64,
   type WgslKernel,
-} from './api/kernel.js';
-export type { HostStreamOptions, LaunchOptions, StreamOptions } from './api/launch-options.js';
-export type { LaunchSize } from './api/launch-size.js';
+} from './api/kernels/kernel.js';
+export type { HostStreamOptions, LaunchOptions, StreamOptions } from './api/launches/launch-options.js';
+export type { LaunchSize } from './api/launches/launch-size.js';
 export {
   attachNotifier,
   type InvalidatedElements,
@@ -72,11 +72,11 @@ export {
   Notifier,
   type NotifierHandle,
   SequenceReader,
-} from './api/notifier.js';
-export type { NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/npy.js';
-export { openSpace, type SpaceOptions } from './api/open-space.js';
-export { Pin, type PinOptions } from './api/pin.js';
-export type { ProvidedArrayOptions } from './api/provided-array.js';
+} from './api/arrays/notifier.js';
+export type { NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/arrays/npy.js';
+export { openSpace, type SpaceOptions } from './api/opening/open-space.js';
+export { Pin, type PinOptions } from './api/arrays/pin.js';
+export type { ProvidedArrayOptions } from './api/arrays/provided-array.js';
 export type {
   Advice,
   ArrayOptions,
@@ -107,14 +107,14 @@ export {
   type RecordingSummary,
   type RecordOptions,
   type SpaceReport,
-} from './api/recording.js';
-export type { Residency, ResidencyRun } from './api/residency.js';
-export type { Rights } from './api/rights.js';
-export { type ServeOptions, SpaceServer } from './api/serve.js';
-export type { SharedArrayOptions, SharingServer } from './api/sharing.js';
-export type { StorageSpecification } from './api/storage.js';
-export { type BindThreadOptions, ThreadBinding } from './api/thread-binding.js';
-export type { TransferOptions } from './api/transfer.js';
+} from './api/options/recording.js';
+export type { Residency, ResidencyRun } from './api/values/residency.js';
+export type { Rights } from './api/arrays/rights.js';
+export { type ServeOptions, SpaceServer } from './api/objects/serve.js';
+export type { SharedArrayOptions, SharingServer } from './api/options/sharing.js';
+export type { StorageSpecification } from './api/options/storage.js';
+export { type BindThreadOptions, ThreadBinding } from './api/arrays/thread-binding.js';
+export type { TransferOptions } from './api/arrays/transfer.js';
 export {
   arrayOf,
   mat2x2f,
@@ -143,12 +143,12 @@ export {
   vec4f,
   vec4i,
   vec4u,
-} from './api/uniform-parameters.js';
-export type { YoungRun } from './api/use-reports.js';
-export type { WaitResult } from './api/wait.js';
-export type { AddressView, WordOf, WordType } from './core/address-view.js';
-export type { ElementType, NumericArray, ReadonlyView, WritableView } from './core/elements.js';
-export type { OnememErrorCode } from './core/error-codes.js';
+} from './api/kernels/uniform-parameters.js';
+export type { YoungRun } from './api/arrays/use-reports.js';
+export type { WaitResult } from './api/arrays/wait.js';
+export type { AddressView, WordOf, WordType } from './core/basics/address-view.js';
+export type { ElementType, NumericArray, ReadonlyView, WritableView } from './core/basics/elements.js';
+export type { OnememErrorCode } from './messages/error-codes.js';
 export type { ShareRights } from './pager/protocol/attaching.js';
 export type {
   CreateNotifier,

@@ -2,15 +2,15 @@
  * What users hold, by name: the interface (public.ts), and a value for `instanceof`. Only the
  * package makes such objects, so that none of these is called by `new`.
  */
-import type { NumericArray } from '../core/elements.js';
-import { AddressSpace } from './address-space.js';
-import { Device } from './device.js';
-import { HostStream } from './host-stream.js';
-import { ManagedArray } from './managed-array.js';
+import type { NumericArray } from '../core/basics/elements.js';
+import { AddressSpace } from './objects/address-space.js';
+import { Device } from './objects/device.js';
+import { HostStream } from './objects/host-stream.js';
+import { ManagedArray } from './objects/managed-array.js';
 import type * as api from './public.js';
-import { SharedArray } from './shared-array.js';
-import { Stream } from './stream.js';
-import { StreamEvent } from './stream-event.js';
+import { SharedArray } from './objects/shared-array.js';
+import { Stream } from './objects/stream.js';
+import { StreamEvent } from './objects/stream-event.js';
 
 type ClassOf<T> = abstract new (...nothing: never) => T;
 

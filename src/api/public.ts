@@ -11,49 +11,49 @@ import type {
   ReadonlyView,
   WritableView,
   WrittenView,
-} from '../core/elements.js';
+} from '../core/basics/elements.js';
 import type { NumpyType } from '../files/npy.js';
 import type { ShareRights } from '../pager/protocol/attaching.js';
 import type { ProcessorStats, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
-import type { Attributes } from './advice.js';
-import type { ArrayHandle } from './array-handle.js';
-import type { ArrayPart } from './array-part.js';
-import type { ArrayType } from './array-type.js';
-import type { AsyncBuffer } from './byte-streams.js';
+import type { Attributes } from './arrays/advice.js';
+import type { ArrayHandle } from './arrays/array-handle.js';
+import type { ArrayPart } from './arrays/array-part.js';
+import type { ArrayType } from './arrays/array-type.js';
+import type { AsyncBuffer } from './arrays/byte-streams.js';
 import type {
   ArrayDescription,
   DeviceDescription,
   SpaceDescription,
   StreamDescription,
   StreamEventDescription,
-} from './description.js';
-import type { DeviceSpecification } from './device-specification.js';
-import type { ASYNC_DISPOSE, DISPOSE } from './disposal.js';
-import type { FileArrayOptions, FileUse } from './file-array.js';
-import type { FilePath } from './file-path.js';
-import type { Hold, HoldOptions } from './hold.js';
+} from './arrays/description.js';
+import type { DeviceSpecification } from './options/device-specification.js';
+import type { ASYNC_DISPOSE, DISPOSE } from './values/disposal.js';
+import type { FileArrayOptions, FileUse } from './arrays/file-array.js';
+import type { FilePath } from './values/file-path.js';
+import type { Hold, HoldOptions } from './arrays/hold.js';
 import type {
   ArrayParameter,
   Kernel,
   KernelParameters,
   ScalarParameter,
   TypedArrays,
-} from './kernel.js';
-import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launch-options.js';
-import type { InvalidationEvent, Notifier } from './notifier.js';
-import type { OpenNpyOptions, SaveNpyOptions } from './npy.js';
-import type { Pin, PinOptions } from './pin.js';
-import type { ProvidedArrayOptions } from './provided-array.js';
-import type { Explanation, Recording, RecordOptions, SpaceReport } from './recording.js';
-import type { Residency, ResidencyRun } from './residency.js';
-import type { Rights } from './rights.js';
-import type { ServeOptions, SpaceServer } from './serve.js';
-import type { SharedArrayOptions } from './sharing.js';
-import type { BindThreadOptions, ThreadBinding } from './thread-binding.js';
-import type { TransferOptions } from './transfer.js';
-import type { UniformValueOf } from './uniform-parameters.js';
-import type { YoungRun } from './use-reports.js';
-import type { WaitResult } from './wait.js';
+} from './kernels/kernel.js';
+import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launches/launch-options.js';
+import type { InvalidationEvent, Notifier } from './arrays/notifier.js';
+import type { OpenNpyOptions, SaveNpyOptions } from './arrays/npy.js';
+import type { Pin, PinOptions } from './arrays/pin.js';
+import type { ProvidedArrayOptions } from './arrays/provided-array.js';
+import type { Explanation, Recording, RecordOptions, SpaceReport } from './options/recording.js';
+import type { Residency, ResidencyRun } from './values/residency.js';
+import type { Rights } from './arrays/rights.js';
+import type { ServeOptions, SpaceServer } from './objects/serve.js';
+import type { SharedArrayOptions } from './options/sharing.js';
+import type { BindThreadOptions, ThreadBinding } from './arrays/thread-binding.js';
+import type { TransferOptions } from './arrays/transfer.js';
+import type { UniformValueOf } from './kernels/uniform-parameters.js';
+import type { YoungRun } from './arrays/use-reports.js';
+import type { WaitResult } from './arrays/wait.js';
 
 /** A part of an array: elements [begin, end). */
 export interface ArrayRange<T extends NumericArray = NumericArray> {

@@ -2,12 +2,12 @@
  * What must hold between any two events. Costs a walk over all blocks: for tests, the simulator,
  * and production on demand.
  */
-import { add, has, isEmpty, type Mask, next, size, WORDS } from './mask.js';
-import type { Node } from './nodes.js';
-import { readingRoomOf } from './reading-room.js';
-import type { State } from './state.js';
-import { HOST_NODE, NO_NODE, PAGES_PER_BLOCK, type ProcessorId, Status } from './types.js';
-import { type Block, NO_PAGES, type Residence } from './va-block.js';
+import { add, has, isEmpty, type Mask, next, size, WORDS } from './basics/mask.js';
+import type { Node } from './table/nodes.js';
+import { readingRoomOf } from './movement/reading-room.js';
+import type { State } from './table/state.js';
+import { HOST_NODE, NO_NODE, PAGES_PER_BLOCK, type ProcessorId, Status } from './basics/types.js';
+import { type Block, NO_PAGES, type Residence } from './table/va-block.js';
 
 /** Throws an Error that names the first broken invariant, the block and the page. */
 export function checkInvariants(state: State): void {

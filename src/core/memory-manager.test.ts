@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { none, tree } from '../policy/prefetch/tree.js';
 import { checkInvariants } from './invariants.js';
-import { has } from './mask.js';
+import { has } from './basics/mask.js';
 import { OpenManager } from './open-manager.js';
-import type { Range } from './range.js';
+import type { Range } from './table/range.js';
 import { allocateIn, deviceOf } from './test-parts.js';
 import {
   Access,
@@ -19,7 +19,7 @@ import {
   type ProcessorId,
   Status,
   type Transfer,
-} from './types.js';
+} from './basics/types.js';
 
 const BLOCK = PAGES_PER_BLOCK;
 const rights = ['none', 'read', 'write'];

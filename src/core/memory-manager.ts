@@ -3,25 +3,25 @@
  * decides every movement in it. It knows no clock, no file and no thread; its driver hands in what
  * happened and carries out what it asks for, so that the pager and the simulator run the same code.
  */
-import { lose } from './absence.js';
-import { aboutKnown, changeAdvice } from './advice.js';
-import { addDevice, addNode, addProcessor, setHome } from './arrivals.js';
-import { onlyOn } from './contents.js';
-import { Departures, type ProcessorFigures } from './departures.js';
-import { waitsForRoom } from './faults.js';
+import { lose } from './table/absence.js';
+import { aboutKnown, changeAdvice } from './service/advice.js';
+import { addDevice, addNode, addProcessor, setHome } from './service/arrivals.js';
+import { onlyOn } from './table/contents.js';
+import { Departures, type ProcessorFigures } from './service/departures.js';
+import { waitsForRoom } from './service/faults.js';
 import { checkInvariants } from './invariants.js';
-import { type LaunchArgument, Launches } from './launches.js';
-import { add, addRun, clear, createMask, has, next, remove, removeRun, size } from './mask.js';
-import { capacityOf, type Node } from './nodes.js';
-import { revokeDone } from './operation.js';
-import { transferDone } from './operation-transfers.js';
-import { PageQueries } from './page-queries.js';
-import type { Range, RangeOptions } from './range.js';
-import { beginLater } from './read-ahead.js';
-import { recycle } from './recycling.js';
-import { type AcquireOptions, Requests } from './requests.js';
-import { Room } from './room.js';
-import { service } from './service.js';
+import { type LaunchArgument, Launches } from './service/launches.js';
+import { add, addRun, clear, createMask, has, next, remove, removeRun, size } from './basics/mask.js';
+import { capacityOf, type Node } from './table/nodes.js';
+import { revokeDone } from './movement/operation.js';
+import { transferDone } from './movement/operation-transfers.js';
+import { PageQueries } from './queries/page-queries.js';
+import type { Range, RangeOptions } from './table/range.js';
+import { beginLater } from './pattern/read-ahead.js';
+import { recycle } from './service/recycling.js';
+import { type AcquireOptions, Requests } from './movement/requests.js';
+import { Room } from './movement/room.js';
+import { service } from './service/service.js';
 import {
   classify,
   createState,
@@ -35,7 +35,7 @@ import {
   type State,
   shield,
   shortageOf,
-} from './state.js';
+} from './table/state.js';
 import {
   Access,
   type Advice,
@@ -52,9 +52,9 @@ import {
   type ProcessorDescription,
   type ProcessorId,
   type Status,
-} from './types.js';
-import { forgetUse } from './usage.js';
-import { endPatience, NO_PAGES, noteWaiting, rareMask } from './va-block.js';
+} from './basics/types.js';
+import { forgetUse } from './queries/usage.js';
+import { endPatience, NO_PAGES, noteWaiting, rareMask } from './table/va-block.js';
 
 /**
  * What is known of a processor. It is another object for each that was ever added, though numbers

@@ -3,7 +3,7 @@
  * alone.
  */
 import { MemoryManager } from './memory-manager.js';
-import type { State } from './state.js';
+import type { State } from './table/state.js';
 
 /**
  * A manager whose state can be looked at. Nothing but tests, the simulation and its audit has one.

@@ -3,10 +3,10 @@
  * commands of which a test looks at one or two. Nothing but these tests has it, and the package
  * goes without it.
  */
-import { has } from './mask.js';
+import { has } from './basics/mask.js';
 import { OpenManager } from './open-manager.js';
-import type { RangeOptions } from './range.js';
-import type { Policies } from './state.js';
+import type { RangeOptions } from './table/range.js';
+import type { Policies } from './table/state.js';
 import {
   PAGES_PER_BLOCK as BLOCK,
   type Commands,
@@ -14,7 +14,7 @@ import {
   NO_NODE,
   type ProcessorId,
   Status,
-} from './types.js';
+} from './basics/types.js';
 
 /**
  * A device with room for so many blocks. One of its threads faults, and the manager reaches its

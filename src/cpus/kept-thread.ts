@@ -1,6 +1,6 @@
 /** A thread of the program that is kept on the manager's CPU for a while, and does not know of it. */
 import { readFileSync } from 'node:fs';
-import { threadsOf } from '../linux/process.js';
+import { threadsOf } from '../linux/processes/process.js';
 import { type PlacedThread, PlacedThreads } from './placed-threads.js';
 
 export class KeptThread {

@@ -5,7 +5,7 @@
  * it is one thread that waits, it is kept there, too: the two never run at the same time then, and
  * the CPU on which the thread fell asleep would have halted when its page comes.
  */
-import { interruptedCpu } from '../linux/disk-interrupts.js';
+import { interruptedCpu } from '../linux/files/disk-interrupts.js';
 import type { KeptThread } from './kept-thread.js';
 import type { ManagerCpu } from './placed-threads.js';
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { currentCpu, getAffinity } from '../linux/affinity.js';
+import { currentCpu, getAffinity } from '../linux/threads/affinity.js';
 import { PlacedThread } from './placed-threads.js';
 
 let child: ChildProcess;

@@ -1,5 +1,5 @@
 /** Looks at what a driver's module has made, before anything is asked of it. */
-import type { DeviceDescription } from '../core/types.js';
+import type { DeviceDescription } from '../core/basics/types.js';
 import type { Driver, DriverContext } from './driver.js';
 
 /**

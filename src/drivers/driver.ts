@@ -4,8 +4,8 @@
  * Frame n of a node is its n-th 4 KiB; on an identity node the frame of a page is the page's own
  * number.
  */
-import type { ElementType, NumericArray } from '../core/elements.js';
-import type { Access, DeviceDescription, Status } from '../core/types.js';
+import type { ElementType, NumericArray } from '../core/basics/elements.js';
+import type { Access, DeviceDescription, Status } from '../core/basics/types.js';
 import type { PageRounds } from '../wgsl/page-rounds.js';
 
 export type { ElementType };

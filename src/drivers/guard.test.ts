@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Access, type DeviceDescription, Status } from '../core/types.js';
+import { Access, type DeviceDescription, Status } from '../core/basics/types.js';
 import type { Driver, DriverLaunch } from './driver.js';
 import { DriverGuard } from './guard.js';
 

@@ -2,9 +2,9 @@
  * `onemem/driver`: what a driver of a device is, for programmers who write one.
  * docs/guides/drivers.md says how.
  */
-export { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/elements.js';
-export { type KernelError, kernelError, refuseAsynchronous } from '../core/kernel-error.js';
-export { Access, type DeviceDescription, PAGE_BYTES, Status } from '../core/types.js';
+export { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/basics/elements.js';
+export { type KernelError, kernelError, refuseAsynchronous } from '../messages/kernel-error.js';
+export { Access, type DeviceDescription, PAGE_BYTES, Status } from '../core/basics/types.js';
 export type {
   ByteAccess,
   CallableKernel,

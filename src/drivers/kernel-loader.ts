@@ -1,9 +1,9 @@
 /** Turns the code of a kernel into a function, once. */
 
 import { compileFunction } from 'node:vm';
-import { type AddressView, launchedMemory } from '../core/address-view.js';
-import { missingModule } from '../core/missing-module.js';
-import { RecentMap } from '../core/recent-map.js';
+import { type AddressView, launchedMemory } from '../core/basics/address-view.js';
+import { missingModule } from '../messages/missing-module.js';
+import { RecentMap } from '../core/basics/recent-map.js';
 import type { CallableKernel, KernelCode } from './driver.js';
 
 export type KernelFunction = CallableKernel;

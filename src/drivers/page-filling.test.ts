@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EAGAIN, EEXIST } from '../linux/constants.js';
-import type { Userfaultfd } from '../linux/userfaultfd.js';
+import { EAGAIN, EEXIST } from '../linux/base/constants.js';
+import type { Userfaultfd } from '../linux/memory/userfaultfd.js';
 import { insertPages } from './page-filling.js';
 
 const PAGE = 4096;

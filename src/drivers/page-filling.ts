@@ -1,6 +1,6 @@
 /** Filling pages that have no memory yet, in the manager's thread or another one. */
-import { EAGAIN, EINTR } from '../linux/constants.js';
-import type { Userfaultfd } from '../linux/userfaultfd.js';
+import { EAGAIN, EINTR } from '../linux/base/constants.js';
+import type { Userfaultfd } from '../linux/memory/userfaultfd.js';
 
 /** Tries of a call that failed for a reason that passes. */
 export const RETRIES = 1000;

@@ -2,7 +2,7 @@
  * Page tables that are changed through a userfaultfd: of threads of this process, or of another
  * one. All pages are those of one memory file, mapped at `base`.
  */
-import { Access, PAGE_BYTES, Status } from '../core/types.js';
+import { Access, PAGE_BYTES, Status } from '../core/basics/types.js';
 import {
   EAGAIN,
   EEXIST,
@@ -13,9 +13,9 @@ import {
   UFFD_EVENT_PAGEFAULT,
   UFFD_PAGEFAULT_FLAG_WP,
   UFFD_PAGEFAULT_FLAG_WRITE,
-} from '../linux/constants.js';
-import { type CallArguments, SystemCallError } from '../linux/errors.js';
-import type { Userfaultfd } from '../linux/userfaultfd.js';
+} from '../linux/base/constants.js';
+import { type CallArguments, SystemCallError } from '../linux/base/errors.js';
+import type { Userfaultfd } from '../linux/memory/userfaultfd.js';
 import { RETRIES } from './page-filling.js';
 
 /**

@@ -5,8 +5,8 @@
  * Used for the host and, with the fault descriptor of another process, for a device.
  */
 
-import { Access, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/types.js';
-import { createBlockFile } from '../linux/block-file.js';
+import { Access, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
+import { createBlockFile } from '../linux/files/block-file.js';
 import {
   EEXIST,
   ENOENT,
@@ -20,9 +20,9 @@ import {
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
-} from '../linux/constants.js';
-import { closeDescriptor } from '../linux/libc.js';
-import { settleMapping } from '../linux/managed-mapping.js';
+} from '../linux/base/constants.js';
+import { closeDescriptor } from '../linux/base/libc.js';
+import { settleMapping } from '../linux/memory/managed-mapping.js';
 import {
   allocate,
   copyMemory,
@@ -31,8 +31,8 @@ import {
   munmap,
   punchHole,
   tryMadvise,
-} from '../linux/memory.js';
-import type { Userfaultfd } from '../linux/userfaultfd.js';
+} from '../linux/memory/memory.js';
+import type { Userfaultfd } from '../linux/memory/userfaultfd.js';
 import { Kind } from './copies/copy-ring.js';
 import type { CopyThread } from './copies/copy-thread.js';
 import type { Injection } from './driver.js';

@@ -2,7 +2,7 @@
  * What the manager needs of a driver whose device is a process of its own: descriptors to wait at,
  * and what to do when they are ready.
  */
-import type { Access, Status } from '../core/types.js';
+import type { Access, Status } from '../core/basics/types.js';
 import type {
   Driver,
   DriverEvents,

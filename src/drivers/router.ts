@@ -19,7 +19,7 @@ import {
   SOURCE_ZERO,
   Status,
   type Transfer,
-} from '../core/types.js';
+} from '../core/basics/types.js';
 import type { Driver, NodeDriver, ProcessorDriver } from './driver.js';
 import type { CopiedBeside } from './process-driver.js';
 

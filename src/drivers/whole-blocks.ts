@@ -4,9 +4,9 @@
  * apart. It cannot while something outside holds the piece, such as a transfer of the kernel's from
  * or to a neighbour: then the page is emptied, but stays, and is given back later.
  */
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
-import { takeFolio } from '../linux/block-file.js';
-import { nextData, punchHole } from '../linux/memory.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
+import { takeFolio } from '../linux/files/block-file.js';
+import { nextData, punchHole } from '../linux/memory/memory.js';
 
 /**
  * Blocks that are not tried after one that the kernel had no piece for; twice as many after the

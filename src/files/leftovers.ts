@@ -5,8 +5,8 @@
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { tryLockFile } from '../linux/file-io.js';
-import { sendSignal } from '../linux/kill.js';
+import { tryLockFile } from '../linux/files/file-io.js';
+import { sendSignal } from '../linux/processes/kill.js';
 import { AtomicFile, TEMPORARY, temporaryPrefix } from './atomic-file.js';
 
 export interface Leftover {

@@ -5,7 +5,7 @@
  * full, leave a file without the last line. What is before it can be played all the same.
  */
 import { readFileSync } from 'node:fs';
-import type { Entry } from '../core/recording.js';
+import type { Entry } from '../core/recording/recording.js';
 import type { PolicyChoices } from '../policy/choices.js';
 import { LineFile } from './line-file.js';
 

@@ -1,7 +1,7 @@
 /** What this machine offers, found out by trying, with the remedy for what it does not. */
 
 import { readFileSync } from 'node:fs';
-import { offersFolios } from './block-file.js';
+import { offersFolios } from './files/block-file.js';
 import {
   MADV_DONTNEED,
   MAP_ANONYMOUS,
@@ -16,12 +16,12 @@ import {
   UFFDIO_REGISTER_MODE_MINOR,
   UFFDIO_REGISTER_MODE_MISSING,
   UFFDIO_REGISTER_MODE_WP,
-} from './constants.js';
-import { SystemCallError } from './errors.js';
-import { closeEventfd, createEventfd } from './eventfd.js';
-import { IoUring } from './io-uring.js';
-import { endChild } from './kill.js';
-import { closeDescriptor } from './libc.js';
+} from './base/constants.js';
+import { SystemCallError } from './base/errors.js';
+import { closeEventfd, createEventfd } from './threads/eventfd.js';
+import { IoUring } from './files/io-uring.js';
+import { endChild } from './processes/kill.js';
+import { closeDescriptor } from './base/libc.js';
 import {
   createMemoryFile,
   describeMapping,
@@ -31,8 +31,8 @@ import {
   munmap,
   occupantsOf,
   PAGE_SIZE,
-} from './memory.js';
-import { nodeBinary } from './node-binary.js';
+} from './memory/memory.js';
+import { nodeBinary } from './processes/node-binary.js';
 import {
   freeAddresses,
   hasCapability,
@@ -40,10 +40,10 @@ import {
   mayOpenPidfd,
   pidfdGetfd,
   pidfdOpen,
-} from './process.js';
-import { cgroupMemory, systemMemory } from './system-memory.js';
-import { LIMITS } from './threads.js';
-import { Userfaultfd, type Via } from './userfaultfd.js';
+} from './processes/process.js';
+import { cgroupMemory, systemMemory } from './memory/system-memory.js';
+import { LIMITS } from './threads/threads.js';
+import { Userfaultfd, type Via } from './memory/userfaultfd.js';
 
 export interface Feature {
   readonly name: string;

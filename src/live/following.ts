@@ -1,5 +1,5 @@
 /** The picture of a space that goes on. */
-import type { Client } from '../api/client.js';
+import type { Client } from '../api/line/client.js';
 import { MovesText } from '../trace/moves-text.js';
 import { type Detail, PictureBuilder } from '../trace/picture.js';
 import { type Frame, frameOf } from './page.js';

@@ -3,8 +3,8 @@
  * picture goes on while the program computes or waits in a fault. It ends with the space.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { AddressSpace } from '../api/address-space.js';
-import { attachSpace } from '../api/attach.js';
+import type { AddressSpace } from '../api/objects/address-space.js';
+import { attachSpace } from '../api/opening/attach.js';
 import { Following } from './following.js';
 import type { FromLiveThread, LiveThreadData } from './protocol.js';
 import { LiveServer } from './server.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createMask, has, size } from '../core/mask.js';
-import type { EvictionPolicy, PrefetchRequest } from '../core/types.js';
+import { createMask, has, size } from '../core/basics/mask.js';
+import type { EvictionPolicy, PrefetchRequest } from '../core/basics/types.js';
 import { checkChoices, loadPolicies, namedPolicies, type PolicyChoices } from './choices.js';
 import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead } from './guard.js';
 

@@ -1,7 +1,7 @@
 /**
  * The memory of a GPU's device whose program does not say it: a plain function of what there is.
  */
-import { BLOCK_BYTES } from '../core/types.js';
+import { BLOCK_BYTES } from '../core/basics/types.js';
 
 export interface GpuMemoryLeft {
   /** What this process can still take of the GPU's memory. */

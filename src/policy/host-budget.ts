@@ -1,5 +1,5 @@
 /** What the arrays of a space get of a machine's memory: plain functions of what was seen of it. */
-import { BLOCK_BYTES } from '../core/types.js';
+import { BLOCK_BYTES } from '../core/basics/types.js';
 
 const MIB = 2 ** 20;
 

@@ -10,7 +10,7 @@ export type {
   PrefetchRequest,
   ReadAheadPolicy,
   ReadAheadRequest,
-} from '../core/types.js';
+} from '../core/basics/types.js';
 export type { PolicyChoices, PolicyModule } from './choices.js';
 export { adaptive } from './eviction/adaptive.js';
 export { arc } from './eviction/arc.js';

@@ -35,7 +35,7 @@ import {
   SPOILED,
   type Spoiled,
 } from '../coherence/messages.js';
-import { contentSum } from '../linux/checksum.js';
+import { contentSum } from '../linux/memory/checksum.js';
 import type { Argument } from '../valkey/connection.js';
 import type { Reply as Answer } from '../valkey/replies.js';
 

@@ -1,5 +1,5 @@
 /** Plays a trace of blocks against an eviction policy, one block brought at a time. */
-import { type EvictionPolicy, PAGES_PER_BLOCK } from '../core/types.js';
+import { type EvictionPolicy, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import type { BlockTrace } from './block-trace.js';
 
 /**

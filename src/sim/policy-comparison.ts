@@ -1,5 +1,5 @@
 /** Eviction policies side by side on one trace of blocks, beside the optimum. */
-import type { EvictionPolicy } from '../core/types.js';
+import type { EvictionPolicy } from '../core/basics/types.js';
 import type { BlockTrace } from './block-trace.js';
 import { minMisses } from './min.js';
 import { missesOf } from './play-blocks.js';

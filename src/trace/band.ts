@@ -1,5 +1,5 @@
 /** The rows of one array in a picture: what happened there, by column of time. */
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import type { RecordedArray } from './moves.js';
 
 /** Of a picture. Two become one where there is no room for more. */

@@ -1,13 +1,13 @@
 /**
  * Writes down the moves of a manager that runs already. It writes text at once and keeps no
  * objects, so that it can follow every fault; while it does not run it costs nothing. The lines are
- * entries of a recording (core/recording.ts), without those that say nothing of moves: they cannot
+ * entries of a recording (core/recording/recording.ts), without those that say nothing of moves: they cannot
  * be played again.
  */
-import { EVENTS, type EventName } from '../core/events.js';
+import { EVENTS, type EventName } from '../core/recording/events.js';
 import type { MemoryManager } from '../core/memory-manager.js';
-import type { CommandName } from '../core/recording.js';
-import { type Commands, Status, type Transfer } from '../core/types.js';
+import type { CommandName } from '../core/recording/recording.js';
+import { type Commands, Status, type Transfer } from '../core/basics/types.js';
 import type { State } from './moves.js';
 import { movesHeader } from './moves-text.js';
 

@@ -2,7 +2,7 @@
  * The text that a record of moves is: lines of JSON. It may begin while a space is open, and be cut
  * in front.
  */
-import type { Entry } from '../core/recording.js';
+import type { Entry } from '../core/recording/recording.js';
 import { Collector, type History } from './history.js';
 import type { State } from './moves.js';
 import type { Reader } from './reader.js';

@@ -1,5 +1,5 @@
 /** What a recorded run tells: memories, arrays, launches, faults, and moves with their causes. */
-import type { Whereabouts } from '../core/whereabouts.js';
+import type { Whereabouts } from '../core/queries/whereabouts.js';
 
 /** A memory that holds pages. */
 export interface Memory {

@@ -3,7 +3,7 @@
  * counted in columns of time and rows of addresses while the run goes on, so that neither time nor
  * memory grow with its length.
  */
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import { Band, COLUMNS, mergeCounts, NOWHERE } from './band.js';
 import type { Cause, Departure, Fault, Held, Launch, Move, RecordedArray } from './moves.js';
 import { Reader, type Watcher } from './reader.js';

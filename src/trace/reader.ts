@@ -3,14 +3,14 @@
  * put down to the event from which it follows, also where drivers answered in between. It remembers
  * where pages are, and no moves.
  */
-import type { Entry } from '../core/recording.js';
+import type { Entry } from '../core/recording/recording.js';
 import {
   type NodeDescription,
   PAGES_PER_BLOCK,
   type ProcessorDescription,
   Status,
   type Transfer,
-} from '../core/types.js';
+} from '../core/basics/types.js';
 import type {
   Cause,
   Departure,

@@ -2,7 +2,7 @@
  * What a recorded run spent on moving pages: the arrays that cost most, the decisions that were
  * regretted most, and what the program can do about each.
  */
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import type { History } from './history.js';
 import type { Departure, Fault, Held, Launch, Move, Names } from './moves.js';
 import type { Watcher } from './reader.js';

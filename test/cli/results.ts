@@ -1,7 +1,7 @@
 /** What a run computes, over files of every kind, and what it says about it. */
 import assert from 'node:assert/strict';
 import { chmodSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import type { RunReport } from '../../src/cli/run.js';
+import type { RunReport } from '../../src/cli/run/run.js';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
 import { longTest, runTests, test } from '../harness/suite.js';
 import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';

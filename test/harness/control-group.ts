@@ -1,7 +1,7 @@
 /** Control groups that count memory, for programs that are to have little of it. */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { memoryGroups } from '../../src/linux/system-memory.js';
+import { memoryGroups } from '../../src/linux/memory/system-memory.js';
 
 export interface ControlGroup {
   /** A process that writes its number to `cgroup.procs` in there belongs to it. */

@@ -1,6 +1,6 @@
-/** Spaces whose manager meets system calls that fail, as src/linux/failing-calls.ts says. */
+/** Spaces whose manager meets system calls that fail, as src/linux/base/failing-calls.ts says. */
 import { type AddressSpace, openSpace, type SpaceOptions } from '../../src/index.js';
-import { FAILING_CALLS } from '../../src/linux/failing-calls.js';
+import { FAILING_CALLS } from '../../src/linux/base/failing-calls.js';
 import { Control } from '../../src/pager/protocol/control.js';
 
 export interface FailingSpace {

@@ -12,7 +12,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 export interface Mutant {
   /** What the mistake is, as something that one does: 'drop a dirty bit'. */
   readonly name: string;
-  /** The source that it changes: 'src/core/operation.ts'. */
+  /** The source that it changes: 'src/core/movement/operation.ts'. */
   readonly file: string;
   /**
    * What stands there once: an expression, or statements with their last `;` or `}`. One that is

@@ -4,7 +4,7 @@ import { ftruncateSync, openSync, readdirSync, readlinkSync, writeSync } from 'n
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { setParentDeathSignal } from '../../src/linux/process.js';
+import { setParentDeathSignal } from '../../src/linux/processes/process.js';
 import { CALLS, type Call, type Step, steps, textOf } from './calls.js';
 import { missing } from './coverage.js';
 import { Field, settled, World } from './world.js';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, openSpace } from '../../src/index.js';
-import { getAffinity } from '../../src/linux/affinity.js';
+import { getAffinity } from '../../src/linux/threads/affinity.js';
 import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const all = getAffinity();

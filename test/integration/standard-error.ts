@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { runTests, test } from '../harness/suite.js';
 
-const MODULE = new URL('../../src/linux/standard-error.js', import.meta.url).href;
+const MODULE = new URL('../../src/linux/files/standard-error.js', import.meta.url).href;
 
 /** What a program writes there. */
 function writtenBy(program: string): string {

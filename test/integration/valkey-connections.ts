@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { receiverOf } from '../../src/linux/receiving.js';
-import { senderOf } from '../../src/linux/sending.js';
+import { receiverOf } from '../../src/linux/sockets/receiving.js';
+import { senderOf } from '../../src/linux/sockets/sending.js';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import type { ValkeyError } from '../../src/valkey/errors.js';
 import type { Reply } from '../../src/valkey/replies.js';

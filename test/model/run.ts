@@ -1,7 +1,7 @@
 /** The process that plays one program; started by main.ts, which watches it. */
 import { openSync, writeSync } from 'node:fs';
 import { inspect } from 'node:util';
-import { setParentDeathSignal } from '../../src/linux/process.js';
+import { setParentDeathSignal } from '../../src/linux/processes/process.js';
 import { Random } from '../simulation/random.js';
 import { Player } from './player.js';
 import { close, step } from './steps.js';

@@ -1,9 +1,9 @@
 /** `onemem ls`: what a space shows to those who look from outside. */
 import assert from 'node:assert/strict';
-import type { SpaceListing } from '../../src/api/listing.js';
+import type { SpaceListing } from '../../src/api/objects/listing.js';
 import { openSpace } from '../../src/index.js';
-import { libc } from '../../src/linux/libc.js';
-import { listenLocally } from '../../src/linux/local-socket.js';
+import { libc } from '../../src/linux/base/libc.js';
+import { listenLocally } from '../../src/linux/sockets/local-socket.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
 import { Folder } from '../harness/command.js';
 import { runTests, test } from '../harness/suite.js';

@@ -1,12 +1,12 @@
 /** What handles allow, and clients that lie, flood, or say nothing: the owner is unharmed. */
 import assert from 'node:assert/strict';
 import { type AddressSpace, openSpace } from '../../src/index.js';
-import { SOCK_STREAM } from '../../src/linux/constants.js';
-import { addressOf, closeDescriptor, libc } from '../../src/linux/libc.js';
-import { connectLocally, setNonBlocking } from '../../src/linux/local-socket.js';
-import { NativeBuffer } from '../../src/linux/native-buffer.js';
-import { createSocketPair, MessageSocket } from '../../src/linux/socket.js';
-import { Userfaultfd } from '../../src/linux/userfaultfd.js';
+import { SOCK_STREAM } from '../../src/linux/base/constants.js';
+import { addressOf, closeDescriptor, libc } from '../../src/linux/base/libc.js';
+import { connectLocally, setNonBlocking } from '../../src/linux/sockets/local-socket.js';
+import { NativeBuffer } from '../../src/linux/base/native-buffer.js';
+import { createSocketPair, MessageSocket } from '../../src/linux/sockets/socket.js';
+import { Userfaultfd } from '../../src/linux/memory/userfaultfd.js';
 import { readHandle, socketName } from '../../src/pager/protocol/attaching.js';
 import { encodeFrame } from '../../src/pager/protocol/frames.js';
 import { Agent, attachedAgent } from '../harness/agents.js';

@@ -4,8 +4,8 @@
  * processor loses; and no content is forgotten without a word. Between the first page that is
  * announced and the last one there may be others, which an announcement cannot leave out.
  */
-import { has } from '../../src/core/mask.js';
-import { Access, type InvalidationReason, PAGES_PER_BLOCK, Status } from '../../src/core/types.js';
+import { has } from '../../src/core/basics/mask.js';
+import { Access, type InvalidationReason, PAGES_PER_BLOCK, Status } from '../../src/core/basics/types.js';
 import { PAGES } from './model-device.js';
 import type { World } from './world.js';
 

@@ -3,8 +3,8 @@
  * them, and having pages brought.
  */
 
-import { passes } from '../../src/core/absence.js';
-import type { Range } from '../../src/core/range.js';
+import { passes } from '../../src/core/table/absence.js';
+import type { Range } from '../../src/core/table/range.js';
 import {
   Access,
   type Advice,
@@ -13,7 +13,7 @@ import {
   HOST_NODE,
   PAGES_PER_BLOCK,
   type ProcessorId,
-} from '../../src/core/types.js';
+} from '../../src/core/basics/types.js';
 import { isProvided, isRecyclable, type Memory, newMemory } from './memories.js';
 import { providedValue } from './model-device.js';
 import { WatchedDevice } from './watched-device.js';

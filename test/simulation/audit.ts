@@ -2,9 +2,9 @@
  * What is looked at from outside after every event: that memory, page tables and contents are what
  * the core believes.
  */
-import { onlyCopies } from '../../src/core/contents.js';
-import { createMask, has, type Mask, next, size, WORDS } from '../../src/core/mask.js';
-import { readingRoomOf } from '../../src/core/reading-room.js';
+import { onlyCopies } from '../../src/core/table/contents.js';
+import { createMask, has, type Mask, next, size, WORDS } from '../../src/core/basics/mask.js';
+import { readingRoomOf } from '../../src/core/movement/reading-room.js';
 import {
   Access,
   HOST,
@@ -13,8 +13,8 @@ import {
   type NodeId,
   PAGES_PER_BLOCK,
   type ProcessorId,
-} from '../../src/core/types.js';
-import type { Block } from '../../src/core/va-block.js';
+} from '../../src/core/basics/types.js';
+import type { Block } from '../../src/core/table/va-block.js';
 import type { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
 import { ModelDevice, PAGES } from './model-device.js';
 import { type Rights, WatchedDevice } from './watched-device.js';

@@ -2,7 +2,7 @@
  * What has pages stay where they are for a while: transfers of files, copies, pins, and the way of
  * changed pages to their file.
  */
-import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK } from '../../src/core/types.js';
+import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK } from '../../src/core/basics/types.js';
 import { isPinned, isProvided, type Memory } from './memories.js';
 import type { ModelDevice } from './model-device.js';
 import type { World } from './world.js';

@@ -1,5 +1,5 @@
 /** What programs of a schedule allocated, and what is going on with it. */
-import type { Range } from '../../src/core/range.js';
+import type { Range } from '../../src/core/table/range.js';
 import type { Keeper } from '../../src/pager/arrays/kept-pages.js';
 
 /** What a program allocated. */

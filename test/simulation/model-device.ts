@@ -12,7 +12,7 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
   Status,
-} from '../../src/core/types.js';
+} from '../../src/core/basics/types.js';
 import type { Driver } from '../../src/drivers/driver.js';
 import type { Random } from './random.js';
 

@@ -3,7 +3,7 @@
  * server that has their contents, and other machines that write whenever this one may not read.
  * What threads of this machine read must be what was written last, wherever.
  */
-import { Access, type DenyReason } from '../../src/core/types.js';
+import { Access, type DenyReason } from '../../src/core/basics/types.js';
 import { type MemberPort, SharedBlocks } from '../../src/pager/arrays/shared-blocks.js';
 import type { CoreRequests } from '../../src/pager/core/core-requests.js';
 import { type Memory, newMemory } from './memories.js';

@@ -10,7 +10,7 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
   Status,
-} from '../../src/core/types.js';
+} from '../../src/core/basics/types.js';
 import type {
   ByteAccess,
   CallableKernel,

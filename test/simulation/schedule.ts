@@ -1,6 +1,6 @@
 /** One schedule from its beginning to its end, and a watch for those that have none. */
 import { readlinkSync } from 'node:fs';
-import { threadState } from '../../src/linux/thread-state.js';
+import { threadState } from '../../src/linux/threads/thread-state.js';
 import { World } from './world.js';
 
 export interface Failure {

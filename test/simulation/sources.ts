@@ -3,7 +3,7 @@
  * fail for once, or not give some pages for a reason of its own until it does again; and other
  * ranges, for clones.
  */
-import { type DenyReason, Status } from '../../src/core/types.js';
+import { type DenyReason, Status } from '../../src/core/basics/types.js';
 import type { Clones } from '../../src/pager/arrays/clones.js';
 import { ModelDevice, NODE_BYTES, PAGE_BYTES, PAGES } from './model-device.js';
 import type { Random } from './random.js';

@@ -2,7 +2,7 @@
  * Memory that pages go over from one store to the next: little of it, so that some must wait, and
  * overwritten when it is given back.
  */
-import { MAX_NODES, PAGES_PER_TRANSFER } from '../../src/core/types.js';
+import { MAX_NODES, PAGES_PER_TRANSFER } from '../../src/core/basics/types.js';
 import type { Staging } from '../../src/drivers/router.js';
 import { NODE_BYTES, PAGE_BYTES } from './model-device.js';
 

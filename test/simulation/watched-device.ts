@@ -3,7 +3,7 @@
  * all of it takes long; and with readers that are late: something of the device may still read
  * frames that were released, until the device says that nothing does.
  */
-import { Access, Status } from '../../src/core/types.js';
+import { Access, Status } from '../../src/core/basics/types.js';
 import { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
 import { PAGE_BYTES, PAGES } from './model-device.js';
 

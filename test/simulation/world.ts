@@ -5,12 +5,12 @@
  * arrays.ts, holders.ts, processors.ts, programs.ts, sources.ts, stores.ts, others.ts.
  */
 import { checkInvariants } from '../../src/core/invariants.js';
-import { isEmpty } from '../../src/core/mask.js';
+import { isEmpty } from '../../src/core/basics/mask.js';
 import { OpenManager } from '../../src/core/open-manager.js';
-import type { Range } from '../../src/core/range.js';
-import { type Entry, Recorder } from '../../src/core/recording.js';
-import { replay } from '../../src/core/replay.js';
-import type { Policies } from '../../src/core/state.js';
+import type { Range } from '../../src/core/table/range.js';
+import { type Entry, Recorder } from '../../src/core/recording/recording.js';
+import { replay } from '../../src/core/recording/replay.js';
+import type { Policies } from '../../src/core/table/state.js';
 import {
   Access,
   type DenyReason,
@@ -19,7 +19,7 @@ import {
   NO_NODE,
   PAGES_PER_BLOCK,
   PAGES_PER_TRANSFER,
-} from '../../src/core/types.js';
+} from '../../src/core/basics/types.js';
 import { Router } from '../../src/drivers/router.js';
 import { Clones } from '../../src/pager/arrays/clones.js';
 import { KeptPages } from '../../src/pager/arrays/kept-pages.js';

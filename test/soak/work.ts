@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { openSync, writeSync } from 'node:fs';
 import { openSpace } from '../../src/index.js';
-import { setParentDeathSignal } from '../../src/linux/process.js';
+import { setParentDeathSignal } from '../../src/linux/processes/process.js';
 import { Player } from '../model/player.js';
 import { clear, close, step } from '../model/steps.js';
 import { meet } from '../model/threads.js';

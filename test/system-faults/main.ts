@@ -10,7 +10,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { FAILING_CALLS } from '../../src/linux/failing-calls.js';
+import { FAILING_CALLS } from '../../src/linux/base/failing-calls.js';
 
 interface Case {
   readonly call: string;

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { openSpace } from '../../src/index.js';
-import { freeAddresses } from '../../src/linux/process.js';
+import { freeAddresses } from '../../src/linux/processes/process.js';
 import { type Outcome, runProgram } from '../harness/processes.js';
 import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
 import { warningsOf } from '../harness/warnings.js';

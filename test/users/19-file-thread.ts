@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { openSpace } from '../../src/index.js';
-import { closeDescriptor } from '../../src/linux/libc.js';
-import { createSocketPair } from '../../src/linux/socket.js';
+import { closeDescriptor } from '../../src/linux/base/libc.js';
+import { createSocketPair } from '../../src/linux/sockets/socket.js';
 import { runTests, test } from '../harness/suite.js';
 
 test('no descriptors are left for a while: a touch of a file array and writeTo() go on afterwards', async () => {

@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import type { RunReport } from '../../src/cli/run.js';
+import type { RunReport } from '../../src/cli/run/run.js';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
 import { runTests, test } from '../harness/suite.js';
 

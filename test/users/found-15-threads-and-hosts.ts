@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { refuseOtherRuntimes } from '../../src/api/opening-errors.js';
+import { refuseOtherRuntimes } from '../../src/api/line/opening-errors.js';
 import { openSpace } from '../../src/index.js';
 import { Folder } from '../harness/command.js';
 import { until } from '../harness/processes.js';

@@ -15,7 +15,7 @@ import { openNative } from '../../src/drivers/webgpu/dawn/open-native.js';
 import { mapShared } from '../../src/drivers/webgpu/staging.js';
 import type { WaitedTransport } from '../../src/drivers/webgpu/transport.js';
 import { kernel, openSpace, u32 } from '../../src/index.js';
-import { createMemoryFile, view } from '../../src/linux/memory.js';
+import { createMemoryFile, view } from '../../src/linux/memory/memory.js';
 import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
 
 const PAGE = 4096;

@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { Access, PAGE_BYTES, Status } from '../../src/core/types.js';
+import { Access, PAGE_BYTES, Status } from '../../src/core/basics/types.js';
 import type { LaunchFailure } from '../../src/drivers/driver.js';
 import type { WebgpuDevice } from '../../src/drivers/webgpu/device.js';
 import { openWebgpu } from '../../src/drivers/webgpu/open.js';
@@ -13,9 +13,9 @@ import {
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
-} from '../../src/linux/constants.js';
-import { closeDescriptor } from '../../src/linux/libc.js';
-import { createMemoryFile, mmap, munmap, view } from '../../src/linux/memory.js';
+} from '../../src/linux/base/constants.js';
+import { closeDescriptor } from '../../src/linux/base/libc.js';
+import { createMemoryFile, mmap, munmap, view } from '../../src/linux/memory/memory.js';
 import { runTests, sleep, test } from '../harness/suite.js';
 
 const PAGES = 128;

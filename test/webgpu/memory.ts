@@ -3,8 +3,8 @@
  * what to say.
  */
 import assert from 'node:assert/strict';
-import { probeGpu } from '../../src/api/gpu-probe.js';
-import { memoryLimit } from '../../src/api/host-memory.js';
+import { probeGpu } from '../../src/api/options/gpu-probe.js';
+import { memoryLimit } from '../../src/api/options/host-memory.js';
 import { openSpace } from '../../src/index.js';
 import { gpuBudget } from '../../src/policy/gpu-budget.js';
 import { saxpy } from '../harness/gpu.js';

@@ -1,6 +1,6 @@
 /** Launches that wait in a stream and go to the GPU together: they do what they do one by one. */
 import assert from 'node:assert/strict';
-import { PAGE_BYTES } from '../../src/core/types.js';
+import { PAGE_BYTES } from '../../src/core/basics/types.js';
 import { type AddressSpace, kernel, type StreamEvent, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith } from '../harness/gpu.js';
 import { failsWith, filled, note, runTests, sameData, sleep, test } from '../harness/suite.js';

@@ -3,8 +3,8 @@
  * memory file at the same addresses, and hands over the userfaultfd that serves its faults. Nothing
  * here waits for that process, which may be stopped or end at any moment.
  */
-import { Access, PAGE_BYTES, type ProcessorDescription, Status } from '../../core/types.js';
-import type { Userfaultfd } from '../../linux/userfaultfd.js';
+import { Access, PAGE_BYTES, type ProcessorDescription, Status } from '../../core/basics/types.js';
+import type { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { ProcessorDriver } from '../driver.js';
 import { NodeError, PageTable } from '../page-table.js';
 import type { HostSharer, SharedHost } from '../shared-host.js';

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { PlacedThread } from '../../cpus/placed-threads.js';
-import { startOwnThread } from '../../linux/own-threads.js';
+import { startOwnThread } from '../../linux/threads/own-threads.js';
 import {
   areLeft,
   COPY_WORDS,

@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { SpareCpu } from '../../cpus/spare-cpu.js';
-import { RunningThreads } from '../../linux/running-threads.js';
+import { RunningThreads } from '../../linux/threads/running-threads.js';
 import { type CopySurroundings, CopyThread } from './copy-thread.js';
 
 /**

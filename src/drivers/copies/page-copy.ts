@@ -2,10 +2,10 @@
  * Makes a copy whose numbers stand in the ring: fills pages and maps them, in the manager's thread
  * or another one.
  */
-import { Access } from '../../core/types.js';
-import { MADV_POPULATE_WRITE } from '../../linux/constants.js';
-import { copyMemory, tryMadvise } from '../../linux/memory.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+import { Access } from '../../core/basics/types.js';
+import { MADV_POPULATE_WRITE } from '../../linux/base/constants.js';
+import { copyMemory, tryMadvise } from '../../linux/memory/memory.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { insertPages } from '../page-filling.js';
 import { Kind, Word } from './copy-ring.js';
 

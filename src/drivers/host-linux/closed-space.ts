@@ -8,9 +8,9 @@ import {
   PROT_WRITE,
   UFFDIO_REGISTER_MODE_MISSING,
   UFFDIO_REGISTER_MODE_WP,
-} from '../../linux/constants.js';
-import { mmap, mprotect } from '../../linux/memory.js';
-import type { Userfaultfd } from '../../linux/userfaultfd.js';
+} from '../../linux/base/constants.js';
+import { mmap, mprotect } from '../../linux/memory/memory.js';
+import type { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 
 /**
  * Lays memory of no file where a space was, whose pages are all missing. Where that cannot be

@@ -6,7 +6,7 @@ import {
   PAGES_PER_BLOCK,
   Access as Rights,
   Status,
-} from '../../core/types.js';
+} from '../../core/basics/types.js';
 import {
   MADV_DONTNEED,
   MAP_FIXED_NOREPLACE,
@@ -14,10 +14,10 @@ import {
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
-} from '../../linux/constants.js';
-import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/managed-mapping.js';
-import { mmap, tryMadvise } from '../../linux/memory.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+} from '../../linux/base/constants.js';
+import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/memory/managed-mapping.js';
+import { mmap, tryMadvise } from '../../linux/memory/memory.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
 import type { Driver, DriverEvents } from '../driver.js';
 import { NodeError, persist } from '../page-table.js';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { SOCK_STREAM } from '../../linux/constants.js';
-import { createSocketPair, MessageSocket } from '../../linux/socket.js';
+import { SOCK_STREAM } from '../../linux/base/constants.js';
+import { createSocketPair, MessageSocket } from '../../linux/sockets/socket.js';
 import { RING_BYTES, ring } from './bell.js';
 
 it('rings a unit that is up', () => {

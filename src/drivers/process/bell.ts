@@ -2,8 +2,8 @@
  * What wakes a unit: a byte sent through a socket that its event loop waits at. Any byte: what is
  * to be done is on the board.
  */
-import { SystemCallError } from '../../linux/errors.js';
-import type { MessageSocket } from '../../linux/socket.js';
+import { SystemCallError } from '../../linux/base/errors.js';
+import type { MessageSocket } from '../../linux/sockets/socket.js';
 
 const RING = Uint8Array.of(1);
 

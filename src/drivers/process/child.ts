@@ -15,15 +15,15 @@ import {
   PROT_READ,
   PROT_WRITE,
   SOCK_STREAM,
-} from '../../linux/constants.js';
-import { closeDescriptor } from '../../linux/libc.js';
-import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/managed-mapping.js';
-import { mmap, view } from '../../linux/memory.js';
-import { nameDeviceProcess } from '../../linux/orphans.js';
-import { startOwnThread } from '../../linux/own-threads.js';
-import { exitImmediately, setParentDeathSignal } from '../../linux/process.js';
-import { createSocketPair, descriptorsOf, MessageSocket } from '../../linux/socket.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+} from '../../linux/base/constants.js';
+import { closeDescriptor } from '../../linux/base/libc.js';
+import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/memory/managed-mapping.js';
+import { mmap, view } from '../../linux/memory/memory.js';
+import { nameDeviceProcess } from '../../linux/processes/orphans.js';
+import { startOwnThread } from '../../linux/threads/own-threads.js';
+import { exitImmediately, setParentDeathSignal } from '../../linux/processes/process.js';
+import { createSocketPair, descriptorsOf, MessageSocket } from '../../linux/sockets/socket.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { RING_BYTES, ring } from './bell.js';
 import { LaunchBoard } from './board.js';
 import type { ControlData } from './control.js';

@@ -3,7 +3,7 @@
  * managed memory.
  */
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
 import {
   MADV_DONTNEED,
   MAP_ANONYMOUS,
@@ -14,13 +14,13 @@ import {
   MAP_SHARED,
   PROT_READ,
   PROT_WRITE,
-} from '../../linux/constants.js';
-import { closeDescriptor } from '../../linux/libc.js';
-import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/managed-mapping.js';
-import { madvise, mmap, munmap, view } from '../../linux/memory.js';
-import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/process.js';
-import { MessageSocket } from '../../linux/socket.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+} from '../../linux/base/constants.js';
+import { closeDescriptor } from '../../linux/base/libc.js';
+import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/memory/managed-mapping.js';
+import { madvise, mmap, munmap, view } from '../../linux/memory/memory.js';
+import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/processes/process.js';
+import { MessageSocket } from '../../linux/sockets/socket.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { LaunchBoard } from './board.js';
 import {
   type HiddenFile,

@@ -13,11 +13,11 @@ import {
   PAGES_PER_BLOCK,
   Access as Rights,
   Status,
-} from '../../core/types.js';
-import { FAULT_FEATURES } from '../../linux/managed-mapping.js';
-import { descriptorsOf, type Message, type MessageSocket } from '../../linux/socket.js';
-import { LIMITS } from '../../linux/threads.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+} from '../../core/basics/types.js';
+import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
+import { descriptorsOf, type Message, type MessageSocket } from '../../linux/sockets/socket.js';
+import { LIMITS } from '../../linux/threads/threads.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
 import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { NodeError } from '../page-table.js';

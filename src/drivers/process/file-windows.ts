@@ -2,7 +2,7 @@
  * Where files that a device's process maps lie in its addresses: behind the space, so that offsets
  * of arguments reach them, too.
  */
-import { PAGES_PER_BLOCK } from '../../core/types.js';
+import { PAGES_PER_BLOCK } from '../../core/basics/types.js';
 
 interface Window {
   readonly first: number;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { EINVAL, EPIPE } from '../../linux/constants.js';
-import { SystemCallError } from '../../linux/errors.js';
-import { createSocketPair, MessageSocket } from '../../linux/socket.js';
+import { EINVAL, EPIPE } from '../../linux/base/constants.js';
+import { SystemCallError } from '../../linux/base/errors.js';
+import { createSocketPair, MessageSocket } from '../../linux/sockets/socket.js';
 import { Outbox } from './outbox.js';
 
 const packet = (number: number): Uint8Array => Uint8Array.of(1, number & 0xff, number >> 8);

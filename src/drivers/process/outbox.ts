@@ -3,9 +3,9 @@
  * may be stopped: what the socket does not take now is kept, in order, and sent when it does. A
  * packet counts as sent when the kernel has it.
  */
-import { ECONNRESET, EPIPE } from '../../linux/constants.js';
-import { SystemCallError } from '../../linux/errors.js';
-import type { MessageSocket } from '../../linux/socket.js';
+import { ECONNRESET, EPIPE } from '../../linux/base/constants.js';
+import { SystemCallError } from '../../linux/base/errors.js';
+import type { MessageSocket } from '../../linux/sockets/socket.js';
 
 interface Packet {
   readonly bytes: Uint8Array;

@@ -2,10 +2,10 @@
  * The units of a device, as the manager gives them launches: by memory that both have, and for each
  * that is up a socket that wakes it.
  */
-import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
-import { closeDescriptor } from '../../linux/libc.js';
-import { createMemoryFile, mmap, munmap, view } from '../../linux/memory.js';
-import { MessageSocket } from '../../linux/socket.js';
+import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/base/constants.js';
+import { closeDescriptor } from '../../linux/base/libc.js';
+import { createMemoryFile, mmap, munmap, view } from '../../linux/memory/memory.js';
+import { MessageSocket } from '../../linux/sockets/socket.js';
 import type { DriverLaunch } from '../driver.js';
 import { RING_BYTES, ring } from './bell.js';
 import { LaunchBoard } from './board.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Access, Status } from '../../core/types.js';
+import { Access, Status } from '../../core/basics/types.js';
 import type {
   ByteAccess,
   CallableKernel,

@@ -4,7 +4,7 @@
  * left to the parts that come with the library (../toolkit/).
  */
 
-import { Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
+import { Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import type { Driver, DriverContext, DriverEvents, DriverLaunch } from '../driver.js';
 import { BufferFrames } from '../toolkit/frame-store.js';
 import { LaunchQueue } from '../toolkit/launch-queue.js';

@@ -2,7 +2,7 @@
  * The copies of a simulated device, which go wrong on demand, so that tests can see what becomes of
  * it.
  */
-import { type Access, Status } from '../../core/types.js';
+import { type Access, Status } from '../../core/basics/types.js';
 import type { Injection } from '../driver.js';
 import { CopyEngine } from '../toolkit/copy-engine.js';
 import type { DriverParts } from '../toolkit/parts.js';

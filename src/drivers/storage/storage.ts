@@ -5,7 +5,7 @@
  * that comes at once is there. What a thread waits for is read at once, before anything else;
  * writes have threads of their own.
  */
-import { PAGE_BYTES, Status } from '../../core/types.js';
+import { PAGE_BYTES, Status } from '../../core/basics/types.js';
 import type { NodeDriver } from '../driver.js';
 import { gonePage, type SpillFile, spoiledPage } from './disk.js';
 import type { PatientReads } from './patient-reads.js';

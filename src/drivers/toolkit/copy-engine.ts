@@ -2,7 +2,7 @@
  * Copies between a device's frames and memory that the manager addresses, carried out one by one
  * when the driver gets to it.
  */
-import { Access, PAGE_BYTES, Status } from '../../core/types.js';
+import { Access, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import { type DriverParts, pagesAtOnceOf } from './parts.js';
 
 interface Copy {

@@ -1,5 +1,5 @@
 /** Where a device keeps its frames: what a store must do, and the plain one. */
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 
 /**
  * The memory of a device, by frames of 4096 bytes. A driver with unusual memory (compressed,

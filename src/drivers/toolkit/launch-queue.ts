@@ -2,9 +2,9 @@
  * Launches on a device without page faults: kernels are called with copies of what their pages
  * hold.
  */
-import { bytesOf, viewOf } from '../../core/elements.js';
-import { kernelError, refuseAsynchronous } from '../../core/kernel-error.js';
-import { Access, PAGE_BYTES } from '../../core/types.js';
+import { bytesOf, viewOf } from '../../core/basics/elements.js';
+import { kernelError, refuseAsynchronous } from '../../messages/kernel-error.js';
+import { Access, PAGE_BYTES } from '../../core/basics/types.js';
 import type { DriverLaunch, KernelCallValues, LaunchFailure, LaunchParameter } from '../driver.js';
 import { type DriverParts, pagesAtOnceOf } from './parts.js';
 

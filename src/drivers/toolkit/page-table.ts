@@ -2,7 +2,7 @@
  * Which frame a page is in, and what may be done with it: the page table of a device that has none
  * in hardware.
  */
-import { Access } from '../../core/types.js';
+import { Access } from '../../core/basics/types.js';
 
 const PAGES_PER_TABLE = 512;
 

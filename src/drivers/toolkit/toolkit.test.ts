@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Access, PAGE_BYTES, Status } from '../../core/types.js';
+import { Access, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import type {
   CallableKernel,
   DriverEvents,

@@ -1,7 +1,7 @@
 /**
  * Which transport drives a GPU: as the program says, or the environment, or by what is installed.
  */
-import { withoutLines } from '../../linux/standard-error.js';
+import { withoutLines } from '../../linux/files/standard-error.js';
 import { mistakesOf } from './dawn/check.js';
 import { loadDawn, PACKAGE, packagedLibrary, REMEDY, VERSION } from './dawn/library.js';
 import { openNative } from './dawn/open-native.js';

@@ -4,10 +4,10 @@
  * before it begins. What it holds is gone with it.
  */
 
-import { RecentMap } from '../../core/recent-map.js';
-import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/types.js';
+import { RecentMap } from '../../core/basics/recent-map.js';
+import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import { PlacedThread } from '../../cpus/placed-threads.js';
-import { copyMemory, readMemory } from '../../linux/memory.js';
+import { copyMemory, readMemory } from '../../linux/memory/memory.js';
 import type { Slices } from '../../wgsl/slices.js';
 import type {
   Injection,

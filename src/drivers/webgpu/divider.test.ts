@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { bytesOf } from '../../core/elements.js';
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
+import { bytesOf } from '../../core/basics/elements.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import { finished } from '../../wgsl/slices.js';
 import type { LaunchDivision, LaunchParameter, WgslLaunch } from '../driver.js';
 import { Divider, type Room } from './divider.js';

@@ -3,9 +3,9 @@
  * (src/wgsl). What the GPU holds counts in whole pages and blocks, of which the analysis knows
  * nothing but what they come to.
  */
-import { bytesOf } from '../../core/elements.js';
-import { RecentMap } from '../../core/recent-map.js';
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
+import { bytesOf } from '../../core/basics/elements.js';
+import { RecentMap } from '../../core/basics/recent-map.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import type { LaunchFacts } from '../../wgsl/access.js';
 import { type Description, describe, type Resource } from '../../wgsl/describe.js';
 import { type Head, hasHead, headBytesOf, withoutHeads } from '../../wgsl/heads.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createSocketPair, MessageSocket } from '../../linux/socket.js';
+import { createSocketPair, MessageSocket } from '../../linux/sockets/socket.js';
 import { clockAt, runEngineLoop } from './engine-loop.js';
 
 /** What a turn takes. */

@@ -6,9 +6,9 @@
  * the socket, so that packets wake it.
  */
 
-import { Poller } from '../../linux/poll.js';
-import { setTimerSlack } from '../../linux/process.js';
-import type { MessageSocket } from '../../linux/socket.js';
+import { Poller } from '../../linux/sockets/poll.js';
+import { setTimerSlack } from '../../linux/processes/process.js';
+import type { MessageSocket } from '../../linux/sockets/socket.js';
 
 /**
  * How long turns follow each other at once after something has happened: copies of some pages take

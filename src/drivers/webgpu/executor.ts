@@ -2,8 +2,8 @@
  * Does what packets say, in their order: it drives a GPU, and moves bytes between its buffers and
  * memory that the driver has, too.
  */
-import { Status } from '../../core/types.js';
-import { view, writeMemory } from '../../linux/memory.js';
+import { Status } from '../../core/basics/types.js';
+import { view, writeMemory } from '../../linux/memory/memory.js';
 import { readJson } from './packets.js';
 import {
   type Dispatch,

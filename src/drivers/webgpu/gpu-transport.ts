@@ -3,7 +3,7 @@
  * lent.
  */
 
-import { RecentMap } from '../../core/recent-map.js';
+import { RecentMap } from '../../core/basics/recent-map.js';
 import { BoundGroups, boundIn, isLasting, placeOf } from './bound-groups.js';
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuClock, TIMESTAMPS } from './gpu-clock.js';

@@ -2,8 +2,8 @@
  * What a launch becomes for the engine: which bytes of which buffers are bound to which variable,
  * and how many workgroups there are.
  */
-import { bytesOf } from '../../core/elements.js';
-import { PAGE_BYTES } from '../../core/types.js';
+import { bytesOf } from '../../core/basics/elements.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchParameter, PagedPart, WgslBinding, WgslCode, WgslLaunch } from '../driver.js';
 import type { LaunchRefusal } from '../process-driver.js';
 import type { AdapterFacts, Aside, Bound, Dispatch, Limits, Part } from './protocol.js';

@@ -5,8 +5,8 @@
  * has is a copy of it: what comes is written there when the thread gets round to it, and what a
  * launch has written is read back before the launch counts as ended.
  */
-import { type Access, PAGE_BYTES, Status } from '../../core/types.js';
-import { copyMemory, punchHole, view } from '../../linux/memory.js';
+import { type Access, PAGE_BYTES, Status } from '../../core/basics/types.js';
+import { copyMemory, punchHole, view } from '../../linux/memory/memory.js';
 import type { Slices } from '../../wgsl/slices.js';
 import type { LaunchDivision, LaunchFailure, WgslLaunch } from '../driver.js';
 import type { LaunchRefusal, ProcessEvents } from '../process-driver.js';

@@ -2,7 +2,7 @@
  * What the manager and a thread of the program that has lent a GPU say to each other, and the
  * memory that both reach.
  */
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { AdapterFacts } from './protocol.js';
 import { STAGING_BYTES } from './staging.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
 import type { PageTable } from '../../wgsl/page-tables.js';
 import { type FeedOutlet, PageFeed } from './page-feed.js';

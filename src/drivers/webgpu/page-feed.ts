@@ -3,7 +3,7 @@
  * manager puts them together in staging memory a piece at a time, between which it looks at the
  * faults. The engine gets them as soon as it is known where to.
  */
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
 import type { WantedFor } from '../driver.js';
 import type { Pages } from './launch-plan.js';

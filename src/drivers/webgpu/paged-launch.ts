@@ -5,8 +5,8 @@
  * pages these are, they come first, and the kernel runs once, by a module that does not ask for
  * them.
  */
-import { Status } from '../../core/types.js';
-import { readMemory, writeMemory } from '../../linux/memory.js';
+import { Status } from '../../core/basics/types.js';
+import { readMemory, writeMemory } from '../../linux/memory/memory.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
 import type { LaunchFailure, PagedPart, PlannedDispatch, WgslCode, WgslPart } from '../driver.js';
 import { pagingBuffers } from './launch-plan.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
 import { pageTables } from '../../wgsl/page-tables.js';
 import type { PagePlan, WgslCode } from '../driver.js';

@@ -3,7 +3,7 @@
  * process of its own.
  */
 import { writeSync } from 'node:fs';
-import { exitImmediately } from '../../linux/process.js';
+import { exitImmediately } from '../../linux/processes/process.js';
 import { openTransport } from './choice.js';
 import { type GpuMemory, memoryOf } from './gpu-memory.js';
 import type { TransportChoice } from './protocol.js';

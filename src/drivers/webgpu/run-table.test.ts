@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { Part } from './protocol.js';
 import { type BufferCommands, RunTable } from './run-table.js';
 

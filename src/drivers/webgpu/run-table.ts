@@ -4,7 +4,7 @@
  * there. Runs of what a launch uses are made before its pages come; where the use changes, runs are
  * put together by copies on the GPU.
  */
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { Part } from './protocol.js';
 
 /** The part of the budget that buffers may have as room for pages that have gone. */

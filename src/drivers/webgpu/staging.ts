@@ -2,9 +2,9 @@
  * Memory that the driver and its engine both have mapped, through which bytes go that the engine
  * cannot reach: those of other devices. Host memory it reaches itself.
  */
-import { MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/constants.js';
-import { closeDescriptor } from '../../linux/libc.js';
-import { createMemoryFile, mmap, munmap } from '../../linux/memory.js';
+import { MAP_NORESERVE, MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/base/constants.js';
+import { closeDescriptor } from '../../linux/base/libc.js';
+import { createMemoryFile, mmap, munmap } from '../../linux/memory/memory.js';
 
 /** Bytes of a piece: no copy is larger. */
 export const STAGING_SLOT_BYTES = 2 ** 21;

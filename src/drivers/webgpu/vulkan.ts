@@ -3,8 +3,8 @@
  * it this process may still take, which drivers with VK_EXT_memory_budget tell at any time. No
  * device is made for that. A driver may end the process that asks: ask in one of its own.
  */
-import { NativeBuffer } from '../../linux/native-buffer.js';
-import { SharedLibrary } from '../../linux/shared-library.js';
+import { NativeBuffer } from '../../linux/base/native-buffer.js';
+import { SharedLibrary } from '../../linux/base/shared-library.js';
 
 /** A GPU as its driver describes it. */
 export interface PhysicalGpu {

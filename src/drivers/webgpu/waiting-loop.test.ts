@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MessageSocket } from '../../linux/socket.js';
+import type { MessageSocket } from '../../linux/sockets/socket.js';
 import type { WaitedTransport } from './transport.js';
 import { runWaitingLoop } from './waiting-loop.js';
 

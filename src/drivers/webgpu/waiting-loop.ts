@@ -3,7 +3,7 @@
  * begin, a wait for the GPU, and again. Where nothing is under way the thread waits for the next
  * packet, in a system call.
  */
-import type { MessageSocket } from '../../linux/socket.js';
+import type { MessageSocket } from '../../linux/sockets/socket.js';
 import type { Work } from './engine-loop.js';
 import type { WaitedTransport } from './transport.js';
 

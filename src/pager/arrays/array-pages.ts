@@ -3,7 +3,7 @@
  * array, since its addresses may be another one's by now, and pass one check (Arrays.checkPages)
  * before anything is done with the pages.
  */
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { RequestMessage } from '../protocol/messages.js';
 import type { StreamOperation } from '../protocol/operations.js';
 import type { ArrayPages, BytePlace } from '../protocol/pages.js';

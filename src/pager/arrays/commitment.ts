@@ -4,7 +4,7 @@
  * at `array()`, and not in the middle of a launch.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { HOST, PAGE_BYTES } from '../../core/types.js';
+import { HOST, PAGE_BYTES } from '../../core/basics/types.js';
 import { RequestError } from '../protocol/wire.js';
 
 /** Of host memory in front of storage, what pins may take. */

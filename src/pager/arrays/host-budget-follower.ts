@@ -3,15 +3,15 @@
  * and has the host's budget follow it.
  */
 import { closeSync } from 'node:fs';
-import type { Poller } from '../../linux/poll.js';
-import { openTrigger, PRESSURE_EVENTS, pressureFile, stalledMs } from '../../linux/pressure.js';
+import type { Poller } from '../../linux/sockets/poll.js';
+import { openTrigger, PRESSURE_EVENTS, pressureFile, stalledMs } from '../../linux/memory/pressure.js';
 import {
   type MemoryGroup,
   memoryGroups,
   memoryLeft,
   type ReadText,
   textReader,
-} from '../../linux/system-memory.js';
+} from '../../linux/memory/system-memory.js';
 import { isPressed, nextBudget } from '../../policy/host-budget.js';
 import type { HostBudget } from './host-budget.js';
 

@@ -3,7 +3,7 @@
  * find another place.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { HOST, HOST_NODE, MAX_NODES, PAGE_BYTES } from '../../core/types.js';
+import { HOST, HOST_NODE, MAX_NODES, PAGE_BYTES } from '../../core/basics/types.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Commitment } from './commitment.js';
 

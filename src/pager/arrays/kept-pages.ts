@@ -5,7 +5,7 @@
  * succeeds.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, type DenyReason, PAGES_PER_BLOCK } from '../../core/types.js';
+import { Access, type DenyReason, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import type { CoreRequests } from '../core/core-requests.js';
 
 /** How often it is tried whether some can go. */

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Range } from '../../core/range.js';
-import { HOST, PAGES_PER_BLOCK } from '../../core/types.js';
-import { VaSpace } from '../../core/va-space.js';
+import type { Range } from '../../core/table/range.js';
+import { HOST, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import { VaSpace } from '../../core/table/va-space.js';
 import type { Invalidation, Notice, NotifierFunctions } from '../protocol/notifiers.js';
 import { SEQUENCE_ENDED } from '../protocol/notifiers.js';
 import { Notifiers, type NotifierWishes, type Subscriber } from './notifiers.js';

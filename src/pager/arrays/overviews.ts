@@ -1,6 +1,6 @@
 /** What a space consists of, for those who look at it from outside. */
-import type { PageQueries } from '../../core/page-queries.js';
-import { HOST, NO_PROCESSOR, PAGE_BYTES } from '../../core/types.js';
+import type { PageQueries } from '../../core/queries/page-queries.js';
+import { HOST, NO_PROCESSOR, PAGE_BYTES } from '../../core/basics/types.js';
 import type { ProcessOverview, SpaceOverview } from '../protocol/attaching.js';
 import type { ArrayTable } from './array-table.js';
 

@@ -4,10 +4,10 @@
  * registered one would fault, and the manager would have to serve itself.
  */
 
-import type { Range } from '../../core/range.js';
-import { Access, HOST, HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
-import { mlock, munlock } from '../../linux/memory.js';
-import { lockedMemoryLimit } from '../../linux/process.js';
+import type { Range } from '../../core/table/range.js';
+import { Access, HOST, HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import { mlock, munlock } from '../../linux/memory/memory.js';
+import { lockedMemoryLimit } from '../../linux/processes/process.js';
 import type { PinReport } from '../protocol/pages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';

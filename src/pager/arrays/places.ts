@@ -1,6 +1,6 @@
 /** Words for pages of arrays: where they are, and what went wrong with them. */
 
-import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import { type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
 import type { ManagerContext } from '../core/context.js';
 import type { Stores } from '../host/stores.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';

@@ -1,6 +1,6 @@
 /** What may be done to pages, and pages whose content is forgotten. */
 
-import { Access } from '../../core/types.js';
+import { Access } from '../../core/basics/types.js';
 import type { ArrayPages } from '../protocol/pages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';

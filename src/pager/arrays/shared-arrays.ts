@@ -9,11 +9,11 @@ import {
   receiveMessageOnPort,
   type Worker,
 } from 'node:worker_threads';
-import type { Range } from '../../core/range.js';
-import { type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/types.js';
-import { monotonicMs } from '../../linux/clock.js';
-import { fillMemory, readMemory, writeMemory } from '../../linux/memory.js';
-import { startOwnThread } from '../../linux/own-threads.js';
+import type { Range } from '../../core/table/range.js';
+import { type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/basics/types.js';
+import { monotonicMs } from '../../linux/base/clock.js';
+import { fillMemory, readMemory, writeMemory } from '../../linux/memory/memory.js';
+import { startOwnThread } from '../../linux/threads/own-threads.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import {
   type FromSharing,

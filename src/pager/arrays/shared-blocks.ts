@@ -9,8 +9,8 @@
  * that was here, and is used only once all of it is there.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import type { Range } from '../../core/range.js';
-import { Access, type DenyReason, HOST_NODE, Status } from '../../core/types.js';
+import type { Range } from '../../core/table/range.js';
+import { Access, type DenyReason, HOST_NODE, Status } from '../../core/basics/types.js';
 import type { CoreRequests } from '../core/core-requests.js';
 
 export type SharedRight = 'none' | 'read' | 'write';

@@ -2,7 +2,7 @@
  * What operations use of arrays that other machines have, too: held from before they begin until
  * they have ended.
  */
-import { type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import { type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import { type Breach, Hold, type Refusal } from './block-holds.js';
 import type { Places } from './places.js';

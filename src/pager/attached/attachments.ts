@@ -4,20 +4,20 @@
  * client. Nothing here waits for a process.
  */
 import type { MemoryManager } from '../../core/memory-manager.js';
-import type { DenyReason, ProcessorId } from '../../core/types.js';
+import type { DenyReason, ProcessorId } from '../../core/basics/types.js';
 import { AttachedProcess } from '../../drivers/attached/attached.js';
 import type { Router } from '../../drivers/router.js';
 import type { SharedHost } from '../../drivers/shared-host.js';
-import { POLLIN, POLLOUT } from '../../linux/constants.js';
-import { addressOf, closeDescriptor, libc } from '../../linux/libc.js';
-import { acceptLocally, listenLocally, peerOf, setNonBlocking } from '../../linux/local-socket.js';
-import { FAULT_FEATURES } from '../../linux/managed-mapping.js';
-import { scratch } from '../../linux/native-buffer.js';
-import type { Poller } from '../../linux/poll.js';
-import { mayOpenPidfd, pidfdOpen } from '../../linux/process.js';
-import { randomName } from '../../linux/random.js';
-import { MessageSocket } from '../../linux/socket.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+import { POLLIN, POLLOUT } from '../../linux/base/constants.js';
+import { addressOf, closeDescriptor, libc } from '../../linux/base/libc.js';
+import { acceptLocally, listenLocally, peerOf, setNonBlocking } from '../../linux/sockets/local-socket.js';
+import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
+import { scratch } from '../../linux/base/native-buffer.js';
+import type { Poller } from '../../linux/sockets/poll.js';
+import { mayOpenPidfd, pidfdOpen } from '../../linux/processes/process.js';
+import { randomName } from '../../linux/base/random.js';
+import { MessageSocket } from '../../linux/sockets/socket.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { figuresOf, NO_LAUNCHES } from '../devices/figures.js';
 import {
   ATTACH_VERSION,

@@ -1,5 +1,5 @@
 /** What each handle for other processes allows. */
-import { randomName } from '../../linux/random.js';
+import { randomName } from '../../linux/base/random.js';
 import type { ShareRights } from '../protocol/attaching.js';
 
 export interface Grant {

@@ -1,6 +1,6 @@
 /** What requests of other processes must look like. */
-import { bytesOf, isElementType } from '../../core/elements.js';
-import { PAGE_BYTES } from '../../core/types.js';
+import { bytesOf, isElementType } from '../../core/basics/elements.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 
 /** True: the value is as it must be. */
 type Check = (value: unknown) => boolean;

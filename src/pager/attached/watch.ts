@@ -6,12 +6,12 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { workerData } from 'node:worker_threads';
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import { PageTable } from '../../drivers/page-table.js';
-import { MADV_DONTNEED } from '../../linux/constants.js';
-import { FAULT_FEATURES } from '../../linux/managed-mapping.js';
-import { tryMadvise } from '../../linux/memory.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+import { MADV_DONTNEED } from '../../linux/base/constants.js';
+import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
+import { tryMadvise } from '../../linux/memory/memory.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { AttachedWatchData, DenialNotice } from '../protocol/attaching.js';
 
 /** Between two looks for faults that nobody else answers. */

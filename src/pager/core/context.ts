@@ -1,6 +1,6 @@
 /** What every part of the manager may use. */
-import type { Policies } from '../../core/state.js';
-import { Poller } from '../../linux/poll.js';
+import type { Policies } from '../../core/table/state.js';
+import { Poller } from '../../linux/sockets/poll.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { type Core, openCore } from './core.js';
 import { CoreRequests } from './core-requests.js';

@@ -1,5 +1,5 @@
 /** Requests to the core that are under way, and what is to be done when they have ended. */
-import type { DenyReason } from '../../core/types.js';
+import type { DenyReason } from '../../core/basics/types.js';
 
 export type RequestDone = (pages: number, failure: DenyReason | null) => void;
 

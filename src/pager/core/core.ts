@@ -3,9 +3,9 @@
  * complete comes back as events.
  */
 import { MemoryManager } from '../../core/memory-manager.js';
-import { Recorder } from '../../core/recording.js';
-import type { Policies } from '../../core/state.js';
-import { PAGE_BYTES, PAGES_PER_BLOCK, type Status } from '../../core/types.js';
+import { Recorder } from '../../core/recording/recording.js';
+import type { Policies } from '../../core/table/state.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK, type Status } from '../../core/basics/types.js';
 import { type Notices, type ProviderPort, Router } from '../../drivers/router.js';
 import { RecordingFile, type RecordingHeader } from '../../files/recording-file.js';
 import type { ManagerOptions } from '../protocol/space.js';

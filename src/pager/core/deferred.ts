@@ -3,7 +3,7 @@
  * be called: what it says is kept until it has returned, and so are actions that parts of the
  * manager put off. What the core has said comes first.
  */
-import type { DenyReason, InvalidationReason, ProcessorId } from '../../core/types.js';
+import type { DenyReason, InvalidationReason, ProcessorId } from '../../core/basics/types.js';
 import type { Notices } from '../../drivers/router.js';
 import type { CoreRequests } from './core-requests.js';
 

@@ -2,7 +2,7 @@
  * Where the content of pages comes from that were never written: a file, a module of the user's, or
  * another range.
  */
-import { type DenyReason, Status } from '../../core/types.js';
+import { type DenyReason, Status } from '../../core/basics/types.js';
 import type { ProviderPort } from '../../drivers/router.js';
 
 /** What fills the pages of one range. */

@@ -2,7 +2,7 @@
  * Memory that pages go over on their way from one store to the next: made when the first of them
  * goes.
  */
-import { PAGE_BYTES, PAGES_PER_TRANSFER } from '../../core/types.js';
+import { PAGE_BYTES, PAGES_PER_TRANSFER } from '../../core/basics/types.js';
 import type { Staging } from '../../drivers/router.js';
 import {
   MADV_DONTFORK,
@@ -10,8 +10,8 @@ import {
   MAP_PRIVATE,
   PROT_READ,
   PROT_WRITE,
-} from '../../linux/constants.js';
-import { mmap, munmap, tryMadvise } from '../../linux/memory.js';
+} from '../../linux/base/constants.js';
+import { mmap, munmap, tryMadvise } from '../../linux/memory/memory.js';
 
 /** Transfers that go over it at once: those that are read, and those that are written meanwhile. */
 const PIECES = 16;

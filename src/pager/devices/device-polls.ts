@@ -2,10 +2,10 @@
  * The descriptors of devices in the manager's poller, and what is to be done for each device when
  * the manager goes round.
  */
-import { MAX_PROCESSORS } from '../../core/types.js';
+import { MAX_PROCESSORS } from '../../core/basics/types.js';
 import type { ProcessDriver } from '../../drivers/process-driver.js';
-import { POLLIN, POLLOUT } from '../../linux/constants.js';
-import type { Poller } from '../../linux/poll.js';
+import { POLLIN, POLLOUT } from '../../linux/base/constants.js';
+import type { Poller } from '../../linux/sockets/poll.js';
 import type { Device } from './device.js';
 
 /**

@@ -9,7 +9,7 @@ import {
   type NodeId,
   PAGE_BYTES,
   type ProcessorId,
-} from '../../core/types.js';
+} from '../../core/basics/types.js';
 import { Apart, type KeptApart } from '../../cpus/apart.js';
 import { Beside } from '../../cpus/beside.js';
 import type { ManagerCpu } from '../../cpus/placed-threads.js';

@@ -6,11 +6,11 @@
  * pages of the next come. A plan moves pages and decides nothing else: what it does not bring, the
  * kernel's faults do.
  */
-import { bytesOf, type NumericArray, viewOf } from '../../core/elements.js';
+import { bytesOf, type NumericArray, viewOf } from '../../core/basics/elements.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { Access, HOST_NODE, PAGE_BYTES, type ProcessorId } from '../../core/types.js';
+import { Access, HOST_NODE, PAGE_BYTES, type ProcessorId } from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
-import { readMemory } from '../../linux/memory.js';
+import { readMemory } from '../../linux/memory/memory.js';
 import type { CoreRequests } from '../core/core-requests.js';
 import type { Gather, StreamOperation } from '../protocol/operations.js';
 

@@ -4,17 +4,17 @@
  * too.
  */
 
-import { bytesOf } from '../../core/elements.js';
-import type { LaunchArgument } from '../../core/launches.js';
+import { bytesOf } from '../../core/basics/elements.js';
+import type { LaunchArgument } from '../../core/service/launches.js';
 import {
   Access,
   type DenyReason,
   HOST_NODE,
   PAGE_BYTES,
   type ProcessorId,
-} from '../../core/types.js';
+} from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
-import { fillMemory } from '../../linux/memory.js';
+import { fillMemory } from '../../linux/memory/memory.js';
 import type { ArrayTable } from '../arrays/array-table.js';
 import type { SpaceContext } from '../arrays/context.js';
 

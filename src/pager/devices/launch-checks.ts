@@ -3,7 +3,7 @@
  * cannot be had.
  */
 
-import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import { Access, type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchDivision } from '../../drivers/driver.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { SpaceContext } from '../arrays/context.js';

@@ -3,8 +3,8 @@
  * before them may have written it.
  */
 
-import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
-import { readMemory } from '../../linux/memory.js';
+import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
+import { readMemory } from '../../linux/memory/memory.js';
 import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { LaunchOperation } from './launch-record.js';

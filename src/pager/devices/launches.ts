@@ -1,9 +1,9 @@
 /**
  * Launches of devices: in which order they run, and what is done before one runs and when it has.
  */
-import { kernelError } from '../../core/kernel-error.js';
-import type { Range } from '../../core/range.js';
-import { Access, type DenyReason, PAGE_BYTES } from '../../core/types.js';
+import { kernelError } from '../../messages/kernel-error.js';
+import type { Range } from '../../core/table/range.js';
+import { Access, type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
 import type {
   KernelCode,
   LaunchDivision,

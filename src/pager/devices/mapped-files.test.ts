@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import type { FilePart } from '../../drivers/process-driver.js';
 import type { FileProvider, FileRange } from '../sources/files.js';

@@ -3,7 +3,7 @@
  * kernel's own memory of the file, as threads of the program do. No page of the space is touched
  * for that, so that the core knows nothing of it.
  */
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
 import type { Device } from './device.js';

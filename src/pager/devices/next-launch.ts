@@ -4,7 +4,7 @@
  * asks for all that it uses when its turn has come, and finds most of it there.
  */
 
-import { Access } from '../../core/types.js';
+import { Access } from '../../core/basics/types.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
 import type { Device } from './device.js';

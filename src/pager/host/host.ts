@@ -2,7 +2,7 @@
  * The host as a processor: its driver, and what the core hears of the faults of the application's
  * threads.
  */
-import { HOST, HOST_NODE, NO_NODE, PAGE_BYTES, type Status } from '../../core/types.js';
+import { HOST, HOST_NODE, NO_NODE, PAGE_BYTES, type Status } from '../../core/basics/types.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
 import type { DriverEvents } from '../../drivers/driver.js';
 import { HostDriver } from '../../drivers/host-linux/host.js';

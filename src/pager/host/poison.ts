@@ -4,10 +4,10 @@
  * system call. Such pages are restored when they may be used again.
  */
 
-import { HOST } from '../../core/types.js';
+import { HOST } from '../../core/basics/types.js';
 import type { HostDriver } from '../../drivers/host-linux/host.js';
-import { endProcess } from '../../linux/kill.js';
-import { systemCallOf } from '../../linux/process.js';
+import { endProcess } from '../../linux/processes/kill.js';
+import { systemCallOf } from '../../linux/processes/process.js';
 import type { ManagerContext } from '../core/context.js';
 import { awaitMessages } from '../protocol/output.js';
 import { LastWords } from './last-words.js';

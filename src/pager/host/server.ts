@@ -1,5 +1,5 @@
 /** Memory of another machine: a Valkey or Redis server behind the host, or behind storage. */
-import { Status } from '../../core/types.js';
+import { Status } from '../../core/basics/types.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import { isOfConnection, problemOf } from '../../valkey/remedies.js';
 import type { ServerOptions } from '../protocol/space.js';

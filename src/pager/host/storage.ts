@@ -2,9 +2,9 @@
 import { statfsSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
-import { PAGE_BYTES, Status } from '../../core/types.js';
-import { EFBIG, EIO, ENOENT, ENOSPC, EOPNOTSUPP } from '../../linux/constants.js';
-import { tooLarge } from '../../linux/file-limit.js';
+import { PAGE_BYTES, Status } from '../../core/basics/types.js';
+import { EFBIG, EIO, ENOENT, ENOSPC, EOPNOTSUPP } from '../../linux/base/constants.js';
+import { tooLarge } from '../../linux/files/file-limit.js';
 import type { StorageOptions } from '../protocol/space.js';
 import type { Resort } from '../sources/io-ring.js';
 import { Spill } from '../sources/spill.js';

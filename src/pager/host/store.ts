@@ -1,5 +1,5 @@
 /** A store behind the host: what of it the core hears, and what is said of it when it fails. */
-import { type NodeId, PAGE_BYTES, type Status } from '../../core/types.js';
+import { type NodeId, PAGE_BYTES, type Status } from '../../core/basics/types.js';
 import { PatientReads, READ_MS } from '../../drivers/storage/patient-reads.js';
 import { StorageDriver } from '../../drivers/storage/storage.js';
 import type { ManagerContext } from '../core/context.js';

@@ -1,7 +1,7 @@
 /**
  * What is behind the host, the nearest first: each sends pages on to the next when it has no room.
  */
-import { HOST_NODE, type NodeId } from '../../core/types.js';
+import { HOST_NODE, type NodeId } from '../../core/basics/types.js';
 import type { ManagerContext } from '../core/context.js';
 import type { ServerStats, StorageStats } from '../protocol/space.js';
 import { TAGS } from '../sources/forgotten-tags.js';

@@ -3,7 +3,7 @@
  * whenever another one comes, the manager looks which ones are still there, and forgets the others
  * with the views and pins that they had.
  */
-import { threadExists } from '../../linux/process.js';
+import { threadExists } from '../../linux/processes/process.js';
 import type { Subscriber } from '../arrays/notifiers.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, FromManager, ToManager } from '../protocol/messages.js';

@@ -2,7 +2,7 @@
  * What is done about each request: one handler a name, which the compiler checks, and the part of
  * the manager that it is the business of.
  */
-import { PAGE_BYTES } from '../../core/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import { usedBytes } from '../arrays/shared-uses.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, RequestMessage, RequestName } from '../protocol/messages.js';

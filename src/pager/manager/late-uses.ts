@@ -5,7 +5,7 @@
  * until no view is left.
  */
 
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import {
   EAGAIN,
   EEXIST,
@@ -13,13 +13,13 @@ import {
   UFFD_EVENT_PAGEFAULT,
   UFFD_PAGEFAULT_FLAG_WP,
   UFFD_PAGEFAULT_FLAG_WRITE,
-} from '../../linux/constants.js';
-import { drainEventfd } from '../../linux/eventfd.js';
-import { endProcess } from '../../linux/kill.js';
-import { madvise } from '../../linux/memory.js';
-import { Poller } from '../../linux/poll.js';
-import { systemCallOf } from '../../linux/process.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+} from '../../linux/base/constants.js';
+import { drainEventfd } from '../../linux/threads/eventfd.js';
+import { endProcess } from '../../linux/processes/kill.js';
+import { madvise } from '../../linux/memory/memory.js';
+import { Poller } from '../../linux/sockets/poll.js';
+import { systemCallOf } from '../../linux/processes/process.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { type ClosedArray, type ClosedSpace, isUnmapped } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';
 import { awaitMessages } from '../protocol/output.js';

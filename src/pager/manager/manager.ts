@@ -2,11 +2,11 @@
 // Drivers, notifiers and the kernels of simulated devices run here, and may print.
 import './standard-output.js';
 import { parentPort, workerData } from 'node:worker_threads';
-import { DescriptorReserve } from '../../linux/descriptor-reserve.js';
-import { FAILING_CALLS, failCalls } from '../../linux/failing-calls.js';
-import { declareAll } from '../../linux/libc.js';
-import { munmap } from '../../linux/memory.js';
-import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/process.js';
+import { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
+import { FAILING_CALLS, failCalls } from '../../linux/base/failing-calls.js';
+import { declareAll } from '../../linux/base/libc.js';
+import { munmap } from '../../linux/memory/memory.js';
+import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/processes/process.js';
 import { loadPolicies } from '../../policy/choices.js';
 import { forsake } from '../protocol/closed-space.js';
 import { Control, SpaceState } from '../protocol/control.js';

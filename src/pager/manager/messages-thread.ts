@@ -34,7 +34,7 @@ function open(): number {
 
 async function sender(): Promise<(bytes: Uint8Array) => number> {
   if (fstatSync(STDERR).isSocket()) {
-    const { MessageSocket } = await import('../../linux/socket.js');
+    const { MessageSocket } = await import('../../linux/sockets/socket.js');
     const socket = new MessageSocket(STDERR);
     socket.prepareToSend();
     return (bytes) => (socket.send(bytes) ? bytes.length : 0);

@@ -9,7 +9,7 @@
  */
 import { writeSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
-import { startThread } from '../../linux/threads.js';
+import { startThread } from '../../linux/threads/threads.js';
 import { Control } from '../protocol/control.js';
 import { count } from '../protocol/output.js';
 import { beginStart, endStart, type Start, startsEnded } from '../protocol/starting.js';

@@ -1,5 +1,5 @@
 /** Moves the pieces that the core has queued, between two looks for faults. */
-import { PAGES_PER_BLOCK, PAGES_PER_TRANSFER } from '../../core/types.js';
+import { PAGES_PER_BLOCK, PAGES_PER_TRANSFER } from '../../core/basics/types.js';
 import type { CopyThreads } from '../../drivers/copies/copy-threads.js';
 import type { Core } from '../core/core.js';
 import type { Part } from '../core/part.js';

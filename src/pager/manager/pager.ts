@@ -3,12 +3,12 @@
  * has the drivers do what the core says. It never waits for a thread of the application, nor for a
  * copy that is not from memory to memory. What each part has to do it asks the parts (`Part`).
  */
-import type { Policies } from '../../core/state.js';
+import type { Policies } from '../../core/table/state.js';
 import { Spin } from '../../cpus/spin.js';
 import { NodeError } from '../../drivers/page-table.js';
-import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
-import { drainEventfd } from '../../linux/eventfd.js';
-import { yieldProcessor } from '../../linux/process.js';
+import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
+import { drainEventfd } from '../../linux/threads/eventfd.js';
+import { yieldProcessor } from '../../linux/processes/process.js';
 import { partsThat } from '../core/part.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';

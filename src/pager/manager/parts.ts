@@ -5,14 +5,14 @@
  */
 
 import { availableParallelism } from 'node:os';
-import type { Policies } from '../../core/state.js';
-import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/types.js';
+import type { Policies } from '../../core/table/state.js';
+import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
 import type { KeptApart } from '../../cpus/apart.js';
 import { KeptThread } from '../../cpus/kept-thread.js';
 import { NearDisk } from '../../cpus/near-disk.js';
 import { COPY_THREADS, CopyThreads } from '../../drivers/copies/copy-threads.js';
-import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
-import { copyMemory, fillMemory } from '../../linux/memory.js';
+import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
+import { copyMemory, fillMemory } from '../../linux/memory/memory.js';
 import { ArrayAdvice } from '../arrays/advice.js';
 import { ArrayTable } from '../arrays/array-table.js';
 import { Arrays } from '../arrays/arrays.js';

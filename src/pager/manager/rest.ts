@@ -6,7 +6,7 @@
  */
 import { Lookout } from '../../cpus/lookout.js';
 import type { Spin } from '../../cpus/spin.js';
-import { yieldProcessor } from '../../linux/process.js';
+import { yieldProcessor } from '../../linux/processes/process.js';
 import { Attention } from './attention.js';
 import { HOST_SLOT, type Parts, WAKE_SLOT } from './parts.js';
 

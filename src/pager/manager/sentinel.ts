@@ -4,8 +4,8 @@
  * so and ends the process: no thread hangs, and none goes on with a page that was not filled.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { endProcess } from '../../linux/kill.js';
-import { threadState } from '../../linux/thread-state.js';
+import { endProcess } from '../../linux/processes/kill.js';
+import { threadState } from '../../linux/threads/thread-state.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import { count, type ToSentinel } from '../protocol/output.js';
 import type { SentinelData } from '../protocol/space.js';

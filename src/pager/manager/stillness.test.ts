@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ThreadState } from '../../linux/thread-state.js';
+import type { ThreadState } from '../../linux/threads/thread-state.js';
 import { Stillness } from './stillness.js';
 
 /**

@@ -8,7 +8,7 @@
  *   it waits for a disk or for memory only the time that it ran counts, if it ran: it goes on, slowly
  *   it sleeps                         all counts: nothing that the manager does lets it sleep for long outside of its loop
  */
-import type { ThreadState } from '../../linux/thread-state.js';
+import type { ThreadState } from '../../linux/threads/thread-state.js';
 
 export class Stillness {
   private beat = -1;

@@ -9,8 +9,8 @@ import {
   noteBound,
   restoreAffinity,
   setAffinity,
-} from '../../linux/affinity.js';
-import { threadsOf } from '../../linux/process.js';
+} from '../../linux/threads/affinity.js';
+import { threadsOf } from '../../linux/processes/process.js';
 import type { Requests } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';
 

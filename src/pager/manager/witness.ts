@@ -7,7 +7,7 @@
  */
 import { existsSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { endProcess } from '../../linux/kill.js';
+import { endProcess } from '../../linux/processes/kill.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import { count } from '../protocol/output.js';
 import { Messages } from './messages.js';

@@ -6,7 +6,7 @@
  * them, which the owner serves from then on, and the ends of two streams: one for requests
  * (frames), one by which the process is told of its end. The owner answers with `AttachWelcome`.
  */
-import type { ElementType } from '../../core/elements.js';
+import type { ElementType } from '../../core/basics/elements.js';
 import type { WireError } from './wire.js';
 
 /** Raised when what is said here changes. */

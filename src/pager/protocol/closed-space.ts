@@ -1,6 +1,6 @@
 /** Closed spaces of which views are left, in words that go from one thread to another. */
 import { watchClosed } from '../../drivers/host-linux/closed-space.js';
-import { Userfaultfd } from '../../linux/userfaultfd.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { Control } from './control.js';
 
 /** An array as it was when its space was closed. */

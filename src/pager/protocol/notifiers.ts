@@ -2,7 +2,7 @@
  * What subscribers of invalidations are told. Subscribers are modules in the manager's thread, and
  * threads of the application.
  */
-import type { InvalidationReason } from '../../core/types.js';
+import type { InvalidationReason } from '../../core/basics/types.js';
 
 export type { InvalidationReason };
 

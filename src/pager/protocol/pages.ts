@@ -1,5 +1,5 @@
 /** Pages and bytes of arrays, as requests name them, and what is reported about them. */
-import type { Advice } from '../../core/types.js';
+import type { Advice } from '../../core/basics/types.js';
 
 /** Pages of an array. It is named, since its addresses may be another one's by now. */
 export interface ArrayPages {

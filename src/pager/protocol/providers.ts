@@ -3,7 +3,7 @@
  * handed.
  */
 import type { MessagePort } from 'node:worker_threads';
-import type { ElementType, NumericArray } from '../../core/elements.js';
+import type { ElementType, NumericArray } from '../../core/basics/elements.js';
 
 /** The array that a provider fills. */
 export interface ProvidedArrayFacts {

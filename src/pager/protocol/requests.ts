@@ -2,7 +2,7 @@
  * What clients ask of the manager. A client that needs an answer at once waits with its thread
  * stopped; faults take none of this.
  */
-import type { ElementType } from '../../core/elements.js';
+import type { ElementType } from '../../core/basics/elements.js';
 import type { ArrayListing, ShareRights, SpaceOverview } from './attaching.js';
 import type { ClosedSpace } from './closed-space.js';
 import type { NotifierSource } from './notifiers.js';

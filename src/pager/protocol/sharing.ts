@@ -1,6 +1,6 @@
 /** What the manager and the thread that speaks for a shared array tell each other. */
 import type { MessagePort } from 'node:worker_threads';
-import type { DenyReason } from '../../core/types.js';
+import type { DenyReason } from '../../core/basics/types.js';
 import type { TlsOptions } from '../../valkey/connection.js';
 import type { Start } from './starting.js';
 import type { WireError } from './wire.js';

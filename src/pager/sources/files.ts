@@ -5,13 +5,13 @@
  */
 
 import { fstatSync } from 'node:fs';
-import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
+import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/basics/types.js';
 import { PatientReads } from '../../drivers/storage/patient-reads.js';
-import { MAP_PRIVATE, PROT_READ } from '../../linux/constants.js';
-import { errnoName, SystemCallError } from '../../linux/errors.js';
-import { preadWithoutWaiting } from '../../linux/file-io.js';
-import { fillMemory, mmap } from '../../linux/memory.js';
-import { NativeBuffer } from '../../linux/native-buffer.js';
+import { MAP_PRIVATE, PROT_READ } from '../../linux/base/constants.js';
+import { errnoName, SystemCallError } from '../../linux/base/errors.js';
+import { preadWithoutWaiting } from '../../linux/files/file-io.js';
+import { fillMemory, mmap } from '../../linux/memory/memory.js';
+import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import type { ManagerContext } from '../core/context.js';
 import type { FileMapping, FileSource } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';

@@ -4,7 +4,7 @@
  * forgotten together by a server that is started again without what it had: the thread that writes
  * finds that out when it has a new connection, and writes nothing there before the manager knows.
  */
-import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/types.js';
+import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/basics/types.js';
 
 export const TAGS = 256;
 const GROUPS_PER_TAG = PAGES_PER_BLOCK / PAGES_PER_GROUP;

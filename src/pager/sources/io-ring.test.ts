@@ -3,7 +3,7 @@ import { existsSync, openSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
+import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { CONTROL_WORDS, Control } from '../protocol/control.js';
 import { endStart } from '../protocol/starting.js';
 import { IoEngine, JOB_WORDS, Job, type JobRing, type Resort, Signal } from './io-ring.js';

@@ -6,9 +6,9 @@
  */
 import { constants as os } from 'node:os';
 import type { Worker } from 'node:worker_threads';
-import type { DescriptorReserve } from '../../linux/descriptor-reserve.js';
-import { closeDescriptor } from '../../linux/libc.js';
-import { startOwnThread } from '../../linux/own-threads.js';
+import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
+import { closeDescriptor } from '../../linux/base/libc.js';
+import { startOwnThread } from '../../linux/threads/own-threads.js';
 import { beginStart, endStart, type Start } from '../protocol/starting.js';
 
 /** Places of a job's numbers, and the kinds. */

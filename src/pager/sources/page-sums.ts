@@ -8,8 +8,8 @@ import {
   MAP_PRIVATE,
   PROT_READ,
   PROT_WRITE,
-} from '../../linux/constants.js';
-import { mmap, munmap, PAGE_SIZE } from '../../linux/memory.js';
+} from '../../linux/base/constants.js';
+import { mmap, munmap, PAGE_SIZE } from '../../linux/memory/memory.js';
 
 const SUM_BYTES = 4;
 

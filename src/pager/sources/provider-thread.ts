@@ -7,9 +7,9 @@
 import { readlinkSync, writeSync } from 'node:fs';
 import { types } from 'node:util';
 import { workerData } from 'node:worker_threads';
-import { bytesOf, viewOf } from '../../core/elements.js';
-import { kernelError } from '../../core/kernel-error.js';
-import { missingModule } from '../../core/missing-module.js';
+import { bytesOf, viewOf } from '../../core/basics/elements.js';
+import { kernelError } from '../../messages/kernel-error.js';
+import { missingModule } from '../../messages/missing-module.js';
 import { printAtOnce } from '../../drivers/user-output.js';
 import type {
   FillFunction,

@@ -14,9 +14,9 @@ import {
   receiveMessageOnPort,
   type Worker,
 } from 'node:worker_threads';
-import { HOST, PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/types.js';
-import { fillMemory, writeMemory } from '../../linux/memory.js';
-import { startOwnThread } from '../../linux/own-threads.js';
+import { HOST, PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/basics/types.js';
+import { fillMemory, writeMemory } from '../../linux/memory/memory.js';
+import { startOwnThread } from '../../linux/threads/own-threads.js';
 import type { ManagerContext } from '../core/context.js';
 import { Control } from '../protocol/control.js';
 import type {

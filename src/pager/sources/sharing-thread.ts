@@ -6,9 +6,9 @@
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import type { Right, Rights } from '../../coherence/messages.js';
-import type { DenyReason } from '../../core/types.js';
-import { monotonicMs } from '../../linux/clock.js';
-import { randomName } from '../../linux/random.js';
+import type { DenyReason } from '../../core/basics/types.js';
+import { monotonicMs } from '../../linux/base/clock.js';
+import { randomName } from '../../linux/base/random.js';
 import { barrierAnswer, barrierCommand, barrierWithdrawal } from '../../sharing/barrier.js';
 import { Member, type SharedMemory } from '../../sharing/member.js';
 import { valkeyAddress } from '../../valkey/address.js';

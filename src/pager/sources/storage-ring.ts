@@ -6,8 +6,8 @@
  */
 
 import { spoiled } from '../../drivers/storage/disk.js';
-import { IoUring } from '../../linux/io-uring.js';
-import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
+import { IoUring } from '../../linux/files/io-uring.js';
+import { firstSpoiled, noteSums } from '../../linux/files/spill-file.js';
 
 /** Looking at the checksums of more would keep the manager from other faults. */
 const LONGEST_BYTES = 2 ** 16;

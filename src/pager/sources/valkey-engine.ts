@@ -5,13 +5,13 @@
  */
 import { constants as os } from 'node:os';
 import { workerData } from 'node:worker_threads';
-import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
 import { gone, spoiled } from '../../drivers/storage/disk.js';
-import { notifyEventfd } from '../../linux/eventfd.js';
-import { offsetInView, VIEW_BYTES, viewAt } from '../../linux/memory-views.js';
-import { receiverOf } from '../../linux/receiving.js';
-import { senderOf } from '../../linux/sending.js';
-import { firstSpoiled, noteSums } from '../../linux/spill-file.js';
+import { notifyEventfd } from '../../linux/threads/eventfd.js';
+import { offsetInView, VIEW_BYTES, viewAt } from '../../linux/memory/memory-views.js';
+import { receiverOf } from '../../linux/sockets/receiving.js';
+import { senderOf } from '../../linux/sockets/sending.js';
+import { firstSpoiled, noteSums } from '../../linux/files/spill-file.js';
 import type { Argument, Caller, ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
 import { numberOf } from '../../valkey/remedies.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
 import { ValueTable } from './value-table.js';
 
 const GROUP_BYTES = 2 ** 16;

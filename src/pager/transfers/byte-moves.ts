@@ -3,9 +3,9 @@
  * mapping has every page of the host's memory.
  */
 
-import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
-import { readMemory, writeMemory } from '../../linux/memory.js';
-import { NativeBuffer } from '../../linux/native-buffer.js';
+import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
+import { readMemory, writeMemory } from '../../linux/memory/memory.js';
+import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { Answer } from '../protocol/messages.js';
 import { READ_BYTES, type Requests } from '../protocol/requests.js';

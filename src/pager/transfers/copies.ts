@@ -17,8 +17,8 @@ import {
   PAGE_BYTES,
   PageState,
   type ProcessorId,
-} from '../../core/types.js';
-import { fillMemory, moveMemory } from '../../linux/memory.js';
+} from '../../core/basics/types.js';
+import { fillMemory, moveMemory } from '../../linux/memory/memory.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { CopyOrder, OperationDone } from '../protocol/operations.js';

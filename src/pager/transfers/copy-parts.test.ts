@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
 import { nextPart, PART_BYTES, type Part, runsBackwards, uniformPart } from './copy-parts.js';
 
 /** Carries a copy out part by part on bytes, as the manager does. */

@@ -2,7 +2,7 @@
  * How a copy is cut into parts: no larger than a look at the faults can wait for, and within one
  * block at each end.
  */
-import { BLOCK_BYTES, PAGE_BYTES } from '../../core/types.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
 
 /** The most that is moved between two looks at the faults. */
 export const PART_BYTES = 256 * 1024;

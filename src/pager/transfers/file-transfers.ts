@@ -3,12 +3,12 @@
  * pages are held meanwhile.
  */
 
-import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
-import { EBADF, EFBIG } from '../../linux/constants.js';
-import { pathOfDescriptor } from '../../linux/descriptor-path.js';
-import { errnoName, isOfFullDisk } from '../../linux/errors.js';
-import { tooLarge } from '../../linux/file-limit.js';
-import { NativeBuffer } from '../../linux/native-buffer.js';
+import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
+import { EBADF, EFBIG } from '../../linux/base/constants.js';
+import { pathOfDescriptor } from '../../linux/files/descriptor-path.js';
+import { errnoName, isOfFullDisk } from '../../linux/base/errors.js';
+import { tooLarge } from '../../linux/files/file-limit.js';
+import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { Answer } from '../protocol/messages.js';
 import type { FileTransfer, Requests } from '../protocol/requests.js';

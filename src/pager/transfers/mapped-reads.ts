@@ -2,8 +2,8 @@
  * Bytes of arrays over mapped files, for requests that need them in other memory: read from the
  * file itself, so that no page of the host's memory is taken for them.
  */
-import { PAGE_BYTES } from '../../core/types.js';
-import { preadWithoutWaiting } from '../../linux/file-io.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
+import { preadWithoutWaiting } from '../../linux/files/file-io.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
 import type { IoEngine } from '../sources/io-ring.js';
 

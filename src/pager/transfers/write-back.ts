@@ -5,9 +5,9 @@
  */
 
 import { fstatSync } from 'node:fs';
-import { Access, HOST_NODE, PAGE_BYTES } from '../../core/types.js';
-import { errnoName } from '../../linux/errors.js';
-import { tooLarge } from '../../linux/file-limit.js';
+import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
+import { errnoName } from '../../linux/base/errors.js';
+import { tooLarge } from '../../linux/files/file-limit.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { ArrayPages } from '../protocol/pages.js';
 import type { WireError } from '../protocol/wire.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EvictionPolicy } from '../../core/types.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { adaptive } from './adaptive.js';
 import { lru } from './lru.js';
 

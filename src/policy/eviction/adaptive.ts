@@ -6,8 +6,8 @@
  * there. Blocks of which less than half comes at once tell nothing of a loop: a processor is in
  * several of them, and they go and come back while it is.
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import { type EvictionPolicy, PAGES_PER_BLOCK } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import { type EvictionPolicy, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import { aheadOf } from './ahead.js';
 
 /**

@@ -3,8 +3,8 @@
  * them should have had more room (Megiddo and Modha, "ARC: A Self-Tuning, Low Overhead Replacement
  * Cache", FAST 2003).
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { GhostList } from './ghost-list.js';
 import { evictionBy, type Replacement } from './replacement.js';
 

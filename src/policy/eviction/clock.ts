@@ -2,8 +2,8 @@
  * CLOCK, the second chance: the oldest block goes, unless it was used since the hand last passed it
  * (Corbató, "A Paging Experiment with the Multics System", 1968).
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { BlockTable } from './block-table.js';
 import { evictionBy, type Replacement } from './replacement.js';
 

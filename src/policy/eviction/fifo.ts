@@ -2,8 +2,8 @@
  * The block that came first goes first, however often it was used since: what least recently used
  * is compared with.
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { aheadOf } from './ahead.js';
 
 /** First in, first out. */

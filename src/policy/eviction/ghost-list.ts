@@ -1,5 +1,5 @@
 /** Blocks that have left, oldest first, as many as a bound allows. */
-import { IntrusiveList } from '../../core/intrusive-list.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
 
 export class GhostList {
   private readonly list = new IntrusiveList();

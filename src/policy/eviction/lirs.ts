@@ -3,8 +3,8 @@
  * small queue (Jiang and Zhang, "LIRS: An Efficient Low Inter-reference Recency Set Replacement
  * Policy", SIGMETRICS 2002). The names are the paper's: LIR blocks stay, HIR blocks pass.
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { BlockTable } from './block-table.js';
 import { GhostList } from './ghost-list.js';
 import { evictionBy, type Replacement } from './replacement.js';

@@ -3,8 +3,8 @@
  * argument, a sample), so a block that is read without faulting ages all the same: this is LRU over
  * misses, as every driver without access bits has it.
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { evictionBy, type Replacement } from './replacement.js';
 
 /** Least recently used: by faults, launches and samples. */

@@ -1,5 +1,5 @@
 /** Eviction policies by the names that programs and commands know them by. */
-import type { EvictionPolicy } from '../../core/types.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { adaptive } from './adaptive.js';
 import { arc } from './arc.js';
 import { clock } from './clock.js';

@@ -6,7 +6,7 @@
  * (a fault, a launch argument, a sample), several in a row for one block, and it makes room before
  * it says for which block. The adapter below closes that gap once for all algorithms.
  */
-import type { EvictionPolicy } from '../../core/types.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { aheadOf } from './ahead.js';
 
 /** A page replacement algorithm as papers describe it, over blocks of 2 MiB. */

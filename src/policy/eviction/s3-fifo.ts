@@ -3,8 +3,8 @@
  * ghost queue brings back to the main one what left the small one too early (Yang et al., "FIFO
  * Queues are All You Need for Cache Eviction", SOSP 2023).
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { BlockTable } from './block-table.js';
 import { GhostList } from './ghost-list.js';
 import { evictionBy, type Replacement } from './replacement.js';

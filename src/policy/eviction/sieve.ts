@@ -3,8 +3,8 @@
  * blocks that were used, and takes the first that was not (Zhang et al., "SIEVE is Simpler than
  * LRU", NSDI 2024).
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { BlockTable } from './block-table.js';
 import { evictionBy, type Replacement } from './replacement.js';
 

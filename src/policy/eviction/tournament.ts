@@ -7,8 +7,8 @@
  * Following the best expert by its ghost sets is ACME's idea (Ari et al., 2002), and the set of
  * experts is what publications name as close to the optimum together: LRU, LIRS, W-TinyLFU.
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { lirsReplacement } from './lirs.js';
 import { lruReplacement } from './lru.js';
 import { evictionBy, type Replacement } from './replacement.js';

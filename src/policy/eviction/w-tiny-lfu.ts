@@ -5,8 +5,8 @@
  * Software Cache Management", Middleware 2018). Block numbers are dense, so uses are counted
  * exactly, without a sketch.
  */
-import { IntrusiveList } from '../../core/intrusive-list.js';
-import type { EvictionPolicy } from '../../core/types.js';
+import { IntrusiveList } from '../../core/basics/intrusive-list.js';
+import type { EvictionPolicy } from '../../core/basics/types.js';
 import { BlockTable } from './block-table.js';
 import { evictionBy, type Replacement } from './replacement.js';
 

@@ -1,5 +1,5 @@
 /** Where a processor finds blocks that it could reach in host memory. */
-import type { PlacementPolicy } from '../../core/types.js';
+import type { PlacementPolicy } from '../../core/basics/types.js';
 
 /** In place where the program has said `accessedBy`; everything else migrates. */
 export const advised: PlacementPolicy = ({ advised: isAdvised }) => (isAdvised ? 'remote' : 'own');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { addRun, createMask, has } from '../../core/mask.js';
-import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchRequest } from '../../core/types.js';
+import { addRun, createMask, has } from '../../core/basics/mask.js';
+import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchRequest } from '../../core/basics/types.js';
 import { none, tree } from './tree.js';
 
 type Run = [first: number, count: number];

@@ -11,9 +11,9 @@
  * block in vain. A write takes the pages away from there, so that it must be a walk for longer. In
  * all cases as much comes as the launch's walks have room for.
  */
-import { addRun, clear, sizeOfRun } from '../../core/mask.js';
-import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
-import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/types.js';
+import { addRun, clear, sizeOfRun } from '../../core/basics/mask.js';
+import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
+import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/basics/types.js';
 import { checkOption } from '../option-range.js';
 
 /** Options of `tree`. */

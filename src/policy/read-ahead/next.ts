@@ -4,8 +4,8 @@
  * Blocks that were brought and not entered may take a share of the node only: a guess must not push
  * out what is in use.
  */
-import { type OptionNames, refuseUnknown } from '../../core/option-names.js';
-import type { ReadAheadPolicy } from '../../core/types.js';
+import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
+import type { ReadAheadPolicy } from '../../core/basics/types.js';
 import { checkOption } from '../option-range.js';
 
 /** Options of `next`. */

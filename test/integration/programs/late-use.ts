@@ -1,7 +1,7 @@
 /** Uses memory that it has given back. */
 import { Worker } from 'node:worker_threads';
 import { i32, kernel, openSpace } from '../../../src/index.js';
-import { view } from '../../../src/linux/memory.js';
+import { view } from '../../../src/linux/memory/memory.js';
 import { say, wait } from './common.js';
 
 const [how] = process.argv.slice(2);

@@ -3,7 +3,7 @@
  * and is denied in the end.
  */
 import { openSpace } from '../../../src/index.js';
-import { FAILING_CALLS } from '../../../src/linux/failing-calls.js';
+import { FAILING_CALLS } from '../../../src/linux/base/failing-calls.js';
 
 const [path] = process.argv.slice(2);
 process.env[FAILING_CALLS] = 'pwrite:ENOSPC:1-1000000';

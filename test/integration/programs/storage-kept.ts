@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { openSpace } from '../../../src/index.js';
-import { FAILING_CALLS } from '../../../src/linux/failing-calls.js';
+import { FAILING_CALLS } from '../../../src/linux/base/failing-calls.js';
 
 const BUDGET = 64 * 2 ** 20;
 const [path, error] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 /** What works, and what does not, without the right to serve faults of system calls. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { i32, kernel, type OnememError, openSpace } from '../../../src/index.js';
-import { hasCapability, lockedMemoryLimit } from '../../../src/linux/process.js';
+import { hasCapability, lockedMemoryLimit } from '../../../src/linux/processes/process.js';
 import { say, sayTraces } from './common.js';
 
 const CAP_IPC_LOCK = 14;

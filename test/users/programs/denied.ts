@@ -4,9 +4,9 @@
  */
 import { spawnSync } from 'node:child_process';
 import { constants } from 'node:os';
-import { USERFAULTFD_IOC_NEW } from '../../../src/linux/constants.js';
-import { libc, SYSTEM_CALL } from '../../../src/linux/libc.js';
-import { NativeBuffer } from '../../../src/linux/native-buffer.js';
+import { USERFAULTFD_IOC_NEW } from '../../../src/linux/base/constants.js';
+import { libc, SYSTEM_CALL } from '../../../src/linux/base/libc.js';
+import { NativeBuffer } from '../../../src/linux/base/native-buffer.js';
 
 const PR_SET_NO_NEW_PRIVS = 38;
 const PR_SET_SECCOMP = 22;

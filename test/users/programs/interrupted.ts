@@ -2,7 +2,7 @@
  * Waits for a kernel that never ends, or in a fault for a device that is stopped. Arguments:
  * 'kernel' or 'fault'; 'listener': as the command.
  */
-import { endOnSignals } from '../../../src/cli/interrupt.js';
+import { endOnSignals } from '../../../src/cli/terminal/interrupt.js';
 import { i32, kernel, openSpace } from '../../../src/index.js';
 import { stopProcess } from '../../harness/processes.js';
 

@@ -2,8 +2,8 @@
  * What Dawn does later, and how a thread without an event loop hears of it: it waits, and Dawn
  * calls back within the wait and nowhere else (WaitAnyOnly).
  */
-import { NativeBuffer } from '../../../linux/native-buffer.js';
-import { callbackAddress, textAt } from '../../../linux/shared-library.js';
+import { NativeBuffer } from '../../../linux/base/native-buffer.js';
+import { callbackAddress, textAt } from '../../../linux/base/shared-library.js';
 import { CallbackMode, WaitStatus } from './layouts.js';
 import type { CallbackInfo, Dawn } from './library.js';
 

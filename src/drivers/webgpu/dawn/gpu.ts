@@ -3,8 +3,8 @@
  * led to.
  */
 
-import { NativeBuffer } from '../../../linux/native-buffer.js';
-import { callbackAddress, textAt } from '../../../linux/shared-library.js';
+import { NativeBuffer } from '../../../linux/base/native-buffer.js';
+import { callbackAddress, textAt } from '../../../linux/base/shared-library.js';
 import { Futures, MOST_WAITED, messageOf, TEXT } from './futures.js';
 import {
   AdapterInfo,

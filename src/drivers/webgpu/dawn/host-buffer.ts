@@ -1,9 +1,9 @@
 /**
  * Buffers whose memory is the program's: what is copied to one of them the GPU writes there itself.
  */
-import { PAGE_BYTES } from '../../../core/types.js';
-import { closeDescriptor } from '../../../linux/libc.js';
-import { createMemoryFile, munmap } from '../../../linux/memory.js';
+import { PAGE_BYTES } from '../../../core/basics/types.js';
+import { closeDescriptor } from '../../../linux/base/libc.js';
+import { createMemoryFile, munmap } from '../../../linux/memory/memory.js';
 import { mapShared } from '../staging.js';
 import type { Gpu } from './gpu.js';
 import {

@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { declareStructure, SharedLibrary } from '../../../linux/shared-library.js';
+import { declareStructure, SharedLibrary } from '../../../linux/base/shared-library.js';
 
 export const PACKAGE = 'bun-webgpu-linux-x64';
 export const VERSION = '0.1.7';

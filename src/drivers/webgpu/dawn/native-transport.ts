@@ -4,8 +4,8 @@
  * where they are to lie.
  */
 
-import { RecentMap } from '../../../core/recent-map.js';
-import { view } from '../../../linux/memory.js';
+import { RecentMap } from '../../../core/basics/recent-map.js';
+import { view } from '../../../linux/memory/memory.js';
 import { boundIn, isLasting, placeOf } from '../bound-groups.js';
 import type { FailingGpu } from '../failing-gpu.js';
 import {

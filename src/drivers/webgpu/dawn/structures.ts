@@ -2,7 +2,7 @@
  * Structures of C: where their members lie by C's rules, and memory in which they are put together
  * for a call.
  */
-import { NativeBuffer } from '../../../linux/native-buffer.js';
+import { NativeBuffer } from '../../../linux/base/native-buffer.js';
 
 /** A member: a number, text with its length, or another structure. */
 type Member = 'u32' | 'u64' | 'f64' | 'text' | Structure<Members>;

@@ -1,0 +1,120 @@
+/**
+ * Copies in a space of typed arrays of the program's own, as long as operations use them.
+ * Operations in one order share the copy of an array that one of them writes; each has its results
+ * put back before the next one that writes begins, so that one that fails leaves the array as it
+ * was.
+ */
+import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
+import type { ArraySeen, SpaceSeen } from '../line/seen.js';
+import type { StreamOrder } from './stream-order.js';
+
+/** Bytes of a buffer of the program's own. */
+interface PlainBytes {
+  readonly buffer: ArrayBufferLike;
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** One operation's use of such bytes. */
+export interface PlainUse extends PlainBytes {
+  readonly copy: PlainCopy;
+  readonly order: StreamOrder;
+  /** Of the operation, once it has been given. */
+  sequence: number;
+  readonly writes: boolean;
+}
+
+export interface PlainCopy extends PlainBytes {
+  readonly array: ArraySeen;
+  readonly uses: Set<PlainUse>;
+  /** How many functions of the program's had been given by then. */
+  readonly calls: number;
+  /** Another copy has news of the same bytes. */
+  stale: boolean;
+}
+
+const copies = new WeakMap<ArrayBufferLike, Set<PlainCopy>>();
+/** Functions of the program's that streams have been given: each may change any array. */
+let callsGiven = 0;
+
+export function plainBytes({ buffer, byteOffset, byteLength }: ArrayBufferView): PlainBytes {
+  return { buffer, begin: byteOffset, end: byteOffset + byteLength };
+}
+
+/** Uses by which operations that have not ended are going to change some of the bytes. */
+export function writersOf(bytes: PlainBytes): PlainUse[] {
+  const found: PlainUse[] = [];
+  for (const { uses } of copies.get(bytes.buffer) ?? [])
+    for (const use of uses) if (use.writes && overlap(use, bytes)) found.push(use);
+  return found;
+}
+
+/**
+ * A stream has been given a function of the program's: what is given from now on shares no copy
+ * that was made before.
+ */
+export function noteCall(): void {
+  callsGiven++;
+}
+
+/**
+ * The copy that one of the writers has, where an operation that comes after all of them can use it
+ * for some bytes of this type.
+ */
+export function copyToShare(
+  bytes: PlainBytes,
+  type: ElementType,
+  { copy }: PlainUse,
+  space: SpaceSeen,
+  order: StreamOrder,
+): PlainCopy | null {
+  if (copy.stale || copy.calls !== callsGiven || copy.array.space !== space) return null;
+  if (bytes.begin < copy.begin || bytes.end > copy.end) return null;
+  if ((bytes.begin - copy.begin) % bytesOf(type) !== 0) return null;
+  for (const use of copy.uses) if (!order.isAfter(use)) return null;
+  return copy;
+}
+
+export function makeCopy(
+  space: SpaceSeen,
+  plain: NumericArray,
+  type: ElementType,
+  name: string,
+): PlainCopy {
+  const array = space.arrayOf(type, plain.byteLength / bytesOf(type), `a copy for ${name}`);
+  const bytes = plainBytes(plain);
+  const copy = { ...bytes, array, uses: new Set<PlainUse>(), calls: callsGiven, stale: false };
+  const known = copies.get(bytes.buffer);
+  if (known === undefined) copies.set(bytes.buffer, new Set([copy]));
+  else known.add(copy);
+  return copy;
+}
+
+export function useCopy(
+  copy: PlainCopy,
+  bytes: PlainBytes,
+  order: StreamOrder,
+  writes: boolean,
+): PlainUse {
+  const use = { ...bytes, copy, order, sequence: Number.POSITIVE_INFINITY, writes };
+  copy.uses.add(use);
+  order.begin();
+  if (writes)
+    for (const other of copies.get(copy.buffer) ?? [])
+      if (other !== copy && overlap(other, bytes)) other.stale = true;
+  return use;
+}
+
+/** The operation has ended. A copy that nothing uses any more is freed. */
+export function endUse(use: PlainUse): void {
+  const { copy, order } = use;
+  copy.uses.delete(use);
+  order.end();
+  if (copy.uses.size > 0) return;
+  copies.get(copy.buffer)?.delete(copy);
+  copy.array.free();
+}
+
+function overlap(one: PlainBytes, other: PlainBytes): boolean {
+  return Math.max(one.begin, other.begin) < Math.min(one.end, other.end);
+}

@@ -1,0 +1,168 @@
+/**
+ * Plain typed arrays as arguments of one operation: copied into the space before it begins, and
+ * back when it is through.
+ */
+import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
+import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
+import type { WireError } from '../../pager/protocol/wire.js';
+import { textOf } from '../values/arguments.js';
+import { putOwn, takeOwn } from '../arrays/byte-moves.js';
+import { OnememError } from '../values/errors.js';
+import type { Place } from '../arrays/place.js';
+import {
+  copyToShare,
+  endUse,
+  makeCopy,
+  type PlainUse,
+  plainBytes,
+  useCopy,
+  writersOf,
+} from './plain-copies.js';
+import type { SpaceSeen } from '../line/seen.js';
+import type { StreamOrder } from './stream-order.js';
+
+/** Where the bytes of a plain array lie in the space. */
+export type StagedPlace = Pick<Place, 'array' | 'offset' | 'length' | 'bytes'>;
+
+export class Staging {
+  private readonly uses: PlainUse[] = [];
+  /** Those whose elements are to be taken when their turn comes. */
+  private readonly late: PlainUse[] = [];
+  private waits = false;
+
+  /** @param what the operation, for messages */
+  constructor(
+    private readonly space: SpaceSeen,
+    private readonly what: string,
+    private readonly order: StreamOrder,
+  ) {}
+
+  /**
+   * A place in the space for a plain array: with its elements if they go `in`, and for them if they
+   * come `back`.
+   */
+  stage(
+    plain: NumericArray,
+    type: ElementType,
+    name: string,
+    { in: reads, back }: StagedUse,
+  ): StagedPlace {
+    const { space, order } = this;
+    const bytes = plainBytes(plain);
+    const writers = writersOf(bytes);
+    if (!writers.every((use) => order.isAfter(use))) throw this.conflict(name);
+    const last = writers.at(-1);
+    const shared = last === undefined ? null : copyToShare(bytes, type, last, space, order);
+    const copy = shared ?? makeCopy(space, plain, type, `${name} of ${this.what}`);
+    const use = useCopy(copy, bytes, order, back);
+    this.uses.push(use);
+    if (shared !== null) this.waits ||= back;
+    else if (reads && (last !== undefined || order.isBehindCall)) this.late.push(use);
+    else if (reads) take(use);
+    const { array } = copy;
+    const offset = array.offset + bytes.begin - copy.begin;
+    return { array, offset, length: plain.byteLength / bytesOf(type), bytes: plain.byteLength };
+  }
+
+  /** Runs what stages; if it throws, the copies that were made are freed. */
+  attempt<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      for (const use of this.uses.splice(0)) endUse(use);
+      throw error;
+    }
+  }
+
+  /**
+   * Whether this thread has to do something between the operation and those before it: take
+   * elements, or put results of theirs back.
+   */
+  get hasStep(): boolean {
+    return this.waits || this.late.length > 0;
+  }
+
+  /**
+   * Takes the elements whose turn has come; results of operations before this one have been put
+   * back by now.
+   */
+  step(): WireError | null {
+    try {
+      for (const use of this.late) take(use);
+      return null;
+    } catch (error) {
+      return this.goneError('cannot begin, since elements of its arrays cannot be taken', error);
+    }
+  }
+
+  /** The operation has been given. */
+  begin(sequence: number): void {
+    for (const use of this.uses) use.sequence = sequence;
+  }
+
+  /**
+   * Puts the results back and frees the copies. Returns the event that the program is to see, if it
+   * is another one.
+   */
+  end(event: WireEvent): WireEvent | undefined {
+    let error: WireError | null = null;
+    for (const use of this.uses.splice(0)) {
+      if (use.writes && event.result === 'done') error ??= this.putBack(use);
+      endUse(use);
+    }
+    return error === null ? undefined : { ...event, result: 'failed', error };
+  }
+
+  private putBack(use: PlainUse): WireError | null {
+    // The last news may come when the space has been closed, and its memory is gone.
+    if (this.space.isClosed) {
+      const message = `${this.what} has ended, but the space was closed before its results were copied back`;
+      return { name: 'OnememError', code: 'SPACE_CLOSED', message, details: {} };
+    }
+    try {
+      const { copy, begin } = use;
+      takeOwn(copy.array, begin - copy.begin, bytesIn(use));
+      return null;
+    } catch (error) {
+      return this.goneError('has ended, but its results cannot be copied back', error);
+    }
+  }
+
+  private goneError(what: string, error: unknown): WireError {
+    if (error instanceof OnememError) {
+      const { code, details } = error;
+      return {
+        name: 'OnememError',
+        code,
+        message: `${this.what} ${what}: ${error.message}`,
+        details,
+      };
+    }
+    const message = `${this.what} ${what}: ${textOf(error)}; was the array transferred or resized?`;
+    return { name: 'OnememError', code: 'PLAIN_ARRAY_GONE', message, details: {} };
+  }
+
+  private conflict(name: string): OnememError {
+    return new OnememError(
+      'ARRAY_IN_USE',
+      `cannot use ${name} of ${this.what}: an operation that has not ended writes this typed array, and nothing says which of the two comes ` +
+        'first; await that one (event.synchronize()), give both to one stream, have this stream wait for its event, or use a managed array',
+    );
+  }
+}
+
+interface StagedUse {
+  readonly in: boolean;
+  readonly back: boolean;
+}
+
+/** The bytes of the program's own. Throws where its buffer has become too short for them. */
+function bytesIn({ buffer, begin, end }: PlainUse): Uint8Array {
+  return new Uint8Array(buffer, begin, end - begin);
+}
+
+/** Has their copy in the space be as they are. */
+function take(use: PlainUse): void {
+  const { copy, begin } = use;
+  putOwn(copy.array, begin - copy.begin, bytesIn(use));
+}

@@ -1,0 +1,100 @@
+/**
+ * What most files here know of spaces, devices and arrays, besides what users see of them
+ * (public.ts): the files that do the work of the classes need no more than this, and stand below
+ * them.
+ */
+import type { ElementType, NumericArray } from '../../core/basics/elements.js';
+import type { ArrayPages } from '../../pager/protocol/pages.js';
+import type { FileSource } from '../../pager/protocol/requests.js';
+import type { Client } from './client.js';
+import type { PlaceNames } from '../values/residency.js';
+import type { Views } from './views.js';
+
+export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
+  readonly client: Client;
+  readonly views: Views;
+  readonly isClosed: boolean;
+  /** Whether launches are verified that do not say otherwise. */
+  readonly verifies: boolean;
+  readonly devices: readonly D[];
+  placeNames(): PlaceNames;
+  /** Makes an array that can be written. */
+  arrayOf(type: ElementType, length: number, name?: string): ArraySeen;
+  allocate(
+    type: ElementType,
+    length: number,
+    name: string,
+    writable: boolean,
+    file: FileSource | null,
+  ): ArraySeen;
+}
+
+export interface DeviceSeen {
+  readonly name: string;
+  readonly kind: string;
+  /** Of the processor, in the core; and another one each time that the device is started. */
+  readonly id: number;
+  readonly number: number;
+  /** The number of its own memory. */
+  readonly node: number;
+  readonly capabilities: { readonly cancellation: boolean; readonly kernels: 'functions' | 'wgsl' };
+  readonly isUsable: boolean;
+  readonly sameAddresses: boolean;
+  assertUsable(): void;
+}
+
+export interface ArraySeen<T extends NumericArray = NumericArray> {
+  readonly space: SpaceSeen;
+  readonly name: string;
+  readonly type: ElementType;
+  /** Elements. */
+  readonly length: number;
+  readonly byteLength: number;
+  readonly address: bigint;
+  /** Byte offset in the space. */
+  readonly offset: number;
+  readonly rangeId: number;
+  readonly isFreed: boolean;
+  readonly data: T;
+  /** A device that was writing the array died, or its launch was ended. */
+  indeterminate: boolean;
+  /** Throws where the array has gone. @param verb what is to be done with it */
+  assertUsable(verb: string): void;
+  /** Whole pages that touch the elements. */
+  pagesOf(begin: number, end: number): ArrayPages;
+  /** At least one, which is what an array without elements is known by. */
+  readonly allPages: ArrayPages;
+  /** Whole pages that belong to the elements alone; none: a count of 0 or less. */
+  wholePages(begin: number, end: number): ArrayPages;
+  /** The elements that lie, in whole or in part, in these pages. */
+  elementsOf(firstPage: number, count: number): { begin: number; end: number };
+  free(): unknown;
+  /** The manager has freed all of it. */
+  wasFreed(): void;
+  /** Refuses what does not reach threads that look at a file past the space. */
+  refuseMapped(verb: string): void;
+  writeTo(fd: number, options: { begin: number; end: number; position: number }): Promise<number>;
+}
+
+const arrays = new WeakSet<object>();
+const devices = new WeakSet<object>();
+
+/** An array has been made. */
+export function noteArray(array: ArraySeen): void {
+  arrays.add(array);
+}
+
+/** A device has been made. */
+export function noteDevice(device: DeviceSeen): void {
+  devices.add(device);
+}
+
+/** Whether it is a device, of this space or another one. */
+export function isDevice(value: unknown): value is DeviceSeen & { readonly space: object } {
+  return typeof value === 'object' && value !== null && devices.has(value);
+}
+
+/** Whether it is a managed array, of this space or another one. */
+export function isManaged(value: unknown): value is ArraySeen {
+  return typeof value === 'object' && value !== null && arrays.has(value);
+}

@@ -1,0 +1,35 @@
+/**
+ * Whose memory a view shows: a view of a managed array is the array itself wherever elements are
+ * handed in.
+ */
+import type { NumericArray } from '../../core/basics/elements.js';
+import type { ArraySeen } from './seen.js';
+
+interface Owner {
+  readonly array: ArraySeen;
+  /** The range that the array was when the view was made. */
+  readonly range: number;
+}
+
+/**
+ * By the buffer, which views of a view share. Buffers may be kept for long, and must not keep their
+ * arrays.
+ */
+const owners = new WeakMap<
+  ArrayBufferLike,
+  { readonly array: WeakRef<ArraySeen>; readonly range: number }
+>();
+/** Code that has the view need not have the array, too. */
+const kept = new WeakMap<NumericArray, ArraySeen>();
+
+export function noteView(view: NumericArray, array: ArraySeen): void {
+  owners.set(view.buffer, { array: new WeakRef(array), range: array.rangeId });
+  kept.set(view, array);
+}
+
+/** Null for memory of the program's own. */
+export function ownerOfView(view: ArrayBufferView): Owner | null {
+  const owner = owners.get(view.buffer);
+  const array = owner?.array.deref();
+  return owner === undefined || array === undefined ? null : { array, range: owner.range };
+}

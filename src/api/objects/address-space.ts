@@ -1,0 +1,574 @@
+/** A space: one range of addresses that the CPU and the devices share. */
+
+import {
+  bytesOf,
+  type ElementType,
+  type NumericArray,
+  type ReadonlyView,
+} from '../../core/basics/elements.js';
+import type { OptionNames } from '../../messages/option-names.js';
+import type { Lender } from '../../drivers/webgpu/lender.js';
+import type { FileSource } from '../../pager/protocol/requests.js';
+import type { DeviceInfo, SpaceHandle, SpaceStats } from '../../pager/protocol/space.js';
+import { checkFlag, checkName, checkOptions, isWhole, show } from '../values/arguments.js';
+import { type ArrayHandle, checkArrayHandle } from '../arrays/array-handle.js';
+import { checkLength } from '../values/array-length.js';
+import { type ArrayType, elementOf } from '../arrays/array-type.js';
+import { fromArrow, openArrow } from './arrow.js';
+import { checkSignal } from '../line/cancellation.js';
+import { Client, type Connect } from '../line/client.js';
+import { closeSpace, closeWithThread, type OpenedSpace } from '../endings/closing.js';
+import {
+  describeSpace,
+  INSPECT,
+  inspectSpace,
+  type SpaceDescription,
+  shown,
+  UNSENDABLE_SPACE,
+} from '../arrays/description.js';
+import { Device } from './device.js';
+import { withMemory } from '../options/device-memory.js';
+import { type DeviceSpecification, deviceOptions } from '../options/device-specification.js';
+import { ASYNC_DISPOSE } from '../values/disposal.js';
+import { argumentError, madeElsewhere, typeError } from '../values/errors.js';
+import {
+  checkCreated,
+  checkUse,
+  createdArray,
+  FILE_ARRAY_OPTIONS,
+  type FileArrayOptions,
+  partOfFile,
+  withFile,
+} from '../arrays/file-array.js';
+import { type FilePath, pathOf } from '../values/file-path.js';
+import { hostBytes, memoryLimit, warnOfMemory } from '../options/host-memory.js';
+import { HostStream } from './host-stream.js';
+import { HOST_STREAM_OPTIONS, type HostStreamOptions } from '../launches/launch-options.js';
+import { lend } from '../options/lending.js';
+import { ManagedArray } from './managed-array.js';
+import type { ManagerThreads } from '../line/manager-threads.js';
+import { metricsText } from './metrics.js';
+import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from '../arrays/npy.js';
+import { descriptorError } from '../line/opening-errors.js';
+import { pointerAttributes } from '../arrays/pointer.js';
+import {
+  PROVIDED_ARRAY_OPTIONS,
+  PROVIDED_EXAMPLE,
+  type ProvidedArrayOptions,
+  providerSource,
+} from '../arrays/provided-array.js';
+import type * as api from '../public.js';
+import type {
+  ArrayOptions,
+  ArrayRange,
+  ArrowFile,
+  ArrowTable,
+  CloseOptions,
+  NpyArray,
+  PointerAttributes,
+  ShareOptions,
+  TensorFile,
+} from '../public.js';
+import {
+  type Explanation,
+  explain,
+  type Recording,
+  type RecordOptions,
+  record,
+  report,
+  type SpaceReport,
+} from '../options/recording.js';
+import type { PlaceNames } from '../values/residency.js';
+import { type ServeOptions, type SpaceServer, serve } from './serve.js';
+import { shareWish } from './share-options.js';
+import { SharedArray } from './shared-array.js';
+import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingPlace } from '../options/sharing.js';
+import { handOut } from '../line/space-handle.js';
+import { openSafetensors } from './tensor-file.js';
+import {
+  type BindThreadOptions,
+  bindThread,
+  releaseThread,
+  type ThreadBinding,
+} from '../arrays/thread-binding.js';
+import { Views } from '../line/views.js';
+import { notify, type WaitResult, wait } from '../arrays/wait.js';
+
+const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
+
+const ARRAY_OPTIONS: OptionNames<ArrayOptions> = { name: true, maxLength: true };
+
+export class AddressSpace implements api.AddressSpace {
+  /** Comes before what cannot be cloned either, so that postMessage(space) says what to do. */
+  readonly unsendable = UNSENDABLE_SPACE;
+  private readonly spaceHandle: SpaceHandle;
+  private readonly threads: ManagerThreads | null;
+  readonly devices: readonly Device[];
+  readonly client: Client;
+  readonly views: Views;
+  /** Whether launches are verified that do not say otherwise. */
+  verifies = false;
+  private readonly opened: OpenedSpace;
+  private closing: Promise<void> | null = null;
+  private names = 0;
+  private readonly servers = new Set<SpaceServer>();
+
+  constructor(
+    spaceHandle: SpaceHandle,
+    threads: ManagerThreads | null,
+    onClosed: () => void,
+    lenders: Lender[] = [],
+    connect?: Connect,
+  ) {
+    if (!(spaceHandle?.control instanceof SharedArrayBuffer))
+      throw madeElsewhere('a space', 'openSpace(), and by attachSpace(handle) in another thread');
+    this.spaceHandle = spaceHandle;
+    this.threads = threads;
+    // As text it goes to other processes.
+    if (!Object.isFrozen(spaceHandle))
+      Object.defineProperty(spaceHandle, 'toJSON', {
+        value: () => ({ onemem: 1, attach: this.share() }),
+      });
+    Object.freeze(spaceHandle);
+    this.client = new Client(spaceHandle, threads === null, connect);
+    this.client.onDevice = (info, instead) => this.takeDevice(info, instead);
+    // The handle knows those that were there when the space was opened.
+    const infos = threads === null ? this.client.call('devices', null) : spaceHandle.devices;
+    this.devices = infos.map((info) => new Device(this, info));
+    this.views = new Views(spaceHandle, this.client, threads !== null);
+    const { client, views } = this;
+    this.opened = { client, views, handle: spaceHandle, threads, lenders, onClosed };
+  }
+
+  get handle(): SpaceHandle {
+    this.client.assertOpen('cannot share the space');
+    return handOut(this.spaceHandle);
+  }
+
+  share(options: ShareOptions = {}): string {
+    const { rights, ranges } = shareWish(this, options);
+    this.client.assertOpen('cannot share the space');
+    const { attachedBy } = this.spaceHandle;
+    if (attachedBy !== undefined && rights === 'write' && ranges === null) return attachedBy;
+    return this.client.call('shareSpace', { rights, ranges }).handle;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a name says nothing of the type of the elements.
+  find<T extends NumericArray = any>(name: string): ManagedArray<T> | null {
+    checkName('an array', name);
+    const listing = this.client.call('arrays', null).findLast((each) => each.name === name);
+    if (listing === undefined) return null;
+    return new ManagedArray<T>(this, { space: this.spaceHandle, ...listing }, true);
+  }
+
+  get isClosed(): boolean {
+    return this.client.isClosed;
+  }
+
+  async setHostMemory(bytes: number | string): Promise<void> {
+    this.client.assertOpen('cannot change host memory');
+    const wanted = hostBytes(bytes);
+    warnOfMemory(wanted, memoryLimit(), true, []);
+    await this.client.request('setHostMemory', { bytes: wanted });
+  }
+
+  array<T extends NumericArray>(
+    type: ArrayType<T>,
+    length: number,
+    options: ArrayOptions = {},
+  ): ManagedArray<T> {
+    const element = elementOf(type);
+    checkOptions('array()', options, ARRAY_OPTIONS);
+    return this.arrayOf(element, length, options.name, options.maxLength) as ManagedArray<T>;
+  }
+
+  bytes(length: number, options: ArrayOptions = {}): ManagedArray<Uint8Array> {
+    checkOptions('bytes()', options, ARRAY_OPTIONS);
+    return this.arrayOf(
+      'bytes',
+      length,
+      options.name,
+      options.maxLength,
+    ) as ManagedArray<Uint8Array>;
+  }
+
+  fileArray<T extends NumericArray>(
+    type: ArrayType<T>,
+    file: FilePath,
+    options: FileArrayOptions &
+      ({ readonly writable: true } | { readonly shared: true } | { readonly create: number }),
+  ): ManagedArray<T>;
+  fileArray<T extends NumericArray>(
+    type: ArrayType<T>,
+    file: FilePath,
+    options?: FileArrayOptions,
+  ): ManagedArray<ReadonlyView<T>>;
+  fileArray(
+    type: ArrayType<NumericArray>,
+    file: FilePath,
+    options: FileArrayOptions = {},
+  ): ManagedArray {
+    const element = elementOf(type);
+    const path = pathOf(file);
+    const use = checkUse('fileArray()', path, options, FILE_ARRAY_OPTIONS);
+    const { byteOffset = 0, create: created } = options;
+    if (created !== undefined) {
+      checkCreated(options, use.name, bytesOf(element));
+      return createdArray(this, path, element, use.name, {
+        head: byteOffset,
+        length: created,
+      }) as ManagedArray;
+    }
+    return withFile(path, use.shared ? 'shared' : 'read', (fd, size) => {
+      const { source, length } = partOfFile({ fd, path, size }, element, use, options);
+      return this.allocate(element, length, use.name, use.writable, source);
+    });
+  }
+
+  openNpy<T extends NumericArray = NumericArray>(
+    file: FilePath,
+    options: OpenNpyOptions<T> &
+      (
+        | { readonly writable: true }
+        | { readonly shared: true }
+        | { readonly create: readonly number[] }
+      ),
+  ): NpyArray<T>;
+  openNpy<T extends NumericArray = NumericArray>(
+    file: FilePath,
+    options?: OpenNpyOptions<T>,
+  ): NpyArray<ReadonlyView<T>>;
+  openNpy(file: FilePath, options: OpenNpyOptions = {}): unknown {
+    return openNpy(this, file, options);
+  }
+
+  openSafetensors(file: FilePath): TensorFile {
+    this.client.assertOpen('cannot open a file');
+    return openSafetensors(this, file);
+  }
+
+  async openArrow(file: FilePath): Promise<ArrowFile> {
+    return openArrow(this, file);
+  }
+
+  fromArrow(table: ArrowTable): Record<string, ManagedArray> {
+    this.client.assertOpen('cannot allocate an array');
+    return fromArrow(this, table) as Record<string, ManagedArray>;
+  }
+
+  async saveNpy(
+    file: FilePath,
+    source: ManagedArray | ArrayRange,
+    options: SaveNpyOptions = {},
+  ): Promise<number> {
+    return saveNpy(this, file, source, options);
+  }
+
+  providedArray<T extends NumericArray, D = unknown>(
+    type: ArrayType<T>,
+    length: number,
+    options: ProvidedArrayOptions<D> & { readonly writable: true },
+  ): Promise<ManagedArray<T>>;
+  providedArray<T extends NumericArray, D = unknown>(
+    type: ArrayType<T>,
+    length: number,
+    options: ProvidedArrayOptions<D>,
+  ): Promise<ManagedArray<ReadonlyView<T>>>;
+  async providedArray(
+    type: ArrayType<NumericArray>,
+    length: number,
+    options: ProvidedArrayOptions,
+  ): Promise<ManagedArray> {
+    const element = elementOf(type);
+    checkOptions('providedArray()', options, PROVIDED_ARRAY_OPTIONS, PROVIDED_EXAMPLE);
+    const { name = `#${++this.names}`, writable = false } = options;
+    checkName('an array', name);
+    checkFlag('writable', writable);
+    const elementBytes = bytesOf(element);
+    checkLength(`cannot allocate array ${name}`, length, elementBytes);
+    const provider = providerSource(name, element, length, options);
+    this.client.assertOpen('cannot allocate an array');
+    const bytes = length * elementBytes;
+    const wanted = { bytes, name, writable, file: null, provider, elementBytes, type: element };
+    const { id, firstPage, pages } = await this.client
+      .request('allocate', wanted)
+      .catch((error: unknown) => {
+        throw descriptorError(`cannot start the provider of array ${name}`, error);
+      });
+    const placement = {
+      space: this.spaceHandle,
+      range: id,
+      firstPage,
+      pages,
+      length,
+      type: element,
+      name,
+    };
+    return new ManagedArray(this, placement);
+  }
+
+  async sharedArray<T extends NumericArray>(
+    type: ArrayType<T>,
+    length: number,
+    options: SharedArrayOptions,
+  ): Promise<SharedArray<T>> {
+    const element = elementOf(type);
+    checkOptions('sharedArray()', options, SHARED_ARRAY_OPTIONS);
+    const elementBytes = bytesOf(element);
+    checkLength('cannot open a shared array', length, elementBytes);
+    const { name, place } = sharingPlace(options, element, length);
+    this.client.assertOpen('cannot open a shared array');
+    const bytes = length * elementBytes;
+    const shared = { writable: true, file: null, provider: null, sharing: true };
+    const wanted = { bytes, name, ...shared, elementBytes, type: element };
+    // Before the server is asked, which makes the array where there is none: what this program
+    // cannot have takes no name from others.
+    const { id, firstPage, pages } = await this.client.request('allocate', wanted);
+    try {
+      const source = await agree(name, place, element, length);
+      await this.client.request('share', { range: id, name, source });
+    } catch (error) {
+      if (!this.client.isClosed)
+        this.client.call('free', { range: id, name, firstPage, count: pages, whole: true });
+      throw error;
+    }
+    const placement = {
+      space: this.spaceHandle,
+      range: id,
+      firstPage,
+      pages,
+      length,
+      type: element,
+      name,
+    };
+    return new SharedArray<T>(this, placement);
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
+  attachArray<T extends NumericArray = any>(handle: ArrayHandle<T>): ManagedArray<T> {
+    checkArrayHandle(handle);
+    if (handle.space.name !== this.spaceHandle.name) {
+      throw typeError(
+        'FOREIGN_ARRAY',
+        `array ${handle.name} belongs to another space; attach that one by attachSpace(handle.space)`,
+      );
+    }
+    const { range, firstPage, pages, length, type, name, mapped = false } = handle;
+    const elementBytes = bytesOf(type);
+    this.client.call('attachArray', {
+      range,
+      firstPage,
+      pages,
+      bytes: length * elementBytes,
+      elementBytes,
+      name,
+    });
+    const placement = {
+      space: this.spaceHandle,
+      range,
+      firstPage,
+      pages,
+      length,
+      type,
+      name,
+      mapped,
+    };
+    return new ManagedArray<T>(this, placement, true);
+  }
+
+  wait(
+    array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
+    index: number,
+    value: number,
+    timeoutMs: number = Number.POSITIVE_INFINITY,
+  ): WaitResult {
+    return wait(array, index, value, timeoutMs);
+  }
+
+  notify(
+    array: ManagedArray<Int32Array> | ManagedArray<Uint32Array>,
+    index: number,
+    count: number = Number.POSITIVE_INFINITY,
+  ): number {
+    return notify(array, index, count);
+  }
+
+  pointerAttributes(address: bigint): PointerAttributes | null {
+    return pointerAttributes(this, address);
+  }
+
+  async addDevice(specification: DeviceSpecification): Promise<Device> {
+    this.client.assertOpen('cannot add a device');
+    const described = deviceOptions([specification], this.devices.length);
+    const known = await withMemory(described, () => this.stats().processors[0].budgetBytes);
+    const { options, lenders } = await lend([specification], known);
+    const info = await this.client
+      .request('addDevice', { options: options[0] })
+      .catch(async (error: unknown) => {
+        await Promise.all(lenders.map((lender) => lender.withdraw()));
+        throw descriptorError('cannot add a device', error);
+      });
+    this.opened.lenders.push(...lenders);
+    return this.takeDevice(info, null);
+  }
+
+  /** A device that was added, or started again in the place of another one. */
+  takeDevice(info: DeviceInfo, instead: number | null): Device {
+    const devices = this.devices as Device[];
+    const known = devices.find(({ number }) => number === info.number || number === instead);
+    if (known === undefined) {
+      const added = new Device(this, info);
+      devices.push(added);
+      return added;
+    }
+    if (known.number !== info.number) known.renew(info);
+    return known;
+  }
+
+  stream(options: HostStreamOptions = {}): HostStream {
+    this.client.assertOpen('cannot make a stream');
+    checkOptions('stream()', options, HOST_STREAM_OPTIONS);
+    checkSignal(options.signal);
+    return new HostStream(this, options.signal ?? null);
+  }
+
+  stats(): SpaceStats {
+    return this.client.call('stats', null);
+  }
+
+  metrics(): string {
+    return metricsText(this.stats(), this.spaceHandle.name);
+  }
+
+  record(file: FilePath, options: RecordOptions = {}): Promise<Recording> {
+    return record(this.client, file, options);
+  }
+
+  report(): Promise<SpaceReport> {
+    return report(this.client);
+  }
+
+  explain(array: ManagedArray, element: number): Promise<Explanation> {
+    return explain(this.client, array, element);
+  }
+
+  async serve(options: ServeOptions = {}): Promise<SpaceServer> {
+    const server = await serve(this.client, this.spaceHandle.attachedBy ?? this.handle, options);
+    this.servers.add(server);
+    return server;
+  }
+
+  checkInvariants(): void {
+    this.client.call('check', null);
+  }
+
+  bindThread(options: BindThreadOptions = {}): ThreadBinding {
+    return bindThread(this.client, options);
+  }
+
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkOptions('close()', options, CLOSE_OPTIONS);
+    const { timeoutMs } = options;
+    if (timeoutMs !== undefined && (typeof timeoutMs !== 'number' || !(timeoutMs >= 0))) {
+      throw argumentError(
+        'TIMEOUT_MS',
+        `timeoutMs is ${show(timeoutMs)}; it must be a number of milliseconds, 0 or more`,
+      );
+    }
+    if (this.closing !== null && this.threads !== null && timeoutMs !== undefined)
+      this.client.tell('close', { timeoutMs, closed: [] });
+    await Promise.all([...this.servers].map((server) => server.close()));
+    // The thread that opened the space has its close release all.
+    if (this.threads === null) releaseThread(this.client);
+    this.closing ??= closeSpace(this.opened, timeoutMs ?? null);
+    try {
+      await this.closing;
+    } catch (error) {
+      // What could not be flushed is lost with a space that has been closed nevertheless: there is
+      // nothing to close again.
+      this.closing = this.client.isClosed ? Promise.resolve() : null;
+      throw error;
+    }
+  }
+
+  /** The thread that opened the space ends. */
+  threadEnds(limitMs: number): void {
+    closeWithThread(this.opened, limitMs);
+  }
+
+  toJSON(): SpaceDescription {
+    return describeSpace(this);
+  }
+
+  toString(): string {
+    return this[INSPECT](0, {}, shown);
+  }
+
+  /** For console.log. */
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
+    return inspectSpace(this, (value) => inspect(value, options));
+  }
+
+  async [ASYNC_DISPOSE](): Promise<void> {
+    await this.close();
+  }
+
+  placeNames(): PlaceNames {
+    const processors: (string | undefined)[] = ['host'];
+    const nodes: (string | undefined)[] = ['host', ...this.handle.stores];
+    // Of several that had the number, one after the other, the last one counts.
+    for (const { id, node, name } of [...this.devices].sort((a, b) => a.number - b.number)) {
+      processors[id] = name;
+      nodes[node] = name;
+    }
+    return { processors, nodes };
+  }
+
+  arrayOf(type: ElementType, length: number, name?: string, maxLength?: number): ManagedArray {
+    checkName('an array', name);
+    const shown = name ?? `#${++this.names}`;
+    checkLength(`cannot allocate array ${shown}`, length, bytesOf(type));
+    if (maxLength !== undefined && !isWhole(maxLength, length)) {
+      const message = `maxLength is ${show(maxLength)}; it must be a whole number, ${length} or more`;
+      throw argumentError('MAX_LENGTH', `cannot allocate array ${shown}: ${message}`);
+    }
+    return this.allocate(type, length, shown, true, null, maxLength);
+  }
+
+  allocate(
+    type: ElementType,
+    length: number,
+    name: string,
+    writable: boolean,
+    file: FileSource | null,
+    maxLength = length,
+  ): ManagedArray {
+    this.client.assertOpen('cannot allocate an array');
+    const elementBytes = bytesOf(type);
+    const { id, firstPage, pages } = this.client.call('allocate', {
+      bytes: length * elementBytes,
+      name,
+      writable,
+      file,
+      provider: null,
+      elementBytes,
+      type,
+      reserveBytes: maxLength * elementBytes,
+    });
+    const mapped = file?.mapped === true;
+    return new ManagedArray(this, {
+      space: this.spaceHandle,
+      range: id,
+      firstPage,
+      pages,
+      length,
+      type,
+      name,
+      mapped,
+    });
+  }
+}

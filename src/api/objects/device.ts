@@ -1,0 +1,186 @@
+/** Devices of a space. */
+
+import { PAGE_BYTES } from '../../core/basics/types.js';
+import type { DeviceInfo, ProcessorStats } from '../../pager/protocol/space.js';
+import { checkOptions } from '../values/arguments.js';
+import { checkSignal, checkTimeout } from '../line/cancellation.js';
+import {
+  type DeviceDescription,
+  describeDevice,
+  INSPECT,
+  inspectDevice,
+  shown,
+} from '../arrays/description.js';
+import { DISPOSE } from '../values/disposal.js';
+import { OnememError } from '../values/errors.js';
+import type { Kernel, KernelParameters } from '../kernels/kernel.js';
+import { type LaunchOptions, STREAM_OPTIONS, type StreamOptions } from '../launches/launch-options.js';
+import type * as api from '../public.js';
+import type { DeviceCapabilities, DeviceMemory, LaunchArguments } from '../public.js';
+import { noteDevice, type SpaceSeen } from '../line/seen.js';
+import { Stream } from './stream.js';
+
+/** The space that a device is in. */
+interface Home extends SpaceSeen {
+  /** The device has been started again. */
+  takeDevice(info: DeviceInfo, instead: number): unknown;
+}
+
+export class Device implements api.Device {
+  private detaching: Promise<void> | null = null;
+  private restarting: Promise<void> | null = null;
+
+  constructor(
+    readonly space: api.AddressSpace & Home,
+    private info: DeviceInfo,
+  ) {
+    noteDevice(this);
+  }
+
+  get name(): string {
+    return this.info.name;
+  }
+
+  get kind(): string {
+    return this.info.kind;
+  }
+
+  get memory(): number {
+    return this.info.memoryBytes;
+  }
+
+  get units(): number {
+    return this.info.units;
+  }
+
+  get pageFaults(): boolean {
+    return this.info.pageFaults;
+  }
+
+  get pid(): number | null {
+    return this.info.pid;
+  }
+
+  get capabilities(): DeviceCapabilities {
+    const { pageFaults, atomics, remoteAccess, cancellation, kernels, lossy, units } = this.info;
+    const can = { pageFaults, atomics, remoteAccess, cancellation, kernels };
+    return { ...can, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
+  }
+
+  memoryInfo(): DeviceMemory {
+    this.assertUsable();
+    const { budgetBytes, backedBytes, alive } = this.stats();
+    if (!alive)
+      throw new OnememError(
+        'DEVICE_LOST',
+        `device ${this.info.name} is gone, and its memory with it`,
+      );
+    return { totalBytes: budgetBytes, freeBytes: budgetBytes - backedBytes };
+  }
+
+  get sameAddresses(): boolean {
+    return this.info.sameAddresses;
+  }
+
+  /** Whether it has not been detached. */
+  get isUsable(): boolean {
+    return this.detaching === null;
+  }
+
+  /** Another one each time that it is started. */
+  get number(): number {
+    return this.info.number;
+  }
+
+  /** It has been started again: whatever is asked from now on is asked of the new one. */
+  renew(info: DeviceInfo): void {
+    this.info = info;
+    this.detaching = null;
+  }
+
+  /** The processor's number. */
+  get id(): number {
+    return this.info.id;
+  }
+
+  /** The number of its own memory. */
+  get node(): number {
+    return this.info.node;
+  }
+
+  stream(options: StreamOptions = {}): Stream {
+    this.assertUsable();
+    checkOptions('stream()', options, STREAM_OPTIONS);
+    checkSignal(options.signal);
+    checkTimeout(options.timeoutMs, this);
+    return new Stream(this.space, this, options.signal ?? null, options.timeoutMs ?? null);
+  }
+
+  async run<P extends KernelParameters>(
+    kernel: Kernel<P>,
+    args: LaunchArguments<P>,
+    options: LaunchOptions,
+  ): Promise<void> {
+    this.assertUsable();
+    const stream = new Stream(this.space, this, null, null, true);
+    try {
+      await stream.launch(kernel, args, options).synchronize();
+    } finally {
+      stream[DISPOSE]();
+    }
+  }
+
+  async detach(): Promise<void> {
+    this.detaching ??= this.space.client
+      .request('detach', { device: this.info.number })
+      .then(() => undefined);
+    await this.detaching;
+  }
+
+  async restart(): Promise<void> {
+    this.space.client.assertOpen(`device ${this.info.name}`);
+    const { number } = this.info;
+    this.restarting ??= this.space.client
+      .request('restart', { device: number })
+      .then((info) => void this.space.takeDevice(info, number))
+      .finally(() => {
+        this.restarting = null;
+      });
+    await this.restarting;
+  }
+
+  kill(): void {
+    this.space.client.call('kill', { device: this.info.number });
+  }
+
+  stats(): ProcessorStats {
+    const found = this.space.stats().processors.find((each) => each.name === this.info.name);
+    if (found === undefined)
+      throw new OnememError('DEVICE_LOST', `device ${this.info.name} is gone`);
+    return found;
+  }
+
+  toJSON(): DeviceDescription {
+    return describeDevice(this);
+  }
+
+  toString(): string {
+    return this[INSPECT](0, {}, shown);
+  }
+
+  /** For console.log. */
+  [INSPECT](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
+    return inspectDevice(this, (value) => inspect(value, options));
+  }
+
+  assertUsable(): void {
+    this.space.client.assertOpen(`device ${this.info.name}`);
+    if (this.detaching === null) return;
+    const message = `device ${this.info.name} has been detached; restart() starts it again`;
+    throw new OnememError('DEVICE_DETACHED', message);
+  }
+}

@@ -1,0 +1,59 @@
+/** Spaces of this user, as other processes see them. */
+import { listeningNames } from '../../linux/sockets/local-socket.js';
+import { factsOf, type ProcessFacts } from '../../linux/processes/process-facts.js';
+import { type HandleParts, type SpaceOverview, socketName } from '../../pager/protocol/attaching.js';
+import { OnememError } from '../values/errors.js';
+import { SpaceLook } from './look.js';
+
+/** How long an owner may take to answer; one that is stopped never does. */
+const ANSWER_MS = 2000;
+
+export type ListedProcess = ProcessFacts;
+
+export interface ListedSpace extends SpaceOverview {
+  readonly owner: ListedProcess;
+  readonly processes: readonly (ListedProcess & { readonly threads: number })[];
+}
+
+export interface SpaceListing {
+  readonly spaces: readonly ListedSpace[];
+  /** Those of which nothing is known, and why. */
+  readonly failures: readonly { readonly code: string; readonly message: string }[];
+}
+
+/** What a handle shows. */
+export function spaceBy({ owner, socket, token }: HandleParts): ListedSpace {
+  const space = look(socket, token);
+  if (space !== null) return space;
+  throw new OnememError('OWNER_LOST', `process ${owner} has ended or has closed the space`);
+}
+
+export function allSpaces(): SpaceListing {
+  const spaces: ListedSpace[] = [];
+  const failures: { code: string; message: string }[] = [];
+  const beginning = socketName('');
+  for (const name of listeningNames(beginning)) {
+    try {
+      const space = look(name.slice(beginning.length), null);
+      if (space !== null) spaces.push(space);
+    } catch (error) {
+      if (!(error instanceof OnememError)) throw error;
+      failures.push({ code: error.code, message: error.message });
+    }
+  }
+  spaces.sort((a, b) => a.owner.pid - b.owner.pid);
+  return { spaces, failures };
+}
+
+/** Null: the space has gone meanwhile, or is another user's. */
+function look(socket: string, token: string | null): ListedSpace | null {
+  using space = SpaceLook.at(socket, token, ANSWER_MS);
+  const owner = space === null ? null : factsOf(space.owner);
+  if (space === null || owner === null) return null;
+  const { memories, arrays, processes } = space.ask('overview', null);
+  const users = processes.flatMap(({ pid, threads }) => {
+    const facts = factsOf(pid);
+    return facts === null ? [] : [{ ...facts, threads }];
+  });
+  return { owner, memories, processes: users, arrays };
+}

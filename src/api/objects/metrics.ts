@@ -1,0 +1,124 @@
+/**
+ * Counters of a space in the text format of Prometheus (version 0.0.4), for a program's own
+ * /metrics.
+ */
+import type {
+  ProcessorStats,
+  ServerStats,
+  SpaceStats,
+  StorageStats,
+} from '../../pager/protocol/space.js';
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Metric<T> {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge';
+  readonly help: string;
+  /** Samples, of which a metric with several labels has some. */
+  readonly of: (from: T) => readonly (readonly [number, Labels?])[];
+}
+
+const counter = <T>(name: string, help: string, of: Metric<T>['of']): Metric<T> => ({
+  name,
+  type: 'counter',
+  help,
+  of,
+});
+const gauge = <T>(name: string, help: string, of: Metric<T>['of']): Metric<T> => ({
+  name,
+  type: 'gauge',
+  help,
+  of,
+});
+
+const PROCESSOR: readonly Metric<ProcessorStats>[] = [
+  gauge('processor_up', '1 while the processor lives.', ({ alive }) => [[alive ? 1 : 0]]),
+  counter('faults_total', 'Page faults that were served.', ({ readFaults, writeFaults }) => [
+    [readFaults, { access: 'read' }],
+    [writeFaults, { access: 'write' }],
+  ]),
+  counter('faults_denied_total', 'Accesses that were denied.', ({ denied }) => [[denied]]),
+  counter('bytes_in_total', 'Bytes that came to its memory, by their source.', (each) => [
+    [each.bytesIn, { source: 'memory' }],
+    [each.bytesFromFiles, { source: 'file' }],
+    [each.bytesZeroed, { source: 'zero' }],
+    [each.bytesCloned, { source: 'clone' }],
+  ]),
+  counter('bytes_out_total', 'Bytes copied from its memory to another one.', ({ bytesOut }) => [
+    [bytesOut],
+  ]),
+  counter('evictions_total', 'Blocks of 2 MiB pushed out of its memory.', ({ evictions }) => [
+    [evictions],
+  ]),
+  counter('revocations_total', 'Times that access was taken from it.', ({ revocations }) => [
+    [revocations],
+  ]),
+  counter('launches_total', 'Launches.', ({ launches }) => [[launches]]),
+  gauge('memory_budget_bytes', 'The most memory that it may have.', ({ budgetBytes }) => [
+    [budgetBytes],
+  ]),
+  gauge('memory_bytes', 'Memory that it has.', ({ backedBytes }) => [[backedBytes]]),
+  gauge('memory_peak_bytes', 'The most memory that it had.', ({ peakBytes }) => [[peakBytes]]),
+];
+
+const STORE: readonly Metric<StorageStats | ServerStats>[] = [
+  gauge('store_budget_bytes', 'The most bytes that the store may hold.', ({ budgetBytes }) => [
+    [budgetBytes],
+  ]),
+  gauge('store_bytes', 'Bytes of pages in the store.', ({ heldBytes }) => [[heldBytes]]),
+  counter('store_written_bytes_total', 'Bytes written to the store.', ({ bytesWritten }) => [
+    [bytesWritten],
+  ]),
+  counter('store_read_bytes_total', 'Bytes read from the store.', ({ bytesRead }) => [[bytesRead]]),
+  gauge('store_full', '1 if the last write failed.', ({ full }) => [[full ? 1 : 0]]),
+];
+
+const SPACE: readonly Metric<SpaceStats>[] = [
+  gauge('arrays', 'Arrays that have not been freed.', ({ ranges }) => [[ranges]]),
+  gauge('allocated_bytes', 'Bytes of arrays.', ({ allocatedBytes }) => [[allocatedBytes]]),
+  gauge('pinned_bytes', 'Bytes that stay in host memory.', ({ pinnedBytes }) => [[pinnedBytes]]),
+  gauge('notifiers', 'Subscriptions that have not ended.', ({ notifiers }) => [[notifiers]]),
+];
+
+/** Names of a program's spaces tell them apart. */
+export function metricsText(stats: SpaceStats, space: string): string {
+  const processors = stats.processors.map(
+    (each) => [each, { processor: each.name, kind: each.kind }] as const,
+  );
+  const stores: (readonly [StorageStats | ServerStats, Labels])[] = [];
+  if (stats.storage !== null) stores.push([stats.storage, { store: 'storage' }]);
+  if (stats.behind !== null) stores.push([stats.behind, { store: stats.behind.kind }]);
+  return [
+    ...lines(PROCESSOR, processors, space),
+    ...lines(STORE, stores, space),
+    ...lines(SPACE, [[stats, {}]], space),
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+function lines<T>(
+  metrics: readonly Metric<T>[],
+  all: readonly (readonly [T, Labels])[],
+  space: string,
+): string[] {
+  if (all.length === 0) return [];
+  return metrics.flatMap(({ name, type, help, of }) => [
+    `# HELP onemem_${name} ${help}`,
+    `# TYPE onemem_${name} ${type}`,
+    ...all.flatMap(([from, own]) =>
+      of(from).map(
+        ([value, more]) => `onemem_${name}{${labelText({ space, ...own, ...more })}} ${value}`,
+      ),
+    ),
+  ]);
+}
+
+function labelText(labels: Labels): string {
+  const escaped = (value: string): string =>
+    value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .join();
+}

@@ -1,0 +1,113 @@
+/** The live picture of a space, for a browser: a web server in a thread of its own. */
+import { once } from 'node:events';
+import type { Worker } from 'node:worker_threads';
+import type { OptionNames } from '../../messages/option-names.js';
+import { liveFile } from '../../linux/own-files.js';
+import { startThread } from '../../linux/threads/threads.js';
+import type { FromLiveThread, LiveThreadData } from '../../live/protocol.js';
+import type { SpaceHandle } from '../../pager/protocol/space.js';
+import { checkOptions, isWhole, show } from '../values/arguments.js';
+import type { Client } from '../line/client.js';
+import { INSPECT, inspectHolding } from '../arrays/description.js';
+import { ASYNC_DISPOSE } from '../values/disposal.js';
+import { argumentError, OnememError } from '../values/errors.js';
+
+/** Options of `space.serve`. */
+export interface ServeOptions {
+  /** From 1 to 65535; any that is free by default. */
+  readonly port?: number;
+}
+
+const SERVE_OPTIONS: OptionNames<ServeOptions> = { port: true };
+const LAST_PORT = 65_535;
+
+/**
+ * The live picture of a space under way, by `space.serve()`. It does not keep the process alive.
+ * The close of the space ends it, too.
+ * @example
+ * const server = await space.serve();
+ * console.log(server.url.startsWith('http://127.0.0.1:')); // true
+ * await server.close();
+ */
+export class SpaceServer {
+  private ended: Promise<void> | null = null;
+
+  /** @internal */
+  constructor(
+    private readonly thread: Worker,
+    /** With the token that lets a browser in: who has it sees names of arrays and kernels. */
+    readonly url: string,
+  ) {}
+
+  /**
+   * Ends the server. A second call gives the same.
+   * @example
+   * const server = await space.serve();
+   * await server.close();
+   */
+  close(): Promise<void> {
+    this.ended ??= endThread(this.thread);
+    return this.ended;
+  }
+
+  /** @internal */
+  [INSPECT](): string {
+    return inspectHolding('SpaceServer', this.url, this.ended ? null : 'server.close()');
+  }
+
+  async [ASYNC_DISPOSE](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** @param handle for the thread */
+export async function serve(
+  client: Client,
+  handle: SpaceHandle | string,
+  options: ServeOptions,
+): Promise<SpaceServer> {
+  checkOptions('serve()', options, SERVE_OPTIONS);
+  const { port = 0 } = options;
+  if (options.port !== undefined && (!isWhole(port, 1) || port > LAST_PORT))
+    throw argumentError('PORT', `port is ${show(port)}; it must be from 1 to ${LAST_PORT}`);
+  client.assertOpen('cannot serve the picture');
+  const data: LiveThreadData = { handle, port, title: `process ${client.handle.owner}` };
+  const thread = startThread(liveFile(), {
+    execArgv: [],
+    workerData: data,
+    name: 'onemem picture',
+  });
+  const said = await firstOf(thread);
+  // From now on the process may end when the program has.
+  thread.unref();
+  if ('url' in said) return new SpaceServer(thread, said.url);
+  await thread.terminate();
+  client.assertOpen('cannot serve the picture');
+  throw new OnememError('SERVE', `cannot serve the picture: ${problem(said, port)}`);
+}
+
+async function firstOf(thread: Worker): Promise<FromLiveThread> {
+  const ended = once(thread, 'exit').then(() => [{ failed: 'its thread has ended', code: '' }]);
+  try {
+    const [said] = await Promise.race([once(thread, 'message'), ended]);
+    return said as FromLiveThread;
+  } catch (error) {
+    // What the thread did not catch.
+    return { failed: (error as Error).message, code: '' };
+  }
+}
+
+function problem(said: { readonly failed: string; readonly code: string }, port: number): string {
+  if (said.code === 'EADDRINUSE')
+    return `port ${port} is in use; name another one, or none for any that is free`;
+  if (said.code === 'EACCES')
+    return `port ${port} needs a privilege; name one above 1023, or none for any that is free`;
+  return said.failed;
+}
+
+async function endThread(thread: Worker): Promise<void> {
+  thread.ref();
+  const exit = once(thread, 'exit');
+  thread.postMessage('end');
+  await exit;
+}

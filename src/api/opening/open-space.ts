@@ -1,0 +1,283 @@
+/** How a space is opened. */
+import { resolve } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
+import type { OptionNames } from '../../messages/option-names.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
+import { bundledMessage, managerFiles } from '../../linux/own-files.js';
+import { closeEventfd, createEventfd } from '../../linux/threads/eventfd.js';
+import { PAGE_SIZE } from '../../linux/memory/memory.js';
+import { reapOrphans } from '../../linux/processes/orphans.js';
+import { randomName } from '../../linux/base/random.js';
+import { CONTROL_WORDS, Control } from '../../pager/protocol/control.js';
+import {
+  type Injection,
+  type ManagerOptions,
+  type SpaceHandle,
+  storeNames,
+} from '../../pager/protocol/space.js';
+import { startsEnded } from '../../pager/protocol/starting.js';
+import type { PolicyChoices } from '../../policy/choices.js';
+import { AddressSpace as SpaceClass } from '../objects/address-space.js';
+import { checkFlag, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
+import { type BehindSpecification, behindOf } from '../options/behind.js';
+import { withMemory } from '../options/device-memory.js';
+import { type DeviceSpecification, deviceOptions, injectionOf } from '../options/device-specification.js';
+import { fromWire, OnememError, typeError } from '../values/errors.js';
+import { watchExit } from '../endings/exit.js';
+import { AUTO, hostBudget } from '../options/host-memory.js';
+import { collectViews } from '../endings/leftovers.js';
+import { endLending, lend } from '../options/lending.js';
+import { ManagerThreads } from '../line/manager-threads.js';
+import { moduleOptions } from '../values/node-options.js';
+import {
+  checkWorkingFolder,
+  noAddressesError,
+  openingError,
+  refuseOtherRuntimes,
+  shortageError,
+} from '../line/opening-errors.js';
+import { checkPolicies } from '../options/policies.js';
+import type { AddressSpace } from '../public.js';
+import { recordedBytes } from '../options/recording.js';
+import { addressesFor, basesFor, freeBases, slotOf } from '../line/space-addresses.js';
+import { type StorageSpecification, storageOf } from '../options/storage.js';
+import { warnOfUserMode } from './user-mode.js';
+
+/** Options of `openSpace`. */
+export interface SpaceOptions {
+  readonly devices?: readonly DeviceSpecification[];
+  /**
+   * The most host memory of arrays, at least '32MiB'. The default is what the machine or control
+   * group has left, less what the space, its devices and others need, and at most 70 % of its
+   * limit. 'auto' begins there and follows what others leave. More than there is gets the warning
+   * ONEMEM_MEMORY; a control group that is too small gets the error MEMORY_LIMIT.
+   */
+  readonly hostMemory?: number | string;
+  /** The spill file behind host memory, made when it is needed. `false`: none. */
+  readonly storage?: StorageSpecification | boolean;
+  /** A server for pages that neither host memory nor storage has room for. */
+  readonly behind?: BehindSpecification;
+  /** Addresses to reserve, at no cost; '1TiB' by default, less under `ulimit -v`. */
+  readonly addressSpace?: number | string;
+  /** For debugging: `verify` for every launch of this thread. */
+  readonly verify?: boolean;
+  /**
+   * Uses the page faults that need no privilege, even if more is allowed. They serve no system
+   * calls, of which the first such space of a process warns (ONEMEM_USER_MODE).
+   */
+  readonly userModeOnly?: boolean;
+  /** Decisions of the manager, by name or module; see `onemem/policy`. */
+  readonly policies?: PolicyChoices;
+  /**
+   * Bytes of the last moves of pages that the space keeps in memory, for `report()` and
+   * `explain()`; at least '64KiB'. None by default.
+   */
+  readonly history?: number | string;
+  /** Checks the manager's books after every event; slow, for tests. */
+  readonly checkInvariants?: boolean;
+  /** Makes host memory refuse large pieces, for tests. */
+  readonly inject?: Injection;
+  /** @internal Ends the manager on purpose, at the first touch of an array by this process. */
+  readonly crash?: ManagerOptions['crash'];
+  /** @internal How long the manager may stand still. */
+  readonly heartbeatLimitMs?: number;
+  /** @internal A folder with the files by which `hostMemory: 'auto'` knows the machine. */
+  readonly memoryRoot?: string;
+}
+
+/** For the project's own tests. */
+type InternalOptions = Pick<SpaceOptions, 'crash' | 'heartbeatLimitMs' | 'memoryRoot'>;
+
+const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
+  devices: true,
+  hostMemory: true,
+  storage: true,
+  behind: true,
+  addressSpace: true,
+  userModeOnly: true,
+  policies: true,
+  history: true,
+  verify: true,
+  checkInvariants: true,
+  inject: true,
+};
+
+/** Whether a space has been opened in this thread. */
+let hasOpened = false;
+
+/**
+ * Opens a space. Rejects with UNSUPPORTED if the machine does not allow page faults in user space,
+ * with DEVICE_START, STORAGE, BEHIND, POLICY, ADDRESS_SPACE or DESCRIPTORS, and with a RangeError
+ * or TypeError for wrong options.
+ * @example
+ * import { openSpace } from 'onemem';
+ *
+ * const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+ * console.log(space.devices[0].memory); // 8388608
+ * await space.close();
+ */
+export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpace> {
+  try {
+    return await open(options);
+  } catch (error) {
+    throw shortageError(error as Error);
+  }
+}
+
+async function open(options: SpaceOptions): Promise<SpaceClass> {
+  refuseOtherRuntimes();
+  if (PAGE_SIZE !== PAGE_BYTES) {
+    throw new OnememError(
+      'PAGE_SIZE',
+      `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`,
+    );
+  }
+  checkObject('openSpace()', options);
+  const { crash, heartbeatLimitMs, memoryRoot, ...said } = options;
+  checkOptions('openSpace()', said, SPACE_OPTIONS);
+  checkFlag('verify', options.verify);
+  checkFlag('userModeOnly', options.userModeOnly);
+  checkFlag('checkInvariants', options.checkInvariants);
+  const injection = injectionOf(options.inject);
+  const internal = internalOptions({ crash, heartbeatLimitMs, memoryRoot });
+  const policies =
+    options.policies === undefined ? {} : { policies: checkPolicies(options.policies) };
+  const history =
+    options.history === undefined ? {} : { history: recordedBytes('history', options.history) };
+  const root = memoryRoot ?? '';
+  const specifications = options.devices ?? [];
+  const described = deviceOptions(specifications);
+  const bytes = addressesFor(options.addressSpace, described.length);
+  const possible = basesFor(bytes);
+  const hostBudgetBytes = hostBudget(options.hostMemory, described, root);
+  const storage = storageOf(options.storage);
+  const behind = await behindOf(options.behind);
+  checkWorkingFolder();
+  reapOrphans();
+  const files = managerFiles();
+  if (files === null) throw new OnememError('BUNDLED', bundledMessage());
+  const devices = await withMemory(described, () => hostBudgetBytes);
+  await collectViews(slotOf(bytes));
+  // The first space finds its place at the first try.
+  const bases = hasOpened ? freeBases(possible, bytes) : possible;
+  if (bases.length === 0) throw noAddressesError();
+  const lent = await lend(specifications, devices);
+  const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
+  const name = randomName();
+  const wakeFd = createEventfd();
+  const manager: ManagerOptions = {
+    name,
+    bytes,
+    bases,
+    control,
+    wakeFd,
+    hostBudgetBytes,
+    followMemory: options.hostMemory === AUTO ? { root } : null,
+    storage,
+    behind,
+    userModeOnly: options.userModeOnly ?? false,
+    devices: lent.options,
+    checkInvariants: options.checkInvariants ?? false,
+    ...recordingOf(process.env.ONEMEM_RECORD),
+    ...history,
+    nodeOptions: moduleOptions(process.execArgv),
+    ...injection,
+    ...policies,
+    ...internal,
+  };
+  const words = new Int32Array(control);
+  let opened: SpaceClass | null = null;
+  // From now on: the process may end while the threads start.
+  const forget = watchExit({
+    control: words,
+    wakeFd,
+    closeWithThread: (limitMs) => opened?.threadEnds(limitMs),
+  });
+  const threads = new ManagerThreads(files, manager);
+  const ready = await threads.ready;
+  if (ready instanceof Error || 'error' in ready) {
+    forget();
+    await startsEnded(words);
+    await threads.terminate();
+    await endLending(lent.lenders);
+    closeEventfd(wakeFd);
+    throw openingError(ready instanceof Error ? ready : fromWire(ready.error), hasOpened);
+  }
+  if (!isMainThread) Atomics.store(words, Control.OpenedByWorker, 1);
+  const handle: SpaceHandle = {
+    stores: storeNames(manager),
+    onemem: 1,
+    name,
+    base: ready.base,
+    bytes,
+    owner: process.pid,
+    wakeFd,
+    control,
+    devices: ready.devices,
+    hostBudgetBytes,
+  };
+  const unwatched = await threads.unwatched;
+  const space = new SpaceClass(handle, threads, forget, lent.lenders);
+  opened = space;
+  if (unwatched !== null) {
+    await space.close();
+    throw openingError(unwatched, hasOpened);
+  }
+  threads.unref();
+  hasOpened = true;
+  warnOfUserMode(ready.faultsBy);
+  space.verifies = options.verify ?? false;
+  await servePicture(space);
+  return space;
+}
+
+/**
+ * What users are not told of must not surprise them either: an object may have these names for
+ * other reasons.
+ */
+function internalOptions({
+  crash,
+  heartbeatLimitMs,
+  memoryRoot,
+}: InternalOptions): Partial<ManagerOptions> {
+  if (crash !== undefined && typeof crash !== 'string') {
+    throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
+  }
+  if (memoryRoot !== undefined && typeof memoryRoot !== 'string') {
+    throw typeError('OPTIONS', `memoryRoot is the path of a folder, not ${show(memoryRoot)}`);
+  }
+  if (heartbeatLimitMs !== undefined) checkSize('heartbeatLimitMs', heartbeatLimitMs, 1);
+  return {
+    ...(crash === undefined ? {} : { crash }),
+    ...(heartbeatLimitMs === undefined ? {} : { heartbeatLimitMs }),
+  };
+}
+
+/** ONEMEM_UI: 1 for any port that is free, or a port. */
+async function servePicture(space: SpaceClass): Promise<void> {
+  const said = process.env.ONEMEM_UI ?? '';
+  if (said === '' || said === '0') return;
+  try {
+    const { url } = await space.serve(said === '1' ? {} : { port: Number(said) });
+    process.stderr.write(`onemem: the live picture of this space is at ${url}\n`);
+  } catch (error) {
+    // The program did not ask for it.
+    const { message } = error as Error;
+    process.emitWarning(`ONEMEM_UI=${said}: ${message}`, {
+      type: 'OnememWarning',
+      code: 'ONEMEM_UI',
+    });
+  }
+}
+
+let recordings = 0;
+
+/**
+ * Where the run of a space is written down: the first one in the file that was named, others beside
+ * it.
+ */
+function recordingOf(path: string | undefined): Pick<ManagerOptions, 'record'> {
+  if (path === undefined || path === '') return {};
+  recordings++;
+  return { record: resolve(recordings === 1 ? path : `${path}.${recordings}`) };
+}

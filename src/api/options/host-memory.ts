@@ -1,0 +1,163 @@
+/** How much host memory the arrays of a space may take. */
+import {
+  cgroupMemory,
+  memoryGroups,
+  memoryLeft,
+  systemMemory,
+  textReader,
+} from '../../linux/memory/system-memory.js';
+import {
+  firstBudget,
+  type HostDevices,
+  LEAST_HOST_BYTES,
+  memoryNeeds,
+} from '../../policy/host-budget.js';
+import type { DescribedDevice } from './device-specification.js';
+import { argumentError, OnememError } from '../values/errors.js';
+import { toBytes } from '../values/sizes.js';
+
+/**
+ * What a program says to have the host's budget follow what the machine and its control groups have
+ * left.
+ */
+export const AUTO = 'auto';
+
+/**
+ * The host's budget, in bytes, as it was said or by what there is. Warns of more than there is.
+ * @param root of this machine's files
+ */
+export function hostBudget(
+  said: number | string | undefined,
+  devices: readonly DescribedDevice[],
+  root: string,
+): number {
+  const own = onHost(devices);
+  const follows = said === AUTO;
+  const bytes = said === undefined || follows ? defaultHostMemory(own, root) : hostBytes(said);
+  const most = memoryLimit();
+  if (said !== undefined && !follows) checkGroup(bytes, own.bytes);
+  warnOfMemory(bytes, most, said !== undefined && !follows, devices);
+  return bytes;
+}
+
+/**
+ * What arrays get unless the program says it. Fails where a control group has too little for all
+ * that was asked for: its kernel would end a process. A machine may have more later, or swap.
+ */
+function defaultHostMemory(devices: HostDevices, root: string): number {
+  const { limit, available, grouped } = memoryThere(root);
+  const bytes = firstBudget(limit, available, devices);
+  if (bytes >= LEAST_HOST_BYTES || !grouped) return Math.max(bytes, LEAST_HOST_BYTES);
+  const { space, processes, devices: memory, spare } = memoryNeeds(limit, devices);
+  const parts = [
+    `${mebibytes(limit - available)} are in use`,
+    `${mebibytes(LEAST_HOST_BYTES)} are the least for arrays`,
+    `${mebibytes(space)} for the space itself`,
+    ...(memory > 0 ? [`${mebibytes(memory)} for the memory of devices`] : []),
+    ...(processes > 0 ? [`${mebibytes(processes)} for their processes`] : []),
+    `${mebibytes(spare)} to spare`,
+  ];
+  const needed = limit - available + LEAST_HOST_BYTES + space + memory + processes + spare;
+  throw new OnememError(
+    'MEMORY_LIMIT',
+    `the control group of this process is limited to ${mebibytes(limit)}, and the space needs ${mebibytes(needed)}: ` +
+      `${parts.join(', ')}; raise the limit, or give devices less memory`,
+    { limitBytes: limit, neededBytes: needed },
+  );
+}
+
+/** What arrays of a space without devices get unless the program says it. */
+export function usualHostMemory(): number {
+  return Math.max(memoryToShare(0), LEAST_HOST_BYTES);
+}
+
+/**
+ * What the host and devices may share, less what a space with so many device processes needs
+ * itself.
+ */
+export function memoryToShare(processes: number): number {
+  const { limit, available } = memoryThere('');
+  return firstBudget(limit, available, { processes, bytes: 0 });
+}
+
+function memoryThere(root: string): { limit: number; available: number; grouped: boolean } {
+  const read = textReader(root);
+  const { total } = systemMemory(read('/proc/meminfo') ?? '');
+  const left = memoryLeft(memoryGroups(read), read);
+  return { ...left, grouped: left.limit < total };
+}
+
+/**
+ * Devices whose memory is the host's: a GPU has its own, unless it is lent, whose content is in the
+ * host's memory, too.
+ */
+function onHost(devices: readonly DescribedDevice[]): HostDevices {
+  const others = devices.filter(({ kind, lossy }) => kind !== 'webgpu' || !lossy);
+  return {
+    processes: devices.filter(({ kind }) => kind === 'process').length,
+    bytes: others.reduce((sum, { memoryBytes }) => sum + (memoryBytes ?? 0), 0),
+  };
+}
+
+/** Budgets that were said, and that a control group can never keep. */
+function checkGroup(hostBytes: number, deviceBytes: number): void {
+  const { limit } = cgroupMemory();
+  if (hostBytes + deviceBytes <= limit) return;
+  throw new OnememError(
+    'MEMORY_LIMIT',
+    `hostMemory is ${mebibytes(hostBytes)} and devices have ${mebibytes(deviceBytes)}, and the control group of this ` +
+      `process is limited to ${mebibytes(limit)}; raise the limit, or give them less`,
+    { limitBytes: limit, neededBytes: hostBytes + deviceBytes },
+  );
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / 2 ** 20)} MiB`;
+}
+
+/** What a program has said, as bytes: refused where it is too little. */
+export function hostBytes(said: number | string): number {
+  if (typeof said === 'string' && /^auto$/i.test(said)) {
+    throw argumentError(
+      'SIZE',
+      "hostMemory is followed by openSpace({ hostMemory: 'auto' }) alone, in these letters",
+    );
+  }
+  const bytes = toBytes('hostMemory', said, '32MiB');
+  if (bytes < LEAST_HOST_BYTES) {
+    throw argumentError(
+      'SIZE',
+      `hostMemory is ${bytes} bytes; it must be at least ${LEAST_HOST_BYTES} (32MiB), of which each thread that waits in a fault needs 2 MiB`,
+    );
+  }
+  return bytes;
+}
+
+/**
+ * Budgets that the machine cannot keep end in the kernel's choice of a process to kill: the program
+ * that asked for them should know.
+ */
+export function warnOfMemory(
+  hostBytes: number,
+  most: number,
+  chosen: boolean,
+  devices: readonly DescribedDevice[],
+): void {
+  const warn = (what: string): void =>
+    process.emitWarning(
+      `${what}, more than the ${most} bytes of this machine or container; when they are used, the kernel ends a process`,
+      {
+        type: 'OnememWarning',
+        code: 'ONEMEM_MEMORY',
+      },
+    );
+  if (chosen && hostBytes > most) warn(`hostMemory is ${hostBytes} bytes`);
+  const together = onHost(devices).bytes;
+  if (together > most)
+    warn(`the memory of the devices is ${together} bytes, which are memory of the host`);
+}
+
+/** The memory of the machine, or of the control group where that is less. */
+export function memoryLimit(): number {
+  return Math.min(systemMemory().total, cgroupMemory().limit);
+}

@@ -1,0 +1,31 @@
+/** Policies as a program chooses them. */
+import { checkChoices, isModule, type PolicyChoices } from '../../policy/choices.js';
+import { isObject, show } from '../values/arguments.js';
+import { typeError } from '../values/errors.js';
+import { exportOf, moduleUrl } from '../kernels/kernel.js';
+
+/**
+ * The choices as the manager's thread and recordings have them: modules by their addresses. Throws
+ * what is wrong with them.
+ */
+export function checkPolicies(policies: unknown): PolicyChoices {
+  if (!isObject(policies))
+    throw typeError(
+      'OPTIONS',
+      `policies is an object such as { eviction: 'fifo' }, not ${show(policies)}`,
+    );
+  checkChoices(policies);
+  const result: Record<string, unknown> = {};
+  for (const [kind, choice] of Object.entries(policies)) {
+    if (!isModule(choice)) result[kind] = choice;
+    else {
+      const { module, export: name, options } = choice;
+      result[kind] = {
+        module: moduleUrl('POLICY', module),
+        export: exportOf('POLICY', name),
+        options,
+      };
+    }
+  }
+  return result;
+}

@@ -1,0 +1,272 @@
+/**
+ * `onemem demo`: three million flights on a device that has memory for a fifth of them, checked bit
+ * by bit.
+ */
+
+import { fileURLToPath } from 'node:url';
+import { leastMemory } from '../../api/options/device-specification.js';
+import { type AddressSpace, type Device, type ManagedArray, openSpace } from '../../index.js';
+import { ARRAY_TYPES } from '../run/array-types.js';
+import {
+  DEMO_PACKAGES,
+  type DemoColumn,
+  type DemoData,
+  demoColumns,
+  demoFile,
+  type FlightSummary,
+  firstDifference,
+  prepareDemoData,
+  readColumnPlainly,
+  summarizeFlights,
+} from './demo-data.js';
+import { deviationOf, type Flights, flightsOnGpu, mapForGpu } from './demo-gpu.js';
+import { CommandError, UsageError } from '../terminal/failure.js';
+import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
+import { endOnSignals } from '../terminal/interrupt.js';
+import { loadKernelFile } from '../run/kernel-file.js';
+import { launchInParts, partsOf } from '../run/launch.js';
+import { parseOptions, sizeInBytes } from '../terminal/options.js';
+import { print } from '../terminal/output.js';
+import { createProgress } from '../terminal/progress.js';
+import { faultsOf, type ProcessorReport, processorReports, processorTable } from '../run/report.js';
+
+export const DEMO_SUMMARY = 'run a kernel over three million flights, and check the result';
+
+const DEFAULT_MEMORY = 32 * 2 ** 20;
+
+export const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
+
+Three million flights within the United States, January to June 2001 (Bureau of Transportation
+Statistics, from the npm package vega-datasets). The kernel computes distance, direction and hour of
+each (examples/flights/kernel.js). Plain typed arrays compute the same, and every bit is compared.
+It ends with 1 if a bit differs. A clone has all that it needs; otherwise:
+${DEMO_PACKAGES}
+
+  --device KIND          process (default), or webgpu: a GPU by examples/flights/kernel.wgsl, which
+                         needs npm install webgpu wesl, and computes in 32 bits
+  --device-memory SIZE   memory of the device (${formatBytes(DEFAULT_MEMORY)})
+  --json                 one JSON object on standard output
+  -h, --help
+
+Examples
+  onemem demo
+  onemem demo --device-memory 8MiB
+  onemem demo --device webgpu`;
+
+const INPUTS = (Object.keys(demoColumns) as DemoColumn[]).filter((column) => column !== 'delay');
+const RESULTS = ['difference', 'bearing', 'cell'] as const;
+
+const PARTS = 64;
+/** Of a flight, with the room that each device needs for it. */
+const RESULT_BYTES = { process: 10, webgpu: 12 } as const;
+
+export async function demo(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseOptions('demo', args, {
+    device: { type: 'string' },
+    'device-memory': { type: 'string' },
+    json: { type: 'boolean' },
+  });
+  if (positionals.length > 0) {
+    throw new UsageError(
+      `onemem demo takes no arguments (${positionals.join(' ')}); see: onemem demo --help`,
+    );
+  }
+  const kind = values.device ?? 'process';
+  if (kind !== 'process' && kind !== 'webgpu')
+    throw new UsageError(
+      `--device is '${kind}'; there are process and webgpu; see: onemem demo --help`,
+    );
+  const memory =
+    sizeInBytes('device-memory', values['device-memory'], leastMemory(kind, 1)) ?? DEFAULT_MEMORY;
+  const json = values.json ?? false;
+  const say = (line: string): void => {
+    if (!json) print(line);
+  };
+  using _signals = endOnSignals(() => 'nothing is left behind');
+  const data = await prepare(json);
+  try {
+    return await show(data, { kind, memory }, json, say);
+  } finally {
+    data.cleanUp();
+  }
+}
+
+async function prepare(silent: boolean): Promise<DemoData> {
+  using progress = createProgress({
+    label: 'preparing the data, once',
+    total: 3_000_000,
+    unit: 'count',
+    silent,
+  });
+  return await prepareDemoData({ onProgress: (rows) => progress.update(rows) });
+}
+
+async function show(
+  data: DemoData,
+  wanted: { readonly kind: 'process' | 'webgpu'; readonly memory: number },
+  json: boolean,
+  say: (line: string) => void,
+): Promise<number> {
+  const { rows } = data;
+  await using space = await openSpace({ devices: [wanted] });
+  const [device] = space.devices;
+  const map = wanted.kind === 'webgpu' ? mapForGpu : mapColumn;
+  const inputs = Object.fromEntries(INPUTS.map((column) => [column, map(space, data, column)]));
+  const results = RESULT_BYTES[wanted.kind] * rows;
+  const bytes = Object.values(inputs).reduce((sum, each) => sum + each.byteLength, results);
+  say(
+    `${formatCount(rows)} flights: ${formatBytes(bytes)} of arrays on a device that has ${formatBytes(device.memory)} of memory.`,
+  );
+
+  const started = performance.now();
+  const found =
+    wanted.kind === 'webgpu'
+      ? await flightsOnGpu(space, device, inputs, rows)
+      : await flightsOnProcess(space, device, inputs, rows, json);
+  const runMs = performance.now() - started;
+  const processors = processorReports(space.stats());
+  say(
+    `It ran in ${formatDuration(runMs)}, and no line of the kernel or of this program moves a page. What happened:`,
+  );
+  for (const line of processorTable(processors)) say(`  ${line}`);
+  const used = processors[1];
+  say(explainFigures(used, bytes, device.stats().launchParts));
+
+  const plainStarted = performance.now();
+  const expected = await computePlainly(data);
+  const plainMs = performance.now() - plainStarted;
+  refuseOverBudget(used);
+  if (wanted.kind === 'webgpu') {
+    const most = deviationOf(found, expected, readColumnPlainly(data, 'distance') as Int32Array);
+    say(
+      `The result is right: all ${formatCount(rows)} flights end within ${most.toFixed(3)} miles of where a plain loop over plain arrays, in ` +
+        `64 bits, has them end (${formatDuration(plainMs)}).`,
+    );
+  } else {
+    refuseWrong(found, expected);
+    say(
+      `The result is right: every bit of ${formatCount(rows * RESULTS.length)} values is what a plain loop over plain arrays gives ` +
+        `(${formatDuration(plainMs)}).`,
+    );
+  }
+
+  const findings = summarizeFlights(
+    found.cell,
+    found.difference,
+    readColumnPlainly(data, 'delay') as Int32Array,
+  );
+  say(explainFindings(findings));
+  if (json) {
+    const figures = {
+      flights: rows,
+      bytes,
+      deviceBytes: device.memory,
+      runMs,
+      plainMs,
+      correct: true,
+    };
+    print(JSON.stringify({ ...figures, processors, findings }));
+  } else if (!data.temporary) {
+    say(
+      `\nThe columns lie in ${data.folder} as .npy files; 'onemem run --help' tells how to run a kernel of your own over them.`,
+    );
+  }
+  return 0;
+}
+
+async function flightsOnProcess(
+  space: AddressSpace,
+  device: Device,
+  inputs: Readonly<Record<string, ManagedArray>>,
+  rows: number,
+  silent: boolean,
+): Promise<Flights> {
+  const difference = space.array(Float32Array, rows, { name: 'difference' });
+  const bearing = space.array(Float32Array, rows, { name: 'bearing' });
+  const cell = space.array(Uint16Array, rows, { name: 'cell' });
+  const kernel = await loadKernelFile(fileURLToPath(demoFile('kernel.js')));
+  using progress = createProgress({ label: 'flights', total: rows, unit: 'count', silent });
+  await launchInParts(
+    device,
+    kernel,
+    { ...inputs, difference, bearing, cell },
+    {
+      size: rows,
+      parts: partsOf(rows, PARTS),
+      onProgress: (done) =>
+        progress.update(done, `${formatCount(faultsOf(device.stats()))} faults`),
+    },
+  );
+  return { difference: difference.data, bearing: bearing.data, cell: cell.data };
+}
+
+/** Nothing is read yet: the pages come when the device touches them. */
+function mapColumn(space: AddressSpace, data: DemoData, column: DemoColumn): ManagedArray {
+  const { path, layout } = data.files[column];
+  return space.fileArray(ARRAY_TYPES[layout.dtype], path, {
+    byteOffset: layout.dataOffset,
+    length: layout.length,
+    name: column,
+  });
+}
+
+/** The same function, called once over ordinary arrays; nothing of onemem takes part. */
+async function computePlainly(data: DemoData): Promise<Flights> {
+  const module = (await import(demoFile('kernel.js').href)) as {
+    default: { kernel(args: object, range: { begin: number; end: number }): void };
+  };
+  const results: Flights = {
+    difference: new Float32Array(data.rows),
+    bearing: new Float32Array(data.rows),
+    cell: new Uint16Array(data.rows),
+  };
+  const inputs = Object.fromEntries(
+    INPUTS.map((column) => [column, readColumnPlainly(data, column)]),
+  );
+  module.default.kernel({ ...inputs, ...results }, { begin: 0, end: data.rows });
+  return results;
+}
+
+function refuseWrong(found: Flights, expected: Flights): void {
+  for (const name of RESULTS) {
+    const difference = firstDifference(found[name], expected[name]);
+    if (difference === null) continue;
+    const { index, count, a, b } = difference;
+    throw new CommandError(
+      'WRONG_RESULT',
+      `the result is WRONG: ${name} differs from the plain computation in ${formatCount(count)} elements, first at ${index} ` +
+        `(${a}, and should be ${b}); please report this with the output of 'onemem doctor'`,
+    );
+  }
+}
+
+function refuseOverBudget(used: ProcessorReport): void {
+  if (used.peakBytes <= used.budgetBytes) return;
+  throw new CommandError(
+    'BUDGET',
+    `the device took ${used.peakBytes} bytes, more than the ${used.budgetBytes} that it has`,
+  );
+}
+
+function explainFigures(used: ProcessorReport, bytes: number, parts: number): string {
+  const times = (bytes / used.budgetBytes).toFixed(1);
+  const faults = `It touched pages that it did not have ${formatCount(used.faults)} times`;
+  return (
+    `The arrays are ${times} times as large as the device. ` +
+    `${used.kind === 'webgpu' ? `The launch was cut into ${formatCount(parts)} parts` : faults}; ` +
+    `${formatBytes(used.bytesIn + used.bytesFromFiles)} came in, ${formatBytes(used.bytesOut)} of results went home to make room ` +
+    `(${formatCount(used.evictions)} evictions), and it never held more than ${formatBytes(used.peakBytes)}.`
+  );
+}
+
+function explainFindings({ directions, worstHour, meanDifferenceMiles }: FlightSummary): string {
+  const byDelay = [...directions].sort((a, b) => a.meanDelayMinutes - b.meanDelayMinutes);
+  const best = byDelay[0];
+  const worst = byDelay[byDelay.length - 1];
+  const { hour, meanDelayMinutes } = worstHour;
+  return (
+    `What the flights tell: those to the ${worst.direction} were ${worst.meanDelayMinutes.toFixed(1)} minutes late on average, those to ` +
+    `the ${best.direction} ${best.meanDelayMinutes.toFixed(1)}; those that left after ${hour} h, ${meanDelayMinutes.toFixed(1)}. ` +
+    `Reported distances are within ${meanDifferenceMiles.toFixed(2)} miles of the great circle on average.`
+  );
+}

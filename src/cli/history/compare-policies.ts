@@ -1,0 +1,212 @@
+/**
+ * `onemem replay FILE --policy ...`: what other eviction policies and memories would have made of a
+ * trace.
+ */
+import { readFileSync } from 'node:fs';
+import { BLOCK_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import { readRecording } from '../../files/recording-file.js';
+import { loadPolicies } from '../../policy/choices.js';
+import { EVICTION_POLICIES, type EvictionName } from '../../policy/eviction/named.js';
+import type { BlockTrace } from '../../sim/block-trace.js';
+import { comparePolicies, type RoomResult } from '../../sim/policy-comparison.js';
+import { recordedUses } from '../../sim/recorded-uses.js';
+import { formatOf, parseTrace, TraceError } from '../../sim/trace-formats.js';
+import { alignColumns } from '../../trace/columns.js';
+import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
+import { formatBytes, formatCount } from '../terminal/format.js';
+import { sizeInBytes } from '../terminal/options.js';
+import { print } from '../terminal/output.js';
+
+const USUAL_OVERSUBSCRIPTION = [1.25, 2, 4];
+/** Of a recorded memory: half of it, all, twice. */
+const USUAL_SHARES = [0.5, 1, 2];
+
+export interface ComparisonOptions {
+  readonly policy: string;
+  readonly 'device-memory'?: string;
+  readonly oversubscription?: string;
+  readonly block?: string;
+  readonly csv?: boolean;
+  readonly json?: boolean;
+}
+
+/** A memory whose uses of blocks are played. */
+interface Subject {
+  readonly name: string;
+  readonly trace: BlockTrace;
+  readonly blockBytes: number;
+  /** As it was recorded; 0: the trace says nothing of a memory. */
+  readonly budgetBlocks: number;
+}
+
+interface Row extends RoomResult {
+  readonly memory: string;
+  readonly roomBytes: number;
+  readonly uses: number;
+  readonly blocks: number;
+}
+
+export async function compareOn(path: string, options: ComparisonOptions): Promise<number> {
+  const policies = chosenPolicies(options.policy);
+  const blockBytes = sizeInBytes('block', options.block, { bytes: 1 }) ?? BLOCK_BYTES;
+  const sizes = chosenSizes(options, blockBytes);
+  const subjects = await subjectsOf(path, options.block === undefined ? null : blockBytes);
+  const rows = subjects.flatMap((subject) => {
+    const { name, trace } = subject;
+    const results = comparePolicies(trace, policies, roomsOf(subject, sizes));
+    return results.map(
+      (result): Row => ({
+        memory: name,
+        roomBytes: result.roomBlocks * subject.blockBytes,
+        uses: trace.blocks.length,
+        blocks: trace.distinct,
+        ...result,
+      }),
+    );
+  });
+  if (options.json) print(JSON.stringify(rows));
+  else if (options.csv) printCsv(rows);
+  else printTables(subjects, rows);
+  return 0;
+}
+
+function chosenPolicies(
+  text: string,
+): Partial<Record<EvictionName, (typeof EVICTION_POLICIES)[EvictionName]>> {
+  const all = Object.keys(EVICTION_POLICIES) as EvictionName[];
+  const names = text === 'all' ? all : text.split(',');
+  const unknown = names.find((name) => !Object.hasOwn(EVICTION_POLICIES, name));
+  if (unknown !== undefined)
+    throw new UsageError(
+      `--policy: there is no policy '${unknown}'; there are ${all.join(', ')}, and all`,
+    );
+  return Object.fromEntries(names.map((name) => [name, EVICTION_POLICIES[name as EvictionName]]));
+}
+
+/** The sizes of memory to try, where the command line names some. */
+interface Sizes {
+  readonly bytes?: readonly number[];
+  /** How many times as large as the memory all blocks are. */
+  readonly times?: readonly number[];
+}
+
+function chosenSizes(options: ComparisonOptions, blockBytes: number): Sizes {
+  const { 'device-memory': sizes, oversubscription } = options;
+  if (sizes !== undefined && oversubscription !== undefined)
+    throw new UsageError('--device-memory and --oversubscription say the same; give one of them');
+  if (sizes !== undefined) {
+    const least = { bytes: blockBytes, why: 'the size of a block' };
+    return {
+      bytes: sizes.split(',').map((text) => sizeInBytes('device-memory', text, least) ?? 0),
+    };
+  }
+  if (oversubscription === undefined) return {};
+  const times = oversubscription.split(',').map(Number);
+  if (times.every((each) => each >= 1)) return { times };
+  const remedy = 'write numbers of 1 or more: 1.25,2';
+  throw new UsageError(`--oversubscription is '${oversubscription}'; ${remedy}`);
+}
+
+function roomsOf({ trace, blockBytes, budgetBlocks }: Subject, { bytes, times }: Sizes): number[] {
+  if (bytes !== undefined) return bytes.map((each) => Math.floor(each / blockBytes));
+  if (times === undefined && budgetBlocks > 0)
+    return USUAL_SHARES.map((share) => Math.max(1, Math.floor(budgetBlocks * share)));
+  return (times ?? USUAL_OVERSUBSCRIPTION).map((each) =>
+    Math.max(1, Math.floor(trace.distinct / each)),
+  );
+}
+
+/** @param blockBytes as the command line names it; null: it does not */
+async function subjectsOf(path: string, blockBytes: number | null): Promise<Subject[]> {
+  const text = read(path);
+  if (text.startsWith('{"onememRecording"')) {
+    if (blockBytes !== null)
+      throw new UsageError(
+        '--block is for traces of block numbers; blocks of a recording have 2 MiB',
+      );
+    if (path === '-')
+      throw new UsageError('a recording is named as a file, not read from standard input');
+    return recordedSubjects(path);
+  }
+  const format = formatOf(text.slice(0, text.indexOf('\n') + 1 || undefined).trimEnd());
+  if (format === null) {
+    const known =
+      'a recording of onemem, a block number a line, JSON lines with hash_ids, or CSV (time,object,...)';
+    throw new CommandError('NO_TRACE', `${path} is no trace that onemem knows: ${known}`);
+  }
+  try {
+    const trace = parseTrace(text, format);
+    if (trace.distinct === 0) throw new CommandError('NO_TRACE', `${path} has no accesses`);
+    const name = path === '-' ? 'standard input' : path;
+    return [{ name, trace, blockBytes: blockBytes ?? BLOCK_BYTES, budgetBlocks: 0 }];
+  } catch (error) {
+    if (error instanceof TraceError)
+      throw new CommandError('NO_TRACE', `${path}, ${error.message}`);
+    throw error;
+  }
+}
+
+/** The memories that were used, of those that had to make room where there are any. */
+async function recordedSubjects(path: string): Promise<Subject[]> {
+  const { header, entries } = readRecording(path);
+  const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
+  const used = recordedUses(entries, policies, header.blocks).filter(
+    ({ trace }) => trace.distinct > 0,
+  );
+  const pressed = used.filter(
+    ({ trace, budgetPages }) => trace.distinct * PAGES_PER_BLOCK > budgetPages,
+  );
+  return (pressed.length > 0 ? pressed : used).map(({ name, budgetPages, trace }) => ({
+    name,
+    trace,
+    blockBytes: BLOCK_BYTES,
+    budgetBlocks: Math.max(1, Math.floor(budgetPages / PAGES_PER_BLOCK)),
+  }));
+}
+
+/** The text of a file, or of standard input where it is `-`. */
+function read(path: string): string {
+  try {
+    return readFileSync(path === '-' ? 0 : path, 'utf8');
+  } catch (error) {
+    const what = explain(Object.assign(error as Error, { path }));
+    throw new CommandError(codeOf(error), what, [], { cause: error });
+  }
+}
+
+function printCsv(rows: readonly Row[]): void {
+  print('memory,room_bytes,room_blocks,uses,blocks,policy,misses,over_optimum');
+  for (const { memory, roomBytes, roomBlocks, uses, blocks, optimum, policies } of rows) {
+    const all = [...policies, { policy: 'optimum', misses: optimum, overOptimum: 1 }];
+    for (const { policy, misses, overOptimum } of all) {
+      const name = /[",\n]/.test(memory) ? `"${memory.replaceAll('"', '""')}"` : memory;
+      print(
+        [name, roomBytes, roomBlocks, uses, blocks, policy, misses, overOptimum.toFixed(4)].join(),
+      );
+    }
+  }
+}
+
+function printTables(subjects: readonly Subject[], rows: readonly Row[]): void {
+  for (const { name, trace, blockBytes, budgetBlocks } of subjects) {
+    const recorded =
+      budgetBlocks === 0 ? '' : `, recorded with ${formatBytes(budgetBlocks * blockBytes)}`;
+    const uses = `${formatCount(trace.blocks.length)} uses of ${formatCount(trace.distinct)} blocks`;
+    print(`${name}: ${uses} of ${formatBytes(blockBytes)}${recorded}`);
+    const own = rows.filter(({ memory }) => memory === name);
+    const header = ['memory', 'optimum', ...own[0].policies.map(({ policy }) => policy)];
+    const lines = own.map(({ roomBytes, optimum, policies }) => [
+      formatBytes(roomBytes),
+      formatCount(optimum),
+      ...policies.map(
+        ({ misses, overOptimum }) => `${formatCount(misses)} (${overOptimum.toFixed(2)})`,
+      ),
+    ]);
+    for (const line of alignColumns([header, ...lines])) print(`  ${line}`);
+  }
+  print("\nBlocks that were brought; in brackets, how many times the optimum (Belady's MIN).");
+  if (subjects.some(({ budgetBlocks }) => budgetBlocks > 0))
+    print(
+      'Uses are those that the manager saw: faults, launches and samples, not touches of present pages.',
+    );
+}

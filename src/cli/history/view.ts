@@ -1,0 +1,58 @@
+/** `onemem view`: a recorded run as a picture, in one page that needs no network. */
+import { writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { frameOf, pageOf } from '../../live/page.js';
+import { chromeTraceOf } from '../../trace/chrome-trace.js';
+import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
+import { formatBytes } from '../terminal/format.js';
+import { parseOptions } from '../terminal/options.js';
+import { print } from '../terminal/output.js';
+import { readHistory, readPicture } from './recorded-history.js';
+
+export const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, transfers, launches';
+
+export const VIEW_HELP = `onemem view TRACE [options]: ${VIEW_SUMMARY}
+
+TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The command writes one page
+for a browser. The page loads nothing, and can be sent to others: it has names of arrays and
+kernels, and no content of arrays.
+
+  --html FILE    where the page is written (TRACE.html)
+  --chrome FILE  write Chrome's trace format instead, which ui.perfetto.dev opens
+  -h, --help
+
+Examples
+  onemem view run.rec                      after: ONEMEM_RECORD=run.rec node program.js
+  onemem view run.rec --html picture.html
+  onemem view run.rec --chrome run.json    for ui.perfetto.dev`;
+
+export async function view(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseOptions('view', args, {
+    html: { type: 'string' },
+    chrome: { type: 'string' },
+  });
+  const [path, ...more] = positionals;
+  if (path === undefined || more.length > 0)
+    throw new UsageError('onemem view takes one recording; see: onemem view --help');
+  const { html, chrome } = values;
+  if (html !== undefined && chrome !== undefined)
+    throw new UsageError('--html and --chrome are two forms; write one of them at a time');
+  if (chrome !== undefined) {
+    const text = JSON.stringify(chromeTraceOf(await readHistory(path)));
+    write(chrome, text, 'open it at ui.perfetto.dev');
+    return 0;
+  }
+  const builder = await readPicture(path);
+  const whole = { ...frameOf(builder.picture()), details: builder.details() };
+  write(html ?? `${path}.html`, pageOf(basename(path), whole).html, 'open it in a browser');
+  return 0;
+}
+
+function write(file: string, text: string, use: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new CommandError(codeOf(error), explain(error), [], { cause: error });
+  }
+  print(`${file}: ${formatBytes(text.length)}; ${use}`);
+}

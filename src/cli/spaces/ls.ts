@@ -1,0 +1,94 @@
+/** `onemem ls`: spaces of this user, their arrays, and the processes that use them. */
+import {
+  allSpaces,
+  type ListedProcess,
+  type ListedSpace,
+  type SpaceListing,
+  spaceBy,
+} from '../../api/objects/listing.js';
+import { readHandle } from '../../pager/protocol/attaching.js';
+import { UsageError } from '../terminal/failure.js';
+import { formatBytes, formatCount } from '../terminal/format.js';
+import { parseOptions } from '../terminal/options.js';
+import { print } from '../terminal/output.js';
+
+export const LS_SUMMARY = 'list spaces of this user: processes, arrays, bytes in each memory';
+
+export const LS_HELP = `onemem ls [HANDLE] [OPTIONS]: ${LS_SUMMARY}
+
+A space is listed once its program has called space.share(). With HANDLE, the text that share()
+gives, only the arrays that it allows are listed. The columns are bytes in each memory. Pages that
+several memories hold count in each. Page tables are those of the whole process.
+
+  --json      one object for programs
+  -h, --help
+
+Examples
+  onemem ls
+  onemem ls --json | jq '.spaces[].arrays[] | select(.bytes > 1e9).name'`;
+
+export function ls(args: readonly string[]): number {
+  const { values, positionals } = parseOptions('ls', args, { json: { type: 'boolean' } });
+  const [handle, ...more] = positionals;
+  if (more.length > 0) throw new UsageError('onemem ls takes one handle; see: onemem ls --help');
+  const parts = handle === undefined ? null : readHandle(handle);
+  if (handle !== undefined && parts === null)
+    throw new UsageError(`'${handle}' is no handle; pass what space.share() gives, as it is`);
+  const listing = parts === null ? allSpaces() : { spaces: [spaceBy(parts)], failures: [] };
+  if (values.json) print(JSON.stringify(listing));
+  else print(tableOf(listing));
+  if (!values.json) for (const { message } of listing.failures) console.error(`onemem: ${message}`);
+  return listing.failures.length === 0 ? 0 : 1;
+}
+
+function tableOf({ spaces }: SpaceListing): string {
+  if (spaces.length === 0) return 'No space of this user is shared with other processes.';
+  return spaces.map(linesOf).join('\n\n');
+}
+
+function linesOf({ owner, memories, processes, arrays }: ListedSpace): string {
+  const used = memories.map(
+    ({ name, usedBytes, budgetBytes }) =>
+      `${name} ${formatBytes(usedBytes)} of ${formatBytes(budgetBytes)}`,
+  );
+  const rows = [
+    ['array', 'type', 'length', 'bytes', ...memories.map(({ name }) => name)],
+    ...arrays.map(({ name, type, length, bytes, heldBytes }) => [
+      plain(name),
+      type ?? '',
+      formatCount(length),
+      formatBytes(bytes),
+      ...memories.map((memory) => formatBytes(heldBytes[memory.name] ?? 0)),
+    ]),
+  ];
+  return [
+    `Space of process ${shownProcess(owner)}`,
+    `  ${used.join(', ')}`,
+    ...processes.map(
+      (each) =>
+        `  used by process ${shownProcess(each)}, ${each.threads} thread${each.threads === 1 ? '' : 's'}`,
+    ),
+    ...(arrays.length === 0 ? ['  no arrays'] : aligned(rows).map((row) => `  ${row}`)),
+  ].join('\n');
+}
+
+function shownProcess({ pid, command, pageTableBytes }: ListedProcess): string {
+  const shown = plain(command.length > 60 ? `${command.slice(0, 57)}...` : command);
+  return `${pid} (${shown}), page tables ${formatBytes(pageTableBytes)}`;
+}
+
+/** A name may have what moves the cursor of a terminal. */
+function plain(name: string): string {
+  return name.replace(/\p{Cc}/gu, '?');
+}
+
+/** The first two columns to the left, numbers to the right. */
+function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  return rows.map((row) =>
+    row
+      .map((cell, at) => (at < 2 ? cell.padEnd(widths[at]) : cell.padStart(widths[at])))
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,223 @@
+/**
+ * The short way of the commonest migrations: one page, which a processor waits for, of a block that
+ * at most one other memory has anything of. At most some rights to the page have to be taken then,
+ * and no subscriber is to be told, so that it needs no operation, which costs as much as all that
+ * was decided before. What the page brings about is noted by the same functions; and where a driver
+ * does not have it done at once, it goes on as an operation that has come as far as this.
+ */
+import { has, type Mask, remove, WORDS } from '../basics/mask.js';
+import { hasRoom, type Outcome } from './moves.js';
+import type { Node } from '../table/nodes.js';
+import { open } from './operation.js';
+import {
+  accessOf,
+  countArrival,
+  noteContent,
+  noteMapped,
+  transferDone,
+} from './operation-transfers.js';
+import {
+  classify,
+  endToken,
+  newToken,
+  nodeOf,
+  type Processor,
+  residenceOf,
+  type State,
+  takeMemory,
+} from '../table/state.js';
+import {
+  Access,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  SOURCE_PROVIDER,
+  SOURCE_ZERO,
+  type Source,
+  Status,
+} from '../basics/types.js';
+import { type Block, isProvided, type Mapping } from '../table/va-block.js';
+import type { Operation } from '../table/work.js';
+
+/** Stands for several nodes. */
+const SEVERAL = -2;
+
+/**
+ * As `migrate` for a page that a processor waits for. Null: it is no such page, and nothing has
+ * been done.
+ */
+export function bringAlone(
+  state: State,
+  block: Block,
+  node: Node,
+  processor: Processor,
+  mapping: Mapping,
+  access: Access,
+  mask: Mask,
+  page: number,
+): Outcome | null {
+  // Tasks that wait are looked at again when an operation of the block has ended.
+  if (!isOnly(mask, page) || !node.description.addressable || block.tasks.length > 0) return null;
+  const other = sharer(block, node);
+  if (other !== NO_NODE && !isSimple(state, block, other)) return null;
+  const residence = residenceOf(state, block, node.id);
+  const source = has(residence.resident, page) ? node.id : sourceOf(state, block, other, page);
+  if (residence.frames !== null || source === SOURCE_PROVIDER) return null;
+  const word = page >>> 5;
+  if (!hasRoom(state, block, node, access, mask, word, word + 1)) return null;
+  const backed = has(residence.backed, page);
+  if (!backed) takeMemory(node, residence, page);
+  const awaited = other === NO_NODE ? 0 : takeRights(state, block, node, access, page);
+  if (awaited > 0)
+    return goOnAsOperation(
+      state,
+      block,
+      node,
+      processor,
+      access,
+      mask,
+      page,
+      backed,
+      'revoke',
+      awaited,
+    );
+  const at = block.index * PAGES_PER_BLOCK + page;
+  if (source === node.id) {
+    state.commands.map(
+      processor.id,
+      at,
+      1,
+      access,
+      accessOf(mapping.mapped, mapping.writable, page),
+      at,
+    );
+  } else {
+    const frames = source >= 0 ? residenceOf(state, block, other).frames : null;
+    const token = newToken(state, 'transfer', block, node.id, source, page, 1);
+    const order = state.transfer;
+    order.token = token.id;
+    order.source = source;
+    order.sourceFrame = frames === null ? at : frames[page];
+    order.node = node.id;
+    order.processor = processor.id;
+    order.page = at;
+    order.count = 1;
+    order.frame = at;
+    order.access = access;
+    order.backed = backed;
+    order.whole = false;
+    order.urgent = true;
+    const status = state.commands.transfer(order);
+    if (status !== Status.Done) {
+      goOnAsOperation(state, block, node, processor, access, mask, page, backed, 'transfer', 1);
+      if (status !== Status.Pending) transferDone(state, token, status);
+      return 'started';
+    }
+    endToken(state, token);
+  }
+  countArrival(state, block, node, source, 1);
+  noteContent(state, block, node, page, 1, access === Access.Write);
+  noteMapped(state, block, processor.id, page, 1, access);
+  block.attempts = 0;
+  // Only the first page that the node has of the block, the first that is not stale, or what the
+  // other memory had alone makes a difference.
+  if (other !== NO_NODE || residence.backedCount === 1 || node.unused.has(block.index))
+    classify(state, block);
+  return 'done';
+}
+
+function isOnly(mask: Mask, page: number): boolean {
+  for (let word = 0; word < WORDS; word++)
+    if (mask[word] !== (word === page >>> 5 ? 1 << (page & 31) : 0)) return false;
+  return true;
+}
+
+/** The node besides this one that has or holds anything of the block; NO_NODE: none does. */
+function sharer({ residences }: Block, node: Node): NodeId {
+  let found: NodeId = NO_NODE;
+  for (let id = 0; id < residences.length; id++) {
+    const residence = residences[id];
+    if (
+      residence === undefined ||
+      id === node.id ||
+      residence.backedCount + residence.holds.length === 0
+    )
+      continue;
+    found = found === NO_NODE ? id : SEVERAL;
+  }
+  return found;
+}
+
+/**
+ * Whether pages of this node, which has some of the block, are copied by the manager, no operation
+ * holds them, and no subscriber is to be told.
+ */
+function isSimple(state: State, block: Block, id: NodeId): boolean {
+  if (id === SEVERAL || block.range.watchers > 0) return false;
+  const { gone, description } = nodeOf(state, id);
+  return !gone && description.addressable && residenceOf(state, block, id).holds.length === 0;
+}
+
+/** Where a page comes from that its node does not have, as for an operation. */
+function sourceOf(state: State, block: Block, other: NodeId, page: number): Source {
+  const provided = isProvided(block, page);
+  const there = other !== NO_NODE && has(residenceOf(state, block, other).resident, page);
+  if (there && (provided || has(block.dirty, page))) return other;
+  return provided ? SOURCE_PROVIDER : SOURCE_ZERO;
+}
+
+/**
+ * Takes from all processors that reach other memory what they may not do with the page any more.
+ * Returns how many of them have yet to answer.
+ */
+function takeRights(state: State, block: Block, node: Node, access: Access, page: number): number {
+  const to = access === Access.Write ? Access.None : Access.Read;
+  let awaited = 0;
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
+    const processor = state.processors[id];
+    if (mapping === undefined || processor === undefined || mapping.node === node.id) continue;
+    const rights = to === Access.None ? mapping.mapped : mapping.writable;
+    if (!has(rights, page) || has(mapping.standIn, page)) continue;
+    remove(mapping.writable, page);
+    if (to === Access.None) remove(mapping.mapped, page);
+    processor.counters.revocations++;
+    if (processor.state === 'dead') continue;
+    const token = newToken(state, 'revoke', block, mapping.node, 0, page, 1);
+    const status = state.commands.revoke(token.id, id, block.index * PAGES_PER_BLOCK + page, 1, to);
+    if (status === Status.Pending) awaited++;
+    else endToken(state, token);
+  }
+  return awaited;
+}
+
+/** A processor, or the page's driver, has not done yet what it was told, or could not. */
+function goOnAsOperation(
+  state: State,
+  block: Block,
+  node: Node,
+  processor: Processor,
+  access: Access,
+  mask: Mask,
+  page: number,
+  backed: boolean,
+  phase: Operation['phase'],
+  outstanding: number,
+): Outcome {
+  const operation = open(block, 'migrate', node.id, processor.id, mask);
+  operation.access = access;
+  operation.map = true;
+  operation.urgentPage = page;
+  operation.progress = false;
+  operation.whole = false;
+  operation.phase = phase;
+  operation.transferPages = PAGES_PER_BLOCK;
+  operation.failure = Status.Done;
+  const word = page >>> 5;
+  operation.moving[word] = mask[word];
+  if (!backed) operation.reserved[word] = mask[word];
+  operation.outstanding = outstanding;
+  block.operation = operation;
+  state.activeOperations++;
+  return 'started';
+}

@@ -1,0 +1,339 @@
+/** Bringing pages to a node and taking them away: what every task and every fault comes down to. */
+
+import { isFinal } from '../table/absence.js';
+import { holderOf } from '../table/contents.js';
+import { add, addRun, bitCount, clear, has, type Mask, next, WORDS } from '../basics/mask.js';
+import type { Node } from '../table/nodes.js';
+import { ATTEMPTS, open, start } from './operation.js';
+import { goOn } from './operation-end.js';
+import { mayBeFilled, mayBeWritten, mayComeToBeRead } from './reading-room.js';
+import { evictBlock, evictShielded, reclaim } from './reclaim.js';
+import {
+  conflictsWithHold,
+  isHeld,
+  mappingOf,
+  nodeOf,
+  type Processor,
+  pagesMove,
+  releaseBacking,
+  residenceOf,
+  type State,
+  somethingMoves,
+} from '../table/state.js';
+import {
+  Access,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type Status,
+} from '../basics/types.js';
+import { type Block, isProvided, rareMask } from '../table/va-block.js';
+import type { OperationKind, Task } from '../table/work.js';
+
+/** The first group's bits in the first word of a mask. */
+export const FIRST_GROUP = 2 ** PAGES_PER_GROUP - 1;
+
+/**
+ * `started`: an operation runs, or has run. `done`: nothing was left to do. `blocked`: something
+ * else must end first. `stuck`: memory is needed and nothing that is under way will give any.
+ */
+export type Outcome = 'started' | 'done' | 'blocked' | 'stuck';
+
+/**
+ * Brings `mask` to the node, and maps it for `mapped`, if that is a processor; the caller has taken
+ * out of it what must not move. `urgentPage`: the one that a thread waits for, or -1.
+ */
+export function migrate(
+  state: State,
+  block: Block,
+  node: Node,
+  mapped: Processor | null,
+  access: Access,
+  mask: Mask,
+  urgentPage: number,
+  task: Task | null,
+): Outcome {
+  if (conflictsWithHold(state, block, node.id, access, mask)) return 'blocked';
+  if (!node.description.addressable) {
+    // Two memories that the manager cannot address have no way to each other but over the host, nor
+    // has a file to them.
+    const { mark } = state.masks;
+    const outcome = detour(state, block, node, access, mask, urgentPage, task);
+    state.masks.backTo(mark);
+    if (outcome !== null) return outcome;
+  }
+  return transferTo(state, block, node, mapped, access, mask, urgentPage, task);
+}
+
+/**
+ * Brings what cannot come to the node at once to the host first; null: there is nothing of that
+ * kind.
+ */
+function detour(
+  state: State,
+  block: Block,
+  node: Node,
+  access: Access,
+  mask: Mask,
+  urgentPage: number,
+  task: Task | null,
+): Outcome | null {
+  const pages = state.masks.take();
+  if (!pagesByHost(state, block, node, mask, pages)) return null;
+  // Room at the end of the way comes first.
+  if (!hasRoom(state, block, node, access, mask)) return waitForMemory(state, block, node, task);
+  pagesByHost(state, block, node, mask, pages);
+  const outcome = transferTo(
+    state,
+    block,
+    nodeOf(state, HOST_NODE),
+    null,
+    Access.Read,
+    pages,
+    urgentPage,
+    task,
+  );
+  if (outcome === 'started') keepUntilItGoesOn(state, block, HOST_NODE);
+  return outcome;
+}
+
+/**
+ * What is on its way to the node stays there until the block has done the next step, for which it
+ * comes. Blocks that need room of each other would push it out between the two, and bring the same
+ * pages again for ever.
+ */
+export function keepUntilItGoesOn(state: State, block: Block, node: NodeId): void {
+  if (block.comeTo !== NO_NODE) return;
+  block.comeTo = node;
+  residenceOf(state, block, node).shields++;
+}
+
+/**
+ * Whether the node has memory for these pages, or could be made to have it at once. No word before
+ * `from` nor from `words` on has any.
+ */
+export function hasRoom(
+  state: State,
+  block: Block,
+  node: Node,
+  access: Access,
+  mask: Mask,
+  from = 0,
+  words: number = WORDS,
+): boolean {
+  const { backed } = residenceOf(state, block, node.id);
+  let pages = 0;
+  for (let word = from; word < words; word++) {
+    const bits = mask[word];
+    if (bits !== 0) pages += bitCount(bits & ~backed[word]);
+  }
+  const room =
+    (pages === 0 && mayBeFilled(state, block, node, mask)) || reclaim(state, block, node, pages);
+  if (node.id !== HOST_NODE) return room;
+  if (access === Access.Write) return room && mayBeWritten(state, block, node, mask);
+  return room || mayComeToBeRead(state, block, node, mask, pages);
+}
+
+function transferTo(
+  state: State,
+  block: Block,
+  node: Node,
+  mapped: Processor | null,
+  access: Access,
+  mask: Mask,
+  urgentPage: number,
+  task: Task | null,
+): Outcome {
+  const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
+  // What becomes a block's own cannot go any more, no more than what is written.
+  const use = task?.kind === 'own' ? Access.Write : access;
+  if (!hasRoom(state, block, node, use, mask, operation.firstWord, operation.endWord))
+    return waitForMemory(state, block, node, task);
+  operation.access = access;
+  operation.map = mapped !== null;
+  operation.entry = task?.entry ?? false;
+  operation.urgentPage = urgentPage;
+  operation.exclusive = task?.exclusive ?? false;
+  operation.task = task;
+  start(state, block, operation);
+  if (block.operation === null) goOn(state, block);
+  return 'started';
+}
+
+function pagesByHost(state: State, block: Block, node: Node, mask: Mask, result: Mask): boolean {
+  clear(result);
+  let any = false;
+  const own = block.residences[node.id];
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    if (own !== undefined && has(own.resident, page)) continue;
+    // Zeros are made where they are wanted.
+    if (!isProvided(block, page) && !has(block.dirty, page)) continue;
+    const holder = holderOf(state, block, page, node.id);
+    if (holder === NO_NODE || !nodeOf(state, holder).description.addressable) {
+      add(result, page);
+      any = true;
+    }
+  }
+  return any;
+}
+
+/** @param task what the memory is for, unless a thread waits for the page */
+export function waitForMemory(state: State, block: Block, node: Node, task: Task | null): Outcome {
+  const stands = !pagesMove(state, node.id) && !node.pump && !node.spare;
+  // The end of a hold, which is waited for below, may wait for this very task.
+  const begun = stands && task !== null && !task.early && evictShielded(state, block, node);
+  if (!begun && stands && !somethingMoves(state, node.id)) return 'stuck';
+  if (!node.waiters.has(block.index)) node.waiters.append(block.index);
+  return 'blocked';
+}
+
+/**
+ * What stands in for denied pages on a node stays until the launch ends; the pages themselves
+ * cannot come there meanwhile.
+ */
+export function excludeScratch(block: Block, node: NodeId, mask: Mask): void {
+  const residence = block.residences[node];
+  if (residence === undefined) return;
+  for (let word = 0; word < WORDS; word++) mask[word] &= ~residence.scratch[word];
+}
+
+/** Pages of the block that have, or could have, content that a processor may see. */
+export function present(block: Block, word: number): number {
+  return block.inside[word] & ~(block.freed[word] | block.lost[word] | block.unreadable[word]);
+}
+
+/**
+ * Pages of the mask that have to come from their provider first. A processor that wants to write
+ * cloned pages has them fetched before they are copied for the clones: if they cannot be had the
+ * processor is denied them, and the clones have lost nothing.
+ */
+export function absentPages(state: State, block: Block, mask: Mask, result: Mask): void {
+  for (let word = 0; word < WORDS; word++) {
+    result[word] = block.range.provided
+      ? mask[word] & ~(block.blank[word] | block.freed[word] | block.lost[word])
+      : 0;
+  }
+  for (let node = 0; node < block.residences.length; node++) {
+    const residence = block.residences[node];
+    if (residence === undefined || state.nodes[node]?.gone === true) continue;
+    for (let word = 0; word < WORDS; word++) result[word] &= ~residence.resident[word];
+  }
+}
+
+/**
+ * Asks for copies of cloned pages that a processor is about to write, or, with `lastChance`, whose
+ * content is about to be forgotten. The block goes on when they have been made.
+ */
+export function breakCopyOnWrite(
+  state: State,
+  block: Block,
+  mask: Mask,
+  lastChance: boolean,
+): void {
+  const base = block.index * PAGES_PER_BLOCK;
+  for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
+    let end = first;
+    while (end < PAGES_PER_BLOCK && has(mask, end) && !has(block.breaking, end)) end++;
+    if (end > first) {
+      addRun(rareMask(block, 'breaking'), first, end - first);
+      state.breaks += end - first;
+      state.commands.breakCopyOnWrite(base + first, end - first, lastChance);
+    }
+    first = next(mask, Math.max(end, first + 1));
+  }
+}
+
+/**
+ * Whether all these pages are on the node, and mapped for `mapped`, if that is a processor, with
+ * the access that is wanted; but for the first group of a block at whose `entry` the processor is
+ * to fault.
+ */
+export function isDone(
+  state: State,
+  block: Block,
+  node: NodeId,
+  mapped: Processor | null,
+  access: Access,
+  pages: Mask,
+  entry: boolean,
+): boolean {
+  const residence = residenceOf(state, block, node);
+  const mapping = mapped === null ? undefined : mappingOf(state, block, mapped.id);
+  const write = access === Access.Write;
+  for (let word = 0; word < WORDS; word++) {
+    let good = residence.resident[word];
+    if (mapping !== undefined)
+      good &=
+        (write ? mapping.writable[word] : mapping.mapped[word]) |
+        (entry && word === 0 ? FIRST_GROUP : 0);
+    else if (write) good &= block.dirty[word];
+    if ((pages[word] & ~good) !== 0) return false;
+  }
+  return mapped !== null || standsStill(state, block, node, write, pages);
+}
+
+/**
+ * Whether no processor that reaches other memory may write these pages, nor, with `write`, has a
+ * copy of them.
+ */
+function standsStill(
+  state: State,
+  block: Block,
+  node: NodeId,
+  write: boolean,
+  pages: Mask,
+): boolean {
+  for (const mapping of block.mappings) {
+    if (mapping === undefined || mapping.node === node) continue;
+    for (let word = 0; word < WORDS; word++)
+      if ((mapping.writable[word] & ~mapping.standIn[word] & pages[word]) !== 0) return false;
+  }
+  for (let other = 0; write && other < block.residences.length; other++) {
+    const copies = block.residences[other];
+    if (other === node || copies === undefined || state.nodes[other] === undefined) continue;
+    for (let word = 0; word < WORDS; word++)
+      if ((copies.resident[word] & pages[word]) !== 0) return false;
+  }
+  return true;
+}
+
+/** Brings everything that the task's node holds of the block to the node's home. */
+export function sendHome(state: State, block: Block, task: Task, from: NodeId): Outcome {
+  const node = state.nodes[from];
+  const residence = block.residences[from];
+  if (node === undefined || residence === undefined) return 'done';
+  if (node.state !== 'dead' && isHeld(block, from)) return 'blocked';
+  // The threads have ended: what stood in for pages that they were denied is not needed any more.
+  releaseBacking(state, block, node, residence.scratch);
+  if (residence.backedCount === 0) return 'done';
+  if (!evictBlock(state, block, node, task))
+    return waitForMemory(
+      state,
+      block,
+      nodeOf(state, node.home === NO_NODE ? HOST_NODE : node.home),
+      task,
+    );
+  return 'started';
+}
+
+/** Begins an operation that moves no page. */
+export function immediate(
+  state: State,
+  block: Block,
+  kind: OperationKind,
+  task: Task,
+  access: Access,
+  mask: Mask,
+): Outcome {
+  const operation = open(block, kind, NO_NODE, task.processor, mask);
+  operation.access = access;
+  operation.task = task;
+  start(state, block, operation);
+  return block.operation === null ? 'done' : 'started';
+}
+
+export function givesUp(block: Block, failure: Status): boolean {
+  return isFinal(failure) || block.attempts >= ATTEMPTS;
+}

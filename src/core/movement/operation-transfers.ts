@@ -1,0 +1,474 @@
+/**
+ * The copy phase of an operation: runs of pages from where their content is to where they go, the
+ * run that a thread waits for first, in smaller pieces where a node refuses large ones. Each run
+ * becomes visible at its new place by itself.
+ */
+
+import { complete } from '../table/completion.js';
+import { holderOf, onlyCopies } from '../table/contents.js';
+import { addRun, has, type Mask, next, nextAbsent, removeRun, WORDS } from '../basics/mask.js';
+import type { Node } from '../table/nodes.js';
+import { finish, hasAny, targetOf } from './operation-end.js';
+import {
+  endToken,
+  mappingOf,
+  newToken,
+  nodeOf,
+  REFUSED,
+  reserve,
+  residenceOf,
+  type State,
+  type Token,
+} from '../table/state.js';
+import {
+  Access,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  PAGES_PER_TRANSFER,
+  PROVIDER,
+  type ProcessorId,
+  SOURCE_PROVIDER,
+  SOURCE_ZERO,
+  type Source,
+  Status,
+} from '../basics/types.js';
+import { type Block, isProvided, noteWaiting, rareMask } from '../table/va-block.js';
+import type { Operation } from '../table/work.js';
+
+/**
+ * A range's last block of so many pages gets its memory in one piece: pages one by one take longer
+ * to get, to map and to give back than to clear the rest.
+ */
+const MOSTLY = PAGES_PER_BLOCK / 2;
+
+/** Finds out what is to be copied, and takes memory for it. */
+export function reserveFor(state: State, block: Block, operation: Operation): void {
+  const { kind, node, mask, moving } = operation;
+  const target = targetOf(state, operation);
+  if (kind !== 'evict')
+    for (let word = operation.firstWord; word < operation.endWord; word++)
+      moving[word] = mask[word];
+  else if (target !== undefined || operation.target === PROVIDER)
+    onlyCopies(state, block, node, mask, moving);
+  // What the provider would give anyway, it need not get.
+  if (operation.target === PROVIDER)
+    for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
+  if (target !== undefined)
+    operation.whole = takesWhole(block, target, reserve(state, block, target, operation));
+  if (kind !== 'evict') return;
+  operation.evictingPages = backedIn(block, operation);
+  nodeOf(state, node).leavingPages += operation.evictingPages;
+}
+
+/**
+ * Takes what lies behind the end of the block's range, too, where nearly all of the block comes.
+ * Returns whether all of its memory has been taken just now.
+ */
+function takesWhole(block: Block, target: Node, reserved: number): boolean {
+  return reserved === PAGES_PER_BLOCK || (reserved >= MOSTLY && complete(block, target, reserved));
+}
+
+function backedIn(block: Block, { node, mask }: Operation): number {
+  const residence = block.residences[node];
+  if (residence === undefined) return 0;
+  let total = 0;
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    if (has(residence.backed, page)) total++;
+  }
+  return total;
+}
+
+export function issueTransfers(state: State, block: Block, operation: Operation): void {
+  const target = targetOf(state, operation);
+  operation.outstanding++;
+  if (operation.target === PROVIDER) giveBack(state, block, operation);
+  // The chunk that a thread waits for goes first, then the ones after it, since most programs walk
+  // upwards.
+  const begin = operation.firstWord * 32;
+  const end = operation.endWord * 32;
+  const urgent = chunkOf(operation.urgentPage);
+  const from = urgent > begin && urgent < end ? urgent : begin;
+  if (target !== undefined) {
+    issueRuns(state, block, operation, target, from, end);
+    if (operation.failure === Status.Done) issueRuns(state, block, operation, target, begin, from);
+  }
+  operation.outstanding--;
+  if (operation.outstanding === 0) endTransfers(state, block, operation);
+}
+
+/** The provider takes runs as long as there are. */
+function giveBack(state: State, block: Block, operation: Operation): void {
+  const base = block.index * PAGES_PER_BLOCK;
+  const { frames } = residenceOf(state, block, operation.node);
+  const order = state.transfer;
+  for (
+    let first = next(operation.moving, 0);
+    first < PAGES_PER_BLOCK && operation.failure === Status.Done;
+  ) {
+    const end = nextAbsent(operation.moving, first);
+    const token = newToken(state, 'transfer', block, PROVIDER, operation.node, first, end - first);
+    operation.outstanding++;
+    order.token = token.id;
+    order.source = operation.node;
+    order.sourceFrame = frameAt(frames, base, first);
+    order.node = PROVIDER;
+    order.processor = NO_PROCESSOR;
+    order.page = base + first;
+    order.count = end - first;
+    order.frame = base + first;
+    order.access = Access.None;
+    order.backed = true;
+    order.urgent = false;
+    const status = state.commands.transfer(order);
+    if (status !== Status.Pending) {
+      endToken(state, token);
+      operation.outstanding--;
+      givenBack(state, block, operation, first, end - first, status);
+    }
+    first = next(operation.moving, end);
+  }
+}
+
+/** The pages are what their provider would give, wherever there are copies. */
+function givenBack(
+  state: State,
+  block: Block,
+  operation: Operation,
+  first: number,
+  count: number,
+  status: Status,
+): void {
+  if (status !== Status.Done) {
+    operation.failure = status;
+    return;
+  }
+  operation.progress = true;
+  removeRun(operation.moving, first, count);
+  removeRun(block.dirty, first, count);
+  removeRun(block.blank, first, count);
+  nodeOf(state, operation.node).counters.pagesOut += count;
+}
+
+/** The first page of the chunk that has a page. */
+function chunkOf(page: number): number {
+  return page - (page % PAGES_PER_TRANSFER);
+}
+
+/**
+ * The runs that begin at `from` or behind it and before `limit`, at most a chunk long where the
+ * manager copies them.
+ */
+function issueRuns(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  from: number,
+  limit: number,
+): void {
+  const residence = residenceOf(state, block, target.id);
+  const mapping = operation.map ? mappingOf(state, block, operation.processor) : null;
+  const base = block.index * PAGES_PER_BLOCK;
+  // What settles meanwhile lies behind.
+  const { moving } = operation;
+  for (
+    let first = next(moving, from, limit >>> 5);
+    first < limit;
+    first = next(moving, first, limit >>> 5)
+  ) {
+    const source = sourceOf(state, block, operation, target.id, first);
+    if (source >= 0 && state.nodes[source]?.gone === true) {
+      operation.failure = Status.Lost;
+      operation.lostSource = source;
+      return;
+    }
+    const backed = !has(operation.reserved, first);
+    const access = accessAt(operation, first);
+    const previous =
+      mapping === null ? Access.None : accessOf(mapping.mapped, mapping.writable, first);
+    let end = first + 1;
+    const reach = isLong(state, target, source, backed)
+      ? limit
+      : chunkOf(first) + PAGES_PER_TRANSFER;
+    const longest = Math.min(
+      limit,
+      reach,
+      first + operation.transferPages,
+      endAt(operation, first),
+    );
+    while (
+      end < longest &&
+      has(moving, end) &&
+      sourceOf(state, block, operation, target.id, end) === source &&
+      !has(operation.reserved, end) === backed &&
+      (mapping === null || accessOf(mapping.mapped, mapping.writable, end) === previous) &&
+      follows(residence.frames, end) &&
+      (source < 0 || source === target.id || follows(block.residences[source]?.frames ?? null, end))
+    ) {
+      end++;
+    }
+    const count = end - first;
+    if (source === target.id) {
+      if (access > previous) {
+        const frame = frameAt(residence.frames, base, first);
+        state.commands.map(operation.processor, base + first, count, access, previous, frame);
+      }
+      settle(state, block, operation, target, source, first, count);
+    } else {
+      const status = transfer(state, block, operation, target, source, first, count, backed);
+      if (status !== Status.Pending && operation.failure !== Status.Done) return;
+    }
+    first = end;
+  }
+}
+
+function transfer(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  source: Source,
+  first: number,
+  count: number,
+  backed: boolean,
+): Status {
+  const base = block.index * PAGES_PER_BLOCK;
+  const frames = source < 0 ? null : (block.residences[source]?.frames ?? null);
+  const token = newToken(state, 'transfer', block, target.id, source, first, count);
+  operation.outstanding++;
+  if (source === SOURCE_PROVIDER && block.range.derived === true && !operation.dependent) {
+    operation.dependent = true;
+    state.dependentOperations++;
+  }
+  const order = state.transfer;
+  order.token = token.id;
+  order.source = source;
+  order.sourceFrame = frameAt(frames, base, first);
+  order.node = target.id;
+  const access = accessAt(operation, first);
+  order.processor = access === Access.None ? NO_PROCESSOR : operation.processor;
+  order.page = base + first;
+  order.count = count;
+  order.frame = frameAt(residenceOf(state, block, target.id).frames, base, first);
+  order.access = access;
+  order.backed = backed;
+  order.whole = operation.whole;
+  operation.whole = false;
+  order.urgent = operation.urgentPage !== -1 && chunkOf(operation.urgentPage) === chunkOf(first);
+  const status = state.commands.transfer(order);
+  if (status === Status.Pending) return status;
+  endToken(state, token);
+  operation.outstanding--;
+  transferred(state, block, operation, target, source, first, count, status);
+  return status;
+}
+
+/** The right to a page that the operation's processor gets. */
+function accessAt({ map, entry, access }: Operation, page: number): Access {
+  return map && !(entry && page < PAGES_PER_GROUP) ? access : Access.None;
+}
+
+/** Where pages that are mapped otherwise begin. */
+function endAt({ entry }: Operation, page: number): number {
+  return entry && page < PAGES_PER_GROUP ? PAGES_PER_GROUP : PAGES_PER_BLOCK;
+}
+
+/**
+ * Whether the manager has nothing to copy and no memory to get, so that a run need not end with its
+ * chunk: pages that are only mapped, and those that an engine takes, or brings into memory that is
+ * there.
+ */
+function isLong(state: State, target: Node, source: Source, backed: boolean): boolean {
+  if (source === target.id) return true;
+  const { addressable, longCopies } = target.description;
+  if (!addressable)
+    return longCopies === true && (source < 0 || nodeOf(state, source).description.addressable);
+  if (source < 0 || !backed) return false;
+  return nodeOf(state, source).description.longCopies === true;
+}
+
+function follows(frames: Int32Array | null, page: number): boolean {
+  return frames === null || frames[page] === frames[page - 1] + 1;
+}
+
+function frameAt(frames: Int32Array | null, base: number, page: number): number {
+  return frames === null ? base + page : frames[page];
+}
+
+export function accessOf(mapped: Mask, writable: Mask, page: number): Access {
+  if (!has(mapped, page)) return Access.None;
+  return has(writable, page) ? Access.Write : Access.Read;
+}
+
+function sourceOf(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: NodeId,
+  page: number,
+): Source {
+  if (operation.kind === 'evict') return operation.node;
+  if (operation.kind === 'scratch') return has(operation.reserved, page) ? SOURCE_ZERO : target;
+  const own = block.residences[target];
+  if (own !== undefined && has(own.resident, page)) return target;
+  const provided = isProvided(block, page);
+  // The page was never written: zeros are made faster than they are copied, and even where the copy
+  // has died with its device.
+  if (!provided && !has(block.dirty, page)) return SOURCE_ZERO;
+  const holder = holderOf(state, block, page, target);
+  if (holder !== NO_NODE) return holder;
+  return provided ? SOURCE_PROVIDER : SOURCE_ZERO;
+}
+
+/** A transfer that was pending is through, well or not. */
+export function transferDone(state: State, token: Token, status: Status): void {
+  const { block, source, first, count, node } = token;
+  endToken(state, token);
+  const operation = block.operation;
+  if (operation === null) return;
+  operation.outstanding--;
+  if (node === PROVIDER) givenBack(state, block, operation, first, count, status);
+  else transferred(state, block, operation, nodeOf(state, node), source, first, count, status);
+  if (operation.outstanding === 0) endTransfers(state, block, operation);
+}
+
+function transferred(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  source: Source,
+  first: number,
+  count: number,
+  status: Status,
+): void {
+  if (target.gone) {
+    // The pages arrived in memory that is gone; their old place still has them.
+    operation.failure = Status.Lost;
+    operation.lostSource = source;
+  } else if (status === Status.Done) {
+    settle(state, block, operation, target, source, first, count);
+  } else {
+    if (status === Status.NoMemory) target.counters.refusals++;
+    // A node that has no large piece left may still have small ones. What was refused says which:
+    // several large pieces may have been under way at once, and the second refusal of their size
+    // says nothing about the next one.
+    if (status !== Status.NoMemory || count === 1) {
+      operation.failure = status;
+      operation.lostSource = source;
+    } else
+      operation.transferPages = Math.min(
+        operation.transferPages,
+        count > PAGES_PER_GROUP ? PAGES_PER_GROUP : 1,
+      );
+  }
+}
+
+/**
+ * A run has its content and its mapping at the target: the table learns it, then the threads that
+ * waited are off the list.
+ */
+function settle(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  source: Source,
+  first: number,
+  count: number,
+): void {
+  operation.progress = true;
+  removeRun(operation.moving, first, count);
+  removeRun(operation.reserved, first, count);
+  countArrival(state, block, target, source, count);
+  if (operation.kind === 'scratch') {
+    const residence = residenceOf(state, block, target.id);
+    addRun(rareMask(residence, 'scratch'), first, count);
+    removeRun(residence.resident, first, count);
+    addRun(rareMask(mappingOf(state, block, operation.processor), 'standIn'), first, count);
+    target.scratchBlocks.add(block);
+  } else {
+    const written = operation.kind === 'migrate' && operation.access === Access.Write;
+    noteContent(state, block, target, first, count, written);
+  }
+  // A processor that died meanwhile keeps the content, if it keeps any, but has no tables to map it
+  // in.
+  if (
+    accessAt(operation, first) === Access.None ||
+    state.processors[operation.processor]?.state === 'dead'
+  )
+    return;
+  noteMapped(state, block, operation.processor, first, count, operation.access);
+}
+
+/** Pages have come to the target. */
+export function countArrival(
+  state: State,
+  block: Block,
+  target: Node,
+  source: Source,
+  count: number,
+): void {
+  if (source >= 0 && source !== target.id) {
+    target.counters.pagesIn += count;
+    const from = state.nodes[source];
+    if (from !== undefined) from.counters.pagesOut += count;
+  } else if (source === SOURCE_ZERO) target.counters.pagesZeroed += count;
+  else if (source === SOURCE_PROVIDER && block.range.derived === true)
+    target.counters.pagesCloned += count;
+  else if (source === SOURCE_PROVIDER) target.counters.pagesProvided += count;
+}
+
+/**
+ * The target has the content of pages. That they are `written` there makes all other copies stale.
+ */
+export function noteContent(
+  state: State,
+  block: Block,
+  target: Node,
+  first: number,
+  count: number,
+  written: boolean,
+): void {
+  addRun(residenceOf(state, block, target.id).resident, first, count);
+  if (!written) return;
+  addRun(block.dirty, first, count);
+  removeRun(block.cleaning, first, count);
+  for (let other = 0; other < block.residences.length; other++) {
+    const stale = block.residences[other];
+    if (stale !== undefined && other !== target.id) removeRun(stale.resident, first, count);
+  }
+}
+
+/** A processor has pages mapped, so that no thread of it waits for them any more. */
+export function noteMapped(
+  state: State,
+  block: Block,
+  id: ProcessorId,
+  first: number,
+  count: number,
+  access: Access,
+): void {
+  const mapping = mappingOf(state, block, id);
+  addRun(mapping.mapped, first, count);
+  if (access === Access.Write) addRun(mapping.writable, first, count);
+  const processor = state.processors[id];
+  if (processor !== undefined && processor.waited !== REFUSED) processor.waited = 0;
+  if (mapping.waiting) {
+    removeRun(mapping.waitingRead, first, count);
+    if (access === Access.Write) removeRun(mapping.waitingWrite, first, count);
+    noteWaiting(mapping);
+  }
+}
+
+function endTransfers(state: State, block: Block, operation: Operation): void {
+  if (operation.failure === Status.Done && hasAny(operation, operation.moving)) {
+    // Something was refused as too large: go on with smaller pieces.
+    issueTransfers(state, block, operation);
+    return;
+  }
+  finish(state, block, operation);
+}

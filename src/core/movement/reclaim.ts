@@ -1,0 +1,424 @@
+/**
+ * Making room on a node. Stale memory goes first, since its content is not needed; then the policy
+ * names victims. A victim whose pages have copies elsewhere is dropped at once, others are demoted
+ * to the node's home first, and the block that needs the room waits for that. A demotion may need
+ * room at home, and so on along the homes, which are a tree; it never waits for a promotion, so
+ * that the lines cannot lock each other. Pages of the host that their provider takes back go there,
+ * which needs no room.
+ */
+
+import { addCompletion } from '../table/completion.js';
+import { onlyCopies } from '../table/contents.js';
+import { clear, isEmpty, type Mask, size, WORDS } from '../basics/mask.js';
+import { isWithinBudget, type Node } from '../table/nodes.js';
+import { ATTEMPTS, open, start } from './operation.js';
+import { classify, isHeld, makeReady, releaseSpare, type State, shortageOf } from '../table/state.js';
+import {
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PROVIDER,
+} from '../basics/types.js';
+import { type Block, NO_PAGES, type Residence } from '../table/va-block.js';
+import type { Task } from '../table/work.js';
+
+/** Victims go by ranks, the lowest first; this is the rank of what a launch is about to use. */
+const MOST_RANK = 3;
+
+/**
+ * The node that pages go to when this one makes room; undefined: what it has must stay, or be had
+ * again from elsewhere.
+ */
+function homeOf(state: State, { home }: Node): Node | undefined {
+  const node = state.nodes[home];
+  return node?.state === 'alive' ? node : undefined;
+}
+
+/** Whether changed pages that the node has of the block go back to where they came from. */
+function goesBack({ range }: Block, { id }: Node): boolean {
+  return id === HOST_NODE && range.takesBack === true && !range.refuses;
+}
+
+/**
+ * Whether `pages` more fit the node's budget now. If not, evictions that will make them fit are
+ * under way, when any can be. Of the block that the room is for nothing goes meanwhile: to drop a
+ * copy of it would undo what was decided about its pages.
+ */
+export function reclaim(state: State, block: Block, node: Node, pages: number): boolean {
+  block.kept++;
+  notePressure(node, pages);
+  const room = findRoom(state, node, pages);
+  if (node.pressed) demoteAhead(state, node, pages);
+  block.kept--;
+  return room;
+}
+
+/**
+ * What the node should have at most: its budget, what its driver can take, and what it is to shrink
+ * to.
+ */
+function mostPages({ budgetPages, limitPages, goalPages }: Node): number {
+  return Math.min(budgetPages, limitPages, goalPages);
+}
+
+/**
+ * A node that had to make room will have to again, until half of it is free. One that everything
+ * fits never gets there.
+ */
+function notePressure(node: Node, pages: number): void {
+  const most = mostPages(node);
+  if (node.backedPages + pages > most) node.pressed = true;
+  else if (node.backedPages + pages < most / 2) node.pressed = false;
+}
+
+/** What goes next is sent home before anybody waits for its memory. */
+function demoteAhead(state: State, node: Node, pages: number): void {
+  // Stale memory is free as soon as it is needed: nothing has to go before.
+  if (firstStale(state, node) !== null) return;
+  const most = mostPages(node);
+  const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
+  const ahead = (node.eviction.ahead?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
+  while (node.backedPages - node.leavingPages + pages + ahead > most) {
+    const victim = chooseVictim(state, node, false, MOST_RANK - 1);
+    // What need not be sent anywhere goes at once when it must.
+    if (victim === null || !mustBeSent(state, victim, node) || !evictBlock(state, victim, node))
+      return;
+  }
+}
+
+/** Whether the node has something of the block that would be gone without it. */
+function mustBeSent(state: State, block: Block, node: Node): boolean {
+  const { mark } = state.masks;
+  const only = state.masks.take();
+  const pages = state.masks.take();
+  const residence = block.residences[node.id];
+  if (residence !== undefined) leavingOf(block, node, residence, pages);
+  onlyCopies(state, block, node.id, pages, only);
+  const any = residence !== undefined && !isEmpty(only);
+  state.masks.backTo(mark);
+  return any;
+}
+
+/**
+ * Begins to make room for blocks of a launch, for all of them at once: each of them by itself would
+ * take what leaves for the others for room of its own, and they would wait for one after the other.
+ */
+export function makeRoomTogether(state: State, node: Node, pages: number): void {
+  notePressure(node, pages);
+  findRoom(state, node, pages, MOST_RANK - 1);
+}
+
+function findRoom(state: State, node: Node, pages: number, mostRank = rankLimit(node)): boolean {
+  const most = mostPages(node);
+  while (node.backedPages - node.leavingPages + pages > most) {
+    const stale = firstStale(state, node);
+    if (stale !== null) {
+      releaseAll(state, stale, node);
+      continue;
+    }
+    let victim = chooseVictim(state, node, false, mostRank);
+    if (victim !== null && evictBlock(state, victim, node)) continue;
+    // There is no room at home for what the policy would send there; what has a copy elsewhere
+    // needs none.
+    if (victim !== null) victim = chooseVictim(state, node, true, mostRank);
+    if (victim !== null && dropCopies(state, victim, node)) continue;
+    if (!dropScratch(state, node) && !dropCompletion(state, node)) break;
+  }
+  if (node.backedPages + pages <= most) return true;
+  // A node that is to shrink, and cannot just now, refuses no room that it has.
+  return (
+    node.leavingPages === 0 &&
+    node.backedPages + pages <= Math.min(node.budgetPages, node.limitPages)
+  );
+}
+
+/** Has a node give up what it has beyond its goal. */
+export function shrink(state: State, node: Node): void {
+  findRoom(state, node, 0);
+}
+
+/**
+ * Takes back what stands in for denied pages of another block. A launch that goes on over more of
+ * them than its device has memory for would otherwise leave no room even for the next one; a thread
+ * that touches such a page again is denied again.
+ */
+function dropScratch(state: State, node: Node): boolean {
+  for (const block of node.scratchBlocks) {
+    const residence = block.residences[node.id];
+    if (
+      block.kept > 0 ||
+      block.operation !== null ||
+      residence === undefined ||
+      residence.shields > 0
+    )
+      continue;
+    node.scratchBlocks.delete(block);
+    if (isEmpty(residence.scratch)) continue;
+    releaseSpare(state, block, node, residence.scratch);
+    classify(state, block);
+    makeReady(state, block);
+    return true;
+  }
+  return false;
+}
+
+/** Takes back what was taken behind the end of a range, which has no content. */
+function dropCompletion(state: State, node: Node): boolean {
+  for (const block of node.completed) {
+    const residence = block.residences[node.id];
+    if (block.kept > 0 || block.operation !== null || residence === undefined) continue;
+    node.completed.delete(block);
+    const { mark } = state.masks;
+    const rest = state.masks.take();
+    clear(rest);
+    addCompletion(block, residence, rest);
+    const any = !isEmpty(rest);
+    releaseSpare(state, block, node, rest);
+    state.masks.backTo(mark);
+    if (!any) continue;
+    classify(state, block);
+    makeReady(state, block);
+    return true;
+  }
+  return false;
+}
+
+/** The rank of what may go where room is needed at once. */
+function rankLimit({ expected }: Node): number {
+  return expected === null ? MOST_RANK - 1 : MOST_RANK;
+}
+
+function chooseVictim(
+  state: State,
+  node: Node,
+  droppable: boolean,
+  mostRank: number,
+  shielded = false,
+): Block | null {
+  for (let rank = state.preferences ? 0 : 2; rank <= mostRank; rank++) {
+    const may = (index: number): boolean =>
+      isEvictable(state, node, index, droppable, shielded) && rankOf(state, node, index) <= rank;
+    const index = node.eviction.evict(may);
+    // A policy may come from outside: an answer that was not allowed must not make this an endless
+    // loop.
+    if (index !== -1 && may(index)) return state.va.blocks.get(index) ?? null;
+  }
+  return null;
+}
+
+/**
+ * What is preferred elsewhere goes first, and what is preferred here late; last of all what a
+ * launch is about to use.
+ */
+function rankOf(state: State, node: Node, index: number): number {
+  if (node.expected?.has(index) === true) return MOST_RANK;
+  const preferred = state.va.blocks.get(index)?.advice.preferred ?? NO_NODE;
+  if (preferred === NO_NODE) return 1;
+  return preferred === node.id ? 2 : 0;
+}
+
+/**
+ * Whether evictions of a block from the node have failed so often that trying again must wait for a
+ * new reason.
+ */
+export function failsToLeave(state: State, { evictFailures, evictEffort }: Residence): boolean {
+  return evictFailures >= ATTEMPTS && evictEffort === state.effort;
+}
+
+/**
+ * The node refused memory that its budget allows: gives something back, but nothing of the block
+ * that the memory was for, so that the next attempt may do better. True if that is under way and
+ * worth waiting for.
+ */
+export function relieve(state: State, block: Block, node: Node): boolean {
+  block.kept++;
+  const stale = firstStale(state, node);
+  if (stale !== null) releaseAll(state, stale, node);
+  else {
+    const victim = chooseVictim(state, node, false, rankLimit(node));
+    if (victim !== null) evictBlock(state, victim, node);
+  }
+  block.kept--;
+  return node.leavingPages > 0;
+}
+
+/**
+ * Nothing that is under way could give room. The host has more threads than blocks where much of it
+ * is pinned, or its budget has shrunk: then the block on which some thread faulted last goes after
+ * all, of the node or of one that its pages go to. That thread has mostly run, and faults again if
+ * not. False: there is none, or a store is full, of which there may be room again soon: those who
+ * need some wait for that (`waitsForRoom`).
+ */
+export function evictShielded(state: State, block: Block, node: Node): boolean {
+  if (shortageOf(state) === 'OUT_OF_STORAGE') return false;
+  block.kept++;
+  let begun = false;
+  for (let at: Node | undefined = node; at !== undefined && !begun; at = homeOf(state, at)) {
+    const victim = chooseVictim(state, at, false, rankLimit(at), true);
+    begun = victim !== null && evictBlock(state, victim, at);
+  }
+  block.kept--;
+  return begun;
+}
+
+/**
+ * Begins to demote everything that the node has of the block; from a node without a home only
+ * copies can go. False if there is no room for it where it should go.
+ */
+export function evictBlock(
+  state: State,
+  block: Block,
+  node: Node,
+  task: Task | null = null,
+): boolean {
+  const residence = block.residences[node.id];
+  if (residence === undefined || residence.backedCount === 0) return true;
+  // A node that leaves and has no home sends what only it has to the host.
+  const leaves = node.state !== 'alive' && node.id !== HOST_NODE;
+  const home = homeOf(state, node) ?? (leaves ? state.nodes[HOST_NODE] : undefined);
+  const back = goesBack(block, node);
+  if (home === undefined && !back) return dropCopies(state, block, node, task);
+  const { mark } = state.masks;
+  const mask = state.masks.take();
+  const room = back || home === undefined || makeRoom(state, block, node, home, mask);
+  if (room) {
+    leavingOf(block, node, residence, mask);
+    evict(state, block, node, back || home === undefined ? PROVIDER : home.id, task, mask);
+  }
+  state.masks.backTo(mark);
+  return room;
+}
+
+/**
+ * Begins to give back what the node has of the block and others have, too, or can have again.
+ * False: there is nothing of that kind.
+ */
+function dropCopies(state: State, block: Block, node: Node, task: Task | null = null): boolean {
+  const { mark } = state.masks;
+  const mask = state.masks.take();
+  const any = copiesOf(state, block, node, mask);
+  if (any) evict(state, block, node, NO_NODE, task, mask);
+  state.masks.backTo(mark);
+  return any;
+}
+
+function evict(
+  state: State,
+  block: Block,
+  node: Node,
+  home: NodeId,
+  task: Task | null,
+  mask: Mask,
+): void {
+  const operation = open(block, 'evict', node.id, node.owner, mask);
+  operation.target = home;
+  operation.task = task;
+  start(state, block, operation);
+}
+
+/**
+ * What the node has of the block that may go: not what stands in for denied pages, nor what is
+ * pinned. Neighbours of a pinned page go without it, or a few pins all over the host would keep all
+ * of it.
+ */
+function leavingOf(
+  { pinned }: Block,
+  { id }: Node,
+  { backed, scratch }: Residence,
+  result: Mask,
+): void {
+  for (let word = 0; word < WORDS; word++) {
+    result[word] = backed[word] & ~scratch[word];
+    if (id === HOST_NODE) result[word] &= ~pinned[word];
+  }
+}
+
+/** Whether all that the host has of the block is pinned. */
+function isAllPinned({ pinned }: Block, { backed }: Residence): boolean {
+  if (pinned === NO_PAGES) return false;
+  for (let word = 0; word < WORDS; word++) if ((backed[word] & ~pinned[word]) !== 0) return false;
+  return true;
+}
+
+/** What the node has of the block that need not be sent anywhere when it goes. */
+function copiesOf(state: State, block: Block, node: Node, result: Mask): boolean {
+  const residence = block.residences[node.id];
+  if (residence === undefined) return false;
+  const { mark } = state.masks;
+  const only = state.masks.take();
+  onlyCopies(state, block, node.id, residence.backed, only);
+  leavingOf(block, node, residence, result);
+  for (let word = 0; word < WORDS; word++) result[word] &= ~only[word];
+  state.masks.backTo(mark);
+  return !isEmpty(result);
+}
+
+/** Whether there is room at home for what only this node has of the block. */
+function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask): boolean {
+  const residence = block.residences[node.id];
+  if (residence === undefined) return true;
+  leavingOf(block, node, residence, mask);
+  onlyCopies(state, block, node.id, mask, mask);
+  const there = block.residences[home.id]?.backed;
+  if (there !== undefined) for (let word = 0; word < WORDS; word++) mask[word] &= ~there[word];
+  const pages = size(mask);
+  // What cannot go from there again does not stay beyond the budget, whose frame it may be.
+  return (pages === 0 && isWithinBudget(home)) || reclaim(state, block, home, pages);
+}
+
+function firstStale(state: State, node: Node): Block | null {
+  for (let index = node.unused.head; index !== -1; index = node.unused.after(index)) {
+    const block = state.va.blocks.get(index);
+    if (block === undefined || block.kept > 0 || block.operation !== null) continue;
+    if (node.id === HOST_NODE && !isEmpty(block.pinned)) continue;
+    const residence = block.residences[node.id];
+    // Scratch pages are no content either, but threads use them.
+    if (residence !== undefined && residence.backedCount > size(residence.scratch)) return block;
+  }
+  return null;
+}
+
+function releaseAll(state: State, block: Block, node: Node): void {
+  const residence = block.residences[node.id];
+  if (residence === undefined) return;
+  const { mark } = state.masks;
+  const stale = state.masks.take();
+  for (let word = 0; word < WORDS; word++)
+    stale[word] = residence.backed[word] & ~residence.scratch[word];
+  releaseSpare(state, block, node, stale);
+  state.masks.backTo(mark);
+  classify(state, block);
+  makeReady(state, block);
+}
+
+function isFullStore({ id, owner, limitPages, budgetPages }: Node): boolean {
+  return id !== HOST_NODE && owner === NO_PROCESSOR && limitPages < budgetPages;
+}
+
+function isEvictable(
+  state: State,
+  node: Node,
+  index: number,
+  droppable: boolean,
+  shielded: boolean,
+): boolean {
+  const block = state.va.blocks.get(index);
+  if (block === undefined || block.kept > 0 || block.operation !== null) return false;
+  const residence = block.residences[node.id];
+  if (residence === undefined || residence.backedCount === 0) return false;
+  if (residence.shields > 0 && (!shielded || block.comeTo === node.id)) return false;
+  if (isHeld(block, node.id)) return false;
+  if (node.id === HOST_NODE && isAllPinned(block, residence)) return false;
+  if (!isEmpty(residence.scratch) || failsToLeave(state, residence)) return false;
+  if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;
+  // A store that takes nothing more keeps what it has: its copies are what lets the host make room
+  // for what is only read.
+  if (isFullStore(node)) return false;
+  // It has nowhere to send a page to: only what can be had again may be dropped.
+  const { mark } = state.masks;
+  const any = copiesOf(state, block, node, state.masks.take());
+  state.masks.backTo(mark);
+  return any;
+}

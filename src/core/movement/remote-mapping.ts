@@ -1,0 +1,149 @@
+/**
+ * Processors that reach host memory in place (accessedBy): their mappings point to the host's node,
+ * and nothing moves to their own.
+ */
+import { holderOf, onlyOn } from '../table/contents.js';
+import { add, addRun, clear, has, isEmpty, type Mask, next, remove, WORDS } from '../basics/mask.js';
+import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
+import { isRemote, mappingOf, nodeOf, type Processor, residenceOf, type State } from '../table/state.js';
+import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
+import { type Block, noteWaiting } from '../table/va-block.js';
+import type { Task } from '../table/work.js';
+
+/**
+ * For a processor that reaches host memory in place: brings the pages there, then maps what the
+ * host has.
+ */
+export function bringToHost(state: State, block: Block, processor: Processor, task: Task): Outcome {
+  const allowed = state.masks.take();
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = task.mask[word] & present(block, word);
+    if (task.access === Access.Write)
+      allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
+  }
+  const host = nodeOf(state, HOST_NODE);
+  if (!task.written && !isDone(state, block, HOST_NODE, null, task.access, allowed, false)) {
+    return migrate(state, block, host, null, task.access, allowed, -1, task);
+  }
+  task.written = true;
+  if (task.map) mapHostPages(state, block, processor);
+  return 'done';
+}
+
+/**
+ * Maps all that the host has of the block, with the right to write where it is the only copy of
+ * what was written.
+ */
+function mapHostPages(state: State, block: Block, processor: Processor): void {
+  const { resident } = residenceOf(state, block, HOST_NODE);
+  const mapping = mappingOf(state, block, processor.id);
+  const { mark } = state.masks;
+  const allowed = state.masks.take();
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = resident[word] & present(block, word) & block.dirty[word];
+    allowed[word] &= ~(
+      block.unwritable[word] |
+      block.copyOnWrite[word] |
+      block.cleaning[word] |
+      mapping.writable[word]
+    );
+  }
+  onlyOn(state, block, HOST_NODE, allowed, allowed);
+  mapRuns(state, block, processor, allowed, Access.Write);
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = resident[word] & present(block, word) & ~mapping.mapped[word];
+  }
+  mapRuns(state, block, processor, allowed, Access.Read);
+  state.masks.backTo(mark);
+  for (let word = 0; word < WORDS; word++) {
+    mapping.waitingRead[word] &= ~mapping.mapped[word];
+    mapping.waitingWrite[word] &= ~mapping.writable[word];
+  }
+  noteWaiting(mapping);
+}
+
+function mapRuns(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mask: Mask,
+  access: Access,
+): void {
+  const mapping = mappingOf(state, block, processor.id);
+  const base = block.index * PAGES_PER_BLOCK;
+  for (let first = next(mask, 0); first < PAGES_PER_BLOCK; ) {
+    const before = has(mapping.mapped, first);
+    let end = first + 1;
+    while (end < PAGES_PER_BLOCK && has(mask, end) && has(mapping.mapped, end) === before) end++;
+    const previous = before ? Access.Read : Access.None;
+    state.commands.map(processor.id, base + first, end - first, access, previous, base + first);
+    addRun(mapping.mapped, first, end - first);
+    if (access === Access.Write) addRun(mapping.writable, first, end - first);
+    first = next(mask, end);
+  }
+}
+
+/** A fault of a processor that reaches host memory in place. */
+export function serviceRemote(
+  state: State,
+  block: Block,
+  processor: Processor,
+  page: number,
+  write: boolean,
+  narrow: boolean,
+): Outcome {
+  const { resident } = residenceOf(state, block, HOST_NODE);
+  const alone = holderOf(state, block, page, HOST_NODE) === NO_NODE;
+  if (!has(resident, page) || (write && !alone)) {
+    const allowed = state.masks.take();
+    clear(allowed);
+    // A page that came along may have been what failed.
+    if (narrow) add(allowed, page);
+    else addRun(allowed, page - (page % PAGES_PER_GROUP), PAGES_PER_GROUP);
+    for (let word = 0; word < WORDS; word++) {
+      allowed[word] &= present(block, word);
+      if (write) allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
+    }
+    const access = write ? Access.Write : Access.Read;
+    return migrate(state, block, nodeOf(state, HOST_NODE), null, access, allowed, page, null);
+  }
+  if (write) {
+    add(block.dirty, page);
+    remove(block.cleaning, page);
+  }
+  mapHostPages(state, block, processor);
+  return 'done';
+}
+
+/** Has a processor reach host memory in place, or its own again. */
+export function switchMemory(state: State, block: Block, task: Task): Outcome {
+  const processor = state.processors[task.processor];
+  const remote = task.kind === 'mapRemote';
+  if (
+    processor === undefined ||
+    processor.state !== 'alive' ||
+    isSwitched(state, block, processor, remote)
+  ) {
+    if (remote && processor !== undefined && processor.own !== NO_NODE) processor.remoteBlocks--;
+    return 'done';
+  }
+  if (remote && processor.own !== NO_NODE) {
+    const left = sendHome(state, block, task, processor.own);
+    if (left === 'stuck') {
+      // The host has no room for what would have to come home: then the block goes on migrating.
+      processor.remoteBlocks--;
+      return 'done';
+    }
+    if (left !== 'done') return left;
+  }
+  return immediate(state, block, remote ? 'mapRemote' : 'mapOwn', task, Access.None, block.inside);
+}
+
+/**
+ * One without memory of its own is switched only where something stands in for pages that it was
+ * denied.
+ */
+function isSwitched(state: State, block: Block, processor: Processor, remote: boolean): boolean {
+  if (processor.own === NO_NODE) return isEmpty(mappingOf(state, block, processor.id).standIn);
+  return isRemote(block, processor) === remote;
+}

@@ -1,0 +1,101 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { namedPolicies } from '../../policy/choices.js';
+import type { OpenManager } from '../open-manager.js';
+import type { Range } from '../table/range.js';
+import { allocateIn, commandsThat, hostOf, managerOf, touchIn } from '../test-parts.js';
+import { PAGES_PER_BLOCK as BLOCK, HOST } from '../basics/types.js';
+
+const ROOM = 8;
+const BLOCKS = 16;
+
+let manager: OpenManager;
+let first: number;
+let faults: number;
+
+/** An array over a file, of which the host can have half. */
+beforeEach(() => {
+  manager = managerOf(hostOf(ROOM, { units: 2 }), commandsThat(), namedPolicies(), 256);
+  first = allocateIn(manager, BLOCKS * BLOCK, { provided: true });
+  faults = 0;
+});
+
+/** A read of the page, which faults where the host does not have it. */
+function touch(page: number): void {
+  if (touchIn(manager, HOST, page)) faults++;
+}
+
+/**
+ * Goes through the array some times, and touches one page in so many. Returns the pages that came.
+ */
+function pass(times: number, stride: number, blocks = BLOCKS): number {
+  const before = manager.state.nodes[0]?.counters.pagesProvided ?? 0;
+  faults = 0;
+  for (let time = 0; time < times; time++)
+    for (let page = 0; page < blocks * BLOCK; page += stride) touch(first + page);
+  manager.checkInvariants();
+  return (manager.state.nodes[0]?.counters.pagesProvided ?? 0) - before;
+}
+
+describe('passes that touch a page here and there in each block', () => {
+  it('have pages come alone where all that they use has room', () => {
+    pass(16, 3);
+    expect(pass(50, 3)).toBe(0);
+  });
+
+  it('have pages come alone where they are few, though not all have room', () => {
+    first = allocateIn(manager, 128 * BLOCK, { provided: true });
+    pass(4, 16, 128);
+    expect(pass(4, 16, 128)).toBeLessThanOrEqual((4 * 128 * BLOCK) / 16);
+  });
+
+  it('have blocks come where they use too much', () => {
+    pass(32, 2);
+    expect(pass(1, 2)).toBeGreaterThanOrEqual((BLOCKS - ROOM) * BLOCK);
+    expect(faults).toBeLessThan(4 * BLOCKS);
+  });
+
+  it('have blocks come again when all pages are touched', () => {
+    pass(16, 3);
+    pass(1, 1);
+    pass(1, 1);
+    expect(faults).toBeLessThan(6 * BLOCKS);
+  });
+});
+
+describe('passes that touch all pages', () => {
+  it('have a block tried less and less', () => {
+    pass(400, 1);
+    const tried = manager.state.va.rangeOfPage(first)?.trials[HOST]?.every;
+    expect(tried).toBe(1024);
+    pass(50, 1);
+    expect(faults).toBeLessThan(50 * 2 * BLOCKS);
+  });
+
+  it('are known for that by a page next to another one, whatever is touched in between', () => {
+    const trial = () => manager.state.va.rangeOfPage(first)?.trials[HOST];
+    for (let page = 0; (trial()?.block ?? -1) === -1; page = (page + 1) % (BLOCKS * BLOCK))
+      touch(first + page);
+    const begin = (trial()?.block ?? 0) * BLOCK;
+    for (const page of [300, 200, 400]) touch(begin + page);
+    // To read a page and then to write it is one touch of it.
+    manager.fault(HOST, begin + 400, true, 1);
+    expect(trial()).toMatchObject({ pages: 4, every: 64 });
+    touch(begin + 201);
+    expect(trial()).toMatchObject({ block: -1, every: 128 });
+  });
+});
+
+describe('a trial', () => {
+  it('tells nothing where another thread has the processor go on elsewhere after a page or two', () => {
+    for (let time = 0; time < 40; time++)
+      for (let block = 0; block < BLOCKS; block++) touch(first + block * BLOCK + 2);
+    expect(manager.state.va.rangeOfPage(first)?.scattered[HOST] ?? 0).toBe(0);
+  });
+
+  it('is not made of what the program says it walks through', () => {
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.advise(range, 0, BLOCKS * BLOCK, { pattern: 'sequential' });
+    pass(40, 3);
+    expect(range.trials[HOST]).toBeUndefined();
+  });
+});

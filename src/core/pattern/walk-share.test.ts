@@ -1,0 +1,112 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { namedPolicies } from '../../policy/choices.js';
+import type { OpenManager } from '../open-manager.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, touchIn } from '../test-parts.js';
+import { PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE } from '../basics/types.js';
+import { walkShare } from './walk-share.js';
+
+let manager: OpenManager;
+let faults: number;
+
+const commands = commandsThat({
+  deny: () => {
+    throw new Error('an access was denied');
+  },
+});
+
+beforeEach(() => {
+  faults = 0;
+  manager = managerOf(hostOf(16), commands, namedPolicies(), 1024);
+});
+
+function allocate(blocks: number): number {
+  return allocateIn(manager, blocks * BLOCK, { provided: true, writable: false });
+}
+
+const arrays = (count: number, blocks: number): number[] =>
+  Array.from({ length: count }, () => allocate(blocks));
+
+/** A read of the page, which faults where the processor does not have it. */
+function touch(processor: number, page: number): void {
+  if (touchIn(manager, processor, page)) faults++;
+}
+
+/** Goes through all of them at once, a page of each after the other. */
+function walk(processor: number, firsts: readonly number[], pages: number): void {
+  for (let page = 0; page < pages; page++)
+    for (const first of firsts) touch(processor, first + page);
+}
+
+const share = (node: number): number | undefined => manager.state.nodes[node]?.share;
+
+describe('the share of a walk', () => {
+  const args = (count: number, pages: number) =>
+    Array.from({ length: count }, (_, at) => ({ first: at * 8192, end: at * 8192 + pages }));
+
+  it('is a block where each may have one', () => {
+    expect(walkShare(args(4, 4096), 1, 4 * BLOCK)).toBe(BLOCK);
+    expect(walkShare(args(2, 4096), 2, 4 * BLOCK)).toBe(BLOCK);
+    expect(walkShare([], 1, 2 * BLOCK)).toBe(BLOCK);
+  });
+
+  it('is a power of two of which each walk may have one, and 64 KiB at least', () => {
+    expect(walkShare(args(5, 4096), 1, 4 * BLOCK)).toBe(256);
+    expect(walkShare(args(5, 4096), 2, 4 * BLOCK)).toBe(128);
+    expect(walkShare(args(9, 4096), 1, 2 * BLOCK)).toBe(64);
+    expect(walkShare(args(500, 4096), 1, 2 * BLOCK)).toBe(16);
+  });
+
+  it('counts of small arguments only what they have', () => {
+    expect(walkShare(args(20, 16), 8, 4 * BLOCK)).toBe(BLOCK);
+    expect(walkShare(args(3, 300), 2, 2 * BLOCK)).toBe(BLOCK);
+  });
+});
+
+describe('a launch that goes through more arrays than there are blocks', () => {
+  it('brings less with a fault, so that each page comes about once', () => {
+    const device = manager.addDevice(deviceOf(4)).processor;
+    const all = arrays(9, 3);
+    manager.launchBegin(
+      1,
+      device,
+      all.map((first) => ({ first, count: 3 * BLOCK, use: 'in' })),
+    );
+    expect(share(device)).toBe(128);
+    walk(device, all, 3 * BLOCK);
+    expect(faults).toBeLessThan(9 * 3 * 10);
+    expect(manager.state.nodes[device]?.counters.pagesProvided).toBeLessThan(1.3 * 9 * 3 * BLOCK);
+    manager.launchEnd(1);
+    expect(share(device)).toBe(BLOCK);
+    manager.checkInvariants();
+  });
+});
+
+describe('the host, when it goes through more arrays than there are blocks', () => {
+  it('is brought less with a fault, once blocks have come back too soon', () => {
+    walk(HOST, arrays(40, 2), 2 * BLOCK);
+    expect(share(HOST_NODE)).toBeLessThan(BLOCK);
+    expect(faults).toBeLessThan(40 * 2 * 20);
+    manager.checkInvariants();
+  });
+
+  it('goes through arrays of one block by parts that grow', () => {
+    walk(HOST, arrays(40, 1), BLOCK);
+    expect(faults).toBeLessThan(400);
+  });
+
+  it('has whole blocks again when it goes through one array', () => {
+    walk(HOST, arrays(40, 2), 2 * BLOCK);
+    expect(share(HOST_NODE)).toBeLessThan(BLOCK);
+    walk(HOST, [allocate(600)], 600 * BLOCK);
+    expect(share(HOST_NODE)).toBe(BLOCK);
+  });
+
+  it('has whole blocks in passes over more than there is room for', () => {
+    const [long, short] = [allocate(18), allocate(1)];
+    for (let pass = 0; pass < 40; pass++) {
+      walk(HOST, [long], 18 * BLOCK);
+      walk(HOST, [short], BLOCK);
+      expect(share(HOST_NODE)).toBe(BLOCK);
+    }
+  });
+});

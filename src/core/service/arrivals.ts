@@ -1,0 +1,102 @@
+/** Processors and nodes that come: whether there is a place for them, and which number they get. */
+import { createNode } from '../table/nodes.js';
+import { createProcessor, nodeOf, type State } from '../table/state.js';
+import {
+  type DeviceDescription,
+  HOST,
+  HOST_NODE,
+  MAX_NODES,
+  MAX_PROCESSORS,
+  NO_NODE,
+  type NodeDescription,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorDescription,
+  type ProcessorId,
+} from '../basics/types.js';
+
+/** A processor with a memory of its own. */
+export function addDevice(
+  state: State,
+  description: DeviceDescription,
+  home: NodeId,
+): { processor: ProcessorId; node: NodeId } {
+  checkProcessor(state, description, description.budgetPages);
+  const node = addNode(state, description, home);
+  return { processor: join(state, description, node), node };
+}
+
+export function addNode(state: State, description: NodeDescription, home: NodeId): NodeId {
+  if (home !== NO_NODE) nodeOf(state, home);
+  const id = freeNumber(state.nodes);
+  if (id >= MAX_NODES)
+    throw new RangeError(`${description.name}: there are ${MAX_NODES} memories already`);
+  state.nodes[id] = createNode(id, description, home, state.policies.eviction());
+  return id;
+}
+
+/** A processor without memory of its own. */
+export function addProcessor(state: State, description: ProcessorDescription): ProcessorId {
+  if (!description.faults)
+    throw new RangeError(
+      `${description.name}: a processor that does not fault needs memory of its own, in which the pages of a launch are held`,
+    );
+  // Threads of the host, and of others that reach its memory, wait there, too.
+  let others = 0;
+  for (const each of state.processors)
+    if (each !== undefined && (each.id === HOST || each.own === NO_NODE))
+      others += each.description.units;
+  checkProcessor(
+    state,
+    description,
+    nodeOf(state, HOST_NODE).budgetPages - others * PAGES_PER_BLOCK,
+  );
+  return join(state, description, NO_NODE);
+}
+
+export function setHome(state: State, node: NodeId, home: NodeId): void {
+  for (let at = home; at !== NO_NODE; at = nodeOf(state, at).home)
+    if (at === node)
+      throw new RangeError(
+        `node ${node} cannot be at home at node ${home}, whose own pages go there`,
+      );
+  nodeOf(state, node).home = home;
+}
+
+function join(state: State, description: ProcessorDescription, own: NodeId): ProcessorId {
+  const id = freeNumber(state.processors);
+  state.processors[id] = createProcessor(state, id, description, own);
+  const node = state.nodes[own];
+  if (node !== undefined) node.owner = id;
+  return id;
+}
+
+/**
+ * Throws a RangeError if there is no place for one more, or its threads could take each other's
+ * pages for ever.
+ */
+function checkProcessor(
+  { processors }: State,
+  { name, faults, units }: ProcessorDescription,
+  budgetPages: number,
+): void {
+  const least = (units + 1) * PAGES_PER_BLOCK;
+  if (faults && budgetPages < least) {
+    throw new RangeError(
+      `${name}: a budget of ${budgetPages} pages is too small for ${units} threads ` +
+        `that fault at once; it must be at least ${least} pages (2 MiB a thread, and 2 MiB)`,
+    );
+  }
+  if (freeNumber(processors) >= MAX_PROCESSORS) {
+    throw new RangeError(
+      `${name}: there are ${MAX_PROCESSORS} processors already, the host among them; detach one before another is added`,
+    );
+  }
+}
+
+/** The lowest number that is free. */
+function freeNumber(taken: readonly unknown[]): number {
+  let id = 0;
+  while (taken[id] !== undefined) id++;
+  return id;
+}

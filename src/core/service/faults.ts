@@ -1,0 +1,623 @@
+/** Faults that wait: what comes along with a page, with which right, and what is denied. */
+import { isFinal, lossIn, reasonOf } from '../table/absence.js';
+import { holderOf, onlyOn } from '../table/contents.js';
+import { isSparse, tryOut } from '../pattern/density.js';
+import { bringAlone } from '../movement/lone-page.js';
+import {
+  add,
+  addRun,
+  clear,
+  has,
+  isEmpty,
+  type Mask,
+  next,
+  nextAbsent,
+  remove,
+  WORDS,
+} from '../basics/mask.js';
+import {
+  absentPages,
+  breakCopyOnWrite,
+  givesUp,
+  keepUntilItGoesOn,
+  migrate,
+  type Outcome,
+  waitForMemory,
+} from '../movement/moves.js';
+import type { Node } from '../table/nodes.js';
+import { ATTEMPTS, open, start } from '../movement/operation.js';
+import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from '../pattern/read-ahead.js';
+import { evictBlock, evictShielded, failsToLeave, reclaim } from '../movement/reclaim.js';
+import { serviceRemote } from '../movement/remote-mapping.js';
+import { follows, isScattered, MOST, noteFault, scatteredFaults } from '../pattern/scatter.js';
+import {
+  endAhead,
+  isHeld,
+  isHeldAgainst,
+  isRemote,
+  makeReady,
+  mappingOf,
+  nodeOf,
+  type Processor,
+  processorOf,
+  REFUSED,
+  releaseBacking,
+  residenceOf,
+  type State,
+  shortageOf,
+} from '../table/state.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  Status,
+} from '../basics/types.js';
+import {
+  type Block,
+  isUnrestricted,
+  type Mapping,
+  NO_PAGES,
+  noteWaiting,
+  rareMask,
+  stopWaiting,
+} from '../table/va-block.js';
+import { noteHostFault } from '../pattern/walk-share.js';
+
+/**
+ * How often it must have been said that there is no room still, with no page brought for a
+ * processor meanwhile, until it is refused.
+ */
+export const PATIENCE = 5;
+
+/**
+ * Each page that stands in where host memory is reached in place splits a mapping, of which the
+ * kernel allows 65,530.
+ */
+const COVERED_PAGES = 8192;
+
+export function serviceFaults(state: State, block: Block, failure: Status): void {
+  const count = block.mappings.length;
+  if (failure !== Status.Done) putFirst(block, block.ended.page);
+  for (let step = 0; step < count; step++) {
+    const id = (block.turn + step) % count;
+    const mapping = block.mappings[id];
+    while (mapping?.waiting === true) {
+      const processor = processorOf(state, id);
+      if (mapping.patient && processor.state === 'alive') break;
+      const { mark } = state.masks;
+      let outcome = serviceFault(state, block, processor, mapping, failure, false, false);
+      // There may be room for the page alone, to be read at least.
+      if (outcome === 'stuck')
+        outcome = serviceFault(state, block, processor, mapping, failure, false, true);
+      if (outcome === 'stuck') {
+        const short = nodeOf(state, mapping.node);
+        if (evictShielded(state, block, short)) {
+          short.waiters.append(block.index);
+          outcome = 'blocked';
+        } else if (waitsForRoom(state, block, processor)) outcome = 'blocked';
+        else outcome = serviceFault(state, block, processor, mapping, failure, true, true);
+      }
+      state.masks.backTo(mark);
+      failure = Status.Done;
+      if (outcome === 'started') {
+        block.turn = (id + 1) % count;
+        return;
+      }
+      if (outcome !== 'done') break;
+    }
+  }
+}
+
+/**
+ * A disk that is full may have room again soon: threads wait for that, but not for ever. A device
+ * that was refused once is refused at once until its launch has ended, which fails anyway.
+ */
+export function waitsForRoom(state: State, block: Block, processor: Processor): boolean {
+  if (processor.state !== 'alive' || shortageOf(state) !== 'OUT_OF_STORAGE') return false;
+  if (processor.waited < PATIENCE) {
+    state.patient.append(block.index);
+    mappingOf(state, block, processor.id).patient = true;
+    processor.lacksRoom = true;
+    return true;
+  }
+  if (processor.id !== HOST) processor.waited = REFUSED;
+  return false;
+}
+
+/**
+ * Whether it is the page's clones that found no room for its content, or the page of another range
+ * that it comes from.
+ */
+function lacksRoomElsewhere(
+  block: Block,
+  page: number,
+  reason: DenyReason | null,
+  failure: Status,
+): boolean {
+  if (reason === 'OUT_OF_MEMORY') return failure === Status.SourceStarved;
+  return reason === 'OUT_OF_STORAGE' && !has(block.lost, page);
+}
+
+/**
+ * Whose page failed comes first: if others came between, none of them would ever hear of his own
+ * failure.
+ */
+function putFirst(block: Block, page: number): void {
+  if (page === -1) return;
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
+    if (
+      mapping?.waiting !== true ||
+      !(has(mapping.waitingRead, page) || has(mapping.waitingWrite, page))
+    )
+      continue;
+    mapping.urgentPage = page;
+    block.turn = id;
+    return;
+  }
+}
+
+function serviceFault(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  failure: Status,
+  stuck: boolean,
+  single: boolean,
+): Outcome {
+  const page = nextWaiting(mapping);
+  const node = nodeOf(state, mapping.node);
+  endAhead(block, node);
+  const wanted = has(mapping.waitingWrite, page);
+  if (processor.state !== 'alive') return dismiss(mapping, page);
+  const base = block.index * PAGES_PER_BLOCK;
+  if (has(wanted ? mapping.writable : mapping.mapped, page)) {
+    state.commands.wake(
+      processor.id,
+      base + page,
+      1,
+      has(mapping.writable, page) ? Access.Write : Access.Read,
+    );
+    return dismiss(mapping, page);
+  }
+  // A page that came along may have been what failed: only a failure of this page alone is its own.
+  const narrow = failure !== Status.Done || block.attempts > 0;
+  const mine = narrow && block.ended.only === page ? failure : Status.Done;
+  const found = stuck ? shortageOf(state) : denial(block, node.id, page, wanted, mine);
+  const lacks = !stuck && lacksRoomElsewhere(block, page, found, mine);
+  if (lacks && waitsForRoom(state, block, processor)) {
+    block.attempts = 0;
+    return 'blocked';
+  }
+  // A copy that found no room is made again where there is some by now.
+  const again = lacks && found === 'OUT_OF_STORAGE' && shortageOf(state) !== found;
+  const reason = again ? null : lacks ? shortageOf(state) : found;
+  // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but
+  // spoils no content.
+  const late = reason === 'FREED' && processor.id === HOST && !wanted;
+  if (late)
+    state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
+  else if (isForOthersToAllow(block, processor, reason))
+    return want(state, block, mapping, page, wanted);
+  else if (reason !== null) {
+    const residence = block.residences[node.id];
+    const fails = residence !== undefined && failsToLeave(state, residence);
+    const spent = stuck || fails || (block.attempts >= ATTEMPTS && !isFinal(mine));
+    return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
+  }
+  const cloned = wanted && has(block.copyOnWrite, page);
+  if (cloned && breakAround(state, block, page)) return 'blocked';
+  const alone = late || narrow || single;
+  const outcome = bringFor(
+    state,
+    block,
+    processor,
+    mapping,
+    node,
+    page,
+    wanted && !cloned,
+    narrow,
+    alone,
+  );
+  if (cloned && outcome === 'started') keepUntilItGoesOn(state, block, node.id);
+  return outcome;
+}
+
+/**
+ * Brings a page that a thread waits for, and what comes along: after a failure nothing does
+ * (`narrow`), nor where it is to come `alone`.
+ */
+function bringFor(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  node: Node,
+  page: number,
+  write: boolean,
+  narrow: boolean,
+  alone: boolean,
+): Outcome {
+  if (isRemote(block, processor))
+    return serviceRemote(state, block, processor, page, write, narrow);
+  // Of what is mostly read others keep their copies until a processor really writes.
+  const { readMostly, pattern } = block.advice;
+  const base = block.index * PAGES_PER_BLOCK;
+  const intent =
+    !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
+  const owned = !readMostly && ownsAlone(state, block, node.id, page);
+  const access = write || intent || owned ? Access.Write : Access.Read;
+  if (node.pressed && processor.id === HOST) noteHostFault(node, block, mapping, page);
+  const request = state.prefetchRequest;
+  const sign = describeTouch(state, block, processor, mapping, node, page);
+  request.write = access === Access.Write;
+  request.occupied = request.write ? mapping.writable : mapping.mapped;
+  const unasked = request.write && !write && !intent;
+  request.allowed = companions(
+    state,
+    block,
+    node.id,
+    page,
+    access,
+    alone || pattern === 'random',
+    unasked,
+  );
+  processor.prefetch(request);
+  const enters = isEmpty(mapping.mapped);
+  const { result } = request;
+  const outcome =
+    bringAlone(state, block, node, processor, mapping, access, result, page) ??
+    migrate(state, block, node, processor, access, result, page, null);
+  if (outcome !== 'started' && outcome !== 'done') return outcome;
+  const repeats = sign === 'repeated';
+  if (repeats) mapping.ledOn = false;
+  else if (enters) mapping.entryPage = page;
+  mapping.walked = repeats ? WALK : request.walked;
+  mapping.walkPage = nextAbsent(result, page);
+  if (sign !== null) readAhead(state, block, processor, node, access, sign);
+  return outcome;
+}
+
+/**
+ * Says to the prefetch policy what the touch tells of the processor's way, and returns why it is
+ * taken to walk; null: it is not.
+ */
+function describeTouch(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  node: Node,
+  page: number,
+): WalkSign | null {
+  const request = state.prefetchRequest;
+  const { pattern } = block.advice;
+  request.page = page;
+  // Where touches lie scattered a block that is whole says nothing of a walk.
+  const guess = pattern === 'normal' && !isScattered(block.range, processor);
+  const repeats =
+    guess &&
+    beginsAsBefore(mapping, page) &&
+    isDeclared(processor, block.index * PAGES_PER_BLOCK + page);
+  const walks = repeats || (guess && streams(state, block, processor, page));
+  const residence = residenceOf(state, block, node.id);
+  const trial = guess ? tryOut(block, residence, node, processor, mapping, page, walks) : 'none';
+  request.streaming = pattern === 'sequential' || trial === 'dense' || (walks && trial !== 'alone');
+  request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
+  const from = page - (page % PAGES_PER_GROUP);
+  const source = sourceOf(state, block, page, node.id);
+  request.most = node.share;
+  request.distant = isDistant(state, source);
+  request.close = source === HOST_NODE;
+  // Down the columns of a matrix a touch in the next 64 KiB is none that follows.
+  const together = !isSparse(block.range, processor);
+  const next = mapping.walkPage === page || (together && mapping.walkPage === from);
+  request.walked = next ? mapping.walked + 1 : 0;
+  // Where content begins a walk mostly does.
+  const begins = request.distant && request.walked === 0 && beginsOn(state, block, from, source);
+  if (begins) request.walked = 1;
+  if (trial === 'alone') {
+    request.scattered = MOST;
+    return null;
+  }
+  const follower = request.streaming || request.walked > 0 || (together && follows(mapping, page));
+  // To read an element and then to write it is one touch.
+  const again = has(mapping.mapped, page);
+  if (pattern !== 'normal') request.scattered = 0;
+  else if (again) request.scattered = scatteredFaults(block.range, processor);
+  else request.scattered = noteFault(block, residence, node, processor, follower);
+  if (repeats) return 'repeated';
+  if (request.streaming) return 'border';
+  return begins ? 'content' : null;
+}
+
+/** The node that the content of a page comes from, if it comes from another one. */
+function sourceOf(state: State, block: Block, page: number, node: NodeId): NodeId {
+  return has(residenceOf(state, block, node).resident, page)
+    ? NO_NODE
+    : holderOf(state, block, page, node);
+}
+
+/** Whether it is the node of a processor that only its engine reaches. */
+function isDistant(state: State, node: NodeId): boolean {
+  if (node === NO_NODE) return false;
+  const { owner, description } = nodeOf(state, node);
+  return owner !== NO_PROCESSOR && !description.addressable;
+}
+
+/** Whether a node has nothing of the range right before this page. */
+function beginsOn(state: State, block: Block, page: number, node: NodeId): boolean {
+  const before = page > 0 ? block : state.va.blocks.get(block.index - 1);
+  if (before === undefined || before.range !== block.range) return true;
+  const residence = before.residences[node];
+  return (
+    residence === undefined ||
+    !has(residence.resident, (page + PAGES_PER_BLOCK - 1) % PAGES_PER_BLOCK)
+  );
+}
+
+function nextWaiting(mapping: Mapping): number {
+  const { urgentPage } = mapping;
+  if (
+    urgentPage !== -1 &&
+    (has(mapping.waitingWrite, urgentPage) || has(mapping.waitingRead, urgentPage))
+  ) {
+    return urgentPage;
+  }
+  const page = next(mapping.waitingWrite, 0);
+  return page < PAGES_PER_BLOCK ? page : next(mapping.waitingRead, 0);
+}
+
+function dismiss(mapping: Mapping, page: number): Outcome {
+  stopWaiting(mapping, page);
+  return 'done';
+}
+
+/**
+ * Pages that a fault may bring, its own among them: `alone` only that one, `owned` those that the
+ * node has alone. What is returned may be the block's own mask.
+ */
+function companions(
+  state: State,
+  block: Block,
+  node: NodeId,
+  page: number,
+  access: Access,
+  alone: boolean,
+  owned: boolean,
+): Mask {
+  const { inside, freed, lost } = block;
+  const { scratch } = residenceOf(state, block, node);
+  const free =
+    freed === NO_PAGES && lost === NO_PAGES && scratch === NO_PAGES && isUnrestricted(block);
+  if (free && !alone && !owned) return inside;
+  const allowed = state.masks.take();
+  if (alone) {
+    clear(allowed);
+    add(allowed, page);
+  } else {
+    for (let word = 0; word < WORDS; word++)
+      allowed[word] = inside[word] & ~(freed[word] | lost[word] | scratch[word]);
+    excludeForbidden(block, node, access, allowed);
+  }
+  if (owned) keepOwned(state, block, node, allowed);
+  return allowed;
+}
+
+/**
+ * What this access does not bring along: what is protected against it, or would have to be copied
+ * for clones, or unpinned, first.
+ */
+function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask): void {
+  for (let word = 0; word < WORDS; word++) {
+    mask[word] &= ~block.unreadable[word];
+    if (access !== Access.Write) continue;
+    mask[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
+    if (node !== HOST_NODE) mask[word] &= ~block.pinned[word];
+  }
+}
+
+/**
+ * Copies for clones are made by 64 KiB: a processor that writes a page mostly writes its
+ * neighbours, too. False: the page must be fetched before.
+ */
+function breakAround(state: State, block: Block, page: number): boolean {
+  const group = state.masks.take();
+  const absent = state.masks.take();
+  clear(group);
+  const first = page - (page % PAGES_PER_GROUP);
+  addRun(group, first, PAGES_PER_GROUP);
+  absentPages(state, block, group, absent);
+  if (has(absent, page)) return false;
+  for (let word = 0; word < WORDS; word++)
+    group[word] &= block.copyOnWrite[word] & ~(absent[word] | block.lost[word]);
+  breakCopyOnWrite(state, block, group, false);
+  return true;
+}
+
+function mayWrite(block: Block, node: NodeId, page: number): boolean {
+  if (has(block.unwritable, page) || has(block.copyOnWrite, page)) return false;
+  return node === HOST_NODE || !has(block.pinned, page);
+}
+
+function denial(
+  block: Block,
+  node: NodeId,
+  page: number,
+  write: boolean,
+  failure: Status,
+): DenyReason | null {
+  if (!has(block.inside, page)) return 'OUTSIDE';
+  if (has(block.lost, page)) return lossIn(block, page);
+  if (has(block.freed, page)) return 'FREED';
+  if (!isUnrestricted(block)) {
+    if (has(block.unreadable, page)) return 'NO_ACCESS';
+    if (write && has(block.unwritable, page)) return 'READ_ONLY';
+    if (write && node !== HOST_NODE && has(block.pinned, page)) return 'PINNED';
+    const unbroken = write && has(block.copyOnWrite, page) ? block.unbroken?.get(page) : undefined;
+    if (unbroken !== undefined) return unbroken;
+  }
+  if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
+  return null;
+}
+
+/** Whether another machine has what the processor may not do, so that it can be asked for. */
+function isForOthersToAllow(
+  { range }: Block,
+  { id }: Processor,
+  reason: DenyReason | null,
+): boolean {
+  return range.shared === true && id === HOST && (reason === 'NO_ACCESS' || reason === 'READ_ONLY');
+}
+
+/** Threads wait for the right out of the way of other pages of the block: it may take long. */
+function want(state: State, block: Block, mapping: Mapping, page: number, write: boolean): Outcome {
+  remove(write ? mapping.waitingWrite : mapping.waitingRead, page);
+  noteWaiting(mapping);
+  add(rareMask(mapping, write ? 'wantedWrite' : 'wantedRead'), page);
+  state.commands.want(block.index * PAGES_PER_BLOCK + page, write);
+  return 'done';
+}
+
+/**
+ * The host's thread cannot be sent on, so that its denial is for the pager to carry out. A device's
+ * thread goes on with a scratch page of zeros that no other processor ever sees, and its launch
+ * fails.
+ */
+function deny(
+  state: State,
+  block: Block,
+  processor: Processor,
+  node: Node,
+  mapping: Mapping,
+  page: number,
+  write: boolean,
+  reason: DenyReason,
+  stranded: boolean,
+): Outcome {
+  const base = block.index * PAGES_PER_BLOCK;
+  processor.counters.denied++;
+  if (processor.id === HOST) {
+    block.attempts = 0;
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
+    // Others may still wait to read what this one may not write.
+    if (reason !== 'READ_ONLY') return dismiss(mapping, page);
+    remove(mapping.waitingWrite, page);
+    noteWaiting(mapping);
+    return 'done';
+  }
+  if (isRemote(block, processor))
+    return coverInPlace(state, block, processor, mapping, page, write, reason);
+  if (stranded) {
+    // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it
+    // for dead.
+    if (reason !== 'OUT_OF_MEMORY' && reason !== 'OUT_OF_STORAGE') reason = 'COPY_FAILED';
+    block.attempts = 0;
+    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, true);
+    return dismiss(mapping, page);
+  }
+  const mask = state.masks.take();
+  clear(mask);
+  add(mask, page);
+  const residence = residenceOf(state, block, node.id);
+  // A copy reads or writes the page just now: what stands in for it waits until that is through.
+  if (isHeldAgainst(residence, Access.Write, mask)) return 'blocked';
+  const alone = holderOf(state, block, page, node.id) === NO_NODE;
+  // What may not even be read must not show through what stands in for it; what may, the device has
+  // read before.
+  const hidden = reason !== 'READ_ONLY' && reason !== 'PINNED';
+  if (has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)))) {
+    // The whole block goes home, and with it what copies may hold of other pages.
+    if (isHeld(block, node.id)) return 'blocked';
+    if (!evictBlock(state, block, node))
+      return waitForMemory(state, block, nodeOf(state, node.home), null);
+    if (block.operation === null) makeReady(state, block);
+    return 'started';
+  }
+  // Memory that was kept has the content of an earlier time.
+  if (!has(residence.resident, page) && !has(residence.scratch, page))
+    releaseBacking(state, block, node, mask);
+  if (!has(residence.backed, page) && !reclaim(state, block, node, 1))
+    return waitForMemory(state, block, node, null);
+  state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
+  return standIn(state, block, processor, page, 'scratch');
+}
+
+/**
+ * Where host memory is reached in place the processor has none of its own that could stand in: its
+ * driver puts a page there that it keeps for itself. It stays until the block is remapped, which is
+ * before the next launch that uses it.
+ */
+function coverInPlace(
+  state: State,
+  block: Block,
+  processor: Processor,
+  mapping: Mapping,
+  page: number,
+  write: boolean,
+  reason: DenyReason,
+): Outcome {
+  const stranded = processor.coveredPages >= COVERED_PAGES;
+  block.attempts = 0;
+  const at = block.index * PAGES_PER_BLOCK + page;
+  state.commands.deny(processor.id, at, write, mapping.urgentThread, reason, stranded);
+  if (stranded) return dismiss(mapping, page);
+  return standIn(state, block, processor, page, 'cover');
+}
+
+/** Has a page that no other processor ever sees stand in for one that the processor was denied. */
+function standIn(
+  state: State,
+  block: Block,
+  processor: Processor,
+  page: number,
+  kind: 'scratch' | 'cover',
+): Outcome {
+  const mask = state.masks.take();
+  clear(mask);
+  add(mask, page);
+  const operation = open(block, kind, processor.own, processor.id, mask);
+  operation.access = Access.Write;
+  operation.map = true;
+  operation.urgentPage = page;
+  start(state, block, operation);
+  return 'started';
+}
+
+/**
+ * The only copy is here and has been written before: giving write access at once takes nothing from
+ * any processor.
+ */
+function ownsAlone(state: State, block: Block, node: NodeId, page: number): boolean {
+  const residence = block.residences[node];
+  if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page))
+    return false;
+  return mayWrite(block, node, page) && holderOf(state, block, page, node) === NO_NODE;
+}
+
+function keepOwned(state: State, block: Block, node: NodeId, mask: Mask): void {
+  const { resident } = residenceOf(state, block, node);
+  for (let word = 0; word < WORDS; word++) mask[word] &= resident[word] & block.dirty[word];
+  onlyOn(state, block, node, mask, mask);
+}
+
+/** Whether a launch that runs has said that it uses the page. */
+function isDeclared(processor: Processor, page: number): boolean {
+  for (const intent of processor.intents)
+    if (page >= intent.first && page < intent.end) return true;
+  return false;
+}
+
+function declaredWrite(processor: Processor, page: number): boolean {
+  for (const intent of processor.intents) {
+    if (intent.write && page >= intent.first && page < intent.end) return true;
+  }
+  return false;
+}

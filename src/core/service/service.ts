@@ -1,0 +1,145 @@
+/**
+ * What a block does next: the tasks that were asked for, then the faults that wait, each as one
+ * operation at a time.
+ */
+
+import { lose, reasonOf } from '../table/absence.js';
+import { onlyOn } from '../table/contents.js';
+import { serviceFaults } from './faults.js';
+import { WORDS } from '../basics/mask.js';
+import { givesUp } from '../movement/moves.js';
+import type { Node } from '../table/nodes.js';
+import { ATTEMPTS } from '../movement/operation.js';
+import { relieve } from '../movement/reclaim.js';
+import { isAlive } from '../movement/requests.js';
+import { classify, releaseBacking, type State, shortageOf } from '../table/state.js';
+import { absence, doTask, loss, own, pagesDone, protection, refusal, remoteness } from './tasks.js';
+import { Access, type DenyReason, NO_NODE, type NodeId, Status } from '../basics/types.js';
+import { type Block, NO_PAGES } from '../table/va-block.js';
+import type { Ended, Task } from '../table/work.js';
+
+/** Called when a task of the block has been done for `pages` pages, or has failed. */
+export type TaskDone = (task: Task, pages: number, failure: DenyReason | null) => void;
+
+export function service(state: State, block: Block, taskDone: TaskDone): void {
+  if (block.operation !== null) return;
+  if (block.comeTo !== NO_NODE) {
+    const residence = block.residences[block.comeTo];
+    if (residence !== undefined) residence.shields--;
+    block.comeTo = NO_NODE;
+  }
+  for (let id = 0; id < block.residences.length; id++) {
+    const node = state.nodes[id];
+    if (node?.gone === true) loseNode(state, block, node);
+    loseForgotten(state, block, id);
+  }
+  const { ended } = block;
+  let failure: Status = Status.Done;
+  if (ended.failure !== Status.Done) {
+    // A device that died is reported by an event of its own, which looks at every block again.
+    if (ended.failure === Status.Lost && !isDeathKnown(state, ended)) return;
+    // That pages could not leave a node must not fail what waits for this block.
+    if (ended.kind !== 'evict' || ended.task !== null) {
+      failure = ended.failure;
+      block.attempts++;
+    }
+    ended.failure = Status.Done;
+    if (failure === Status.NoMemory && block.attempts < ATTEMPTS) {
+      const short = state.nodes[ended.node];
+      if (short !== undefined && relieve(state, block, short)) {
+        short.waiters.append(block.index);
+        return;
+      }
+    }
+  } else if (ended.progress) {
+    block.attempts = 0;
+    ended.progress = false;
+  }
+  let blocked = false;
+  for (let at = 0; at < block.tasks.length; ) {
+    const task = block.tasks[at];
+    if (blocked && !task.ahead) {
+      at++;
+      continue;
+    }
+    let reason: DenyReason | null = null;
+    if (failure !== Status.Done && ended.task === task && givesUp(block, failure)) {
+      reason = reasonOf(failure);
+      block.attempts = 0;
+      failure = Status.Done;
+    } else if (task.kind === 'present' && !isAlive(state, task)) {
+      reason = 'DEVICE_LOST';
+    } else {
+      // The holder of pages uses them without faulting, and would find nothing where there is none.
+      if (task.hold) reason = absence(state, block, task) ?? remoteness(state, block, task);
+      else if (task.kind === 'zero') reason = protection(block, task.mask, Access.Write);
+      reason ??= refusal(state, block, task);
+      const outcome = reason === null ? doTask(state, block, task) : 'done';
+      if (outcome === 'started') return;
+      if (outcome === 'blocked') {
+        // Tasks keep their order, but pages that cannot go home for want of room there must not
+        // hold up what may make that room.
+        if (task.kind !== 'home' && task.kind !== 'mapRemote' && !task.ahead && !task.early)
+          blocked = true;
+        at++;
+        continue;
+      }
+      if (outcome === 'stuck') reason = shortageOf(state);
+      else reason ??= loss(block, task) ?? task.keptFor;
+    }
+    block.tasks.splice(at, 1);
+    // Now, while nothing is under way in the block.
+    if (task.kind === 'own') own(state, block, task, reason);
+    const kept =
+      reason === null || (task.kind === 'present' && !task.hold && reason !== 'DEVICE_LOST');
+    // A launch that has waited for it makes room at once, which must not begin with this block.
+    block.kept++;
+    taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);
+    block.kept--;
+  }
+  serviceFaults(state, block, failure);
+  if (block.operation === null) block.unbroken = null;
+}
+
+/** Whether the node that a lost transfer went to, or the one it came from, is known to be dead. */
+function isDeathKnown(state: State, { node, lostSource }: Ended): boolean {
+  const target = state.nodes[node];
+  if (target === undefined || target.state === 'dead') return true;
+  const source = state.nodes[lostSource];
+  return lostSource >= 0 && (source === undefined || source.state === 'dead');
+}
+
+/**
+ * The node is there, and has pages no more that it had: what only it held is lost, and its memory
+ * is stale.
+ */
+function loseForgotten(state: State, block: Block, id: NodeId): void {
+  const residence = block.residences[id];
+  if (residence === undefined || residence.forgotten === NO_PAGES) return;
+  const { mark } = state.masks;
+  const only = state.masks.take();
+  // What has gone from there meanwhile is not concerned.
+  for (let word = 0; word < WORDS; word++)
+    only[word] = residence.forgotten[word] & residence.resident[word];
+  for (let word = 0; word < WORDS; word++) residence.resident[word] &= ~only[word];
+  residence.forgotten = NO_PAGES;
+  onlyOn(state, block, id, only, only);
+  for (let word = 0; word < WORDS; word++) only[word] &= block.dirty[word] & ~block.freed[word];
+  lose(block, only, 'FORGOTTEN');
+  state.masks.backTo(mark);
+  classify(state, block);
+}
+
+/** The node is gone with its content: what only it held is lost, the rest is as it is elsewhere. */
+export function loseNode(state: State, block: Block, node: Node): void {
+  const residence = block.residences[node.id];
+  if (residence === undefined || residence.backedCount === 0) return;
+  const { mark } = state.masks;
+  const only = state.masks.take();
+  onlyOn(state, block, node.id, residence.resident, only);
+  for (let word = 0; word < WORDS; word++) only[word] &= block.dirty[word] & ~block.freed[word];
+  lose(block, only, 'LOST');
+  releaseBacking(state, block, node, residence.backed);
+  state.masks.backTo(mark);
+  classify(state, block);
+}

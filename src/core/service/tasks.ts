@@ -1,0 +1,457 @@
+/**
+ * What is asked of a block besides faults, each kind of task as the next operation that brings it
+ * nearer to its end.
+ */
+import { lose, lossIn, lossOf, passes } from '../table/absence.js';
+import { holderOf } from '../table/contents.js';
+import { add, clear, createMask, has, isEmpty, type Mask, next, size, WORDS } from '../basics/mask.js';
+import {
+  absentPages,
+  breakCopyOnWrite,
+  excludeScratch,
+  FIRST_GROUP,
+  immediate,
+  isDone,
+  keepUntilItGoesOn,
+  migrate,
+  type Outcome,
+  present,
+  sendHome,
+  waitForMemory,
+} from '../movement/moves.js';
+import type { Node } from '../table/nodes.js';
+import { mayBeWritten } from '../movement/reading-room.js';
+import { bringToHost, switchMemory } from '../movement/remote-mapping.js';
+import {
+  conflictsWithHold,
+  isRemote,
+  nodeOf,
+  type Processor,
+  processorOf,
+  reachedBy,
+  residenceOf,
+  type State,
+} from '../table/state.js';
+import {
+  Access,
+  type DenyReason,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+} from '../basics/types.js';
+import { type Block, changedPages, isInherited } from '../table/va-block.js';
+import type { Task } from '../table/work.js';
+
+/**
+ * Fewer forgotten pages give too little room to try again to copy those that are kept for clones.
+ */
+const WORTHWHILE = PAGES_PER_GROUP;
+
+/** The node that a task's pages go to. */
+function goalOf(state: State, block: Block, { node, processor }: Task): NodeId {
+  return node === NO_NODE ? reachedBy(state, block, processor) : node;
+}
+
+export function doTask(state: State, block: Block, task: Task): Outcome {
+  const { mark } = state.masks;
+  const outcome = nextStep(state, block, task);
+  state.masks.backTo(mark);
+  return outcome;
+}
+
+function nextStep(state: State, block: Block, task: Task): Outcome {
+  if (task.kind === 'home') {
+    const left = sendHome(state, block, task, task.node);
+    if (left !== 'stuck') return left;
+    state.parked.append(block.index);
+    return 'blocked';
+  }
+  if (task.kind === 'clean') return beginCleaning(state, block, task);
+  if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
+  if (task.kind === 'mapRemote' || task.kind === 'mapOwn') return switchMemory(state, block, task);
+  if (task.kind === 'protect' || task.kind === 'copyOnWrite') return restrict(state, block, task);
+  if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
+  if (task.lastChance && block.range.derived === true) loseInherited(state, block, task.mask);
+  const outcome = bringPages(state, block, task);
+  const request = state.requests.get(task.request);
+  if (outcome === 'done' && task.hold && request !== undefined) {
+    const residence = residenceOf(state, block, goalOf(state, block, task));
+    residence.holds.push({ mask: task.mask, access: task.access });
+    if (task.access === Access.Write) {
+      // The holder of pages writes them without a fault.
+      for (let word = 0; word < WORDS; word++) block.cleaning[word] &= ~task.mask[word];
+    }
+    request.held++;
+  }
+  return outcome;
+}
+
+/**
+ * Pages that have come are the clone's own from now on. It asks for the others again when it needs
+ * them. At the last chance a single page that cannot be had for good is lost; of several it is not
+ * known which one failed, and they are tried again.
+ */
+export function own(
+  state: State,
+  block: Block,
+  { mask, lastChance }: Task,
+  failure: DenyReason | null,
+): void {
+  const { mark } = state.masks;
+  const come = state.masks.take();
+  clear(come);
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    if (isInherited(block, page) && holderOf(state, block, page, NO_NODE) !== NO_NODE)
+      add(come, page);
+  }
+  if (failure !== null) excludeBeyondBudget(state, block, come);
+  for (let word = 0; word < WORDS; word++) block.dirty[word] |= come[word];
+  state.masks.backTo(mark);
+  if (failure === null || !lastChance || passes(failure) || size(mask) > 1) return;
+  const page = next(mask, 0);
+  if (isInherited(block, page)) lose(block, mask, failure);
+}
+
+/**
+ * Takes from the mask what the host has beyond its budget: that must be able to go, and its source
+ * gives it again.
+ */
+function excludeBeyondBudget(state: State, block: Block, mask: Mask): void {
+  const { resident } = residenceOf(state, block, HOST_NODE);
+  const here = state.masks.take();
+  for (let word = 0; word < WORDS; word++) here[word] = mask[word] & resident[word];
+  if (mayBeWritten(state, block, nodeOf(state, HOST_NODE), here)) return;
+  for (let word = 0; word < WORDS; word++) mask[word] &= ~here[word];
+}
+
+/** What a clone's source has lost, the clone that would have it for its own has lost, too. */
+function loseInherited(state: State, block: Block, mask: Mask): void {
+  const lost = createMask();
+  const base = block.index * PAGES_PER_BLOCK;
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+    const reason = isInherited(block, page) ? lossOf(state, base + page) : null;
+    if (reason === null) continue;
+    clear(lost);
+    add(lost, page);
+    lose(block, lost, reason);
+  }
+}
+
+/**
+ * Why pages of the task are not there though it is through: lost ones keep no task from its end.
+ */
+export function loss(block: Block, { kind, mask }: Task): DenyReason | null {
+  if (kind !== 'present') return null;
+  for (let word = 0; word < WORDS; word++) {
+    const bits = mask[word] & block.lost[word];
+    if (bits !== 0) return lossIn(block, word * 32 + 31 - Math.clz32(bits & -bits));
+  }
+  return null;
+}
+
+/**
+ * Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but
+ * a hold from its end.
+ */
+export function pagesDone(state: State, block: Block, task: Task): number {
+  const residence =
+    task.kind === 'present' ? residenceOf(state, block, goalOf(state, block, task)) : undefined;
+  const { mark } = state.masks;
+  const pages = state.masks.take();
+  for (let word = 0; word < WORDS; word++) {
+    pages[word] = task.mask[word] & block.inside[word];
+    if (residence !== undefined) pages[word] &= residence.resident[word];
+  }
+  const count = size(pages);
+  state.masks.backTo(mark);
+  return count;
+}
+
+function bringPages(state: State, block: Block, task: Task): Outcome {
+  if (task.entry && isEntered(state, block, task)) return 'done';
+  if (task.node === NO_NODE) {
+    const processor = processorOf(state, task.processor);
+    if (isRemote(block, processor)) return bringToHost(state, block, processor, task);
+    return bringTo(state, block, nodeOf(state, processor.own), task.map ? processor : null, task);
+  }
+  return bringTo(state, block, nodeOf(state, task.node), null, task);
+}
+
+/**
+ * Whether all pages are there, and a thread of the processor waits at the entry: it gets all of the
+ * block by its fault, and the blocks after it are asked for then.
+ */
+function isEntered(state: State, block: Block, task: Task): boolean {
+  const mapping = block.mappings[task.processor];
+  if (
+    mapping?.waiting !== true ||
+    ((mapping.waitingRead[0] | mapping.waitingWrite[0]) & FIRST_GROUP) === 0
+  )
+    return false;
+  const { resident } = residenceOf(state, block, goalOf(state, block, task));
+  for (let word = 0; word < WORDS; word++)
+    if ((task.mask[word] & block.inside[word] & ~resident[word]) !== 0) return false;
+  return true;
+}
+
+function bringTo(
+  state: State,
+  block: Block,
+  node: Node,
+  mapped: Processor | null,
+  task: Task,
+): Outcome {
+  const allowed = state.masks.take();
+  if (task.access === Access.Write && !task.written) {
+    const copyOnWrite = state.masks.take();
+    for (let word = 0; word < WORDS; word++) {
+      allowed[word] = task.mask[word] & present(block, word) & ~block.unwritable[word];
+      if (node.id !== HOST_NODE) allowed[word] &= ~block.pinned[word];
+      copyOnWrite[word] = allowed[word] & block.copyOnWrite[word];
+    }
+    excludeScratch(block, node.id, allowed);
+    excludeScratch(block, node.id, copyOnWrite);
+    if (!isEmpty(copyOnWrite)) {
+      absentPages(state, block, copyOnWrite, allowed);
+      if (!isEmpty(allowed)) {
+        const outcome = migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
+        if (outcome === 'started') keepUntilItGoesOn(state, block, node.id);
+        return outcome;
+      }
+      breakCopyOnWrite(state, block, copyOnWrite, false);
+      return 'blocked';
+    }
+    if (!isDone(state, block, node.id, mapped, Access.Write, allowed, task.entry)) {
+      return migrate(state, block, node, mapped, Access.Write, allowed, -1, task);
+    }
+    // Not asked for again: while the rest comes, others may push this out, and two that want more
+    // than there is would do so for ever.
+    task.written = !task.hold;
+  }
+  // What may not be written comes for reading at least. What a clone needs comes whatever the
+  // rights to read it.
+  for (let word = 0; word < WORDS; word++) {
+    allowed[word] = task.mask[word] & present(block, word);
+    if (task.ahead) allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
+    // What was written meanwhile is its own already: a launch that holds such pages may wait for
+    // the very clones that are to have the others.
+    if (task.kind === 'own') allowed[word] &= ~block.dirty[word];
+    if (task.access === Access.Write) {
+      allowed[word] &=
+        node.id === HOST_NODE
+          ? block.unwritable[word]
+          : block.unwritable[word] | block.pinned[word];
+    }
+  }
+  excludeScratch(block, node.id, allowed);
+  if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) {
+    // It may have come before, to be read.
+    const mayBeOwn = task.kind !== 'own' || mayBeWritten(state, block, node, allowed);
+    return mayBeOwn ? 'done' : waitForMemory(state, block, node, task);
+  }
+  return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
+}
+
+export function absence(state: State, block: Block, task: Task): DenyReason | null {
+  const { mask, access, ahead } = task;
+  let lost = -1;
+  let pinned = 0;
+  for (let word = 0; word < WORDS; word++) {
+    if ((mask[word] & block.freed[word]) !== 0) return 'FREED';
+    const bits = mask[word] & block.lost[word];
+    if (bits !== 0 && lost === -1) lost = word * 32 + 31 - Math.clz32(bits & -bits);
+    pinned |= mask[word] & block.pinned[word];
+  }
+  if (lost !== -1) return lossIn(block, lost);
+  // To wait until the program unpins them could be for ever.
+  if (pinned !== 0 && access === Access.Write && goalOf(state, block, task) !== HOST_NODE)
+    return 'PINNED';
+  return ahead ? null : protection(block, mask, access);
+}
+
+/** Why pages that the task would write could not be copied for their clones. */
+export function refusal(state: State, block: Block, task: Task): DenyReason | null {
+  const { kind, node, processor, mask, access, written } = task;
+  if (block.unbroken === null || kind !== 'present' || access !== Access.Write || written)
+    return null;
+  if (node === NO_NODE && isRemote(block, processorOf(state, processor))) return null;
+  for (const [page, reason] of block.unbroken)
+    if (has(mask, page) && has(block.copyOnWrite, page) && !has(block.unwritable, page))
+      return reason;
+  return null;
+}
+
+/**
+ * A processor that reaches host memory in place finds nothing of its own memory there, in which
+ * pages could be held; nor is there a place in a node where something stands in for them.
+ */
+export function remoteness(state: State, block: Block, task: Task): DenyReason | null {
+  const { node, mask } = task;
+  const processor =
+    state.processors[
+      node === NO_NODE ? task.processor : (state.nodes[node]?.owner ?? NO_PROCESSOR)
+    ];
+  if (processor !== undefined && isRemote(block, processor)) return 'IN_PLACE';
+  const scratch = block.residences[goalOf(state, block, task)]?.scratch;
+  for (let word = 0; scratch !== undefined && word < WORDS; word++)
+    if ((scratch[word] & mask[word]) !== 0) return 'OUT_OF_MEMORY';
+  return null;
+}
+
+/** Whether any of these pages is protected against the access. */
+export function protection(block: Block, mask: Mask, access: Access): DenyReason | null {
+  let unwritable = 0;
+  for (let word = 0; word < WORDS; word++) {
+    if ((mask[word] & block.unreadable[word]) !== 0) return 'NO_ACCESS';
+    unwritable |= mask[word] & block.unwritable[word];
+  }
+  return unwritable !== 0 && access === Access.Write ? 'READ_ONLY' : null;
+}
+
+/**
+ * Before these pages are forgotten their clones get what they need of them. True when that is under
+ * way. Otherwise pages leave the mask whose content a clone could not be given just now: they are
+ * kept, and the task fails.
+ */
+function breaksFirst(state: State, block: Block, task: Task, pages: Mask): boolean {
+  noteKept(block, task);
+  const copyOnWrite = state.masks.take();
+  for (let word = 0; word < WORDS; word++)
+    copyOnWrite[word] = pages[word] & block.copyOnWrite[word] & ~(task.kept?.[word] ?? 0);
+  if (isEmpty(copyOnWrite)) {
+    for (let word = 0; word < WORDS; word++) pages[word] &= ~block.copyOnWrite[word];
+    return false;
+  }
+  breakCopyOnWrite(state, block, copyOnWrite, true);
+  return true;
+}
+
+/** Notes pages of the task that clones could not be given. */
+function noteKept({ unbroken, copyOnWrite }: Block, task: Task): void {
+  if (unbroken === null) return;
+  for (const [page, reason] of unbroken) {
+    if (!has(task.mask, page) || !has(copyOnWrite, page) || !passes(reason)) continue;
+    task.kept ??= createMask();
+    add(task.kept, page);
+    task.keptFor ??= reason;
+  }
+}
+
+/**
+ * Whether pages that were kept are to be tried again: what has been forgotten meanwhile may have
+ * made room for copies of them.
+ */
+function triesAgain({ unbroken }: Block, task: Task): boolean {
+  if (task.kept === null || task.forgot < WORTHWHILE) return false;
+  for (let page = next(task.kept, 0); page < PAGES_PER_BLOCK; page = next(task.kept, page + 1))
+    unbroken?.delete(page);
+  task.kept = null;
+  task.keptFor = null;
+  task.forgot = 0;
+  return true;
+}
+
+function empty(state: State, block: Block, task: Task): Outcome {
+  if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
+  const mask = state.masks.take();
+  do {
+    for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
+    if (breaksFirst(state, block, task, mask)) return 'blocked';
+    if (!isEmptied(block, task, mask)) {
+      task.forgot += size(mask);
+      const kind = task.kind === 'free' ? 'free' : 'zero';
+      if (immediate(state, block, kind, task, Access.None, mask) === 'started') return 'started';
+    }
+  } while (triesAgain(block, task));
+  return 'done';
+}
+
+/**
+ * Takes the right to write from all processors, the host included, so that a write meanwhile is
+ * noticed. Pages that are pinned, or that are held to be written, can be written all the same: they
+ * stay changed, since to wait could be to wait in a circle.
+ */
+function beginCleaning(state: State, block: Block, task: Task): Outcome {
+  const mask = state.masks.take();
+  changedPages(block, task.mask, mask);
+  for (let word = 0; word < WORDS; word++)
+    mask[word] &= ~(block.cleaning[word] | block.pinned[word]);
+  for (const residence of block.residences) {
+    for (const hold of residence?.holds ?? []) {
+      if (hold.access !== Access.Write) continue;
+      for (let word = 0; word < WORDS; word++) mask[word] &= ~hold.mask[word];
+    }
+  }
+  return isEmpty(mask) ? 'done' : immediate(state, block, 'clean', task, Access.None, mask);
+}
+
+function forget(state: State, block: Block, task: Task): Outcome {
+  if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
+  const mask = state.masks.take();
+  do {
+    for (let word = 0; word < WORDS; word++) {
+      const changed = block.dirty[word] | block.blank[word] | block.lost[word];
+      let there = task.kind === 'revert' ? changed : 0;
+      for (let node = 0; node < block.residences.length; node++) {
+        const resident = block.residences[node]?.resident[word] ?? 0;
+        there |= task.kind === 'revert' ? resident : resident & ~changed;
+      }
+      mask[word] = there & task.mask[word] & block.inside[word] & ~block.freed[word];
+    }
+    // Clones have all other pages from here as before: what is kept, and what no node has.
+    if (breaksFirst(state, block, task, mask)) return 'blocked';
+    if (!isEmpty(mask)) {
+      task.forgot += size(mask);
+      if (immediate(state, block, 'drop', task, Access.None, mask) === 'started') return 'started';
+    }
+  } while (triesAgain(block, task));
+  return 'done';
+}
+
+/** Takes from all processors what is more than the task allows, and does not give it again. */
+function restrict(state: State, block: Block, task: Task): Outcome {
+  const to = task.kind === 'copyOnWrite' ? Access.Read : task.access;
+  // To take all rights conflicts with the same holds as a write: also with those that only read.
+  const against = to === Access.None ? Access.Write : Access.Read;
+  if (to < Access.Write && conflictsWithHold(state, block, NO_NODE, against, task.mask))
+    return 'blocked';
+  const mask = state.masks.take();
+  let change = 0;
+  for (let word = 0; word < WORDS; word++) {
+    mask[word] = task.mask[word] & block.inside[word] & ~block.freed[word];
+    if (task.kind === 'copyOnWrite') change |= mask[word] & ~block.copyOnWrite[word];
+    else {
+      const unreadable = to === Access.None ? ~block.unreadable[word] : block.unreadable[word];
+      const unwritable = to === Access.Write ? block.unwritable[word] : ~block.unwritable[word];
+      change |= mask[word] & (unreadable | unwritable);
+    }
+  }
+  if (change === 0) return 'done';
+  return immediate(
+    state,
+    block,
+    task.kind === 'copyOnWrite' ? 'copyOnWrite' : 'protect',
+    task,
+    to,
+    mask,
+  );
+}
+
+function isEmptied(block: Block, task: Task, mask: Mask): boolean {
+  for (let word = 0; word < WORDS; word++) {
+    if (task.kind === 'free') {
+      if ((mask[word] & ~block.freed[word]) !== 0) return false;
+    } else if ((mask[word] & (block.lost[word] | block.dirty[word] | ~block.blank[word])) !== 0)
+      return false;
+    for (let node = 0; node < block.residences.length; node++) {
+      const residence = block.residences[node];
+      if (residence === undefined) continue;
+      if ((residence.resident[word] & mask[word]) !== 0) return false;
+      if (task.kind === 'free' && (residence.backed[word] & mask[word]) !== 0) return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,180 @@
+/**
+ * Memories that hold pages: their budget, the blocks that wait for it, and the node that pages go
+ * to when one makes room.
+ */
+import { FrameAllocator } from './frames.js';
+import { IntrusiveList } from '../basics/intrusive-list.js';
+import {
+  type EvictionPolicy,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeDescription,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from '../basics/types.js';
+import type { Block } from './va-block.js';
+
+/** What is counted for each node; bytes are counted in pages. */
+export interface NodeCounters {
+  /** Pages copied to it from another one. */
+  pagesIn: number;
+  /** Pages copied from it to another one. */
+  pagesOut: number;
+  pagesZeroed: number;
+  /** Pages filled by a provider such as a file. */
+  pagesProvided: number;
+  /** Filled from the range that theirs is a clone of. */
+  pagesCloned: number;
+  /** Blocks pushed out of it for want of memory. */
+  evictions: number;
+  /** Pieces that it found no memory for, though its budget allowed them. */
+  refusals: number;
+}
+
+export function createNodeCounters(): NodeCounters {
+  return {
+    pagesIn: 0,
+    pagesOut: 0,
+    pagesZeroed: 0,
+    pagesProvided: 0,
+    pagesCloned: 0,
+    evictions: 0,
+    refusals: 0,
+  };
+}
+
+export interface Node {
+  readonly id: NodeId;
+  readonly description: NodeDescription;
+  /**
+   * Where its pages go when it makes room; NO_NODE: only what can be had again may go. Homes form a
+   * tree.
+   */
+  home: NodeId;
+  /**
+   * The processor whose own memory it is: other processors lose their rights for its sake when
+   * pages come here.
+   */
+  owner: ProcessorId;
+  state: 'alive' | 'draining' | 'dead';
+  /** It died and its content with it: what it holds by the table can be read no more. */
+  gone: boolean;
+  budgetPages: number;
+  /**
+   * What its driver could take when it said that it has no room for more, though the budget allows
+   * it; otherwise Infinity.
+   */
+  limitPages: number;
+  /** What it is to have at most, and does not hold it to yet; otherwise Infinity. */
+  goalPages: number;
+  backedPages: number;
+  peakPages: number;
+  /** Pages that evictions under way, and frames in quarantine, will give back. */
+  leavingPages: number;
+  /** Hands out frames of a pooled node. */
+  readonly allocator: FrameAllocator | null;
+  /**
+   * Frames that were released, and whose driver has not said yet that nothing reads or writes them
+   * any more.
+   */
+  quarantinedPages: number;
+  readonly eviction: EvictionPolicy;
+  /** Blocks with stale memory only: the first to go. */
+  readonly unused: IntrusiveList;
+  /** Blocks that wait for memory of this node, oldest first. */
+  readonly waiters: IntrusiveList;
+  /**
+   * It had to make room, and was not half empty since: the memory that is needed next is made free
+   * ahead.
+   */
+  pressed: boolean;
+  /** Something was given back: the blocks that wait may try again. */
+  pump: boolean;
+  /**
+   * Memory was given back that a block which needs some could have had before: an operation had
+   * taken it and found nothing to put in, or what was in it has a copy elsewhere, or can be made
+   * again. Threads that wait for room of a full store are not tried again for it: they gave it back
+   * themselves, or others of them did, and would have each other do so for ever.
+   */
+  spare: boolean;
+  /**
+   * The most pages that come with a fault of its processor, so that all walks of the launches that
+   * run have room.
+   */
+  share: number;
+  /**
+   * Of the host's node, while it is full: blocks that came back too soon, less those that did not,
+   * since the share was changed.
+   */
+  tooSoon: number;
+  /** Blocks that were brought before a thread touched them, and have not been touched yet. */
+  aheadBlocks: number;
+  /** Blocks of the launch that gathers what it needs here, the last to go; null: none does. */
+  expected: ReadonlySet<number> | null;
+  readonly scratchBlocks: Set<Block>;
+  /** Blocks of which it has memory behind their range's end, too. */
+  readonly completed: Set<Block>;
+  readonly counters: NodeCounters;
+}
+
+export function createNode(
+  id: NodeId,
+  description: NodeDescription,
+  home: NodeId,
+  eviction: EvictionPolicy,
+): Node {
+  return {
+    id,
+    description,
+    home,
+    owner: NO_PROCESSOR,
+    state: 'alive',
+    gone: false,
+    budgetPages: description.budgetPages,
+    limitPages: Number.POSITIVE_INFINITY,
+    goalPages: Number.POSITIVE_INFINITY,
+    backedPages: 0,
+    peakPages: 0,
+    leavingPages: 0,
+    allocator: description.frames === 'pooled' ? new FrameAllocator(description.budgetPages) : null,
+    quarantinedPages: 0,
+    eviction,
+    unused: new IntrusiveList(),
+    waiters: new IntrusiveList(),
+    pressed: false,
+    pump: false,
+    spare: false,
+    share: PAGES_PER_BLOCK,
+    tooSoon: 0,
+    aheadBlocks: 0,
+    expected: null,
+    scratchBlocks: new Set(),
+    completed: new Set(),
+    counters: createNodeCounters(),
+  };
+}
+
+/** Whether launches go through more arrays at once than there is room for blocks. */
+export function isCrowded({ share }: Node): boolean {
+  return share < PAGES_PER_BLOCK;
+}
+
+/**
+ * The most written pages that there can be: those that the host can hold, and what it can send on.
+ */
+export function capacityOf(nodes: readonly (Node | undefined)[]): number {
+  let pages = 0;
+  for (let id = HOST_NODE; id !== NO_NODE; ) {
+    const node = nodes[id];
+    if (node === undefined) break;
+    if (node.state === 'alive') pages += node.budgetPages;
+    id = node.home;
+  }
+  return pages;
+}
+
+export function isWithinBudget({ backedPages, budgetPages }: Node): boolean {
+  return backedPages <= budgetPages;
+}

@@ -1,0 +1,447 @@
+/**
+ * The logical page table: what the manager knows about the 512 pages of one block. It is the one
+ * truth; drivers shadow it.
+ */
+import { addRun, createMask, has, isEmpty, type Mask, remove } from '../basics/mask.js';
+import type { Range } from './range.js';
+import {
+  Access,
+  type Advice,
+  type DenyReason,
+  NO_ADVICE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  Status,
+} from '../basics/types.js';
+import type { Ended, Operation, Task } from './work.js';
+
+/** One memory node's share of a block. */
+export interface Residence {
+  /** The node holds the current content. */
+  readonly resident: Mask;
+  /** The node has memory for the page, perhaps stale. */
+  readonly backed: Mask;
+  /**
+   * Pages of which the node has forgotten the content, and that are still looked at as resident: an
+   * operation of the block is under way.
+   */
+  forgotten: Mask;
+  /**
+   * Memory that stands in for pages after a denied access: what is in it is no content of the
+   * range's.
+   */
+  scratch: Mask;
+  backedCount: number;
+  /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
+  readonly frames: Int32Array | null;
+  /** Threads whose progress depends on the block staying: it is no victim while there is one. */
+  shields: number;
+  /** Brought before it was touched, and not touched yet. */
+  ahead: boolean;
+  /** The node has given it up before. */
+  left: boolean;
+  /**
+   * A fault that followed no other one has brought pages of it, since the node last gave the block
+   * up.
+   */
+  scattered: boolean;
+  /**
+   * What was so when the node last gave it up: how many blocks it had given up by then; 0: it was
+   * not.
+   */
+  gaveUp: number;
+  /** Evictions in a row that left pages behind because their copies failed. */
+  evictFailures: number;
+  /** The effort in which they were counted. */
+  evictEffort: number;
+  /** What launches and transfers of files need to stay as it is. */
+  readonly holds: Hold[];
+}
+
+/** One processor's rights in a block. */
+export interface Mapping {
+  /**
+   * The memory that its page tables point to in this block: a node of its own, or the host's that
+   * it reaches in place.
+   */
+  node: NodeId;
+  /** It was switched to that memory (`remap`), and would reach another one otherwise. */
+  remapped: boolean;
+  /** Pages it may read. */
+  readonly mapped: Mask;
+  /** Pages it may write; a subset of `mapped`. */
+  readonly writable: Mask;
+  /**
+   * Mapped pages that show what stands in for them after a denied access: scratch memory of its
+   * node, or, in host memory that it reaches in place, a page that its driver keeps for itself.
+   */
+  standIn: Mask;
+  /** Pages that threads wait for. */
+  readonly waitingRead: Mask;
+  readonly waitingWrite: Mask;
+  waiting: boolean;
+  /**
+   * They have found no room, and are not tried again before there may be some: the block may be
+   * looked at for no more than that others took its pages.
+   */
+  patient: boolean;
+  /**
+   * Pages that threads wait for until other machines let them have the right: nothing is done about
+   * them meanwhile.
+   */
+  wantedRead: Mask;
+  wantedWrite: Mask;
+  /** The page that faulted last, served first. */
+  urgentPage: number;
+  /** The thread of that fault, for messages. */
+  urgentThread: number;
+  /**
+   * Faults in a row that came right after what the one before them brought, and where the next of
+   * that kind would be.
+   */
+  walked: number;
+  walkPage: number;
+  /**
+   * Where the processor came into the block last, or -1; and whether it went on from there into the
+   * next block.
+   */
+  entryPage: number;
+  ledOn: boolean;
+}
+
+export interface Hold {
+  readonly mask: Mask;
+  readonly access: Access;
+}
+
+export interface Block {
+  readonly index: number;
+  readonly range: Range;
+  /**
+   * Its range has been recycled: all that counts of it is which memory processors find at its
+   * addresses.
+   */
+  gone: boolean;
+  /** Pages of the block that belong to the range. */
+  readonly inside: Mask;
+  /** The content differs from what the provider, or zero, would give. */
+  readonly dirty: Mask;
+  /**
+   * No node has the content any more: the only copy died with a device, or a clone's source could
+   * not be had when its content was forgotten.
+   */
+  lost: Mask;
+  /** Why, where it was for another reason than a device's death; null: nowhere. */
+  losses: Map<number, DenyReason> | null;
+  freed: Mask;
+  /**
+   * Protected: no processor may read, or none may write. What may not be read may not be written
+   * either.
+   */
+  unreadable: Mask;
+  unwritable: Mask;
+  /**
+   * Cloned pages whose content the clones do not have yet: no processor writes them before
+   * `copyOnWriteBroken` comes.
+   */
+  copyOnWrite: Mask;
+  /** Those of them that are being copied for the clones. */
+  breaking: Mask;
+  /**
+   * Those of them that could just now not be copied, and why: processors that wait to write them
+   * are refused, and the clones ask again when they need them. Forgotten when the block has served
+   * all that waits; null: none.
+   */
+  unbroken: Map<number, DenyReason> | null;
+  /** Pinned in host memory: they stay there until the program lets go of them. */
+  pinned: Mask;
+  /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
+  readonly blank: Mask;
+  /**
+   * Changed pages that are being written back, as long as no processor may have written them since.
+   */
+  cleaning: Mask;
+  advice: Advice;
+  /** Processors that faulted on the block since that was last asked, a bit each. */
+  young: number;
+  readonly residences: (Residence | undefined)[];
+  readonly mappings: (Mapping | undefined)[];
+  readonly tasks: Task[];
+  /**
+   * Above 0: room is being made for it, or for what it sends home, and nothing that any node has of
+   * it is given back meanwhile.
+   */
+  kept: number;
+  /**
+   * The node that pages have come to for what the block does next with them, and on which they are
+   * kept until it goes on; NO_NODE: none.
+   */
+  comeTo: NodeId;
+  operation: Operation | null;
+  /**
+   * The record of the next operation, so that a fault allocates nothing: `operation` is this or
+   * null.
+   */
+  readonly record: Operation;
+  /** How the last operation ended. */
+  readonly ended: Ended;
+  /** Where the search for waiting processors starts, so that none is always last. */
+  turn: number;
+  /** Failed attempts in a row for what waits now. */
+  attempts: number;
+}
+
+/**
+ * What most blocks have none of. All of them share one empty mask until they have some: a block
+ * costs less, and a look, too.
+ */
+export const NO_PAGES: Mask = createMask();
+
+/**
+ * The mask of a block or a mapping, to add pages to. To take some away needs no mask of one's own.
+ */
+export function rareMask<Name extends string>(of: Record<Name, Mask>, name: Name): Mask {
+  if (of[name] === NO_PAGES) of[name] = createMask();
+  return of[name];
+}
+
+/** Whether nothing was ever said that keeps anybody from a page of the block. */
+export function isUnrestricted({ unreadable, unwritable, copyOnWrite, pinned }: Block): boolean {
+  return (
+    unreadable === NO_PAGES &&
+    unwritable === NO_PAGES &&
+    copyOnWrite === NO_PAGES &&
+    pinned === NO_PAGES
+  );
+}
+
+export function createBlock(index: number, range: Range): Block {
+  const inside = createMask();
+  const first = index * PAGES_PER_BLOCK;
+  const pages = Math.min(range.first + range.pages - first, PAGES_PER_BLOCK);
+  if (pages > 0) addRun(inside, 0, pages);
+  const block = emptyBlock(index, range, inside);
+  block.advice = range.advice.at(first - range.first);
+  // What was said about the range before anybody touched this part of it.
+  const begin = first - range.first;
+  range.protection.each(begin, begin + PAGES_PER_BLOCK, (from, to, access) => {
+    if (access < Access.Write) addRun(rareMask(block, 'unwritable'), from - begin, to - from);
+    if (access < Access.Read) addRun(rareMask(block, 'unreadable'), from - begin, to - from);
+  });
+  range.copyOnWrite.each(begin, begin + PAGES_PER_BLOCK, (from, to, copyOnWrite) => {
+    if (copyOnWrite) addRun(rareMask(block, 'copyOnWrite'), from - begin, to - from);
+  });
+  return block;
+}
+
+/** Whether a processor finds something at the block's addresses that only a remap takes away. */
+export function outlivesRange({ remapped, standIn }: Mapping): boolean {
+  return remapped || !isEmpty(standIn);
+}
+
+/**
+ * The same addresses as another range's. Which memory processors find there only a remap changes:
+ * those that reach host memory in place do so until then, and find what stands in for pages that
+ * they were denied.
+ */
+export function createBlockAfter({ index, mappings }: Block, range: Range): Block {
+  const block = createBlock(index, range);
+  for (let id = 0; id < mappings.length; id++) {
+    const left = mappings[id];
+    if (left === undefined || !outlivesRange(left)) continue;
+    const mapping = createMapping(left.node);
+    mapping.remapped = left.remapped;
+    if (left.standIn !== NO_PAGES) {
+      mapping.standIn = left.standIn;
+      for (const mask of [mapping.mapped, mapping.writable]) mask.set(left.standIn);
+    }
+    block.mappings[id] = mapping;
+  }
+  return block;
+}
+
+function emptyBlock(index: number, range: Range, inside: Mask): Block {
+  return {
+    index,
+    range,
+    gone: false,
+    inside,
+    dirty: createMask(),
+    lost: NO_PAGES,
+    losses: null,
+    freed: NO_PAGES,
+    unreadable: NO_PAGES,
+    unwritable: NO_PAGES,
+    copyOnWrite: NO_PAGES,
+    breaking: NO_PAGES,
+    unbroken: null,
+    pinned: NO_PAGES,
+    blank: createMask(),
+    cleaning: NO_PAGES,
+    advice: NO_ADVICE,
+    young: 0,
+    residences: [],
+    mappings: [],
+    tasks: [],
+    kept: 0,
+    comeTo: NO_NODE,
+    operation: null,
+    record: createOperation(),
+    ended: {
+      kind: 'migrate',
+      node: NO_NODE,
+      failure: Status.Done,
+      lostSource: NO_NODE,
+      task: null,
+      page: -1,
+      only: -1,
+      progress: false,
+    },
+    turn: 0,
+    attempts: 0,
+  };
+}
+
+/** Whether a page that no node holds comes from its range's provider; otherwise it is zero. */
+export function isProvided(block: Block, page: number): boolean {
+  return block.range.provided && !has(block.blank, page) && !has(block.freed, page);
+}
+
+/** Those of the 32 pages of a word that are not known to be zero. */
+export function perhapsNotZero({ range, blank, freed, dirty, lost }: Block, word: number): number {
+  const provided = range.provided ? ~(blank[word] | freed[word]) : 0;
+  return provided | dirty[word] | lost[word];
+}
+
+/**
+ * Whether the page's content is what its provider gives: it was not written, emptied, freed or
+ * lost.
+ */
+export function isInherited(block: Block, page: number): boolean {
+  return isProvided(block, page) && !has(block.dirty, page) && !has(block.lost, page);
+}
+
+/**
+ * Writes into `result` the pages of `mask` that differ from what their provider would give, and can
+ * be had.
+ */
+export function changedPages(block: Block, mask: Mask, result: Mask): void {
+  for (let word = 0; word < result.length; word++) {
+    const changed =
+      (block.dirty[word] | block.blank[word]) & ~block.freed[word] & ~block.lost[word];
+    result[word] = mask[word] & changed & block.inside[word];
+  }
+}
+
+export function createResidence(pooled: boolean): Residence {
+  return {
+    resident: createMask(),
+    backed: createMask(),
+    forgotten: NO_PAGES,
+    scratch: NO_PAGES,
+    backedCount: 0,
+    frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
+    shields: 0,
+    left: false,
+    scattered: false,
+    gaveUp: 0,
+    evictFailures: 0,
+    evictEffort: 0,
+    ahead: false,
+    holds: [],
+  };
+}
+
+/** No thread waits for the page any more. */
+export function stopWaiting(mapping: Mapping, page: number): void {
+  remove(mapping.waitingRead, page);
+  remove(mapping.waitingWrite, page);
+  noteWaiting(mapping);
+}
+
+/** Threads that wait for rights to these pages are looked at again: the rights have changed. */
+export function wakeWanting(block: Block, pages: Mask): void {
+  for (const mapping of block.mappings) {
+    if (
+      mapping === undefined ||
+      (mapping.wantedRead === NO_PAGES && mapping.wantedWrite === NO_PAGES)
+    )
+      continue;
+    mapping.patient = false;
+    for (let word = 0; word < pages.length; word++) {
+      mapping.waitingRead[word] |= mapping.wantedRead[word] & pages[word];
+      mapping.waitingWrite[word] |= mapping.wantedWrite[word] & pages[word];
+      mapping.wantedRead[word] &= ~pages[word];
+      mapping.wantedWrite[word] &= ~pages[word];
+    }
+    noteWaiting(mapping);
+  }
+}
+
+/** Threads that found no room for pages of the block are tried again. */
+export function endPatience({ mappings }: Block): void {
+  for (const mapping of mappings) if (mapping !== undefined) mapping.patient = false;
+}
+
+/** Pages have been taken out of what threads wait for. */
+export function noteWaiting(mapping: Mapping): void {
+  const { waitingRead, waitingWrite } = mapping;
+  let word = 0;
+  while (word < waitingRead.length && (waitingRead[word] | waitingWrite[word]) === 0) word++;
+  mapping.waiting = word < waitingRead.length;
+}
+
+export function createMapping(node: NodeId): Mapping {
+  return {
+    node,
+    remapped: false,
+    mapped: createMask(),
+    writable: createMask(),
+    standIn: NO_PAGES,
+    waitingRead: createMask(),
+    waitingWrite: createMask(),
+    waiting: false,
+    patient: false,
+    wantedRead: NO_PAGES,
+    wantedWrite: NO_PAGES,
+    urgentPage: -1,
+    urgentThread: 0,
+    walked: 0,
+    walkPage: -1,
+    entryPage: -1,
+    ledOn: false,
+  };
+}
+
+function createOperation(): Operation {
+  return {
+    kind: 'migrate',
+    node: NO_NODE,
+    target: NO_NODE,
+    processor: NO_PROCESSOR,
+    access: Access.None,
+    map: false,
+    entry: false,
+    exclusive: false,
+    dependent: false,
+    announcedPage: 0,
+    announcedCount: 0,
+    mask: createMask(),
+    moving: createMask(),
+    reserved: createMask(),
+    firstWord: 0,
+    endWord: 0,
+    progress: false,
+    whole: false,
+    phase: 'revoke',
+    outstanding: 0,
+    transferPages: 0,
+    urgentPage: -1,
+    failure: Status.Done,
+    lostSource: NO_NODE,
+    evictingPages: 0,
+    task: null,
+  };
+}

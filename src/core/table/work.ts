@@ -1,0 +1,155 @@
+/** What a block may be asked for besides faults, and the change that it is going through. */
+import type { Mask } from '../basics/mask.js';
+import type { Access, DenyReason, NodeId, ProcessorId, Source, Status } from '../basics/types.js';
+
+/**
+ * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the
+ * node. `clean`: no processor writes its changed pages any more without being noticed. `drop`:
+ * unchanged pages come from the provider again; `revert`: all pages. `mapRemote`: the processor
+ * reaches host memory in place; `mapOwn`: its own again. `protect`: no processor may do more than
+ * `access`. `own`: the pages are brought to the host, and their content is no longer what their
+ * provider gives. `copyOnWrite`: no processor writes the pages before their clones have copies.
+ */
+export type TaskKind =
+  | 'present'
+  | 'own'
+  | 'home'
+  | 'zero'
+  | 'free'
+  | 'clean'
+  | 'drop'
+  | 'revert'
+  | 'protect'
+  | 'copyOnWrite'
+  | 'mapRemote'
+  | 'mapOwn';
+
+export interface Task {
+  readonly kind: TaskKind;
+  readonly mask: Mask;
+  /**
+   * The node that the pages go to (present) or leave (home); NO_NODE: the one that the processor
+   * reaches there.
+   */
+  readonly node: NodeId;
+  /**
+   * The processor that they are mapped for, or that is switched to other memory (mapRemote,
+   * mapOwn).
+   */
+  readonly processor: ProcessorId;
+  readonly access: Access;
+  /** Whether it is to be mapped for the processor as well. */
+  readonly map: boolean;
+  /** All but the first group, so that the processor faults when it comes into the block. */
+  readonly entry: boolean;
+  readonly hold: boolean;
+  readonly exclusive: boolean;
+  /**
+   * Does not wait for the tasks before it: pages of another block wait for this one, on which those
+   * may depend.
+   */
+  readonly ahead: boolean;
+  /** Comes before its turn, and need not: no task waits behind it. */
+  readonly early: boolean;
+  /** The source forgets the content afterwards: what cannot be had for good is lost (own). */
+  readonly lastChance: boolean;
+  readonly request: number;
+  /** Pages that stay, since a clone needs them and could not be given them just now; null: none. */
+  kept: Mask | null;
+  /** Why it could not. */
+  keptFor: DenyReason | null;
+  /** Pages that were forgotten since: there may be room by now for copies of those that stay. */
+  forgot: number;
+  /** What may be written has come; what may only be read is to follow. */
+  written: boolean;
+}
+
+export type OperationKind =
+  | 'migrate'
+  | 'evict'
+  | 'zero'
+  | 'free'
+  | 'scratch'
+  | 'clean'
+  | 'drop'
+  | 'protect'
+  | 'copyOnWrite'
+  | 'mapRemote'
+  | 'mapOwn'
+  | 'cover';
+
+/**
+ * The three-phase change that a block is going through. A block has one at a time; faults meanwhile
+ * are kept waiting.
+ */
+export interface Operation {
+  kind: OperationKind;
+  /** The node that gets the pages (migrate, scratch) or gives them up (evict). */
+  node: NodeId;
+  /**
+   * The node that pages are copied to: `node`, or where its pages go when it gives them up;
+   * NO_NODE: nowhere.
+   */
+  target: NodeId;
+  /**
+   * The processor that they are mapped for, that is switched, or that gets a page of its own; the
+   * one on whose behalf others lose rights.
+   */
+  processor: ProcessorId;
+  access: Access;
+  map: boolean;
+  /** All but the first group is mapped. */
+  entry: boolean;
+  /** The processor wants the pages for itself, for atomic operations. */
+  exclusive: boolean;
+  /** It waits for pages that come from another range. */
+  dependent: boolean;
+  /** What subscribers were told to be changing; a count of 0: nothing. */
+  announcedPage: number;
+  announcedCount: number;
+  readonly mask: Mask;
+  /**
+   * Those of them that have yet to be copied: all, or where a node makes room, those that no other
+   * node has.
+   */
+  readonly moving: Mask;
+  /** Memory that this operation reserved and has not filled yet. */
+  readonly reserved: Mask;
+  /**
+   * The words in which the masks have pages, so that one page costs no walk over a block: the
+   * first, and the one after the last.
+   */
+  firstWord: number;
+  endWord: number;
+  /** Pages are as the operation wants them. */
+  progress: boolean;
+  /** That is the whole block, and no transfer has said so yet. */
+  whole: boolean;
+  phase: 'revoke' | 'transfer';
+  outstanding: number;
+  /** Pages of one transfer at most; shrinks when a node refuses large allocations. */
+  transferPages: number;
+  urgentPage: number;
+  failure: Status;
+  /** Where the transfer that was lost came from. */
+  lostSource: Source;
+  /** Pages that an eviction will give back. */
+  evictingPages: number;
+  task: Task | null;
+}
+
+/** How the last operation of a block ended, until the block has been looked at again. */
+export interface Ended {
+  kind: OperationKind;
+  /** The node that its pages went to. */
+  node: NodeId;
+  failure: Status;
+  lostSource: Source;
+  task: Task | null;
+  /** The page that a thread waited for, or -1. */
+  page: number;
+  /** The page that has failed, where it was about a single one; otherwise -1. */
+  only: number;
+  /** Pages have moved. */
+  progress: boolean;
+}

@@ -1,0 +1,113 @@
+/**
+ * Reading files into memory at an address, and writing them from there, without a buffer of
+ * JavaScript in between.
+ */
+import { EAGAIN, EINTR, F_DUPFD_CLOEXEC, LOCK_EX, LOCK_NB, RWF_NOWAIT } from '../base/constants.js';
+import { check, SystemCallError } from '../base/errors.js';
+import { errno, libc } from '../base/libc.js';
+import { scratch } from '../base/native-buffer.js';
+
+// What one read or write transfers at most on Linux, rounded down to a huge page.
+const CHUNK = 0x7fe00000;
+
+/** Reads until the length or the end of the file is reached; returns the bytes read. */
+export function preadToAddress(
+  fd: number,
+  address: number,
+  length: number,
+  offset: number,
+): number {
+  let done = 0;
+  while (done < length) {
+    const step = libc.pread(fd, address + done, Math.min(CHUNK, length - done), offset + done);
+    if (step === 0) break;
+    if (step > 0) done += step;
+    else {
+      const number = errno();
+      if (number !== EINTR)
+        throw new SystemCallError('pread', { fd, address, length, offset, done }, number);
+    }
+  }
+  return done;
+}
+
+/** Writes all of it. */
+export function pwriteFromAddress(
+  fd: number,
+  address: number,
+  length: number,
+  offset: number,
+): void {
+  let done = 0;
+  while (done < length) {
+    const step = libc.pwrite(fd, address + done, Math.min(CHUNK, length - done), offset + done);
+    if (step > 0) done += step;
+    else {
+      const number = step < 0 ? errno() : 0;
+      if (number !== EINTR)
+        throw new SystemCallError('pwrite', { fd, address, length, offset, done }, number);
+    }
+  }
+}
+
+/**
+ * Reads what the kernel has in memory already. Returns the bytes (perhaps fewer than asked, 0 at
+ * the end of the file), or the negative error number: -EAGAIN when it would have to wait for the
+ * disk, -EOPNOTSUPP when the file system cannot tell.
+ */
+export function preadWithoutWaiting(
+  fd: number,
+  address: number,
+  length: number,
+  offset: number,
+): number {
+  scratch.setU64(0, address);
+  scratch.setU64(8, Math.min(CHUNK, length));
+  const result = libc.preadv2(fd, scratch.address, 1, offset, RWF_NOWAIT);
+  return result < 0 ? -errno() : result;
+}
+
+/** Where the descriptor stands. */
+const STANDING = -1;
+
+/**
+ * Reads or writes what a pipe or socket has, or takes, right now, whether or not it was made to
+ * keep its callers waiting. Returns the bytes, or the negative error number: -EAGAIN when it would
+ * have to wait, -EOPNOTSUPP when the kernel cannot tell (of pipes and sockets before Linux 6.4, of
+ * terminals).
+ */
+export function moveWithoutWaiting(
+  way: 'read' | 'write',
+  fd: number,
+  address: number,
+  length: number,
+): number {
+  scratch.setU64(0, address);
+  scratch.setU64(8, Math.min(CHUNK, length));
+  const result =
+    way === 'read'
+      ? libc.preadv2(fd, scratch.address, 1, STANDING, RWF_NOWAIT)
+      : libc.pwritev2(fd, scratch.address, 1, STANDING, RWF_NOWAIT);
+  return result < 0 ? -errno() : result;
+}
+
+/**
+ * Takes the lock of an open file, which goes with its last descriptor. False: another descriptor
+ * has it, of this process or another one. The lock is advisory: it keeps out only programs that ask
+ * for it.
+ */
+export function tryLockFile(fd: number): boolean {
+  for (;;) {
+    if (libc.flock(fd, LOCK_EX | LOCK_NB) === 0) return true;
+    const number = errno();
+    if (number === EAGAIN) return false;
+    if (number !== EINTR) throw new SystemCallError('flock', { fd }, number);
+  }
+}
+
+/**
+ * Another number for the same open file, with its locks. It is to be closed by `closeDescriptor`.
+ */
+export function duplicateDescriptor(fd: number): number {
+  return check(libc.fcntl(fd, F_DUPFD_CLOEXEC, 0), 'fcntl', { fd });
+}

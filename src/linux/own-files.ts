@@ -1,0 +1,66 @@
+/**
+ * Whether this package was put into one file by a bundler. It starts threads and processes from
+ * files of its own, and loads a native library: neither is in a bundle.
+ */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * Where this module is; null where a bundler to CommonJS has left nothing of `import.meta`, or an
+ * empty text.
+ */
+function placeOf(url: string | undefined): URL | null {
+  return url !== undefined && URL.canParse(url) ? new URL(url) : null;
+}
+
+/** The modules of the threads that each space has. */
+export interface ManagerFiles {
+  readonly manager: URL;
+  readonly sentinel: URL;
+  /** What the manager preloads before modules of the program. */
+  readonly output: URL;
+}
+
+/** Null where they are not beside this module. */
+export function managerFiles(): ManagerFiles | null {
+  const here = placeOf(import.meta.url);
+  if (here?.protocol !== 'file:') return null;
+  const manager = new URL('../pager/manager/manager.cjs', here);
+  return existsSync(manager)
+    ? {
+        manager,
+        sentinel: new URL('sentinel.cjs', manager),
+        output: new URL('standard-output.cjs', manager),
+      }
+    : null;
+}
+
+/**
+ * The module of a thread that watches the manager for another thread than the one that opened the
+ * space.
+ */
+export function witnessFile(): URL {
+  return new URL('../../pager/manager/witness.js', import.meta.url);
+}
+
+/** The module of the thread that serves the live picture of a space. */
+export function liveFile(): URL {
+  return new URL('../../live/thread.js', import.meta.url);
+}
+
+/** The module of a thread that watches for the end of another process, which opened a space. */
+export function attachedWatchFile(): URL {
+  return new URL('../../pager/attached/watch.js', import.meta.url);
+}
+
+/** What the author of a bundle can do about it. */
+export function bundledMessage(): string {
+  const here = placeOf(import.meta.url);
+  const bundle =
+    here?.protocol === 'file:' ? fileURLToPath(here) : (process.argv[1] ?? 'another file');
+  return (
+    `onemem was bundled into ${bundle}, but it needs the files of its package: mark onemem as external, and install it where the program ` +
+    'runs (esbuild --external:onemem or --packages=external; external in rollup and tsup; ssr.external in vite; externals in webpack; ' +
+    'serverExternalPackages in Next.js)'
+  );
+}

@@ -1,0 +1,16 @@
+/**
+ * Sending what is short from a socket that is never waited for otherwise, by one system call. A
+ * stream of Node.js has a request, a tick and a callback for each command, which take longer than
+ * the call.
+ */
+import { addressOf, libc } from '../base/libc.js';
+
+/**
+ * Sends the first bytes of an array, as far as the socket takes them at once. Returns how many:
+ * what is wrong the next write is told.
+ */
+export type Send = (bytes: Uint8Array, length: number) => number;
+
+export function senderOf(fd: number): Send {
+  return (bytes, length) => Math.max(libc.write(fd, addressOf(bytes), length), 0);
+}
