@@ -1,6 +1,10 @@
 /**
- * Whether this package was put into one file by a bundler. It starts threads and processes from
- * files of its own, and loads a native library: neither is in a bundle.
+ * Where the package's own files are, and whether they are there: the package starts threads and
+ * processes from files of its own, and loads a native library. Neither is in a bundle that a user
+ * makes of it.
+ *
+ * The build joins modules in chunks one folder below dist/, as deep as this file lies. So others ask
+ * it, and do not name files from where they are.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +15,11 @@ import { fileURLToPath } from 'node:url';
  */
 function placeOf(url: string | undefined): URL | null {
   return url !== undefined && URL.canParse(url) ? new URL(url) : null;
+}
+
+/** @param path from dist/ on, such as `drivers/webgpu/probe.js`; empty for dist/ itself */
+export function ownFile(path: string): URL {
+  return new URL(`../${path}`, import.meta.url);
 }
 
 /** The modules of the threads that each space has. */
@@ -40,17 +49,17 @@ export function managerFiles(): ManagerFiles | null {
  * space.
  */
 export function witnessFile(): URL {
-  return new URL('../../pager/manager/witness.js', import.meta.url);
+  return ownFile('pager/manager/witness.js');
 }
 
 /** The module of the thread that serves the live picture of a space. */
 export function liveFile(): URL {
-  return new URL('../../live/thread.js', import.meta.url);
+  return ownFile('live/thread.js');
 }
 
 /** The module of a thread that watches for the end of another process, which opened a space. */
 export function attachedWatchFile(): URL {
-  return new URL('../../pager/attached/watch.js', import.meta.url);
+  return ownFile('pager/attached/watch.js');
 }
 
 /** What the author of a bundle can do about it. */

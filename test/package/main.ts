@@ -188,6 +188,10 @@ check('has every module that it starts threads and processes from', () => {
       named++;
       assert.ok(files.includes(join(dirname(file), path)), `${file} names ${path}`);
     }
+    for (const [, path] of text.matchAll(/ownFile\("([^"]+\.c?js)"\)/g)) {
+      named++;
+      assert.ok(files.includes(join('dist', path)), `${file} names ${path}`);
+    }
   }
   assert.ok(named > 0, 'no module is named');
 });

@@ -2,10 +2,12 @@
  * Where a kernel was defined and launched: its device knows only its text. All that a launch pays
  * is the capture of a stack; the stack is made readable only when the kernel fails.
  */
+
 import { readFileSync } from 'node:fs';
 import { createRequire, findSourceMap } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runInThisContext } from 'node:vm';
+import { ownFile } from '../../linux/own-files.js';
 
 /** A place in a file that a person can open; lines and columns count from 1. */
 interface Place {
@@ -188,7 +190,7 @@ function beginsThere(body: Body, file: string, start: { line: number; column: nu
 
 /** Folders of this package, compiled and not, whose frames no author of a kernel looks for. */
 const OWN = ((): string[] => {
-  const folder = fileURLToPath(new URL('..', import.meta.url));
+  const folder = fileURLToPath(ownFile(''));
   const sources = folder.replace(/\/(?:dist|\.build\/src)\/$/, '/src/');
   return [folder, sources].flatMap((each) =>
     ['drivers/', 'pager/', 'core/'].map((part) => each + part),

@@ -2,9 +2,10 @@
 import { fileURLToPath } from 'node:url';
 import type { GpuMemory } from '../../drivers/webgpu/gpu-memory.js';
 import type { AdapterFacts, TransportChoice } from '../../drivers/webgpu/protocol.js';
+import { ownFile } from '../../linux/own-files.js';
 import { nodeBinary } from '../../linux/processes/node-binary.js';
 
-const PROBE = new URL('../../drivers/webgpu/probe.js', import.meta.url);
+const PROBE = ownFile('drivers/webgpu/probe.js');
 /** A driver that is stuck is as good as none. */
 const LIMIT_MS = 20_000;
 /** What WebGPU and drivers say meanwhile. */

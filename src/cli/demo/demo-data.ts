@@ -18,6 +18,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ArrayLayout, type Dtype, dtypes, npyHeader, readNpyLayout } from '../../files/npy.js';
+import { ownFile } from '../../linux/own-files.js';
 import { CommandError } from '../terminal/failure.js';
 
 /**
@@ -67,9 +68,9 @@ export const DEMO_PACKAGES = 'npm install vega-datasets hyparquet fzstd';
  * user's own would be.
  */
 export function demoFile(name: 'kernel.js' | 'kernel.wgsl'): URL {
-  // From dist/cli or src/cli, and from .build/src/cli.
-  for (const up of ['../../', '../../../']) {
-    const url = new URL(`${up}examples/flights/${name}`, import.meta.url);
+  // From dist/, and from .build/src/.
+  for (const up of ['../', '../../']) {
+    const url = ownFile(`${up}examples/flights/${name}`);
     if (existsSync(url)) return url;
   }
   throw new Error(`examples/flights/${name} is missing from this installation of onemem`);

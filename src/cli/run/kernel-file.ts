@@ -5,6 +5,7 @@ import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { wgslOverrides, wgslParameters, wgslWithoutValue } from '../../api/kernels/wgsl-kernel.js';
 import { type Kernel, type KernelParameters, kernel, parseParameter } from '../../index.js';
+import { ownFile } from '../../linux/own-files.js';
 import type { Override } from '../../wgsl/overrides.js';
 import { CommandError, explain } from '../terminal/failure.js';
 
@@ -147,7 +148,7 @@ function refuseMissing(name: string, missing: readonly Override[]): void {
  */
 export function linesOfStack(error: unknown): string[] {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  const own = fileURLToPath(new URL('../', import.meta.url));
+  const own = fileURLToPath(ownFile(''));
   return stack
     .split('\n')
     .filter((line) => /^\s+at /.test(line))
