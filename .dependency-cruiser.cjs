@@ -141,7 +141,10 @@ module.exports = {
         'Forms of files are read and written by Node.js; they know elements, locks, what the core did, and nothing of who uses them.',
       severity: 'error',
       from: { path: '^src/files/', pathNot: tests },
-      to: { path: '^src/', pathNot: '^src/((files|core|messages|policy)/|linux/(files/file-io|processes/kill))' },
+      to: {
+        path: '^src/',
+        pathNot: '^src/((files|core|messages|policy)/|linux/(files/file-io|processes/kill))',
+      },
     },
     {
       name: 'who-sees-files',

@@ -2,7 +2,7 @@
  * The core's part of a fault: what it looks up, decides and notes for a page, a page each, with
  * commands that do nothing. In processor time, which what else the machine does changes less.
  */
-import { MemoryManager } from '../src/core/memory-manager.js';
+
 import {
   type Commands,
   type DeviceDescription,
@@ -12,6 +12,7 @@ import {
   type ProcessorId,
   Status,
 } from '../src/core/basics/types.js';
+import { MemoryManager } from '../src/core/memory-manager.js';
 import { namedPolicies } from '../src/policy/choices.js';
 import { type Bench, compare, type Settings, verify } from './harness.js';
 

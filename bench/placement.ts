@@ -3,7 +3,6 @@
  * cost more than anything else: both sides of a comparison are placed alike.
  */
 import { readdirSync } from 'node:fs';
-import { getAffinity, setAffinity } from '../src/linux/threads/affinity.js';
 import {
   MADV_NOHUGEPAGE,
   MADV_POPULATE_WRITE,
@@ -13,6 +12,7 @@ import {
   PROT_WRITE,
 } from '../src/linux/base/constants.js';
 import { madvise, mmap, munmap } from '../src/linux/memory/memory.js';
+import { getAffinity, setAffinity } from '../src/linux/threads/affinity.js';
 
 export interface Placement {
   readonly name: string;

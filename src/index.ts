@@ -1,11 +1,34 @@
 /** onemem: one address space for the CPU, accelerators, disk and other machines. */
-export { addressView } from './api/objects/address-view.js';
+
 export type { AttributeRun, Attributes } from './api/arrays/advice.js';
 export type { ArrayHandle } from './api/arrays/array-handle.js';
 export type { ArrayPart } from './api/arrays/array-part.js';
-export { attachArray, attachSpace } from './api/opening/attach.js';
-export type { BehindSpecification } from './api/options/behind.js';
 export type { AsyncBuffer } from './api/arrays/byte-streams.js';
+export type {
+  ArrayDescription,
+  DeviceDescription,
+  SpaceDescription,
+  StreamDescription,
+  StreamEventDescription,
+} from './api/arrays/description.js';
+export type { FileArrayOptions, FileUse } from './api/arrays/file-array.js';
+export { Hold, type HoldOptions } from './api/arrays/hold.js';
+export {
+  attachNotifier,
+  type InvalidatedElements,
+  type InvalidationEvent,
+  Notifier,
+  type NotifierHandle,
+  SequenceReader,
+} from './api/arrays/notifier.js';
+export type { NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/arrays/npy.js';
+export { Pin, type PinOptions } from './api/arrays/pin.js';
+export type { ProvidedArrayOptions } from './api/arrays/provided-array.js';
+export type { Rights } from './api/arrays/rights.js';
+export { type BindThreadOptions, ThreadBinding } from './api/arrays/thread-binding.js';
+export type { TransferOptions } from './api/arrays/transfer.js';
+export type { YoungRun } from './api/arrays/use-reports.js';
+export type { WaitResult } from './api/arrays/wait.js';
 export {
   AddressSpace,
   Device,
@@ -15,24 +38,6 @@ export {
   Stream,
   StreamEvent,
 } from './api/classes.js';
-export type {
-  ArrayDescription,
-  DeviceDescription,
-  SpaceDescription,
-  StreamDescription,
-  StreamEventDescription,
-} from './api/arrays/description.js';
-export type {
-  BuiltInDeviceSpecification,
-  CustomDeviceSpecification,
-  DeviceSpecification,
-  OwnGpuDevice,
-  WebgpuDeviceSpecification,
-} from './api/options/device-specification.js';
-export { OnememError } from './api/values/errors.js';
-export type { FileArrayOptions, FileUse } from './api/arrays/file-array.js';
-export type { FilePath } from './api/values/file-path.js';
-export { Hold, type HoldOptions } from './api/arrays/hold.js';
 export {
   type ArrayParameter,
   bytes,
@@ -63,58 +68,6 @@ export {
   u64,
   type WgslKernel,
 } from './api/kernels/kernel.js';
-export type { HostStreamOptions, LaunchOptions, StreamOptions } from './api/launches/launch-options.js';
-export type { LaunchSize } from './api/launches/launch-size.js';
-export {
-  attachNotifier,
-  type InvalidatedElements,
-  type InvalidationEvent,
-  Notifier,
-  type NotifierHandle,
-  SequenceReader,
-} from './api/arrays/notifier.js';
-export type { NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/arrays/npy.js';
-export { openSpace, type SpaceOptions } from './api/opening/open-space.js';
-export { Pin, type PinOptions } from './api/arrays/pin.js';
-export type { ProvidedArrayOptions } from './api/arrays/provided-array.js';
-export type {
-  Advice,
-  ArrayOptions,
-  ArrayRange,
-  ArrowColumn,
-  ArrowFile,
-  ArrowTable,
-  BarrierOptions,
-  CloseOptions,
-  CopyOptions,
-  CopyPlace,
-  DeviceCapabilities,
-  DeviceMemory,
-  FlushOptions,
-  LaunchArguments,
-  ManagedElements,
-  NpyArray,
-  PointerAttributes,
-  ShareOptions,
-  Tensor,
-  TensorFile,
-  ViewedRange,
-  WatchOptions,
-} from './api/public.js';
-export {
-  type Explanation,
-  Recording,
-  type RecordingSummary,
-  type RecordOptions,
-  type SpaceReport,
-} from './api/options/recording.js';
-export type { Residency, ResidencyRun } from './api/values/residency.js';
-export type { Rights } from './api/arrays/rights.js';
-export { type ServeOptions, SpaceServer } from './api/objects/serve.js';
-export type { SharedArrayOptions, SharingServer } from './api/options/sharing.js';
-export type { StorageSpecification } from './api/options/storage.js';
-export { type BindThreadOptions, ThreadBinding } from './api/arrays/thread-binding.js';
-export type { TransferOptions } from './api/arrays/transfer.js';
 export {
   arrayOf,
   mat2x2f,
@@ -144,10 +97,67 @@ export {
   vec4i,
   vec4u,
 } from './api/kernels/uniform-parameters.js';
-export type { YoungRun } from './api/arrays/use-reports.js';
-export type { WaitResult } from './api/arrays/wait.js';
+export type {
+  HostStreamOptions,
+  LaunchOptions,
+  StreamOptions,
+} from './api/launches/launch-options.js';
+export type { LaunchSize } from './api/launches/launch-size.js';
+export { addressView } from './api/objects/address-view.js';
+export { type ServeOptions, SpaceServer } from './api/objects/serve.js';
+export { attachArray, attachSpace } from './api/opening/attach.js';
+export { openSpace, type SpaceOptions } from './api/opening/open-space.js';
+export type { BehindSpecification } from './api/options/behind.js';
+export type {
+  BuiltInDeviceSpecification,
+  CustomDeviceSpecification,
+  DeviceSpecification,
+  OwnGpuDevice,
+  WebgpuDeviceSpecification,
+} from './api/options/device-specification.js';
+export {
+  type Explanation,
+  Recording,
+  type RecordingSummary,
+  type RecordOptions,
+  type SpaceReport,
+} from './api/options/recording.js';
+export type { SharedArrayOptions, SharingServer } from './api/options/sharing.js';
+export type { StorageSpecification } from './api/options/storage.js';
+export type {
+  Advice,
+  ArrayOptions,
+  ArrayRange,
+  ArrowColumn,
+  ArrowFile,
+  ArrowTable,
+  BarrierOptions,
+  CloseOptions,
+  CopyOptions,
+  CopyPlace,
+  DeviceCapabilities,
+  DeviceMemory,
+  FlushOptions,
+  LaunchArguments,
+  ManagedElements,
+  NpyArray,
+  PointerAttributes,
+  ShareOptions,
+  Tensor,
+  TensorFile,
+  ViewedRange,
+  WatchOptions,
+} from './api/public.js';
+export { OnememError } from './api/values/errors.js';
+export type { FilePath } from './api/values/file-path.js';
+export type { Residency, ResidencyRun } from './api/values/residency.js';
 export type { AddressView, WordOf, WordType } from './core/basics/address-view.js';
-export type { ElementType, NumericArray, ReadonlyView, WritableView } from './core/basics/elements.js';
+export type {
+  ElementType,
+  NumericArray,
+  ReadonlyView,
+  WritableView,
+} from './core/basics/elements.js';
 export type { OnememErrorCode } from './messages/error-codes.js';
 export type { ShareRights } from './pager/protocol/attaching.js';
 export type {

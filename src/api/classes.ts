@@ -7,10 +7,10 @@ import { AddressSpace } from './objects/address-space.js';
 import { Device } from './objects/device.js';
 import { HostStream } from './objects/host-stream.js';
 import { ManagedArray } from './objects/managed-array.js';
-import type * as api from './public.js';
 import { SharedArray } from './objects/shared-array.js';
 import { Stream } from './objects/stream.js';
 import { StreamEvent } from './objects/stream-event.js';
+import type * as api from './public.js';
 
 type ClassOf<T> = abstract new (...nothing: never) => T;
 

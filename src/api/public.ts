@@ -27,11 +27,17 @@ import type {
   StreamDescription,
   StreamEventDescription,
 } from './arrays/description.js';
-import type { DeviceSpecification } from './options/device-specification.js';
-import type { ASYNC_DISPOSE, DISPOSE } from './values/disposal.js';
 import type { FileArrayOptions, FileUse } from './arrays/file-array.js';
-import type { FilePath } from './values/file-path.js';
 import type { Hold, HoldOptions } from './arrays/hold.js';
+import type { InvalidationEvent, Notifier } from './arrays/notifier.js';
+import type { OpenNpyOptions, SaveNpyOptions } from './arrays/npy.js';
+import type { Pin, PinOptions } from './arrays/pin.js';
+import type { ProvidedArrayOptions } from './arrays/provided-array.js';
+import type { Rights } from './arrays/rights.js';
+import type { BindThreadOptions, ThreadBinding } from './arrays/thread-binding.js';
+import type { TransferOptions } from './arrays/transfer.js';
+import type { YoungRun } from './arrays/use-reports.js';
+import type { WaitResult } from './arrays/wait.js';
 import type {
   ArrayParameter,
   Kernel,
@@ -39,21 +45,15 @@ import type {
   ScalarParameter,
   TypedArrays,
 } from './kernels/kernel.js';
-import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launches/launch-options.js';
-import type { InvalidationEvent, Notifier } from './arrays/notifier.js';
-import type { OpenNpyOptions, SaveNpyOptions } from './arrays/npy.js';
-import type { Pin, PinOptions } from './arrays/pin.js';
-import type { ProvidedArrayOptions } from './arrays/provided-array.js';
-import type { Explanation, Recording, RecordOptions, SpaceReport } from './options/recording.js';
-import type { Residency, ResidencyRun } from './values/residency.js';
-import type { Rights } from './arrays/rights.js';
-import type { ServeOptions, SpaceServer } from './objects/serve.js';
-import type { SharedArrayOptions } from './options/sharing.js';
-import type { BindThreadOptions, ThreadBinding } from './arrays/thread-binding.js';
-import type { TransferOptions } from './arrays/transfer.js';
 import type { UniformValueOf } from './kernels/uniform-parameters.js';
-import type { YoungRun } from './arrays/use-reports.js';
-import type { WaitResult } from './arrays/wait.js';
+import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launches/launch-options.js';
+import type { ServeOptions, SpaceServer } from './objects/serve.js';
+import type { DeviceSpecification } from './options/device-specification.js';
+import type { Explanation, Recording, RecordOptions, SpaceReport } from './options/recording.js';
+import type { SharedArrayOptions } from './options/sharing.js';
+import type { ASYNC_DISPOSE, DISPOSE } from './values/disposal.js';
+import type { FilePath } from './values/file-path.js';
+import type { Residency, ResidencyRun } from './values/residency.js';
 
 /** A part of an array: elements [begin, end). */
 export interface ArrayRange<T extends NumericArray = NumericArray> {

@@ -9,14 +9,14 @@ import { needNoSystemCalls } from '../api/opening/user-mode.js';
 import { DEMO_HELP, DEMO_SUMMARY, demo } from './demo/demo.js';
 import { DEMO_PACKAGES } from './demo/demo-data.js';
 import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor/doctor.js';
-import { EXPLAIN_HELP, EXPLAIN_SUMMARY, explainRun } from './history/explain.js';
-import { CommandError, codeOf, explain, UsageError } from './terminal/failure.js';
-import { LS_HELP, LS_SUMMARY, ls } from './spaces/ls.js';
-import { keepStandardOutput, print } from './terminal/output.js';
-import { REPLAY_HELP, REPLAY_SUMMARY, replay } from './history/replay.js';
-import { RUN_HELP, RUN_SUMMARY, run } from './run/run.js';
 import { GPU_HELP, GPU_SUMMARY, gpu } from './doctor/software-gpu.js';
+import { EXPLAIN_HELP, EXPLAIN_SUMMARY, explainRun } from './history/explain.js';
+import { REPLAY_HELP, REPLAY_SUMMARY, replay } from './history/replay.js';
 import { VIEW_HELP, VIEW_SUMMARY, view } from './history/view.js';
+import { RUN_HELP, RUN_SUMMARY, run } from './run/run.js';
+import { LS_HELP, LS_SUMMARY, ls } from './spaces/ls.js';
+import { CommandError, codeOf, explain, UsageError } from './terminal/failure.js';
+import { keepStandardOutput, print } from './terminal/output.js';
 
 interface Command {
   readonly summary: string;

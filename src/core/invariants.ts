@@ -3,10 +3,10 @@
  * and production on demand.
  */
 import { add, has, isEmpty, type Mask, next, size, WORDS } from './basics/mask.js';
-import type { Node } from './table/nodes.js';
-import { readingRoomOf } from './movement/reading-room.js';
-import type { State } from './table/state.js';
 import { HOST_NODE, NO_NODE, PAGES_PER_BLOCK, type ProcessorId, Status } from './basics/types.js';
+import { readingRoomOf } from './movement/reading-room.js';
+import type { Node } from './table/nodes.js';
+import type { State } from './table/state.js';
 import { type Block, NO_PAGES, type Residence } from './table/va-block.js';
 
 /** Throws an Error that names the first broken invariant, the block and the page. */

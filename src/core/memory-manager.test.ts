@@ -1,11 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
 import { none, tree } from '../policy/prefetch/tree.js';
-import { checkInvariants } from './invariants.js';
 import { has } from './basics/mask.js';
-import { OpenManager } from './open-manager.js';
-import type { Range } from './table/range.js';
-import { allocateIn, deviceOf } from './test-parts.js';
 import {
   Access,
   type Commands,
@@ -20,6 +16,10 @@ import {
   Status,
   type Transfer,
 } from './basics/types.js';
+import { checkInvariants } from './invariants.js';
+import { OpenManager } from './open-manager.js';
+import type { Range } from './table/range.js';
+import { allocateIn, deviceOf } from './test-parts.js';
 
 const BLOCK = PAGES_PER_BLOCK;
 const rights = ['none', 'read', 'write'];

@@ -3,39 +3,18 @@
  * decides every movement in it. It knows no clock, no file and no thread; its driver hands in what
  * happened and carries out what it asks for, so that the pager and the simulator run the same code.
  */
-import { lose } from './table/absence.js';
-import { aboutKnown, changeAdvice } from './service/advice.js';
-import { addDevice, addNode, addProcessor, setHome } from './service/arrivals.js';
-import { onlyOn } from './table/contents.js';
-import { Departures, type ProcessorFigures } from './service/departures.js';
-import { waitsForRoom } from './service/faults.js';
-import { checkInvariants } from './invariants.js';
-import { type LaunchArgument, Launches } from './service/launches.js';
-import { add, addRun, clear, createMask, has, next, remove, removeRun, size } from './basics/mask.js';
-import { capacityOf, type Node } from './table/nodes.js';
-import { revokeDone } from './movement/operation.js';
-import { transferDone } from './movement/operation-transfers.js';
-import { PageQueries } from './queries/page-queries.js';
-import type { Range, RangeOptions } from './table/range.js';
-import { beginLater } from './pattern/read-ahead.js';
-import { recycle } from './service/recycling.js';
-import { type AcquireOptions, Requests } from './movement/requests.js';
-import { Room } from './movement/room.js';
-import { service } from './service/service.js';
+
 import {
-  classify,
-  createState,
-  makeReady,
-  mappingOf,
-  nodeOf,
-  type Policies,
-  type Processor,
-  processorOf,
-  releaseDone,
-  type State,
-  shield,
-  shortageOf,
-} from './table/state.js';
+  add,
+  addRun,
+  clear,
+  createMask,
+  has,
+  next,
+  remove,
+  removeRun,
+  size,
+} from './basics/mask.js';
 import {
   Access,
   type Advice,
@@ -53,7 +32,39 @@ import {
   type ProcessorId,
   type Status,
 } from './basics/types.js';
+import { checkInvariants } from './invariants.js';
+import { revokeDone } from './movement/operation.js';
+import { transferDone } from './movement/operation-transfers.js';
+import { type AcquireOptions, Requests } from './movement/requests.js';
+import { Room } from './movement/room.js';
+import { beginLater } from './pattern/read-ahead.js';
+import { PageQueries } from './queries/page-queries.js';
 import { forgetUse } from './queries/usage.js';
+import { aboutKnown, changeAdvice } from './service/advice.js';
+import { addDevice, addNode, addProcessor, setHome } from './service/arrivals.js';
+import { Departures, type ProcessorFigures } from './service/departures.js';
+import { waitsForRoom } from './service/faults.js';
+import { type LaunchArgument, Launches } from './service/launches.js';
+import { recycle } from './service/recycling.js';
+import { service } from './service/service.js';
+import { lose } from './table/absence.js';
+import { onlyOn } from './table/contents.js';
+import { capacityOf, type Node } from './table/nodes.js';
+import type { Range, RangeOptions } from './table/range.js';
+import {
+  classify,
+  createState,
+  makeReady,
+  mappingOf,
+  nodeOf,
+  type Policies,
+  type Processor,
+  processorOf,
+  releaseDone,
+  type State,
+  shield,
+  shortageOf,
+} from './table/state.js';
 import { endPatience, NO_PAGES, noteWaiting, rareMask } from './table/va-block.js';
 
 /**

@@ -4,9 +4,6 @@
  * goes without it.
  */
 import { has } from './basics/mask.js';
-import { OpenManager } from './open-manager.js';
-import type { RangeOptions } from './table/range.js';
-import type { Policies } from './table/state.js';
 import {
   PAGES_PER_BLOCK as BLOCK,
   type Commands,
@@ -15,6 +12,9 @@ import {
   type ProcessorId,
   Status,
 } from './basics/types.js';
+import { OpenManager } from './open-manager.js';
+import type { RangeOptions } from './table/range.js';
+import type { Policies } from './table/state.js';
 
 /**
  * A device with room for so many blocks. One of its threads faults, and the manager reaches its

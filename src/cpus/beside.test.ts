@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';
-import { currentCpu, getAffinity, setAffinity } from '../linux/threads/affinity.js';
 import { threadId } from '../linux/processes/process.js';
+import { currentCpu, getAffinity, setAffinity } from '../linux/threads/affinity.js';
 import { Beside } from './beside.js';
 import type { ManagerCpu } from './placed-threads.js';
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
-import { getAffinity, setAffinity } from '../linux/threads/affinity.js';
 import { threadId } from '../linux/processes/process.js';
+import { getAffinity, setAffinity } from '../linux/threads/affinity.js';
 import { KeptThread } from './kept-thread.js';
 
 const all = getAffinity();

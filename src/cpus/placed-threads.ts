@@ -2,8 +2,14 @@
  * Threads that are told for a while where to run. Linux hands a thread's CPUs on to what it starts,
  * so that threads which it has started meanwhile have theirs given back with it.
  */
-import { currentCpu, getAffinity, restoreAffinity, setAffinity } from '../linux/threads/affinity.js';
+
 import { threadsOf } from '../linux/processes/process.js';
+import {
+  currentCpu,
+  getAffinity,
+  restoreAffinity,
+  setAffinity,
+} from '../linux/threads/affinity.js';
 
 /** The CPU that the manager is bound to as long as something needs it there. */
 export interface ManagerCpu {

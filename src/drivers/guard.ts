@@ -4,8 +4,9 @@
  * answers. The device then counts as dead, its memory as lost, and everything that waits for it is
  * answered; the manager, and threads that wait in a fault, go on.
  */
-import { kernelError } from '../messages/kernel-error.js';
+
 import { type Access, Status } from '../core/basics/types.js';
+import { kernelError } from '../messages/kernel-error.js';
 import { describeDriver, type GuardedDescription } from './description.js';
 import type { Driver, DriverContext, DriverEvents, DriverLaunch, LaunchFailure } from './driver.js';
 

@@ -3,8 +3,8 @@
  * docs/guides/drivers.md says how.
  */
 export { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/basics/elements.js';
-export { type KernelError, kernelError, refuseAsynchronous } from '../messages/kernel-error.js';
 export { Access, type DeviceDescription, PAGE_BYTES, Status } from '../core/basics/types.js';
+export { type KernelError, kernelError, refuseAsynchronous } from '../messages/kernel-error.js';
 export type {
   ByteAccess,
   CallableKernel,

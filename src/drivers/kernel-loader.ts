@@ -2,8 +2,8 @@
 
 import { compileFunction } from 'node:vm';
 import { type AddressView, launchedMemory } from '../core/basics/address-view.js';
-import { missingModule } from '../messages/missing-module.js';
 import { RecentMap } from '../core/basics/recent-map.js';
+import { missingModule } from '../messages/missing-module.js';
 import type { CallableKernel, KernelCode } from './driver.js';
 
 export type KernelFunction = CallableKernel;

@@ -6,7 +6,6 @@
  */
 
 import { Access, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
-import { createBlockFile } from '../linux/files/block-file.js';
 import {
   EEXIST,
   ENOENT,
@@ -22,6 +21,7 @@ import {
   PROT_WRITE,
 } from '../linux/base/constants.js';
 import { closeDescriptor } from '../linux/base/libc.js';
+import { createBlockFile } from '../linux/files/block-file.js';
 import { settleMapping } from '../linux/memory/managed-mapping.js';
 import {
   allocate,

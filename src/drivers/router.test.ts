@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { Access, HOST, HOST_NODE, PAGE_BYTES, Status, type Transfer } from '../core/basics/types.js';
+import {
+  Access,
+  HOST,
+  HOST_NODE,
+  PAGE_BYTES,
+  Status,
+  type Transfer,
+} from '../core/basics/types.js';
 import type { Driver, NodeDriver } from './driver.js';
 import { Router } from './router.js';
 

@@ -1,9 +1,15 @@
 import { closeSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
-import { createBlockFile, offersFolios } from '../linux/files/block-file.js';
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../linux/base/constants.js';
-import { allocatedBytes, createMemoryFile, mmap, munmap, punchHole } from '../linux/memory/memory.js';
+import { createBlockFile, offersFolios } from '../linux/files/block-file.js';
+import {
+  allocatedBytes,
+  createMemoryFile,
+  mmap,
+  munmap,
+  punchHole,
+} from '../linux/memory/memory.js';
 import { WholeBlocks } from './whole-blocks.js';
 
 const BYTES = 64 * PAGES_PER_BLOCK * PAGE_BYTES;

@@ -1,7 +1,6 @@
 /** What this machine offers, found out by trying, with the remedy for what it does not. */
 
 import { readFileSync } from 'node:fs';
-import { offersFolios } from './files/block-file.js';
 import {
   MADV_DONTNEED,
   MAP_ANONYMOUS,
@@ -18,10 +17,9 @@ import {
   UFFDIO_REGISTER_MODE_WP,
 } from './base/constants.js';
 import { SystemCallError } from './base/errors.js';
-import { closeEventfd, createEventfd } from './threads/eventfd.js';
-import { IoUring } from './files/io-uring.js';
-import { endChild } from './processes/kill.js';
 import { closeDescriptor } from './base/libc.js';
+import { offersFolios } from './files/block-file.js';
+import { IoUring } from './files/io-uring.js';
 import {
   createMemoryFile,
   describeMapping,
@@ -32,6 +30,9 @@ import {
   occupantsOf,
   PAGE_SIZE,
 } from './memory/memory.js';
+import { cgroupMemory, systemMemory } from './memory/system-memory.js';
+import { Userfaultfd, type Via } from './memory/userfaultfd.js';
+import { endChild } from './processes/kill.js';
 import { nodeBinary } from './processes/node-binary.js';
 import {
   freeAddresses,
@@ -41,9 +42,8 @@ import {
   pidfdGetfd,
   pidfdOpen,
 } from './processes/process.js';
-import { cgroupMemory, systemMemory } from './memory/system-memory.js';
+import { closeEventfd, createEventfd } from './threads/eventfd.js';
 import { LIMITS } from './threads/threads.js';
-import { Userfaultfd, type Via } from './memory/userfaultfd.js';
 
 export interface Feature {
   readonly name: string;

@@ -3,16 +3,16 @@
  * states them.
  */
 
-import { kernelError } from '../messages/kernel-error.js';
-import { missingModule } from '../messages/missing-module.js';
-import { refuseUnknown } from '../messages/option-names.js';
-import type { Policies } from '../core/table/state.js';
 import type {
   EvictionPolicy,
   PlacementPolicy,
   PrefetchPolicy,
   ReadAheadPolicy,
 } from '../core/basics/types.js';
+import type { Policies } from '../core/table/state.js';
+import { kernelError } from '../messages/kernel-error.js';
+import { missingModule } from '../messages/missing-module.js';
+import { refuseUnknown } from '../messages/option-names.js';
 import { EVICTION_POLICIES, type EvictionName } from './eviction/named.js';
 import {
   guardEviction,

@@ -3,7 +3,7 @@
  * faults. One that throws, or answers what cannot be, is replaced by onemem's own from then on,
  * after a word: a policy may make a program slow, and never wrong.
  */
-import { kernelError } from '../messages/kernel-error.js';
+
 import { clear, copy, createMask, WORDS } from '../core/basics/mask.js';
 import type {
   EvictionPolicy,
@@ -12,6 +12,7 @@ import type {
   PrefetchRequest,
   ReadAheadPolicy,
 } from '../core/basics/types.js';
+import { kernelError } from '../messages/kernel-error.js';
 import { adaptive } from './eviction/adaptive.js';
 import { advised } from './placement/advised.js';
 import { tree } from './prefetch/tree.js';

@@ -3,10 +3,11 @@
  * recording is played with the policies that it had, and what these are told is written down.
  * Touches of pages that were present are no part of it: no manager without access bits sees them.
  */
+
+import type { EvictionPolicy, NodeDescription } from '../core/basics/types.js';
 import type { Entry } from '../core/recording/recording.js';
 import { replay } from '../core/recording/replay.js';
 import type { Policies } from '../core/table/state.js';
-import type { EvictionPolicy, NodeDescription } from '../core/basics/types.js';
 import { type BlockTrace, blockTrace } from './block-trace.js';
 
 export interface MemoryUses {

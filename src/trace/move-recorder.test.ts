@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { HOST, NO_NODE, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
 import { MemoryManager } from '../core/memory-manager.js';
 import { type Entry, Recorder } from '../core/recording/recording.js';
 import { commandsThat, deviceOf, hostOf } from '../core/test-parts.js';
-import { HOST, NO_NODE, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
 import { namedPolicies } from '../policy/choices.js';
 import { type History, historyOf } from './history.js';
 import { MoveRecorder, type MoveSink } from './move-recorder.js';

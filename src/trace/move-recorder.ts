@@ -4,10 +4,11 @@
  * entries of a recording (core/recording/recording.ts), without those that say nothing of moves: they cannot
  * be played again.
  */
-import { EVENTS, type EventName } from '../core/recording/events.js';
-import type { MemoryManager } from '../core/memory-manager.js';
-import type { CommandName } from '../core/recording/recording.js';
+
 import { type Commands, Status, type Transfer } from '../core/basics/types.js';
+import type { MemoryManager } from '../core/memory-manager.js';
+import { EVENTS, type EventName } from '../core/recording/events.js';
+import type { CommandName } from '../core/recording/recording.js';
 import type { State } from './moves.js';
 import { movesHeader } from './moves-text.js';
 

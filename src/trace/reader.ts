@@ -3,7 +3,7 @@
  * put down to the event from which it follows, also where drivers answered in between. It remembers
  * where pages are, and no moves.
  */
-import type { Entry } from '../core/recording/recording.js';
+
 import {
   type NodeDescription,
   PAGES_PER_BLOCK,
@@ -11,6 +11,7 @@ import {
   Status,
   type Transfer,
 } from '../core/basics/types.js';
+import type { Entry } from '../core/recording/recording.js';
 import type {
   Cause,
   Departure,

@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { demo } from '../../src/cli/demo/demo.js';
 import { doctor } from '../../src/cli/doctor/doctor.js';
 import { explainRun } from '../../src/cli/history/explain.js';
-import { CommandError, explain, UsageError } from '../../src/cli/terminal/failure.js';
 import { replay } from '../../src/cli/history/replay.js';
-import { run } from '../../src/cli/run/run.js';
 import { view } from '../../src/cli/history/view.js';
+import { run } from '../../src/cli/run/run.js';
+import { CommandError, explain, UsageError } from '../../src/cli/terminal/failure.js';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
 import { filled } from './suite.js';
 

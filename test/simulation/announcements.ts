@@ -5,7 +5,12 @@
  * announced and the last one there may be others, which an announcement cannot leave out.
  */
 import { has } from '../../src/core/basics/mask.js';
-import { Access, type InvalidationReason, PAGES_PER_BLOCK, Status } from '../../src/core/basics/types.js';
+import {
+  Access,
+  type InvalidationReason,
+  PAGES_PER_BLOCK,
+  Status,
+} from '../../src/core/basics/types.js';
 import { PAGES } from './model-device.js';
 import type { World } from './world.js';
 

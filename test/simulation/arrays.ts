@@ -3,8 +3,6 @@
  * them, and having pages brought.
  */
 
-import { passes } from '../../src/core/table/absence.js';
-import type { Range } from '../../src/core/table/range.js';
 import {
   Access,
   type Advice,
@@ -14,6 +12,8 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../../src/core/basics/types.js';
+import { passes } from '../../src/core/table/absence.js';
+import type { Range } from '../../src/core/table/range.js';
 import { isProvided, isRecyclable, type Memory, newMemory } from './memories.js';
 import { providedValue } from './model-device.js';
 import { WatchedDevice } from './watched-device.js';

@@ -2,9 +2,8 @@
  * What is looked at from outside after every event: that memory, page tables and contents are what
  * the core believes.
  */
-import { onlyCopies } from '../../src/core/table/contents.js';
+
 import { createMask, has, type Mask, next, size, WORDS } from '../../src/core/basics/mask.js';
-import { readingRoomOf } from '../../src/core/movement/reading-room.js';
 import {
   Access,
   HOST,
@@ -14,6 +13,8 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../../src/core/basics/types.js';
+import { readingRoomOf } from '../../src/core/movement/reading-room.js';
+import { onlyCopies } from '../../src/core/table/contents.js';
 import type { Block } from '../../src/core/table/va-block.js';
 import type { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
 import { ModelDevice, PAGES } from './model-device.js';

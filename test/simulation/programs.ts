@@ -2,8 +2,9 @@
  * What runs: threads of the host and of launches, their accesses and faults, and what they find
  * when an access is denied.
  */
-import type { LaunchArgument } from '../../src/core/service/launches.js';
+
 import { Access, type DenyReason, HOST, type ProcessorId } from '../../src/core/basics/types.js';
+import type { LaunchArgument } from '../../src/core/service/launches.js';
 import type { CallableKernel } from '../../src/drivers/driver.js';
 import type { Memory } from './memories.js';
 import { ModelDevice, newThread, PAGE_BYTES, type Thread, WORDS_PER_PAGE } from './model-device.js';

@@ -1,7 +1,8 @@
 /** What a thread or a request is told that does not get a page must be so. */
-import { passes } from '../../src/core/table/absence.js';
-import { PATIENCE } from '../../src/core/service/faults.js';
+
 import { Access, type DenyReason, type ProcessorId } from '../../src/core/basics/types.js';
+import { PATIENCE } from '../../src/core/service/faults.js';
+import { passes } from '../../src/core/table/absence.js';
 import { ModelDevice } from './model-device.js';
 import type { Sources } from './sources.js';
 import type { World } from './world.js';

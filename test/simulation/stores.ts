@@ -2,10 +2,17 @@
  * The stores behind the host: how they fill, go away and are lost, and what becomes of what they
  * had.
  */
-import { PATIENCE } from '../../src/core/service/faults.js';
+
 import { isEmpty, next } from '../../src/core/basics/mask.js';
+import {
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  Status,
+} from '../../src/core/basics/types.js';
+import { PATIENCE } from '../../src/core/service/faults.js';
 import { REFUSED } from '../../src/core/table/state.js';
-import { HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK, Status } from '../../src/core/basics/types.js';
 import { hasLongCopies } from './processors.js';
 import { WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';

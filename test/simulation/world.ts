@@ -4,13 +4,8 @@
  * one seed. What can happen stands here, in a list; what it does, in the part that it is about:
  * arrays.ts, holders.ts, processors.ts, programs.ts, sources.ts, stores.ts, others.ts.
  */
-import { checkInvariants } from '../../src/core/invariants.js';
+
 import { isEmpty } from '../../src/core/basics/mask.js';
-import { OpenManager } from '../../src/core/open-manager.js';
-import type { Range } from '../../src/core/table/range.js';
-import { type Entry, Recorder } from '../../src/core/recording/recording.js';
-import { replay } from '../../src/core/recording/replay.js';
-import type { Policies } from '../../src/core/table/state.js';
 import {
   Access,
   type DenyReason,
@@ -20,6 +15,12 @@ import {
   PAGES_PER_BLOCK,
   PAGES_PER_TRANSFER,
 } from '../../src/core/basics/types.js';
+import { checkInvariants } from '../../src/core/invariants.js';
+import { OpenManager } from '../../src/core/open-manager.js';
+import { type Entry, Recorder } from '../../src/core/recording/recording.js';
+import { replay } from '../../src/core/recording/replay.js';
+import type { Range } from '../../src/core/table/range.js';
+import type { Policies } from '../../src/core/table/state.js';
 import { Router } from '../../src/drivers/router.js';
 import { Clones } from '../../src/pager/arrays/clones.js';
 import { KeptPages } from '../../src/pager/arrays/kept-pages.js';

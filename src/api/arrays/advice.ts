@@ -5,10 +5,10 @@
 
 import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
 import type { AdviceChange, AdviceRun } from '../../pager/protocol/pages.js';
+import type { ArraySeen, DeviceSeen } from '../line/seen.js';
 import { isObject, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import type { PlaceNames, Residency } from '../values/residency.js';
-import type { ArraySeen, DeviceSeen } from '../line/seen.js';
 
 /** What was advised for a run of elements, and how far it is so. */
 export interface AttributeRun {

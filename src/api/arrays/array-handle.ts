@@ -1,9 +1,9 @@
 /** Handles of arrays, by which other threads see them. */
 import { type ElementType, isElementType, type NumericArray } from '../../core/basics/elements.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
+import { whatIs } from '../line/space-handle.js';
 import { isObject, isWhole } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
-import { whatIs } from '../line/space-handle.js';
 
 declare const ELEMENTS: unique symbol;
 

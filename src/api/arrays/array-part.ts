@@ -1,10 +1,10 @@
 /** Parts of arrays, in elements. */
 import { bytesOf } from '../../core/basics/elements.js';
-import type { OptionNames } from '../../messages/option-names.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import type { OptionNames } from '../../messages/option-names.js';
+import type { ArraySeen } from '../line/seen.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { argumentError } from '../values/errors.js';
-import type { ArraySeen } from '../line/seen.js';
 
 /** A part of an array, in elements; by default all. It may be empty. `range()` gives one, too. */
 export interface ArrayPart {

@@ -5,9 +5,9 @@ import {
   elementTypeOf,
   type NumericArray,
 } from '../../core/basics/elements.js';
+import type { ArraySeen } from '../line/seen.js';
 import { arrayTypeName, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
-import type { ArraySeen } from '../line/seen.js';
 
 export type ArrayType<T extends NumericArray> = {
   new (length: number): T;

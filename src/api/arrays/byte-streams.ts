@@ -7,11 +7,11 @@ import { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { bytesOf } from '../../core/basics/elements.js';
 import { READ_BYTES } from '../../pager/protocol/requests.js';
+import type { ArraySeen } from '../line/seen.js';
 import { show } from '../values/arguments.js';
+import { argumentError, typeError } from '../values/errors.js';
 import { checkRange } from './array-part.js';
 import { copyOfElements } from './byte-moves.js';
-import { argumentError, typeError } from '../values/errors.js';
-import type { ArraySeen } from '../line/seen.js';
 
 /** Reads the bytes of elements in order, a piece at a time: null when all have been read. */
 class ByteReader {

@@ -2,8 +2,9 @@
  * What objects of the package say of themselves where a program prints them, and arrays where it
  * sends them where they cannot go.
  */
-import { typeName } from './array-type.js';
+
 import type { ArraySeen } from '../line/seen.js';
+import { typeName } from './array-type.js';
 
 /** An array as `JSON.stringify` shows it. */
 export interface ArrayDescription {

@@ -1,15 +1,15 @@
 /** Arrays over files: what may be asked for, and the file that is opened for it. */
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { bytesOf, constructorName, type ElementType } from '../../core/basics/elements.js';
-import type { OptionNames } from '../../messages/option-names.js';
-import { duplicateDescriptor, tryLockFile } from '../../linux/files/file-io.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
+import { duplicateDescriptor, tryLockFile } from '../../linux/files/file-io.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { FileSource } from '../../pager/protocol/requests.js';
+import { descriptorError } from '../line/opening-errors.js';
+import type { ArraySeen, SpaceSeen } from '../line/seen.js';
 import { checkFlag, checkName, checkOptions, checkSize } from '../values/arguments.js';
 import { checkLength } from '../values/array-length.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
-import { descriptorError } from '../line/opening-errors.js';
-import type { ArraySeen, SpaceSeen } from '../line/seen.js';
 
 /** How an array over a file may be used. */
 export interface FileUse {

@@ -1,10 +1,10 @@
 /** Elements that system calls find where they are. */
 import { bytesOf, type NumericArray } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import { INSPECT, inspectHolding } from './description.js';
-import { ASYNC_DISPOSE, DISPOSE } from '../values/disposal.js';
-import type { Pin } from './pin.js';
 import type { ArraySeen } from '../line/seen.js';
+import { ASYNC_DISPOSE, DISPOSE } from '../values/disposal.js';
+import { INSPECT, inspectHolding } from './description.js';
+import type { Pin } from './pin.js';
 
 /** Options of `array.hold`. */
 export interface HoldOptions {

@@ -10,12 +10,12 @@ import {
   type Notice,
   SEQUENCE_ENDED,
 } from '../../pager/protocol/notifiers.js';
-import { isObject, show, textOf } from '../values/arguments.js';
-import { INSPECT, inspectHolding } from './description.js';
-import { DISPOSE } from '../values/disposal.js';
-import { argumentError, OnememError, typeError } from '../values/errors.js';
 import { exportOf, moduleUrl } from '../kernels/kernel.js';
 import type { ArraySeen } from '../line/seen.js';
+import { isObject, show, textOf } from '../values/arguments.js';
+import { DISPOSE } from '../values/disposal.js';
+import { argumentError, OnememError, typeError } from '../values/errors.js';
+import { INSPECT, inspectHolding } from './description.js';
 
 /** How many changes wait for a subscriber that is busy, unless it says otherwise. */
 const QUEUE = 64;

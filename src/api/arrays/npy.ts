@@ -1,7 +1,6 @@
 /** NumPy's array files as arrays, and arrays as NumPy's files. */
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
-import type { OptionNames } from '../../messages/option-names.js';
 import type { AtomicFile, RefusalCode } from '../../files/atomic-file.js';
 import { createResult } from '../../files/leftovers.js';
 import {
@@ -16,11 +15,15 @@ import { EFBIG } from '../../linux/base/constants.js';
 import { errnoName, isOfFullDisk } from '../../linux/base/errors.js';
 import { tryLockFile } from '../../linux/files/file-io.js';
 import { tooLarge } from '../../linux/files/file-limit.js';
+import type { OptionNames } from '../../messages/option-names.js';
+import { descriptorError } from '../line/opening-errors.js';
+import { type ArraySeen, isManaged, type SpaceSeen } from '../line/seen.js';
 import { checkFlag, checkOptions, isObject, isWhole, show } from '../values/arguments.js';
 import { checkLength } from '../values/array-length.js';
+import { argumentError, OnememError, typeError } from '../values/errors.js';
+import { type FilePath, pathOf } from '../values/file-path.js';
 import { checkRange } from './array-part.js';
 import { type ArrayType, elementOf, typeName } from './array-type.js';
-import { argumentError, OnememError, typeError } from '../values/errors.js';
 import {
   type CheckedUse,
   checkUse,
@@ -30,9 +33,6 @@ import {
   partOfFile,
   withFile,
 } from './file-array.js';
-import { type FilePath, pathOf } from '../values/file-path.js';
-import { descriptorError } from '../line/opening-errors.js';
-import { type ArraySeen, isManaged, type SpaceSeen } from '../line/seen.js';
 
 export type { NumpyType };
 

@@ -3,8 +3,8 @@
 import type { OptionNames } from '../../messages/option-names.js';
 import type { PinReport } from '../../pager/protocol/pages.js';
 import type { Client } from '../line/client.js';
-import { INSPECT, inspectHolding } from './description.js';
 import { DISPOSE } from '../values/disposal.js';
+import { INSPECT, inspectHolding } from './description.js';
 
 /** Options of `array.pin`. */
 export interface PinOptions {

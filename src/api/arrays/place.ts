@@ -3,14 +3,19 @@
  * all of it, `x.range(a, b)` a part of it, and a view such as `x.data.subarray(a, b)` the elements
  * that it shows: nothing is copied for any of them.
  */
-import { bytesOf, constructorName, type ElementType, elementTypeOf } from '../../core/basics/elements.js';
+import {
+  bytesOf,
+  constructorName,
+  type ElementType,
+  elementTypeOf,
+} from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
-import { arrayTypeName } from '../values/arguments.js';
-import { checkRange } from './array-part.js';
-import { argumentError, OnememError, typeError } from '../values/errors.js';
 import { type ArraySeen, isManaged, type SpaceSeen } from '../line/seen.js';
 import { ownerOfView } from '../line/view-owners.js';
+import { arrayTypeName } from '../values/arguments.js';
+import { argumentError, OnememError, typeError } from '../values/errors.js';
+import { checkRange } from './array-part.js';
 
 /** Some bytes of a managed array, as elements of one type. */
 export interface Place {

@@ -1,8 +1,9 @@
 /** What an address is: of which array, where, whose. */
+
+import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
 import { show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 import { type ResidencyRun, reportPage } from '../values/residency.js';
-import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
 
 /** What is known of an address, with the devices as the space has them. */
 interface KnownAddress<D extends DeviceSeen> extends Pick<ResidencyRun, 'state'> {

@@ -2,9 +2,9 @@
 import type { ElementType } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { ProviderSource } from '../../pager/protocol/providers.js';
+import { exportOf, moduleUrl } from '../kernels/kernel.js';
 import { show, textOf } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
-import { exportOf, moduleUrl } from '../kernels/kernel.js';
 
 /** How long a provider may take for one part. */
 const TIMEOUT_MS = 30_000;

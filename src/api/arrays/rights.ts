@@ -1,9 +1,9 @@
 /** What processors, transfers and copies may do to elements, in the words of programs. */
 import { bytesOf } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import type { ArraySeen } from '../line/seen.js';
 import { show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
-import type { ArraySeen } from '../line/seen.js';
 
 /** What may be done to elements. */
 export type Rights = 'none' | 'read' | 'readwrite';

@@ -1,11 +1,12 @@
 /** Threads that are on the manager's CPU. */
-import type { OptionNames } from '../../messages/option-names.js';
+
 import { currentCpu, noteBound } from '../../linux/threads/affinity.js';
-import { checkOptions, isWhole, show } from '../values/arguments.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { Client } from '../line/client.js';
-import { INSPECT, inspectHolding } from './description.js';
+import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError } from '../values/errors.js';
+import { INSPECT, inspectHolding } from './description.js';
 
 /** Options of `space.bindThread`. */
 export interface BindThreadOptions {

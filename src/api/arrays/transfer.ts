@@ -2,10 +2,10 @@
 
 import { bytesOf } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import { isObject, isWhole, show } from '../values/arguments.js';
-import { partOf } from './array-part.js';
-import { argumentError, typeError } from '../values/errors.js';
 import type { ArraySeen } from '../line/seen.js';
+import { isObject, isWhole, show } from '../values/arguments.js';
+import { argumentError, typeError } from '../values/errors.js';
+import { partOf } from './array-part.js';
 
 /** Options of `readFrom` and `writeTo`. */
 export interface TransferOptions {

@@ -1,8 +1,8 @@
 /** Which elements have been written, and which processors have used them. */
 import type { OptionNames } from '../../messages/option-names.js';
-import type { ArrayPart } from './array-part.js';
-import { namesOf } from '../values/residency.js';
 import type { ArraySeen } from '../line/seen.js';
+import { namesOf } from '../values/residency.js';
+import type { ArrayPart } from './array-part.js';
 
 /** Elements that were used, with the names of the processors. */
 export interface YoungRun {

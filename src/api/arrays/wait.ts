@@ -4,10 +4,10 @@
  * that its page may move meanwhile, and need not be there to wake a thread.
  */
 import { futexWait, futexWake } from '../../linux/threads/futex.js';
-import { show } from '../values/arguments.js';
-import { typeName } from './array-type.js';
-import { argumentError, typeError } from '../values/errors.js';
 import { type ArraySeen, isManaged } from '../line/seen.js';
+import { show } from '../values/arguments.js';
+import { argumentError, typeError } from '../values/errors.js';
+import { typeName } from './array-type.js';
 
 /**
  * 'ok': notified, changed, or woken for no reason. 'not-equal': the element had another value from

@@ -5,9 +5,9 @@ import type { ClosedSpace } from '../../pager/protocol/closed-space.js';
 import { Control } from '../../pager/protocol/control.js';
 import type { Requests } from '../../pager/protocol/requests.js';
 import type { Client } from '../line/client.js';
-import { closeSpace } from './closing.js';
 import type { ManagerThreads } from '../line/manager-threads.js';
 import type { Views } from '../line/views.js';
+import { closeSpace } from './closing.js';
 
 /** Threads that end when that is said. */
 class FakeThreads extends EventEmitter {

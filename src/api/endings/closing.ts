@@ -9,13 +9,13 @@ import type { Requests } from '../../pager/protocol/requests.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
 import type { WireError } from '../../pager/protocol/wire.js';
 import type { Client } from '../line/client.js';
-import { keepLoopForCompiler } from './compiler-rest.js';
-import { fromWire } from '../values/errors.js';
-import { Takeover } from './late-uses.js';
-import { type Leftover, leaveBehind, reclaim } from './leftovers.js';
-import { endLending } from '../options/lending.js';
 import type { ManagerThreads } from '../line/manager-threads.js';
 import type { Views } from '../line/views.js';
+import { endLending } from '../options/lending.js';
+import { fromWire } from '../values/errors.js';
+import { keepLoopForCompiler } from './compiler-rest.js';
+import { Takeover } from './late-uses.js';
+import { type Leftover, leaveBehind, reclaim } from './leftovers.js';
 
 type Closed = Requests['close']['out'];
 

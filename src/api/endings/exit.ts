@@ -9,9 +9,9 @@
 import { writeSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
-import { notifyEventfd } from '../../linux/threads/eventfd.js';
-import { exitImmediately } from '../../linux/processes/process.js';
 import { goOn, runDown } from '../../linux/base/rundown.js';
+import { exitImmediately } from '../../linux/processes/process.js';
+import { notifyEventfd } from '../../linux/threads/eventfd.js';
 import { Control } from '../../pager/protocol/control.js';
 import { awaitMessages } from '../../pager/protocol/output.js';
 import { listedThreads } from '../line/views.js';

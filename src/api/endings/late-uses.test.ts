@@ -5,8 +5,8 @@ import { closeEventfd, createEventfd, drainEventfd } from '../../linux/threads/e
 import type { ClosedSpace } from '../../pager/protocol/closed-space.js';
 import { CONTROL_WORDS, Control } from '../../pager/protocol/control.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
-import { Takeover } from './late-uses.js';
 import type { ManagerThreads } from '../line/manager-threads.js';
+import { Takeover } from './late-uses.js';
 
 /** A space that is closed while views of it are left; its descriptors are counters. */
 class Space {

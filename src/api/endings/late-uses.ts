@@ -4,8 +4,8 @@
  * one thread answers for all.
  */
 import { isMainThread } from 'node:worker_threads';
-import { notifyEventfd } from '../../linux/threads/eventfd.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
+import { notifyEventfd } from '../../linux/threads/eventfd.js';
 import { type ClosedSpace, forsake, isUnmapped } from '../../pager/protocol/closed-space.js';
 import { Control } from '../../pager/protocol/control.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';

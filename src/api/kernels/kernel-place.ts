@@ -189,19 +189,19 @@ function beginsThere(body: Body, file: string, start: { line: number; column: nu
 }
 
 /** Folders of this package, compiled and not, whose frames no author of a kernel looks for. */
-const OWN = ((): string[] => {
+function ownFolders(): string[] {
   const folder = fileURLToPath(ownFile(''));
   const sources = folder.replace(/\/(?:dist|\.build\/src)\/$/, '/src/');
   return [folder, sources].flatMap((each) =>
     ['drivers/', 'pager/', 'core/'].map((part) => each + part),
   );
-})();
+}
 
 /** The engine's own frame of a generator has no file: drivers run launches by generators. */
 function isOurs(frame: string): boolean {
   return (
     /node:(?:internal|vm)|\.next \(<anonymous>\)/.test(frame) ||
-    OWN.some((folder) => frame.includes(folder))
+    ownFolders().some((folder) => frame.includes(folder))
   );
 }
 

@@ -1,9 +1,9 @@
 /** Kernels: functions that run on a device, with the types of their parameters. */
 import type { AddressView } from '../../core/basics/address-view.js';
 import type { ElementType } from '../../core/basics/elements.js';
+import type { AnyKernelCode, WgslCode } from '../../drivers/driver.js';
 import type { OnememErrorCode } from '../../messages/error-codes.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import type { AnyKernelCode, WgslCode } from '../../drivers/driver.js';
 import { checkName, checkOptions, isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 import { assignedName, noteDefinition, UNNAMED } from './kernel-place.js';

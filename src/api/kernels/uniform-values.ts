@@ -3,8 +3,8 @@
  * values for functions.
  */
 import { types } from 'node:util';
-import { nearest } from '../../messages/option-names.js';
 import type { PlainValue } from '../../drivers/driver.js';
+import { nearest } from '../../messages/option-names.js';
 import { sizeOf, type Type } from '../../wgsl/types.js';
 import { isObject, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';

@@ -3,8 +3,8 @@
  * not fit.
  */
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
-import { nearest } from '../../messages/option-names.js';
 import type { WgslBinding } from '../../drivers/driver.js';
+import { nearest } from '../../messages/option-names.js';
 import { type Description, type Resource, uniformMembers } from '../../wgsl/describe.js';
 import { sizeOf } from '../../wgsl/types.js';
 import { type Position, positionAt } from '../../wgsl/wgsl-error.js';

@@ -2,8 +2,9 @@
  * Values that a kernel gives to `override` declarations of its module: the pipeline's constants, as
  * WebGPU calls them.
  */
-import { refuseUnknown } from '../../messages/option-names.js';
+
 import type { WgslConstant } from '../../drivers/driver.js';
+import { refuseUnknown } from '../../messages/option-names.js';
 import type { Override } from '../../wgsl/overrides.js';
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';

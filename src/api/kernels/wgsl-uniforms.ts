@@ -2,8 +2,9 @@
  * How parameters fill the uniform variables of a module: as a whole, by the variable's name, or by
  * members of structures.
  */
-import { nearest } from '../../messages/option-names.js';
+
 import type { UniformMember } from '../../drivers/driver.js';
+import { nearest } from '../../messages/option-names.js';
 import type { Resource } from '../../wgsl/describe.js';
 import type { StructType, Type } from '../../wgsl/types.js';
 import type { Position } from '../../wgsl/wgsl-error.js';

@@ -1,11 +1,16 @@
 /** The two ends of a copy: parts of managed arrays, or plain typed arrays. */
 import { types } from 'node:util';
-import { bytesOf, type ElementType, elementTypeOf, type NumericArray } from '../../core/basics/elements.js';
+import {
+  bytesOf,
+  type ElementType,
+  elementTypeOf,
+  type NumericArray,
+} from '../../core/basics/elements.js';
 import type { BytePlace } from '../../pager/protocol/pages.js';
-import { arrayTypeName, show } from '../values/arguments.js';
-import { argumentError, typeError } from '../values/errors.js';
 import { type Place, placeOf, refuseTaken } from '../arrays/place.js';
 import type { SpaceSeen } from '../line/seen.js';
+import { arrayTypeName, show } from '../values/arguments.js';
+import { argumentError, typeError } from '../values/errors.js';
 import type { StagedPlace, Staging } from './staging.js';
 
 /** A place of a copy that has been looked at. */

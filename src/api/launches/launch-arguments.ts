@@ -8,21 +8,21 @@ import {
   elementTypeOf,
   type NumericArray,
 } from '../../core/basics/elements.js';
-import { refuseUnknown } from '../../messages/option-names.js';
 import type { AnyKernelCode, LaunchParameter } from '../../drivers/driver.js';
+import { refuseUnknown } from '../../messages/option-names.js';
 import type { Gather } from '../../pager/protocol/operations.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
-import { arrayTypeName, isObject, show } from '../values/arguments.js';
-import { argumentError, typeError } from '../values/errors.js';
-import type { Kernel, KernelParameters } from '../kernels/kernel.js';
 import { type Place, pagesAround, placeOf, refuseTaken } from '../arrays/place.js';
+import type { Kernel, KernelParameters } from '../kernels/kernel.js';
 import { checkScalar } from '../kernels/scalars.js';
-import { type DeviceSeen, isManaged, type SpaceSeen } from '../line/seen.js';
-import type { Staging } from './staging.js';
 import { type ValueType, valueTypeOf } from '../kernels/uniform-parameters.js';
 import { bytesOfBytes, bytesOfValue, plainValue } from '../kernels/uniform-values.js';
 import { type ModuleArguments, moduleArguments } from '../kernels/wgsl-kernel.js';
 import type { UniformLayout } from '../kernels/wgsl-uniforms.js';
+import { type DeviceSeen, isManaged, type SpaceSeen } from '../line/seen.js';
+import { arrayTypeName, isObject, show } from '../values/arguments.js';
+import { argumentError, typeError } from '../values/errors.js';
+import type { Staging } from './staging.js';
 
 type ArrayUse = 'in' | 'out' | 'inout';
 

@@ -1,10 +1,10 @@
 /** What of a kernel a device runs. */
 import type { AnyKernelCode, LaunchWay } from '../../drivers/driver.js';
+import type { Kernel } from '../kernels/kernel.js';
+import { takesParts } from '../kernels/wgsl-kernel.js';
+import type { DeviceSeen } from '../line/seen.js';
 import { show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
-import type { Kernel } from '../kernels/kernel.js';
-import type { DeviceSeen } from '../line/seen.js';
-import { takesParts } from '../kernels/wgsl-kernel.js';
 
 /** @param whole whether the launch covers all of its size */
 export function codeFor(

@@ -1,6 +1,7 @@
 /** What is said of launches, and of the streams that they are given to. */
-import type { OptionNames } from '../../messages/option-names.js';
+
 import type { LaunchWay } from '../../drivers/driver.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { LaunchSize } from './launch-size.js';
 
 /** A launch covers a number of work items, or of workgroups: one of the two is given. */

@@ -1,10 +1,10 @@
 /** How large a launch is, and which part of it runs. */
 
 import { constructorName } from '../../core/basics/elements.js';
-import { isWhole, show } from '../values/arguments.js';
-import { argumentError } from '../values/errors.js';
 import { type Place, placeOf } from '../arrays/place.js';
 import type { SpaceSeen } from '../line/seen.js';
+import { isWhole, show } from '../values/arguments.js';
+import { argumentError } from '../values/errors.js';
 
 /** Elements of a managed array: all, a range, or a view. */
 export type SizeElements = Uint32Array | { readonly data: Uint32Array };

@@ -5,10 +5,11 @@
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
-import { textOf } from '../values/arguments.js';
 import { putOwn, takeOwn } from '../arrays/byte-moves.js';
-import { OnememError } from '../values/errors.js';
 import type { Place } from '../arrays/place.js';
+import type { SpaceSeen } from '../line/seen.js';
+import { textOf } from '../values/arguments.js';
+import { OnememError } from '../values/errors.js';
 import {
   copyToShare,
   endUse,
@@ -18,7 +19,6 @@ import {
   useCopy,
   writersOf,
 } from './plain-copies.js';
-import type { SpaceSeen } from '../line/seen.js';
 import type { StreamOrder } from './stream-order.js';
 
 /** Where the bytes of a plain array lie in the space. */

@@ -3,16 +3,21 @@
  * device, and here by the function itself. A name that means something else here than on the device
  * shows in a difference.
  */
-import { bytesOf, type ElementType, type NumericArray, viewOf } from '../../core/basics/elements.js';
+import {
+  bytesOf,
+  type ElementType,
+  type NumericArray,
+  viewOf,
+} from '../../core/basics/elements.js';
 import type { CallableKernel } from '../../drivers/driver.js';
 import { importKernel } from '../../drivers/kernel-loader.js';
-import { isObject, textOf } from '../values/arguments.js';
 import { takeBytes } from '../arrays/byte-moves.js';
-import { DISPOSE } from '../values/disposal.js';
-import { OnememError } from '../values/errors.js';
 import type { Kernel, KernelRange } from '../kernels/kernel.js';
 import { kernelSource } from '../kernels/kernel-source.js';
 import { type ArraySeen, isManaged } from '../line/seen.js';
+import { isObject, textOf } from '../values/arguments.js';
+import { DISPOSE } from '../values/disposal.js';
+import { OnememError } from '../values/errors.js';
 
 /** Work items of the first part. */
 const ITEMS = 1024;

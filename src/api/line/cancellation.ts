@@ -1,7 +1,7 @@
 /** AbortSignals of streams and of single operations. */
 import { isObject, show, textOf } from '../values/arguments.js';
-import type { Client } from './client.js';
 import { argumentError, typeError } from '../values/errors.js';
+import type { Client } from './client.js';
 import type { DeviceSeen } from './seen.js';
 
 /** Refuses what is no signal, by name. */

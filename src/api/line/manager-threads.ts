@@ -7,8 +7,8 @@
 import { EventEmitter } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel, type Worker, type WorkerOptions } from 'node:worker_threads';
-import { startUnbound } from '../../linux/threads/affinity.js';
 import type { ManagerFiles } from '../../linux/own-files.js';
+import { startUnbound } from '../../linux/threads/affinity.js';
 import { startThread } from '../../linux/threads/threads.js';
 import { lineOf } from '../../pager/protocol/output.js';
 import {

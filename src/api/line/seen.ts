@@ -6,8 +6,8 @@
 import type { ElementType, NumericArray } from '../../core/basics/elements.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
 import type { FileSource } from '../../pager/protocol/requests.js';
-import type { Client } from './client.js';
 import type { PlaceNames } from '../values/residency.js';
+import type { Client } from './client.js';
 import type { Views } from './views.js';
 
 export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {

@@ -6,18 +6,12 @@ import {
   type NumericArray,
   type ReadonlyView,
 } from '../../core/basics/elements.js';
-import type { OptionNames } from '../../messages/option-names.js';
 import type { Lender } from '../../drivers/webgpu/lender.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { FileSource } from '../../pager/protocol/requests.js';
 import type { DeviceInfo, SpaceHandle, SpaceStats } from '../../pager/protocol/space.js';
-import { checkFlag, checkName, checkOptions, isWhole, show } from '../values/arguments.js';
 import { type ArrayHandle, checkArrayHandle } from '../arrays/array-handle.js';
-import { checkLength } from '../values/array-length.js';
 import { type ArrayType, elementOf } from '../arrays/array-type.js';
-import { fromArrow, openArrow } from './arrow.js';
-import { checkSignal } from '../line/cancellation.js';
-import { Client, type Connect } from '../line/client.js';
-import { closeSpace, closeWithThread, type OpenedSpace } from '../endings/closing.js';
 import {
   describeSpace,
   INSPECT,
@@ -26,11 +20,6 @@ import {
   shown,
   UNSENDABLE_SPACE,
 } from '../arrays/description.js';
-import { Device } from './device.js';
-import { withMemory } from '../options/device-memory.js';
-import { type DeviceSpecification, deviceOptions } from '../options/device-specification.js';
-import { ASYNC_DISPOSE } from '../values/disposal.js';
-import { argumentError, madeElsewhere, typeError } from '../values/errors.js';
 import {
   checkCreated,
   checkUse,
@@ -40,16 +29,7 @@ import {
   partOfFile,
   withFile,
 } from '../arrays/file-array.js';
-import { type FilePath, pathOf } from '../values/file-path.js';
-import { hostBytes, memoryLimit, warnOfMemory } from '../options/host-memory.js';
-import { HostStream } from './host-stream.js';
-import { HOST_STREAM_OPTIONS, type HostStreamOptions } from '../launches/launch-options.js';
-import { lend } from '../options/lending.js';
-import { ManagedArray } from './managed-array.js';
-import type { ManagerThreads } from '../line/manager-threads.js';
-import { metricsText } from './metrics.js';
 import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from '../arrays/npy.js';
-import { descriptorError } from '../line/opening-errors.js';
 import { pointerAttributes } from '../arrays/pointer.js';
 import {
   PROVIDED_ARRAY_OPTIONS,
@@ -57,6 +37,40 @@ import {
   type ProvidedArrayOptions,
   providerSource,
 } from '../arrays/provided-array.js';
+import {
+  type BindThreadOptions,
+  bindThread,
+  releaseThread,
+  type ThreadBinding,
+} from '../arrays/thread-binding.js';
+import { notify, type WaitResult, wait } from '../arrays/wait.js';
+import { closeSpace, closeWithThread, type OpenedSpace } from '../endings/closing.js';
+import { HOST_STREAM_OPTIONS, type HostStreamOptions } from '../launches/launch-options.js';
+import { checkSignal } from '../line/cancellation.js';
+import { Client, type Connect } from '../line/client.js';
+import type { ManagerThreads } from '../line/manager-threads.js';
+import { descriptorError } from '../line/opening-errors.js';
+import { handOut } from '../line/space-handle.js';
+import { Views } from '../line/views.js';
+import { withMemory } from '../options/device-memory.js';
+import { type DeviceSpecification, deviceOptions } from '../options/device-specification.js';
+import { hostBytes, memoryLimit, warnOfMemory } from '../options/host-memory.js';
+import { lend } from '../options/lending.js';
+import {
+  type Explanation,
+  explain,
+  type Recording,
+  type RecordOptions,
+  record,
+  report,
+  type SpaceReport,
+} from '../options/recording.js';
+import {
+  agree,
+  SHARED_ARRAY_OPTIONS,
+  type SharedArrayOptions,
+  sharingPlace,
+} from '../options/sharing.js';
 import type * as api from '../public.js';
 import type {
   ArrayOptions,
@@ -69,30 +83,21 @@ import type {
   ShareOptions,
   TensorFile,
 } from '../public.js';
-import {
-  type Explanation,
-  explain,
-  type Recording,
-  type RecordOptions,
-  record,
-  report,
-  type SpaceReport,
-} from '../options/recording.js';
+import { checkFlag, checkName, checkOptions, isWhole, show } from '../values/arguments.js';
+import { checkLength } from '../values/array-length.js';
+import { ASYNC_DISPOSE } from '../values/disposal.js';
+import { argumentError, madeElsewhere, typeError } from '../values/errors.js';
+import { type FilePath, pathOf } from '../values/file-path.js';
 import type { PlaceNames } from '../values/residency.js';
+import { fromArrow, openArrow } from './arrow.js';
+import { Device } from './device.js';
+import { HostStream } from './host-stream.js';
+import { ManagedArray } from './managed-array.js';
+import { metricsText } from './metrics.js';
 import { type ServeOptions, type SpaceServer, serve } from './serve.js';
 import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
-import { agree, SHARED_ARRAY_OPTIONS, type SharedArrayOptions, sharingPlace } from '../options/sharing.js';
-import { handOut } from '../line/space-handle.js';
 import { openSafetensors } from './tensor-file.js';
-import {
-  type BindThreadOptions,
-  bindThread,
-  releaseThread,
-  type ThreadBinding,
-} from '../arrays/thread-binding.js';
-import { Views } from '../line/views.js';
-import { notify, type WaitResult, wait } from '../arrays/wait.js';
 
 const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
 

@@ -1,9 +1,9 @@
 /** Loads and stores by address. */
 import { AddressView } from '../../core/basics/address-view.js';
+import type { ManagedArray } from '../public.js';
 import { show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 import { ManagedArray as ArrayClass } from './managed-array.js';
-import type { ManagedArray } from '../public.js';
 
 /**
  * Loads and stores by address over some arrays, as kernels do by their third argument.

@@ -1,9 +1,9 @@
 /** Tables of Apache Arrow over arrays, by the package `apache-arrow`, an optional peer. */
 import { elementTypeOf, type NumericArray } from '../../core/basics/elements.js';
+import type { AddressSpace, ArrowFile, ArrowTable, ManagedArray } from '../public.js';
 import { arrayTypeName, isObject, show, textOf } from '../values/arguments.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
 import type { FilePath } from '../values/file-path.js';
-import type { AddressSpace, ArrowFile, ArrowTable, ManagedArray } from '../public.js';
 
 type Arrow = { tableFromIPC(bytes: Uint8Array): ArrowTable };
 

@@ -2,8 +2,6 @@
 
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { DeviceInfo, ProcessorStats } from '../../pager/protocol/space.js';
-import { checkOptions } from '../values/arguments.js';
-import { checkSignal, checkTimeout } from '../line/cancellation.js';
 import {
   type DeviceDescription,
   describeDevice,
@@ -11,13 +9,19 @@ import {
   inspectDevice,
   shown,
 } from '../arrays/description.js';
-import { DISPOSE } from '../values/disposal.js';
-import { OnememError } from '../values/errors.js';
 import type { Kernel, KernelParameters } from '../kernels/kernel.js';
-import { type LaunchOptions, STREAM_OPTIONS, type StreamOptions } from '../launches/launch-options.js';
+import {
+  type LaunchOptions,
+  STREAM_OPTIONS,
+  type StreamOptions,
+} from '../launches/launch-options.js';
+import { checkSignal, checkTimeout } from '../line/cancellation.js';
+import { noteDevice, type SpaceSeen } from '../line/seen.js';
 import type * as api from '../public.js';
 import type { DeviceCapabilities, DeviceMemory, LaunchArguments } from '../public.js';
-import { noteDevice, type SpaceSeen } from '../line/seen.js';
+import { checkOptions } from '../values/arguments.js';
+import { DISPOSE } from '../values/disposal.js';
+import { OnememError } from '../values/errors.js';
 import { Stream } from './stream.js';
 
 /** The space that a device is in. */

@@ -3,11 +3,17 @@
  * the host run no kernels.
  */
 import { bytesOf } from '../../core/basics/elements.js';
-import type { OptionNames } from '../../messages/option-names.js';
 import { HOST } from '../../core/basics/types.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { StreamOperation } from '../../pager/protocol/operations.js';
-import { checkOptions, show } from '../values/arguments.js';
 import { noWholePage } from '../arrays/array-part.js';
+import { INSPECT, inspectStream, type StreamDescription, shown } from '../arrays/description.js';
+import { type Place, pagesAround, placeOf } from '../arrays/place.js';
+import { checkCopy, copyEnd, stageEnds } from '../launches/copy.js';
+import { noteCall } from '../launches/plain-copies.js';
+import { Staging } from '../launches/staging.js';
+import { prepareCall, refuseDeadlock } from '../launches/stream-call.js';
+import { StreamOrder } from '../launches/stream-order.js';
 import {
   cancelOperationOn,
   cancelStreamOn,
@@ -15,19 +21,13 @@ import {
   reasonOf,
   type StreamState,
 } from '../line/cancellation.js';
-import { checkCopy, copyEnd, stageEnds } from '../launches/copy.js';
-import { INSPECT, inspectStream, type StreamDescription, shown } from '../arrays/description.js';
-import { DISPOSE } from '../values/disposal.js';
-import { madeElsewhere, OnememError, typeError } from '../values/errors.js';
-import { type Place, pagesAround, placeOf } from '../arrays/place.js';
-import { noteCall } from '../launches/plain-copies.js';
+import { type DeviceSeen, isDevice, type SpaceSeen } from '../line/seen.js';
 import type * as api from '../public.js';
 import type { CopyOptions, CopyPlace, ManagedElements } from '../public.js';
-import { type DeviceSeen, isDevice, type SpaceSeen } from '../line/seen.js';
-import { Staging } from '../launches/staging.js';
-import { prepareCall, refuseDeadlock } from '../launches/stream-call.js';
+import { checkOptions, show } from '../values/arguments.js';
+import { DISPOSE } from '../values/disposal.js';
+import { madeElsewhere, OnememError, typeError } from '../values/errors.js';
 import { checkEvent, StreamEvent } from './stream-event.js';
-import { StreamOrder } from '../launches/stream-order.js';
 
 const COPY_OPTIONS: OptionNames<CopyOptions> = { at: true, signal: true };
 

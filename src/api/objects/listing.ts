@@ -1,7 +1,12 @@
 /** Spaces of this user, as other processes see them. */
-import { listeningNames } from '../../linux/sockets/local-socket.js';
+
 import { factsOf, type ProcessFacts } from '../../linux/processes/process-facts.js';
-import { type HandleParts, type SpaceOverview, socketName } from '../../pager/protocol/attaching.js';
+import { listeningNames } from '../../linux/sockets/local-socket.js';
+import {
+  type HandleParts,
+  type SpaceOverview,
+  socketName,
+} from '../../pager/protocol/attaching.js';
 import { OnememError } from '../values/errors.js';
 import { SpaceLook } from './look.js';
 

@@ -2,8 +2,8 @@
 import { EAGAIN, EINTR, POLLIN, SOCK_STREAM } from '../../linux/base/constants.js';
 import { SystemCallError } from '../../linux/base/errors.js';
 import { addressOf, closeDescriptor, errno, libc } from '../../linux/base/libc.js';
-import { connectLocally, peerOf } from '../../linux/sockets/local-socket.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
+import { connectLocally, peerOf } from '../../linux/sockets/local-socket.js';
 import { Poller } from '../../linux/sockets/poll.js';
 import { createSocketPair, MessageSocket } from '../../linux/sockets/socket.js';
 import {

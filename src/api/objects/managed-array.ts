@@ -3,16 +3,25 @@
 import type { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { ElementType } from '../../core/basics/elements.js';
-import { bytesOf, type NumericArray, viewOf, type WritableView } from '../../core/basics/elements.js';
-import type { OptionNames } from '../../messages/option-names.js';
+import {
+  bytesOf,
+  type NumericArray,
+  viewOf,
+  type WritableView,
+} from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import { MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL } from '../../linux/base/constants.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
 import { type Attributes, adviceChange, attributeRuns } from '../arrays/advice.js';
-import { checkFlag, checkName, checkObject, checkOptions, isWhole, show } from '../values/arguments.js';
 import type { ArrayHandle } from '../arrays/array-handle.js';
-import { checkLength } from '../values/array-length.js';
-import { allPages, blocksAround, elementsIn, pagesAround, pagesWithin } from '../arrays/array-pages.js';
+import {
+  allPages,
+  blocksAround,
+  elementsIn,
+  pagesAround,
+  pagesWithin,
+} from '../arrays/array-pages.js';
 import { type ArrayPart, checkRange, noWholePage, partOf } from '../arrays/array-part.js';
 import {
   type AsyncBuffer,
@@ -30,22 +39,31 @@ import {
   shown,
   UNSENDABLE,
 } from '../arrays/description.js';
-import { DISPOSE } from '../values/disposal.js';
-import { ElementRange } from './element-range.js';
-import { argumentError, madeElsewhere, OnememError, typeError } from '../values/errors.js';
 import { HOLD_OPTIONS, Hold, type HoldOptions } from '../arrays/hold.js';
-import { NO_INDICES } from '../values/no-indices.js';
 import { type Notifier, watchArray } from '../arrays/notifier.js';
 import { PIN_OPTIONS, Pin, type PinOptions } from '../arrays/pin.js';
-import type * as api from '../public.js';
-import type { Advice, FlushOptions, ViewedRange, WatchOptions } from '../public.js';
-import { type Residency, reportResidency } from '../values/residency.js';
 import { checkBoundary, type Rights, rightsOf } from '../arrays/rights.js';
-import { noteArray, type SpaceSeen } from '../line/seen.js';
-import { handOut } from '../line/space-handle.js';
 import { type TransferOptions, transfer } from '../arrays/transfer.js';
 import { dirtyRuns, YOUNG_OPTIONS, type YoungRun, youngRuns } from '../arrays/use-reports.js';
+import { noteArray, type SpaceSeen } from '../line/seen.js';
+import { handOut } from '../line/space-handle.js';
 import { noteView } from '../line/view-owners.js';
+import type * as api from '../public.js';
+import type { Advice, FlushOptions, ViewedRange, WatchOptions } from '../public.js';
+import {
+  checkFlag,
+  checkName,
+  checkObject,
+  checkOptions,
+  isWhole,
+  show,
+} from '../values/arguments.js';
+import { checkLength } from '../values/array-length.js';
+import { DISPOSE } from '../values/disposal.js';
+import { argumentError, madeElsewhere, OnememError, typeError } from '../values/errors.js';
+import { NO_INDICES } from '../values/no-indices.js';
+import { type Residency, reportResidency } from '../values/residency.js';
+import { ElementRange } from './element-range.js';
 
 const FLUSH_OPTIONS: OptionNames<FlushOptions> = { begin: true, end: true, durable: true };
 

@@ -5,12 +5,12 @@
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
 import { EOPNOTSUPP } from '../../linux/base/constants.js';
 import { errnoName } from '../../linux/base/errors.js';
-import { duplicateDescriptor } from '../../linux/files/file-io.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
+import { duplicateDescriptor } from '../../linux/files/file-io.js';
 import { allocate, resizeFile } from '../../linux/memory/memory.js';
-import { OnememError } from '../values/errors.js';
-import type { ManagedArray } from '../public.js';
 import type { SpaceSeen } from '../line/seen.js';
+import type { ManagedArray } from '../public.js';
+import { OnememError } from '../values/errors.js';
 
 export interface ResultPlace {
   /** Open for reading and writing. It stays the caller's, and so does a lock of the file. */

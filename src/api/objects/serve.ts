@@ -1,14 +1,14 @@
 /** The live picture of a space, for a browser: a web server in a thread of its own. */
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
-import type { OptionNames } from '../../messages/option-names.js';
 import { liveFile } from '../../linux/own-files.js';
 import { startThread } from '../../linux/threads/threads.js';
 import type { FromLiveThread, LiveThreadData } from '../../live/protocol.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
-import { checkOptions, isWhole, show } from '../values/arguments.js';
-import type { Client } from '../line/client.js';
 import { INSPECT, inspectHolding } from '../arrays/description.js';
+import type { Client } from '../line/client.js';
+import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError } from '../values/errors.js';
 

@@ -1,10 +1,10 @@
 /** What a handle for other processes is to allow. */
 import type { OptionNames } from '../../messages/option-names.js';
 import type { ShareRights } from '../../pager/protocol/attaching.js';
+import type { ShareOptions } from '../public.js';
 import { checkOptions, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import { ManagedArray } from './managed-array.js';
-import type { ShareOptions } from '../public.js';
 
 const SHARE_OPTIONS: OptionNames<ShareOptions> = { rights: true, arrays: true };
 

@@ -2,12 +2,12 @@
 import type { NumericArray } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { SharingCall } from '../../pager/protocol/sharing.js';
+import { checkName } from '../options/sharing.js';
+import type * as api from '../public.js';
+import type { BarrierOptions } from '../public.js';
 import { checkMs, checkOptions, isWhole, show } from '../values/arguments.js';
 import { argumentError } from '../values/errors.js';
 import { ManagedArray } from './managed-array.js';
-import type * as api from '../public.js';
-import type { BarrierOptions } from '../public.js';
-import { checkName } from '../options/sharing.js';
 
 const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { timeoutMs: true };
 

@@ -2,14 +2,19 @@
 
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
-import { show } from '../values/arguments.js';
-import { INSPECT, inspectEvent, type StreamEventDescription, shown } from '../arrays/description.js';
-import { fromWire, OnememError, typeError } from '../values/errors.js';
-import type * as api from '../public.js';
-import type { SpaceSeen } from '../line/seen.js';
+import {
+  INSPECT,
+  inspectEvent,
+  type StreamEventDescription,
+  shown,
+} from '../arrays/description.js';
 import { refuseDeadlock } from '../launches/stream-call.js';
 import type { StreamOrder } from '../launches/stream-order.js';
+import type { SpaceSeen } from '../line/seen.js';
 import type { Attention } from '../line/unseen-failures.js';
+import type * as api from '../public.js';
+import { show } from '../values/arguments.js';
+import { fromWire, OnememError, typeError } from '../values/errors.js';
 
 /** The stream that an event is a place in. */
 interface StreamSeen extends api.HostStream {

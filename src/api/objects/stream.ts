@@ -1,12 +1,14 @@
 /** Streams of devices: launches besides what every stream does. */
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
-import { checkFlag, checkOptions } from '../values/arguments.js';
-import { checkSignal, checkTimeout, reasonOf } from '../line/cancellation.js';
-import { argumentError } from '../values/errors.js';
-import { HostStream } from './host-stream.js';
+import { pagesAround } from '../arrays/place.js';
 import { checkKernel, type Kernel, type KernelParameters } from '../kernels/kernel.js';
 import { explainStack, type Trace, traceTo } from '../kernels/kernel-place.js';
-import { checkArgumentNames, checkArguments, handOver, refuseEmpty } from '../launches/launch-arguments.js';
+import {
+  checkArgumentNames,
+  checkArguments,
+  handOver,
+  refuseEmpty,
+} from '../launches/launch-arguments.js';
 import { checkWay, codeFor, workgroupOf } from '../launches/launch-code.js';
 import { LAUNCH_OPTIONS, type LaunchOptions } from '../launches/launch-options.js';
 import {
@@ -17,13 +19,16 @@ import {
   sizePlace,
   workgroupRange,
 } from '../launches/launch-size.js';
-import { pagesAround } from '../arrays/place.js';
+import { Staging } from '../launches/staging.js';
+import { verifyLaunch } from '../launches/verify.js';
+import { checkSignal, checkTimeout, reasonOf } from '../line/cancellation.js';
+import type { ArraySeen, DeviceSeen, SpaceSeen } from '../line/seen.js';
 import type * as api from '../public.js';
 import type { LaunchArguments, ManagedElements } from '../public.js';
-import type { ArraySeen, DeviceSeen, SpaceSeen } from '../line/seen.js';
-import { Staging } from '../launches/staging.js';
+import { checkFlag, checkOptions } from '../values/arguments.js';
+import { argumentError } from '../values/errors.js';
+import { HostStream } from './host-stream.js';
 import type { StreamEvent } from './stream-event.js';
-import { verifyLaunch } from '../launches/verify.js';
 
 /** What stands in for a size that is read when the launch's turn has come: it runs as a whole. */
 const UNKNOWN = { begin: 0, end: 1, size: 1 } as const;

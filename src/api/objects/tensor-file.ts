@@ -1,14 +1,12 @@
 /** Tensors of model files as arrays over the file. */
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
-import { nearest } from '../../messages/option-names.js';
 import {
   readSafetensors,
   TensorFileError,
   type TensorFileLayout,
   type TensorLayout,
 } from '../../files/safetensors.js';
-import { show } from '../values/arguments.js';
-import { argumentError, OnememError } from '../values/errors.js';
+import { nearest } from '../../messages/option-names.js';
 import {
   checkUse,
   FILE_USE,
@@ -17,9 +15,11 @@ import {
   partOfFile,
   withFile,
 } from '../arrays/file-array.js';
-import { type FilePath, pathOf } from '../values/file-path.js';
-import type { TensorFile } from '../public.js';
 import type { ArraySeen, SpaceSeen } from '../line/seen.js';
+import type { TensorFile } from '../public.js';
+import { show } from '../values/arguments.js';
+import { argumentError, OnememError } from '../values/errors.js';
+import { type FilePath, pathOf } from '../values/file-path.js';
 
 /** Types of elements by the names of safetensors and GGUF. */
 const ELEMENTS: Readonly<Record<string, ElementType>> = {

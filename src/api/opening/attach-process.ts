@@ -1,6 +1,5 @@
 /** Attaching to a space of another process, from the handle that `space.share()` gives. */
 
-import { attachedWatchFile } from '../../linux/own-files.js';
 import {
   MAP_FIXED_NOREPLACE,
   MAP_NORESERVE,
@@ -12,13 +11,14 @@ import {
 } from '../../linux/base/constants.js';
 import { SystemCallError } from '../../linux/base/errors.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
-import { connectLocally } from '../../linux/sockets/local-socket.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/memory/managed-mapping.js';
 import { mmap, munmap } from '../../linux/memory/memory.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
+import { attachedWatchFile } from '../../linux/own-files.js';
+import { connectLocally } from '../../linux/sockets/local-socket.js';
 import { Poller } from '../../linux/sockets/poll.js';
 import { createSocketPair, MessageSocket } from '../../linux/sockets/socket.js';
 import { startThread } from '../../linux/threads/threads.js';
-import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import {
   ATTACH_VERSION,
   type AttachedWatchData,

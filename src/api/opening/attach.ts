@@ -7,13 +7,13 @@ import { startThread } from '../../linux/threads/threads.js';
 import { readHandle } from '../../pager/protocol/attaching.js';
 import { Control, LISTED_THREADS } from '../../pager/protocol/control.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
-import { AddressSpace as SpaceClass } from '../objects/address-space.js';
-import { isObject, show } from '../values/arguments.js';
 import { type ArrayHandle, checkArrayHandle } from '../arrays/array-handle.js';
-import { attachProcess } from './attach-process.js';
-import { OnememError, typeError } from '../values/errors.js';
-import type { AddressSpace, ManagedArray } from '../public.js';
 import { checkSpaceHandle, checkUnchanged, FOR_OTHER_PROCESSES } from '../line/space-handle.js';
+import { AddressSpace as SpaceClass } from '../objects/address-space.js';
+import type { AddressSpace, ManagedArray } from '../public.js';
+import { isObject, show } from '../values/arguments.js';
+import { OnememError, typeError } from '../values/errors.js';
+import { attachProcess } from './attach-process.js';
 
 function listThread(control: Int32Array): void {
   const own = threadId();

@@ -1,13 +1,13 @@
 /** How a space is opened. */
 import { resolve } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
-import type { OptionNames } from '../../messages/option-names.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
-import { bundledMessage, managerFiles } from '../../linux/own-files.js';
-import { closeEventfd, createEventfd } from '../../linux/threads/eventfd.js';
-import { PAGE_SIZE } from '../../linux/memory/memory.js';
-import { reapOrphans } from '../../linux/processes/orphans.js';
 import { randomName } from '../../linux/base/random.js';
+import { PAGE_SIZE } from '../../linux/memory/memory.js';
+import { bundledMessage, managerFiles } from '../../linux/own-files.js';
+import { reapOrphans } from '../../linux/processes/orphans.js';
+import { closeEventfd, createEventfd } from '../../linux/threads/eventfd.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import { CONTROL_WORDS, Control } from '../../pager/protocol/control.js';
 import {
   type Injection,
@@ -17,18 +17,9 @@ import {
 } from '../../pager/protocol/space.js';
 import { startsEnded } from '../../pager/protocol/starting.js';
 import type { PolicyChoices } from '../../policy/choices.js';
-import { AddressSpace as SpaceClass } from '../objects/address-space.js';
-import { checkFlag, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
-import { type BehindSpecification, behindOf } from '../options/behind.js';
-import { withMemory } from '../options/device-memory.js';
-import { type DeviceSpecification, deviceOptions, injectionOf } from '../options/device-specification.js';
-import { fromWire, OnememError, typeError } from '../values/errors.js';
 import { watchExit } from '../endings/exit.js';
-import { AUTO, hostBudget } from '../options/host-memory.js';
 import { collectViews } from '../endings/leftovers.js';
-import { endLending, lend } from '../options/lending.js';
 import { ManagerThreads } from '../line/manager-threads.js';
-import { moduleOptions } from '../values/node-options.js';
 import {
   checkWorkingFolder,
   noAddressesError,
@@ -36,11 +27,24 @@ import {
   refuseOtherRuntimes,
   shortageError,
 } from '../line/opening-errors.js';
-import { checkPolicies } from '../options/policies.js';
-import type { AddressSpace } from '../public.js';
-import { recordedBytes } from '../options/recording.js';
 import { addressesFor, basesFor, freeBases, slotOf } from '../line/space-addresses.js';
+import { AddressSpace as SpaceClass } from '../objects/address-space.js';
+import { type BehindSpecification, behindOf } from '../options/behind.js';
+import { withMemory } from '../options/device-memory.js';
+import {
+  type DeviceSpecification,
+  deviceOptions,
+  injectionOf,
+} from '../options/device-specification.js';
+import { AUTO, hostBudget } from '../options/host-memory.js';
+import { endLending, lend } from '../options/lending.js';
+import { checkPolicies } from '../options/policies.js';
+import { recordedBytes } from '../options/recording.js';
 import { type StorageSpecification, storageOf } from '../options/storage.js';
+import type { AddressSpace } from '../public.js';
+import { checkFlag, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
+import { fromWire, OnememError, typeError } from '../values/errors.js';
+import { moduleOptions } from '../values/node-options.js';
 import { warnOfUserMode } from './user-mode.js';
 
 /** Options of `openSpace`. */

@@ -5,9 +5,9 @@ import type { TlsOptions } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
 import { checkMs, checkOptions, show } from '../values/arguments.js';
 import { argumentError, OnememError } from '../values/errors.js';
+import { storeBudget } from '../values/sizes.js';
 import { warnOfRoom } from './server-room.js';
 import { checkServerUrls, serverUrls } from './server-url.js';
-import { storeBudget } from '../values/sizes.js';
 
 /** A Valkey server, or Redis 7 or newer, or servers of a cluster, that keeps pages of a space. */
 export interface BehindSpecification {

@@ -5,8 +5,8 @@
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import type { DeviceOptions } from '../../pager/protocol/space.js';
 import { gpuBudget } from '../../policy/gpu-budget.js';
-import type { DescribedDevice } from './device-specification.js';
 import { argumentError, OnememError } from '../values/errors.js';
+import type { DescribedDevice } from './device-specification.js';
 import { type FoundGpu, probeGpu } from './gpu-probe.js';
 import { memoryLimit } from './host-memory.js';
 

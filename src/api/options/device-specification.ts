@@ -1,8 +1,10 @@
 /** Devices as programs describe them. */
 import { isAbsolute } from 'node:path';
-import type { OptionNames } from '../../messages/option-names.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { DeviceOptions, Injection } from '../../pager/protocol/space.js';
+import { exportOf, moduleUrl } from '../kernels/kernel.js';
+import { parserModule } from '../kernels/wgsl-parser.js';
 import {
   checkFlag,
   checkName,
@@ -13,9 +15,7 @@ import {
   textOf,
 } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
-import { exportOf, moduleUrl } from '../kernels/kernel.js';
 import { toBytes } from '../values/sizes.js';
-import { parserModule } from '../kernels/wgsl-parser.js';
 
 const MAX_DEVICES = 15;
 

@@ -5,7 +5,6 @@ import type { AdapterFacts, TransportChoice } from '../../drivers/webgpu/protoco
 import { ownFile } from '../../linux/own-files.js';
 import { nodeBinary } from '../../linux/processes/node-binary.js';
 
-const PROBE = ownFile('drivers/webgpu/probe.js');
 /** A driver that is stuck is as good as none. */
 const LIMIT_MS = 20_000;
 /** What WebGPU and drivers say meanwhile. */
@@ -26,13 +25,18 @@ export function probeGpu(transport?: TransportChoice): Promise<FoundGpu> {
   const options = { timeout: LIMIT_MS, killSignal: 'SIGKILL', maxBuffer: MOST_TEXT_BYTES } as const;
   return new Promise((resolve) => {
     const said = transport === undefined ? [] : [JSON.stringify(transport)];
-    execFile(nodeBinary(), [fileURLToPath(PROBE), ...said], options, (error, stdout) => {
-      try {
-        resolve(JSON.parse(stdout) as FoundGpu);
-      } catch {
-        const why = error?.signal ?? error?.message ?? 'it said nothing';
-        resolve({ problem: `its driver ended the process that asked (${why})` });
-      }
-    });
+    execFile(
+      nodeBinary(),
+      [fileURLToPath(ownFile('drivers/webgpu/probe.js')), ...said],
+      options,
+      (error, stdout) => {
+        try {
+          resolve(JSON.parse(stdout) as FoundGpu);
+        } catch {
+          const why = error?.signal ?? error?.message ?? 'it said nothing';
+          resolve({ problem: `its driver ended the process that asked (${why})` });
+        }
+      },
+    );
   });
 }

@@ -12,9 +12,9 @@ import {
   LEAST_HOST_BYTES,
   memoryNeeds,
 } from '../../policy/host-budget.js';
-import type { DescribedDevice } from './device-specification.js';
 import { argumentError, OnememError } from '../values/errors.js';
 import { toBytes } from '../values/sizes.js';
+import type { DescribedDevice } from './device-specification.js';
 
 /**
  * What a program says to have the host's budget follow what the machine and its control groups have

@@ -1,8 +1,8 @@
 /** Policies as a program chooses them. */
 import { checkChoices, isModule, type PolicyChoices } from '../../policy/choices.js';
+import { exportOf, moduleUrl } from '../kernels/kernel.js';
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
-import { exportOf, moduleUrl } from '../kernels/kernel.js';
 
 /**
  * The choices as the manager's thread and recordings have them: modules by their addresses. Throws

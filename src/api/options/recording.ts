@@ -4,18 +4,18 @@
  */
 import { resolve } from 'node:path';
 import { bytesOf } from '../../core/basics/elements.js';
-import type { OptionNames } from '../../messages/option-names.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { History } from '../../trace/history.js';
 import type { PageStory } from '../../trace/page-story.js';
 import type { Report } from '../../trace/report.js';
-import { checkOptions, isWhole, show } from '../values/arguments.js';
-import type { Client } from '../line/client.js';
 import { INSPECT, inspectHolding } from '../arrays/description.js';
+import type { Client } from '../line/client.js';
+import { type ArraySeen, isManaged } from '../line/seen.js';
+import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
 import { type FilePath, pathOf } from '../values/file-path.js';
-import { type ArraySeen, isManaged } from '../line/seen.js';
 import { toBytes } from '../values/sizes.js';
 
 /** Options of `space.record`. */

@@ -1,7 +1,12 @@
 /** Where an array is that several machines share, and whether programs agree on it. */
-import { bytesOf, constructorName, type ElementType, isElementType } from '../../core/basics/elements.js';
-import type { OptionNames } from '../../messages/option-names.js';
+import {
+  bytesOf,
+  constructorName,
+  type ElementType,
+  isElementType,
+} from '../../core/basics/elements.js';
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { SharingPlace, SharingSource } from '../../pager/protocol/sharing.js';
 import type { ArrayShape, KnownArray } from '../../sharing/description.js';
 import { valkeyAddress } from '../../valkey/address.js';
@@ -9,9 +14,9 @@ import type { TlsOptions } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
 import { checkMs, checkOptions, show } from '../values/arguments.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
+import { toBytes } from '../values/sizes.js';
 import { warnOfRoom } from './server-room.js';
 import { checkServerUrls, serverUrls } from './server-url.js';
-import { toBytes } from '../values/sizes.js';
 
 /** A Valkey server, or Redis 7 or newer, or any server of a cluster. */
 export interface SharingServer {

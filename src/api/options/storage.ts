@@ -2,8 +2,8 @@
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import type { OptionNames } from '../../messages/option-names.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
+import type { OptionNames } from '../../messages/option-names.js';
 import type { StorageOptions } from '../../pager/protocol/space.js';
 import { checkOptions, show } from '../values/arguments.js';
 import { argumentError, OnememError } from '../values/errors.js';

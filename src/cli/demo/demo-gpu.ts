@@ -13,8 +13,8 @@ import {
   type ManagedArray,
   u32,
 } from '../../index.js';
-import { type DemoColumn, type DemoData, demoFile } from './demo-data.js';
 import { CommandError } from '../terminal/failure.js';
+import { type DemoColumn, type DemoData, demoFile } from './demo-data.js';
 
 /** What the kernel writes of each flight: difference, bearing and cell. */
 const RESULT_WORDS = 3;

@@ -7,6 +7,15 @@ import { fileURLToPath } from 'node:url';
 import { leastMemory } from '../../api/options/device-specification.js';
 import { type AddressSpace, type Device, type ManagedArray, openSpace } from '../../index.js';
 import { ARRAY_TYPES } from '../run/array-types.js';
+import { loadKernelFile } from '../run/kernel-file.js';
+import { launchInParts, partsOf } from '../run/launch.js';
+import { faultsOf, type ProcessorReport, processorReports, processorTable } from '../run/report.js';
+import { CommandError, UsageError } from '../terminal/failure.js';
+import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
+import { endOnSignals } from '../terminal/interrupt.js';
+import { parseOptions, sizeInBytes } from '../terminal/options.js';
+import { print } from '../terminal/output.js';
+import { createProgress } from '../terminal/progress.js';
 import {
   DEMO_PACKAGES,
   type DemoColumn,
@@ -20,15 +29,6 @@ import {
   summarizeFlights,
 } from './demo-data.js';
 import { deviationOf, type Flights, flightsOnGpu, mapForGpu } from './demo-gpu.js';
-import { CommandError, UsageError } from '../terminal/failure.js';
-import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
-import { endOnSignals } from '../terminal/interrupt.js';
-import { loadKernelFile } from '../run/kernel-file.js';
-import { launchInParts, partsOf } from '../run/launch.js';
-import { parseOptions, sizeInBytes } from '../terminal/options.js';
-import { print } from '../terminal/output.js';
-import { createProgress } from '../terminal/progress.js';
-import { faultsOf, type ProcessorReport, processorReports, processorTable } from '../run/report.js';
 
 export const DEMO_SUMMARY = 'run a kernel over three million flights, and check the result';
 

@@ -3,16 +3,16 @@
 import { closeSync } from 'node:fs';
 import { usualHostMemory } from '../../api/options/host-memory.js';
 import { usualStorage } from '../../api/options/storage.js';
-import { interruptedCpu } from '../../linux/files/disk-interrupts.js';
 import { type Feature, probeFeatures, remediesOf } from '../../linux/features.js';
+import { interruptedCpu } from '../../linux/files/disk-interrupts.js';
 import { idleFeature } from '../../linux/idle-cpus.js';
 import { openTrigger, pressureFile } from '../../linux/memory/pressure.js';
 import { memoryGroups, textReader } from '../../linux/memory/system-memory.js';
-import { EXPLAINED, explainCode } from './explain-code.js';
 import { UsageError } from '../terminal/failure.js';
-import { gpuFeature } from './gpu.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
+import { EXPLAINED, explainCode } from './explain-code.js';
+import { gpuFeature } from './gpu.js';
 
 export const DOCTOR_SUMMARY =
   'tell whether onemem works here, and the remedy for each missing feature';

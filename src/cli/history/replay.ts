@@ -5,10 +5,10 @@ import { replay as play, ReplayError } from '../../core/recording/replay.js';
 import { type Recording, readRecording } from '../../files/recording-file.js';
 import { loadPolicies } from '../../policy/choices.js';
 import { EVICTION_POLICIES } from '../../policy/eviction/named.js';
-import { compareOn } from './compare-policies.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
+import { compareOn } from './compare-policies.js';
 
 export const REPLAY_SUMMARY = 'play a recorded run again, or compare eviction policies on a trace';
 

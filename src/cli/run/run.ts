@@ -1,10 +1,10 @@
 /** `onemem run`: a kernel over files that may be larger than the device. */
 
 import { statSync } from 'node:fs';
+import { takesParts, wgslDimensions } from '../../api/kernels/wgsl-kernel.js';
+import { resultArray } from '../../api/objects/result-array.js';
 import { leastMemory, MAX_UNITS } from '../../api/options/device-specification.js';
 import { AUTO, memoryToShare } from '../../api/options/host-memory.js';
-import { resultArray } from '../../api/objects/result-array.js';
-import { takesParts, wgslDimensions } from '../../api/kernels/wgsl-kernel.js';
 import { bytesOf } from '../../core/basics/elements.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import type { Dtype } from '../../files/npy.js';
@@ -22,16 +22,16 @@ import {
   type StorageSpecification,
 } from '../../index.js';
 import { LEAST_HOST_BYTES } from '../../policy/host-budget.js';
-import { ARRAY_TYPES } from './array-types.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { endOnSignals } from '../terminal/interrupt.js';
-import { isWgslFile, linesOfStack, loadKernelFile } from './kernel-file.js';
-import { launchInParts, partsOf } from './launch.js';
-import { type Extent, extentFrom, extentOf, listOf, product } from './launch-size.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from '../terminal/options.js';
 import { print, say, warn } from '../terminal/output.js';
 import { createProgress } from '../terminal/progress.js';
+import { ARRAY_TYPES } from './array-types.js';
+import { isWgslFile, linesOfStack, loadKernelFile } from './kernel-file.js';
+import { launchInParts, partsOf } from './launch.js';
+import { type Extent, extentFrom, extentOf, listOf, product } from './launch-size.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from './report.js';
 import {
   type FileName,

@@ -3,11 +3,11 @@
  * taken from a processor, and when that is through.
  */
 import { clear, endOf, next, WORDS } from '../basics/mask.js';
-import { ruleOf } from './operation-rules.js';
-import type { State } from '../table/state.js';
 import { Access, type InvalidationReason, PAGES_PER_BLOCK } from '../basics/types.js';
+import type { State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
+import { ruleOf } from './operation-rules.js';
 
 /**
  * Tells the subscribers of a watched range what is about to be taken: a right of a processor, or

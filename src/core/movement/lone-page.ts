@@ -6,26 +6,6 @@
  * does not have it done at once, it goes on as an operation that has come as far as this.
  */
 import { has, type Mask, remove, WORDS } from '../basics/mask.js';
-import { hasRoom, type Outcome } from './moves.js';
-import type { Node } from '../table/nodes.js';
-import { open } from './operation.js';
-import {
-  accessOf,
-  countArrival,
-  noteContent,
-  noteMapped,
-  transferDone,
-} from './operation-transfers.js';
-import {
-  classify,
-  endToken,
-  newToken,
-  nodeOf,
-  type Processor,
-  residenceOf,
-  type State,
-  takeMemory,
-} from '../table/state.js';
 import {
   Access,
   NO_NODE,
@@ -36,8 +16,28 @@ import {
   type Source,
   Status,
 } from '../basics/types.js';
+import type { Node } from '../table/nodes.js';
+import {
+  classify,
+  endToken,
+  newToken,
+  nodeOf,
+  type Processor,
+  residenceOf,
+  type State,
+  takeMemory,
+} from '../table/state.js';
 import { type Block, isProvided, type Mapping } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
+import { hasRoom, type Outcome } from './moves.js';
+import { open } from './operation.js';
+import {
+  accessOf,
+  countArrival,
+  noteContent,
+  noteMapped,
+  transferDone,
+} from './operation-transfers.js';
 
 /** Stands for several nodes. */
 const SEVERAL = -2;

@@ -1,13 +1,18 @@
 /** Bringing pages to a node and taking them away: what every task and every fault comes down to. */
 
+import { add, addRun, bitCount, clear, has, type Mask, next, WORDS } from '../basics/mask.js';
+import {
+  Access,
+  HOST_NODE,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type Status,
+} from '../basics/types.js';
 import { isFinal } from '../table/absence.js';
 import { holderOf } from '../table/contents.js';
-import { add, addRun, bitCount, clear, has, type Mask, next, WORDS } from '../basics/mask.js';
 import type { Node } from '../table/nodes.js';
-import { ATTEMPTS, open, start } from './operation.js';
-import { goOn } from './operation-end.js';
-import { mayBeFilled, mayBeWritten, mayComeToBeRead } from './reading-room.js';
-import { evictBlock, evictShielded, reclaim } from './reclaim.js';
 import {
   conflictsWithHold,
   isHeld,
@@ -20,17 +25,12 @@ import {
   type State,
   somethingMoves,
 } from '../table/state.js';
-import {
-  Access,
-  HOST_NODE,
-  NO_NODE,
-  type NodeId,
-  PAGES_PER_BLOCK,
-  PAGES_PER_GROUP,
-  type Status,
-} from '../basics/types.js';
 import { type Block, isProvided, rareMask } from '../table/va-block.js';
 import type { OperationKind, Task } from '../table/work.js';
+import { ATTEMPTS, open, start } from './operation.js';
+import { goOn } from './operation-end.js';
+import { mayBeFilled, mayBeWritten, mayComeToBeRead } from './reading-room.js';
+import { evictBlock, evictShielded, reclaim } from './reclaim.js';
 
 /** The first group's bits in the first word of a mask. */
 export const FIRST_GROUP = 2 ** PAGES_PER_GROUP - 1;

@@ -2,14 +2,15 @@
  * The end of an operation, whatever became of it: what its kind leaves behind, a word to
  * subscribers, and the block is free for the next one.
  */
-import { announceEnd } from './announcing.js';
+
 import { type Mask, next, size } from '../basics/mask.js';
-import type { Node } from '../table/nodes.js';
-import { ruleOf } from './operation-rules.js';
-import { classify, makeReady, releaseSpare, type State } from '../table/state.js';
 import { NO_NODE, Status } from '../basics/types.js';
+import type { Node } from '../table/nodes.js';
+import { classify, makeReady, releaseSpare, type State } from '../table/state.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
+import { announceEnd } from './announcing.js';
+import { ruleOf } from './operation-rules.js';
 
 /**
  * The node that pages of the operation are copied to; none where a node makes room whose pages have

@@ -2,9 +2,19 @@
  * What each kind of operation takes from processors, says to subscribers, and leaves behind: one
  * record a kind. How an operation goes on from step to step is the same for all (operation.ts).
  */
-import { onlyCopies } from '../table/contents.js';
+
 import { add, clear, has, isEmpty, type Mask, next, size, WORDS } from '../basics/mask.js';
+import {
+  Access,
+  HOST_NODE,
+  type InvalidationReason,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+  Status,
+} from '../basics/types.js';
 import { noteGivenUp } from '../pattern/scatter.js';
+import { onlyCopies } from '../table/contents.js';
 import {
   countPending,
   mappingOf,
@@ -15,15 +25,6 @@ import {
   residenceOf,
   type State,
 } from '../table/state.js';
-import {
-  Access,
-  HOST_NODE,
-  type InvalidationReason,
-  type NodeId,
-  PAGES_PER_BLOCK,
-  type ProcessorId,
-  Status,
-} from '../basics/types.js';
 import {
   type Block,
   NO_PAGES,

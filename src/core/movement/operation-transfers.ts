@@ -4,22 +4,7 @@
  * becomes visible at its new place by itself.
  */
 
-import { complete } from '../table/completion.js';
-import { holderOf, onlyCopies } from '../table/contents.js';
 import { addRun, has, type Mask, next, nextAbsent, removeRun, WORDS } from '../basics/mask.js';
-import type { Node } from '../table/nodes.js';
-import { finish, hasAny, targetOf } from './operation-end.js';
-import {
-  endToken,
-  mappingOf,
-  newToken,
-  nodeOf,
-  REFUSED,
-  reserve,
-  residenceOf,
-  type State,
-  type Token,
-} from '../table/state.js';
 import {
   Access,
   NO_NODE,
@@ -35,8 +20,23 @@ import {
   type Source,
   Status,
 } from '../basics/types.js';
+import { complete } from '../table/completion.js';
+import { holderOf, onlyCopies } from '../table/contents.js';
+import type { Node } from '../table/nodes.js';
+import {
+  endToken,
+  mappingOf,
+  newToken,
+  nodeOf,
+  REFUSED,
+  reserve,
+  residenceOf,
+  type State,
+  type Token,
+} from '../table/state.js';
 import { type Block, isProvided, noteWaiting, rareMask } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
+import { finish, hasAny, targetOf } from './operation-end.js';
 
 /**
  * A range's last block of so many pages gets its memory in one piece: pages one by one take longer

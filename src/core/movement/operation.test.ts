@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
-import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 import { Access, HOST, PAGES_PER_BLOCK, SOURCE_ZERO, Status } from '../basics/types.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 
 /**
  * A manager with a host and one device, and every transfer that it asks for. Transfers are answered

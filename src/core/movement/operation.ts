@@ -5,12 +5,8 @@
  * was. Every step is an entry point of its own, since any of them may have to wait for a device.
  * What each kind takes, says and leaves behind is in operation-rules.ts.
  */
-import { announce } from './announcing.js';
+
 import { endWordOf, firstWordOf, type Mask, next, nextAbsent, removeRun } from '../basics/mask.js';
-import { finish } from './operation-end.js';
-import { ruleOf } from './operation-rules.js';
-import { issueTransfers, reserveFor } from './operation-transfers.js';
-import { countPending, endToken, newToken, type State, type Token } from '../table/state.js';
 import {
   Access,
   NO_NODE,
@@ -19,8 +15,13 @@ import {
   type ProcessorId,
   Status,
 } from '../basics/types.js';
+import { countPending, endToken, newToken, type State, type Token } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
 import type { Operation, OperationKind } from '../table/work.js';
+import { announce } from './announcing.js';
+import { finish } from './operation-end.js';
+import { ruleOf } from './operation-rules.js';
+import { issueTransfers, reserveFor } from './operation-transfers.js';
 
 /** Failed copies in a row before an access is denied, or a block is no victim any more. */
 export const ATTEMPTS = 8;

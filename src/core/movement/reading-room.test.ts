@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { PAGES_PER_BLOCK as BLOCK, HOST_NODE } from '../basics/types.js';
 import type { Node } from '../table/nodes.js';
 import { readingRoomOf } from './reading-room.js';
-import { PAGES_PER_BLOCK as BLOCK, HOST_NODE } from '../basics/types.js';
 
 it.each([
   ['an eighth of the budget of a host that has little', HOST_NODE, 8, 1],

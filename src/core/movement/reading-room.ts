@@ -4,13 +4,14 @@
  * page that cannot go anywhere. What comes there has a copy in a store, or can be made again, so
  * that it makes room for the next one; nothing is written there before it is within the budget.
  */
-import { onlyCopies } from '../table/contents.js';
+
 import { type Mask, WORDS } from '../basics/mask.js';
-import { isWithinBudget, type Node } from '../table/nodes.js';
-import { reclaim } from './reclaim.js';
-import { residenceOf, type State, shortageOf } from '../table/state.js';
 import { HOST_NODE, NO_PROCESSOR, PAGES_PER_BLOCK } from '../basics/types.js';
+import { onlyCopies } from '../table/contents.js';
+import { isWithinBudget, type Node } from '../table/nodes.js';
+import { residenceOf, type State, shortageOf } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
+import { reclaim } from './reclaim.js';
 
 /**
  * A block for each of a few threads that read at the same time: nothing of a block goes for the

@@ -1,7 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
-import type { OpenManager } from '../open-manager.js';
-import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 import {
   Access,
   PAGES_PER_BLOCK as BLOCK,
@@ -12,6 +10,8 @@ import {
   SOURCE_ZERO,
   Status,
 } from '../basics/types.js';
+import type { OpenManager } from '../open-manager.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 
 /** A memory that takes what another one has no room for. */
 const store = hostOf(8, { name: 'behind', frames: 'pooled', addressable: false });

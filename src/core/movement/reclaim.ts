@@ -7,12 +7,7 @@
  * which needs no room.
  */
 
-import { addCompletion } from '../table/completion.js';
-import { onlyCopies } from '../table/contents.js';
 import { clear, isEmpty, type Mask, size, WORDS } from '../basics/mask.js';
-import { isWithinBudget, type Node } from '../table/nodes.js';
-import { ATTEMPTS, open, start } from './operation.js';
-import { classify, isHeld, makeReady, releaseSpare, type State, shortageOf } from '../table/state.js';
 import {
   HOST_NODE,
   NO_NODE,
@@ -21,8 +16,20 @@ import {
   PAGES_PER_BLOCK,
   PROVIDER,
 } from '../basics/types.js';
+import { addCompletion } from '../table/completion.js';
+import { onlyCopies } from '../table/contents.js';
+import { isWithinBudget, type Node } from '../table/nodes.js';
+import {
+  classify,
+  isHeld,
+  makeReady,
+  releaseSpare,
+  type State,
+  shortageOf,
+} from '../table/state.js';
 import { type Block, NO_PAGES, type Residence } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
+import { ATTEMPTS, open, start } from './operation.js';
 
 /** Victims go by ranks, the lowest first; this is the rank of what a launch is about to use. */
 const MOST_RANK = 3;

@@ -2,13 +2,31 @@
  * Processors that reach host memory in place (accessedBy): their mappings point to the host's node,
  * and nothing moves to their own.
  */
-import { holderOf, onlyOn } from '../table/contents.js';
-import { add, addRun, clear, has, isEmpty, type Mask, next, remove, WORDS } from '../basics/mask.js';
-import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
-import { isRemote, mappingOf, nodeOf, type Processor, residenceOf, type State } from '../table/state.js';
+
+import {
+  add,
+  addRun,
+  clear,
+  has,
+  isEmpty,
+  type Mask,
+  next,
+  remove,
+  WORDS,
+} from '../basics/mask.js';
 import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
+import { holderOf, onlyOn } from '../table/contents.js';
+import {
+  isRemote,
+  mappingOf,
+  nodeOf,
+  type Processor,
+  residenceOf,
+  type State,
+} from '../table/state.js';
 import { type Block, noteWaiting } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
+import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
 
 /**
  * For a processor that reaches host memory in place: brings the pages there, then maps what the

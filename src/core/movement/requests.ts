@@ -1,6 +1,5 @@
 /** What is asked for over a range of pages: one task a block, a few blocks at a time. */
 import { addRun, createMask, equals, type Mask } from '../basics/mask.js';
-import { makeReady, nodeOf, processorOf, type Request, type State } from '../table/state.js';
 import {
   Access,
   type DenyReason,
@@ -10,6 +9,7 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../basics/types.js';
+import { makeReady, nodeOf, processorOf, type Request, type State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
 import type { Task, TaskKind } from '../table/work.js';
 

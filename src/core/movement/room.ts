@@ -3,10 +3,10 @@
  * that wait for some.
  */
 import type { IntrusiveList } from '../basics/intrusive-list.js';
-import { shrink } from './reclaim.js';
-import { nodeOf, type State, somethingMoves } from '../table/state.js';
 import { HOST_NODE, type NodeId } from '../basics/types.js';
+import { nodeOf, type State, somethingMoves } from '../table/state.js';
 import { endPatience } from '../table/va-block.js';
+import { shrink } from './reclaim.js';
 
 export class Room {
   constructor(

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
+import { PAGES_PER_BLOCK as BLOCK, HOST } from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
 import type { Range } from '../table/range.js';
 import { allocateIn, commandsThat, hostOf, managerOf, touchIn } from '../test-parts.js';
-import { PAGES_PER_BLOCK as BLOCK, HOST } from '../basics/types.js';
 
 const ROOM = 8;
 const BLOCKS = 16;

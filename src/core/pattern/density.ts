@@ -8,12 +8,12 @@
  * so few that they cost less than the block, pages come alone from then on (`scatter.ts`).
  */
 import { has, isEmpty } from '../basics/mask.js';
+import { PAGES_PER_BLOCK } from '../basics/types.js';
 import type { Node } from '../table/nodes.js';
 import type { Range, Trial } from '../table/range.js';
-import { isScattered, MOST } from './scatter.js';
 import type { Processor } from '../table/state.js';
-import { PAGES_PER_BLOCK } from '../basics/types.js';
 import type { Block, Mapping, Residence } from '../table/va-block.js';
+import { isScattered, MOST } from './scatter.js';
 
 /** Blocks that come back until one is tried: at first, and at most. */
 const FIRST = 64;

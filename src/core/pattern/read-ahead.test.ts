@@ -1,6 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
 import type { NextOptions } from '../../policy/read-ahead/next.js';
+import {
+  Access,
+  PAGES_PER_BLOCK as BLOCK,
+  HOST,
+  HOST_NODE,
+  type ReadAheadRequest,
+  Status,
+} from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
 import type { Range } from '../table/range.js';
 import {
@@ -12,14 +20,6 @@ import {
   managerOf,
   overheard,
 } from '../test-parts.js';
-import {
-  Access,
-  PAGES_PER_BLOCK as BLOCK,
-  HOST,
-  HOST_NODE,
-  type ReadAheadRequest,
-  Status,
-} from '../basics/types.js';
 
 let log: string[];
 /** What the policy was asked. */

@@ -3,8 +3,17 @@
  * brought while it works on this one. The policy says how many. Their first group stays unmapped,
  * so that entering a block faults, cheaply, and brings the one after it in time.
  */
-import { isDue } from './density.js';
+
 import { copy, createMask, isEmpty, WORDS } from '../basics/mask.js';
+import {
+  type Access,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type ProcessorId,
+} from '../basics/types.js';
 import { isCrowded, type Node } from '../table/nodes.js';
 import {
   endAhead,
@@ -15,17 +24,9 @@ import {
   residenceOf,
   type State,
 } from '../table/state.js';
-import {
-  type Access,
-  HOST_NODE,
-  NO_NODE,
-  NO_PROCESSOR,
-  PAGES_PER_BLOCK,
-  PAGES_PER_GROUP,
-  type ProcessorId,
-} from '../basics/types.js';
 import { type Block, changedPages, type Mapping } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
+import { isDue } from './density.js';
 
 /** The request number of tasks that no request waits for. */
 const NO_REQUEST = 0;

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
+import { PAGES_PER_BLOCK as BLOCK, HOST, Status } from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
 import type { Range } from '../table/range.js';
 import {
@@ -11,7 +12,6 @@ import {
   managerOf,
   overheard,
 } from '../test-parts.js';
-import { PAGES_PER_BLOCK as BLOCK, HOST, Status } from '../basics/types.js';
 
 const host = hostOf(4);
 const file = { provided: true, writable: false };

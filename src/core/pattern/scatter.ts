@@ -5,10 +5,11 @@
  * that followed no other one, and on which such a fault comes again soon. A set that fits the node
  * never gives one.
  */
+
+import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
 import type { Node } from '../table/nodes.js';
 import type { Range } from '../table/range.js';
 import type { Processor } from '../table/state.js';
-import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
 import type { Block, Mapping, Residence } from '../table/va-block.js';
 
 /**

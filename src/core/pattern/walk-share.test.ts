@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
+import { PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE } from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, touchIn } from '../test-parts.js';
-import { PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE } from '../basics/types.js';
 import { walkShare } from './walk-share.js';
 
 let manager: OpenManager;

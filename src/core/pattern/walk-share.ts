@@ -6,8 +6,8 @@
  * soon.
  */
 import { isEmpty } from '../basics/mask.js';
-import type { Node } from '../table/nodes.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
+import type { Node } from '../table/nodes.js';
 import type { Block, Mapping } from '../table/va-block.js';
 
 /**

@@ -3,11 +3,7 @@
  * and nothing faults.
  */
 
-import { firstLost, lossOf, sourceOf } from '../table/absence.js';
 import { clear, createMask, has, next, nextAbsent, size } from '../basics/mask.js';
-import type { Node } from '../table/nodes.js';
-import type { Range } from '../table/range.js';
-import { isRemote, type State } from '../table/state.js';
 import {
   Access,
   type DenyReason,
@@ -16,8 +12,12 @@ import {
   PageState,
   type ProcessorId,
 } from '../basics/types.js';
-import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
+import { firstLost, lossOf, sourceOf } from '../table/absence.js';
+import type { Node } from '../table/nodes.js';
+import type { Range } from '../table/range.js';
+import { isRemote, type State } from '../table/state.js';
 import { type Block, changedPages, isInherited, perhapsNotZero } from '../table/va-block.js';
+import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
 import { type Whereabouts, whereaboutsOf } from './whereabouts.js';
 
 export interface HeldPages {

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
 import { add, addRun } from '../basics/mask.js';
+import { type Commands, PAGES_PER_BLOCK } from '../basics/types.js';
 import type { Node } from '../table/nodes.js';
 import type { Range } from '../table/range.js';
 import { createState, residenceOf, type State } from '../table/state.js';
-import { type Commands, PAGES_PER_BLOCK } from '../basics/types.js';
-import { dirtyRuns, forgetUse, forgetUser, noteArguments, noteUse, youngRuns } from './usage.js';
 import { type Block, rareMask } from '../table/va-block.js';
+import { dirtyRuns, forgetUse, forgetUser, noteArguments, noteUse, youngRuns } from './usage.js';
 
 const policies = namedPolicies();
 let state: State;

@@ -4,9 +4,9 @@
  * a kernel over them, since that was last asked.
  */
 import { createMask, next, nextAbsent, WORDS } from '../basics/mask.js';
+import { type NodeId, PAGES_PER_BLOCK, type ProcessorId } from '../basics/types.js';
 import type { Range } from '../table/range.js';
 import type { State } from '../table/state.js';
-import { type NodeId, PAGES_PER_BLOCK, type ProcessorId } from '../basics/types.js';
 
 /** Neighbouring pages, and the processors that used them, a bit each. */
 export interface UsedPages {

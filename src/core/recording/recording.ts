@@ -8,10 +8,11 @@
  * result] of an event that has one; and ['+', event, ...arguments] for an event that comes from
  * within a command.
  */
-import { EVENTS, type EventName } from './events.js';
+
+import type { Commands } from '../basics/types.js';
 import type { MemoryManager } from '../memory-manager.js';
 import type { Range } from '../table/range.js';
-import type { Commands } from '../basics/types.js';
+import { EVENTS, type EventName } from './events.js';
 
 export const COMMANDS = [
   'breakCopyOnWrite',

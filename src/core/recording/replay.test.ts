@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
-import { EVENTS } from './events.js';
+import { Access, HOST, NO_NODE, Status } from '../basics/types.js';
 import { MemoryManager } from '../memory-manager.js';
+import { commandsThat, deviceOf, hostOf } from '../test-parts.js';
+import { EVENTS } from './events.js';
 import { type Entry, Recorder } from './recording.js';
 import { replay } from './replay.js';
-import { commandsThat, deviceOf, hostOf } from '../test-parts.js';
-import { Access, HOST, NO_NODE, Status } from '../basics/types.js';
 
 const BLOCKS = 8;
 

@@ -1,9 +1,10 @@
 /** Plays a recorded run again: a fresh core is told the same, and must command the same. */
-import { type CoreEvent, dispatch } from './events.js';
-import { MemoryManager } from '../memory-manager.js';
-import { COMMANDS, type CommandName, type Entry, type NamedRange, written } from './recording.js';
-import type { Policies } from '../table/state.js';
+
 import type { Commands } from '../basics/types.js';
+import { MemoryManager } from '../memory-manager.js';
+import type { Policies } from '../table/state.js';
+import { type CoreEvent, dispatch } from './events.js';
+import { COMMANDS, type CommandName, type Entry, type NamedRange, written } from './recording.js';
 
 export interface Replayed {
   readonly events: number;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
-import { commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 import { PAGES_PER_BLOCK as BLOCK } from '../basics/types.js';
+import { commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 
 const about = { name: 'x', writable: true, provided: false };
 

@@ -1,7 +1,14 @@
 /** What programs have said about their use of memory, block by block. */
+
+import {
+  type Advice,
+  NO_NODE,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from '../basics/types.js';
 import type { Range } from '../table/range.js';
 import type { State } from '../table/state.js';
-import { type Advice, NO_NODE, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from '../basics/types.js';
 
 /**
  * Changes the advice for whole blocks of a range, those around the pages: also behind the last

@@ -1,6 +1,5 @@
 /** Processors and nodes that come: whether there is a place for them, and which number they get. */
-import { createNode } from '../table/nodes.js';
-import { createProcessor, nodeOf, type State } from '../table/state.js';
+
 import {
   type DeviceDescription,
   HOST,
@@ -14,6 +13,8 @@ import {
   type ProcessorDescription,
   type ProcessorId,
 } from '../basics/types.js';
+import { createNode } from '../table/nodes.js';
+import { createProcessor, nodeOf, type State } from '../table/state.js';
 
 /** A processor with a memory of its own. */
 export function addDevice(

@@ -3,12 +3,18 @@
  * waits for them any more.
  */
 
-import { forgetAdvised } from './advice.js';
-import type { Launches } from './launches.js';
 import { clear, createMask, endOf, next, WORDS } from '../basics/mask.js';
-import { createNodeCounters, type Node, type NodeCounters } from '../table/nodes.js';
+import {
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from '../basics/types.js';
 import type { Requests } from '../movement/requests.js';
-import { loseNode } from './service.js';
+import { forgetUser } from '../queries/usage.js';
+import { createNodeCounters, type Node, type NodeCounters } from '../table/nodes.js';
 import {
   makeReady,
   nodeOf,
@@ -19,16 +25,10 @@ import {
   type State,
   unshieldAll,
 } from '../table/state.js';
-import {
-  HOST_NODE,
-  NO_NODE,
-  NO_PROCESSOR,
-  type NodeId,
-  PAGES_PER_BLOCK,
-  type ProcessorId,
-} from '../basics/types.js';
-import { forgetUser } from '../queries/usage.js';
 import type { Block } from '../table/va-block.js';
+import { forgetAdvised } from './advice.js';
+import type { Launches } from './launches.js';
+import { loseNode } from './service.js';
 
 type NodeFigures = Pick<Node, 'budgetPages' | 'backedPages' | 'peakPages' | 'counters'>;
 

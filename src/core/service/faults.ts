@@ -1,8 +1,5 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
-import { isFinal, lossIn, reasonOf } from '../table/absence.js';
-import { holderOf, onlyOn } from '../table/contents.js';
-import { isSparse, tryOut } from '../pattern/density.js';
-import { bringAlone } from '../movement/lone-page.js';
+
 import {
   add,
   addRun,
@@ -16,6 +13,19 @@ import {
   WORDS,
 } from '../basics/mask.js';
 import {
+  Access,
+  type DenyReason,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  Status,
+} from '../basics/types.js';
+import { bringAlone } from '../movement/lone-page.js';
+import {
   absentPages,
   breakCopyOnWrite,
   givesUp,
@@ -24,12 +34,16 @@ import {
   type Outcome,
   waitForMemory,
 } from '../movement/moves.js';
-import type { Node } from '../table/nodes.js';
 import { ATTEMPTS, open, start } from '../movement/operation.js';
-import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from '../pattern/read-ahead.js';
 import { evictBlock, evictShielded, failsToLeave, reclaim } from '../movement/reclaim.js';
 import { serviceRemote } from '../movement/remote-mapping.js';
+import { isSparse, tryOut } from '../pattern/density.js';
+import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from '../pattern/read-ahead.js';
 import { follows, isScattered, MOST, noteFault, scatteredFaults } from '../pattern/scatter.js';
+import { noteHostFault } from '../pattern/walk-share.js';
+import { isFinal, lossIn, reasonOf } from '../table/absence.js';
+import { holderOf, onlyOn } from '../table/contents.js';
+import type { Node } from '../table/nodes.js';
 import {
   endAhead,
   isHeld,
@@ -47,18 +61,6 @@ import {
   shortageOf,
 } from '../table/state.js';
 import {
-  Access,
-  type DenyReason,
-  HOST,
-  HOST_NODE,
-  NO_NODE,
-  NO_PROCESSOR,
-  type NodeId,
-  PAGES_PER_BLOCK,
-  PAGES_PER_GROUP,
-  Status,
-} from '../basics/types.js';
-import {
   type Block,
   isUnrestricted,
   type Mapping,
@@ -67,7 +69,6 @@ import {
   rareMask,
   stopWaiting,
 } from '../table/va-block.js';
-import { noteHostFault } from '../pattern/walk-share.js';
 
 /**
  * How often it must have been said that there is no room still, with no page brought for a

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
-import type { LaunchArgument } from './launches.js';
+import { Access, PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE, Status } from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
-import { Access, PAGES_PER_BLOCK as BLOCK, HOST, HOST_NODE, Status } from '../basics/types.js';
+import type { LaunchArgument } from './launches.js';
 
 /** A GPU has no faults, and only its engine reaches its memory. */
 const gpu = deviceOf(8, { name: 'gpu', faults: false, addressable: false, longCopies: true });

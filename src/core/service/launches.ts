@@ -3,10 +3,19 @@
  * afterwards.
  */
 import { addRun, clear, createMask, isEmpty, size, sizeOfRun, WORDS } from '../basics/mask.js';
-import type { PageQueries } from '../queries/page-queries.js';
-import type { Range } from '../table/range.js';
+import {
+  Access,
+  type DenyReason,
+  NO_NODE,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from '../basics/types.js';
 import { makeRoomTogether } from '../movement/reclaim.js';
 import type { Requests } from '../movement/requests.js';
+import { walkShare } from '../pattern/walk-share.js';
+import type { PageQueries } from '../queries/page-queries.js';
+import { noteArguments, noteUse } from '../queries/usage.js';
+import type { Range } from '../table/range.js';
 import {
   isRemote,
   makeReady,
@@ -18,10 +27,7 @@ import {
   type State,
   unshieldAll,
 } from '../table/state.js';
-import { Access, type DenyReason, NO_NODE, PAGES_PER_BLOCK, type ProcessorId } from '../basics/types.js';
-import { noteArguments, noteUse } from '../queries/usage.js';
 import type { Block } from '../table/va-block.js';
-import { walkShare } from '../pattern/walk-share.js';
 import type { TaskKind } from '../table/work.js';
 
 /** How a launch uses one range of pages. */

@@ -3,20 +3,20 @@
  * operation at a time.
  */
 
-import { lose, reasonOf } from '../table/absence.js';
-import { onlyOn } from '../table/contents.js';
-import { serviceFaults } from './faults.js';
 import { WORDS } from '../basics/mask.js';
+import { Access, type DenyReason, NO_NODE, type NodeId, Status } from '../basics/types.js';
 import { givesUp } from '../movement/moves.js';
-import type { Node } from '../table/nodes.js';
 import { ATTEMPTS } from '../movement/operation.js';
 import { relieve } from '../movement/reclaim.js';
 import { isAlive } from '../movement/requests.js';
+import { lose, reasonOf } from '../table/absence.js';
+import { onlyOn } from '../table/contents.js';
+import type { Node } from '../table/nodes.js';
 import { classify, releaseBacking, type State, shortageOf } from '../table/state.js';
-import { absence, doTask, loss, own, pagesDone, protection, refusal, remoteness } from './tasks.js';
-import { Access, type DenyReason, NO_NODE, type NodeId, Status } from '../basics/types.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
 import type { Ended, Task } from '../table/work.js';
+import { serviceFaults } from './faults.js';
+import { absence, doTask, loss, own, pagesDone, protection, refusal, remoteness } from './tasks.js';
 
 /** Called when a task of the block has been done for `pages` pages, or has failed. */
 export type TaskDone = (task: Task, pages: number, failure: DenyReason | null) => void;

@@ -2,9 +2,28 @@
  * What is asked of a block besides faults, each kind of task as the next operation that brings it
  * nearer to its end.
  */
-import { lose, lossIn, lossOf, passes } from '../table/absence.js';
-import { holderOf } from '../table/contents.js';
-import { add, clear, createMask, has, isEmpty, type Mask, next, size, WORDS } from '../basics/mask.js';
+
+import {
+  add,
+  clear,
+  createMask,
+  has,
+  isEmpty,
+  type Mask,
+  next,
+  size,
+  WORDS,
+} from '../basics/mask.js';
+import {
+  Access,
+  type DenyReason,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+} from '../basics/types.js';
 import {
   absentPages,
   breakCopyOnWrite,
@@ -19,9 +38,11 @@ import {
   sendHome,
   waitForMemory,
 } from '../movement/moves.js';
-import type { Node } from '../table/nodes.js';
 import { mayBeWritten } from '../movement/reading-room.js';
 import { bringToHost, switchMemory } from '../movement/remote-mapping.js';
+import { lose, lossIn, lossOf, passes } from '../table/absence.js';
+import { holderOf } from '../table/contents.js';
+import type { Node } from '../table/nodes.js';
 import {
   conflictsWithHold,
   isRemote,
@@ -32,16 +53,6 @@ import {
   residenceOf,
   type State,
 } from '../table/state.js';
-import {
-  Access,
-  type DenyReason,
-  HOST_NODE,
-  NO_NODE,
-  NO_PROCESSOR,
-  type NodeId,
-  PAGES_PER_BLOCK,
-  PAGES_PER_GROUP,
-} from '../basics/types.js';
 import { type Block, changedPages, isInherited } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 

@@ -3,10 +3,11 @@
  * pins, prefetches and clones alike. What a source cannot give now may be asked for again at the
  * next access. What is lost stays so until it is overwritten.
  */
-import { holderOf } from './contents.js';
+
 import { add, has, type Mask, next } from '../basics/mask.js';
-import type { State } from './state.js';
 import { type DenyReason, NO_NODE, PAGES_PER_BLOCK, Status } from '../basics/types.js';
+import { holderOf } from './contents.js';
+import type { State } from './state.js';
 import { type Block, isInherited, rareMask } from './va-block.js';
 
 /** Why there is no content, when a transfer ended so. */

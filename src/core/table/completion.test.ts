@@ -1,8 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
+import {
+  Access,
+  PAGES_PER_BLOCK as BLOCK,
+  type DeviceDescription,
+  HOST,
+  Status,
+} from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
-import { Access, PAGES_PER_BLOCK as BLOCK, type DeviceDescription, HOST, Status } from '../basics/types.js';
 
 let manager: OpenManager;
 let whole: number[];

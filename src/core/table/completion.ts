@@ -5,8 +5,8 @@
  * refused for want of room.
  */
 import { type Mask, size, WORDS } from '../basics/mask.js';
-import type { Node } from './nodes.js';
 import { HOST_NODE, PAGES_PER_BLOCK } from '../basics/types.js';
+import type { Node } from './nodes.js';
 import type { Block, Residence } from './va-block.js';
 
 /**

@@ -1,7 +1,7 @@
 /** Which nodes have the content of a page. */
 import { clear, has, type Mask, WORDS } from '../basics/mask.js';
-import type { State } from './state.js';
 import { NO_NODE, NO_PROCESSOR, type NodeId } from '../basics/types.js';
+import type { State } from './state.js';
 import type { Block } from './va-block.js';
 
 /** Writes into `result` the pages of `mask` whose content is on no other node than `node`. */

@@ -1,9 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
-import { PATIENCE } from '../service/faults.js';
-import type { OpenManager } from '../open-manager.js';
-import type { Range, RangeOptions } from './range.js';
-import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, overheard } from '../test-parts.js';
 import {
   Access,
   PAGES_PER_BLOCK as BLOCK,
@@ -13,6 +9,10 @@ import {
   type NodeId,
   Status,
 } from '../basics/types.js';
+import type { OpenManager } from '../open-manager.js';
+import { PATIENCE } from '../service/faults.js';
+import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, overheard } from '../test-parts.js';
+import type { Range, RangeOptions } from './range.js';
 
 const host = hostOf(3);
 const store = {

@@ -2,7 +2,7 @@
  * Memories that hold pages: their budget, the blocks that wait for it, and the node that pages go
  * to when one makes room.
  */
-import { FrameAllocator } from './frames.js';
+
 import { IntrusiveList } from '../basics/intrusive-list.js';
 import {
   type EvictionPolicy,
@@ -14,6 +14,7 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../basics/types.js';
+import { FrameAllocator } from './frames.js';
 import type { Block } from './va-block.js';
 
 /** What is counted for each node; bytes are counted in pages. */

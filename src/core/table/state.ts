@@ -1,6 +1,5 @@
 /** All that the manager knows, and the small functions that keep its parts in step. */
-import { addCompletion } from './completion.js';
-import type { FrameAllocator } from './frames.js';
+
 import { IntrusiveList } from '../basics/intrusive-list.js';
 import {
   add,
@@ -14,7 +13,6 @@ import {
   size,
   WORDS,
 } from '../basics/mask.js';
-import type { Node } from './nodes.js';
 import {
   type Access,
   type Commands,
@@ -36,6 +34,9 @@ import {
   Status,
   type Transfer,
 } from '../basics/types.js';
+import { addCompletion } from './completion.js';
+import type { FrameAllocator } from './frames.js';
+import type { Node } from './nodes.js';
 import {
   type Block,
   createMapping,

@@ -3,7 +3,6 @@
  * truth; drivers shadow it.
  */
 import { addRun, createMask, has, isEmpty, type Mask, remove } from '../basics/mask.js';
-import type { Range } from './range.js';
 import {
   Access,
   type Advice,
@@ -15,6 +14,7 @@ import {
   PAGES_PER_BLOCK,
   Status,
 } from '../basics/types.js';
+import type { Range } from './range.js';
 import type { Ended, Operation, Task } from './work.js';
 
 /** One memory node's share of a block. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { has, size } from '../basics/mask.js';
-import type { Range } from './range.js';
 import { PAGES_PER_BLOCK } from '../basics/types.js';
+import type { Range } from './range.js';
 import { VaSpace } from './va-space.js';
 
 const options = { name: 'a', writable: true, provided: false };

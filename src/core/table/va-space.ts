@@ -5,8 +5,8 @@
  */
 
 import { Intervals } from '../basics/intervals.js';
-import type { Range, RangeOptions } from './range.js';
 import { Access, type Advice, NO_ADVICE, PAGES_PER_BLOCK } from '../basics/types.js';
+import type { Range, RangeOptions } from './range.js';
 import { type Block, createBlock, createBlockAfter, outlivesRange } from './va-block.js';
 
 /** What processors may do to pages of which nothing has been said. */

@@ -4,9 +4,9 @@
  * looks, and the eventfd raised for one that sleeps.
  */
 import { workerData } from 'node:worker_threads';
-import { notifyEventfd } from '../../linux/threads/eventfd.js';
 import { FAILING_CALLS, failCalls } from '../../linux/base/failing-calls.js';
 import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/processes/process.js';
+import { notifyEventfd } from '../../linux/threads/eventfd.js';
 import { areLeft, type CopyRing, placeOf, Signal, takeFirst } from './copy-ring.js';
 import { PageCopier } from './page-copy.js';
 

@@ -19,11 +19,11 @@ import {
 import { closeDescriptor } from '../../linux/base/libc.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/memory/managed-mapping.js';
 import { mmap, view } from '../../linux/memory/memory.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { nameDeviceProcess } from '../../linux/processes/orphans.js';
-import { startOwnThread } from '../../linux/threads/own-threads.js';
 import { exitImmediately, setParentDeathSignal } from '../../linux/processes/process.js';
 import { createSocketPair, descriptorsOf, MessageSocket } from '../../linux/sockets/socket.js';
-import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
+import { startOwnThread } from '../../linux/threads/own-threads.js';
 import { RING_BYTES, ring } from './bell.js';
 import { LaunchBoard } from './board.js';
 import type { ControlData } from './control.js';

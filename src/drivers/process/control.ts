@@ -18,9 +18,9 @@ import {
 import { closeDescriptor } from '../../linux/base/libc.js';
 import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/memory/managed-mapping.js';
 import { madvise, mmap, munmap, view } from '../../linux/memory/memory.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/processes/process.js';
 import { MessageSocket } from '../../linux/sockets/socket.js';
-import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { LaunchBoard } from './board.js';
 import {
   type HiddenFile,

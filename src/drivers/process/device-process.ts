@@ -2,8 +2,9 @@
  * The process of a device, as its driver in the manager has it: started, talked to without ever
  * waiting for it, and ended.
  */
-import { endChild } from '../../linux/processes/kill.js';
+
 import { closeDescriptor } from '../../linux/base/libc.js';
+import { endChild } from '../../linux/processes/kill.js';
 import { mayOpenPidfd, pidfdOpen, pidfdSendSignal } from '../../linux/processes/process.js';
 import { createSocketPair, type Message, MessageSocket } from '../../linux/sockets/socket.js';
 import { Outbox } from './outbox.js';

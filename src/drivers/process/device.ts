@@ -15,9 +15,9 @@ import {
   Status,
 } from '../../core/basics/types.js';
 import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
+import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { descriptorsOf, type Message, type MessageSocket } from '../../linux/sockets/socket.js';
 import { LIMITS } from '../../linux/threads/threads.js';
-import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
 import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { NodeError } from '../page-table.js';

@@ -1,11 +1,11 @@
 /** How the process of a device is started, and why it could not be. */
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { startUnbound } from '../../linux/threads/affinity.js';
 import { knownBinary } from '../../linux/base/koffi-binary.js';
 import { nodeBinary } from '../../linux/processes/node-binary.js';
-import { LIMITS } from '../../linux/threads/threads.js';
 import { workingFolderIsGone } from '../../linux/processes/working-folder.js';
+import { startUnbound } from '../../linux/threads/affinity.js';
+import { LIMITS } from '../../linux/threads/threads.js';
 import { STANDARD_ERROR } from '../user-output.js';
 
 /** A child that runs: Node.js knows its number. */

@@ -2,12 +2,12 @@
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { bytesOf, type NumericArray, viewOf } from '../../core/basics/elements.js';
-import { kernelError } from '../../messages/kernel-error.js';
 import { POLLOUT } from '../../linux/base/constants.js';
 import { view } from '../../linux/memory/memory.js';
-import { Poller } from '../../linux/sockets/poll.js';
 import { threadId } from '../../linux/processes/process.js';
+import { Poller } from '../../linux/sockets/poll.js';
 import { MessageSocket } from '../../linux/sockets/socket.js';
+import { kernelError } from '../../messages/kernel-error.js';
 import type { KernelCallValues, LaunchFailure, LaunchParameter } from '../driver.js';
 import { type KernelFunction, loadKernel } from '../kernel-loader.js';
 import { printAtOnce, STANDARD_ERROR } from '../user-output.js';

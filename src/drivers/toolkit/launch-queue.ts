@@ -3,8 +3,8 @@
  * hold.
  */
 import { bytesOf, viewOf } from '../../core/basics/elements.js';
-import { kernelError, refuseAsynchronous } from '../../messages/kernel-error.js';
 import { Access, PAGE_BYTES } from '../../core/basics/types.js';
+import { kernelError, refuseAsynchronous } from '../../messages/kernel-error.js';
 import type { DriverLaunch, KernelCallValues, LaunchFailure, LaunchParameter } from '../driver.js';
 import { type DriverParts, pagesAtOnceOf } from './parts.js';
 

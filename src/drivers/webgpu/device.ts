@@ -5,7 +5,12 @@
  */
 
 import { RecentMap } from '../../core/basics/recent-map.js';
-import { type Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/basics/types.js';
+import {
+  type Access,
+  type DeviceDescription,
+  PAGE_BYTES,
+  Status,
+} from '../../core/basics/types.js';
 import { PlacedThread } from '../../cpus/placed-threads.js';
 import { copyMemory, readMemory } from '../../linux/memory/memory.js';
 import type { Slices } from '../../wgsl/slices.js';

@@ -6,8 +6,8 @@
  * the socket, so that packets wake it.
  */
 
-import { Poller } from '../../linux/sockets/poll.js';
 import { setTimerSlack } from '../../linux/processes/process.js';
+import { Poller } from '../../linux/sockets/poll.js';
 import type { MessageSocket } from '../../linux/sockets/socket.js';
 
 /**

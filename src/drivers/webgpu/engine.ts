@@ -6,7 +6,11 @@
 import '../process/told-binary.js';
 import { setFlagsFromString } from 'node:v8';
 import { nameDeviceProcess } from '../../linux/processes/orphans.js';
-import { exitImmediately, setParentDeathSignal, yieldProcessor } from '../../linux/processes/process.js';
+import {
+  exitImmediately,
+  setParentDeathSignal,
+  yieldProcessor,
+} from '../../linux/processes/process.js';
 import { MessageSocket } from '../../linux/sockets/socket.js';
 import { MAX_PACKET_BYTES } from '../process/protocol.js';
 import { openTransport } from './choice.js';

@@ -4,11 +4,11 @@
  * whatever the manager does for such a fault must not need the GPU.
  */
 import { BroadcastChannel } from 'node:worker_threads';
-import { closeEventfd, createEventfd, notifyEventfd } from '../../linux/threads/eventfd.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
+import { randomName } from '../../linux/base/random.js';
 import { createMemoryFile, munmap, view } from '../../linux/memory/memory.js';
 import { threadId } from '../../linux/processes/process.js';
-import { randomName } from '../../linux/base/random.js';
+import { closeEventfd, createEventfd, notifyEventfd } from '../../linux/threads/eventfd.js';
 import { Executor } from './executor.js';
 import { factsOf, GpuTransport } from './gpu-transport.js';
 import {

@@ -1,7 +1,12 @@
 /** The manager's end of what it says to a thread of the program that has lent a GPU. */
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { closeEventfd, createEventfd, drainEventfd, notifyEventfd } from '../../linux/threads/eventfd.js';
 import { threadExists } from '../../linux/processes/process.js';
+import {
+  closeEventfd,
+  createEventfd,
+  drainEventfd,
+  notifyEventfd,
+} from '../../linux/threads/eventfd.js';
 import type { EngineLink } from './engine-link.js';
 import type { LentMessage, LentPlace } from './lent.js';
 import { jsonPacket } from './packets.js';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { threadId } from '../processes/process.js';
 import { createEventfd, drainEventfd, notifyEventfd } from '../threads/eventfd.js';
 import { failCalls } from './failing-calls.js';
 import { closeDescriptor } from './libc.js';
-import { threadId } from '../processes/process.js';
 
 it('fails the uses that it was told, once the word is set, and no others', () => {
   const word = new Int32Array(new SharedArrayBuffer(4));

@@ -1,8 +1,16 @@
 import { closeSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createBlockFile, offersFolios, takeFolio } from './block-file.js';
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../base/constants.js';
-import { allocatedBytes, mmap, munmap, occupantsOf, PAGE_SIZE, punchHole, view } from '../memory/memory.js';
+import {
+  allocatedBytes,
+  mmap,
+  munmap,
+  occupantsOf,
+  PAGE_SIZE,
+  punchHole,
+  view,
+} from '../memory/memory.js';
+import { createBlockFile, offersFolios, takeFolio } from './block-file.js';
 
 const FOLIO = 2 ** 21;
 const cleanups: (() => void)[] = [];

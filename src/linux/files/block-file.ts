@@ -25,6 +25,7 @@ import {
   PROT_WRITE,
 } from '../base/constants.js';
 import { closeDescriptor, libc, SYSTEM_CALL } from '../base/libc.js';
+import { NativeBuffer } from '../base/native-buffer.js';
 import {
   createMemoryFile,
   fillMemory,
@@ -36,7 +37,6 @@ import {
   resizeFile,
   tryMadvise,
 } from '../memory/memory.js';
-import { NativeBuffer } from '../base/native-buffer.js';
 
 /** What a huge folio has on the systems that onemem runs on, where a page has 4 KiB. */
 const FOLIO_BYTES = 2 ** 21;

@@ -1,7 +1,7 @@
 import { openSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { DescriptorReserve } from './descriptor-reserve.js';
 import { closeDescriptor } from '../base/libc.js';
+import { DescriptorReserve } from './descriptor-reserve.js';
 
 /** The lowest numbers that are free. */
 function nextFree(count: number): number[] {

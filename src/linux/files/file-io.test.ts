@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EAGAIN, EBADF, EOPNOTSUPP } from '../base/constants.js';
-import { preadToAddress, preadWithoutWaiting, pwriteFromAddress, tryLockFile } from './file-io.js';
 import { NativeBuffer } from '../base/native-buffer.js';
+import { preadToAddress, preadWithoutWaiting, pwriteFromAddress, tryLockFile } from './file-io.js';
 
 let folder: string;
 let path: string;

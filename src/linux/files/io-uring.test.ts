@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EBADF, MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE } from '../base/constants.js';
+import { mmap, munmap, view } from '../memory/memory.js';
 import { closeEventfd, createEventfd, drainEventfd } from '../threads/eventfd.js';
 import { IoUring } from './io-uring.js';
-import { mmap, munmap, view } from '../memory/memory.js';
 
 const PAGE = 4096;
 const PAGES = 16;

@@ -17,8 +17,8 @@ import {
   PROT_WRITE,
 } from '../base/constants.js';
 import { closeDescriptor, errno, libc, rawView, SYSTEM_CALL } from '../base/libc.js';
-import { mmap, munmap } from '../memory/memory.js';
 import { NativeBuffer } from '../base/native-buffer.js';
+import { mmap, munmap } from '../memory/memory.js';
 
 /**
  * Bytes of struct io_uring_params, and where the places of the two rings' fields are told in it.

@@ -6,7 +6,6 @@
 
 import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { pageSums, SUMMED_PAGES } from '../memory/checksum.js';
 import {
   EISDIR,
   ENOENT,
@@ -19,8 +18,9 @@ import {
   O_TMPFILE,
 } from '../base/constants.js';
 import { closeDescriptor, errno, libc } from '../base/libc.js';
-import { offsetInView, viewAt } from '../memory/memory-views.js';
 import { randomName } from '../base/random.js';
+import { pageSums, SUMMED_PAGES } from '../memory/checksum.js';
+import { offsetInView, viewAt } from '../memory/memory-views.js';
 
 const PAGE = 4096;
 /** Bytes of a checksum. */

@@ -4,9 +4,9 @@
  */
 import { fstatSync, readSync, writeSync } from 'node:fs';
 import { check } from '../base/errors.js';
-import { duplicateDescriptor } from './file-io.js';
 import { closeDescriptor, libc } from '../base/libc.js';
 import { createMemoryFile } from '../memory/memory.js';
+import { duplicateDescriptor } from './file-io.js';
 
 const STANDARD_ERROR = 2;
 

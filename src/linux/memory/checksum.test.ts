@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { NativeBuffer } from '../base/native-buffer.js';
 import {
   contentSum,
   pageSums,
@@ -7,7 +8,6 @@ import {
   type Summer,
   vectorSummer,
 } from './checksum.js';
-import { NativeBuffer } from '../base/native-buffer.js';
 
 const PAGE = 4096;
 const WORDS = PAGE / 4;

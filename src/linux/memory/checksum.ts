@@ -4,9 +4,10 @@
  * By the vectors of WebAssembly 2 MiB take a quarter of the time that node:zlib's CRC-32 takes. As
  * that sees no memory but its own, pages are copied there, as many as stay in a processor's cache.
  */
-import { checksumModule } from './checksum-code.js';
+
 import { addressOf, libc } from '../base/libc.js';
 import { freeAddresses } from '../processes/process.js';
+import { checksumModule } from './checksum-code.js';
 
 const PAGE = 4096;
 /** Pages that are summed up at once. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { offsetInView, viewAt } from './memory-views.js';
 import { NativeBuffer } from '../base/native-buffer.js';
+import { offsetInView, viewAt } from './memory-views.js';
 
 describe('views that are kept', () => {
   it('show the memory at an address', () => {

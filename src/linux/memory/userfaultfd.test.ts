@@ -29,6 +29,9 @@ import {
   UFFDIO_REGISTER_MODE_WP,
 } from '../base/constants.js';
 import { errno, libc } from '../base/libc.js';
+import { NativeBuffer } from '../base/native-buffer.js';
+import { pidfdGetfd, pidfdOpen, threadId } from '../processes/process.js';
+import { Poller } from '../sockets/poll.js';
 import {
   createMemoryFile,
   fillMemory,
@@ -39,9 +42,6 @@ import {
   punchHole,
   view,
 } from './memory.js';
-import { NativeBuffer } from '../base/native-buffer.js';
-import { Poller } from '../sockets/poll.js';
-import { pidfdGetfd, pidfdOpen, threadId } from '../processes/process.js';
 import { featureNames, Userfaultfd } from './userfaultfd.js';
 
 const PAGES = 16;

@@ -3,7 +3,14 @@
  * each piece of it costs more than the piece: a program that is told that something has come, reads
  * it and is told again does so a dozen times for 2 MiB, and has the sender wait each time.
  */
-import { F_GETFL, F_SETFL, MSG_WAITALL, O_NONBLOCK, SO_RCVTIMEO, SOL_SOCKET } from '../base/constants.js';
+import {
+  F_GETFL,
+  F_SETFL,
+  MSG_WAITALL,
+  O_NONBLOCK,
+  SO_RCVTIMEO,
+  SOL_SOCKET,
+} from '../base/constants.js';
 import { addressOf, libc } from '../base/libc.js';
 import { NativeBuffer, scratch } from '../base/native-buffer.js';
 

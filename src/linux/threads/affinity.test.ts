@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { afterEach, describe, expect, it } from 'vitest';
+import { failCalls } from '../base/failing-calls.js';
 import {
   currentCpu,
   getAffinity,
@@ -8,7 +9,6 @@ import {
   setAffinity,
   startUnbound,
 } from './affinity.js';
-import { failCalls } from '../base/failing-calls.js';
 
 const before = getAffinity();
 afterEach(() => {

@@ -3,8 +3,8 @@ import { closeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../base/constants.js';
-import { futexWait, futexWake } from './futex.js';
 import { createMemoryFile, mmap, munmap, PAGE_SIZE, view } from '../memory/memory.js';
+import { futexWait, futexWake } from './futex.js';
 
 function withSharedPage<T>(body: (address: number, words: Int32Array, fd: number) => T): T {
   const fd = createMemoryFile('test', PAGE_SIZE);

@@ -2,8 +2,8 @@
 import type { Worker, WorkerOptions } from 'node:worker_threads';
 import { CLONE_FS } from '../base/constants.js';
 import { libc } from '../base/libc.js';
-import { startThread } from './threads.js';
 import { workingFolderIsGone } from '../processes/working-folder.js';
+import { startThread } from './threads.js';
 
 /**
  * Starts a thread. Where the working folder of the process was removed, in which Node.js starts

@@ -2,9 +2,9 @@
  * The arrays of a space as the manager sees them: ranges of the core with what only arrays have.
  */
 import type { ElementType } from '../../core/basics/elements.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { PageQueries } from '../../core/queries/page-queries.js';
 import type { Range } from '../../core/table/range.js';
-import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { Keeper } from './kept-pages.js';
 
 export interface ArrayRecord extends Keeper {

@@ -3,8 +3,8 @@
  * array's.
  */
 
-import type { Range, RangeOptions } from '../../core/table/range.js';
 import { Access, HOST, PAGE_BYTES } from '../../core/basics/types.js';
+import type { Range, RangeOptions } from '../../core/table/range.js';
 import type { ArrayListing } from '../protocol/attaching.js';
 import type { ClosedArray } from '../protocol/closed-space.js';
 import type { Answer } from '../protocol/messages.js';

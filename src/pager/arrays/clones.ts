@@ -6,10 +6,11 @@
  * could not be given the page. A page that the source has from elsewhere itself, and that was never
  * written, is not copied: the clone has it from there as well from then on.
  */
-import { statusOf } from '../../core/table/absence.js';
-import type { MemoryManager } from '../../core/memory-manager.js';
-import type { Range } from '../../core/table/range.js';
+
 import { Access, type DenyReason, HOST_NODE, Status } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { statusOf } from '../../core/table/absence.js';
+import type { Range } from '../../core/table/range.js';
 import type { CoreRequests } from '../core/core-requests.js';
 
 interface Clone {

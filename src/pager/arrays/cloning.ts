@@ -1,7 +1,7 @@
 /** Arrays that begin as copy-on-write clones of others. */
 
-import type { Range } from '../../core/table/range.js';
 import type { DenyReason } from '../../core/basics/types.js';
+import type { Range } from '../../core/table/range.js';
 import type { Sources } from '../core/sources.js';
 import type { Answer } from '../protocol/messages.js';
 import type { Requests } from '../protocol/requests.js';

@@ -3,8 +3,9 @@
  * since a device's pages must have a place to go home to: a program finds out that there is no room
  * at `array()`, and not in the middle of a launch.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { HOST, PAGE_BYTES } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import { RequestError } from '../protocol/wire.js';
 
 /** Of host memory in front of storage, what pins may take. */

@@ -3,8 +3,12 @@
  * and has the host's budget follow it.
  */
 import { closeSync } from 'node:fs';
-import type { Poller } from '../../linux/sockets/poll.js';
-import { openTrigger, PRESSURE_EVENTS, pressureFile, stalledMs } from '../../linux/memory/pressure.js';
+import {
+  openTrigger,
+  PRESSURE_EVENTS,
+  pressureFile,
+  stalledMs,
+} from '../../linux/memory/pressure.js';
 import {
   type MemoryGroup,
   memoryGroups,
@@ -12,6 +16,7 @@ import {
   type ReadText,
   textReader,
 } from '../../linux/memory/system-memory.js';
+import type { Poller } from '../../linux/sockets/poll.js';
 import { isPressed, nextBudget } from '../../policy/host-budget.js';
 import type { HostBudget } from './host-budget.js';
 

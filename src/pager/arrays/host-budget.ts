@@ -2,8 +2,9 @@
  * What the host's memory may be, while the program runs: it grows at once, and shrinks as pages
  * find another place.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { HOST, HOST_NODE, MAX_NODES, PAGE_BYTES } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Commitment } from './commitment.js';
 

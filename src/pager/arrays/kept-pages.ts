@@ -4,8 +4,9 @@
  * does not answer. No processor may use them. They are freed later, block by block, as soon as that
  * succeeds.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { Access, type DenyReason, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import type { CoreRequests } from '../core/core-requests.js';
 
 /** How often it is tried whether some can go. */

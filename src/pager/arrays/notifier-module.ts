@@ -4,9 +4,9 @@
  * a promise or takes too long is not called again.
  */
 import { types } from 'node:util';
+import { threadRunningNs, threadWaits } from '../../linux/threads/thread-usage.js';
 import { kernelError } from '../../messages/kernel-error.js';
 import { missingModule } from '../../messages/missing-module.js';
-import { threadRunningNs, threadWaits } from '../../linux/threads/thread-usage.js';
 import type {
   CreateNotifier,
   Invalidation,

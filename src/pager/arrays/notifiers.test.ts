@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Range } from '../../core/table/range.js';
 import { HOST, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import type { Range } from '../../core/table/range.js';
 import { VaSpace } from '../../core/table/va-space.js';
 import type { Invalidation, Notice, NotifierFunctions } from '../protocol/notifiers.js';
 import { SEQUENCE_ENDED } from '../protocol/notifiers.js';

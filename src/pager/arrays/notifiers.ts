@@ -4,8 +4,14 @@
  * number in shared memory is odd, while pages change; events follow. Nothing that a subscriber does
  * holds a change up for longer than one call that takes too long.
  */
+
+import {
+  HOST,
+  type InvalidationReason,
+  PAGE_BYTES,
+  type ProcessorId,
+} from '../../core/basics/types.js';
 import type { Range } from '../../core/table/range.js';
-import { HOST, type InvalidationReason, PAGE_BYTES, type ProcessorId } from '../../core/basics/types.js';
 import {
   type Notice,
   type NotifierFunctions,

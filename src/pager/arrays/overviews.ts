@@ -1,6 +1,7 @@
 /** What a space consists of, for those who look at it from outside. */
-import type { PageQueries } from '../../core/queries/page-queries.js';
+
 import { HOST, NO_PROCESSOR, PAGE_BYTES } from '../../core/basics/types.js';
+import type { PageQueries } from '../../core/queries/page-queries.js';
 import type { ProcessOverview, SpaceOverview } from '../protocol/attaching.js';
 import type { ArrayTable } from './array-table.js';
 

@@ -1,6 +1,7 @@
 /** What is known of pages, for programs that ask. Nothing faults, and nothing changes. */
-import type { PageQueries } from '../../core/queries/page-queries.js';
+
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import type { PageQueries } from '../../core/queries/page-queries.js';
 import type { Sources } from '../core/sources.js';
 import type { ArrayPages, PageReport, PointerReport } from '../protocol/pages.js';
 import type { Places } from './places.js';

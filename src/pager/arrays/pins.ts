@@ -4,8 +4,8 @@
  * registered one would fault, and the manager would have to serve itself.
  */
 
-import type { Range } from '../../core/table/range.js';
 import { Access, HOST, HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import type { Range } from '../../core/table/range.js';
 import { mlock, munlock } from '../../linux/memory/memory.js';
 import { lockedMemoryLimit } from '../../linux/processes/process.js';
 import type { PinReport } from '../protocol/pages.js';

@@ -5,8 +5,8 @@
  * is new reads as zero, and so does what was given back before.
  */
 
-import type { Range } from '../../core/table/range.js';
 import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
+import type { Range } from '../../core/table/range.js';
 import { fillMemory } from '../../linux/memory/memory.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';

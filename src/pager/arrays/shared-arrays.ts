@@ -9,8 +9,8 @@ import {
   receiveMessageOnPort,
   type Worker,
 } from 'node:worker_threads';
-import type { Range } from '../../core/table/range.js';
 import { type DenyReason, HOST, PAGE_BYTES, type Status } from '../../core/basics/types.js';
+import type { Range } from '../../core/table/range.js';
 import { monotonicMs } from '../../linux/base/clock.js';
 import { fillMemory, readMemory, writeMemory } from '../../linux/memory/memory.js';
 import { startOwnThread } from '../../linux/threads/own-threads.js';

@@ -8,9 +8,10 @@
  * copied at a time when no processor could write it. A content that comes takes the place of all
  * that was here, and is used only once all of it is there.
  */
+
+import { Access, type DenyReason, HOST_NODE, Status } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Range } from '../../core/table/range.js';
-import { Access, type DenyReason, HOST_NODE, Status } from '../../core/basics/types.js';
 import type { CoreRequests } from '../core/core-requests.js';
 
 export type SharedRight = 'none' | 'read' | 'write';

@@ -3,21 +3,27 @@
  * A process is a processor of the core as long as it lives; each of its threads that attached is a
  * client. Nothing here waits for a process.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import type { DenyReason, ProcessorId } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import { AttachedProcess } from '../../drivers/attached/attached.js';
 import type { Router } from '../../drivers/router.js';
 import type { SharedHost } from '../../drivers/shared-host.js';
 import { POLLIN, POLLOUT } from '../../linux/base/constants.js';
 import { addressOf, closeDescriptor, libc } from '../../linux/base/libc.js';
-import { acceptLocally, listenLocally, peerOf, setNonBlocking } from '../../linux/sockets/local-socket.js';
-import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
 import { scratch } from '../../linux/base/native-buffer.js';
-import type { Poller } from '../../linux/sockets/poll.js';
-import { mayOpenPidfd, pidfdOpen } from '../../linux/processes/process.js';
 import { randomName } from '../../linux/base/random.js';
-import { MessageSocket } from '../../linux/sockets/socket.js';
+import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
 import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
+import { mayOpenPidfd, pidfdOpen } from '../../linux/processes/process.js';
+import {
+  acceptLocally,
+  listenLocally,
+  peerOf,
+  setNonBlocking,
+} from '../../linux/sockets/local-socket.js';
+import type { Poller } from '../../linux/sockets/poll.js';
+import { MessageSocket } from '../../linux/sockets/socket.js';
 import { figuresOf, NO_LAUNCHES } from '../devices/figures.js';
 import {
   ATTACH_VERSION,

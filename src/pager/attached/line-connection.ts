@@ -1,8 +1,8 @@
 /** The manager's end of the stream by which a thread of another process asks. */
 import { EAGAIN, EINTR } from '../../linux/base/constants.js';
 import { addressOf, closeDescriptor, errno, libc } from '../../linux/base/libc.js';
-import { setNonBlocking } from '../../linux/sockets/local-socket.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
+import { setNonBlocking } from '../../linux/sockets/local-socket.js';
 import type { Codec } from '../protocol/attaching.js';
 import { encodeFrame, FrameReader } from '../protocol/frames.js';
 import type { FromManager, ToManager } from '../protocol/messages.js';

@@ -1,6 +1,7 @@
 /** Records of moves that a program starts and stops: in files, and the last moves in memory. */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import type { Commands } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import { MovesFile } from '../../files/moves-file.js';
 import { MoveRecorder } from '../../trace/move-recorder.js';
 import { MoveRing } from '../../trace/move-ring.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { closeEventfd, createEventfd, notifyEventfd } from '../../linux/threads/eventfd.js';
 import { Poller } from '../../linux/sockets/poll.js';
+import { closeEventfd, createEventfd, notifyEventfd } from '../../linux/threads/eventfd.js';
 import type { Device } from './device.js';
 import { DevicePolls, pollerSlots } from './device-polls.js';
 

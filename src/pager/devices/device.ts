@@ -1,6 +1,7 @@
 /** A device of a space, from its start to its last page, and what its driver reports. */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import type { Status } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Apart } from '../../cpus/apart.js';
 import type { Beside } from '../../cpus/beside.js';
 import type { Driver, LaunchFailure } from '../../drivers/driver.js';

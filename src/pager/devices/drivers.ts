@@ -2,8 +2,7 @@
  * How the drivers of devices are made: those that come with the package, and those that modules of
  * the user's make.
  */
-import { kernelError } from '../../messages/kernel-error.js';
-import { missingModule } from '../../messages/missing-module.js';
+
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
 import type { ByteAccess, DriverContext, DriverEvents, KernelCode } from '../../drivers/driver.js';
@@ -14,6 +13,8 @@ import type { ProcessEvents } from '../../drivers/process-driver.js';
 import type { SharedHost } from '../../drivers/shared-host.js';
 import { SimulatedDevice } from '../../drivers/simulated/simulated-device.js';
 import { readMemory, writeMemory } from '../../linux/memory/memory.js';
+import { kernelError } from '../../messages/kernel-error.js';
+import { missingModule } from '../../messages/missing-module.js';
 import type { DeviceOptions } from '../protocol/space.js';
 import type { MadeDriver } from './device.js';
 

@@ -1,6 +1,7 @@
 /** What a processor has done, in bytes. */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { PAGE_BYTES, type ProcessorId } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import type { ProcessorStats } from '../protocol/space.js';
 import type { Device } from './device.js';
 

@@ -7,8 +7,8 @@
  * kernel's faults do.
  */
 import { bytesOf, type NumericArray, viewOf } from '../../core/basics/elements.js';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import { Access, HOST_NODE, PAGE_BYTES, type ProcessorId } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { readMemory } from '../../linux/memory/memory.js';
 import type { CoreRequests } from '../core/core-requests.js';

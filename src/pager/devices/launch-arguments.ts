@@ -5,7 +5,6 @@
  */
 
 import { bytesOf } from '../../core/basics/elements.js';
-import type { LaunchArgument } from '../../core/service/launches.js';
 import {
   Access,
   type DenyReason,
@@ -13,6 +12,7 @@ import {
   PAGE_BYTES,
   type ProcessorId,
 } from '../../core/basics/types.js';
+import type { LaunchArgument } from '../../core/service/launches.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { fillMemory } from '../../linux/memory/memory.js';
 import type { ArrayTable } from '../arrays/array-table.js';

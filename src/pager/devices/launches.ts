@@ -1,9 +1,9 @@
 /**
  * Launches of devices: in which order they run, and what is done before one runs and when it has.
  */
-import { kernelError } from '../../messages/kernel-error.js';
-import type { Range } from '../../core/table/range.js';
+
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
+import type { Range } from '../../core/table/range.js';
 import type {
   KernelCode,
   LaunchDivision,
@@ -14,6 +14,7 @@ import type {
   WgslLaunch,
 } from '../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../drivers/kernel-loader.js';
+import { kernelError } from '../../messages/kernel-error.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { SpaceContext } from '../arrays/context.js';
 import { type SharedUses, usedBytes } from '../arrays/shared-uses.js';

@@ -3,8 +3,9 @@
  * themselves, which are held on the host while the device copies them. To the core the memory is an
  * array that the launch writes: it counts, and moves, as any other.
  */
-import type { MemoryManager } from '../../core/memory-manager.js';
+
 import { Access, type DenyReason, HOST, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
 import type { ArrayRecord } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { CoreRequests } from '../core/core-requests.js';

@@ -2,8 +2,9 @@
  * Threads that need room of a disk that is full wait for it, since it may come soon: this tells the
  * core how long they have.
  */
-import { PATIENCE } from '../../core/service/faults.js';
+
 import type { MemoryManager } from '../../core/memory-manager.js';
+import { PATIENCE } from '../../core/service/faults.js';
 
 /** How long a thread waits for room in all, at most. */
 export const ROOM_MS = 5000;

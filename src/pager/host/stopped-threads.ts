@@ -1,6 +1,7 @@
 /** Threads of the program that drive a device, and which page each of them is stopped at. */
-import type { PageQueries } from '../../core/queries/page-queries.js';
+
 import { HOST } from '../../core/basics/types.js';
+import type { PageQueries } from '../../core/queries/page-queries.js';
 
 export interface Stop {
   readonly page: number;

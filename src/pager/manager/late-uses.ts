@@ -14,12 +14,12 @@ import {
   UFFD_PAGEFAULT_FLAG_WP,
   UFFD_PAGEFAULT_FLAG_WRITE,
 } from '../../linux/base/constants.js';
-import { drainEventfd } from '../../linux/threads/eventfd.js';
-import { endProcess } from '../../linux/processes/kill.js';
 import { madvise } from '../../linux/memory/memory.js';
-import { Poller } from '../../linux/sockets/poll.js';
-import { systemCallOf } from '../../linux/processes/process.js';
 import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
+import { endProcess } from '../../linux/processes/kill.js';
+import { systemCallOf } from '../../linux/processes/process.js';
+import { Poller } from '../../linux/sockets/poll.js';
+import { drainEventfd } from '../../linux/threads/eventfd.js';
 import { type ClosedArray, type ClosedSpace, isUnmapped } from '../protocol/closed-space.js';
 import { Control } from '../protocol/control.js';
 import { awaitMessages } from '../protocol/output.js';

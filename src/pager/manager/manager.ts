@@ -2,9 +2,9 @@
 // Drivers, notifiers and the kernels of simulated devices run here, and may print.
 import './standard-output.js';
 import { parentPort, workerData } from 'node:worker_threads';
-import { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { FAILING_CALLS, failCalls } from '../../linux/base/failing-calls.js';
 import { declareAll } from '../../linux/base/libc.js';
+import { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { munmap } from '../../linux/memory/memory.js';
 import { SERVING_SLICE_NS, setTimeSlice, threadId } from '../../linux/processes/process.js';
 import { loadPolicies } from '../../policy/choices.js';

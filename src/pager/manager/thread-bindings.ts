@@ -3,6 +3,8 @@
  * them and the manager, and to wake a thread on another CPU that sleeps takes longer than all else.
  * The kernel prefers an idle CPU for a thread that it wakes, so that both must be bound.
  */
+
+import { threadsOf } from '../../linux/processes/process.js';
 import {
   currentCpu,
   getAffinity,
@@ -10,7 +12,6 @@ import {
   restoreAffinity,
   setAffinity,
 } from '../../linux/threads/affinity.js';
-import { threadsOf } from '../../linux/processes/process.js';
 import type { Requests } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';
 

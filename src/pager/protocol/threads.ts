@@ -4,9 +4,9 @@
  * shared memory a client that waits with its thread stopped.
  */
 import { BroadcastChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { notifyEventfd } from '../../linux/threads/eventfd.js';
-import { threadExists, threadId } from '../../linux/processes/process.js';
 import { randomName } from '../../linux/base/random.js';
+import { threadExists, threadId } from '../../linux/processes/process.js';
+import { notifyEventfd } from '../../linux/threads/eventfd.js';
 import { Control } from './control.js';
 import type { FromManager, ToManager } from './messages.js';
 import type { SpaceHandle } from './space.js';

@@ -1,8 +1,9 @@
 /** Errors as values that can be posted to another thread. */
-import type { OnememErrorCode } from '../../messages/error-codes.js';
+
 import type { DenyReason } from '../../core/basics/types.js';
 import { SystemCallError } from '../../linux/base/errors.js';
 import { ThreadError } from '../../linux/threads/threads.js';
+import type { OnememErrorCode } from '../../messages/error-codes.js';
 import { PolicyError } from '../../policy/guard.js';
 
 /** An error on its way between threads. */

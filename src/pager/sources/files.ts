@@ -9,9 +9,9 @@ import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/basics/types.
 import { PatientReads } from '../../drivers/storage/patient-reads.js';
 import { MAP_PRIVATE, PROT_READ } from '../../linux/base/constants.js';
 import { errnoName, SystemCallError } from '../../linux/base/errors.js';
+import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import { preadWithoutWaiting } from '../../linux/files/file-io.js';
 import { fillMemory, mmap } from '../../linux/memory/memory.js';
-import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import type { ManagerContext } from '../core/context.js';
 import type { FileMapping, FileSource } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';

@@ -6,8 +6,8 @@
  */
 import { constants as os } from 'node:os';
 import type { Worker } from 'node:worker_threads';
-import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
+import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { startOwnThread } from '../../linux/threads/own-threads.js';
 import { beginStart, endStart, type Start } from '../protocol/starting.js';
 

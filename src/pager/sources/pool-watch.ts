@@ -5,8 +5,8 @@
  * The pool does not answer. And each call of these providers has asked something of the pool.
  */
 import { stat } from 'node:fs';
-import type { PageQueries } from '../../core/queries/page-queries.js';
 import { HOST } from '../../core/basics/types.js';
+import type { PageQueries } from '../../core/queries/page-queries.js';
 
 /** As libuv reads them. */
 const USUAL_THREADS = 4;

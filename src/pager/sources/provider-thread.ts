@@ -8,9 +8,9 @@ import { readlinkSync, writeSync } from 'node:fs';
 import { types } from 'node:util';
 import { workerData } from 'node:worker_threads';
 import { bytesOf, viewOf } from '../../core/basics/elements.js';
+import { printAtOnce } from '../../drivers/user-output.js';
 import { kernelError } from '../../messages/kernel-error.js';
 import { missingModule } from '../../messages/missing-module.js';
-import { printAtOnce } from '../../drivers/user-output.js';
 import type {
   FillFunction,
   FromProvider,

@@ -3,8 +3,8 @@
  * is small, where there is one.
  */
 import { constants as os } from 'node:os';
-import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
+import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
 import { IoEngine, type Resort } from './io-ring.js';
 import { PageSums } from './page-sums.js';

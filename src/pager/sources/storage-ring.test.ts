@@ -2,9 +2,9 @@ import { closeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, describe, expect, test } from 'vitest';
 import { MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE } from '../../linux/base/constants.js';
-import { createEventfd, drainEventfd } from '../../linux/threads/eventfd.js';
-import { mmap, munmap, view } from '../../linux/memory/memory.js';
 import { openSpillFile } from '../../linux/files/spill-file.js';
+import { mmap, munmap, view } from '../../linux/memory/memory.js';
+import { createEventfd, drainEventfd } from '../../linux/threads/eventfd.js';
 import { type PageMove, StorageRing } from './storage-ring.js';
 
 const PAGE = 4096;

@@ -5,8 +5,8 @@
  * and two read.
  */
 import type { Worker } from 'node:worker_threads';
-import { startOwnThread } from '../../linux/threads/own-threads.js';
 import { randomName } from '../../linux/base/random.js';
+import { startOwnThread } from '../../linux/threads/own-threads.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { ForgottenTags } from './forgotten-tags.js';
 import { IoEngines, type StoreFile } from './io-engines.js';

@@ -9,7 +9,12 @@
  * the server, of which the one that writes joins groups and parts them. Frames that are being
  * written, or have been given back, are not read: so it never changes under a reader.
  */
-import { BLOCK_BYTES, PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/basics/types.js';
+import {
+  BLOCK_BYTES,
+  PAGE_BYTES,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+} from '../../core/basics/types.js';
 
 const GROUP_BYTES = PAGES_PER_GROUP * PAGE_BYTES;
 const GROUPS_PER_BLOCK = PAGES_PER_BLOCK / PAGES_PER_GROUP;

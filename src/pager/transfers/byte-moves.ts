@@ -4,8 +4,8 @@
  */
 
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
-import { readMemory, writeMemory } from '../../linux/memory/memory.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
+import { readMemory, writeMemory } from '../../linux/memory/memory.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { Answer } from '../protocol/messages.js';
 import { READ_BYTES, type Requests } from '../protocol/requests.js';

@@ -5,7 +5,6 @@
  * order of blocks, each page once, so that no two copies wait for each other.
  */
 
-import type { KnownNode, MemoryManager } from '../../core/memory-manager.js';
 import {
   Access,
   BLOCK_BYTES,
@@ -18,6 +17,7 @@ import {
   PageState,
   type ProcessorId,
 } from '../../core/basics/types.js';
+import type { KnownNode, MemoryManager } from '../../core/memory-manager.js';
 import { fillMemory, moveMemory } from '../../linux/memory/memory.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { SpaceContext } from '../arrays/context.js';

@@ -5,10 +5,10 @@
 
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { EBADF, EFBIG } from '../../linux/base/constants.js';
-import { pathOfDescriptor } from '../../linux/files/descriptor-path.js';
 import { errnoName, isOfFullDisk } from '../../linux/base/errors.js';
-import { tooLarge } from '../../linux/files/file-limit.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
+import { pathOfDescriptor } from '../../linux/files/descriptor-path.js';
+import { tooLarge } from '../../linux/files/file-limit.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { Answer } from '../protocol/messages.js';
 import type { FileTransfer, Requests } from '../protocol/requests.js';

@@ -2,7 +2,13 @@
  * Pages that a program has brought to a processor before it needs them, or for the processor alone.
  */
 
-import { Access, HOST, PAGE_BYTES, PAGES_PER_BLOCK, type ProcessorId } from '../../core/basics/types.js';
+import {
+  Access,
+  HOST,
+  PAGE_BYTES,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+} from '../../core/basics/types.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { Devices } from '../devices/devices.js';
 import type { OperationDone } from '../protocol/operations.js';

@@ -12,8 +12,8 @@
  * all cases as much comes as the launch's walks have room for.
  */
 import { addRun, clear, sizeOfRun } from '../../core/basics/mask.js';
-import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type PrefetchPolicy } from '../../core/basics/types.js';
+import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
 import { checkOption } from '../option-range.js';
 
 /** Options of `tree`. */

@@ -4,8 +4,9 @@
  * Blocks that were brought and not entered may take a share of the node only: a guess must not push
  * out what is in use.
  */
-import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
+
 import type { ReadAheadPolicy } from '../../core/basics/types.js';
+import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
 import { checkOption } from '../option-range.js';
 
 /** Options of `next`. */

@@ -4,8 +4,8 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachSpace, type SpaceHandle, type ThreadBinding } from '../../../src/index.js';
-import { getAffinity } from '../../../src/linux/threads/affinity.js';
 import { threadId } from '../../../src/linux/processes/process.js';
+import { getAffinity } from '../../../src/linux/threads/affinity.js';
 
 const handle = workerData as SpaceHandle | null;
 let binding: ThreadBinding | null = null;

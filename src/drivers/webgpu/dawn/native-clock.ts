@@ -1,7 +1,7 @@
 /** How long a kernel runs on the GPU, as gpu-clock.ts measures it, by Dawn's C functions. */
 
-import { copyMemory } from '../../../linux/memory/memory.js';
 import { NativeBuffer } from '../../../linux/base/native-buffer.js';
+import { copyMemory } from '../../../linux/memory/memory.js';
 import { ALL_STAMPS, millisecondsBetween, STAMP_BYTES, STAMPS } from '../gpu-clock.js';
 import type { Gpu } from './gpu.js';
 import {

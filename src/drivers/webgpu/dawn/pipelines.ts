@@ -1,8 +1,8 @@
 /** Kernels as the GPU runs them, made by Dawn's C functions. */
 
-import { copyMemory } from '../../../linux/memory/memory.js';
 import { NativeBuffer } from '../../../linux/base/native-buffer.js';
 import { textAt } from '../../../linux/base/shared-library.js';
+import { copyMemory } from '../../../linux/memory/memory.js';
 import { BoundGroups } from '../bound-groups.js';
 import type { Bound, Dispatch, Launched } from '../protocol.js';
 import type { Uniform } from '../uniforms.js';
