@@ -48,21 +48,19 @@ import { type LaunchArgument, Launches } from './service/launches.js';
 import { recycle } from './service/recycling.js';
 import { service } from './service/service.js';
 import { lose } from './table/absence.js';
+import { classify, releaseDone } from './table/backing.js';
 import { onlyOn } from './table/contents.js';
 import { capacityOf, type Node } from './table/nodes.js';
+import type { Policies, Processor } from './table/processors.js';
 import type { Range, RangeOptions } from './table/range.js';
+import { shield } from './table/shields.js';
 import {
-  classify,
   createState,
   makeReady,
   mappingOf,
   nodeOf,
-  type Policies,
-  type Processor,
   processorOf,
-  releaseDone,
   type State,
-  shield,
   shortageOf,
 } from './table/state.js';
 import { endPatience, NO_PAGES, noteWaiting, rareMask } from './table/va-block.js';

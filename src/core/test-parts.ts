@@ -13,8 +13,8 @@ import {
   Status,
 } from './basics/types.js';
 import { OpenManager } from './open-manager.js';
+import type { Policies } from './table/processors.js';
 import type { RangeOptions } from './table/range.js';
-import type { Policies } from './table/state.js';
 
 /**
  * A device with room for so many blocks. One of its threads faults, and the manager reaches its

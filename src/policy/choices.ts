@@ -9,7 +9,7 @@ import type {
   PrefetchPolicy,
   ReadAheadPolicy,
 } from '../core/basics/types.js';
-import type { Policies } from '../core/table/state.js';
+import type { Policies } from '../core/table/processors.js';
 import { kernelError } from '../messages/kernel-error.js';
 import { missingModule } from '../messages/missing-module.js';
 import { refuseUnknown } from '../messages/option-names.js';

@@ -7,7 +7,7 @@
 import type { EvictionPolicy, NodeDescription } from '../core/basics/types.js';
 import type { Entry } from '../core/recording/recording.js';
 import { replay } from '../core/recording/replay.js';
-import type { Policies } from '../core/table/state.js';
+import type { Policies } from '../core/table/processors.js';
 import { type BlockTrace, blockTrace } from './block-trace.js';
 
 export interface MemoryUses {

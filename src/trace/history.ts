@@ -6,7 +6,7 @@
  */
 import type { Entry } from '../core/recording/recording.js';
 import { replay } from '../core/recording/replay.js';
-import type { Policies } from '../core/table/state.js';
+import type { Policies } from '../core/table/processors.js';
 import type { Fault, Held, Launch, Move, Names, RecordedArray } from './moves.js';
 import { Reader, type Watcher } from './reader.js';
 

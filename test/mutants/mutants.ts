@@ -374,7 +374,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'take memory that was to be had before for room that was found',
-    file: 'src/core/table/state.ts',
+    file: 'src/core/table/backing.ts',
     original: 'node.pump = pump;',
     instead: '',
     why: 'A thread whose clone finds no room at its source is tried again for the memory that its own try gave back, without end.',
@@ -558,28 +558,28 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'ignore holds',
-    file: 'src/core/table/state.ts',
+    file: 'src/core/table/holds.ts',
     original: 'isHeldAgainst(residence, access, pages)',
     instead: 'false',
     why: 'A page leaves while a file or a device without faults uses it.',
   },
   {
     name: 'keep the holds of the dead',
-    file: 'src/core/table/state.ts',
+    file: 'src/core/table/holds.ts',
     original: "state.nodes[other]?.state === 'dead'",
     instead: 'false',
     why: 'Whoever waits for the end of a hold waits for ever.',
   },
   {
     name: 'take what stands in for a page away with the memory of the page',
-    file: 'src/core/table/state.ts',
+    file: 'src/core/table/backing.ts',
     original: '~going[word] | mapping.standIn[word]',
     instead: '~going[word]',
     why: 'The core believes a page to be unmapped that a device goes on using.',
   },
   {
     name: 'use frames again that are still being read',
-    file: 'src/core/table/state.ts',
+    file: 'src/core/table/backing.ts',
     original: 'quarantine(state, node, end - first);',
     instead: `
       endToken(state, token);
@@ -588,7 +588,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'leave memory behind the end of a range that has gone',
-    file: 'src/core/table/state.ts',
+    file: 'src/core/table/backing.ts',
     original: 'left === 0 && node.completed.delete(block)',
     instead: 'false',
     why: 'A node keeps memory for which nothing comes any more.',
@@ -609,7 +609,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'count frames in quarantine as given back',
-    file: 'src/core/table/state.ts',
+    file: 'src/core/table/backing.ts',
     original: 'node.backedPages += pages;',
     instead: '',
     why: 'A node has more memory than its budget while a device still reads what was released.',

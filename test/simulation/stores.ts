@@ -12,7 +12,7 @@ import {
   Status,
 } from '../../src/core/basics/types.js';
 import { PATIENCE } from '../../src/core/service/faults.js';
-import { REFUSED } from '../../src/core/table/state.js';
+import { REFUSED } from '../../src/core/table/processors.js';
 import { hasLongCopies } from './processors.js';
 import { WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';

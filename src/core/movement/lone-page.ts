@@ -16,17 +16,11 @@ import {
   type Source,
   Status,
 } from '../basics/types.js';
+import { classify, takeMemory } from '../table/backing.js';
 import type { Node } from '../table/nodes.js';
-import {
-  classify,
-  endToken,
-  newToken,
-  nodeOf,
-  type Processor,
-  residenceOf,
-  type State,
-  takeMemory,
-} from '../table/state.js';
+import type { Processor } from '../table/processors.js';
+import { nodeOf, residenceOf, type State } from '../table/state.js';
+import { endToken, newToken } from '../table/tokens.js';
 import { type Block, isProvided, type Mapping } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { hasRoom, type Outcome } from './moves.js';

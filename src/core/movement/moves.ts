@@ -11,16 +11,15 @@ import {
   type Status,
 } from '../basics/types.js';
 import { isFinal } from '../table/absence.js';
+import { releaseBacking } from '../table/backing.js';
 import { holderOf } from '../table/contents.js';
+import { conflictsWithHold, isHeld } from '../table/holds.js';
 import type { Node } from '../table/nodes.js';
+import type { Processor } from '../table/processors.js';
 import {
-  conflictsWithHold,
-  isHeld,
   mappingOf,
   nodeOf,
-  type Processor,
   pagesMove,
-  releaseBacking,
   residenceOf,
   type State,
   somethingMoves,

@@ -5,8 +5,9 @@
 
 import { type Mask, next, size } from '../basics/mask.js';
 import { NO_NODE, Status } from '../basics/types.js';
+import { classify, releaseSpare } from '../table/backing.js';
 import type { Node } from '../table/nodes.js';
-import { classify, makeReady, releaseSpare, type State } from '../table/state.js';
+import { makeReady, type State } from '../table/state.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { announceEnd } from './announcing.js';

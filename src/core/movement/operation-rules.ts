@@ -14,17 +14,10 @@ import {
   Status,
 } from '../basics/types.js';
 import { noteGivenUp } from '../pattern/scatter.js';
+import { releaseBacking, releaseSpare } from '../table/backing.js';
 import { onlyCopies } from '../table/contents.js';
-import {
-  countPending,
-  mappingOf,
-  newToken,
-  nodeOf,
-  releaseBacking,
-  releaseSpare,
-  residenceOf,
-  type State,
-} from '../table/state.js';
+import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
+import { countPending, newToken } from '../table/tokens.js';
 import {
   type Block,
   NO_PAGES,

@@ -20,20 +20,13 @@ import {
   type Source,
   Status,
 } from '../basics/types.js';
+import { reserve } from '../table/backing.js';
 import { complete } from '../table/completion.js';
 import { holderOf, onlyCopies } from '../table/contents.js';
 import type { Node } from '../table/nodes.js';
-import {
-  endToken,
-  mappingOf,
-  newToken,
-  nodeOf,
-  REFUSED,
-  reserve,
-  residenceOf,
-  type State,
-  type Token,
-} from '../table/state.js';
+import { REFUSED } from '../table/processors.js';
+import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
+import { endToken, newToken, type Token } from '../table/tokens.js';
 import { type Block, isProvided, noteWaiting, rareMask } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { finish, hasAny, targetOf } from './operation-end.js';

@@ -15,7 +15,8 @@ import {
   type ProcessorId,
   Status,
 } from '../basics/types.js';
-import { countPending, endToken, newToken, type State, type Token } from '../table/state.js';
+import type { State } from '../table/state.js';
+import { countPending, endToken, newToken, type Token } from '../table/tokens.js';
 import type { Block } from '../table/va-block.js';
 import type { Operation, OperationKind } from '../table/work.js';
 import { announce } from './announcing.js';

@@ -16,17 +16,12 @@ import {
   PAGES_PER_BLOCK,
   PROVIDER,
 } from '../basics/types.js';
+import { classify, releaseSpare } from '../table/backing.js';
 import { addCompletion } from '../table/completion.js';
 import { onlyCopies } from '../table/contents.js';
+import { isHeld } from '../table/holds.js';
 import { isWithinBudget, type Node } from '../table/nodes.js';
-import {
-  classify,
-  isHeld,
-  makeReady,
-  releaseSpare,
-  type State,
-  shortageOf,
-} from '../table/state.js';
+import { makeReady, type State, shortageOf } from '../table/state.js';
 import { type Block, NO_PAGES, type Residence } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { ATTEMPTS, open, start } from './operation.js';

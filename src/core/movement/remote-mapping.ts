@@ -16,14 +16,8 @@ import {
 } from '../basics/mask.js';
 import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
 import { holderOf, onlyOn } from '../table/contents.js';
-import {
-  isRemote,
-  mappingOf,
-  nodeOf,
-  type Processor,
-  residenceOf,
-  type State,
-} from '../table/state.js';
+import type { Processor } from '../table/processors.js';
+import { isRemote, mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
 import { type Block, noteWaiting } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';

@@ -9,9 +9,9 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../basics/types.js';
-import { makeReady, nodeOf, processorOf, type Request, type State } from '../table/state.js';
+import { makeReady, nodeOf, processorOf, type State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
-import type { Task, TaskKind } from '../table/work.js';
+import type { Request, Task, TaskKind } from '../table/work.js';
 
 /**
  * Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not

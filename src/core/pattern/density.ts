@@ -10,8 +10,8 @@
 import { has, isEmpty } from '../basics/mask.js';
 import { PAGES_PER_BLOCK } from '../basics/types.js';
 import type { Node } from '../table/nodes.js';
+import type { Processor } from '../table/processors.js';
 import type { Range, Trial } from '../table/range.js';
-import type { Processor } from '../table/state.js';
 import type { Block, Mapping, Residence } from '../table/va-block.js';
 import { isScattered, MOST } from './scatter.js';
 

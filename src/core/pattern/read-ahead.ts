@@ -14,16 +14,10 @@ import {
   PAGES_PER_GROUP,
   type ProcessorId,
 } from '../basics/types.js';
+import { endAhead } from '../table/backing.js';
 import { isCrowded, type Node } from '../table/nodes.js';
-import {
-  endAhead,
-  isRemote,
-  makeReady,
-  nodeOf,
-  type Processor,
-  residenceOf,
-  type State,
-} from '../table/state.js';
+import type { Processor } from '../table/processors.js';
+import { isRemote, makeReady, nodeOf, residenceOf, type State } from '../table/state.js';
 import { type Block, changedPages, type Mapping } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { isDue } from './density.js';

@@ -8,8 +8,8 @@
 
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
 import type { Node } from '../table/nodes.js';
+import type { Processor } from '../table/processors.js';
 import type { Range } from '../table/range.js';
-import type { Processor } from '../table/state.js';
 import type { Block, Mapping, Residence } from '../table/va-block.js';
 
 /**

@@ -2,7 +2,7 @@
 
 import type { Commands } from '../basics/types.js';
 import { MemoryManager } from '../memory-manager.js';
-import type { Policies } from '../table/state.js';
+import type { Policies } from '../table/processors.js';
 import { type CoreEvent, dispatch } from './events.js';
 import { COMMANDS, type CommandName, type Entry, type NamedRange, written } from './recording.js';
 

@@ -14,7 +14,8 @@ import {
   type ProcessorId,
 } from '../basics/types.js';
 import { createNode } from '../table/nodes.js';
-import { createProcessor, nodeOf, type State } from '../table/state.js';
+import { createProcessor } from '../table/processors.js';
+import { nodeOf, type State } from '../table/state.js';
 
 /** A processor with a memory of its own. */
 export function addDevice(
@@ -66,7 +67,7 @@ export function setHome(state: State, node: NodeId, home: NodeId): void {
 
 function join(state: State, description: ProcessorDescription, own: NodeId): ProcessorId {
   const id = freeNumber(state.processors);
-  state.processors[id] = createProcessor(state, id, description, own);
+  state.processors[id] = createProcessor(state.policies, id, description, own);
   const node = state.nodes[own];
   if (node !== undefined) node.owner = id;
   return id;

@@ -15,17 +15,11 @@ import {
 import type { Requests } from '../movement/requests.js';
 import { forgetUser } from '../queries/usage.js';
 import { createNodeCounters, type Node, type NodeCounters } from '../table/nodes.js';
-import {
-  makeReady,
-  nodeOf,
-  type Processor,
-  type ProcessorCounters,
-  processorOf,
-  type Request,
-  type State,
-  unshieldAll,
-} from '../table/state.js';
+import type { Processor, ProcessorCounters } from '../table/processors.js';
+import { unshieldAll } from '../table/shields.js';
+import { makeReady, nodeOf, processorOf, type State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
+import type { Request } from '../table/work.js';
 import { forgetAdvised } from './advice.js';
 import type { Launches } from './launches.js';
 import { loseNode } from './service.js';

@@ -42,20 +42,17 @@ import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from '../patt
 import { follows, isScattered, MOST, noteFault, scatteredFaults } from '../pattern/scatter.js';
 import { noteHostFault } from '../pattern/walk-share.js';
 import { isFinal, lossIn, reasonOf } from '../table/absence.js';
+import { endAhead, releaseBacking } from '../table/backing.js';
 import { holderOf, onlyOn } from '../table/contents.js';
+import { isHeld, isHeldAgainst } from '../table/holds.js';
 import type { Node } from '../table/nodes.js';
+import { type Processor, REFUSED } from '../table/processors.js';
 import {
-  endAhead,
-  isHeld,
-  isHeldAgainst,
   isRemote,
   makeReady,
   mappingOf,
   nodeOf,
-  type Processor,
   processorOf,
-  REFUSED,
-  releaseBacking,
   residenceOf,
   type State,
   shortageOf,

@@ -15,20 +15,13 @@ import type { Requests } from '../movement/requests.js';
 import { walkShare } from '../pattern/walk-share.js';
 import type { PageQueries } from '../queries/page-queries.js';
 import { noteArguments, noteUse } from '../queries/usage.js';
+import { releaseBacking } from '../table/backing.js';
+import type { Processor } from '../table/processors.js';
 import type { Range } from '../table/range.js';
-import {
-  isRemote,
-  makeReady,
-  mappingOf,
-  type Processor,
-  processorOf,
-  type Request,
-  releaseBacking,
-  type State,
-  unshieldAll,
-} from '../table/state.js';
+import { unshieldAll } from '../table/shields.js';
+import { isRemote, makeReady, mappingOf, processorOf, type State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
-import type { TaskKind } from '../table/work.js';
+import type { Request, TaskKind } from '../table/work.js';
 
 /** How a launch uses one range of pages. */
 export interface LaunchArgument {

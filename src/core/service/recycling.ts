@@ -1,8 +1,10 @@
 /** Addresses of a range that is no more, which another range may have. */
 import { createMask } from '../basics/mask.js';
 import { PAGES_PER_BLOCK } from '../basics/types.js';
+import { endAhead, releaseBacking } from '../table/backing.js';
+import { isHeld } from '../table/holds.js';
 import type { Range } from '../table/range.js';
-import { endAhead, isHeld, releaseBacking, type State } from '../table/state.js';
+import type { State } from '../table/state.js';
 
 /**
  * Gives back what nodes still have at the range's addresses. False: something of it is under way,

@@ -42,12 +42,12 @@ import { mayBeWritten } from '../movement/reading-room.js';
 import { bringToHost, switchMemory } from '../movement/remote-mapping.js';
 import { lose, lossIn, lossOf, passes } from '../table/absence.js';
 import { holderOf } from '../table/contents.js';
+import { conflictsWithHold } from '../table/holds.js';
 import type { Node } from '../table/nodes.js';
+import type { Processor } from '../table/processors.js';
 import {
-  conflictsWithHold,
   isRemote,
   nodeOf,
-  type Processor,
   processorOf,
   reachedBy,
   residenceOf,

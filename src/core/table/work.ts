@@ -153,3 +153,27 @@ export interface Ended {
   /** Pages have moved. */
   progress: boolean;
 }
+
+/** Something asked for over a range: it becomes one task a block, a few blocks at a time. */
+export interface Request {
+  readonly id: number;
+  readonly kind: TaskKind;
+  readonly node: NodeId;
+  readonly processor: ProcessorId;
+  readonly access: Access;
+  readonly map: boolean;
+  readonly hold: boolean;
+  readonly exclusive: boolean;
+  readonly ahead: boolean;
+  readonly early: boolean;
+  readonly lastChance: boolean;
+  /** First page and the page after the last. */
+  readonly first: number;
+  readonly end: number;
+  cursor: number;
+  outstanding: number;
+  pages: number;
+  /** Blocks that it holds so far. */
+  held: number;
+  failure: DenyReason | null;
+}

@@ -1,5 +1,5 @@
 /** What every part of the manager may use. */
-import type { Policies } from '../../core/table/state.js';
+import type { Policies } from '../../core/table/processors.js';
 import { Poller } from '../../linux/sockets/poll.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { type Core, openCore } from './core.js';

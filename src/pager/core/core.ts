@@ -6,7 +6,7 @@
 import { PAGE_BYTES, PAGES_PER_BLOCK, type Status } from '../../core/basics/types.js';
 import { MemoryManager } from '../../core/memory-manager.js';
 import { Recorder } from '../../core/recording/recording.js';
-import type { Policies } from '../../core/table/state.js';
+import type { Policies } from '../../core/table/processors.js';
 import { type Notices, type ProviderPort, Router } from '../../drivers/router.js';
 import { RecordingFile, type RecordingHeader } from '../../files/recording-file.js';
 import type { ManagerOptions } from '../protocol/space.js';

@@ -3,7 +3,7 @@
  * has the drivers do what the core says. It never waits for a thread of the application, nor for a
  * copy that is not from memory to memory. What each part has to do it asks the parts (`Part`).
  */
-import type { Policies } from '../../core/table/state.js';
+import type { Policies } from '../../core/table/processors.js';
 import { Spin } from '../../cpus/spin.js';
 import { NodeError } from '../../drivers/page-table.js';
 import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';

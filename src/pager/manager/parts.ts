@@ -6,7 +6,7 @@
 
 import { availableParallelism } from 'node:os';
 import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
-import type { Policies } from '../../core/table/state.js';
+import type { Policies } from '../../core/table/processors.js';
 import type { KeptApart } from '../../cpus/apart.js';
 import { KeptThread } from '../../cpus/kept-thread.js';
 import { NearDisk } from '../../cpus/near-disk.js';

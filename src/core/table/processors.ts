@@ -1,0 +1,101 @@
+/** Processors: what is known of each, and what is counted. */
+
+import type {
+  EvictionPolicy,
+  NodeId,
+  PlacementPolicy,
+  PrefetchPolicy,
+  ProcessorDescription,
+  ProcessorId,
+  ReadAheadPolicy,
+} from '../basics/types.js';
+
+/** What is counted for each processor. */
+export interface ProcessorCounters {
+  readFaults: number;
+  writeFaults: number;
+  /** Messages about pages that were there already. */
+  repeatedFaults: number;
+  /** Times that access was taken from it. */
+  revocations: number;
+  denied: number;
+}
+
+/** Declared use of a range by a running launch. */
+interface Intent {
+  readonly launch: number;
+  readonly first: number;
+  readonly end: number;
+  readonly write: boolean;
+}
+
+/**
+ * Stands for how long a processor has waited for room that was refused it in the launch that runs.
+ */
+export const REFUSED = Number.POSITIVE_INFINITY;
+
+export interface Processor {
+  readonly id: ProcessorId;
+  readonly description: ProcessorDescription;
+  /**
+   * The memory of its own, which its faults bring pages to; NO_NODE: it has none, and reaches host
+   * memory in place.
+   */
+  readonly own: NodeId;
+  state: 'alive' | 'draining' | 'dead';
+  readonly prefetch: PrefetchPolicy;
+  readonly readAhead: ReadAheadPolicy;
+  readonly placement: PlacementPolicy;
+  /** Blocks in which it was switched to host memory, and those that are being made so. */
+  remoteBlocks: number;
+  /**
+   * How often it was said, while a thread of it waited for room that stores do not give, that there
+   * is none still.
+   */
+  waited: number;
+  /**
+   * A thread of it has found no room since that was said last: others that wait in the same block
+   * may wait for something else.
+   */
+  lacksRoom: boolean;
+  /** Pages of its own that stand in for denied ones where it reaches host memory in place. */
+  coveredPages: number;
+  readonly intents: Intent[];
+  readonly slotThread: Int32Array;
+  readonly slotBlock: Int32Array;
+  nextSlot: number;
+  readonly counters: ProcessorCounters;
+}
+
+export interface Policies {
+  eviction(): EvictionPolicy;
+  prefetch(): PrefetchPolicy;
+  readAhead(): ReadAheadPolicy;
+  placement(): PlacementPolicy;
+}
+
+export function createProcessor(
+  policies: Policies,
+  id: ProcessorId,
+  description: ProcessorDescription,
+  own: NodeId,
+): Processor {
+  return {
+    id,
+    description,
+    own,
+    state: 'alive',
+    prefetch: policies.prefetch(),
+    readAhead: policies.readAhead(),
+    placement: policies.placement(),
+    remoteBlocks: 0,
+    waited: 0,
+    lacksRoom: false,
+    coveredPages: 0,
+    intents: [],
+    slotThread: new Int32Array(description.units).fill(-1),
+    slotBlock: new Int32Array(description.units).fill(-1),
+    nextSlot: 0,
+    counters: { readFaults: 0, writeFaults: 0, repeatedFaults: 0, revocations: 0, denied: 0 },
+  };
+}
