@@ -8,10 +8,11 @@ import type { LaunchParameter, WgslLaunch } from '../../drivers/driver.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
 import type { Device } from './device.js';
+import type { Joined, Launch } from './launch.js';
 import { argumentsOf, arrayPages, type NamedArgument } from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
-import type { Joined, LaunchRecord } from './launch-record.js';
 import { PageUses } from './page-uses.js';
+import type { Stage } from './stages/stage.js';
 
 /** What a launch adds to what those before it use. */
 interface Addition {
@@ -21,23 +22,30 @@ interface Addition {
   readonly zeroed: readonly string[];
 }
 
-export class JoinedLaunches {
+export class JoinedLaunches implements Stage {
   constructor(
     private readonly context: SpaceContext,
     private readonly checks: LaunchChecks,
     private readonly sharing: SharedUses,
   ) {}
 
+  run(launch: Launch, done: () => void): void {
+    if (launch.work.kind === 'whole') launch.work.joined = this.behind(launch);
+    done();
+  }
+
   /** Those of the launches that wait behind one which may go with it; null: none may. */
-  behind(device: Device, record: LaunchRecord, waiting: readonly LaunchRecord[]): Joined | null {
+  private behind(launch: Launch): Joined | null {
+    const { device, queue } = launch;
+    const waiting = queue.launches.slice(1);
     const most = device.process?.launchesAtOnce ?? 1;
-    if (most === 1 || waiting.length === 0 || !this.mayJoin(device, record)) return null;
-    const { parameters } = record.operation;
+    if (most === 1 || waiting.length === 0 || !this.mayJoin(device, launch)) return null;
+    const { parameters } = launch.operation;
     const uses = new PageUses();
     uses.add(argumentsOf(parameters, this.context.table));
     const all = [...parameters];
-    const records: LaunchRecord[] = [];
-    const zeroed = new Map<LaunchRecord, readonly string[]>();
+    const launches: Launch[] = [];
+    const zeroed = new Map<Launch, readonly string[]>();
     for (const each of waiting.slice(0, most - 1)) {
       if (!this.mayJoin(device, each)) break;
       const added = this.additionOf(each, uses);
@@ -45,17 +53,17 @@ export class JoinedLaunches {
       if (this.context.manager.launchPages(uses.with(added.args)) > budgetPages) break;
       uses.add(added.args);
       all.push(...added.parameters);
-      records.push(each);
+      launches.push(each);
       zeroed.set(each, added.zeroed);
     }
-    return records.length === 0 ? null : { records, args: uses.all, parameters: all, zeroed };
+    return launches.length === 0 ? null : { launches, args: uses.all, parameters: all, zeroed };
   }
 
   /**
    * Whether a launch may go with others: nothing is left that could have it fail before its kernel
    * runs.
    */
-  private mayJoin(device: Device, { operation, sharing, failure, ending }: LaunchRecord): boolean {
+  private mayJoin(device: Device, { operation, sharing, failure, ending }: Launch): boolean {
     const { code, parameters, timeoutMs, indirect } = operation;
     if (
       indirect !== undefined ||
@@ -77,7 +85,7 @@ export class JoinedLaunches {
     );
   }
 
-  private additionOf({ operation }: LaunchRecord, uses: PageUses): Addition {
+  private additionOf({ operation }: Launch, uses: PageUses): Addition {
     const zeroed: string[] = [];
     const parameters = operation.parameters.map((each) => {
       if (each.kind !== 'array' || each.use !== 'out') return each;

@@ -9,8 +9,8 @@ import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
+import { type Launch, type LaunchOperation, lostError, messageOf } from './launch.js';
 import { argumentsOf, type NamedArgument } from './launch-arguments.js';
-import { type LaunchOperation, messageOf } from './launch-record.js';
 
 /** The parts of a launch, or why it has none. */
 export type Divided = { readonly division: LaunchDivision } | { readonly failure: WireError };
@@ -121,8 +121,16 @@ export class LaunchChecks {
     return null;
   }
 
+  /** What a launch fails by that the core has refused its arguments. */
+  denialError(launch: Launch, reason: DenyReason, args: readonly NamedArgument[]): WireError {
+    const { device, kernel } = launch;
+    return reason === 'DEVICE_LOST'
+      ? lostError(device, launch, device.reason)
+      : this.context.places.denialError(reason, this.pageOf(args, reason), kernel);
+  }
+
   /** A page of the arguments that the failure is about. */
-  pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
+  private pageOf(args: readonly NamedArgument[], failure: DenyReason): number {
     for (const { first, count, use } of args) {
       if (use === 'in' && (failure === 'READ_ONLY' || failure === 'PINNED')) continue;
       const page = this.context.places.findDenied(failure, first, count);

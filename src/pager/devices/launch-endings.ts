@@ -5,8 +5,8 @@
 import type { Places } from '../arrays/places.js';
 import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
 import type { Device } from './device.js';
+import type { Ending, Launch, LaunchQueue } from './launch.js';
 import { arrayPages } from './launch-arguments.js';
-import type { Ending, LaunchRecord } from './launch-record.js';
 
 /**
  * How long a device may take to end a launch: a unit that computes or faults ends in milliseconds,
@@ -19,12 +19,6 @@ const ENDING_LIMIT_MS = 5000;
  */
 const STOPPED_LIMIT_MS = 5000;
 
-/** The launches of a device; only the first has begun, with those that go with it. */
-export interface Launching {
-  readonly device: Device;
-  readonly records: readonly LaunchRecord[];
-}
-
 export class LaunchEndings {
   /** When the next launch has run for too long, or has taken too long to end. */
   private nextLimit = Number.POSITIVE_INFINITY;
@@ -32,40 +26,41 @@ export class LaunchEndings {
   private stopping: { readonly at: number; readonly stop: () => void } | null = null;
 
   constructor(
-    private readonly queues: ReadonlyMap<Device, Launching>,
+    private readonly queues: ReadonlyMap<Device, LaunchQueue>,
     private readonly places: Places,
     private readonly stopped: StoppedThreads,
     /** Time in which the manager, and with it its devices, could run. */
     private readonly now: () => number,
     /** The first launch of a device, which has not reached it, is over. */
-    private readonly finish: (device: Device, record: LaunchRecord) => void,
+    private readonly finish: (launch: Launch) => void,
   ) {}
 
   /** A launch begins, and may have a limit. */
-  limit(record: LaunchRecord): void {
-    const { timeoutMs } = record.operation;
+  limit(launch: Launch): void {
+    const { timeoutMs } = launch.operation;
     if (timeoutMs === null) return;
-    record.timeoutAt = this.now() + timeoutMs;
-    this.nextLimit = Math.min(this.nextLimit, record.timeoutAt);
+    launch.timeoutAt = this.now() + timeoutMs;
+    this.nextLimit = Math.min(this.nextLimit, launch.timeoutAt);
   }
 
   /** Has a launch whose turn has come end before its time. */
-  stop(device: Device, record: LaunchRecord, ending: Ending): void {
-    if (record.ending !== null) return;
-    if (record.inDriver && !device.info.cancellation) {
+  stop(launch: Launch, ending: Ending): void {
+    const { device } = launch;
+    if (launch.ending !== null) return;
+    if (launch.isHandedOver && !device.info.cancellation) {
       // The part that runs comes to its end, however long it takes, and is the last one.
-      if (record.division !== null) record.ending = ending;
+      if (launch.work.kind === 'parts') launch.ending = ending;
       return;
     }
-    record.ending = ending;
-    if (record.sharing?.isWaiting === true) {
-      this.finish(device, record);
+    launch.ending = ending;
+    if (launch.sharing?.isWaiting === true) {
+      this.finish(launch);
       return;
     }
-    record.endBy = this.now() + ENDING_LIMIT_MS;
-    this.nextLimit = Math.min(this.nextLimit, record.endBy);
+    launch.endBy = this.now() + ENDING_LIMIT_MS;
+    this.nextLimit = Math.min(this.nextLimit, launch.endBy);
     // What is not with the driver ends when its turn comes to be handed over.
-    if (record.inDriver) device.driver.abort?.(record.id);
+    if (launch.isHandedOver) device.driver.abort?.(launch.id);
   }
 
   /**
@@ -75,10 +70,10 @@ export class LaunchEndings {
   stopAll(afterMs: number, reason: string): void {
     const at = this.now() + afterMs;
     const stop = (): void => {
-      for (const { device, records } of this.queues.values()) {
-        const [record] = records;
-        if (record === undefined) continue;
-        if (device.info.cancellation) this.stop(device, record, { code: 'ABORTED', reason });
+      for (const { device, launches } of this.queues.values()) {
+        const [launch] = launches;
+        if (launch === undefined) continue;
+        if (device.info.cancellation) this.stop(launch, { code: 'ABORTED', reason });
         else device.end(reason);
       }
     };
@@ -97,24 +92,24 @@ export class LaunchEndings {
       this.stopping.stop();
       this.stopping = null;
     }
-    for (const { device, records } of this.queues.values()) {
-      const [record] = records;
-      if (record === undefined) continue;
-      if (record.ending === null && now >= record.timeoutAt) {
-        record.timeoutAt = Number.POSITIVE_INFINITY;
-        const reason = `it ran for more than ${record.operation.timeoutMs} ms`;
-        this.stop(device, record, { code: 'TIMEOUT', reason });
+    for (const { device, launches } of this.queues.values()) {
+      const [launch] = launches;
+      if (launch === undefined) continue;
+      if (launch.ending === null && now >= launch.timeoutAt) {
+        launch.timeoutAt = Number.POSITIVE_INFINITY;
+        const reason = `it ran for more than ${launch.operation.timeoutMs} ms`;
+        this.stop(launch, { code: 'TIMEOUT', reason });
       }
-      if (now >= record.endBy) {
-        record.endBy = now + ENDING_LIMIT_MS;
+      if (now >= launch.endBy) {
+        launch.endBy = now + ENDING_LIMIT_MS;
         // What has not begun on the device waits for something else.
-        if (record.inDriver || device.process?.owesAnswers === true)
+        if (launch.isHandedOver || device.process?.owesAnswers === true)
           device.end(`it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
       }
       this.nextLimit = Math.min(
         this.nextLimit,
-        record.timeoutAt,
-        record.endBy,
+        launch.timeoutAt,
+        launch.endBy,
         this.stopping?.at ?? this.nextLimit,
       );
     }
@@ -130,17 +125,17 @@ export class LaunchEndings {
    * perhaps for what waits for the launch.
    */
   freeLenders(now: number): void {
-    for (const { device, records } of this.queues.values()) {
+    for (const { device, launches } of this.queues.values()) {
       const lender = device.process?.lender ?? null;
-      const [record] = records;
-      if (lender === null || record === undefined || !record.inDriver || device.lost) continue;
+      const [launch] = launches;
+      if (lender === null || launch === undefined || !launch.isHandedOver || device.lost) continue;
       const stop = this.stopped.stopOf(lender);
-      if (stop === null || (now - stop.since < STOPPED_LIMIT_MS && !uses(record, stop))) continue;
+      if (stop === null || (now - stop.since < STOPPED_LIMIT_MS && !uses(launch, stop))) continue;
       const { name } = device.info;
       const why =
         `the thread that lent device ${name}, and runs its launches in turns of its event loop, is stopped: it has touched ` +
         `${this.places.placeOf(stop.page).text} while the launch ran; await the launch before`;
-      device.process?.abandon?.(record.id, why);
+      device.process?.abandon?.(launch.id, why);
     }
   }
 
@@ -151,8 +146,8 @@ export class LaunchEndings {
 }
 
 /** Whether the thread waits for the launch to end: it has what no other may have meanwhile. */
-function uses({ operation, division, part, supply }: LaunchRecord, { page, write }: Stop): boolean {
-  const { parameters } = division?.partAt(part, supply?.offset ?? 0) ?? operation;
+function uses({ operation, cut }: Launch, { page, write }: Stop): boolean {
+  const { parameters } = cut ?? operation;
   return parameters.some((each) => {
     if (each.kind !== 'array' || (each.use === 'in' && !write)) return false;
     const [{ first, end }] = arrayPages([each]);

@@ -7,7 +7,7 @@ import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { readMemory } from '../../linux/memory/memory.js';
 import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
-import type { LaunchOperation } from './launch-record.js';
+import type { LaunchOperation } from './launch.js';
 
 /** Of one of its numbers. */
 export const SIZE_BYTES = 4;

@@ -8,9 +8,9 @@ import { Access } from '../../core/basics/types.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
 import type { Device } from './device.js';
+import type { Launch } from './launch.js';
 import { argumentsOf, arrayPages } from './launch-arguments.js';
 import type { LaunchChecks } from './launch-checks.js';
-import type { LaunchRecord } from './launch-record.js';
 
 export class NextLaunch {
   constructor(
@@ -20,15 +20,16 @@ export class NextLaunch {
   ) {}
 
   /** @param running as the driver has it, with those that go with it */
-  bring(device: Device, running: LaunchRecord, next: LaunchRecord): void {
+  bring(device: Device, running: Launch, next: Launch): void {
     const { description } = device.driver;
     // A part that runs has the device's memory to itself.
-    if (description.faults || !device.alive || running.division !== null || next.askedAhead) return;
+    if (description.faults || !device.alive || running.work.kind === 'parts' || next.askedAhead)
+      return;
     next.askedAhead = true;
     const { operation, ending } = next;
     const args = argumentsOf(operation.parameters, this.context.table);
     const used =
-      running.joined?.args ?? argumentsOf(running.operation.parameters, this.context.table);
+      running.work.joined?.args ?? argumentsOf(running.operation.parameters, this.context.table);
     if (
       ending !== null ||
       this.context.manager.launchPages([...used, ...args]) > description.budgetPages

@@ -42,14 +42,9 @@ import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
 import { GatherPlans } from '../devices/gather-plans.js';
-import { JoinedLaunches } from '../devices/joined-launches.js';
-import { EdgeClearing } from '../devices/launch-arguments.js';
-import { LaunchChecks } from '../devices/launch-checks.js';
 import { LaunchPlans } from '../devices/launch-plans.js';
-import { LaunchSizes } from '../devices/launch-sizes.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
-import { NextLaunch } from '../devices/next-launch.js';
 import { PageSupplies } from '../devices/page-supply.js';
 import { openHost } from '../host/host.js';
 import { Patience } from '../host/patience.js';
@@ -279,19 +274,13 @@ type BeforeDevices = BeforeArrays & ReturnType<typeof makeArrays>;
 function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const { options, manager, requests, poller, memory, warn } = context;
   const { files, host, copyThreads, arrays, sharing, notifiers, bindings } = before;
-  const checks = new LaunchChecks(context);
   const gathers = new GatherPlans(manager, requests, memory);
   const plans = new LaunchPlans(context.now);
   const launches = new Launches(context, {
     arrays,
     sharing,
     stopped: before.stopped,
-    checks,
-    edges: new EdgeClearing(context),
-    joining: new JoinedLaunches(context, checks, sharing),
     plans,
-    next: new NextLaunch(context, checks, sharing),
-    sizes: new LaunchSizes(context),
     gathers,
     supplies: new PageSupplies(manager, requests, arrays),
     mapped: new MappedFiles(files),
@@ -299,7 +288,7 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);
   const { base, fd: hostMemory } = host.node;
   const space = { base, bytes: options.bytes, hostMemory, hostAddress: memory, host };
-  const maker = new DriverMaker(space, launches.kernelOf, warn, copyThreads.in);
+  const maker = new DriverMaker(space, launches.modules.kernelOf, warn, copyThreads.in);
   const keptApart: KeptApart = { count: 0, most: availableParallelism() - 1 };
   const devices = new Devices(context, launches, notifiers, maker, polls, keptApart, bindings);
   return { gathers, plans, launches, polls, devices };
@@ -384,6 +373,7 @@ function listOf(parts: AllParts) {
     parts.kept,
     parts.poison,
     parts.launches,
+    parts.launches.modules,
     parts.devices,
     polls,
     parts.streams,

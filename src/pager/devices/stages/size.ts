@@ -1,0 +1,41 @@
+/**
+ * Looks whether a launch may begin, and reads its size where that stands in an array. One whose size
+ * is 0 has nothing to do.
+ */
+import type { Arrays } from '../../arrays/arrays.js';
+import { countUse, type Launch } from '../launch.js';
+import type { LaunchChecks } from '../launch-checks.js';
+import type { LaunchSizes } from '../launch-sizes.js';
+import type { Stage } from './stage.js';
+
+export class Size implements Stage {
+  constructor(
+    private readonly checks: LaunchChecks,
+    private readonly sizes: LaunchSizes,
+    private readonly arrays: Arrays,
+  ) {}
+
+  run(launch: Launch, done: () => void): void {
+    const { operation } = launch;
+    launch.fail(this.checks.problemOf(launch.device, launch.operation, launch.args));
+    if (launch.failure !== null || operation.indirect === undefined) {
+      done();
+      return;
+    }
+    this.sizes.read(operation, (sized, failure) => {
+      if (!launch.isFirst) return;
+      launch.fail(failure);
+      if (sized !== null) {
+        countUse(this.arrays, operation, -1);
+        launch.operation = sized;
+        countUse(this.arrays, sized, 1);
+      }
+      if (sized?.size === 0 && launch.failure === null) {
+        launch.state = 'completed';
+        launch.count();
+      } else if (launch.device.alive)
+        launch.fail(this.checks.problemOf(launch.device, launch.operation, launch.args));
+      done();
+    });
+  }
+}
