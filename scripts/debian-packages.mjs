@@ -20,6 +20,8 @@ const TRIES = 4;
 const LIMIT_MS = 240_000;
 /** The suites that the machine's apt lists. */
 const OWN = 'own';
+/** The same, with the packages that they need and the machine lacks. */
+export const OWN_WITH_NEEDED = 'own with needed';
 
 function call(command, args, cwd) {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
@@ -42,6 +44,22 @@ function retried(what) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000 * tries);
     }
   }
+}
+
+/** What packages need and the machine lacks. */
+function lackingOf(packages, apt, folder) {
+  const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'].map(
+    (kind) => `--no-${kind}`,
+  );
+  const needed = call('apt-cache', [...apt, 'depends', '--recurse', ...kinds, ...packages], folder);
+  const installed = call(
+    'dpkg-query',
+    ['-W', '-f', `\${db:Status-Status} \${Package}\n`],
+    folder,
+  ).split('\n');
+  return needed
+    .split('\n')
+    .filter((name) => /^[a-z0-9]/.test(name) && !installed.includes(`installed ${name}`));
 }
 
 /** Downloads what the machine's own lists of packages know. */
@@ -94,18 +112,7 @@ function downloadBeside(release, suite, mirror, packages, folder) {
   ].flatMap((option) => ['-o', option]);
   // Without a default release, which must be in the lists.
   call('apt-get', [...apt.slice(0, -2), '--quiet', 'update'], folder);
-  const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'].map(
-    (kind) => `--no-${kind}`,
-  );
-  const needed = call('apt-cache', [...apt, 'depends', '--recurse', ...kinds, ...packages], folder);
-  const installed = call(
-    'dpkg-query',
-    ['-W', '-f', `\${db:Status-Status} \${Package}\n`],
-    folder,
-  ).split('\n');
-  const lacking = needed
-    .split('\n')
-    .filter((name) => /^[a-z0-9]/.test(name) && !installed.includes(`installed ${name}`));
+  const lacking = lackingOf(packages, apt, folder);
   call('apt-get', [...apt, '--quiet', 'download', ...new Set([...packages, ...lacking])], folder);
 }
 
@@ -117,6 +124,8 @@ function fetchFiles(cache, suite, packages) {
   const fetched = mkdtempSync(join(cache, 'fetching-'));
   try {
     if (suite === OWN) retried(() => download(packages, fetched));
+    else if (suite === OWN_WITH_NEEDED)
+      retried(() => download([...packages, ...lackingOf(packages, [], fetched)], fetched));
     else {
       const release = suite.replace(/-.*/, '');
       const mirror = mirrorOf(release);

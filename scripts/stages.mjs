@@ -29,6 +29,11 @@ export function built(folder, ...args) {
   return ['node', `.build/test/${folder}/main.js`, ...args];
 }
 
+/** The same, where the program finds a browser. */
+export function inBrowser(folder, ...args) {
+  return ['node', 'scripts/browser.mjs', ...built(folder, ...args)];
+}
+
 /** The same, where the program finds a GPU in software. */
 export function onSoftwareGpu(folder, ...args) {
   return ['node', 'scripts/software-gpu.mjs', ...built(folder, ...args)];

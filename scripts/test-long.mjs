@@ -11,7 +11,7 @@
 // failed. What failed prints how to see it again.
 
 import { parseArgs } from 'node:util';
-import { built, byDawnFfi, onLavapipe, onSoftwareGpu, runStages } from './stages.mjs';
+import { built, byDawnFfi, inBrowser, onLavapipe, onSoftwareGpu, runStages } from './stages.mjs';
 
 const { values, positionals } = parseArgs({
   options: { minutes: { type: 'string', default: '60' }, seed: { type: 'string' } },
@@ -130,6 +130,7 @@ await runStages(
       whole('users', built('users')),
       whole('processes', built('processes')),
       whole('command line', built('cli')),
+      whole('browser', inBrowser('browser')),
       whole('examples', built('examples', '--mistakes')),
       whole('mutants', built('mutants', '--schedules', '3000', '--jobs', '1')),
     ],

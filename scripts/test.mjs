@@ -10,7 +10,7 @@
 // than none. Seeds are fixed here, so that what fails is what was changed; `npm run test:long` has
 // fresh ones, and more of everything.
 
-import { built, byDawnFfi, onSoftwareGpu, runStages } from './stages.mjs';
+import { built, byDawnFfi, inBrowser, onSoftwareGpu, runStages } from './stages.mjs';
 
 const npm = (script) => ['npm', 'run', '-s', script];
 
@@ -77,6 +77,7 @@ await runStages(
         seconds: 600,
       },
       { name: 'command line', run: built('cli'), seconds: 600 },
+      { name: 'browser', run: inBrowser('browser'), fetches: true, seconds: 300 },
       {
         name: 'webgpu conformance',
         run: onSoftwareGpu('conformance', '--device', 'webgpu', ...scenarios(ON_GPU)),

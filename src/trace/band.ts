@@ -71,15 +71,19 @@ export class Band {
     });
   }
 
-  /** Notes where pages are. */
-  columnEnds(column: number): void {
+  /**
+   * Notes where pages are.
+   * @param weights of a page, by memory: the heaviest memory is shown
+   */
+  columnEnds(column: number, weights: readonly number[]): void {
     const { held, rows } = this;
     for (let row = 0; row < rows; row++) {
       let most = 0;
       let place = NOWHERE;
       for (let memory = 0; memory < held.length; memory++) {
-        if (held[memory][row] <= most) continue;
-        most = held[memory][row];
+        const weight = held[memory][row] * weights[memory];
+        if (weight <= most) continue;
+        most = weight;
         place = memory;
       }
       this.places[row * COLUMNS + column] = place;

@@ -3,7 +3,7 @@
  * counted in columns of time and rows of addresses while the run goes on, so that neither time nor
  * memory grow with its length.
  */
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
+import { HOST, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import { Band, COLUMNS, mergeCounts, NOWHERE } from './band.js';
 import type { Cause, Departure, Fault, Held, Launch, Move, RecordedArray } from './moves.js';
 import { Reader, type Watcher } from './reader.js';
@@ -19,6 +19,12 @@ const MOST_LAUNCHES = 4096;
 const MOST_LAUNCH_ARRAYS = 8;
 /** Of a column, when the run begins. */
 const FIRST_COLUMN_MS = 0.25;
+/**
+ * What is in a device often is in the host, too, and in a store behind it: a device with a quarter
+ * of the row is shown, and the host before what is behind it.
+ */
+const DEVICE_WEIGHT = 4;
+const HOST_WEIGHT = 1.25;
 
 export interface PictureArray {
   readonly name: string;
@@ -74,7 +80,10 @@ export interface Picture {
   readonly processors: readonly string[];
   /** By address. */
   readonly arrays: readonly PictureArray[];
-  /** By row, then column from `fromColumn` on: the memory that has most pages of it at the end. */
+  /**
+   * By row, then column from `fromColumn` on: the memory that has it at the end, or a quarter of it,
+   * if that is a device's; 255: none.
+   */
   readonly places: Uint8Array;
   /** The same: pages that arrived somewhere. */
   readonly arrived: Uint16Array;
@@ -106,6 +115,7 @@ export class PictureBuilder implements Watcher {
   private readonly costs = new Costs(this.reader);
   private bands: Band[] = [];
   private readonly byArray = new Map<RecordedArray, Band>();
+  private weights: number[] = [];
   private arraysSeen = 0;
   private blocksPerRow = 1;
   private columnMs = FIRST_COLUMN_MS;
@@ -248,7 +258,14 @@ export class PictureBuilder implements Watcher {
   }
 
   private columnEnds(): void {
-    for (const band of this.bands) band.columnEnds(this.column);
+    const { memories, processors } = this.reader;
+    if (this.weights.length !== memories.length) {
+      const own = new Set(processors.map(({ memory }) => memory));
+      this.weights = memories.map(({ id }) =>
+        own.has(id) ? (id === HOST ? HOST_WEIGHT : DEVICE_WEIGHT) : 1,
+      );
+    }
+    for (const band of this.bands) band.columnEnds(this.column, this.weights);
   }
 
   /** All columns that there are become half as many. */

@@ -127,6 +127,7 @@ export class Folder {
 class Running {
   readonly ended: Promise<Ended>;
   private readonly child: ChildProcess;
+  private stderr = '';
 
   constructor(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     const child = spawn(process.execPath, [MAIN, ...args], {
@@ -136,25 +137,24 @@ class Running {
     });
     this.child = child;
     let stdout = '';
-    let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text;
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
+      this.stderr += text;
     });
     this.ended = new Promise((resolve, reject) => {
       const watchdog = setTimeout(() => {
         child.kill('SIGKILL');
         reject(
           new Error(
-            `onemem ${args.join(' ')} did not end within ${SECONDS} s; it had written:\n${stdout}${stderr}`,
+            `onemem ${args.join(' ')} did not end within ${SECONDS} s; it had written:\n${stdout}${this.stderr}`,
           ),
         );
       }, SECONDS * 1000);
       child.once('close', (code, signal) => {
         clearTimeout(watchdog);
-        resolve({ code, signal, stdout, stderr });
+        resolve({ code, signal, stdout, stderr: this.stderr });
       });
     });
     // A test that kills it on purpose may not wait for it at once.
@@ -163,6 +163,16 @@ class Running {
 
   get pid(): number {
     return this.child.pid as number;
+  }
+
+  /** The first group of a text on standard error, when it has come. */
+  async said(what: RegExp): Promise<string> {
+    for (;;) {
+      const [, found] = what.exec(this.stderr) ?? [];
+      if (found !== undefined) return found;
+      assert.equal(this.child.exitCode, null, this.stderr);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
   }
 
   kill(signal: NodeJS.Signals): void {

@@ -2,7 +2,7 @@
 import { clipped, LABELS, prepare, timeAxis } from './span.js';
 import { $, CAUSES, colourOf, element, sizeOf, style, swatch } from './words.js';
 
-const HEIGHT = 104;
+const HEIGHT = 92;
 const LANE = 20;
 
 export class Charts {
@@ -128,9 +128,9 @@ export class Charts {
       .filter(({ values }) => values.some((each) => each > 0))
       .map(({ name, colour }) => swatch(colour, name));
     const named = lines.map(({ name }, at) => `${name} ${at === 0 ? '(line)' : '(dashed)'}`);
-    const most_ = Math.round(most).toLocaleString('en-US');
+    const peak = Math.round(most).toLocaleString('en-US');
     if (lines.length > 0) {
-      const textContent = `lines: faults of ${named.join(', ')}, at most ${most_} a second`;
+      const textContent = `faults of ${named.join(', ')}: up to ${peak} a second`;
       texts.push(element('span', { textContent }));
     }
     $('rates-legend').replaceChildren(...texts);

@@ -8,7 +8,7 @@ export const MODES = {
   returned: 'what came again',
 };
 
-const HEIGHT = 300;
+const HEIGHT = 268;
 const INNER = HEIGHT - 18;
 /** No memory has most of the row. */
 const NOWHERE = 255;
@@ -154,7 +154,7 @@ export class HeatMap {
     const at = row * run.frame.columns + run.columnOf(ms);
     const place = run.places[at];
     const lines = [
-      `most of it: ${place === NOWHERE ? 'nowhere' : run.frame.memories[place].name}`,
+      `in ${place === NOWHERE ? 'nowhere' : run.frame.memories[place].name}`,
       `pages that arrived: ${run.arrived[at]}`,
     ];
     if (run.returned[at] > 0) lines.push(`of them again: ${run.returned[at]}`);

@@ -87,13 +87,19 @@ export function clipped(context, text, room) {
   return `${short}…`;
 }
 
+/** 1, 2 or 5 times a power of ten, and not less. */
+function roundStep(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return power * ([1, 2, 5].find((each) => each * power >= least) ?? 10);
+}
+
 export function timeAxis(span, context, width, top) {
   context.fillStyle = style('--soft');
-  const steps = Math.max(2, Math.floor((width - LABELS) / 110));
-  for (let step = 0; step <= steps; step++) {
-    const ms = span.from + (span.length * step) / steps;
-    context.textAlign = step === 0 ? 'left' : step === steps ? 'right' : 'center';
-    context.fillText(timeOf(ms), span.xOf(ms, width), top + 10);
+  const step = roundStep((span.length * 110) / (width - LABELS));
+  for (let ms = Math.ceil(span.from / step) * step; ms <= span.to; ms += step) {
+    const x = span.xOf(ms, width);
+    context.textAlign = x < LABELS + 20 ? 'left' : x > width - 24 ? 'right' : 'center';
+    context.fillText(ms === 0 ? '0' : timeOf(ms), x, top + 10);
   }
 }
 

@@ -41,9 +41,11 @@ export function sizeOf(bytes) {
 
 export function timeOf(ms) {
   if (ms < 1) return `${Math.round(ms * 1000)} us`;
-  if (ms < 10_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
-  return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 1000) return `${ms < 10 ? shortened(ms) : Math.round(ms)} ms`;
+  return `${shortened(ms / 1000)} s`;
 }
+
+const shortened = (value) => String(Number(value.toFixed(value < 10 ? 2 : 1)));
 
 export const countOf = (value, noun) =>
   `${value.toLocaleString('en-US')} ${noun}${value === 1 ? '' : 's'}`;
