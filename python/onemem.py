@@ -78,11 +78,14 @@ class OnememError(Exception):
         self.code = code
 
 
-def attach(handle=None):
+def attach(handle=None, *, at=None):
     """The space that a process of Node.js shared, from the text that space.share() gives.
 
-    Without one it is taken from the environment variable ONEMEM_SPACE.
+    Without one it is taken from the environment variable ONEMEM_SPACE. With at, the name of a space
+    that `onemem serve` keeps, no handle is needed.
     """
+    if at is not None:
+        handle = _handle_of(at)
     text = os.environ.get('ONEMEM_SPACE') if handle is None else handle
     if text is None:
         raise OnememError('SPACE_HANDLE', 'attach() takes the text that space.share() gives, or ONEMEM_SPACE has it')
@@ -153,8 +156,11 @@ class Space:
             raise KeyError(name)
         return self._view(found[-1])
 
-    def array(self, name, shape, dtype='f64'):
-        """Makes an array of zeros, which every process of the space finds by its name."""
+    def array(self, name, shape, dtype='f64', keep=False):
+        """Makes an array of zeros, which every process of the space finds by its name.
+
+        It goes when this process has ended and no other one has a view of it, unless keep is true.
+        """
         short = _short(dtype)
         size = TYPES[short][2]
         lengths = (shape,) if isinstance(shape, int) else shape
@@ -169,7 +175,7 @@ class Space:
             raise OnememError('ADDRESS_SPACE', f'array {name} of {length * size} bytes is larger than the space')
         made = self._request('allocate', {
             'bytes': length * size, 'name': name, 'writable': True, 'file': None, 'provider': None,
-            'elementBytes': size, 'type': short,
+            'elementBytes': size, 'type': short, 'keep': bool(keep),
         })
         view = self._view({'range': made['id'], 'name': name, 'firstPage': made['firstPage'], 'length': length, 'type': short})
         return view.reshape(lengths) if hasattr(view, 'reshape') else view
@@ -292,6 +298,27 @@ def _ask(meeting, message, descriptors):
             os.close(fd)
         raise OnememError(answer['refused']['code'], answer['refused']['message'])
     return answer, fds
+
+
+def _handle_of(name):
+    """The handle of a space that is found by its name."""
+    here, there = socket.socketpair()
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as meeting:
+            meeting.settimeout(ANSWER_SECONDS)
+            meeting.connect(f'\0onemem-{os.geteuid()}.{name}')
+            _ask(meeting, {'onemem': VERSION, 'token': None, 'codec': 'json', 'look': True}, [there.fileno()])
+        here.settimeout(ANSWER_SECONDS)
+        text = json.dumps({'id': 1, 'name': 'shareSpace', 'value': {'rights': 'write', 'ranges': None}}).encode()
+        here.sendall(HEADER.pack(len(text)) + text)
+        with here.makefile('rb') as stream:
+            (length,) = HEADER.unpack(stream.read(HEADER.size))
+            return json.loads(stream.read(length))['value']['handle']
+    except ConnectionRefusedError as error:
+        raise OnememError('SPACE_NAME', f'there is no space {name}; start it by: npx onemem serve --name {name}') from error
+    finally:
+        here.close()
+        there.close()
 
 
 def _map(offer, memory):

@@ -240,6 +240,11 @@ export interface ArrayOptions {
   readonly name?: string;
   /** Elements up to which `resize` leaves the array at its address. It costs addresses only. */
   readonly maxLength?: number;
+  /**
+   * The array stays when the process that made it ends. Without it, an array that an attached
+   * process made goes when that process has ended and no other one has a view of it.
+   */
+  readonly keep?: boolean;
 }
 
 /**

@@ -15,6 +15,8 @@ import { REPLAY_HELP, REPLAY_SUMMARY, replay } from './history/replay.js';
 import { VIEW_HELP, VIEW_SUMMARY, view } from './history/view.js';
 import { RUN_HELP, RUN_SUMMARY, run } from './run/run.js';
 import { LS_HELP, LS_SUMMARY, ls } from './spaces/ls.js';
+import { RM_HELP, RM_SUMMARY, rm } from './spaces/rm.js';
+import { SERVE_HELP, SERVE_SUMMARY, serve } from './spaces/serve.js';
 import { CommandError, codeOf, explain, UsageError } from './terminal/failure.js';
 import { keepStandardOutput, print } from './terminal/output.js';
 
@@ -32,6 +34,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   view: { summary: VIEW_SUMMARY, help: VIEW_HELP, main: view },
   replay: { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay },
   doctor: { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor },
+  serve: { summary: SERVE_SUMMARY, help: SERVE_HELP, main: serve },
+  rm: { summary: RM_SUMMARY, help: RM_HELP, main: rm },
   ls: { summary: LS_SUMMARY, help: LS_HELP, main: ls },
   gpu: { summary: GPU_SUMMARY, help: GPU_HELP, main: gpu },
 };

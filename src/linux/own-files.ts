@@ -62,6 +62,11 @@ export function attachedWatchFile(): URL {
   return ownFile('pager/attached/watch.js');
 }
 
+/** The program behind the command `onemem`. */
+export function commandFile(): URL {
+  return ownFile('cli/main.js');
+}
+
 /** What the author of a bundle can do about it. */
 export function bundledMessage(): string {
   const here = placeOf(import.meta.url);

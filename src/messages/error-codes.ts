@@ -267,6 +267,8 @@ export type OnememErrorCode =
   | 'PROVIDER_FAILED'
   /** The module or export of a provider cannot be named so. */
   | 'PROVIDER_MODULE'
+  /** A quota of `onemem serve` leaves too little for the array. Nothing is changed. */
+  | 'QUOTA'
   /** A recording names a file that cannot be written. */
   | 'RECORDING'
   /** `protect` takes `'none'`, `'read'` or `'readwrite'`; `share` takes `'read'` or `'write'`. */
@@ -295,6 +297,10 @@ export type OnememErrorCode =
   | 'SPACE_CLOSED'
   /** `attachSpace` was given no handle of a space, or a changed one. */
   | 'SPACE_HANDLE'
+  /** A name of a space is taken, or none that a space can have. */
+  | 'SPACE_NAME'
+  /** The space that was to be found by a name did not start; the message says why. */
+  | 'SPACE_START'
   /** The handle was made before the array moved or was freed. */
   | 'STALE_HANDLE'
   /** `storage` is no folder on a disk with room. */

@@ -11,11 +11,13 @@ import { explainRun } from '../../src/cli/history/explain.js';
 import { replay } from '../../src/cli/history/replay.js';
 import { view } from '../../src/cli/history/view.js';
 import { run } from '../../src/cli/run/run.js';
+import { rm } from '../../src/cli/spaces/rm.js';
+import { serve } from '../../src/cli/spaces/serve.js';
 import { CommandError, explain, UsageError } from '../../src/cli/terminal/failure.js';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
 import { filled } from './suite.js';
 
-const COMMANDS = { run, demo, doctor, replay, view, explain: explainRun };
+const COMMANDS = { run, demo, doctor, replay, view, serve, rm, explain: explainRun };
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** A command that is still there after so long hangs. */

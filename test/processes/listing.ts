@@ -48,6 +48,7 @@ test('a space is listed with its arrays, where their bytes are, and who uses it'
   assert.deepEqual(arrays, [
     {
       name: 'x',
+      process: null,
       type: 'i32',
       length: MIB,
       bytes: 4 * MIB,
@@ -55,6 +56,7 @@ test('a space is listed with its arrays, where their bytes are, and who uses it'
     },
     {
       name: 'untouched',
+      process: null,
       type: 'f64',
       length: 100,
       bytes: 800,

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { nameSpace } from '../../src/api/opening/named-space.js';
 import { i32, kernel, openSpace } from '../../src/index.js';
 import { Agent } from '../harness/agents.js';
 import { note, runTests, sameData, test } from '../harness/suite.js';
@@ -108,7 +109,7 @@ numpyTest('an array that Python makes is found by name, and a device computes on
   });
   const python = new Python(
     space.share(),
-    `m = space.array('m', (1000, 3), 'int32')\nm[:] = np.arange(3000).reshape(1000, 3)\nprint('made', flush=True)\n` +
+    `m = space.array('m', (1000, 3), 'int32', keep=True)\nm[:] = np.arange(3000).reshape(1000, 3)\nprint('made', flush=True)\n` +
       `sys.stdin.readline()\nprint(int(m.sum()), m.shape)`,
   );
   await python.said('made');
@@ -119,6 +120,17 @@ numpyTest('an array that Python makes is found by name, and a device computes on
   const { stdout, stderr } = await python.outcome();
   assert.equal(stdout, `made\n${2999 * 3000} (1000, 3)\n`, stderr);
   sameData(m.data, (i) => 2 * i);
+});
+
+pythonTest('Python finds a space by its name, and says where there is none', async () => {
+  const name = `test-${process.pid}-python`;
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  await nameSpace(space, name, []);
+  space.array(Int32Array, 10, { name: 'x' }).data[3] = 9;
+  const program =
+    `s = onemem.attach(at='${name}')\nprint(s['x'][3])\n` +
+    `try: onemem.attach(at='nowhere')\nexcept onemem.OnememError as e: print(e.code)`;
+  assert.equal(await run(space.share(), program), '9\nSPACE_NAME\n');
 });
 
 pythonTest('a store that the handle does not allow ends Python in a line', async () => {

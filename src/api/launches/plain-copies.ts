@@ -81,7 +81,9 @@ export function makeCopy(
   type: ElementType,
   name: string,
 ): PlainCopy {
-  const array = space.arrayOf(type, plain.byteLength / bytesOf(type), `a copy for ${name}`);
+  const array = space.arrayOf(type, plain.byteLength / bytesOf(type), {
+    name: `a copy for ${name}`,
+  });
   const bytes = plainBytes(plain);
   const copy = { ...bytes, array, uses: new Set<PlainUse>(), calls: callsGiven, stale: false };
   const known = copies.get(bytes.buffer);

@@ -19,7 +19,7 @@ export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
   readonly devices: readonly D[];
   placeNames(): PlaceNames;
   /** Makes an array that can be written. */
-  arrayOf(type: ElementType, length: number, name?: string): ArraySeen;
+  arrayOf(type: ElementType, length: number, options?: { readonly name: string }): ArraySeen;
   allocate(
     type: ElementType,
     length: number,

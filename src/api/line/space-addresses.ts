@@ -66,6 +66,12 @@ export function basesFor(bytes: number): number[] {
   );
 }
 
+/** The same bases, from another one on. */
+export function beginningAt(bases: readonly number[], first: number): number[] {
+  const at = first % bases.length;
+  return [...bases.slice(at), ...bases.slice(0, at)];
+}
+
 /** Those of the bases at which nothing lies; another thread may take one meanwhile. */
 export function freeBases(bases: readonly number[], bytes: number): number[] {
   const taken = occupantsOf(FIRST_BASE, LAST_ADDRESS - FIRST_BASE);

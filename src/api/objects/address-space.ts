@@ -101,7 +101,7 @@ import { openSafetensors } from './tensor-file.js';
 
 const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
 
-const ARRAY_OPTIONS: OptionNames<ArrayOptions> = { name: true, maxLength: true };
+const ARRAY_OPTIONS: OptionNames<ArrayOptions> = { name: true, maxLength: true, keep: true };
 
 export class AddressSpace implements api.AddressSpace {
   /** Comes before what cannot be cloned either, so that postMessage(space) says what to do. */
@@ -184,17 +184,12 @@ export class AddressSpace implements api.AddressSpace {
   ): ManagedArray<T> {
     const element = elementOf(type);
     checkOptions('array()', options, ARRAY_OPTIONS);
-    return this.arrayOf(element, length, options.name, options.maxLength) as ManagedArray<T>;
+    return this.arrayOf(element, length, options) as ManagedArray<T>;
   }
 
   bytes(length: number, options: ArrayOptions = {}): ManagedArray<Uint8Array> {
     checkOptions('bytes()', options, ARRAY_OPTIONS);
-    return this.arrayOf(
-      'bytes',
-      length,
-      options.name,
-      options.maxLength,
-    ) as ManagedArray<Uint8Array>;
+    return this.arrayOf('bytes', length, options) as ManagedArray<Uint8Array>;
   }
 
   fileArray<T extends NumericArray>(
@@ -533,15 +528,17 @@ export class AddressSpace implements api.AddressSpace {
     return { processors, nodes };
   }
 
-  arrayOf(type: ElementType, length: number, name?: string, maxLength?: number): ManagedArray {
+  arrayOf(type: ElementType, length: number, options: ArrayOptions = {}): ManagedArray {
+    const { name, maxLength, keep = false } = options;
     checkName('an array', name);
+    checkFlag('keep', keep);
     const shown = name ?? `#${++this.names}`;
     checkLength(`cannot allocate array ${shown}`, length, bytesOf(type));
     if (maxLength !== undefined && !isWhole(maxLength, length)) {
       const message = `maxLength is ${show(maxLength)}; it must be a whole number, ${length} or more`;
       throw argumentError('MAX_LENGTH', `cannot allocate array ${shown}: ${message}`);
     }
-    return this.allocate(type, length, shown, true, null, maxLength);
+    return this.allocate(type, length, shown, true, null, { maxLength, keep });
   }
 
   allocate(
@@ -550,7 +547,7 @@ export class AddressSpace implements api.AddressSpace {
     name: string,
     writable: boolean,
     file: FileSource | null,
-    maxLength = length,
+    { maxLength = length, keep = false }: Pick<ArrayOptions, 'maxLength' | 'keep'> = {},
   ): ManagedArray {
     this.client.assertOpen('cannot allocate an array');
     const elementBytes = bytesOf(type);
@@ -563,6 +560,7 @@ export class AddressSpace implements api.AddressSpace {
       elementBytes,
       type,
       reserveBytes: maxLength * elementBytes,
+      keep,
     });
     const mapped = file?.mapped === true;
     return new ManagedArray(this, {

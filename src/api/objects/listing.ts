@@ -4,6 +4,7 @@ import { factsOf, type ProcessFacts } from '../../linux/processes/process-facts.
 import { listeningNames } from '../../linux/sockets/local-socket.js';
 import {
   type HandleParts,
+  nameOfSocket,
   type SpaceOverview,
   socketName,
 } from '../../pager/protocol/attaching.js';
@@ -16,6 +17,8 @@ const ANSWER_MS = 2000;
 export type ListedProcess = ProcessFacts;
 
 export interface ListedSpace extends SpaceOverview {
+  /** Of a space that `onemem serve` keeps. */
+  readonly name: string | null;
   readonly owner: ListedProcess;
   readonly processes: readonly (ListedProcess & { readonly threads: number })[];
 }
@@ -60,5 +63,5 @@ function look(socket: string, token: string | null): ListedSpace | null {
     const facts = factsOf(pid);
     return facts === null ? [] : [{ ...facts, threads }];
   });
-  return { owner, memories, processes: users, arrays };
+  return { name: nameOfSocket(socket), owner, memories, processes: users, arrays };
 }

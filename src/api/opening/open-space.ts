@@ -27,7 +27,7 @@ import {
   refuseOtherRuntimes,
   shortageError,
 } from '../line/opening-errors.js';
-import { addressesFor, basesFor, freeBases, slotOf } from '../line/space-addresses.js';
+import { addressesFor, basesFor, beginningAt, freeBases, slotOf } from '../line/space-addresses.js';
 import { AddressSpace as SpaceClass } from '../objects/address-space.js';
 import { type BehindSpecification, behindOf } from '../options/behind.js';
 import { withMemory } from '../options/device-memory.js';
@@ -45,10 +45,17 @@ import type { AddressSpace } from '../public.js';
 import { checkFlag, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
 import { fromWire, OnememError, typeError } from '../values/errors.js';
 import { moduleOptions } from '../values/node-options.js';
+import { type NamedSpaceOptions, openNamed } from './named-space.js';
 import { warnOfUserMode } from './user-mode.js';
 
 /** Options of `openSpace`. */
 export interface SpaceOptions {
+  /**
+   * The name of a space that outlives programs. This program attaches to it, and starts it
+   * (`onemem serve`) if there is none; `hostMemory` and `storage` are for the start. No other
+   * option goes with it. It rejects with SPACE_NAME, SPACE_START, or as `attachSpace` does.
+   */
+  readonly at?: string;
   readonly devices?: readonly DeviceSpecification[];
   /**
    * The most host memory of arrays, at least '32MiB'. The default is what the machine or control
@@ -85,14 +92,26 @@ export interface SpaceOptions {
   readonly crash?: ManagerOptions['crash'];
   /** @internal How long the manager may stand still. */
   readonly heartbeatLimitMs?: number;
+  /** @internal Which of the places for spaces is tried first. */
+  readonly firstPlace?: number;
   /** @internal A folder with the files by which `hostMemory: 'auto'` knows the machine. */
   readonly memoryRoot?: string;
 }
 
 /** For the project's own tests. */
-type InternalOptions = Pick<SpaceOptions, 'crash' | 'heartbeatLimitMs' | 'memoryRoot'>;
+type InternalOptions = Pick<
+  SpaceOptions,
+  'crash' | 'heartbeatLimitMs' | 'memoryRoot' | 'firstPlace'
+>;
+
+const NAMED_OPTIONS: OptionNames<Pick<SpaceOptions, 'at' | keyof NamedSpaceOptions>> = {
+  at: true,
+  hostMemory: true,
+  storage: true,
+};
 
 const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
+  at: true,
   devices: true,
   hostMemory: true,
   storage: true,
@@ -122,10 +141,17 @@ let hasOpened = false;
  */
 export async function openSpace(options: SpaceOptions = {}): Promise<AddressSpace> {
   try {
-    return await open(options);
+    return await (options?.at === undefined ? open(options) : openAt(options));
   } catch (error) {
     throw shortageError(error as Error);
   }
+}
+
+function openAt({ at, ...options }: SpaceOptions): Promise<AddressSpace> {
+  refuseOtherRuntimes();
+  const named: NamedSpaceOptions & { readonly at?: string } = { at, ...options };
+  checkOptions('openSpace() with at', named, NAMED_OPTIONS);
+  return openNamed(at as string, options);
 }
 
 async function open(options: SpaceOptions): Promise<SpaceClass> {
@@ -137,7 +163,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     );
   }
   checkObject('openSpace()', options);
-  const { crash, heartbeatLimitMs, memoryRoot, ...said } = options;
+  const { crash, heartbeatLimitMs, memoryRoot, firstPlace = 0, ...said } = options;
   checkOptions('openSpace()', said, SPACE_OPTIONS);
   checkFlag('verify', options.verify);
   checkFlag('userModeOnly', options.userModeOnly);
@@ -152,7 +178,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const specifications = options.devices ?? [];
   const described = deviceOptions(specifications);
   const bytes = addressesFor(options.addressSpace, described.length);
-  const possible = basesFor(bytes);
+  const possible = beginningAt(basesFor(bytes), firstPlace);
   const hostBudgetBytes = hostBudget(options.hostMemory, described, root);
   const storage = storageOf(options.storage);
   const behind = await behindOf(options.behind);
@@ -243,7 +269,7 @@ function internalOptions({
   crash,
   heartbeatLimitMs,
   memoryRoot,
-}: InternalOptions): Partial<ManagerOptions> {
+}: Omit<InternalOptions, 'firstPlace'>): Partial<ManagerOptions> {
   if (crash !== undefined && typeof crash !== 'string') {
     throw typeError('OPTIONS', `crash is the name of a way to end, not ${show(crash)}`);
   }

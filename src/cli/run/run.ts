@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { takesParts, wgslDimensions } from '../../api/kernels/wgsl-kernel.js';
 import { resultArray } from '../../api/objects/result-array.js';
 import { leastMemory, MAX_UNITS } from '../../api/options/device-specification.js';
-import { AUTO, memoryToShare } from '../../api/options/host-memory.js';
+import { type AUTO, memoryToShare } from '../../api/options/host-memory.js';
 import { bytesOf } from '../../core/basics/elements.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import type { Dtype } from '../../files/npy.js';
@@ -21,10 +21,10 @@ import {
   openSpace,
   type StorageSpecification,
 } from '../../index.js';
-import { LEAST_HOST_BYTES } from '../../policy/host-budget.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { endOnSignals } from '../terminal/interrupt.js';
+import { hostMemoryFrom, LEAST_STORED, storageFrom } from '../terminal/memory-options.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from '../terminal/options.js';
 import { print, say, warn } from '../terminal/output.js';
 import { createProgress } from '../terminal/progress.js';
@@ -129,9 +129,6 @@ const OPTIONS = {
 /** Each is a launch of its own, which takes some hundred microseconds. */
 const MOST_CHUNKS = 65_536;
 
-/** Of storage, and of a server behind it. */
-const LEAST_STORED = { bytes: BLOCK_BYTES };
-
 /** Of a device, unless it is said, or a GPU's driver tells how much there is. */
 const USUAL_MEMORY = 256 * 2 ** 20;
 
@@ -233,10 +230,7 @@ function parsePlan(args: readonly string[]): Plan {
             lossy: values.lossy ?? false,
           },
     isMapped: kind === 'process' && values.paged !== true,
-    hostMemory:
-      values['host-memory'] === AUTO
-        ? AUTO
-        : sizeInBytes('host-memory', values['host-memory'], { bytes: LEAST_HOST_BYTES }),
+    hostMemory: hostMemoryFrom(values['host-memory']),
     storage: storageFrom(values.storage),
     behind: behindFrom(
       values.behind,
@@ -244,16 +238,6 @@ function parsePlan(args: readonly string[]): Plan {
     ),
     ui: values.ui ?? false,
     json: values.json ?? false,
-  };
-}
-
-function storageFrom(said: string | undefined): StorageSpecification | false | undefined {
-  if (said === undefined) return undefined;
-  if (said === 'none') return false;
-  const [, path = said, size] = /^(.+):(-?\d[^/]*)$/.exec(said) ?? [];
-  return {
-    path,
-    ...(size === undefined ? {} : { bytes: sizeInBytes('storage', size, LEAST_STORED) as number }),
   };
 }
 

@@ -46,7 +46,7 @@ function tableOf({ spaces }: SpaceListing): string {
   return spaces.map(linesOf).join('\n\n');
 }
 
-function linesOf({ owner, memories, processes, arrays }: ListedSpace): string {
+function linesOf({ name: ofSpace, owner, memories, processes, arrays }: ListedSpace): string {
   const used = memories.map(
     ({ name, usedBytes, budgetBytes }) =>
       `${name} ${formatBytes(usedBytes)} of ${formatBytes(budgetBytes)}`,
@@ -62,7 +62,7 @@ function linesOf({ owner, memories, processes, arrays }: ListedSpace): string {
     ]),
   ];
   return [
-    `Space of process ${shownProcess(owner)}`,
+    `Space ${ofSpace === null ? '' : `${ofSpace} `}of process ${shownProcess(owner)}`,
     `  ${used.join(', ')}`,
     ...processes.map(
       (each) =>

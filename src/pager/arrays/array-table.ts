@@ -25,6 +25,10 @@ export interface ArrayRecord extends Keeper {
   /** Arguments of launches that wait for their device or run there. */
   launches: number;
   warned: boolean;
+  /** The other process that made it, and with which it goes; null: it stays. */
+  process: number | null;
+  /** That process has ended: it goes with its last use. */
+  left: boolean;
   /** By `resize`: another range has its content. */
   moved: boolean;
   /**

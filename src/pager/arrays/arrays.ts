@@ -18,9 +18,17 @@ import { type ArrayRecord, pagesOf } from './array-table.js';
 import type { Commitment } from './commitment.js';
 import type { SpaceContext } from './context.js';
 import type { KeptPages } from './kept-pages.js';
+import type { Quotas } from './quotas.js';
 import type { SharedArrays } from './shared-arrays.js';
 
 type Allocated = Requests['allocate']['out'];
+
+/** What arrays may take, and what of them is left behind. */
+export interface ArrayRoom {
+  readonly commitment: Commitment;
+  readonly quotas: Quotas;
+  readonly kept: KeptPages;
+}
 
 export class Arrays {
   /** Ranges whose arrays have moved. */
@@ -28,8 +36,7 @@ export class Arrays {
 
   constructor(
     private readonly context: SpaceContext,
-    private readonly commitment: Commitment,
-    private readonly kept: KeptPages,
+    private readonly room: ArrayRoom,
     private readonly files: FileProvider,
     private readonly providers: Providers,
     private readonly shared: SharedArrays,
@@ -119,8 +126,13 @@ export class Arrays {
   /**
    * Makes an array, and answers. One with a provider is there when the provider's module has been
    * loaded.
+   * @param process with which it goes
    */
-  allocate(wanted: Requests['allocate']['in'], answer: Answer<Allocated>): void {
+  allocate(
+    wanted: Requests['allocate']['in'],
+    answer: Answer<Allocated>,
+    process: number | null = null,
+  ): void {
     const {
       bytes,
       name,
@@ -134,6 +146,7 @@ export class Arrays {
     const takesBack = file?.shared === true;
     const provided = file !== null || provider !== null || sharing;
     const options = { name, writable, provided, takesBack, shared: sharing };
+    this.room.quotas.check(`cannot allocate array ${name}`, name, bytes);
     const record = this.make(
       bytes,
       elementBytes,
@@ -142,6 +155,7 @@ export class Arrays {
       reserveBytes,
     );
     record.type = wanted.type;
+    record.process = process;
     const { range } = record;
     const { id, first: firstPage, pages } = range;
     if (file !== null) this.files.add(firstPage, pages, file);
@@ -167,7 +181,10 @@ export class Arrays {
   }
 
   /** Makes an array that is to be a clone of another one. */
-  clone({ range: id, name, cloneName }: Requests['clone']['in']): { source: Range; range: Range } {
+  clone(
+    { range: id, name, cloneName }: Requests['clone']['in'],
+    process: number | null,
+  ): { source: Range; range: Range } {
     const record = this.usable(id, name, 'clone');
     const { range: source, pages, bytes, elementBytes } = record;
     if (source.shared === true) throw sharedError('clone', name);
@@ -185,8 +202,10 @@ export class Arrays {
       throw new RequestError(codeOfDenial(denial), message, details);
     }
     const options = { name: cloneName, writable: true, provided: true, derived: true };
+    this.room.quotas.check(`cannot clone array ${name}`, cloneName, bytes);
     const clone = this.make(bytes, elementBytes, options, `cannot clone array ${name}`);
     clone.type = record.type;
+    clone.process = process;
     return { source, range: clone.range };
   }
 
@@ -202,11 +221,11 @@ export class Arrays {
     const pages = pagesOf(bytes);
     // What is written to a shared file needs no other place.
     const committed = writable && !takesBack ? pages : 0;
-    this.commitment.reserve(what, bytes, committed);
+    this.room.commitment.reserve(what, bytes, committed);
     const reservedPages = Math.max(pages, Math.ceil(reserveBytes / PAGE_BYTES));
     const range = this.context.manager.allocate(pages, { ...options, elementBytes }, reservedPages);
     if (range === null) {
-      this.commitment.unreserve(committed);
+      this.room.commitment.unreserve(committed);
       throw new RequestError(
         'ADDRESS_SPACE',
         `${what}: no ${Math.max(bytes, reserveBytes)} bytes of addresses are left in the space of ${this.context.options.bytes} bytes; ` +
@@ -227,6 +246,8 @@ export class Arrays {
       uses: 0,
       launches: 0,
       warned: false,
+      process: null,
+      left: false,
       moved: false,
       committedPages: committed,
       kept: [],
@@ -270,7 +291,7 @@ export class Arrays {
    * kept for clones.
    */
   freePages(record: ArrayRecord, firstPage: number, count: number, tried: () => void): void {
-    this.kept.free(record, firstPage, count, tried, () =>
+    this.room.kept.free(record, firstPage, count, tried, () =>
       this.freedPages(record, firstPage, count),
     );
   }
@@ -407,7 +428,7 @@ export class Arrays {
   private freed(record: ArrayRecord): void {
     const { range } = record;
     const left = Math.min(record.committedPages, range.pages - range.freedPages);
-    this.commitment.unreserve(record.committedPages - left);
+    this.room.commitment.unreserve(record.committedPages - left);
     record.committedPages = left;
     if (range.freedPages < range.pages) return;
     this.context.sources.remove(range.first);
@@ -415,21 +436,36 @@ export class Arrays {
     this.recycle(record);
   }
 
+  /** Another process has ended: what it made goes as soon as no other one uses it. */
+  processEnded(pid: number): void {
+    for (const record of this.context.table.all) {
+      if (record.process !== pid) continue;
+      record.left = true;
+      this.recycle(record);
+    }
+  }
+
   /** Addresses are used again only when no view, use or launch is left that may look at them. */
   private recycle(record: ArrayRecord): void {
     const { range, kept } = record;
-    if (
-      record.views > 0 ||
-      record.uses > 0 ||
-      record.launches > 0 ||
-      range.freedPages < range.pages
-    )
+    if (record.views > 0 || record.uses > 0 || record.launches > 0) return;
+    if (range.freedPages < range.pages) {
+      if (record.left && !record.resizing) this.freeLeft(record);
       return;
+    }
     // What was kept has gone, but is yet to be known so.
     if (kept.length > 0) return;
     if (!this.context.manager.recycle(range)) return;
     this.context.restore(range.first, range.reserved);
     this.context.table.remove(range.id);
+  }
+
+  /** The process that made it has ended, and no other one uses it. */
+  private freeLeft(record: ArrayRecord): void {
+    record.left = false;
+    record.process = null;
+    const { id, first } = record.range;
+    this.context.later(() => this.free({ range: id, firstPage: first, count: record.pages }));
   }
 }
 

@@ -18,8 +18,12 @@ export class Cloning {
   ) {}
 
   /** Makes a clone, and answers when no later change of the array can be seen in it. */
-  clone(wanted: Requests['clone']['in'], answer: Answer<Requests['clone']['out']>): void {
-    const { source, range } = this.arrays.clone(wanted);
+  clone(
+    wanted: Requests['clone']['in'],
+    answer: Answer<Requests['clone']['out']>,
+    process: number | null,
+  ): void {
+    const { source, range } = this.arrays.clone(wanted, process);
     this.derive(source, range, (failure) => {
       if (failure === null) {
         answer({ id: range.id, firstPage: range.first, pages: range.pages }, null);

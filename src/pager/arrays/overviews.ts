@@ -31,10 +31,11 @@ export class Overviews {
         budgetBytes: budgetPages * PAGE_BYTES,
       })),
       processes: this.users.processes,
-      arrays: arrays.map(({ range, bytes, elementBytes, type }) => {
+      arrays: arrays.map(({ range, bytes, elementBytes, type, process }) => {
         const held = byRange.get(range.id) ?? [];
         return {
           name: range.name,
+          process,
           type: type ?? null,
           length: bytes / elementBytes,
           bytes,

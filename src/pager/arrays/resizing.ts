@@ -12,9 +12,8 @@ import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
 import { RequestError } from '../protocol/wire.js';
 import { type ArrayRecord, pagesOf } from './array-table.js';
-import type { Arrays } from './arrays.js';
+import type { ArrayRoom, Arrays } from './arrays.js';
 import type { Cloning } from './cloning.js';
-import type { Commitment } from './commitment.js';
 import type { SpaceContext } from './context.js';
 import type { Notifiers } from './notifiers.js';
 import type { Pins } from './pins.js';
@@ -27,7 +26,7 @@ export class Resizing {
   constructor(
     private readonly context: SpaceContext,
     private readonly arrays: Arrays,
-    private readonly commitment: Commitment,
+    private readonly room: Pick<ArrayRoom, 'commitment' | 'quotas'>,
     private readonly cloning: Cloning,
     private readonly pins: Pins,
     private readonly notifiers: Notifiers,
@@ -47,6 +46,7 @@ export class Resizing {
       const message = `${what}: a launch, a copy, a prefetch or another call that was made before uses it; await that first`;
       throw new RequestError('ARRAY_IN_USE', message, { array: name });
     }
+    this.room.quotas.check(what, name, bytes - record.bytes);
     record.resizing = true;
     record.wasResized = true;
     // The page that is cleared behind the last element is the only one whose content matters.
@@ -104,10 +104,10 @@ export class Resizing {
       done(kept.reason);
       return;
     }
-    this.commitment.reserve(`cannot resize array ${range.name}`, more * PAGE_BYTES, more);
+    this.room.commitment.reserve(`cannot resize array ${range.name}`, more * PAGE_BYTES, more);
     // A view that is older than a shrink could have written behind the end.
     this.clearTail(range, record.bytes, (failure) => {
-      if (failure !== null) this.commitment.unreserve(more);
+      if (failure !== null) this.room.commitment.unreserve(more);
       else {
         if (more > 0) this.context.manager.grow(range, before, pages);
         record.committedPages += more;
@@ -132,6 +132,7 @@ export class Resizing {
       `cannot resize array ${range.name}`,
     );
     made.type = old.type;
+    made.process = old.process;
     const { first } = made.range;
     const giveUp = (failure: DenyReason): void => {
       this.arrays.free({ range: made.range.id, firstPage: first, count: made.pages });

@@ -10,6 +10,7 @@ import { AttachedProcess } from '../../drivers/attached/attached.js';
 import type { Router } from '../../drivers/router.js';
 import type { SharedHost } from '../../drivers/shared-host.js';
 import { POLLIN, POLLOUT } from '../../linux/base/constants.js';
+import { SystemCallError } from '../../linux/base/errors.js';
 import { addressOf, closeDescriptor, libc } from '../../linux/base/libc.js';
 import { scratch } from '../../linux/base/native-buffer.js';
 import { randomName } from '../../linux/base/random.js';
@@ -35,6 +36,8 @@ import {
   type Codec,
   type DenialNotice,
   handleText,
+  namedSocket,
+  nameOfSocket,
   type ProcessOverview,
   type ShareRights,
   socketName,
@@ -134,13 +137,30 @@ export class Attachments implements Transport {
 
   /** A handle by which other processes of this user attach. */
   share(rights: ShareRights, ranges: readonly number[] | null): string {
-    if (this.listener === -1) {
-      this.socket = randomName();
-      this.listener = listenLocally(socketName(this.socket));
-      this.poller.set(this.firstSlot, this.listener);
-    }
+    if (this.listener === -1) this.listen(randomName());
     const { token } = this.grants.add(rights, ranges);
     return handleText({ owner: process.pid, socket: this.socket, token });
+  }
+
+  /** Programs of this user find the space by the name. */
+  listenAs(name: string): void {
+    try {
+      this.listen(namedSocket(process.geteuid?.() ?? 0, name));
+    } catch (error) {
+      if (!(error instanceof SystemCallError) || error.code !== 'EADDRINUSE') throw error;
+      throw new RequestError('SPACE_NAME', `there is a space ${name} already; see: onemem ls`);
+    }
+  }
+
+  private listen(socket: string): void {
+    if (this.listener !== -1)
+      throw new RequestError(
+        'SPACE_NAME',
+        'a space gets a name before it is shared, and one alone',
+      );
+    this.listener = listenLocally(socketName(socket));
+    this.socket = socket;
+    this.poller.set(this.firstSlot, this.listener);
   }
 
   /** Whether processes may attach. */
@@ -209,13 +229,13 @@ export class Attachments implements Transport {
     return true;
   }
 
-  /** The core has nothing more of a processor. False: it is none of these. */
-  drained(processor: ProcessorId): boolean {
+  /** The core has nothing more of a processor: the process that it was. Null: none of these. */
+  drained(processor: ProcessorId): number | null {
     const member = this.members.find((each) => each?.processor === processor);
-    if (member === undefined) return false;
+    if (member === undefined) return null;
     this.router.detachProcessor(processor);
     this.members[member.place] = undefined;
-    return true;
+    return member.pid;
   }
 
   get processes(): ProcessOverview[] {
@@ -326,7 +346,8 @@ export class Attachments implements Transport {
     try {
       const grant = hello.token === null ? null : this.grantOf(hello);
       line.codec = codecOf(hello);
-      this.welcome(line, new LookGate(), grant?.ranges ?? null, stream);
+      const gate = new LookGate(nameOfSocket(this.socket) !== null);
+      this.welcome(line, gate, grant?.ranges ?? null, stream);
     } catch (error) {
       closeDescriptor(stream);
       throw error;
@@ -417,7 +438,7 @@ export class Attachments implements Transport {
     stream: number,
   ): void {
     const client = ++this.clients;
-    line.connection = new LineConnection(stream, -client, line.codec, gate, ranges);
+    line.connection = new LineConnection(stream, -client, line.codec, gate, line.pid, ranges);
     this.poller.set(this.streamSlot(line.place), stream);
     const { stores, hostBudgetBytes } = this.around;
     const welcome: AttachWelcome = { client, stores, hostBudgetBytes };

@@ -33,6 +33,7 @@ export class LineConnection implements Connection {
     readonly thread: number,
     private readonly codec: Codec,
     private readonly gate: Gate,
+    readonly process: number,
     readonly ranges: ReadonlySet<number> | null,
   ) {
     this.reader = new FrameReader(codec);

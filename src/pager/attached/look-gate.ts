@@ -5,10 +5,15 @@ import type { Gate } from './line-connection.js';
 import { isRecord, isWhole } from './shapes.js';
 
 export class LookGate implements Gate {
+  /** @param isNamed whether programs find the space by its name, and attach by that */
+  constructor(private readonly isNamed: boolean) {}
+
   pass(message: unknown): ToManager {
     if (isRecord(message)) {
       const { id, name, value } = message;
       if (isWhole(id) && name === 'overview' && value === null) return { id, name, value };
+      if (isWhole(id) && name === 'shareSpace' && this.isNamed)
+        return { id, name, value: { rights: 'write', ranges: null } };
     }
     throw new RequestError('MESSAGE', 'a process that looks at a space asks nothing else');
   }

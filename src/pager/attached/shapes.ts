@@ -160,6 +160,7 @@ export function shapesOf(
       file: nothing,
       provider: nothing,
       sharing: optional(oneOf(false)),
+      keep: optional(flag),
       elementBytes: elementSize,
       type: optional(isElementType),
       reserveBytes: optional(size),

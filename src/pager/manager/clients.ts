@@ -43,6 +43,11 @@ export class Client implements Subscriber, StreamOwner {
     return this.connection.hasEnded;
   }
 
+  /** The other process that it is of; null: none. */
+  get process(): number | null {
+    return this.connection.process;
+  }
+
   /** Whether it is of another process. */
   get isElsewhere(): boolean {
     return this.thread < 0;

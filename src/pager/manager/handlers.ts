@@ -78,6 +78,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     notifiers,
     reports,
     overviews,
+    quotas,
     recordings,
   } = parts;
 
@@ -106,13 +107,14 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
   };
 
   return {
-    allocate: (wanted, answer) => later(arrays.allocate(wanted, answer)),
+    allocate: (wanted, answer, client) =>
+      later(arrays.allocate(wanted, answer, wanted.keep === true ? null : client.process)),
     attachArray: (handle) => done(arrays.check(handle)),
     usable: ({ range, name, verb }) => {
       arrays.usable(range, name, verb);
       return null;
     },
-    clone: (wanted, answer) => later(cloning.clone(wanted, answer)),
+    clone: (wanted, answer, client) => later(cloning.clone(wanted, answer, client.process)),
     resize: (wanted, answer) => later(resizing.resize(wanted, answer)),
     free: (wanted, answer) => {
       freeing.free(wanted);
@@ -137,6 +139,12 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       closing.refuse();
       Atomics.store(parts.control, Control.OtherProcesses, 1);
       return { handle: attachments.share(allowed, ranges) };
+    },
+    nameSpace: ({ name, quotas: limits }) => {
+      closing.refuse();
+      Atomics.store(parts.control, Control.OtherProcesses, 1);
+      attachments.listenAs(name);
+      return done(quotas.set(limits));
     },
     share: (wanted) => {
       closing.refuse();

@@ -29,6 +29,7 @@ import { Overviews } from '../arrays/overviews.js';
 import { PageReports } from '../arrays/page-reports.js';
 import { Pins } from '../arrays/pins.js';
 import { Places } from '../arrays/places.js';
+import { Quotas } from '../arrays/quotas.js';
 import { Resizing } from '../arrays/resizing.js';
 import { Rights } from '../arrays/rights.js';
 import { SharedArrays } from '../arrays/shared-arrays.js';
@@ -207,7 +208,9 @@ function makeArrays(
   });
   const tellFreed = (range: number): void => clients.tellFreed(range);
   const shared = new SharedArrays(context);
-  const arrays = new Arrays(context, commitment, kept, files, providers, shared, tellFreed);
+  const quotas = new Quotas(context.table);
+  const room = { commitment, quotas, kept };
+  const arrays = new Arrays(context, room, files, providers, shared, tellFreed);
   const pins = new Pins(context, arrays, commitment);
   const hostBudget = new HostBudget(manager, commitment, () => pins.pinnedBytes, now);
   const follow = options.followMemory;
@@ -227,6 +230,7 @@ function makeArrays(
   deferred.announceTo(notifiers);
   return {
     kept,
+    quotas,
     shared,
     arrays,
     pins,
@@ -241,7 +245,7 @@ function makeArrays(
     rights: new Rights(context, arrays, files),
     reports: new PageReports(pages, places, sources),
     patience: new Patience(manager, now),
-    resizing: new Resizing(context, arrays, commitment, cloning, pins, notifiers),
+    resizing: new Resizing(context, arrays, room, cloning, pins, notifiers),
     hostDenials: new HostDenials(places, poison, say),
   };
 }
@@ -388,7 +392,7 @@ function listOf(parts: AllParts) {
 /** Handles what the core and the drivers said, until they say no more. */
 function settling(parts: AllParts): () => void {
   const { options, manager, deferred } = parts;
-  const { devices, attachments, notifiers, clones, shared, hostDenials } = parts;
+  const { devices, arrays, attachments, notifiers, clones, shared, hostDenials } = parts;
   const listener: CoreListener = {
     denied: (access) => {
       const { processor, page, reason } = access;
@@ -396,8 +400,12 @@ function settling(parts: AllParts): () => void {
       else if (!attachments.denied(processor, page, reason)) devices.denied(access);
     },
     drained: (processor) => {
-      if (attachments.drained(processor)) notifiers.forgetProcessor(processor);
-      else devices.drained(processor);
+      const pid = attachments.drained(processor);
+      if (pid === null) devices.drained(processor);
+      else {
+        notifiers.forgetProcessor(processor);
+        arrays.processEnded(pid);
+      }
     },
     breakCopyOnWrite: (page, count, lastChance) => clones.breakCopyOnWrite(page, count, lastChance),
     wanted: (page, write) => shared.wanted(page, write),

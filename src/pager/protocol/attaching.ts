@@ -103,6 +103,8 @@ export interface ProcessOverview {
 
 export interface ArrayOverview {
   readonly name: string;
+  /** The process with which it goes; null: it stays as long as the space. */
+  readonly process: number | null;
   readonly type: ElementType | null;
   readonly length: number;
   readonly bytes: number;
@@ -135,7 +137,7 @@ export interface HandleParts {
   readonly token: string;
 }
 
-const HANDLE = /^onemem:(\d{1,10}):([0-9a-f]{24}):([0-9a-f]{24})$/;
+const HANDLE = /^onemem:(\d{1,10}):([0-9A-Za-z._-]{1,80}):([0-9a-f]{24})$/;
 
 export function handleText({ owner, socket, token }: HandleParts): string {
   return `onemem:${owner}:${socket}:${token}`;
@@ -149,4 +151,23 @@ export function readHandle(text: string): HandleParts | null {
 
 export function socketName(socket: string): string {
   return `onemem-${socket}`;
+}
+
+/** What a space that programs find by a name may be called. */
+export const SPACE_NAME = /^[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}$/;
+
+/** The socket of a space that is found by a name: each user has names of their own. */
+export function namedSocket(user: number, name: string): string {
+  return `${user}.${name}`;
+}
+
+/** The name of the space; null: it has none. */
+export function nameOfSocket(socket: string): string | null {
+  return /^\d+\.(.+)$/.exec(socket)?.[1] ?? null;
+}
+
+/** The most bytes of arrays whose name is this one, or begins with it and a slash. */
+export interface Quota {
+  readonly name: string;
+  readonly bytes: number;
 }

@@ -3,7 +3,7 @@
  * stopped; faults take none of this.
  */
 import type { ElementType } from '../../core/basics/elements.js';
-import type { ArrayListing, ShareRights, SpaceOverview } from './attaching.js';
+import type { ArrayListing, Quota, ShareRights, SpaceOverview } from './attaching.js';
 import type { ClosedSpace } from './closed-space.js';
 import type { NotifierSource } from './notifiers.js';
 import type { Cancellation, StreamOperation } from './operations.js';
@@ -72,6 +72,8 @@ export interface Requests {
       elementBytes: number;
       /** Of its elements, for processes that find it by its name. */
       type?: ElementType;
+      /** It stays when the process that makes it ends, if that is another one than the owner. */
+      keep?: boolean;
       /** Addresses to keep for it; as many as it has bytes, unless more. */
       reserveBytes?: number;
     };
@@ -150,6 +152,8 @@ export interface Requests {
     in: { rights: ShareRights; ranges: readonly number[] | null };
     out: { handle: string };
   };
+  /** From now on programs of this user find the space by a name. */
+  nameSpace: { in: { name: string; quotas: readonly Quota[] }; out: null };
   /** Nothing more will come. `ended`: the thread ends, and its views with it. */
   leave: { in: { ended: boolean }; out: null };
   /** Has the host's memory be so large from now on; the answer comes when it is. */

@@ -103,6 +103,7 @@ export class ThreadTransport implements Transport {
 class ThreadConnection implements Connection {
   readonly thread: number;
   readonly attached: boolean;
+  readonly process = null;
   readonly ranges = null;
   private readonly inbox: Inbox<ToManager>;
   private readonly answers: Int32Array;

@@ -23,6 +23,8 @@ export interface Connection {
   readonly hasEnded: boolean;
   /** Whether the client attached to a space that another one opened. */
   readonly attached: boolean;
+  /** The other process that it is of; null: none. */
+  readonly process: number | null;
   /** The arrays that it may know of; null: all. */
   readonly ranges: ReadonlySet<number> | null;
   /** The next message that has come, or undefined. Never waits. */

@@ -40,6 +40,14 @@ const deeds = {
     space = attachSpace(handle);
     return space.devices.map(({ name }) => name).join();
   },
+  /** @param nodeOptions of a process that is started for it */
+  async openAt(at: string, nodeOptions = ''): Promise<void> {
+    process.env.NODE_OPTIONS = nodeOptions;
+    space = await openSpace({ at });
+  },
+  has(name: string): boolean {
+    return space.find(name) !== null;
+  },
   attachArray(handle: ArrayHandle<Int32Array>): number {
     return attachArray(handle).data[0];
   },
@@ -146,8 +154,8 @@ const deeds = {
     const data = dataOf(name);
     for (let i = 0; i < times; i++) Atomics.add(data, index, 1);
   },
-  make(name: string, length: number, value: number): string {
-    space.array(Int32Array, length, { name }).data.fill(value);
+  make(name: string, length: number, value: number, keep = true): string {
+    space.array(Int32Array, length, { name, keep }).data.fill(value);
     return space.share();
   },
   async launch(name: string): Promise<void> {

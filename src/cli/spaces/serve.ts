@@ -1,0 +1,121 @@
+/** `onemem serve`: keeps a space that outlives the programs that use it. */
+
+import { checkSpaceName, type NamedSpaceAnswer, nameSpace } from '../../api/opening/named-space.js';
+import { openSpace } from '../../api/opening/open-space.js';
+import type { DeviceSpecification } from '../../api/options/device-specification.js';
+import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
+import { hostMemoryFrom, storageFrom } from '../terminal/memory-options.js';
+import { assignments, parseOptions, sizeInBytes } from '../terminal/options.js';
+import { print } from '../terminal/output.js';
+
+export const SERVE_SUMMARY = 'keep a space for programs that come and go';
+
+export const SERVE_HELP = `onemem serve --name NAME [OPTIONS]: ${SERVE_SUMMARY}
+
+Programs of this user reach the space by openSpace({ at: 'NAME' }). Arrays that they make with
+keep: true wait there for the next program. SIGTERM, SIGINT and 'onemem rm NAME' end the space.
+
+  --name NAME                 1 to 64 letters, digits, '.', '_', '-'
+  --host-memory SIZE          memory of arrays in the host (what is left, at most 70% of the limit),
+                              or auto
+  --storage FOLDER[:SIZE]     where arrays go that are larger; none: they are refused
+  --device KIND[:MEMORY]      a device for all programs: process, simulated or webgpu; repeatable
+  --quota NAME=SIZE           the most bytes of arrays NAME and NAME/...; repeatable
+  -h, --help
+
+Examples
+  onemem serve --name jobs --host-memory 8GiB --storage /var/tmp
+  onemem serve --name jobs --device process:256MiB --quota alice=2GiB --quota bob=2GiB`;
+
+const SERVE_OPTIONS = {
+  name: { type: 'string' },
+  'host-memory': { type: 'string' },
+  storage: { type: 'string' },
+  device: { type: 'string', multiple: true },
+  quota: { type: 'string', multiple: true },
+} as const;
+
+const KINDS = ['process', 'simulated', 'webgpu'] as const;
+/** How long launches may run on when the space is to end. */
+const CLOSE_MS = 2000;
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+export async function serve(args: readonly string[]): Promise<number> {
+  try {
+    return await keep(args);
+  } catch (error) {
+    tellStarter({ error: { code: codeOf(error), message: explain(error) } });
+    throw error;
+  }
+}
+
+async function keep(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseOptions('serve', args, SERVE_OPTIONS);
+  if (positionals.length > 0)
+    throw new UsageError(`onemem serve takes options alone (${positionals.join(' ')})`);
+  if (values.name === undefined) throw new UsageError('onemem serve needs --name NAME');
+  const name = nameFrom(values.name);
+  const hostMemory = hostMemoryFrom(values['host-memory']);
+  const storage = storageFrom(values.storage);
+  const devices = (values.device ?? []).map(deviceFrom);
+  const quotas = [...assignments('quota', values.quota, 'SIZE')].map(([prefix, size]) => ({
+    name: prefix,
+    bytes: sizeInBytes('quota', size, { bytes: 1 }) as number,
+  }));
+  const ended = signalled();
+  await using space = await openSpace({ hostMemory, storage, devices, firstPlace: placeOf(name) });
+  try {
+    await nameSpace(space, name, quotas);
+  } catch (error) {
+    throw new CommandError(codeOf(error), explain(error), [], { cause: error });
+  }
+  tellStarter({ ready: true });
+  print(`Space ${name} is kept by process ${process.pid}: openSpace({ at: '${name}' }).`);
+  // Nothing else keeps the event loop going.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  await ended;
+  clearInterval(alive);
+  await space.close({ timeoutMs: CLOSE_MS });
+  return 0;
+}
+
+function nameFrom(said: string): string {
+  try {
+    return checkSpaceName(said);
+  } catch (error) {
+    throw new UsageError(`--name: ${(error as Error).message}`);
+  }
+}
+
+function deviceFrom(said: string): DeviceSpecification {
+  const [, kind = said, memory] = /^(\w+):(.+)$/.exec(said) ?? [];
+  const known = KINDS.find((each) => each === kind);
+  if (known === undefined)
+    throw new UsageError(
+      `--device is '${said}'; write KIND or KIND:MEMORY, of ${KINDS.join(', ')}`,
+    );
+  return { kind: known, ...(memory === undefined ? {} : { memory }) } as DeviceSpecification;
+}
+
+/** Spaces of several names lie at several places, so that one program may attach to them all. */
+function placeOf(name: string): number {
+  let sum = 0;
+  for (const letter of name) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 65_521;
+  // The first place is that of a program's own first space.
+  return 1 + (sum % 14);
+}
+
+/** Resolves with the first signal that is to end the space. */
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of SIGNALS) process.once(signal, () => resolve());
+  });
+}
+
+/** A program that wants to attach has started this command. */
+function tellStarter(answer: NamedSpaceAnswer): void {
+  if (process.send === undefined || !process.connected) return;
+  process.send(answer, () => {
+    if (process.connected) process.disconnect();
+  });
+}
