@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { COMMANDS_SECONDS, Folder } from '../harness/command.js';
 import { longTest, runTests, test } from '../harness/suite.js';
 
-test('help of the command and of each of its commands, with examples', async () => {
+longTest('help of the command and of each of its commands, with examples', async () => {
   using folder = new Folder();
   for (const args of [['--help'], ['-h'], ['help'], []]) {
     const { stdout, stderr } = await folder.succeed(...args);
@@ -192,7 +192,7 @@ test('doctor lists features with remedies, and as JSON', async () => {
   for (const { available, remedy } of report.features) assert.equal(available, remedy === null);
 });
 
-test('demo runs the flights on a small device, and finds every bit right', async () => {
+longTest('demo runs the flights on a small device, and finds every bit right', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('demo');
   assert.match(
@@ -202,7 +202,7 @@ test('demo runs the flights on a small device, and finds every bit right', async
   assert.match(stdout, /^The result is right: every bit of 9,000,000 values/m);
 });
 
-test('demo goes through nine arrays on a device that has room for two blocks', async () => {
+longTest('demo goes through nine arrays on a device that has room for two blocks', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('demo', '--device-memory', '4MiB', '--json');
   const { correct, processors } = JSON.parse(stdout);
@@ -223,7 +223,7 @@ longTest(
   },
 );
 
-test('demo --json tells a program what it found, and what was moved', async () => {
+longTest('demo --json tells a program what it found, and what was moved', async () => {
   using folder = new Folder();
   const report = JSON.parse((await folder.succeed('demo', '--json')).stdout) as {
     correct: boolean;

@@ -89,7 +89,7 @@ for (const [signal, exitCode] of [
   });
 }
 
-test('kill -9 midway leaves the old file, and the next run is not disturbed', async () => {
+longTest('kill -9 midway leaves the old file, and the next run is not disturbed', async () => {
   using folder = new Folder();
   const { before, after } = filesFor(folder, SLOW_SAXPY);
   const running = folder.start(...RUN);

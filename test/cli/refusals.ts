@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY } from '../harness/command.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const COUNT = 100_000;
 
@@ -302,7 +302,7 @@ test('kernel files that cannot be used', async () => {
   );
 });
 
-test('a kernel that throws: its own stack, and the files as before', async () => {
+longTest('a kernel that throws: its own stack, and the files as before', async () => {
   using folder = new Folder();
   filesFor(folder);
   folder.write(

@@ -245,49 +245,52 @@ test('files are read where they are touched, and nowhere else', async () => {
   assert.equal(folder.read('found.bin').readFloatLE(0), 0);
 });
 
-test('results from nothing: shapes, raw files, and zeros where nothing was written', async () => {
-  using folder = new Folder();
-  folder.write(
-    'even.js',
-    `export default {
+longTest(
+  'results from nothing: shapes, raw files, and zeros where nothing was written',
+  async () => {
+    using folder = new Folder();
+    folder.write(
+      'even.js',
+      `export default {
       params: { x: 'f64.in', twice: 'f64.out', sign: 'i8.out' },
       kernel({ x, twice, sign }, { begin, end }) {
         for (let i = begin; i < end; i++) if (i % 2 === 0) { twice[i] = 2 * x[i]; sign[i] = Math.sign(x[i]); }
       },
     };`,
-  );
-  const x = Float64Array.from({ length: 6000 }, (_, index) => index - 2999.5);
-  const twice = x.map((value, index) => (index % 2 === 0 ? 2 * value : 0));
-  const sign = Int8Array.from(x, (value, index) => (index % 2 === 0 ? Math.sign(value) : 0));
-  folder.npy('x.npy', 'f64', x, [60, 100]);
-  const run = ['run', 'even.js', '--in', 'x=x.npy'];
-  // The shape of what it was computed from, unless another is asked for.
-  await folder.succeed(...run, '--out', 'twice=twice.npy', '--out', 'sign=sign.npy:10x20x30');
-  assert.ok(folder.read('twice.npy').equals(folder.npy('expected.npy', 'f64', twice, [60, 100])));
-  assert.ok(folder.read('sign.npy').equals(folder.npy('expected.npy', 'i8', sign, [10, 20, 30])));
-  await folder.succeed(...run, '--out', 'twice=twice.bin:f64', '--out', 'sign=sign.bin:i8:6000');
-  assert.ok(folder.read('twice.bin').equals(Buffer.from(twice.buffer)));
-  assert.ok(folder.read('sign.bin').equals(Buffer.from(sign.buffer)));
-  // A result may be larger than the launch.
-  await folder.succeed(
-    ...run,
-    '--size',
-    '10',
-    '--out',
-    'twice=twice.bin:f64:12',
-    '--out',
-    'sign=sign.npy',
-  );
-  assert.deepEqual(
-    [...new Float64Array(new Uint8Array(folder.read('twice.bin')).buffer)],
-    [...twice.slice(0, 10), 0, 0],
-  );
-  assert.ok(
-    folder.read('sign.npy').equals(folder.npy('expected.npy', 'i8', sign.slice(0, 10), [10])),
-  );
-});
+    );
+    const x = Float64Array.from({ length: 6000 }, (_, index) => index - 2999.5);
+    const twice = x.map((value, index) => (index % 2 === 0 ? 2 * value : 0));
+    const sign = Int8Array.from(x, (value, index) => (index % 2 === 0 ? Math.sign(value) : 0));
+    folder.npy('x.npy', 'f64', x, [60, 100]);
+    const run = ['run', 'even.js', '--in', 'x=x.npy'];
+    // The shape of what it was computed from, unless another is asked for.
+    await folder.succeed(...run, '--out', 'twice=twice.npy', '--out', 'sign=sign.npy:10x20x30');
+    assert.ok(folder.read('twice.npy').equals(folder.npy('expected.npy', 'f64', twice, [60, 100])));
+    assert.ok(folder.read('sign.npy').equals(folder.npy('expected.npy', 'i8', sign, [10, 20, 30])));
+    await folder.succeed(...run, '--out', 'twice=twice.bin:f64', '--out', 'sign=sign.bin:i8:6000');
+    assert.ok(folder.read('twice.bin').equals(Buffer.from(twice.buffer)));
+    assert.ok(folder.read('sign.bin').equals(Buffer.from(sign.buffer)));
+    // A result may be larger than the launch.
+    await folder.succeed(
+      ...run,
+      '--size',
+      '10',
+      '--out',
+      'twice=twice.bin:f64:12',
+      '--out',
+      'sign=sign.npy',
+    );
+    assert.deepEqual(
+      [...new Float64Array(new Uint8Array(folder.read('twice.bin')).buffer)],
+      [...twice.slice(0, 10), 0, 0],
+    );
+    assert.ok(
+      folder.read('sign.npy').equals(folder.npy('expected.npy', 'i8', sign.slice(0, 10), [10])),
+    );
+  },
+);
 
-test('raw files in and out, and the header of a .npy file as it was', async () => {
+longTest('raw files in and out, and the header of a .npy file as it was', async () => {
   using folder = new Folder();
   const { x, y, expected } = filesFor(folder);
   folder.write('x.bin', Buffer.from(x.buffer));

@@ -50,19 +50,16 @@ try {
   const changed = (await import(
     code.url('test/coherence/explore.ts').href
   )) as typeof import('./explore.js');
-  for (const { name } of wanted(mutants)) {
+  for (const { name, setting: told } of wanted(mutants)) {
     chooseMutant(name);
-    let found = '';
-    for (const setting of SMALL) {
-      const { violation } = changed.explore(setting, 100_000);
-      if (violation === null) continue;
-      found = `${setting.name}, ${violation.way.length} steps: ${violation.text}`;
-      break;
-    }
-    say(
-      found !== '',
-      `mistake '${name}' ${found === '' ? 'is not found' : `is found by ${found}`}`,
-    );
+    const setting = [...SMALL, ...LARGE].find((each) => each.name === told);
+    if (setting === undefined) throw new Error(`mistake '${name}': there is no setting '${told}'`);
+    const { violation } = changed.explore(setting, 100_000);
+    const how =
+      violation === null
+        ? `is not found by ${told}`
+        : `is found by ${told}, ${violation.way.length} steps: ${violation.text}`;
+    say(violation !== null, `mistake '${name}' ${how}`);
   }
 } finally {
   code.remove();

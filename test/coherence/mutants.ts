@@ -1,14 +1,18 @@
-/**
- * Mistakes that one could make in the protocol. Each must be found in one of the small settings.
- */
+/** Mistakes that one could make in the protocol. */
 import type { Mutant } from '../harness/mutants.js';
+
+export interface Mistake extends Mutant {
+  /** The setting that must find it. */
+  readonly setting: string;
+}
 
 const CACHE = 'src/coherence/cache.ts';
 const DIRECTORY = 'src/coherence/directory.ts';
 
-export const mutants: readonly Mutant[] = [
+export const mutants: readonly Mistake[] = [
   {
     name: 'a claim holds whatever its epoch',
+    setting: 'a connection breaks',
     file: DIRECTORY,
     original: 'state.epoch !== epoch',
     after: 'of claims)',
@@ -16,30 +20,35 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a claim that comes late takes a block from its machine',
+    setting: 'a connection breaks twice',
     file: DIRECTORY,
     original: 'state.owner < session',
     instead: 'true',
   },
   {
     name: 'what has come counts as lost when the answer was not heard',
+    setting: 'a connection breaks',
     file: DIRECTORY,
     original: '!state.flushes.some((each) => each.epoch === epoch && each.flush === flush)',
     instead: 'true',
   },
   {
     name: 'an earlier flush counts as the last one',
+    setting: 'the lease of one that flushes ends twice',
     file: DIRECTORY,
     original: 'each.flush === flush',
     instead: 'true',
   },
   {
     name: 'what is flushed again counts as something else',
+    setting: 'the lease of one that flushes ends twice',
     file: CACHE,
     original: 'state.unheard === 0',
     instead: 'true',
   },
   {
     name: 'the end of a lease does not make the epoch old',
+    setting: 'a lease ends',
     file: DIRECTORY,
     original: 'state.epoch = ++this.state.numbers;',
     after: 'private sweep(',
@@ -47,12 +56,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a flush is taken from whoever sends it',
+    setting: 'a machine dies',
     file: DIRECTORY,
     original: '!this.isAlive(session) || state.owner !== session || state.epoch !== epoch',
     instead: 'false',
   },
   {
     name: 'a block that was given up is flushed after that',
+    setting: 'two write and read a block',
     file: CACHE,
     original: `this.commands.send({
       kind: 'flush', session: this.state.session, block, epoch, flush, content, keep, });`,
@@ -63,6 +74,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'what is waited for no more is not given back',
+    setting: 'a machine waits no more',
     file: CACHE,
     original: "this.commands.send({ kind: 'release', session: this.state.session, block });",
     after: 'withdraw(block',
@@ -70,6 +82,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'what is granted while the wait is taken back is used',
+    setting: 'a machine waits no more',
     file: CACHE,
     original: 'state.waiting = false;',
     after: 'withdraw(block',
@@ -77,12 +90,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a writer does not wait until copies are gone',
+    setting: 'two write and read a block',
     file: DIRECTORY,
     original: 'at === 0 && state.readers.every((each) => each === session)',
     instead: 'at === 0',
   },
   {
     name: 'a copy is said to be gone before it is',
+    setting: 'two write and read a block',
     file: CACHE,
     original: "this.restrict(block, 'none');",
     after: "if (recalled === 'write' && (owned || state.right !== 'none'))",
@@ -92,72 +107,84 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'content is sent while threads still write it',
+    setting: 'two write and read a block',
     file: CACHE,
     original: "kept === 'none' ? 'none' : 'read'",
     instead: "kept === 'none' ? 'none' : 'write'",
   },
   {
     name: 'copies are kept when the lease is over',
+    setting: 'a connection breaks',
     file: CACHE,
     original: "if (state.right !== 'none') this.restrict(block, 'none'); else this.greet();",
     instead: "if (state.right === 'write') this.restrict(block, 'none'); else this.greet();",
   },
   {
     name: 'a session begins while threads use what the last one gave',
+    setting: 'a lease ends',
     file: CACHE,
     original: 'this.isInUse()',
     instead: 'false',
   },
   {
     name: 'what others want of a launch when the session ends waits for it',
+    setting: 'a launch waits for a block, and its lease ends',
     file: CACHE,
     original: 'this.commands.ended();',
     instead: '',
   },
   {
     name: 'answers of an earlier session count',
+    setting: 'a lease ends',
     file: CACHE,
     original: 'if (session !== this.state.session) return;',
     instead: '',
   },
   {
     name: 'nobody is told that a block is granted',
+    setting: 'two write and read a block',
     file: DIRECTORY,
     original: 'this.tell({ ...this.grant(block, session), to: session });',
     instead: 'this.grant(block, session);',
   },
   {
     name: 'a copy of the latest content is granted as if it were an old one',
+    setting: 'two write and read a block',
     file: DIRECTORY,
     original: 'have === version',
     instead: 'have !== version',
   },
   {
     name: 'a release leaves what was granted before it',
+    setting: 'a lease ends while two upgrade copies',
     file: DIRECTORY,
     original: 'if (state.owner === session) state.owner = 0;',
     instead: '',
   },
   {
     name: 'what is granted counts also when nothing is waited for',
+    setting: 'a lease ends while two upgrade copies',
     file: CACHE,
     original: "state.waiting && state.doing === 'nothing'",
     instead: 'true',
   },
   {
     name: 'a copy is kept that no thread may read',
+    setting: 'a lease ends while two upgrade copies',
     file: CACHE,
     original: "state.right === 'none' ? 'none' : 'read'",
     instead: "'read'",
   },
   {
     name: 'who waits asks for more at once',
+    setting: 'two threads of a machine, and two others',
     file: CACHE,
     original: 'if (exceeds(right, state.wanted)) state.wanted = right;',
     instead: 'if (exceeds(right, state.wanted)) { state.wanted = right; state.waiting = false; }',
   },
   {
     name: 'a reminder finds nobody whose lease is over',
+    setting: 'a machine dies',
     file: DIRECTORY,
     original: 'this.sweep(block);',
     after: 'private remind(',
@@ -165,72 +192,84 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'nobody is asked to give up a block',
+    setting: 'two write and read a block',
     file: DIRECTORY,
     original: "this.tell({ kind: 'recall', to: owner, block, right });",
     instead: '',
   },
   {
     name: 'content counts as there after it was lost',
+    setting: 'a lease ends',
     file: CACHE,
     original: 'state.version = 0;',
     instead: '',
   },
   {
     name: 'what comes without a content is not given back',
+    setting: 'a content is spoiled',
     file: CACHE,
     original: 'this.notInstalled(block);',
     instead: '',
   },
   {
     name: 'what is here is used where the content is spoiled',
+    setting: 'a content is spoiled',
     file: CACHE,
     original: 'this.commands.spoiled(block); this.notInstalled(block); return;',
     instead: 'this.install(block, null, right); return;',
   },
   {
     name: 'a machine has a session of an array that is another one by now',
+    setting: 'a server forgets',
     file: DIRECTORY,
     original: 'made !== this.state.made',
     instead: 'false',
   },
   {
     name: 'a server keeps for its owner a content that it has not',
+    setting: 'a server comes back with what it had',
     file: DIRECTORY,
     original: 'version > state.version',
     instead: 'false',
   },
   {
     name: 'a server that has come back looks at grants that it knows only',
+    setting: 'a server comes back with what it had',
     file: DIRECTORY,
     original: 'version > state.version',
     instead: 'state.epoch === epoch && version > state.version',
   },
   {
     name: 'the owner is not told that the server has an older content',
+    setting: 'a server comes back with what it had',
     file: CACHE,
     original: '(others.has(block) && state.changed) || gone.has(block)',
     instead: 'others.has(block) && state.changed',
   },
   {
     name: 'what has not been flushed counts as what the server once had',
+    setting: 'a server comes back, and an owner has written again',
     file: CACHE,
     original: 'changed ? 0 : version',
     instead: 'version',
   },
   {
     name: 'what has been flushed counts as lost when others have come since',
+    setting: 'a connection breaks',
     file: CACHE,
     original: 'others.has(block) && state.changed',
     instead: 'others.has(block)',
   },
   {
     name: 'a content is not known to be other than what the server has',
+    setting: 'a connection breaks',
     file: CACHE,
     original: 'if (changed) state.changed = true;',
     instead: '',
   },
   {
     name: 'a content that has been flushed counts as other than what the server has',
+    setting: 'a connection breaks',
     file: CACHE,
     original: 'state.changed = false;',
     after: 'private sent(',
@@ -238,12 +277,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'nobody is told that the server has forgotten the array',
+    setting: 'a server forgets',
     file: CACHE,
     original: 'this.commands.forgotten();',
     instead: '',
   },
   {
     name: 'what somebody else has been granted meanwhile is lost in silence',
+    setting: 'a connection breaks',
     file: CACHE,
     original: 'this.commands.lost(block);',
     instead: '',

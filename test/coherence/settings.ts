@@ -61,6 +61,10 @@ export const SMALL: readonly Setting[] = [
     leaseEnds: 1,
   },
   { name: 'a server forgets', blocks: 1, programs: ['w0 f0 r0', 'r0 w0'], forgets: 1 },
+];
+
+/** What takes more than some seconds, up to minutes. */
+export const LARGE: readonly Setting[] = [
   { name: 'a connection breaks twice', blocks: 1, programs: ['w0', 'r0'], breaks: 2 },
   {
     name: 'a content is spoiled, and a connection breaks',
@@ -94,10 +98,6 @@ export const SMALL: readonly Setting[] = [
     forgets: 1,
     breaks: 1,
   },
-];
-
-/** What takes minutes. */
-export const LARGE: readonly Setting[] = [
   {
     name: 'a machine dies while three want to write',
     blocks: 1,

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
-import { note, sleep, test } from './suite.js';
+import { longTest, note, sleep, test } from './suite.js';
 
 const FINDER = fileURLToPath(new URL('../../../scripts/valkey-server.mjs', import.meta.url));
 const STARTING_MS = 20_000;
@@ -39,7 +39,16 @@ export function valkeyPrograms(): Programs | string {
 
 /** A test that needs a server: where none is to be had it says so aloud, and passes. */
 export function testWithValkey(name: string, run: () => unknown, seconds = 60): void {
-  test(
+  declare(test, name, run, seconds);
+}
+
+/** One for `npm run test:long`. */
+export function longTestWithValkey(name: string, run: () => unknown, seconds = 60): void {
+  declare(longTest, name, run, seconds);
+}
+
+function declare(kind: typeof test, name: string, run: () => unknown, seconds: number): void {
+  kind(
     name,
     async () => {
       const programs = valkeyPrograms();

@@ -8,7 +8,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type AddressSpace, type Device, i32, kernel, type ManagedArray } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, filled as filledWith, runTests, sameData, test } from '../harness/suite.js';
+import {
+  failsWith,
+  filled as filledWith,
+  longTest,
+  runTests,
+  sameData,
+  test,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const BLOCK_ELEMENTS = (2 * MIB) / 4;
@@ -122,7 +129,7 @@ test('increments of CPU and device on one word in place are never lost', async (
   assert.equal(x.data[0], 2 * times + mine);
 });
 
-test('a device in place and a device with its own memory take turns', async () => {
+longTest('a device in place and a device with its own memory take turns', async () => {
   await using space = await sharedSpace({
     devices: [
       { kind: 'process', memory: '8MiB' },

@@ -18,6 +18,7 @@ import {
   failsWith,
   filled,
   LONG,
+  longTest,
   note,
   runTests,
   sameData,
@@ -134,7 +135,7 @@ for (const kind of ['process', 'simulated'] as const) {
     }));
 }
 
-test(
+longTest(
   'a random history of clones of clones keeps every array as it was written',
   () =>
     withSpace(

@@ -657,7 +657,7 @@ for (const lossy of [false, true]) {
     ));
 }
 
-test('a copy to a device that dies, and one that has died', () =>
+longTest('a copy to a device that dies, and one that has died', () =>
   withSpace(
     [
       { kind: 'process', memory: '8MiB' },
@@ -686,7 +686,8 @@ test('a copy to a device that dies, and one that has died', () =>
         for (const array of [x, y, z]) array.free();
       }
     },
-  ));
+  ),
+);
 
 test('from files, and not to those that may only be read', () =>
   withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
@@ -746,7 +747,7 @@ test('a copy whose source cannot be read leaves its target, and what clones have
     }
   }));
 
-test('the space is closed while copies run and wait', async () => {
+longTest('the space is closed while copies run and wait', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const x = space.bytes(128 * MIB);
   const y = space.bytes(128 * MIB);

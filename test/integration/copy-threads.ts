@@ -50,29 +50,32 @@ function check({ data }: ManagedArray<Int32Array>, salt: number, added: 0 | 1): 
 /** The names of calls that threads of copies make, all of which count and none of which fails. */
 const COUNTED = 'copy/UFFDIO_COPY:EINTR:1,copy/UFFDIO_CONTINUE:EINTR:1';
 
-test('prefetches, launches and evictions move every byte, and threads of copies move some of them', async () => {
-  const { space, arm, fired } = await openFailing(COUNTED, DEVICES);
-  await using _ = space;
-  const [device] = space.devices;
-  // Together twice what the device has.
-  const arrays = Array.from({ length: 3 }, (_each, index) =>
-    space.array(Int32Array, (16 * MIB) / 4, { name: `numbers ${index}` }),
-  );
-  arrays.forEach(fill);
-  // The first prefetch starts the threads; the manager copies until they are there.
-  await move(arrays[0], device);
-  arm();
-  for (let round = 0; round < 20 && fired() === 0; round++) {
-    for (const array of arrays) await move(array, device);
-    await move(arrays[round % 3], device, 'host');
-  }
-  assert.ok(fired() > 0, 'no thread of copies has mapped anything');
-  for (const x of arrays) await device.run(addIndex, { x }, { size: x.length });
-  arrays.forEach((array, salt) => {
-    check(array, salt, 1);
-  });
-  space.checkInvariants();
-});
+longTest(
+  'prefetches, launches and evictions move every byte, and threads of copies move some of them',
+  async () => {
+    const { space, arm, fired } = await openFailing(COUNTED, DEVICES);
+    await using _ = space;
+    const [device] = space.devices;
+    // Together twice what the device has.
+    const arrays = Array.from({ length: 3 }, (_each, index) =>
+      space.array(Int32Array, (16 * MIB) / 4, { name: `numbers ${index}` }),
+    );
+    arrays.forEach(fill);
+    // The first prefetch starts the threads; the manager copies until they are there.
+    await move(arrays[0], device);
+    arm();
+    for (let round = 0; round < 20 && fired() === 0; round++) {
+      for (const array of arrays) await move(array, device);
+      await move(arrays[round % 3], device, 'host');
+    }
+    assert.ok(fired() > 0, 'no thread of copies has mapped anything');
+    for (const x of arrays) await device.run(addIndex, { x }, { size: x.length });
+    arrays.forEach((array, salt) => {
+      check(array, salt, 1);
+    });
+    space.checkInvariants();
+  },
+);
 
 longTest('what a thread of copies gets no memory for comes in smaller pieces', async () => {
   // Blocks that cannot get their memory in one piece.

@@ -17,7 +17,16 @@ import {
   openSpace,
 } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
-import { failsWith, LONG, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  LONG,
+  longTest,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 /** 4 MiB each: three of them are twice what a device has. */
@@ -344,34 +353,37 @@ function pages(array: ManagedArray): { state: string; nodes: readonly string[] }
     );
 }
 
-test('a program that hears that a killed device is lost finds its pages lost, too', async () => {
-  const COUNT = LONG ? 10 : 4;
-  await using space = await openSpace({
-    devices: Array.from({ length: COUNT }, () => ({
-      kind: 'process' as const,
-      memory: MEMORY,
-      lossy: true,
-    })),
-  });
-  for (const device of space.devices) {
-    const x = space.array(Int32Array, PER_PAGE);
-    await device.run(fill, { x, salt: 3 }, { size: PER_PAGE });
-    device.kill();
-    // They come before its end has been seen, or just after it.
-    const launches = [1, 2].map((size) =>
-      failsWith('DEVICE_LOST', () => device.run(fill, { x, salt: 4 }, { size })),
-    );
-    const [first] = await Promise.all(launches);
-    assert.match(
-      first.message,
-      /it had not begun, and its arrays are as they were|cannot launch fill: device process\d is gone/,
-    );
-    assert.deepEqual(
-      pages(x).map(({ state }) => state),
-      ['lost'],
-    );
-  }
-});
+longTest(
+  'a program that hears that a killed device is lost finds its pages lost, too',
+  async () => {
+    const COUNT = LONG ? 10 : 4;
+    await using space = await openSpace({
+      devices: Array.from({ length: COUNT }, () => ({
+        kind: 'process' as const,
+        memory: MEMORY,
+        lossy: true,
+      })),
+    });
+    for (const device of space.devices) {
+      const x = space.array(Int32Array, PER_PAGE);
+      await device.run(fill, { x, salt: 3 }, { size: PER_PAGE });
+      device.kill();
+      // They come before its end has been seen, or just after it.
+      const launches = [1, 2].map((size) =>
+        failsWith('DEVICE_LOST', () => device.run(fill, { x, salt: 4 }, { size })),
+      );
+      const [first] = await Promise.all(launches);
+      assert.match(
+        first.message,
+        /it had not begun, and its arrays are as they were|cannot launch fill: device process\d is gone/,
+      );
+      assert.deepEqual(
+        pages(x).map(({ state }) => state),
+        ['lost'],
+      );
+    }
+  },
+);
 
 test('the CPU touches what was lost with a device: a message, then the end', async () => {
   const { signal, stdout, stderr } = await runProgram('lost-data', []);

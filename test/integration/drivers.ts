@@ -15,7 +15,14 @@ import {
   openSpace,
 } from '../../src/index.js';
 import { Program } from '../harness/processes.js';
-import { failsWith, runTests, sameData, test, whenFailedOrDone } from '../harness/suite.js';
+import {
+  failsWith,
+  longTest,
+  runTests,
+  sameData,
+  test,
+  whenFailedOrDone,
+} from '../harness/suite.js';
 import type { Trouble } from './programs/drivers.js';
 
 const MIB = 2 ** 20;
@@ -64,7 +71,7 @@ for (const trouble of ['none', 'late answers'] as const) {
   });
 }
 
-test('a driver that cannot be had is an error of openSpace', async () => {
+longTest('a driver that cannot be had is an error of openSpace', async () => {
   const other = { kind: 'process', memory: '16MiB' } as const;
   // What goes wrong with the device, and the device that is on its way by then.
   const wrong: [CustomDeviceSpecification, RegExp, DeviceSpecification?][] = [
@@ -197,14 +204,17 @@ for (const [trouble, message] of Object.entries(FAILURES)) {
   });
 }
 
-test('a driver that never returns ends the process with a message, and nobody hangs', async () => {
-  const { signal, stdout, stderr } = await new Program('hanging-driver', []).outcome;
-  assert.equal(stdout, 'prefetching\n');
-  assert.equal(signal, 'SIGKILL');
-  assert.match(
-    stderr,
-    /^onemem: the memory manager has not moved for 1 s\. Managed memory cannot be served/,
-  );
-});
+longTest(
+  'a driver that never returns ends the process with a message, and nobody hangs',
+  async () => {
+    const { signal, stdout, stderr } = await new Program('hanging-driver', []).outcome;
+    assert.equal(stdout, 'prefetching\n');
+    assert.equal(signal, 'SIGKILL');
+    assert.match(
+      stderr,
+      /^onemem: the memory manager has not moved for 1 s\. Managed memory cannot be served/,
+    );
+  },
+);
 
 await runTests();

@@ -47,27 +47,30 @@ function open(root: string): Promise<AddressSpace> {
 
 const budgetOf = (space: AddressSpace): number => space.stats().processors[0].budgetBytes / MIB;
 
-test('the budget is what a control group has left, shrinks when others take of it, and grows again when they have gone', async () => {
-  const { root, others } = machine('taken');
-  await using space = await open(root);
-  // Of 256 MiB the space itself needs 64, and 32 are to spare.
-  assert.equal(budgetOf(space), 160);
-  const x = space.array(Int32Array, N);
-  for (let i = 0; i < N; i++) x.data[i] = i;
-  // The files do not count what this space has: it has 64 MiB, and others leave it 8 of what is not
-  // to spare.
-  others(216);
-  await until('the budget shrinks', () => budgetOf(space) <= 72);
-  others(232);
-  await until('pages go to storage', () => budgetOf(space) < 64);
-  assert.ok(space.stats().processors[0].backedBytes < 64 * MIB);
-  sameData(x.data, (i) => i);
-  const shrunken = budgetOf(space);
-  others(0);
-  await until('the budget grows', () => budgetOf(space) > shrunken);
-  sameData(x.data, (i) => i);
-  space.checkInvariants();
-});
+longTest(
+  'the budget is what a control group has left, shrinks when others take of it, and grows again when they have gone',
+  async () => {
+    const { root, others } = machine('taken');
+    await using space = await open(root);
+    // Of 256 MiB the space itself needs 64, and 32 are to spare.
+    assert.equal(budgetOf(space), 160);
+    const x = space.array(Int32Array, N);
+    for (let i = 0; i < N; i++) x.data[i] = i;
+    // The files do not count what this space has: it has 64 MiB, and others leave it 8 of what is not
+    // to spare.
+    others(216);
+    await until('the budget shrinks', () => budgetOf(space) <= 72);
+    others(232);
+    await until('pages go to storage', () => budgetOf(space) < 64);
+    assert.ok(space.stats().processors[0].backedBytes < 64 * MIB);
+    sameData(x.data, (i) => i);
+    const shrunken = budgetOf(space);
+    others(0);
+    await until('the budget grows', () => budgetOf(space) > shrunken);
+    sameData(x.data, (i) => i);
+    space.checkInvariants();
+  },
+);
 
 test('the budget shrinks while threads stand still for want of memory, down to what arrays need at least', async () => {
   const { root, stalled } = machine('pressed');

@@ -47,7 +47,7 @@ for (const [how, message] of Object.entries(messages)) {
   }
 }
 
-test('what another space has beside it is not what an ended process has left', async () => {
+longTest('what another space has beside it is not what an ended process has left', async () => {
   const { code, stdout } = await runProgram('exiting', ['closed']);
   assert.equal(code, 0);
   const { session, pids } = JSON.parse(/^traces (.*)$/m.exec(stdout)?.[1] ?? '') as Traces;

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { runProgram } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
-test('a space that nobody watches is closed again, with its devices', async () => {
+longTest('a space that nobody watches is closed again, with its devices', async () => {
   const { code, stdout, stderr } = await runProgram('opening-unwatched', []);
   assert.equal(code, 0, stderr);
   const [failed, ...rest] = stdout.trimEnd().split('\n');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
 import type { PolicyChoices } from '../../src/policy/index.js';
-import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MODULE = new URL('./programs/policies.js', import.meta.url);
 const BLOCK = (2 * 1024 * 1024) / 4;
@@ -38,7 +38,7 @@ for (const eviction of ['lru', 'fifo'] as const) {
   });
 }
 
-test('a policy of a module decides what a fault brings along', async () => {
+longTest('a policy of a module decides what a fault brings along', async () => {
   const alone = await run({ prefetch: { module: MODULE, export: 'single' }, readAhead: 'none' }, 2);
   const usual = await run({ readAhead: 'none' }, 2);
   if (alone.writeFaults + alone.readFaults < 20 * (usual.writeFaults + usual.readFaults))
@@ -47,7 +47,7 @@ test('a policy of a module decides what a fault brings along', async () => {
     );
 });
 
-test('a policy that throws in the middle of a fault costs its place, and no data', async () => {
+longTest('a policy that throws in the middle of a fault costs its place, and no data', async () => {
   const { evictions } = await run({ eviction: { module: MODULE, export: 'throwing' } });
   if (evictions < 12) throw new Error(`${evictions} blocks were evicted`);
 });

@@ -157,7 +157,7 @@ test(
   40,
 );
 
-test('writeTo, readFrom and prefetch work on them, and eviction on the host drops them', () =>
+longTest('writeTo, readFrom and prefetch work on them, and eviction on the host drops them', () =>
   withSpace(
     async (space) => {
       const n = 5 * MIB;
@@ -178,7 +178,8 @@ test('writeTo, readFrom and prefetch work on them, and eviction on the host drop
       sameData(new Int32Array(written.buffer, written.byteOffset, n), elementAt);
     },
     { hostMemory: '36MiB' },
-  ));
+  ),
+);
 
 /** All of that an API call says of a provider that fails. */
 async function failsEverywhere(
@@ -508,7 +509,7 @@ test('a system call into what is not filled fails, and the process goes on', asy
   sameData(new Int32Array(readFileSync(path).buffer.slice(0, 4096)), elementAt);
 });
 
-test('devices die, arrays are freed and functions fail while parts are being filled', () =>
+longTest('devices die, arrays are freed and functions fail while parts are being filled', () =>
   withSpace(
     async (space) => {
       const n = MIB;
@@ -553,7 +554,8 @@ test('devices die, arrays are freed and functions fail while parts are being fil
       })),
       checkInvariants: true,
     },
-  ));
+  ),
+);
 
 test('arrays that are freed take their threads along', () =>
   withSpace(

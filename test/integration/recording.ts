@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'onemem-recording-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -35,26 +35,29 @@ function replay(file: string, ...options: string[]): Promise<Ended> {
   return run([command, 'replay', file, ...options]);
 }
 
-test('what a space did with all kinds of calls is played again, command by command, and so is a second space', async () => {
-  const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: path });
-  assert.equal(code, 0, stderr);
-  for (const file of [path, `${path}.2`]) {
-    const played = await replay(file, '--json');
-    assert.equal(played.code, 0, played.stderr);
-    const { events, commands, kinds } = JSON.parse(played.stdout);
-    assert.ok(events > 50 && commands > 50, played.stdout);
-    for (const kind of [
-      'fault',
-      'copyOnWrite',
-      'launchBegin',
-      'watch',
-      'processorLost',
-      'grow',
-      'protect',
-    ])
-      assert.ok(kinds[kind] > 0, kind);
-  }
-});
+longTest(
+  'what a space did with all kinds of calls is played again, command by command, and so is a second space',
+  async () => {
+    const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: path });
+    assert.equal(code, 0, stderr);
+    for (const file of [path, `${path}.2`]) {
+      const played = await replay(file, '--json');
+      assert.equal(played.code, 0, played.stderr);
+      const { events, commands, kinds } = JSON.parse(played.stdout);
+      assert.ok(events > 50 && commands > 50, played.stdout);
+      for (const kind of [
+        'fault',
+        'copyOnWrite',
+        'launchBegin',
+        'watch',
+        'processorLost',
+        'grow',
+        'protect',
+      ])
+        assert.ok(kinds[kind] > 0, kind);
+    }
+  },
+);
 
 test('a recording that was changed is told by its line', async () => {
   const lines = readFileSync(path, 'utf8').split('\n');
@@ -79,7 +82,7 @@ test('a recording that was changed is told by its line', async () => {
   );
 });
 
-test('a recording that was cut off, as by a kill, is played as far as it goes', async () => {
+longTest('a recording that was cut off, as by a kill, is played as far as it goes', async () => {
   const text = readFileSync(path, 'utf8');
   const cut = join(folder, 'cut');
   const command = text.indexOf('\n[">"', text.length / 2);
@@ -106,18 +109,21 @@ test('a recording that was cut off, as by a kill, is played as far as it goes', 
   }
 });
 
-test('a recording that can be written no more ends with one warning, and the program goes on', async () => {
-  const pipe = join(folder, 'pipe');
-  execFileSync('mkfifo', [pipe]);
-  // What reads it goes after the first line.
-  spawn('head', ['-n', '1', pipe], { stdio: 'ignore' });
-  const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: pipe });
-  assert.equal(code, 0, stderr);
-  assert.match(
-    stderr,
-    /^onemem: warning: the recording in .*\/pipe \(ONEMEM_RECORD\) ends here, .*: EPIPE.*\n$/,
-  );
-});
+longTest(
+  'a recording that can be written no more ends with one warning, and the program goes on',
+  async () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    // What reads it goes after the first line.
+    spawn('head', ['-n', '1', pipe], { stdio: 'ignore' });
+    const { code, stderr } = await run([program, folder], { ONEMEM_RECORD: pipe });
+    assert.equal(code, 0, stderr);
+    assert.match(
+      stderr,
+      /^onemem: warning: the recording in .*\/pipe \(ONEMEM_RECORD\) ends here, .*: EPIPE.*\n$/,
+    );
+  },
+);
 
 test('a space is refused where nothing can be recorded', async () => {
   for (const [file, why] of [

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type AddressSpace, attachSpace, f32, kernel, openSpace } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'onemem-records-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -51,45 +51,51 @@ async function thrash(space: AddressSpace, rounds = 4): Promise<void> {
 
 const OPTIONS = { devices: [{ kind: 'process', memory: '8MiB' }] } as const;
 
-test('a record of a part of a run is explained and drawn, and says nothing of what came later', async () => {
-  await using space = await openSpace(OPTIONS);
-  await thrash(space, 1);
-  const recording = await space.record(fileIn('part.rec'));
-  await thrash(space);
-  const { path, bytes, failure } = await recording.stop();
-  assert.deepEqual([path, failure], [fileIn('part.rec'), null]);
-  const { size } = statSync(path);
-  assert.ok(bytes > 1000 && bytes <= size, `${bytes} of ${size}`);
-  await thrash(space, 1);
-  assert.equal(statSync(path).size, size);
-  const { launches, decisions, arrays } = explained('part.rec');
-  assert.equal(launches, 4);
-  assert.ok(
-    decisions.length > 0 && arrays.some(({ name }) => name === 'table'),
-    JSON.stringify(arrays),
-  );
-  assert.match(command('view', 'part.rec'), /^part\.rec\.html: \d+ KiB/);
-  assert.throws(
-    () => command('replay', 'part.rec'),
-    /part\.rec is by space\.record\(\) and has moves only/,
-  );
-});
+longTest(
+  'a record of a part of a run is explained and drawn, and says nothing of what came later',
+  async () => {
+    await using space = await openSpace(OPTIONS);
+    await thrash(space, 1);
+    const recording = await space.record(fileIn('part.rec'));
+    await thrash(space);
+    const { path, bytes, failure } = await recording.stop();
+    assert.deepEqual([path, failure], [fileIn('part.rec'), null]);
+    const { size } = statSync(path);
+    assert.ok(bytes > 1000 && bytes <= size, `${bytes} of ${size}`);
+    await thrash(space, 1);
+    assert.equal(statSync(path).size, size);
+    const { launches, decisions, arrays } = explained('part.rec');
+    assert.equal(launches, 4);
+    assert.ok(
+      decisions.length > 0 && arrays.some(({ name }) => name === 'table'),
+      JSON.stringify(arrays),
+    );
+    assert.match(command('view', 'part.rec'), /^part\.rec\.html: \d+ KiB/);
+    assert.throws(
+      () => command('replay', 'part.rec'),
+      /part\.rec is by space\.record\(\) and has moves only/,
+    );
+  },
+);
 
-test('a space that keeps its history reports what was regretted, as the command does', async () => {
-  await using space = await openSpace({ ...OPTIONS, history: '16MiB' });
-  await thrash(space);
-  const { launches, memories, decisions, advice, text } = await space.report();
-  assert.equal(launches, 4);
-  const device = memories.find(({ name }) => name === 'process0');
-  assert.ok(device !== undefined && device.regretted > 0 && device.bytesReturned > 0, text);
-  assert.ok(decisions.length > 0 && advice.length > 0, text);
-  assert.match(
-    text,
-    /process0 evicted (table|data) for (table|data): \d+ times?, needed again after/,
-  );
-  // The command, which shares the code, has not run.
-  assert.equal(process.exitCode, undefined);
-});
+longTest(
+  'a space that keeps its history reports what was regretted, as the command does',
+  async () => {
+    await using space = await openSpace({ ...OPTIONS, history: '16MiB' });
+    await thrash(space);
+    const { launches, memories, decisions, advice, text } = await space.report();
+    assert.equal(launches, 4);
+    const device = memories.find(({ name }) => name === 'process0');
+    assert.ok(device !== undefined && device.regretted > 0 && device.bytesReturned > 0, text);
+    assert.ok(decisions.length > 0 && advice.length > 0, text);
+    assert.match(
+      text,
+      /process0 evicted (table|data) for (table|data): \d+ times?, needed again after/,
+    );
+    // The command, which shares the code, has not run.
+    assert.equal(process.exitCode, undefined);
+  },
+);
 
 test('a space explains where a page is, also to another thread', async () => {
   await using space = await openSpace({ ...OPTIONS, history: '1MiB' });

@@ -7,7 +7,16 @@ import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type ManagedArray } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, LONG, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  LONG,
+  longTest,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;
@@ -130,7 +139,7 @@ for (const kind of ['process', 'simulated'] as const) {
     }));
 }
 
-test(
+longTest(
   'a random history of lengths keeps what was written, and shows zeros for what is new',
   () =>
     withSpace(['process', 'simulated'], async (space) => {

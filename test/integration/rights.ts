@@ -11,7 +11,7 @@ import {
 } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;
@@ -280,30 +280,33 @@ test('a forbidden system call fails with EFAULT, and works again when rights are
   }
 });
 
-test('a lost page that was denied is there again once it is overwritten, discarded or freed', async () => {
-  try {
-    const { signal, code, stdout, stderr } = await runProgram('rights', ['lost', path]);
-    assert.equal(signal, null, stderr);
-    assert.equal(code, 0, stderr);
-    assert.deepEqual(stdout.trim().split('\n'), [
-      'filled EFAULT',
-      'discarded EFAULT',
-      'overwritten EFAULT',
-      'copied EFAULT',
-      'freed EFAULT',
-      `filled ${0x01010101} 4096`,
-      'discarded 0 4096',
-      'overwritten 3 4096',
-      'copied 6 4096',
-      'freed 0',
-    ]);
-    const lines = stderr.trimEnd().split('\n');
-    assert.equal(lines.length, 6, stderr);
-    assert.match(lines[5], /^onemem: warning: the program read array freed, /);
-  } finally {
-    rmSync(path, { force: true });
-  }
-});
+longTest(
+  'a lost page that was denied is there again once it is overwritten, discarded or freed',
+  async () => {
+    try {
+      const { signal, code, stdout, stderr } = await runProgram('rights', ['lost', path]);
+      assert.equal(signal, null, stderr);
+      assert.equal(code, 0, stderr);
+      assert.deepEqual(stdout.trim().split('\n'), [
+        'filled EFAULT',
+        'discarded EFAULT',
+        'overwritten EFAULT',
+        'copied EFAULT',
+        'freed EFAULT',
+        `filled ${0x01010101} 4096`,
+        'discarded 0 4096',
+        'overwritten 3 4096',
+        'copied 6 4096',
+        'freed 0',
+      ]);
+      const lines = stderr.trimEnd().split('\n');
+      assert.equal(lines.length, 6, stderr);
+      assert.match(lines[5], /^onemem: warning: the program read array freed, /);
+    } finally {
+      rmSync(path, { force: true });
+    }
+  },
+);
 
 test('what is discarded reads as zero, and costs nothing to evict', () =>
   withSpace(

@@ -31,7 +31,16 @@ import {
 } from '../../src/index.js';
 import { Program, runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, filled, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  filled,
+  longTest,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-shared-files-'));
@@ -160,7 +169,7 @@ test('only pages that were written are written', () =>
     assert.equal(content[7 * MIB], 99);
   }));
 
-test('what was flushed is dropped for want of room and read again', () =>
+longTest('what was flushed is dropped for want of room and read again', () =>
   withSpace(async (space) => {
     const [device] = space.devices;
     const n = 6 * MIB;
@@ -179,7 +188,8 @@ test('what was flushed is dropped for want of room and read again', () =>
     // The sum itself goes to and fro.
     const moved = space.stats().processors[1].bytesOut - home;
     assert.ok(moved <= 2 ** 16, `${moved} bytes of clean pages were copied home`);
-  }));
+  }),
+);
 
 test('a launch that empties the array leaves zeros in the file', () =>
   withSpace(async (space) => {
@@ -277,7 +287,7 @@ test('what others write is there after reload, and what was not flushed is not l
     await failsWith('NOT_SHARED', () => result.flush());
   }));
 
-test('one array at a time shares a file', async () => {
+longTest('one array at a time shares a file', async () => {
   const n = 5000;
   const path = numbers('locked', n);
   const other = await openSpace();
@@ -336,7 +346,7 @@ test('files that cannot be shared', () =>
     open(path, { length: 10 });
   }));
 
-test('what is written while a flush goes on is kept, by threads and devices', () =>
+longTest('what is written while a flush goes on is kept, by threads and devices', () =>
   withSpace(async (space) => {
     const n = 2 * MIB;
     const path = numbers('busy', n);
@@ -373,7 +383,8 @@ test('what is written while a flush goes on is kept, by threads and devices', ()
     assert.equal(await x.flush(), 0);
     // The thread wrote its number of steps to every element that it came to.
     assert.equal(data[n / 2], steps);
-  }));
+  }),
+);
 
 test('what is left of a file that shrank is shown when changes are given up, and what is behind its end is denied', async () => {
   await using space = await openSpace();
@@ -457,7 +468,7 @@ test('a file that shrank and of which nothing was written keeps no space open', 
     openSpace,
   ));
 
-test('what was lost with a device is told, and the rest is written', () =>
+longTest('what was lost with a device is told, and the rest is written', () =>
   withSpace(
     async (space) => {
       const n = MIB;
@@ -475,7 +486,8 @@ test('what was lost with a device is told, and the rest is written', () =>
       sameData(x.data, (i) => (i === 9 ? 10 : 7 * i + 1));
     },
     { kind: 'process', lossy: true },
-  ));
+  ),
+);
 
 interface Full {
   readonly name: string;

@@ -16,7 +16,7 @@ import {
 } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { Program } from '../harness/processes.js';
-import { failsWith, LONG, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, LONG, longTest, runTests, sameData, sleep } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 /** Elements of more than the host may have; three times as much in the long run. */
@@ -55,45 +55,51 @@ function open(): Promise<AddressSpace> {
   return openSpace(OPTIONS);
 }
 
-test('a file of more than the host memory is written through a shared array, byte for byte', async () => {
-  const path = file('written');
-  await using space = await open();
-  const x = space.fileArray(Int32Array, path, { shared: true });
-  for (let i = 0; i < N; i++) x.data[i] = value(i, 1);
-  assert.ok(space.stats().processors[0].peakBytes <= 32 * MIB);
-  sameData(x.data, (i) => value(i, 1));
-  // What a device has written goes home first, and from there to the file.
-  await space.devices[0].run(fill, { x: x.range(0, N / 2), salt: 2 }, { size: N / 2 });
-  await x.flush();
-  sameData(contentOf(path), (i) => value(i, i < N / 2 ? 2 : 1));
-  sameData(x.data, (i) => value(i, i < N / 2 ? 2 : 1));
-  space.checkInvariants();
-});
+longTest(
+  'a file of more than the host memory is written through a shared array, byte for byte',
+  async () => {
+    const path = file('written');
+    await using space = await open();
+    const x = space.fileArray(Int32Array, path, { shared: true });
+    for (let i = 0; i < N; i++) x.data[i] = value(i, 1);
+    assert.ok(space.stats().processors[0].peakBytes <= 32 * MIB);
+    sameData(x.data, (i) => value(i, 1));
+    // What a device has written goes home first, and from there to the file.
+    await space.devices[0].run(fill, { x: x.range(0, N / 2), salt: 2 }, { size: N / 2 });
+    await x.flush();
+    sameData(contentOf(path), (i) => value(i, i < N / 2 ? 2 : 1));
+    sameData(x.data, (i) => value(i, i < N / 2 ? 2 : 1));
+    space.checkInvariants();
+  },
+);
 
-test('a file that cannot be written keeps what is written in memory, says so by name, and gets it later', async () => {
-  const path = file('full');
-  const failing = await openFailing('pwrite:ENOSPC:1-1000000', OPTIONS);
-  await using space = failing.space;
-  const x = space.fileArray(Int32Array, path, { shared: true, name: 'x' });
-  for (let i = 0; i < 3 * MIB; i++) x.data[i] = value(i, 3);
-  failing.arm();
-  const error = (await failsWith('OUT_OF_STORAGE', () =>
-    space.devices[0].run(fill, { x: x.range(4 * MIB, N), salt: 4 }, { size: N - 4 * MIB }),
-  )) as OnememError;
-  assert.match(
-    error.message,
-    new RegExp(`shared array of ${path} cannot go there .ENOSPC.*make room there`),
-  );
-  sameData(x.data.subarray(0, 3 * MIB), (i) => value(i, 3));
-  failing.disarm();
-  await sleep(100);
-  for (let i = 0; i < N; i++) x.data[i] = value(i, 5);
-  await x.flush();
-  sameData(contentOf(path), (i) => value(i, 5));
-  space.checkInvariants();
-});
+longTest(
+  'a file that cannot be written keeps what is written in memory, says so by name, and gets it later',
+  async () => {
+    const path = file('full');
+    const failing = await openFailing('pwrite:ENOSPC:1-1000000', OPTIONS);
+    await using space = failing.space;
+    const x = space.fileArray(Int32Array, path, { shared: true, name: 'x' });
+    for (let i = 0; i < 3 * MIB; i++) x.data[i] = value(i, 3);
+    failing.arm();
+    const error = (await failsWith('OUT_OF_STORAGE', () =>
+      space.devices[0].run(fill, { x: x.range(4 * MIB, N), salt: 4 }, { size: N - 4 * MIB }),
+    )) as OnememError;
+    assert.match(
+      error.message,
+      new RegExp(`shared array of ${path} cannot go there .ENOSPC.*make room there`),
+    );
+    sameData(x.data.subarray(0, 3 * MIB), (i) => value(i, 3));
+    failing.disarm();
+    await sleep(100);
+    for (let i = 0; i < N; i++) x.data[i] = value(i, 5);
+    await x.flush();
+    sameData(contentOf(path), (i) => value(i, 5));
+    space.checkInvariants();
+  },
+);
 
-test(
+longTest(
   'a program that is killed meanwhile leaves each page of the file as it was or as it was written',
   async () => {
     for (let kill = 0; kill < KILLS; kill++) {

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { type AddressSpace, openSpace, type SharedArrayOptions } from '../../src/index.js';
 import { Program } from '../harness/processes.js';
 import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 import { warningsOf } from '../harness/warnings.js';
 
 /** Longer than a busy machine lets a process wait. */
@@ -53,7 +53,7 @@ async function firstFailure(
   }
 }
 
-testWithValkey(
+longTestWithValkey(
   'two programs read all that both have written, byte for byte, also within one block',
   async () => {
     await using server = await ValkeyServer.start();
@@ -86,7 +86,7 @@ testWithValkey(
   },
 );
 
-testWithValkey('atomic operations of two programs lose nothing', async () => {
+longTestWithValkey('atomic operations of two programs lose nothing', async () => {
   await using server = await ValkeyServer.start();
   const programs = [0, 1].map((part) => program(server, 'count', { part }));
   for (const each of programs) assert.equal((await each.outcome).stdout, '400 800\n');
@@ -117,7 +117,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'what a program that stood still writes late is refused, and it hears that',
   async () => {
     await using server = await ValkeyServer.start();
@@ -135,7 +135,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'a server that is down is waited for, then denied by name; what was written goes there later',
   async () => {
     await using server = await ValkeyServer.start({ appendonly: 'yes', appendfsync: 'always' });
@@ -165,7 +165,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'a server that comes back with an older content tells the program that had flushed the newer one, and all read the older',
   async () => {
     await using server = await ValkeyServer.start();
@@ -272,7 +272,7 @@ testWithValkey('a server that stands still for a moment is waited for', async ()
   assert.ok(performance.now() - began > 300);
 });
 
-testWithValkey(
+longTestWithValkey(
   'what has no room in host memory goes to storage and comes back, also to be flushed',
   async () => {
     await using server = await ValkeyServer.start();
@@ -291,7 +291,7 @@ testWithValkey(
   },
 );
 
-testWithValkey('the example goes on without the program that is killed', async () => {
+longTestWithValkey('the example goes on without the program that is killed', async () => {
   await using server = await ValkeyServer.start();
   const example = fileURLToPath(new URL('../../examples/sharing/tasks.js', import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [example, server.url]);

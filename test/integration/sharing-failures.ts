@@ -26,7 +26,7 @@ import {
 } from '../../src/index.js';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const LENGTH = 40_000;
 /** Elements of a block of 64 KiB. */
@@ -156,7 +156,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'an array of which the server has lost what it was is not begun anew beside what is left of it',
   async () => {
     await using server = await ValkeyServer.start();
@@ -347,7 +347,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'what was written, went to storage and comes back spoiled is told as that, and not as a lease that ended',
   async () => {
     await using server = await ValkeyServer.start();
@@ -402,7 +402,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'what is touched and was lost with a device is denied with what helps a shared array, and that helps',
   async () => {
     await using server = await ValkeyServer.start();

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { Program } from '../harness/processes.js';
 import { Relay } from '../harness/relay.js';
 import { LONG, note, runTests, sleep } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const PROGRAMS = 3;
 const BLOCKS = 3;
@@ -67,7 +67,7 @@ function total(all: readonly Said[], what: 'adds' | 'launched'): number {
   return all.reduce((sum, each) => sum + each[what], 0);
 }
 
-testWithValkey(
+longTestWithValkey(
   'nothing is lost, and nobody is told so, where connections are cut and the server stands still within leases',
   async () => {
     await using server = await ValkeyServer.start();
@@ -84,7 +84,7 @@ testWithValkey(
   MS / 1000 + MORE_SECONDS + 60,
 );
 
-testWithValkey(
+longTestWithValkey(
   'nobody waits for ever where the server stands still for longer than leases',
   async () => {
     await using server = await ValkeyServer.start();

@@ -16,7 +16,7 @@ import {
   type SharingServer,
 } from '../../src/index.js';
 import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 /** Longer than a busy machine lets a thread wait. */
 const LONG_MS = 20_000;
@@ -109,7 +109,7 @@ for (const kind of ['process', 'simulated'])
     },
   );
 
-testWithValkey('copies go to and from shared arrays, and between two of them', async () => {
+longTestWithValkey('copies go to and from shared arrays, and between two of them', async () => {
   await using server = await ValkeyServer.start();
   await using here = await machine(server);
   await using there = await machine(server);
@@ -128,39 +128,45 @@ testWithValkey('copies go to and from shared arrays, and between two of them', a
   for (const { space } of [here, there]) space.checkInvariants();
 });
 
-testWithValkey('a prefetch brings blocks that threads then use without the server', async () => {
-  await using server = await ValkeyServer.start();
-  await using here = await machine(server);
-  await using there = await machine(server);
-  there.shared.data.fill(9);
-  const stream = here.space.devices[0].stream();
-  stream.prefetch(here.shared, 'host');
-  await stream.synchronize();
-  await there.space.close();
-  server.signal('SIGSTOP');
-  sameData(here.shared.data, () => 9);
-  server.signal('SIGCONT');
-});
+longTestWithValkey(
+  'a prefetch brings blocks that threads then use without the server',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using here = await machine(server);
+    await using there = await machine(server);
+    there.shared.data.fill(9);
+    const stream = here.space.devices[0].stream();
+    stream.prefetch(here.shared, 'host');
+    await stream.synchronize();
+    await there.space.close();
+    server.signal('SIGSTOP');
+    sameData(here.shared.data, () => 9);
+    server.signal('SIGCONT');
+  },
+);
 
-testWithValkey('files and streams take what others wrote, and others what files had', async () => {
-  await using server = await ValkeyServer.start();
-  await using here = await machine(server);
-  await using there = await machine(server);
-  const folder = mkdtempSync(join(tmpdir(), 'onemem-sharing-'));
-  const file = openSync(join(folder, 'elements'), 'w+');
-  there.shared.data.fill(5);
-  await here.shared.writeTo(file);
-  there.shared.data.fill(6);
-  const pieces = await here.shared.createReadStream().toArray();
-  sameData(new Int32Array(Buffer.concat(pieces).buffer, 0, N), () => 6);
-  await here.shared.readFrom(file, { position: 0 });
-  sameData(there.shared.data, () => 5);
-  assert.equal(here.space.wait(here.shared, 0, 4), 'not-equal');
-  closeSync(file);
-  rmSync(folder, { recursive: true });
-});
+longTestWithValkey(
+  'files and streams take what others wrote, and others what files had',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using here = await machine(server);
+    await using there = await machine(server);
+    const folder = mkdtempSync(join(tmpdir(), 'onemem-sharing-'));
+    const file = openSync(join(folder, 'elements'), 'w+');
+    there.shared.data.fill(5);
+    await here.shared.writeTo(file);
+    there.shared.data.fill(6);
+    const pieces = await here.shared.createReadStream().toArray();
+    sameData(new Int32Array(Buffer.concat(pieces).buffer, 0, N), () => 6);
+    await here.shared.readFrom(file, { position: 0 });
+    sameData(there.shared.data, () => 5);
+    assert.equal(here.space.wait(here.shared, 0, 4), 'not-equal');
+    closeSync(file);
+    rmSync(folder, { recursive: true });
+  },
+);
 
-testWithValkey(
+longTestWithValkey(
   'others wait for a launch that uses their block, and nothing of it changes meanwhile',
   async () => {
     await using server = await ValkeyServer.start();
@@ -178,7 +184,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'two machines whose launches use two arrays the other way round do not wait for ever',
   async () => {
     await using server = await ValkeyServer.start();
@@ -202,7 +208,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'a launch that keeps others waiting for too long fails, and they have the block',
   async () => {
     await using server = await ValkeyServer.start();
@@ -223,7 +229,7 @@ testWithValkey(
   },
 );
 
-testWithValkey('a launch that outlives the lease of its machine fails', async () => {
+longTestWithValkey('a launch that outlives the lease of its machine fails', async () => {
   await using server = await ValkeyServer.start();
   await using here = await machine(server, { leaseMs: 1000 });
   here.shared.data[0] = 3;
@@ -239,7 +245,7 @@ testWithValkey('a launch that outlives the lease of its machine fails', async ()
   await server.restart();
 });
 
-testWithValkey(
+longTestWithValkey(
   'a launch goes on when the connection is made again, and others wait for its end',
   async () => {
     await using server = await ValkeyServer.start();
@@ -282,7 +288,7 @@ testWithValkey('a launch over what the server does not give is refused by name',
   await server.restart();
 });
 
-testWithValkey(
+longTestWithValkey(
   'a launch that waits for others can be cancelled, and ends with its space',
   async () => {
     await using server = await ValkeyServer.start();
@@ -303,7 +309,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'copies and prefetches that wait for others are taken back by a signal, and hold nothing',
   async () => {
     await using server = await ValkeyServer.start();

@@ -153,50 +153,56 @@ test('host memory shrinks to what it is set to while a program runs, and grows a
   space.checkInvariants();
 });
 
-test('pages go to storage around single ones that are pinned all over host memory', async () => {
-  await using space = await openSpace({
-    hostMemory: HOST,
-    storage: { path: folder, bytes: '256MiB' },
-  });
-  const x = space.array(Int32Array, N);
-  for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 8);
-  // One page of each block.
-  for (let begin = 0; begin < N; begin += MIB / 2) await x.pin({ begin, end: begin + 1 });
-  const y = space.array(Int32Array, N);
-  await y.readFrom(openSync('/dev/zero', 'r'));
-  sameData(x.data, (i) => filled(i, 8));
-  space.checkInvariants();
-});
-
-test('threads that do nothing any more keep nothing from going to storage, however many', async () => {
-  await using space = await openSpace({
-    hostMemory: '128MiB',
-    storage: { path: folder, bytes: '256MiB' },
-  });
-  const x = space.array(Int32Array, 2 * N);
-  for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 9);
-  await space.setHostMemory(HOST);
-  const idle: Worker[] = [];
-  const gone: number[] = [];
-  for (let begin = 0; begin < x.length; begin += MIB / 2)
-    if (x.residency({ begin, end: begin + 1 }).runs.every(({ nodes }) => !nodes.includes('host')))
-      gone.push(begin);
-  assert.ok(gone.length > 16);
-  for (const element of gone) {
-    const workerData = { handle: x.handle, element };
-    const worker = new Worker(new URL('./programs/idle-thread.js', import.meta.url), {
-      workerData,
+longTest(
+  'pages go to storage around single ones that are pinned all over host memory',
+  async () => {
+    await using space = await openSpace({
+      hostMemory: HOST,
+      storage: { path: folder, bytes: '256MiB' },
     });
-    idle.push(worker);
-    assert.equal((await once(worker, 'message'))[0], filled(element, 9));
-  }
-  // All of these blocks comes. Where there is no room a pin is told, and a load would end the
-  // process.
-  for (const begin of gone) (await x.pin({ begin, end: begin + MIB / 2 })).unpin();
-  sameData(x.data, (i) => filled(i, 9));
-  await Promise.all(idle.map((worker) => worker.terminate()));
-  space.checkInvariants();
-});
+    const x = space.array(Int32Array, N);
+    for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 8);
+    // One page of each block.
+    for (let begin = 0; begin < N; begin += MIB / 2) await x.pin({ begin, end: begin + 1 });
+    const y = space.array(Int32Array, N);
+    await y.readFrom(openSync('/dev/zero', 'r'));
+    sameData(x.data, (i) => filled(i, 8));
+    space.checkInvariants();
+  },
+);
+
+longTest(
+  'threads that do nothing any more keep nothing from going to storage, however many',
+  async () => {
+    await using space = await openSpace({
+      hostMemory: '128MiB',
+      storage: { path: folder, bytes: '256MiB' },
+    });
+    const x = space.array(Int32Array, 2 * N);
+    for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 9);
+    await space.setHostMemory(HOST);
+    const idle: Worker[] = [];
+    const gone: number[] = [];
+    for (let begin = 0; begin < x.length; begin += MIB / 2)
+      if (x.residency({ begin, end: begin + 1 }).runs.every(({ nodes }) => !nodes.includes('host')))
+        gone.push(begin);
+    assert.ok(gone.length > 16);
+    for (const element of gone) {
+      const workerData = { handle: x.handle, element };
+      const worker = new Worker(new URL('./programs/idle-thread.js', import.meta.url), {
+        workerData,
+      });
+      idle.push(worker);
+      assert.equal((await once(worker, 'message'))[0], filled(element, 9));
+    }
+    // All of these blocks comes. Where there is no room a pin is told, and a load would end the
+    // process.
+    for (const begin of gone) (await x.pin({ begin, end: begin + MIB / 2 })).unpin();
+    sameData(x.data, (i) => filled(i, 9));
+    await Promise.all(idle.map((worker) => worker.terminate()));
+    space.checkInvariants();
+  },
+);
 
 test('host memory that arrays or pins need is not given up, and says what needs it', async () => {
   await using space = await openSpace({ hostMemory: '64MiB', storage: false });
@@ -399,56 +405,62 @@ test('a spill file that cannot be made for want of descriptors says how to have 
   assert.doesNotMatch(message, /another disk/);
 });
 
-test('a folder that has gone before anything was spilled is named, and used when it is there again', async () => {
-  const gone = mkdtempSync(join(folder, 'gone-'));
-  await using space = await openSpace({
-    hostMemory: HOST,
-    storage: { path: gone, bytes: '128MiB' },
-  });
-  const path = join(folder, 'many');
-  writeFileSync(
-    path,
-    filledWith(new Int32Array(N), (i) => i),
-  );
-  rmdirSync(gone);
-  const fd = openSync(path, 'r');
-  const x = space.array(Int32Array, N, { name: 'x' });
-  const { message } = await failsWith('OUT_OF_STORAGE', () => x.readFrom(fd, { position: 0 }));
-  assert.match(message, /spill file in \S+\/gone-\S+ .*ENOENT.*; make that folder again/);
-  mkdirSync(gone);
-  // It is tried again now and then.
-  const read = (): Promise<unknown> =>
-    x.readFrom(fd, { position: 0 }).catch(({ code }: OnememError) => code);
-  while ((await read()) === 'OUT_OF_STORAGE') await sleep(20);
-  closeSync(fd);
-  sameData(x.data, (i) => i);
-});
+longTest(
+  'a folder that has gone before anything was spilled is named, and used when it is there again',
+  async () => {
+    const gone = mkdtempSync(join(folder, 'gone-'));
+    await using space = await openSpace({
+      hostMemory: HOST,
+      storage: { path: gone, bytes: '128MiB' },
+    });
+    const path = join(folder, 'many');
+    writeFileSync(
+      path,
+      filledWith(new Int32Array(N), (i) => i),
+    );
+    rmdirSync(gone);
+    const fd = openSync(path, 'r');
+    const x = space.array(Int32Array, N, { name: 'x' });
+    const { message } = await failsWith('OUT_OF_STORAGE', () => x.readFrom(fd, { position: 0 }));
+    assert.match(message, /spill file in \S+\/gone-\S+ .*ENOENT.*; make that folder again/);
+    mkdirSync(gone);
+    // It is tried again now and then.
+    const read = (): Promise<unknown> =>
+      x.readFrom(fd, { position: 0 }).catch(({ code }: OnememError) => code);
+    while ((await read()) === 'OUT_OF_STORAGE') await sleep(20);
+    closeSync(fd);
+    sameData(x.data, (i) => i);
+  },
+);
 
-test('what was written to a private file array, or to what a provider has filled, goes to storage; the rest comes from there again', async () => {
-  await using space = await open();
-  const path = join(folder, 'words');
-  writeFileSync(
-    path,
-    filledWith(new Int32Array(N), (i) => i),
-  );
-  const file = await space.fileArray(Int32Array, path, { writable: true });
-  const module = new URL('./programs/provider-functions.js', import.meta.url);
-  const words = new Int32Array(new SharedArrayBuffer(20));
-  const provided = await space.providedArray(Int32Array, N, {
-    module,
-    export: 'fill',
-    data: { words },
-    writable: true,
-  });
-  for (const x of [file, provided]) for (let i = 0; i < N; i += 2048) x.data[i] = -1;
-  sameData(file.data, (i) => (i % 2048 === 0 ? -1 : i));
-  sameData(provided.data, (i) => (i % 2048 === 0 ? -1 : elementAt(i)));
-  assert.ok(storageOf(space).bytesWritten > 0);
-  assert.deepEqual(new Int32Array(readFileSync(path).buffer, 0, 4), Int32Array.of(0, 1, 2, 3));
-  space.checkInvariants();
-});
+longTest(
+  'what was written to a private file array, or to what a provider has filled, goes to storage; the rest comes from there again',
+  async () => {
+    await using space = await open();
+    const path = join(folder, 'words');
+    writeFileSync(
+      path,
+      filledWith(new Int32Array(N), (i) => i),
+    );
+    const file = await space.fileArray(Int32Array, path, { writable: true });
+    const module = new URL('./programs/provider-functions.js', import.meta.url);
+    const words = new Int32Array(new SharedArrayBuffer(20));
+    const provided = await space.providedArray(Int32Array, N, {
+      module,
+      export: 'fill',
+      data: { words },
+      writable: true,
+    });
+    for (const x of [file, provided]) for (let i = 0; i < N; i += 2048) x.data[i] = -1;
+    sameData(file.data, (i) => (i % 2048 === 0 ? -1 : i));
+    sameData(provided.data, (i) => (i % 2048 === 0 ? -1 : elementAt(i)));
+    assert.ok(storageOf(space).bytesWritten > 0);
+    assert.deepEqual(new Int32Array(readFileSync(path).buffer, 0, 4), Int32Array.of(0, 1, 2, 3));
+    space.checkInvariants();
+  },
+);
 
-test('a launch waits for a disk that is full for a moment, and its device lives', async () => {
+longTest('a launch waits for a disk that is full for a moment, and its device lives', async () => {
   const failing = await openFailing('pwrite:ENOSPC:1-1000000', {
     hostMemory: HOST,
     storage: { path: folder, bytes: '1GiB' },
@@ -467,28 +479,35 @@ test('a launch waits for a disk that is full for a moment, and its device lives'
   sameData(x.data, (i) => filled(i, 4));
 });
 
-test('a program that needs room of a disk that stays full is ended after a while by a message that says what to do', async () => {
-  const program = new Program('storage-full', [folder]);
-  const { signal, stdout, stderr } = await program.outcome;
-  assert.equal(signal, 'SIGBUS');
-  assert.equal(stdout, '');
-  assert.match(
-    stderr,
-    /denied access: .* wrote .*array x, elements \d+.*spill file in .*ENOSPC.*make room there/,
-  );
-});
+longTest(
+  'a program that needs room of a disk that stays full is ended after a while by a message that says what to do',
+  async () => {
+    const program = new Program('storage-full', [folder]);
+    const { signal, stdout, stderr } = await program.outcome;
+    assert.equal(signal, 'SIGBUS');
+    assert.equal(stdout, '');
+    assert.match(
+      stderr,
+      /denied access: .* wrote .*array x, elements \d+.*spill file in .*ENOSPC.*make room there/,
+    );
+  },
+);
 
-test('what memory and storage that are full have can be read and saved elsewhere; a limit on files is named, and kills nobody', async () => {
-  const files = mkdtempSync(join(folder, 'saved-'));
-  const program = new Program('storage-limited', [folder, files], { seconds: 30 });
-  const { code, stdout, stderr } = await program.outcome;
-  assert.equal(code, 0, stderr);
-  const [refused, streamed, saved, tooLong, ...rest] = stdout.trim().split('\n');
-  const limit = 'no file of more than 16777216 bytes; raise that limit \\(ulimit -f';
-  assert.match(refused, new RegExp(`^OUT_OF_STORAGE .*EFBIG: .*${limit}.*saveNpy`));
-  assert.match(tooLong, new RegExp(`^FILE_IO .*EFBIG.*${limit}`));
-  assert.deepEqual([streamed, saved, ...rest], ['streamed', 'saved', 'loaded', 'closed']);
-}, 40);
+longTest(
+  'what memory and storage that are full have can be read and saved elsewhere; a limit on files is named, and kills nobody',
+  async () => {
+    const files = mkdtempSync(join(folder, 'saved-'));
+    const program = new Program('storage-limited', [folder, files], { seconds: 30 });
+    const { code, stdout, stderr } = await program.outcome;
+    assert.equal(code, 0, stderr);
+    const [refused, streamed, saved, tooLong, ...rest] = stdout.trim().split('\n');
+    const limit = 'no file of more than 16777216 bytes; raise that limit \\(ulimit -f';
+    assert.match(refused, new RegExp(`^OUT_OF_STORAGE .*EFBIG: .*${limit}.*saveNpy`));
+    assert.match(tooLong, new RegExp(`^FILE_IO .*EFBIG.*${limit}`));
+    assert.deepEqual([streamed, saved, ...rest], ['streamed', 'saved', 'loaded', 'closed']);
+  },
+  40,
+);
 
 test('a limit on files that leaves no room for a space is named when one is opened', async () => {
   const program = new Program('storage-limited', [folder, folder], { fileKib: 16 * 1024 });
@@ -547,24 +566,27 @@ for (const error of ['EOPNOTSUPP', 'EIO']) {
   );
 }
 
-test('a disk that cannot be read for a while denies what it has, and gives it when it can', async () => {
-  const failing = await openFailing('pread:EIO:1-1000000', {
-    hostMemory: HOST,
-    storage: { path: folder, bytes: '1GiB' },
-    devices: [{ kind: 'simulated', memory: '8MiB' }],
-  });
-  await using space = failing.space;
-  const x = space.array(Int32Array, N, { name: 'x' });
-  for (let i = 0; i < N; i++) x.data[i] = filled(i, 4);
-  failing.arm();
-  const stream = space.devices[0].stream();
-  stream.prefetch(x.range(0, MIB), 'host');
-  await failsWith('COPY_FAILED', () => stream.synchronize());
-  failing.disarm();
-  sameData(x.data, (i) => filled(i, 4));
-});
+longTest(
+  'a disk that cannot be read for a while denies what it has, and gives it when it can',
+  async () => {
+    const failing = await openFailing('pread:EIO:1-1000000', {
+      hostMemory: HOST,
+      storage: { path: folder, bytes: '1GiB' },
+      devices: [{ kind: 'simulated', memory: '8MiB' }],
+    });
+    await using space = failing.space;
+    const x = space.array(Int32Array, N, { name: 'x' });
+    for (let i = 0; i < N; i++) x.data[i] = filled(i, 4);
+    failing.arm();
+    const stream = space.devices[0].stream();
+    stream.prefetch(x.range(0, MIB), 'host');
+    await failsWith('COPY_FAILED', () => stream.synchronize());
+    failing.disarm();
+    sameData(x.data, (i) => filled(i, 4));
+  },
+);
 
-test(
+longTest(
   'a program that is killed while it spills leaves nothing on the disk',
   async () => {
     const seed = Number(process.env.ONEMEM_SEED ?? Math.floor(Math.random() * 2 ** 31));

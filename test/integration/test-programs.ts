@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests } from '../harness/suite.js';
 
 const TESTS = fileURLToPath(new URL('..', import.meta.url));
 
@@ -24,7 +24,7 @@ function run(
   return spawnSync(process.execPath, [path, option], { encoding: 'utf8' });
 }
 
-test('a program of the tests says by --help what it takes', () => {
+longTest('a program of the tests says by --help what it takes', () => {
   assert.ok(programs.length >= 10, `only ${programs.length} programs`);
   for (const path of programs) {
     const { status, stdout, stderr } = run(path, '--help');
@@ -33,13 +33,16 @@ test('a program of the tests says by --help what it takes', () => {
   }
 });
 
-test('a program of the tests refuses an option that there is not, and says which there are', () => {
-  for (const path of programs) {
-    const { status, stderr } = run(path, '--nonsense');
-    assert.equal(status, 2, path);
-    assert.match(stderr, /^Unknown option '--nonsense'.*\n\n(npm run -s|node) /, path);
-    assert.doesNotMatch(stderr, /\n +at /, path);
-  }
-});
+longTest(
+  'a program of the tests refuses an option that there is not, and says which there are',
+  () => {
+    for (const path of programs) {
+      const { status, stderr } = run(path, '--nonsense');
+      assert.equal(status, 2, path);
+      assert.match(stderr, /^Unknown option '--nonsense'.*\n\n(npm run -s|node) /, path);
+      assert.doesNotMatch(stderr, /\n +at /, path);
+    }
+  },
+);
 
 await runTests();

@@ -79,7 +79,7 @@ const increment = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i]++;
 });
 
-test('all threads fault on the same pages at once and read the same', () =>
+longTest('all threads fault on the same pages at once and read the same', () =>
   withSpace('8MiB', async (space) => {
     const n = 4 * MIB;
     const x = space.array(Int32Array, n);
@@ -95,7 +95,8 @@ test('all threads fault on the same pages at once and read the same', () =>
     for (let i = 0; i < n; i++) expected += (i % 1000) + 1;
     assert.equal(own, expected);
     assert.deepEqual(await sums, new Array(THREADS).fill(expected));
-  }));
+  }),
+);
 
 test('Atomics count right on managed memory', () =>
   withSpace('8MiB', async (space) => {
@@ -190,7 +191,7 @@ test('a thread works on a device of its own accord', () =>
     sameData(y.data, () => 1);
   }));
 
-test(
+longTest(
   'threads allocate, use and free at the same time',
   () =>
     withSpace('8MiB', async (space) => {
@@ -326,7 +327,7 @@ test('waiting ends by its time, by another value, and is refused where it cannot
     await run;
   }));
 
-test('threads that wait keep neither their worker nor their space from ending', async () => {
+longTest('threads that wait keep neither their worker nor their space from ending', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const turn = space.array(Int32Array, 16);
   const awake = space.array(Int32Array, 16);
@@ -347,7 +348,7 @@ test('threads that wait keep neither their worker nor their space from ending', 
   await second.close();
 });
 
-test('a space is closed while threads ask for its elements without a pause', async () => {
+longTest('a space is closed while threads ask for its elements without a pause', async () => {
   for (let round = 0; round < (LONG ? 5 : 2); round++) {
     const space = await openSpace({});
     const turn = space.array(Int32Array, 16);
@@ -361,35 +362,39 @@ test('a space is closed while threads ask for its elements without a pause', asy
   }
 });
 
-test('a million increments of one counter by threads and the units of two devices, none lost', async () => {
-  const process = { kind: 'process', memory: '8MiB', units: 2 } as const;
-  await using space = await openSpace({ devices: [process, process] });
-  const counters = space.array(Int32Array, 16 * 1024, { name: 'counters' });
-  const parties = THREADS + 2 * 2;
-  const rounds = 1_000_000 / parties;
-  const add = kernel(
-    { counters: i32.inout, rounds: i32 },
-    ({ counters, rounds }, { begin, end }) => {
-      // One work item for each unit.
-      for (let item = begin; item < end; item++)
-        for (let i = 0; i < rounds; i++) Atomics.add(counters, 0, 1);
-    },
-  );
-  const team = new Team({ counters }, new Array(THREADS).fill({ kind: 'count one', rounds }));
-  await team.ready();
-  const done = team.go();
-  await Promise.all(
-    space.devices.map((device) => device.run(add, { counters, rounds }, { size: 2 })),
-  );
-  await done;
-  assert.equal(counters.data[0], 1_000_000);
-  note(
-    `${space
-      .stats()
-      .processors.map(({ name, revocations }) => `${name} lost its right ${revocations} times`)
-      .join(', ')}`,
-  );
-  space.checkInvariants();
-}, 60);
+longTest(
+  'a million increments of one counter by threads and the units of two devices, none lost',
+  async () => {
+    const process = { kind: 'process', memory: '8MiB', units: 2 } as const;
+    await using space = await openSpace({ devices: [process, process] });
+    const counters = space.array(Int32Array, 16 * 1024, { name: 'counters' });
+    const parties = THREADS + 2 * 2;
+    const rounds = 1_000_000 / parties;
+    const add = kernel(
+      { counters: i32.inout, rounds: i32 },
+      ({ counters, rounds }, { begin, end }) => {
+        // One work item for each unit.
+        for (let item = begin; item < end; item++)
+          for (let i = 0; i < rounds; i++) Atomics.add(counters, 0, 1);
+      },
+    );
+    const team = new Team({ counters }, new Array(THREADS).fill({ kind: 'count one', rounds }));
+    await team.ready();
+    const done = team.go();
+    await Promise.all(
+      space.devices.map((device) => device.run(add, { counters, rounds }, { size: 2 })),
+    );
+    await done;
+    assert.equal(counters.data[0], 1_000_000);
+    note(
+      `${space
+        .stats()
+        .processors.map(({ name, revocations }) => `${name} lost its right ${revocations} times`)
+        .join(', ')}`,
+    );
+    space.checkInvariants();
+  },
+  60,
+);
 
 await runTests();

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { goneWithin, runProgram, type Traces } from '../harness/processes.js';
-import { note, runTests, sameData, test } from '../harness/suite.js';
+import { longTest, note, runTests, sameData } from '../harness/suite.js';
 
 const NOBODY = 65534;
 const build = fileURLToPath(new URL('../..', import.meta.url));
@@ -81,7 +81,7 @@ function check(report: Report, written: Buffer): void {
   );
 }
 
-test('a program that gives up the right to serve system calls', async () => {
+longTest('a program that gives up the right to serve system calls', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-user-mode-'));
   try {
     const { code, stdout, stderr } = await runProgram('unprivileged', [
@@ -99,7 +99,7 @@ test('a program that gives up the right to serve system calls', async () => {
 });
 
 if (process.getuid?.() === 0) {
-  test('another user without any rights', async () => {
+  longTest('another user without any rights', async () => {
     const folder = readableCopy();
     try {
       const out = join(folder, 'out');

@@ -87,7 +87,7 @@ withCluster(
 );
 
 withCluster(
-  test,
+  longTest,
   'the servers of a cluster share the pages of a space, which come back while a slot moves',
   async () => {
     await using cluster = await ValkeyCluster.start();
@@ -123,7 +123,7 @@ withCluster(
 );
 
 withCluster(
-  test,
+  longTest,
   'an array that programs share is where its slot is, also when that moves',
   async () => {
     await using cluster = await ValkeyCluster.start();
@@ -189,7 +189,7 @@ withCluster(longTest, 'an array that programs share survives a server that is ki
 });
 
 withCluster(
-  test,
+  longTest,
   'a cluster of which the server that is named first has died is opened by the next, for pages and for arrays',
   async () => {
     await using cluster = await ValkeyCluster.start(true);
@@ -223,7 +223,7 @@ withCluster(
 );
 
 withCluster(
-  test,
+  longTest,
   'a space and an array that are opened before a replica has taken over wait for it',
   async () => {
     await using cluster = await ValkeyCluster.start(true);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Program, until } from '../harness/processes.js';
 import { note, runTests, sleep } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 /** test:long has more. */
 const KILLS = Number(process.env.ONEMEM_KILLS ?? 2);
@@ -12,7 +12,7 @@ const IMMORTAL = `local found = 0
 for _, key in ipairs(redis.call('KEYS', '*')) do if redis.call('PTTL', key) == -1 then found = found + 1 end end
 return found`;
 
-testWithValkey(
+longTestWithValkey(
   'a program that is killed at any moment leaves nothing on its server that does not go when its time is over',
   async () => {
     const seed = Number(process.env.ONEMEM_SEED ?? Math.floor(Math.random() * 2 ** 31));

@@ -7,7 +7,7 @@ import slotOf from 'cluster-key-slot';
 import { openSpace } from '../../src/index.js';
 import { keysOf } from '../../src/sharing/steps.js';
 import { type Certificate, certificateFor } from '../harness/certificates.js';
-import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, sameData } from '../harness/suite.js';
 import { type ClusterSettings, ValkeyCluster } from '../harness/valkey-cluster.js';
 import { valkeyPrograms } from '../harness/valkey-server.js';
 
@@ -38,7 +38,7 @@ function withTlsCluster(
     });
     await run(cluster, { ca: tls.ca });
   };
-  test(name, unlessMissing, 180);
+  longTest(name, unlessMissing, 180);
 }
 
 withTlsCluster(

@@ -17,7 +17,7 @@ import {
 } from '../../src/index.js';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import { failsWith, LONG, runTests, sameData, sleep } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 import { warningsOf } from '../harness/warnings.js';
 
 const MIB = 2 ** 20;
@@ -90,7 +90,7 @@ function far(
   return run;
 }
 
-testWithValkey(
+longTestWithValkey(
   'an array of more than the host memory is written and read back, byte for byte, and leaves nothing',
   async () => {
     await using server = await ValkeyServer.start();
@@ -153,7 +153,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'what is sent at once is one value, and nothing is there twice when it has been written again',
   async () => {
     await using server = await ValkeyServer.start();
@@ -170,7 +170,7 @@ testWithValkey(
   },
 );
 
-testWithValkey('single pages of what the server has are written there alone', async () => {
+longTestWithValkey('single pages of what the server has are written there alone', async () => {
   await using server = await ValkeyServer.start();
   await using space = await open(server);
   const x = space.array(Int32Array, N);
@@ -202,7 +202,7 @@ async function openChain(
   return { space, x };
 }
 
-testWithValkey('storage comes first, and the server has what it has no room for', async () => {
+longTestWithValkey('storage comes first, and the server has what it has no room for', async () => {
   await using server = await ValkeyServer.start();
   const { space, x } = await openChain(server);
   await using _closed = space;
@@ -231,7 +231,7 @@ if (LONG) {
   );
 }
 
-testWithValkey(
+longTestWithValkey(
   'a server that stands still is waited for as long as it may, and not longer',
   async () => {
     await using server = await ValkeyServer.start();
@@ -267,7 +267,7 @@ async function settled(space: AddressSpace, server: ValkeyServer): Promise<void>
   while (behind(space).full) await sleep(10);
 }
 
-testWithValkey(
+longTestWithValkey(
   'a server that is killed and started again has lost what only it had, by name, and nothing else',
   async () => {
     await using server = await ValkeyServer.start();
@@ -306,7 +306,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'a server that is started again with what it had kept on its disk has lost nothing',
   async () => {
     await using server = await ValkeyServer.start({ appendonly: 'yes', appendfsync: 'always' });
@@ -380,7 +380,7 @@ async function roomAgain(
   }
 }
 
-testWithValkey(
+longTestWithValkey(
   'a server whose memory is used up has the program that needs room told so, and goes on when there is some',
   async () => {
     await using server = await ValkeyServer.start({ maxmemory: '8mb' });
@@ -448,7 +448,7 @@ for (const [what, change, message, back] of REFUSALS) {
   );
 }
 
-testWithValkey(
+longTestWithValkey(
   'a server that lets the program in no more is named to it, with the remedy',
   async () => {
     await using server = await ValkeyServer.start();
@@ -472,7 +472,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'what is written while the server is down stays here, and goes there when it is back',
   async () => {
     await using server = await ValkeyServer.start();
@@ -529,7 +529,7 @@ async function warningsOfOpening(
   return warnings.map(({ code, message }) => `${code}: ${message}`);
 }
 
-testWithValkey(
+longTestWithValkey(
   'a budget that the server has no room for is warned of, with what is left there',
   async () => {
     await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });
@@ -554,7 +554,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'a server whose user may not ask what is left there is used without a word',
   async () => {
     await using server = await ValkeyServer.start({ maxmemory: 64 * MIB });

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { openSpace } from '../../src/index.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
-import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 
@@ -52,7 +52,7 @@ test('a thread that waits for a page when the owner is killed does not wait for 
   assert.match(user.stderr, /has ended/);
 });
 
-test('an attached process that is killed in the middle takes nothing along', async () => {
+longTest('an attached process that is killed in the middle takes nothing along', async () => {
   await using space = await openSpace({ hostMemory: '32MiB', storage: true });
   const x = space.array(Int32Array, 10 * MIB, { name: 'x' });
   for (let round = 0; round < 5; round++) {
@@ -69,7 +69,7 @@ test('an attached process that is killed in the middle takes nothing along', asy
   sameData(x.data, () => 5);
 });
 
-test('an attached process that is stopped stops nobody else', async () => {
+longTest('an attached process that is stopped stops nobody else', async () => {
   await using space = await openSpace({
     hostMemory: '64MiB',
     devices: [{ kind: 'process', memory: '8MiB' }],

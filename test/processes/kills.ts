@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { Agent, attachedAgent } from '../harness/agents.js';
-import { LONG, note, runTests, sleep, test } from '../harness/suite.js';
+import { LONG, longTest, note, runTests, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 10 * 2 ** 20;
 const ROUNDS = 200;
@@ -44,7 +44,7 @@ async function endAll({ owner, users, device }: Group): Promise<void> {
 
 const [forOwner, forUsers] = [true, false];
 
-test(
+longTest(
   'a process that attached is killed: the owner and others go on with right data',
   async () => {
     for (let kill = 0; kill < KILLS; kill++) {
@@ -92,7 +92,7 @@ test(
   LONG ? 1200 : 60,
 );
 
-test(
+longTest(
   'a device is killed while processes use its arrays: what was written stays',
   async () => {
     for (let kill = 0; kill < KILLS; kill++) {

@@ -10,7 +10,7 @@ import { createSocketPair, MessageSocket } from '../../src/linux/sockets/socket.
 import { readHandle, socketName } from '../../src/pager/protocol/attaching.js';
 import { encodeFrame } from '../../src/pager/protocol/frames.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
-import { failsWith, LONG, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, LONG, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 1 << 20;
 
@@ -382,7 +382,7 @@ test(
   60,
 );
 
-test(
+longTest(
   'a client that floods and reads nothing is served or cut off, and others go on',
   withSpace(async (space, x) => {
     const agents = await Promise.all([1, 2].map(() => attachedAgent(space.share())));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { i32, kernel, openSpace } from '../../src/index.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
-import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const LENGTH = 2 * MIB;
@@ -46,38 +46,44 @@ test("an array that an attached process makes is everybody's", async () => {
   assert.equal(space.find('made'), null);
 });
 
-test('pages go between a device, the owner and an attached process, whoever writes', async () => {
-  await using space = await openSpace({
-    hostMemory: '64MiB',
-    devices: [{ kind: 'process', memory: '8MiB' }],
-  });
-  const x = space.array(Int32Array, LENGTH, { name: 'x' });
-  await using agent = await attachedAgent(space.share());
-  for (let round = 1; round <= 3; round++) {
-    await agent.do('add', 'x', 0, LENGTH);
-    await space.devices[0].run(addTen, { x }, { size: LENGTH });
-    await agent.do('launch', 'x');
-    for (let i = 0; i < LENGTH; i += 1000) x.data[i] += 100;
-    assert.equal(await agent.do('read', 'x', 0), round * 112);
-    assert.equal(await agent.do('read', 'x', 1), round * 12);
-  }
-  sameData(x.data, (i) => (i % 1000 === 0 ? 336 : 36));
-  space.checkInvariants();
-});
+longTest(
+  'pages go between a device, the owner and an attached process, whoever writes',
+  async () => {
+    await using space = await openSpace({
+      hostMemory: '64MiB',
+      devices: [{ kind: 'process', memory: '8MiB' }],
+    });
+    const x = space.array(Int32Array, LENGTH, { name: 'x' });
+    await using agent = await attachedAgent(space.share());
+    for (let round = 1; round <= 3; round++) {
+      await agent.do('add', 'x', 0, LENGTH);
+      await space.devices[0].run(addTen, { x }, { size: LENGTH });
+      await agent.do('launch', 'x');
+      for (let i = 0; i < LENGTH; i += 1000) x.data[i] += 100;
+      assert.equal(await agent.do('read', 'x', 0), round * 112);
+      assert.equal(await agent.do('read', 'x', 1), round * 12);
+    }
+    sameData(x.data, (i) => (i % 1000 === 0 ? 336 : 36));
+    space.checkInvariants();
+  },
+);
 
-test('more is shared than memory holds: pages come from storage for every process', async () => {
-  await using space = await openSpace({ hostMemory: '32MiB', storage: true });
-  const length = 10 * MIB;
-  const x = space.array(Int32Array, length, { name: 'x' });
-  for (let i = 0; i < length; i++) x.data[i] = i % 1000;
-  const agents = await Promise.all([attachedAgent(space.share()), attachedAgent(space.share())]);
-  await Promise.all(
-    agents.map((agent, at) => agent.do('add', 'x', (at * length) / 2, ((at + 1) * length) / 2)),
-  );
-  sameData(x.data, (i) => (i % 1000) + 1);
-  await Promise.all(agents.map((agent) => agent.kill()));
-  space.checkInvariants();
-});
+longTest(
+  'more is shared than memory holds: pages come from storage for every process',
+  async () => {
+    await using space = await openSpace({ hostMemory: '32MiB', storage: true });
+    const length = 10 * MIB;
+    const x = space.array(Int32Array, length, { name: 'x' });
+    for (let i = 0; i < length; i++) x.data[i] = i % 1000;
+    const agents = await Promise.all([attachedAgent(space.share()), attachedAgent(space.share())]);
+    await Promise.all(
+      agents.map((agent, at) => agent.do('add', 'x', (at * length) / 2, ((at + 1) * length) / 2)),
+    );
+    sameData(x.data, (i) => (i % 1000) + 1);
+    await Promise.all(agents.map((agent) => agent.kill()));
+    space.checkInvariants();
+  },
+);
 
 test('atomics of several processes on one element lose nothing', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
@@ -129,7 +135,7 @@ test('an attached process leaves, attaches again, and the space goes on', async 
   sameData(x.data, () => 2);
 });
 
-test('a view reads and writes on when its process has closed the space', async () => {
+longTest('a view reads and writes on when its process has closed the space', async () => {
   await using space = await openSpace({ hostMemory: '32MiB', storage: true });
   const x = space.array(Int32Array, 10 * MIB, { name: 'x' });
   x.data.fill(1);

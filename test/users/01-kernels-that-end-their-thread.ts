@@ -26,7 +26,7 @@ import {
 } from '../../src/index.js';
 import { stopProcess } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const N = 8192;
 const parameters = { x: i32.inout };
@@ -132,7 +132,7 @@ for (const units of [1, 2]) {
   }
 }
 
-test('a unit that ends between two launches is replaced', () =>
+longTest('a unit that ends between two launches is replaced', () =>
   withDevice(2, async (space, x) => {
     const [device] = space.devices;
     const late = kernel(parameters, () => {
@@ -155,7 +155,8 @@ test('a unit that ends between two launches is replaced', () =>
     await device
       .run(add, { x: y }, { size: N })
       .catch(() => device.run(add, { x: y }, { size: N }));
-  }));
+  }),
+);
 
 test('a kernel that closes its ports ends well, and the next launch runs', () =>
   withDevice(1, async (space, x) => {

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { type Outcome, runProgram } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const denied = (name: string): RegExp =>
   new RegExp(
@@ -51,17 +51,25 @@ test('a system call that stores fails, or its process ends with the line', async
   );
 });
 
-test('each of several spaces that were closed is watched, by one thread and its watcher', async () => {
-  const outcome = await runProgram('late-store', ['first of several'], { seconds: 30 });
-  assert.match(outcome.stdout, /^few threads\nread 0 5$/m);
-  hasEnded(outcome, 'array0');
-}, 40);
+longTest(
+  'each of several spaces that were closed is watched, by one thread and its watcher',
+  async () => {
+    const outcome = await runProgram('late-store', ['first of several'], { seconds: 30 });
+    assert.match(outcome.stdout, /^few threads\nread 0 5$/m);
+    hasEnded(outcome, 'array0');
+  },
+  40,
+);
 
-test('nothing is left when no view is', async () => {
-  const { code, stdout, stderr } = await runProgram('late-store', ['dropped'], { seconds: 30 });
-  assert.equal(code, 0, stderr);
-  assert.match(stdout, /^gone$/m);
-  assert.equal(stderr, '');
-}, 40);
+longTest(
+  'nothing is left when no view is',
+  async () => {
+    const { code, stdout, stderr } = await runProgram('late-store', ['dropped'], { seconds: 30 });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^gone$/m);
+    assert.equal(stderr, '');
+  },
+  40,
+);
 
 await runTests();

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { openSpace } from '../../src/index.js';
 import { freeAddresses } from '../../src/linux/processes/process.js';
 import { type Outcome, runProgram } from '../harness/processes.js';
-import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, sameData, test } from '../harness/suite.js';
 import { warningsOf } from '../harness/warnings.js';
 
 const opening = fileURLToPath(new URL('./programs/opening.js', import.meta.url));
@@ -29,7 +29,7 @@ function limited(
   return { code: status, stdout, stderr };
 }
 
-test('under ulimit -v the address range is as large as it can be', () => {
+longTest('under ulimit -v the address range is as large as it can be', () => {
   for (const gibibytes of [4, 16, 512]) {
     const { code, stdout, stderr } = limited(gibibytes * 2 ** 20, opening, WITH_DEVICE);
     assert.equal(code, 0, stderr);
@@ -57,7 +57,7 @@ test('doctor knows of the limit on addresses', () => {
   assert.equal(freeAddresses(), Number.POSITIVE_INFINITY, 'this process has none');
 });
 
-test('where pidfds are denied a device starts, works, and its death is noticed', async () => {
+longTest('where pidfds are denied a device starts, works, and its death is noticed', async () => {
   const { code, stdout } = await runProgram('denied', [
     'pidfdOpen',
     process.execPath,

@@ -12,7 +12,7 @@ import {
   openSpace,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const N = 1 << 20;
 const parameters = { x: i32.inout };
@@ -138,7 +138,7 @@ test('a launch that waits for its device is cancelled, and touches nothing', () 
     sameData(y.data, () => 0);
   }));
 
-test(
+longTest(
   'a launch that is aborted at the moment at which it ends hurts no other launch',
   () =>
     withDevice(
@@ -166,24 +166,31 @@ test(
   60,
 );
 
-test('a kernel in a system call that nothing interrupts ends with its device, whose pages survive', () =>
-  withDevice(async (device, space) => {
-    const x = space.array(Int32Array, N);
-    const y = space.array(Int32Array, N);
-    await device.run(add, { x }, { size: N });
-    // The unit has loaded the module when it is to read, so that the time is over while it reads.
-    await device.run(kernel({ x: i32.out }, { module, export: 'openPipe' }), { x: y }, { size: 1 });
-    const read = kernel({ x: i32.inout, fd: i32 }, { module, export: 'readForEver' });
-    const error = await failsWith('TIMEOUT', () =>
-      device.run(read, { x: y, fd: y.data[0] }, { size: 1, timeoutMs: 300 }),
-    );
-    assert.match(error.message, /lost with it: it did not end a launch within 5 s/);
-    assert.equal(device.stats().alive, false);
-    await failsWith('DEVICE_LOST', () => device.run(add, { x }, { size: N }));
-    sameData(x.data, () => 1);
-  }));
+longTest(
+  'a kernel in a system call that nothing interrupts ends with its device, whose pages survive',
+  () =>
+    withDevice(async (device, space) => {
+      const x = space.array(Int32Array, N);
+      const y = space.array(Int32Array, N);
+      await device.run(add, { x }, { size: N });
+      // The unit has loaded the module when it is to read, so that the time is over while it reads.
+      await device.run(
+        kernel({ x: i32.out }, { module, export: 'openPipe' }),
+        { x: y },
+        { size: 1 },
+      );
+      const read = kernel({ x: i32.inout, fd: i32 }, { module, export: 'readForEver' });
+      const error = await failsWith('TIMEOUT', () =>
+        device.run(read, { x: y, fd: y.data[0] }, { size: 1, timeoutMs: 300 }),
+      );
+      assert.match(error.message, /lost with it: it did not end a launch within 5 s/);
+      assert.equal(device.stats().alive, false);
+      await failsWith('DEVICE_LOST', () => device.run(add, { x }, { size: N }));
+      sameData(x.data, () => 1);
+    }),
+);
 
-test('close() with a limit ends what still runs; also when it is called again', () =>
+longTest('close() with a limit ends what still runs; also when it is called again', () =>
   withDevice(
     async (device, space) => {
       const x = space.array(Int32Array, N);
@@ -196,7 +203,8 @@ test('close() with a limit ends what still runs; also when it is called again', 
       await failsWith('TIMEOUT_MS', () => space.close({ timeoutMs: -1 }));
     },
     { open: openSpace },
-  ));
+  ),
+);
 
 test('a device that cannot end a kernel refuses timeoutMs, and lets what runs finish', async () => {
   const space = await openSpace({

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, openSpace, type SpaceOptions } from '../../src/index.js';
 import { stopProcess } from '../harness/processes.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const N = 1 << 19;
 const parameters = { x: i32.inout };
@@ -23,7 +23,7 @@ async function withSpace(
   await space.close();
 }
 
-test('a device that has died starts again, and goes on as the same object', () =>
+longTest('a device that has died starts again, and goes on as the same object', () =>
   withSpace([{ kind: 'process', memory: '8MiB', units: 2, name: 'worker' }], async (space) => {
     const [device] = space.devices;
     const x = space.array(Int32Array, N);
@@ -42,9 +42,10 @@ test('a device that has died starts again, and goes on as the same object', () =
       sameData(x.data, () => round);
     }
     assert.deepEqual(space.devices, [device]);
-  }));
+  }),
+);
 
-test('a device that hangs is ended by its restart, and so is one that is stopped', () =>
+longTest('a device that hangs is ended by its restart, and so is one that is stopped', () =>
   withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
     const [device] = space.devices;
     const x = space.array(Int32Array, N);
@@ -61,9 +62,10 @@ test('a device that hangs is ended by its restart, and so is one that is stopped
     await Promise.all([device.restart(), failsWith('DEVICE_LOST', () => stopped)]);
     await device.run(add, { x }, { size: N });
     sameData(y.data, () => 1);
-  }));
+  }),
+);
 
-test('a lossy device starts again with nothing, and what it had is lost by name', () =>
+longTest('a lossy device starts again with nothing, and what it had is lost by name', () =>
   withSpace([{ kind: 'process', memory: '8MiB', lossy: true }], async (space) => {
     const [device] = space.devices;
     const x = space.array(Int32Array, N, { name: 'gone' });
@@ -76,9 +78,10 @@ test('a lossy device starts again with nothing, and what it had is lost by name'
     });
     await device.run(fill, { x }, { size: N });
     sameData(x.data, () => 3);
-  }));
+  }),
+);
 
-test('devices are added while others work, and after a detach', () =>
+longTest('devices are added while others work, and after a detach', () =>
   withSpace([], async (space) => {
     const x = space.array(Int32Array, N);
     const first = await space.addDevice({ kind: 'process', memory: '8MiB', name: 'first' });
@@ -105,7 +108,8 @@ test('devices are added while others work, and after a detach', () =>
     await first.restart();
     await first.run(add, { x: y }, { size: N });
     sameData(y.data, () => 4);
-  }));
+  }),
+);
 
 test('a device that cannot be added is refused, and leaves nothing behind', () =>
   withSpace([{ kind: 'simulated', memory: '8MiB', name: 'one' }], async (space) => {
@@ -139,7 +143,7 @@ test('a device that cannot be added is refused, and leaves nothing behind', () =
     sameData(x.data, () => 1);
   }));
 
-test('advice is about the device that it named, not about the next one of its number', () =>
+longTest('advice is about the device that it named, not about the next one of its number', () =>
   withSpace([{ kind: 'process', memory: '8MiB', name: 'first' }], async (space) => {
     const [first] = space.devices;
     const x = space.array(Int32Array, N);
@@ -155,9 +159,10 @@ test('advice is about the device that it named, not about the next one of its nu
     await second.run(add, { x }, { size: N });
     assert.deepEqual(Object.keys(x.attributes().runs[0].accessedBy), []);
     sameData(x.data, () => 2);
-  }));
+  }),
+);
 
-test('another thread sees devices that came after it, and those that came again', () =>
+longTest('another thread sees devices that came after it, and those that came again', () =>
   withSpace([{ kind: 'process', memory: '8MiB', name: 'first' }], async (space) => {
     const x = space.array(Int32Array, N);
     await space.addDevice({ kind: 'process', memory: '8MiB', name: 'second' });
@@ -173,6 +178,7 @@ test('another thread sees devices that came after it, and those that came again'
     assert.deepEqual(await answer, ['first', 'second', 'third']);
     sameData(x.data, () => 3);
     await thread.terminate();
-  }));
+  }),
+);
 
 await runTests();

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RecordBatchFileWriter, Table, tableFromArrays, tableFromIPC } from 'apache-arrow';
 import { f64, i32, kernel, openSpace } from '../../src/index.js';
-import { runTests, sameData, test } from '../harness/suite.js';
+import { longTest, runTests, sameData } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const ROWS = MIB;
@@ -42,7 +42,7 @@ const total = kernel({ delay: i32.in, sum: f64.inout }, ({ delay, sum }, { begin
   for (let i = begin; i < end; i++) sum[0] += delay[i];
 });
 
-test('a table looks at the file, and reads what is looked at', async () => {
+longTest('a table looks at the file, and reads what is looked at', async () => {
   await using space = await openSpace();
   const bytes = space.fileArray(Uint8Array, flights());
   const table = tableFromIPC(bytes.data);
@@ -58,7 +58,7 @@ test('a table looks at the file, and reads what is looked at', async () => {
   );
 });
 
-test('columns are arrays for a device that is smaller than the file', async () => {
+longTest('columns are arrays for a device that is smaller than the file', async () => {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '4MiB' }] });
   const path = flights();
   const table = tableFromIPC(space.fileArray(Uint8Array, path).data);

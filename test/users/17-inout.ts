@@ -16,7 +16,7 @@ import {
 import { fileURLToPath } from 'node:url';
 import { npyHeader } from '../../src/files/npy.js';
 import { Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
-import { note, runTests, test } from '../harness/suite.js';
+import { longTest, note, runTests, test } from '../harness/suite.js';
 
 const N = 5000;
 const NOBODY = 65534;
@@ -31,7 +31,7 @@ function filesFor(folder: Folder): Buffer {
   return Buffer.concat([npyHeader('f32', [N]), Buffer.from(result.buffer)]);
 }
 
-test('owner, group and mode of the file are those of the result', async () => {
+longTest('owner, group and mode of the file are those of the result', async () => {
   using folder = new Folder();
   const expected = filesFor(folder);
   const path = folder.file('y.npy');
@@ -45,21 +45,24 @@ test('owner, group and mode of the file are those of the result', async () => {
   assert.deepEqual([uid, gid, mode], [before.uid, before.gid, before.mode]);
 });
 
-test('a file of two names is not replaced, since only one of them would have the result', async () => {
-  using folder = new Folder();
-  const expected = filesFor(folder);
-  const before = folder.read('y.npy');
-  linkSync(folder.file('y.npy'), folder.file('same.npy'));
-  await folder.fail(
-    1,
-    /y\.npy has 2 names \(hard links\).*name another file \(--save y=FILE for an --inout\)/,
-    ...RUN,
-  );
-  assert.ok(folder.read('y.npy').equals(before));
-  assert.equal(statSync(folder.file('same.npy')).ino, statSync(folder.file('y.npy')).ino);
-  await folder.succeed(...RUN, '--save', 'y=sum.npy');
-  assert.ok(folder.read('sum.npy').equals(expected));
-});
+longTest(
+  'a file of two names is not replaced, since only one of them would have the result',
+  async () => {
+    using folder = new Folder();
+    const expected = filesFor(folder);
+    const before = folder.read('y.npy');
+    linkSync(folder.file('y.npy'), folder.file('same.npy'));
+    await folder.fail(
+      1,
+      /y\.npy has 2 names \(hard links\).*name another file \(--save y=FILE for an --inout\)/,
+      ...RUN,
+    );
+    assert.ok(folder.read('y.npy').equals(before));
+    assert.equal(statSync(folder.file('same.npy')).ino, statSync(folder.file('y.npy')).ino);
+    await folder.succeed(...RUN, '--save', 'y=sum.npy');
+    assert.ok(folder.read('sum.npy').equals(expected));
+  },
+);
 
 test('a user who cannot keep the owner is told so, and nothing is left behind', () => {
   if (!isRoot) {

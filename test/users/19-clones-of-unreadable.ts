@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const PAGE = 1024;
 /** 1 MiB, of which the first quarter can be had. */
@@ -187,7 +187,7 @@ test('a clone of what is protected against all access, and was refused meanwhile
   await failsWith('ACCESS_DENIED', () => x.pin());
 });
 
-test('two devices that want pages of one block that are refused are both told', async () => {
+longTest('two devices that want pages of one block that are refused are both told', async () => {
   const device = { kind: 'process', memory: '16MiB' } as const;
   await using space = await openSpace({ devices: [device, device], checkInvariants: true });
   const x = await sources[0].make(space);

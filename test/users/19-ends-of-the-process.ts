@@ -64,17 +64,21 @@ for (const [way, { code, says, not }] of Object.entries(ways)) {
   }
 }
 
-test('a program that has closed its space ends by itself, also while the engine compiles', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'onemem-ending-'));
-  try {
-    // Where nothing is done about it some two of five stand still.
-    for (let run = 0; run < (LONG ? 12 : 5); run++) {
-      const { code, stdout } = await new Program('ending-while-compiled', [folder]).outcome;
-      assert.deepEqual([code, stdout], [0, 'closed\n']);
+longTest(
+  'a program that has closed its space ends by itself, also while the engine compiles',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'onemem-ending-'));
+    try {
+      // Where nothing is done about it some two of five stand still.
+      for (let run = 0; run < (LONG ? 12 : 5); run++) {
+        const { code, stdout } = await new Program('ending-while-compiled', [folder]).outcome;
+        assert.deepEqual([code, stdout], [0, 'closed\n']);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}, 90);
+  },
+  90,
+);
 
 await runTests();

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { i32, kernel } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const N = 3 << 19;
 const increment = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
@@ -30,23 +30,26 @@ for (const uses of ['1', '20-25']) {
   }, 60);
 }
 
-test('a device whose page tables cannot be changed is lost, with the call in its message, and nothing else is', async () => {
-  const { space, arm, fired } = await openFailing('UFFDIO_WRITEPROTECT:EINVAL:1', options);
-  const [device] = space.devices;
-  const x = space.array(Int32Array, 1024);
-  const other = space.array(Int32Array, 1 << 20);
-  await device.run(increment, { x }, { size: x.length });
-  arm();
-  // The host reads what only the device may write: its right has to be taken first.
-  assert.equal(x.data[3], 1);
-  assert.equal(fired(), 1);
-  const error = await failsWith('DEVICE_LOST', () =>
-    device.run(increment, { x }, { size: x.length }),
-  );
-  assert.match(error.message, /UFFDIO_WRITEPROTECT.*EINVAL/);
-  other.data.fill(4);
-  assert.equal(x.data[1023], 1);
-  await space.close();
-});
+longTest(
+  'a device whose page tables cannot be changed is lost, with the call in its message, and nothing else is',
+  async () => {
+    const { space, arm, fired } = await openFailing('UFFDIO_WRITEPROTECT:EINVAL:1', options);
+    const [device] = space.devices;
+    const x = space.array(Int32Array, 1024);
+    const other = space.array(Int32Array, 1 << 20);
+    await device.run(increment, { x }, { size: x.length });
+    arm();
+    // The host reads what only the device may write: its right has to be taken first.
+    assert.equal(x.data[3], 1);
+    assert.equal(fired(), 1);
+    const error = await failsWith('DEVICE_LOST', () =>
+      device.run(increment, { x }, { size: x.length }),
+    );
+    assert.match(error.message, /UFFDIO_WRITEPROTECT.*EINVAL/);
+    other.data.fill(4);
+    assert.equal(x.data[1023], 1);
+    await space.close();
+  },
+);
 
 await runTests();

@@ -11,18 +11,22 @@ import { promisify } from 'node:util';
 import { openSpace } from '../../src/index.js';
 import { closeDescriptor } from '../../src/linux/base/libc.js';
 import { createSocketPair } from '../../src/linux/sockets/socket.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
-test('no descriptors are left for a while: a touch of a file array and writeTo() go on afterwards', async () => {
-  const program = fileURLToPath(new URL('./programs/no-descriptors.js', import.meta.url));
-  const path = `${tmpdir()}/onemem-no-descriptors-${process.pid}`;
-  const limited = `ulimit -n 200; exec "${process.execPath}" "${program}" "${path}"`;
-  const { stdout } = await promisify(execFile)('sh', ['-c', limited], {
-    timeout: 40_000,
-    killSignal: 'SIGKILL',
-  });
-  assert.equal(stdout, 'first 7 of true\nwritten true\nsame true\nclosed\n');
-}, 45);
+longTest(
+  'no descriptors are left for a while: a touch of a file array and writeTo() go on afterwards',
+  async () => {
+    const program = fileURLToPath(new URL('./programs/no-descriptors.js', import.meta.url));
+    const path = `${tmpdir()}/onemem-no-descriptors-${process.pid}`;
+    const limited = `ulimit -n 200; exec "${process.execPath}" "${program}" "${path}"`;
+    const { stdout } = await promisify(execFile)('sh', ['-c', limited], {
+      timeout: 40_000,
+      killSignal: 'SIGKILL',
+    });
+    assert.equal(stdout, 'first 7 of true\nwritten true\nsame true\nclosed\n');
+  },
+  45,
+);
 
 test('a transfer that waits for the other end of a pipe keeps no transfer of a file waiting', async () => {
   const space = await openSpace({ hostMemory: '256MiB' });

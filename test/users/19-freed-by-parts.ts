@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { closeSync, openSync } from 'node:fs';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const BYTES = 2 ** 21;
 const LENGTH = BYTES / 4;
@@ -103,40 +103,43 @@ test('an array all of whose pages were freed by parts is refused by every call, 
     sameData(next.data, () => 2);
   }));
 
-test('pages that were freed by part are refused by every call that uses them; others are not, and reports say which they are', () =>
-  withSpace(async (space) => {
-    const x = space.array(Uint32Array, LENGTH, { name: 'x' });
-    x.data.fill(1);
-    x.free({ begin: HALF });
-    for (const [name, call] of Object.entries(uses(space, x))) {
-      // A launch and a copy write what they may until they come to what has been freed; freeing
-      // leaves out what has been.
-      const parts = ['launch', 'copy to', 'free'].includes(name)
-        ? [{ begin: HALF }]
-        : [{ begin: HALF }, { begin: HALF - 4096 }];
-      for (const part of parts) {
-        const error = await failsWith('USE_AFTER_FREE', () => call(part)).catch(
-          (wrong: Error) => wrong,
-        );
-        assert.equal(
-          (error as { code?: string }).code,
-          'USE_AFTER_FREE',
-          `${name}: ${error.stack}`,
-        );
-        assert.match(
-          error.message,
-          new RegExp(`array x,? .*elements ${HALF} to ${HALF + 1023}`),
-          name,
-        );
+longTest(
+  'pages that were freed by part are refused by every call that uses them; others are not, and reports say which they are',
+  () =>
+    withSpace(async (space) => {
+      const x = space.array(Uint32Array, LENGTH, { name: 'x' });
+      x.data.fill(1);
+      x.free({ begin: HALF });
+      for (const [name, call] of Object.entries(uses(space, x))) {
+        // A launch and a copy write what they may until they come to what has been freed; freeing
+        // leaves out what has been.
+        const parts = ['launch', 'copy to', 'free'].includes(name)
+          ? [{ begin: HALF }]
+          : [{ begin: HALF }, { begin: HALF - 4096 }];
+        for (const part of parts) {
+          const error = await failsWith('USE_AFTER_FREE', () => call(part)).catch(
+            (wrong: Error) => wrong,
+          );
+          assert.equal(
+            (error as { code?: string }).code,
+            'USE_AFTER_FREE',
+            `${name}: ${error.stack}`,
+          );
+          assert.match(
+            error.message,
+            new RegExp(`array x,? .*elements ${HALF} to ${HALF + 1023}`),
+            name,
+          );
+        }
       }
-    }
-    sameData(x.data.subarray(0, HALF), () => 1);
-    assert.deepEqual(
-      x.residency().runs.map(({ state }) => state),
-      ['resident', 'freed'],
-    );
-    await x.discard({ end: HALF });
-    sameData(x.data.subarray(0, HALF), () => 0);
-  }));
+      sameData(x.data.subarray(0, HALF), () => 1);
+      assert.deepEqual(
+        x.residency().runs.map(({ state }) => state),
+        ['resident', 'freed'],
+      );
+      await x.discard({ end: HALF });
+      sameData(x.data.subarray(0, HALF), () => 0);
+    }),
+);
 
 await runTests();

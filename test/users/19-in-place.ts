@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
 import { until } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const PAGE = 1024;
 const LENGTH = 256 * PAGE;
@@ -62,40 +62,44 @@ for (const [code, make] of Object.entries(unreadable)) {
   });
 }
 
-test('a device that dies takes no other device along that was to reach its pages in place', async () => {
-  await using space = await openSpace({
-    devices: [{ ...device, lossy: true }, device],
-    checkInvariants: true,
-  });
-  const [lossy, healthy] = space.devices;
-  for (const order of ['launch and kill', 'kill and launch', 'launch after the death']) {
-    if (!lossy.stats().alive) await lossy.restart();
-    const x = space.array(Uint32Array, 1_000_000, { name: 'x' });
-    x.data.fill(1);
-    await lossy.run(increment, { x }, { size: x.length });
-    x.advise({ accessedBy: healthy });
-    if (order !== 'launch and kill') lossy.kill();
-    if (order === 'launch after the death')
+longTest(
+  'a device that dies takes no other device along that was to reach its pages in place',
+  async () => {
+    await using space = await openSpace({
+      devices: [{ ...device, lossy: true }, device],
+      checkInvariants: true,
+    });
+    const [lossy, healthy] = space.devices;
+    for (const order of ['launch and kill', 'kill and launch', 'launch after the death']) {
+      if (!lossy.stats().alive) await lossy.restart();
+      const x = space.array(Uint32Array, 1_000_000, { name: 'x' });
+      x.data.fill(1);
+      await lossy.run(increment, { x }, { size: x.length });
+      x.advise({ accessedBy: healthy });
+      if (order !== 'launch and kill') lossy.kill();
+      if (order === 'launch after the death')
+        await until('the death is known', () => !lossy.stats().alive);
+      const launch = healthy.run(increment, { x }, { size: x.length });
+      if (order === 'launch and kill') lossy.kill();
+      // The launch may have had its pages before the manager heard of the death: then it has counted
+      // every element.
+      const outcome = await launch.then(
+        () => 'ran',
+        (error: { code: string }) => error.code,
+      );
+      if (order === 'launch after the death' || outcome !== 'ran')
+        assert.equal(outcome, 'DATA_LOST', order);
+      else sameData(x.data, () => 3);
+      assert.ok(healthy.stats().alive, `${order}: the healthy device is dead, too`);
+      const y = space.array(Uint32Array, PAGE);
+      await healthy.run(increment, { x: y }, { size: PAGE });
+      sameData(y.data, () => 1);
       await until('the death is known', () => !lossy.stats().alive);
-    const launch = healthy.run(increment, { x }, { size: x.length });
-    if (order === 'launch and kill') lossy.kill();
-    // The launch may have had its pages before the manager heard of the death: then it has counted
-    // every element.
-    const outcome = await launch.then(
-      () => 'ran',
-      (error: { code: string }) => error.code,
-    );
-    if (order === 'launch after the death' || outcome !== 'ran')
-      assert.equal(outcome, 'DATA_LOST', order);
-    else sameData(x.data, () => 3);
-    assert.ok(healthy.stats().alive, `${order}: the healthy device is dead, too`);
-    const y = space.array(Uint32Array, PAGE);
-    await healthy.run(increment, { x: y }, { size: PAGE });
-    sameData(y.data, () => 1);
-    await until('the death is known', () => !lossy.stats().alive);
-    x.free();
-  }
-}, 40);
+      x.free();
+    }
+  },
+  40,
+);
 
 test('a copy made at a device that reaches an end of it in place works there', async () => {
   await using space = await sharedSpace({ devices: [device], checkInvariants: true });

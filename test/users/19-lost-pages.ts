@@ -42,39 +42,43 @@ async function withLost(
   await action(space, x, clone);
 }
 
-test('every call that needs the content of lost pages says DATA_LOST, of an array and of its clone', () =>
-  withLost(async (space, x, clone) => {
-    const [, device] = space.devices;
-    const stream = device.stream();
-    const nowhere = openSync('/dev/null', 'w');
-    for (const array of [x, clone]) {
-      for (const begin of [
-        () => stream.prefetch(array.range(), device),
-        () => stream.prefetch(array.range(), 'host'),
-        () => stream.exclusive(array.range()),
-        () => stream.copy(new Uint32Array(LENGTH), array),
-      ]) {
-        await failsWith('DATA_LOST', () => begin().synchronize());
-        await stream.synchronize().catch(() => undefined);
+longTest(
+  'every call that needs the content of lost pages says DATA_LOST, of an array and of its clone',
+  () =>
+    withLost(async (space, x, clone) => {
+      const [, device] = space.devices;
+      const stream = device.stream();
+      const nowhere = openSync('/dev/null', 'w');
+      for (const array of [x, clone]) {
+        for (const begin of [
+          () => stream.prefetch(array.range(), device),
+          () => stream.prefetch(array.range(), 'host'),
+          () => stream.exclusive(array.range()),
+          () => stream.copy(new Uint32Array(LENGTH), array),
+        ]) {
+          await failsWith('DATA_LOST', () => begin().synchronize());
+          await stream.synchronize().catch(() => undefined);
+        }
+        await failsWith('DATA_LOST', () => array.pin());
+        await failsWith('DATA_LOST', () => array.clone());
+        await failsWith('DATA_LOST', () => array.writeTo(nowhere));
+        await failsWith('DATA_LOST', () => device.run(increment, { x: array }, { size: LENGTH }));
       }
-      await failsWith('DATA_LOST', () => array.pin());
-      await failsWith('DATA_LOST', () => array.clone());
-      await failsWith('DATA_LOST', () => array.writeTo(nowhere));
-      await failsWith('DATA_LOST', () => device.run(increment, { x: array }, { size: LENGTH }));
-    }
-    closeSync(nowhere);
-  }));
+      closeSync(nowhere);
+    }),
+);
 
-test('residency() and pointerAttributes() know what a clone has lost with its source', () =>
+longTest('residency() and pointerAttributes() know what a clone has lost with its source', () =>
   withLost(async (space, _x, clone) => {
     assert.deepEqual(
       clone.residency().runs.map(({ begin, end, state }) => [begin, end, state]),
       [[0, LENGTH, 'lost']],
     );
     assert.equal(space.pointerAttributes(clone.address)?.state, 'lost');
-  }));
+  }),
+);
 
-test('what needs no content goes through: rights, a new length, a discard, which heals', () =>
+longTest('what needs no content goes through: rights, a new length, a discard, which heals', () =>
   withLost(async (_space, x, clone) => {
     await x.protect('read');
     await x.protect('readwrite');
@@ -84,29 +88,33 @@ test('what needs no content goes through: rights, a new length, a discard, which
       await array.discard();
       sameData(array.data, () => 0);
     }
-  }));
+  }),
+);
 
-test('changes of a file array that were lost: reload() says so, and with `discard` the file is there again', async () => {
-  using folder = new Folder();
-  const path = folder.write('x.bin', new Uint8Array(LENGTH * 4).fill(5));
-  await using space = await openSpace({
-    devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
-    checkInvariants: true,
-  });
-  const x = space.fileArray(Uint32Array, path, { writable: true, name: 'x' });
-  await x.reload();
-  await space.devices[0].run(increment, { x }, { size: LENGTH });
-  await killed(space);
-  const error = await failsWith('DATA_LOST', () => x.reload());
-  assert.match(
-    error.message,
-    /^cannot reload array x from .*, elements 0 to 1023 .* reload\(\{ discard: true \}\)/,
-  );
-  assert.equal(x.residency().runs[0].state, 'lost');
-  await x.reload({ discard: true });
-  sameData(x.data, () => 0x05050505);
-  assert.equal(x.indeterminate, false);
-});
+longTest(
+  'changes of a file array that were lost: reload() says so, and with `discard` the file is there again',
+  async () => {
+    using folder = new Folder();
+    const path = folder.write('x.bin', new Uint8Array(LENGTH * 4).fill(5));
+    await using space = await openSpace({
+      devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
+      checkInvariants: true,
+    });
+    const x = space.fileArray(Uint32Array, path, { writable: true, name: 'x' });
+    await x.reload();
+    await space.devices[0].run(increment, { x }, { size: LENGTH });
+    await killed(space);
+    const error = await failsWith('DATA_LOST', () => x.reload());
+    assert.match(
+      error.message,
+      /^cannot reload array x from .*, elements 0 to 1023 .* reload\(\{ discard: true \}\)/,
+    );
+    assert.equal(x.residency().runs[0].state, 'lost');
+    await x.reload({ discard: true });
+    sameData(x.data, () => 0x05050505);
+    assert.equal(x.indeterminate, false);
+  },
+);
 
 for (const lossy of [false, true]) {
   for (const what of ['prefetch', 'exclusive'] as const) {

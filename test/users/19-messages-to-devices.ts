@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { i32, kernel } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { stopProcess } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const copyFirst = kernel({ x: i32.in, sum: i32.inout }, ({ x, sum }, { begin }) => {
   sum[begin] = x[0];
@@ -42,25 +42,29 @@ for (const [what, error, uses] of [
   });
 }
 
-test('a device that is stopped takes no messages, and other faults are served meanwhile', async () => {
-  const devices = [{ kind: 'process', memory: '64MiB' }] as const;
-  const { space } = await openFailing('', { devices, hostMemory: '512MiB' });
-  const [device] = space.devices;
-  const arrays = Array.from({ length: 450 }, () => space.array(Int32Array, 1024));
-  const other = space.array(Int32Array, 8 << 20);
-  const stream = device.stream();
-  for (const x of arrays) stream.launch(touch, { x }, { size: 1024 });
-  await stream.synchronize();
-  await stopProcess(device.pid as number);
-  const discarded = arrays.map((x) => x.discard());
-  for (let i = 0; i < other.length; i += 1 << 19) other.data[i] = i;
-  process.kill(device.pid as number, 'SIGCONT');
-  await Promise.all(discarded);
-  for (const x of arrays) assert.equal(x.data[7], 0);
-  for (const x of arrays) stream.launch(touch, { x }, { size: 1024 });
-  await stream.synchronize();
-  for (const x of arrays) assert.equal(x.data[7], 1);
-  await space.close();
-}, 60);
+longTest(
+  'a device that is stopped takes no messages, and other faults are served meanwhile',
+  async () => {
+    const devices = [{ kind: 'process', memory: '64MiB' }] as const;
+    const { space } = await openFailing('', { devices, hostMemory: '512MiB' });
+    const [device] = space.devices;
+    const arrays = Array.from({ length: 450 }, () => space.array(Int32Array, 1024));
+    const other = space.array(Int32Array, 8 << 20);
+    const stream = device.stream();
+    for (const x of arrays) stream.launch(touch, { x }, { size: 1024 });
+    await stream.synchronize();
+    await stopProcess(device.pid as number);
+    const discarded = arrays.map((x) => x.discard());
+    for (let i = 0; i < other.length; i += 1 << 19) other.data[i] = i;
+    process.kill(device.pid as number, 'SIGCONT');
+    await Promise.all(discarded);
+    for (const x of arrays) assert.equal(x.data[7], 0);
+    for (const x of arrays) stream.launch(touch, { x }, { size: 1024 });
+    await stream.synchronize();
+    for (const x of arrays) assert.equal(x.data[7], 1);
+    await space.close();
+  },
+  60,
+);
 
 await runTests();

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
-import { LONG, runTests, test } from '../harness/suite.js';
+import { LONG, longTest, runTests } from '../harness/suite.js';
 
 const LIMIT = 300;
 /** What a process has that has done nothing but open and close spaces. */
@@ -51,26 +51,29 @@ function check(devices: number, counts: readonly number[]): void {
   assert.ok(free > LIMIT - OWN, `only ${free} descriptors are left`);
 }
 
-test(
+longTest(
   'a space without devices',
   () => check(0, LONG ? [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] : [0, 2, 5, 8, 11]),
   120,
 );
-test(
+longTest(
   'a space with a device',
   () => check(1, LONG ? [0, 7, 9, 10, 11, 12, 13, 14, 15, 16] : [0, 9, 12, 15]),
   120,
 );
 
-test('a space that is used and closed with no descriptor left does both, and the program ends well', () => {
-  const program = `${dirname(process.argv[1])}/programs/without-descriptors.js`;
-  const command = `ulimit -n ${LIMIT}; exec ${process.execPath} ${program}`;
-  const { status, stdout, stderr } = spawnSync('sh', ['-c', command], {
-    encoding: 'utf8',
-    timeout: 60_000,
-  });
-  assert.equal(status, 0, `${stdout}${stderr}`);
-  assert.match(stdout, /^launches true$/m);
-});
+longTest(
+  'a space that is used and closed with no descriptor left does both, and the program ends well',
+  () => {
+    const program = `${dirname(process.argv[1])}/programs/without-descriptors.js`;
+    const command = `ulimit -n ${LIMIT}; exec ${process.execPath} ${program}`;
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', command], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    assert.equal(status, 0, `${stdout}${stderr}`);
+    assert.match(stdout, /^launches true$/m);
+  },
+);
 
 await runTests();

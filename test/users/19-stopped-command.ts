@@ -64,35 +64,39 @@ longTest(
   60,
 );
 
-test('Ctrl-Z in a terminal, then fg', async () => {
-  if (spawnSync('script', ['--version']).status !== 0) {
-    note('not tried: there is no program script, of util-linux, to make a terminal');
-    return;
-  }
-  using folder = new Folder();
-  const after = prepare(folder);
-  const command = `${process.execPath} ${COMMAND} ${RUN.join(' ')}`;
-  // A shell with job control, which goes on with its next command when the one in front has been
-  // stopped.
-  const shell = `sh -mc '${command}; echo stopped by $?; sleep ${STOPPED_MS / 1000}; fg; echo ended with $?'`;
-  const terminal = spawn('script', ['--quiet', '--command', shell, '/dev/null'], {
-    cwd: folder.path,
-  });
-  let output = '';
-  terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  const ended = new Promise((resolve) => {
-    terminal.once('close', resolve);
-  });
-  await midway(folder);
-  terminal.stdin.write('\x1a');
-  await ended;
-  assert.match(output, /stopped by 148\r\n/);
-  assert.match(output, /ended with 0\r\n/);
-  assert.doesNotMatch(output, /manager/);
-  assert.ok(folder.read('y.npy').equals(after), 'y.npy is wrong');
-}, 60);
+longTest(
+  'Ctrl-Z in a terminal, then fg',
+  async () => {
+    if (spawnSync('script', ['--version']).status !== 0) {
+      note('not tried: there is no program script, of util-linux, to make a terminal');
+      return;
+    }
+    using folder = new Folder();
+    const after = prepare(folder);
+    const command = `${process.execPath} ${COMMAND} ${RUN.join(' ')}`;
+    // A shell with job control, which goes on with its next command when the one in front has been
+    // stopped.
+    const shell = `sh -mc '${command}; echo stopped by $?; sleep ${STOPPED_MS / 1000}; fg; echo ended with $?'`;
+    const terminal = spawn('script', ['--quiet', '--command', shell, '/dev/null'], {
+      cwd: folder.path,
+    });
+    let output = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    const ended = new Promise((resolve) => {
+      terminal.once('close', resolve);
+    });
+    await midway(folder);
+    terminal.stdin.write('\x1a');
+    await ended;
+    assert.match(output, /stopped by 148\r\n/);
+    assert.match(output, /ended with 0\r\n/);
+    assert.doesNotMatch(output, /manager/);
+    assert.ok(folder.read('y.npy').equals(after), 'y.npy is wrong');
+  },
+  60,
+);
 
 test('a provider whose process is stopped in the middle of a call is not taken for too slow', async () => {
   const program = new Program('slow-provider', []);

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { runProgram } from '../harness/processes.js';
 import { longTest, runTests, test } from '../harness/suite.js';
 
-test('where nobody else is attached, the other spaces of the process go on', async () => {
+longTest('where nobody else is attached, the other spaces of the process go on', async () => {
   const { code, stdout, stderr } = await runProgram('terminated-opener', ['alone']);
   assert.equal(code, 0, stderr);
   assert.equal(stdout, 'own: 7\nclosed\n');

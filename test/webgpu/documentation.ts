@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COMMANDS_SECONDS, Folder } from '../harness/command.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 /** The compiled tree, which bears the package's name. */
 const TREE = fileURLToPath(new URL('../..', import.meta.url));
@@ -85,7 +85,7 @@ test('a hundred launches of a stream come one after the other, and tell how long
   assert.match(printed(...program, 'await space.close();'), /^(\S+) of \S+ ms\n606\n$/);
 });
 
-test('a launch over more than the GPU has is cut', () => {
+longTest('a launch over more than the GPU has is cut', () => {
   const larger = shown('// 32 MB');
   const look =
     'console.log(space.devices[0].stats().launchParts > 1, y.data[3_999_999]); await space.close();';

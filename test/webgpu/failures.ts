@@ -13,7 +13,7 @@ import { FAILING_GPU } from '../../src/drivers/webgpu/failing-gpu.js';
 import { type AddressSpace, kernel, type OnememError, openSpace, u32 } from '../../src/index.js';
 import { lookup } from '../harness/gpu.js';
 import { until } from '../harness/processes.js';
-import { filled, note, runTests, sameData, test } from '../harness/suite.js';
+import { filled, longTest, note, runTests, sameData } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const MEMORY = 4 * MIB;
@@ -128,7 +128,7 @@ async function withoutMemoryAt(moment: string): Promise<boolean> {
   });
 }
 
-test(
+longTest(
   'a GPU is destroyed at random moments',
   async () => {
     let lost = 0;
@@ -138,26 +138,29 @@ test(
   60 + 20 * MOMENTS,
 );
 
-test('a paged launch that found no memory for a buffer does not keep the next one from having it', async () => {
-  let failed = 0;
-  for (let allocation = 1; allocation <= 4; allocation++) {
-    await withFailing(`memory:${allocation}`, async (space) => {
-      const [gpu] = space.devices;
-      const width = 1024;
-      const table = space.array(Uint32Array, 2 * MIB);
-      filled(table.data, (i) => i ^ 0x77);
-      const ids = Uint32Array.of(7, 2047, 0);
-      const rows = space.array(Uint32Array, ids.length * width);
-      const launch = () => gpu.run(lookup, { table, ids, rows, width }, { size: rows.length });
-      if ((await codeOf(launch, 'DEVICE_MEMORY', 'OUT_OF_MEMORY')) !== null) failed++;
-      await launch();
-      sameData(rows.data, (i) => (ids[Math.floor(i / width)] * width + (i % width)) ^ 0x77);
-    });
-  }
-  assert.ok(failed > 0, 'all launches found memory');
-});
+longTest(
+  'a paged launch that found no memory for a buffer does not keep the next one from having it',
+  async () => {
+    let failed = 0;
+    for (let allocation = 1; allocation <= 4; allocation++) {
+      await withFailing(`memory:${allocation}`, async (space) => {
+        const [gpu] = space.devices;
+        const width = 1024;
+        const table = space.array(Uint32Array, 2 * MIB);
+        filled(table.data, (i) => i ^ 0x77);
+        const ids = Uint32Array.of(7, 2047, 0);
+        const rows = space.array(Uint32Array, ids.length * width);
+        const launch = () => gpu.run(lookup, { table, ids, rows, width }, { size: rows.length });
+        if ((await codeOf(launch, 'DEVICE_MEMORY', 'OUT_OF_MEMORY')) !== null) failed++;
+        await launch();
+        sameData(rows.data, (i) => (ids[Math.floor(i / width)] * width + (i % width)) ^ 0x77);
+      });
+    }
+    assert.ok(failed > 0, 'all launches found memory');
+  },
+);
 
-test(
+longTest(
   'allocations find no memory: one of them, or all from one on',
   async () => {
     let failed = 0;
@@ -191,7 +194,7 @@ function descriptors(): number {
 /** Each costs a process; test:long has a hundred. */
 const SPACES = process.env.ONEMEM_KILLS === undefined ? 3 : 100;
 
-test(
+longTest(
   'spaces one after the other leave neither processes nor descriptors',
   async () => {
     const engines: number[] = [];

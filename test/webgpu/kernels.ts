@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { bytes, f32, i32, type KernelParameters, kernel, openSpace, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith, saxpy } from '../harness/gpu.js';
-import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const GPU = gpuWith('16MiB');
@@ -439,7 +439,7 @@ test('arrays that together are larger than the device take turns, and come home 
     assert.ok(gpu.stats().peakBytes <= 16 * MIB);
   }));
 
-test('a lost GPU loses what it had alone, and says so; the space goes on', async () => {
+longTest('a lost GPU loses what it had alone, and says so; the space goes on', async () => {
   for (const end of ['kill -9', 'kill()'] as const) {
     await using space = await openSpace({ devices: [GPU] });
     const [gpu] = space.devices;

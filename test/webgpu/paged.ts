@@ -633,27 +633,30 @@ async function begun(
   return { ended, out: out.data };
 }
 
-test('a signal, or the end of the GPU, ends a launch between two rounds; one that is detached runs the rest; nothing is left behind', async () => {
-  await using space = await openSpace({ devices: [GPU] });
-  const [gpu] = space.devices;
-  const before = space.stats().allocatedBytes;
-  const abort = new AbortController();
-  const aborted = await begun(space, abort.signal);
-  abort.abort();
-  await failsWith('ABORTED', () => aborted.ended);
-  const rounds = gpu.stats().launchRounds;
-  assert.equal(gpu.stats().plannedRounds, 0);
-  assert.ok(rounds < 150);
-  const lost = await begun(space, undefined, rounds);
-  process.kill(gpu.pid as number, 'SIGKILL');
-  await failsWith('DEVICE_LOST', () => lost.ended);
-  await gpu.restart();
-  const { ended, out } = await begun(space);
-  await gpu.detach();
-  await ended;
-  assert.equal(out[0], (150 * 1025) % (2.5 * MIB));
-  assert.equal(space.stats().allocatedBytes - before, 3 * (10 * MIB + 4096));
-  space.checkInvariants();
-});
+longTest(
+  'a signal, or the end of the GPU, ends a launch between two rounds; one that is detached runs the rest; nothing is left behind',
+  async () => {
+    await using space = await openSpace({ devices: [GPU] });
+    const [gpu] = space.devices;
+    const before = space.stats().allocatedBytes;
+    const abort = new AbortController();
+    const aborted = await begun(space, abort.signal);
+    abort.abort();
+    await failsWith('ABORTED', () => aborted.ended);
+    const rounds = gpu.stats().launchRounds;
+    assert.equal(gpu.stats().plannedRounds, 0);
+    assert.ok(rounds < 150);
+    const lost = await begun(space, undefined, rounds);
+    process.kill(gpu.pid as number, 'SIGKILL');
+    await failsWith('DEVICE_LOST', () => lost.ended);
+    await gpu.restart();
+    const { ended, out } = await begun(space);
+    await gpu.detach();
+    await ended;
+    assert.equal(out[0], (150 * 1025) % (2.5 * MIB));
+    assert.equal(space.stats().allocatedBytes - before, 3 * (10 * MIB + 4096));
+    space.checkInvariants();
+  },
+);
 
 await runTests(60);

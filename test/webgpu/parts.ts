@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith, saxpy } from '../harness/gpu.js';
-import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, filled, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const withGpu = inSpaceWith(gpuWith('8MiB'));
@@ -66,25 +66,31 @@ struct Shape { size: vec2u, steps: array<u32> }
   { name: 'count' },
 );
 
-test('arrays that end structures are cut, wherever they begin, and every part has what stands before them', async () => {
-  await using space = await openSpace({ devices: [gpuWith('12MiB')] });
-  const length = (10 * MIB) / 4;
-  const [all, shape] = [space.array(Uint32Array, length + 4), space.array(Uint32Array, length + 2)];
-  for (const from of [0, 1]) {
-    const bins = all.range(from, from + length + 2);
-    filled(all.data, (i) => (i < from + 2 ? 5 : i % 7));
-    filled(shape.data, (i) => (i === 0 ? length - 100 : i % 3));
-    const run = () => space.devices[0].run(count, { bins, shape }, { size: length });
-    assert.ok((await partsOf(space, run)) >= 4);
-    let sum = 5;
-    for (let i = 0; i < length - 100; i++) sum += (i + 2 + from) % 7;
-    sameData(all.data, (i) => {
-      if (i === from) return sum;
-      const isIn = i >= from + 2 && i < from + 2 + length - 100;
-      return (i < from + 2 ? 5 : i % 7) + (isIn ? 5 + ((i - from) % 3) : 0);
-    });
-  }
-});
+longTest(
+  'arrays that end structures are cut, wherever they begin, and every part has what stands before them',
+  async () => {
+    await using space = await openSpace({ devices: [gpuWith('12MiB')] });
+    const length = (10 * MIB) / 4;
+    const [all, shape] = [
+      space.array(Uint32Array, length + 4),
+      space.array(Uint32Array, length + 2),
+    ];
+    for (const from of [0, 1]) {
+      const bins = all.range(from, from + length + 2);
+      filled(all.data, (i) => (i < from + 2 ? 5 : i % 7));
+      filled(shape.data, (i) => (i === 0 ? length - 100 : i % 3));
+      const run = () => space.devices[0].run(count, { bins, shape }, { size: length });
+      assert.ok((await partsOf(space, run)) >= 4);
+      let sum = 5;
+      for (let i = 0; i < length - 100; i++) sum += (i + 2 + from) % 7;
+      sameData(all.data, (i) => {
+        if (i === from) return sum;
+        const isIn = i >= from + 2 && i < from + 2 + length - 100;
+        return (i < from + 2 ? 5 : i % 7) + (isIn ? 5 + ((i - from) % 3) : 0);
+      });
+    }
+  },
+);
 
 /** Rows of a matrix to rows of heads, as attention has it: to be cut along both. */
 const split = kernel(
@@ -585,23 +591,26 @@ test('no GPU takes a time limit, whose error names the signal that ends a launch
   assert.ok(gpu.stats().launchParts < GIB / (4 * MIB));
 });
 
-test('a signal ends a launch between two parts, and a device that is detached runs the rest', async () => {
-  await using space = await openSpace(SLOW);
-  const [gpu] = space.devices;
-  const abort = new AbortController();
-  const { ended } = await begun(space, abort.signal);
-  abort.abort();
-  await failsWith('ABORTED', () => ended);
-  assert.ok(gpu.stats().launchParts < GIB / (4 * MIB));
-  const data = space.array(Uint32Array, (32 * MIB) / 4);
-  data.data.fill(1);
-  const before = gpu.stats().launchParts;
-  const whole = gpu.run(double, { data }, { size: data.length });
-  await untilPart(space, before + 1, whole);
-  await gpu.detach();
-  await whole;
-  sameData(data.data, () => 2);
-  space.checkInvariants();
-});
+longTest(
+  'a signal ends a launch between two parts, and a device that is detached runs the rest',
+  async () => {
+    await using space = await openSpace(SLOW);
+    const [gpu] = space.devices;
+    const abort = new AbortController();
+    const { ended } = await begun(space, abort.signal);
+    abort.abort();
+    await failsWith('ABORTED', () => ended);
+    assert.ok(gpu.stats().launchParts < GIB / (4 * MIB));
+    const data = space.array(Uint32Array, (32 * MIB) / 4);
+    data.data.fill(1);
+    const before = gpu.stats().launchParts;
+    const whole = gpu.run(double, { data }, { size: data.length });
+    await untilPart(space, before + 1, whole);
+    await gpu.detach();
+    await whole;
+    sameData(data.data, () => 2);
+    space.checkInvariants();
+  },
+);
 
 await runTests(60);

@@ -111,30 +111,33 @@ const INCREMENT = `
   if (id.x < width && i < arrayLength(&y)) { y[i] = x[i] + 1.0; }
 }`;
 
-test('onemem run gives a module of two dimensions the shape of its arrays, or that of --size', async () => {
-  using folder = new Folder();
-  folder.write('increment.wgsl', INCREMENT);
-  folder.npy('x.npy', 'f32', ramp(1200), [40, 30]);
-  folder.npy('flat.npy', 'f32', ramp(1200), [1200]);
-  const sums = ramp(1200).map((each) => each + 1);
-  const run = [
-    'run',
-    'increment.wgsl',
-    '--set',
-    'width=30',
-    '--out',
-    'y=y.npy',
-    '--device-memory',
-    '8MiB',
-    '--json',
-  ];
-  const { stdout } = await folder.succeed(...run, '--in', 'x=x.npy');
-  assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', sums, [40, 30])));
-  const { size, launches } = JSON.parse(stdout) as { size: number; launches: number };
-  assert.deepEqual([size, launches], [1200, 1]);
-  await folder.succeed(...run, '--in', 'x=flat.npy', '--size', '30x40');
-  assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', sums, [1200])));
-});
+longTest(
+  'onemem run gives a module of two dimensions the shape of its arrays, or that of --size',
+  async () => {
+    using folder = new Folder();
+    folder.write('increment.wgsl', INCREMENT);
+    folder.npy('x.npy', 'f32', ramp(1200), [40, 30]);
+    folder.npy('flat.npy', 'f32', ramp(1200), [1200]);
+    const sums = ramp(1200).map((each) => each + 1);
+    const run = [
+      'run',
+      'increment.wgsl',
+      '--set',
+      'width=30',
+      '--out',
+      'y=y.npy',
+      '--device-memory',
+      '8MiB',
+      '--json',
+    ];
+    const { stdout } = await folder.succeed(...run, '--in', 'x=x.npy');
+    assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', sums, [40, 30])));
+    const { size, launches } = JSON.parse(stdout) as { size: number; launches: number };
+    assert.deepEqual([size, launches], [1200, 1]);
+    await folder.succeed(...run, '--in', 'x=flat.npy', '--size', '30x40');
+    assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', sums, [1200])));
+  },
+);
 
 const SHIFTED = `
 struct Params { size: vec2u, by: f32 }
@@ -146,40 +149,43 @@ struct Params { size: vec2u, by: f32 }
   if (all(id.xy < params.size)) { y[i] = x[i] + params.by; }
 }`;
 
-test('onemem run sets vectors and structures, and takes what a module does not write for an --in', async () => {
-  using folder = new Folder();
-  folder.write('shifted.wgsl', SHIFTED);
-  folder.npy('x.npy', 'f32', ramp(1200), [40, 30]);
-  const expected = folder.npy(
-    'expected.npy',
-    'f32',
-    ramp(1200).map((each) => each + 2),
-    [40, 30],
-  );
-  const run = [
-    'run',
-    'shifted.wgsl',
-    '--in',
-    'x=x.npy',
-    '--out',
-    'y=y.npy',
-    '--device-memory',
-    '8MiB',
-  ];
-  for (const set of [['size=30,40', 'params.by=2'], ['params={"size":[30,40],"by":2}']]) {
-    await folder.succeed(...run, ...set.flatMap((each) => ['--set', each]));
-    assert.ok(folder.read('y.npy').equals(expected), set.join(' '));
-  }
-  await folder.fail(
-    1,
-    /--set size=30;40: write numbers with commas/,
-    ...run,
-    '--set',
-    'size=30;40',
-    '--set',
-    'by=2',
-  );
-});
+longTest(
+  'onemem run sets vectors and structures, and takes what a module does not write for an --in',
+  async () => {
+    using folder = new Folder();
+    folder.write('shifted.wgsl', SHIFTED);
+    folder.npy('x.npy', 'f32', ramp(1200), [40, 30]);
+    const expected = folder.npy(
+      'expected.npy',
+      'f32',
+      ramp(1200).map((each) => each + 2),
+      [40, 30],
+    );
+    const run = [
+      'run',
+      'shifted.wgsl',
+      '--in',
+      'x=x.npy',
+      '--out',
+      'y=y.npy',
+      '--device-memory',
+      '8MiB',
+    ];
+    for (const set of [['size=30,40', 'params.by=2'], ['params={"size":[30,40],"by":2}']]) {
+      await folder.succeed(...run, ...set.flatMap((each) => ['--set', each]));
+      assert.ok(folder.read('y.npy').equals(expected), set.join(' '));
+    }
+    await folder.fail(
+      1,
+      /--set size=30;40: write numbers with commas/,
+      ...run,
+      '--set',
+      'size=30;40',
+      '--set',
+      'by=2',
+    );
+  },
+);
 
 const COUNTED = `
 struct Numbers { size: u32, begin: u32, scale: f32 }
@@ -189,19 +195,22 @@ struct Numbers { size: u32, begin: u32, scale: f32 }
   if (id.x >= numbers.begin && id.x < numbers.size) { y[id.x] = numbers.scale; }
 }`;
 
-test("onemem run sets a module's own size and begin, which are those of the launch where nothing is said", async () => {
-  using folder = new Folder();
-  folder.write('counted.wgsl', COUNTED);
-  const run = ['run', 'counted.wgsl', '--out', 'y=y.npy', '--size', '100', '--set', 'scale=2'];
-  const expect = (begin: number, end: number) => {
-    const own = Float32Array.from({ length: 100 }, (_, i) => (i >= begin && i < end ? 2 : 0));
-    assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', own, [100])));
-  };
-  await folder.succeed(...run);
-  expect(0, 100);
-  await folder.succeed(...run, '--set', 'size=80', '--set', 'begin=7');
-  expect(7, 80);
-});
+longTest(
+  "onemem run sets a module's own size and begin, which are those of the launch where nothing is said",
+  async () => {
+    using folder = new Folder();
+    folder.write('counted.wgsl', COUNTED);
+    const run = ['run', 'counted.wgsl', '--out', 'y=y.npy', '--size', '100', '--set', 'scale=2'];
+    const expect = (begin: number, end: number) => {
+      const own = Float32Array.from({ length: 100 }, (_, i) => (i >= begin && i < end ? 2 : 0));
+      assert.ok(folder.read('y.npy').equals(folder.npy('expected.npy', 'f32', own, [100])));
+    };
+    await folder.succeed(...run);
+    expect(0, 100);
+    await folder.succeed(...run, '--set', 'size=80', '--set', 'begin=7');
+    expect(7, 80);
+  },
+);
 
 longTest(
   'demo runs the flights on a GPU, in parts, and finds them where they should be',

@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import { PAGE_BYTES } from '../../src/core/basics/types.js';
 import { type AddressSpace, kernel, type StreamEvent, u32 } from '../../src/index.js';
 import { gpuWith, inSpaceWith } from '../harness/gpu.js';
-import { failsWith, filled, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  filled,
+  longTest,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+} from '../harness/suite.js';
 
 const withGpu = inSpaceWith(gpuWith('32MiB'));
 const MODULE = (body: string) => `
@@ -205,7 +214,7 @@ test('what the next launch uses does not come while one runs where both have no 
     assert.equal(await broughtMeanwhile(space, 32 * MIB - 4 * PAGE_BYTES), 0);
   }));
 
-test('when the GPU is lost, none of the launches that were with it hangs', () =>
+longTest('when the GPU is lost, none of the launches that were with it hangs', () =>
   withGpu(async (space) => {
     await tried(space);
     const [x, y] = [array(space, 1), array(space, 2)];
@@ -229,7 +238,8 @@ test('when the GPU is lost, none of the launches that were with it hangs', () =>
       const own = codes.filter((_, n) => n % 2 === stream);
       assert.ok(own.lastIndexOf('done') < own.findIndex((each) => each !== 'done'), own.join(' '));
     }
-  }));
+  }),
+);
 
 test('random launches over parts of arrays do what loops do', () =>
   withGpu(async (space) => {
