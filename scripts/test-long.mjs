@@ -102,6 +102,8 @@ await runStages(
       whole('conformance, threads of copies', built('conformance', '--device', 'process'), {
         copyThreads: true,
       }),
+      whole('wgsl shapes', onSoftwareGpu('wgsl/shapes')),
+      whole('wgsl shapes on lavapipe', onLavapipe('wgsl/shapes')),
       whole('webgpu', onSoftwareGpu('webgpu'), { kills: 50 }),
       whole('search in 1.25 GiB', SWIFTSHADER),
       whole('search in 160 MiB on lavapipe', LAVAPIPE),

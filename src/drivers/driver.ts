@@ -7,6 +7,7 @@
 import type { ElementType, NumericArray } from '../core/basics/elements.js';
 import type { Access, DeviceDescription, Status } from '../core/basics/types.js';
 import type { PageRounds } from '../wgsl/page-rounds.js';
+import type { UniformValue } from '../wgsl/values.js';
 
 export type { ElementType };
 
@@ -126,7 +127,18 @@ export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
   readonly zeroed?: readonly string[];
   /** How it is to run; the driver chooses where nothing is said. */
   readonly way?: LaunchWay;
+  /** What small arrays hold that it only reads, by the name of the variable, as far as it is known. */
+  readonly known?: Readonly<Record<string, UniformValue>>;
 }
+
+/** Bytes of the space that are to be read before a launch is planned. */
+export interface BytesWanted {
+  readonly at: number;
+  readonly bytes: number;
+}
+
+/** Plans in slices: what it yields is to be answered with these bytes; null: they cannot be had. */
+export type Planning<T> = Generator<BytesWanted | undefined, T, Uint8Array | null>;
 
 /**
  * As it is, in parts on windows of its arrays, or with pages of its arrays brought as they are
@@ -181,8 +193,13 @@ export interface PagedPart {
 export interface PagePlan {
   /** Where the numbers lie, by byte. */
   readonly numbers: readonly { readonly at: number; readonly bytes: number }[];
-  /** @returns null: there is no room for the pages that a workgroup touches */
-  dispatches(numbers: readonly Uint32Array[]): readonly PlannedDispatch[] | null;
+  /**
+   * Finds them in slices.
+   * @returns null: there is no room for the pages that a workgroup touches
+   */
+  dispatches(
+    numbers: readonly Uint32Array[],
+  ): Generator<undefined, readonly PlannedDispatch[] | null>;
 }
 
 export interface PlannedDispatch {

@@ -9,6 +9,7 @@ import type {
   LaunchDivision,
   LaunchFailure,
   LaunchParameter,
+  Planning,
   WantedFor,
   WgslLaunch,
 } from './driver.js';
@@ -119,7 +120,7 @@ export interface ProcessDriver extends Driver {
   divide?(
     launch: Omit<WgslLaunch, 'id'>,
     pagesOf: (parameters: readonly LaunchParameter[]) => number,
-  ): Generator<void, LaunchDivision | LaunchRefusal> | null;
+  ): Planning<LaunchDivision | LaunchRefusal> | null;
   /**
    * Called when a part that is paged lacks pages, or has written some, which are copied to the host
    * then: they are to be on the host, and stay there, until more are wanted or the part has ended.

@@ -39,6 +39,8 @@ export interface Named {
   readonly by: Loaded;
   readonly factor: number;
   readonly rest: Interval;
+  /** The rest as intervals. */
+  pieces(gap: number): readonly Interval[];
 }
 
 export interface Access {
@@ -57,6 +59,11 @@ export interface Access {
    * index before anything is clamped.
    */
   readonly range: Interval | null;
+  /**
+   * The same as intervals, where there are several.
+   * @param gap what lies no farther apart is one of them
+   */
+  pieces(gap: number): readonly Interval[] | null;
   /** The index as a form of ids, where it is one exactly. */
   readonly form: Form | null;
   /** Set where the index comes from one loaded number. */
@@ -94,4 +101,6 @@ export interface AtomicCall {
 
 export interface Accesses extends Sites {
   readonly accesses: readonly Access[];
+  /** Whether numbers of floating point become whole ones, of which indices may be computed. */
+  readonly truncates: boolean;
 }

@@ -121,6 +121,66 @@ test.each([
   expect(hi - lo).toBeGreaterThan(999);
 });
 
+/** Ranges of what a body does with `a` where numbers of floating point are known. */
+function realRanges(body: string): string[] {
+  const source = `struct P { size: vec2f, scale: f32 } @group(0) @binding(0) var<uniform> p: P;
+@group(0) @binding(1) var<storage, read_write> a: array<u32>;
+const TILE = 16.0; fn half(x: f32) -> f32 { return x / 2; }
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) { ${body} }`;
+  const launch = {
+    workgroups: [1, 1, 1] as const,
+    lengths: { a: 2 ** 20 },
+    uniforms: { p: { size: [1000, 30], scale: 2.5 } },
+  };
+  return accessesOf(describe(parser, source), launch).accesses.map(
+    ({ range }) => `${range?.lo}..${range?.hi}`,
+  );
+}
+
+test.each([
+  ['a[u32(p.size.x)] = 1;', '1000..1000'],
+  ['a[u32(p.size.x * p.scale)] = 1;', '2500..2500'],
+  ['for (var k = 0u; k < u32(p.size.y); k++) { a[k] = 1; }', '0..29'],
+  ['a[i32(ceil(p.size.x / TILE))] = 1;', '63..63'],
+  ['a[u32(-p.scale)] = 1;', '0..0'],
+  ['a[u32(half(7))] = 1;', '3..3'],
+  ['var s = 7; var x: f32 = 7; x = 9; a[u32(x / 2)] = 1;', '4..4'],
+  ['a[u32(floor(p.size).y)] = 1;', '30..30'],
+  // A quotient need not be exact: it may be a little less, and a whole number less.
+  ['a[u32(p.size.x / 10.0)] = 1;', '99..100'],
+  ['a[u32(1e30)] = 1;', '0..4294967295'],
+  ['var x = 1.0; for (var k = 0; k < 3; k++) { x += 1.0; } a[u32(x)] = 1;', '0..4294967295'],
+  ['a[bitcast<u32>(p.scale)] = 1;', '0..4294967295'],
+])('numbers of floating point are followed: %s', (body, expected) => {
+  expect(realRanges(body)).toEqual([expected]);
+});
+
+test('an index that wraps around lies at both ends', () => {
+  const description = describe(parser, `${PRELUDE} a[(i + 900u) % 1000u] = 1; }`);
+  const launch = { workgroups: [4, 1, 1] as const, lengths: { a: 1000 }, uniforms: {} };
+  const [store] = accessesOf(description, launch).accesses;
+  expect(store?.pieces(0)).toEqual([
+    { lo: 0, hi: 155 },
+    { lo: 900, hi: 999 },
+  ]);
+});
+
+test('what a small array holds is known where the launch says it', () => {
+  const description = describe(
+    parser,
+    `@group(0) @binding(0) var<storage> size: array<u32>; struct L { n: u32, items: array<u32> }
+@group(0) @binding(1) var<storage> list: L; @group(0) @binding(2) var<storage, read_write> a: array<u32>;
+@compute @workgroup_size(1) fn main() { a[size[1]] = list.n; a[list.n] = list.items[0]; }`,
+  );
+  const launch = {
+    workgroups: [1, 1, 1] as const,
+    lengths: { a: 100, size: 2, list: 5 },
+    uniforms: { size: [7, 8], list: { n: 9, items: [] } },
+  };
+  const stores = accessesOf(description, launch).accesses.filter(({ kind }) => kind === 'store');
+  expect(stores.map(({ range }) => range?.lo)).toEqual([8, 9]);
+});
+
 test('functions that call others twice, and so on, have no end worth waiting for', () => {
   const called = Array.from(
     { length: 30 },

@@ -165,8 +165,19 @@ export class Arithmetic {
   }
 
   #remainder(type: IntegerType, exact: Interval | null, a: Interval, by: number): Integer {
-    if (exact !== null && exact.lo >= 0 && Math.floor(exact.lo / by) === Math.floor(exact.hi / by))
-      return this.between(type, { lo: exact.lo % by, hi: exact.hi % by });
+    if (exact !== null && exact.lo >= 0) {
+      const turns = Math.floor(exact.hi / by) - Math.floor(exact.lo / by);
+      const [lo, hi] = [exact.lo % by, exact.hi % by];
+      if (turns === 0) return this.between(type, { lo, hi });
+      // Both ends of a ring.
+      if (turns === 1 && hi + 1 < lo) {
+        const ends = [
+          { lo: 0, hi },
+          { lo, hi: by - 1 },
+        ];
+        return integer(type, symbol(this.#symbols.freshIn(ends)));
+      }
+    }
     return this.between(type, { lo: a.lo < 0 ? 1 - by : 0, hi: by - 1 });
   }
 }

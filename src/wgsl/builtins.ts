@@ -2,7 +2,9 @@
 import type { Arithmetic } from './arithmetic.js';
 import { assume } from './conditions.js';
 import type { Facts } from './facts.js';
-import { joinedValue } from './state.js';
+import type { Interval } from './forms.js';
+import { isReal, realFunction, realResult, rounded } from './reals.js';
+import { F32, joinedValue } from './state.js';
 import { type Condition, isInteger, OPEN, truth, UNKNOWN, type Value } from './values.js';
 
 /** @returns null: no function that is known here */
@@ -22,6 +24,10 @@ export function builtinResult(
     }
     case 'select':
       return selected(arithmetic, facts, values);
+    case 'floor':
+    case 'ceil':
+    case 'trunc':
+      return realOf(name, values[0]);
     case 'abs':
       return absolute(arithmetic, facts, values[0]);
     case 'all':
@@ -61,6 +67,9 @@ export function pairwise(
       ? truth({ kind: 'compare', operator, left, right })
       : arithmetic.apply(operator, left, right, facts);
   if (compares) return truth(OPEN);
+  const [one, other] = [asReal(left), asReal(right)];
+  if (one !== null && other !== null)
+    return realResult(operator, one, other) ?? { kind: 'unknown', type: F32 };
   if (left.kind === 'truth' && right.kind === 'truth') {
     if (operator === '&' || operator === '|')
       return truth({
@@ -70,7 +79,23 @@ export function pairwise(
       });
     return truth(OPEN);
   }
-  return { kind: 'unknown', type: left.kind === 'unknown' ? left.type : null };
+  const type = left.kind === 'unknown' ? left.type : null;
+  return { kind: 'unknown', type: left.kind === 'real' || right.kind === 'real' ? F32 : type };
+}
+
+/** A number without a type becomes what the other one is. */
+function asReal(value: Value): Interval | null {
+  if (isReal(value)) return value;
+  if (!isInteger(value) || value.type !== 'int' || value.form.terms.length > 0) return null;
+  return rounded({ lo: value.form.constant, hi: value.form.constant });
+}
+
+function realOf(name: string, value: Value | undefined): Value | null {
+  if (value?.kind === 'vector') {
+    const elements = value.elements.map((each) => realOf(name, each) ?? UNKNOWN);
+    return { kind: 'vector', elements };
+  }
+  return isReal(value) ? realFunction(name, value) : null;
 }
 
 function selected(

@@ -1,4 +1,5 @@
 /** Literals, and the parts that values, places and types have: components, elements, members. */
+import { rounded } from './reals.js';
 import type { Type } from './types.js';
 import {
   integer,
@@ -25,7 +26,11 @@ export function literal(value: number | boolean, type: string): Value {
   if (typeof value === 'boolean') return truth({ kind: 'known', value });
   if (type === 'abstract-int') return integer('int', value);
   if (type === 'i32' || type === 'u32') return integer(type, value);
-  return { kind: 'unknown', type: { kind: 'scalar', name: type === 'f16' ? 'f16' : 'f32' } };
+  const unknown: Value = {
+    kind: 'unknown',
+    type: { kind: 'scalar', name: type === 'f16' ? 'f16' : 'f32' },
+  };
+  return type === 'f16' ? unknown : (rounded({ lo: value, hi: value }) ?? unknown);
 }
 
 export function elementType(type: Type): Type | null {

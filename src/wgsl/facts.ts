@@ -7,9 +7,22 @@ import { directionOf, type Form, type Interval } from './forms.js';
 /** The ranges that symbols have by nature. */
 export class Symbols {
   readonly #ranges: Interval[] = [];
+  /** Of symbols that lie in two intervals of their range. */
+  readonly #pieces = new Map<number, readonly Interval[]>();
 
   fresh(lo: number, hi: number): number {
     return this.#ranges.push({ lo, hi }) - 1;
+  }
+
+  /** One that lies in some intervals, ascending. */
+  freshIn(pieces: readonly Interval[]): number {
+    const symbol = this.fresh((pieces[0] as Interval).lo, (pieces.at(-1) as Interval).hi);
+    this.#pieces.set(symbol, pieces);
+    return symbol;
+  }
+
+  pieces(symbol: number): readonly Interval[] {
+    return this.#pieces.get(symbol) ?? [this.range(symbol)];
   }
 
   range(symbol: number): Interval {
@@ -75,6 +88,15 @@ export class Facts {
       }
     }
     return new Facts(this.#symbols, bounds);
+  }
+
+  /** Where a symbol may lie. */
+  pieces(symbol: number): readonly Interval[] {
+    const { lo, hi } = this.#single(symbol);
+    return this.#symbols.pieces(symbol).flatMap((each) => {
+      const piece = { lo: Math.max(lo, each.lo), hi: Math.min(hi, each.hi) };
+      return piece.lo <= piece.hi ? [piece] : [];
+    });
   }
 
   #single(symbol: number): Interval {

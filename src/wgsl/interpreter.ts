@@ -16,14 +16,16 @@ import {
   swizzled,
 } from './components.js';
 import { assume } from './conditions.js';
-import { constantOf } from './constants.js';
+import { constantOf, constantValue } from './constants.js';
 import type { Description, Resource } from './describe.js';
-import type { Facts, Symbols } from './facts.js';
-import type { Form } from './forms.js';
+import { Facts, type Symbols } from './facts.js';
+import type { Form, Interval } from './forms.js';
 import { Ids } from './ids.js';
 import { assignmentsOf } from './loop-assignments.js';
 import { enterLoop } from './loops.js';
-import { anyOf, copyOf, forgotten, joined, joinedValue, type State } from './state.js';
+import { piecesOf } from './pieces.js';
+import { real, rounded } from './reals.js';
+import { anyOf, copyOf, F32, forgotten, joined, joinedValue, type State } from './state.js';
 import type {
   Block,
   Call,
@@ -42,6 +44,7 @@ import {
   type Place,
   type PlacePath,
   rangeOf,
+  rangeOfType,
   truth,
   UNKNOWN,
   type UniformValue,
@@ -74,6 +77,7 @@ export class Interpreter implements Accesses {
     { readonly resources: Set<Resource>; readonly type: Type | null }
   >();
   readonly atomics = new Map<Call, AtomicCall>();
+  truncates = false;
   readonly #description: Description;
   readonly #launch: LaunchFacts | null;
   readonly #symbols: Symbols;
@@ -270,7 +274,7 @@ export class Interpreter implements Accesses {
     if (isInteger(given) && given.type === 'int') {
       const name = type?.kind === 'scalar' ? type.name : local.kind === 'const' ? 'int' : 'i32';
       if (name === 'i32' || name === 'u32' || name === 'int') return { ...given, type: name };
-      return { kind: 'unknown', type };
+      return type === null ? UNKNOWN : this.#converted(given, type);
     }
     return given.kind === 'unknown' && type ? anyOf(this.#arithmetic, type) : given;
   }
@@ -341,7 +345,7 @@ export class Interpreter implements Accesses {
     }
     const resource = this.#resources.get(name);
     if (resource) {
-      const known = resource.space === 'uniform' ? this.#launch?.uniforms[name] : undefined;
+      const known = this.#launch?.uniforms[name];
       return { kind: 'resource', resource, type: resource.type, index: null, member: null, known };
     }
     const variable = this.#description.module.variables.get(name);
@@ -376,9 +380,18 @@ export class Interpreter implements Accesses {
       type === resource.runtimeArray || (type === resource.type && type.kind === 'array');
     if (whole && this.#recording) note(this.indices, expression, resource);
     const at = isInteger(index) && index.form.terms.length === 0 ? index.form.constant : null;
+    // What an id picks from an array is data, by which no parts are made.
+    const isPicked = resource.space === 'storage' && !this.#isConstant(expression.index);
     const known =
-      Array.isArray(base.known) && at !== null ? (base.known as UniformValue[])[at] : undefined;
+      Array.isArray(base.known) && at !== null && !isPicked
+        ? (base.known as UniformValue[])[at]
+        : undefined;
     return { ...base, type: element, index: whole ? index : base.index, known };
+  }
+
+  #isConstant(index: Expression): boolean {
+    const { module, overrides } = this.#description;
+    return constantValue(module, index, overrides) !== null;
   }
 
   /** @param site what is a value by it, where that is more than the expression */
@@ -389,7 +402,7 @@ export class Interpreter implements Accesses {
     if (place.resource.space === 'storage') {
       this.#record(place, 'load', null, true, expression, state);
       if (this.#recording) noteLoad(this.loads, site, place);
-      return this.#loadedFrom(place, state);
+      if (place.known === undefined) return this.#loadedFrom(place, state);
     }
     return place.known === undefined
       ? anyOf(this.#arithmetic, place.type)
@@ -456,6 +469,8 @@ export class Interpreter implements Accesses {
       });
       return { kind: 'structure', members: new Map(members) };
     }
+    if (type.kind === 'scalar' && type.name === 'f32' && typeof value === 'number')
+      return real(value) ?? { kind: 'unknown', type };
     return anyOf(this.#arithmetic, type);
   }
 
@@ -468,8 +483,12 @@ export class Interpreter implements Accesses {
   }
 
   #replaced(old: Value, [at, ...rest]: PlacePath, value: Value): Value {
-    if (at === undefined)
-      return isInteger(value) && isInteger(old) ? { ...value, type: old.type } : value;
+    if (at === undefined) {
+      if (!isInteger(value)) return value;
+      if (isInteger(old)) return { ...value, type: old.type };
+      const type = old.kind === 'unknown' ? old.type : old.kind === 'real' ? F32 : null;
+      return value.type === 'int' && type ? this.#converted(value, type) : value;
+    }
     if (old.kind === 'structure') {
       if (typeof at !== 'string' || !old.members.has(at)) return UNKNOWN;
       const member = this.#replaced(old.members.get(at) as Value, rest, value);
@@ -506,6 +525,7 @@ export class Interpreter implements Accesses {
       operation,
       resultUsed,
       range,
+      pieces: (gap) => form && piecesOf(form, facts, gap),
       form,
       named,
       offset: start,
@@ -516,8 +536,13 @@ export class Interpreter implements Accesses {
     const [only, second] = terms.filter(([symbol]) => this.#loaded.has(symbol));
     if (only === undefined || second !== undefined) return null;
     const [symbol, factor] = only;
-    const rest = facts.range({ terms: terms.filter((each) => each !== only), constant });
-    return { by: this.#loaded.get(symbol) as Loaded, factor, rest };
+    const others = { terms: terms.filter((each) => each !== only), constant };
+    return {
+      by: this.#loaded.get(symbol) as Loaded,
+      factor,
+      rest: facts.range(others),
+      pieces: (gap) => piecesOf(others, facts, gap),
+    };
   }
 
   // --- values
@@ -555,6 +580,8 @@ export class Interpreter implements Accesses {
     const constant = this.#description.module.constants.get(name);
     if (constant) {
       const type = constant.type ? this.#description.types.read(constant.type) : null;
+      if (type?.kind === 'scalar' && type.name === 'f32' && constant.kind === 'const')
+        return constant.value ? this.#converted(this.#value(constant.value, state), type) : UNKNOWN;
       const number = constantOf(this.#description.module, constant, this.#description.overrides);
       const named = type?.kind === 'scalar' ? type.name : null;
       if (
@@ -605,6 +632,7 @@ export class Interpreter implements Accesses {
         ? truth({ kind: 'not', operand: value.condition })
         : each(value, () => truth(OPEN));
     return each(value, (one) => {
+      if (one.kind === 'real') return { kind: 'real', lo: -one.hi, hi: -one.lo };
       if (!isInteger(one)) return one;
       return operator === '-' ? this.#arithmetic.negate(one) : this.#arithmetic.complement(one);
     });
@@ -655,6 +683,7 @@ export class Interpreter implements Accesses {
       const name =
         type?.kind === 'scalar' && (type.name === 'i32' || type.name === 'u32') ? type.name : null;
       if (isInteger(value) && name) state.locals.set(local, { ...value, type: name });
+      else if (isInteger(value) && type) state.locals.set(local, this.#converted(value, type));
       else
         state.locals.set(
           local,
@@ -668,8 +697,7 @@ export class Interpreter implements Accesses {
       state.facts = after.facts;
     }
     const type = declaration.result && this.#description.types.read(declaration.result);
-    if (isInteger(value) && value.type === 'int' && type?.kind === 'scalar')
-      return { ...value, type: type.name === 'u32' ? 'u32' : 'i32' };
+    if (isInteger(value) && value.type === 'int' && type) return this.#converted(value, type);
     return value.kind === 'unknown' ? anyOf(this.#arithmetic, type) : value;
   }
 
@@ -711,6 +739,12 @@ export class Interpreter implements Accesses {
    */
   #constructed({ callee }: Call, values: readonly Value[]): Value {
     const { name } = callee;
+    if (name === 'bitcast' && values.some(hasReal)) {
+      const to = callee.parameters[0];
+      return to
+        ? anyOf(this.#arithmetic, this.#description.types.read(to as Call['callee']))
+        : UNKNOWN;
+    }
     const converted = name === 'bitcast' && callee.parameters[0] ? callee.parameters[0] : callee;
     const isType = /^(bool|[iu]32|f32|f16|vec[234][iufh]?|mat[234]x[234][fh]?)$/.test(
       (converted as Call['callee']).name,
@@ -745,13 +779,31 @@ export class Interpreter implements Accesses {
     if (type.kind !== 'scalar') return { kind: 'unknown', type };
     if (type.name === 'i32' || type.name === 'u32') {
       if (isInteger(value)) return { ...value, type: type.name };
+      if (value.kind !== 'truth') this.truncates = true;
+      if (value.kind === 'real') return this.#truncated(value, type.name);
       return value.kind === 'truth'
         ? this.#arithmetic.between(type.name, { lo: 0, hi: 1 })
         : this.#arithmetic.any(type.name);
     }
     if (type.name === 'bool') return value.kind === 'truth' ? value : truth(OPEN);
-    return { kind: 'unknown', type };
+    if (type.name !== 'f32') return { kind: 'unknown', type };
+    if (value.kind === 'real') return value;
+    const number = isInteger(value) && value.form.terms.length === 0 ? value.form.constant : null;
+    const range =
+      number !== null && isInteger(value) ? rangeOf(value, new Facts(this.#symbols)) : null;
+    return (range && rounded(range)) ?? { kind: 'unknown', type };
   }
+
+  /** As WGSL has it: what the type has not becomes the nearest that it has. */
+  #truncated({ lo, hi }: Interval, type: 'i32' | 'u32'): Value {
+    const whole = rangeOfType(type);
+    const inType = (value: number) => Math.min(whole.hi, Math.max(whole.lo, Math.trunc(value)));
+    return this.#arithmetic.between(type, { lo: inType(lo), hi: inType(hi) });
+  }
+}
+
+function hasReal(value: Value): boolean {
+  return value.kind === 'real' || (value.kind === 'vector' && value.elements.some(hasReal));
 }
 
 function note<Key>(sites: Map<Key, Set<Resource>>, key: Key, resource: Resource): void {

@@ -3,6 +3,7 @@ import { describe } from './describe.js';
 import { PagePlanner } from './page-plan.js';
 import { pageTables } from './page-tables.js';
 import { loadParser } from './parser.js';
+import { finished } from './slices.js';
 
 const parser = await loadParser();
 const LENGTHS = { table: 1000, ids: 100, out: 800 };
@@ -37,7 +38,9 @@ function plannerOf(body: string, more = '') {
         { length: LENGTHS.ids },
         (_, i) => numbers[i % numbers.length] as number,
       );
-      return planner.boxes(WHOLE, tablesOf(frames), ({ begin, end }) => ids.subarray(begin, end));
+      return finished(
+        planner.boxes(WHOLE, tablesOf(frames), ({ begin, end }) => ids.subarray(begin, end)),
+      );
     },
   };
 }

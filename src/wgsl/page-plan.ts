@@ -8,6 +8,7 @@ import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
 import type { Interval } from './forms.js';
 import type { PageTable } from './page-tables.js';
+import type { Slices } from './slices.js';
 import { lengthOf } from './windows.js';
 import { writtenBy } from './writing.js';
 
@@ -27,7 +28,8 @@ export interface PlannedBox extends WorkgroupBox {
 interface Touch {
   readonly table: number;
   readonly factor: number;
-  readonly rest: Interval;
+  /** One interval or several. */
+  readonly rests: readonly Interval[];
   /** Null: there are none, the rest is the index. */
   readonly by: NamingElements | null;
 }
@@ -35,7 +37,9 @@ interface Touch {
 /** Each is looked at while the manager does nothing else. */
 const MOST_NUMBERS = 2 ** 20;
 /** A part whose pages have no room at once is cut into at most so many. */
-const MOST_BOXES = 64;
+const MOST_BOXES = 1024;
+/** Elements that lie no farther apart are taken for neighbours. */
+const GAP_BYTES = 256;
 /** Boxes of which is known what they touch. */
 const MOST_KNOWN = 4096;
 const ALL = 2 ** 32;
@@ -81,8 +85,10 @@ export class PagePlanner {
 
   /** Whether numbers tell which pages are touched, and not any of an array may be. */
   tells(box: WorkgroupBox): boolean {
-    const isAny = ({ table, rest, by }: Touch): boolean =>
-      by === null && rest.hi - rest.lo + 1 >= lengthOf(this.paged[table] as Resource, this.launch);
+    const isAny = ({ table, rests: [rest], by }: Touch): boolean =>
+      by === null &&
+      rest !== undefined &&
+      rest.hi - rest.lo + 1 >= lengthOf(this.paged[table] as Resource, this.launch);
     return this.naming(box) !== null && !(this.#touches(box) ?? []).some(isAny);
   }
 
@@ -95,29 +101,33 @@ export class PagePlanner {
     if (touches === null) return Infinity;
     const table = this.paged.indexOf(resource);
     let most = 1;
-    for (const { by, rest, ...touch } of touches) {
+    for (const { by, rests, ...touch } of touches) {
       if (touch.table !== table) continue;
-      const each = 1 + Math.ceil((rest.hi - rest.lo + 1) / pageElements);
+      const each = rests.reduce(
+        (sum, { lo, hi }) => sum + 1 + Math.ceil((hi - lo + 1) / pageElements),
+        0,
+      );
       most += (by === null ? 1 : by.end - by.begin) * each;
     }
     return most;
   }
 
   /**
-   * Cuts workgroups so that the pages of each box have frames.
+   * Cuts workgroups so that the pages of each box have frames; a look at a box is a slice.
    * @param tables of the paged arrays, in their order
    * @param numbersOf the content of such elements
    * @returns null: what is touched cannot be told before, or is too much
    */
-  boxes(
+  *boxes(
     whole: WorkgroupBox,
     tables: readonly PageTable[],
     numbersOf: (elements: NamingElements) => Uint32Array,
-  ): readonly PlannedBox[] | null {
+  ): Slices<readonly PlannedBox[] | null> {
     const marks = tables.map(({ pages }) => new Uint8Array(pages));
     const boxes: PlannedBox[] = [];
     const waiting: WorkgroupBox[] = [whole];
     for (let box = waiting.pop(); box !== undefined; box = waiting.pop()) {
+      yield;
       const touches = this.#touches(box);
       if (touches === null) return null;
       const pages = this.#pages(touches, tables, marks, numbersOf);
@@ -125,11 +135,36 @@ export class PagePlanner {
         boxes.push({ first: box.first, count: box.count, pages });
         continue;
       }
-      const halves = halvesOf(box);
+      const halves = this.#halvesOf(box);
       if (halves === null || boxes.length + waiting.length + 2 > MOST_BOXES) return null;
       waiting.push(halves[1], halves[0]);
     }
     return boxes;
+  }
+
+  /** Along the dimension that leaves the least to touch; null: it is one workgroup. */
+  #halvesOf(box: WorkgroupBox): readonly [WorkgroupBox, WorkgroupBox] | null {
+    let best: readonly [WorkgroupBox, WorkgroupBox] | null = null;
+    let least = Infinity;
+    for (const axis of [2, 1, 0]) {
+      if ((box.count[axis] as number) === 1) continue;
+      const halves = halvesAlong(box, axis);
+      const touched = this.#elements(halves[0]);
+      if (touched >= least) continue;
+      best = halves;
+      least = touched;
+    }
+    return best;
+  }
+
+  /** How many elements are touched at most; what numbers name counts each time. */
+  #elements(box: WorkgroupBox): number {
+    let sum = 0;
+    for (const { by, rests } of this.#touches(box) ?? []) {
+      const each = rests.reduce((all, { lo, hi }) => all + hi - lo + 1, 0);
+      sum += each * (by === null ? 1 : by.end - by.begin);
+    }
+    return sum;
   }
 
   #touches(box: WorkgroupBox): readonly Touch[] | null {
@@ -166,7 +201,7 @@ export class PagePlanner {
   ): readonly (readonly number[])[] | null {
     for (const each of marks) each.fill(0);
     const lists: number[][] = tables.map(() => []);
-    for (const { table, factor, rest, by } of touches) {
+    for (const { table, factor, rests, by } of touches) {
       const { shift, frames } = tables[table] as PageTable;
       const mark = marks[table] as Uint8Array;
       const list = lists[table] as number[];
@@ -180,18 +215,20 @@ export class PagePlanner {
           list.push(page);
         }
       };
-      const more = rest.hi - rest.lo;
-      const from = rest.lo | 0;
       const numbers = by === null ? NO_NUMBERS : numbersOf(by);
-      if (!(more < ALL - 1)) note(0, last);
-      else {
-        for (const number of numbers) {
-          const first = (Math.imul(number, factor) + from) >>> 0;
-          const end = first + more;
-          note(first, end);
-          // Indices wrap around.
-          if (end >= ALL) note(0, end - ALL);
-          if (list.length > frames) break;
+      for (const rest of rests) {
+        const more = rest.hi - rest.lo;
+        const from = rest.lo | 0;
+        if (!(more < ALL - 1)) note(0, last);
+        else {
+          for (const number of numbers) {
+            const first = (Math.imul(number, factor) + from) >>> 0;
+            const end = first + more;
+            note(first, end);
+            // Indices wrap around.
+            if (end >= ALL) note(0, end - ALL);
+            if (list.length > frames) return null;
+          }
         }
       }
       if (list.length > frames) return null;
@@ -201,15 +238,19 @@ export class PagePlanner {
 }
 
 function touchOf(
-  { named, range }: Access,
+  { resource, named, pieces }: Access,
   table: number,
   launch: LaunchFacts,
   written: ReadonlySet<Resource>,
 ): Touch | null {
-  if (named === null) return range && { table, factor: 0, rest: range, by: null };
+  const gap = Math.floor(GAP_BYTES / (resource.runtimeArray?.stride ?? 1));
+  if (named === null) {
+    const rests = pieces(gap);
+    return rests && { table, factor: 0, rests, by: null };
+  }
   if (written.has(named.by.resource)) return null;
   const by = namingOf(named, launch);
-  return by && { table, factor: named.factor, rest: named.rest, by };
+  return by && { table, factor: named.factor, rests: named.pieces(gap), by };
 }
 
 /** What is read beyond the end of an array may be any number. */
@@ -218,11 +259,11 @@ function namingOf({ by: { resource, range } }: Named, launch: LaunchFacts): Nami
   return { resource, begin: range.lo, end: range.hi + 1 };
 }
 
-/** Along the dimension in which it is the widest; null: it is one workgroup. */
-function halvesOf({ first, count }: WorkgroupBox): [WorkgroupBox, WorkgroupBox] | null {
-  const most = Math.max(...count);
-  if (most === 1) return null;
-  const axis = count.indexOf(most);
+function halvesAlong(
+  { first, count }: WorkgroupBox,
+  axis: number,
+): readonly [WorkgroupBox, WorkgroupBox] {
+  const most = count[axis] as number;
   const half = Math.ceil(most / 2);
   const box = (from: number, wide: number): WorkgroupBox => ({
     first: first.with(axis, (first[axis] as number) + from) as [number, number, number],

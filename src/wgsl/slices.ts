@@ -1,5 +1,5 @@
 /** Work that is done in slices: whoever drives it may do something else between two of them. */
-export type Slices<T> = Generator<void, T>;
+export type Slices<T> = Generator<undefined, T>;
 
 /** Does all of it at once. */
 export function finished<T>(work: Slices<T>): T {

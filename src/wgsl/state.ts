@@ -9,6 +9,8 @@ import type { Local } from './tree.js';
 import type { Type } from './types.js';
 import { isInteger, OPEN, truth, UNKNOWN, type Value } from './values.js';
 
+export const F32: Type = { kind: 'scalar', name: 'f32' };
+
 export interface State {
   readonly locals: Map<Local, Value>;
   facts: Facts;
@@ -38,6 +40,7 @@ export function anyOf(arithmetic: Arithmetic, type: Type | null): Value {
 export function forgotten(arithmetic: Arithmetic, value: Value): Value {
   if (isInteger(value)) return arithmetic.any(value.type === 'int' ? 'i32' : value.type);
   if (value.kind === 'truth') return truth(OPEN);
+  if (value.kind === 'real') return { kind: 'unknown', type: F32 };
   if (value.kind === 'vector')
     return { kind: 'vector', elements: value.elements.map((each) => forgotten(arithmetic, each)) };
   if (value.kind === 'structure') {
@@ -93,6 +96,10 @@ export function joinedValue(
     });
     return { kind: 'structure', members: new Map(members) };
   }
-  const types = [one, other].map((each) => (each.kind === 'unknown' ? each.type : null));
+  if (one.kind === 'real' && other.kind === 'real')
+    return { kind: 'real', lo: Math.min(one.lo, other.lo), hi: Math.max(one.hi, other.hi) };
+  const types = [one, other].map((each) =>
+    each.kind === 'unknown' ? each.type : each.kind === 'real' ? F32 : null,
+  );
   return { kind: 'unknown', type: types[0] ?? types[1] ?? null };
 }

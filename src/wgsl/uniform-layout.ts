@@ -2,8 +2,16 @@
 import type { Type } from './types.js';
 import type { UniformValue } from './values.js';
 
-/** Floats that no module computes indices of are told as they are. */
-export function valueIn(view: DataView, at: number, type: Type): UniformValue | undefined {
+/**
+ * Floats that no module computes indices of are told as they are.
+ * @param end where an array ends that has no length of its own
+ */
+export function valueIn(
+  view: DataView,
+  at: number,
+  type: Type,
+  end = at,
+): UniformValue | undefined {
   switch (type.kind) {
     case 'scalar':
       if (type.name === 'u32') return view.getUint32(at, true);
@@ -15,13 +23,13 @@ export function valueIn(view: DataView, at: number, type: Type): UniformValue | 
         return valueIn(view, at + index * (type.component === 'f16' ? 2 : 4), component);
       });
     case 'array':
-      return listOf(type.length ?? 0, (index) =>
+      return listOf(type.length ?? Math.floor((end - at) / type.stride), (index) =>
         valueIn(view, at + index * type.stride, type.element),
       );
     case 'struct':
       return Object.fromEntries(
         type.members.map(
-          (each) => [each.name, valueIn(view, at + each.offset, each.type)] as const,
+          (each) => [each.name, valueIn(view, at + each.offset, each.type, end)] as const,
         ),
       );
     default:

@@ -22,6 +22,8 @@ export type Condition =
 export type Vector = { readonly kind: 'vector'; readonly elements: readonly Value[] };
 export type Value =
   | Integer
+  /** A number of floating point that lies between two. */
+  | { readonly kind: 'real'; readonly lo: number; readonly hi: number }
   | { readonly kind: 'truth'; readonly condition: Condition }
   | Vector
   /** The builtins that an entry point has in a structure. */

@@ -471,6 +471,42 @@ longTest(
     }),
 );
 
+/** Cells on a torus, whose size stands in an array. */
+const life = kernel(
+  { size: u32.in, cells: u32.in, next: u32.out },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage> size: vec2u;
+@group(0) @binding(1) var<storage> cells: array<u32>;
+@group(0) @binding(2) var<storage, read_write> next: array<u32>;
+fn at(x: u32, y: u32) -> u32 { return (y % size.y) * size.x + x % size.x; }
+@compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) id: vec3u) {
+  next[at(id.x, id.y)] = cells[at(id.x + size.x - 1u, id.y)] + 2u * cells[at(id.x + 1u, id.y)]
+    + 4u * cells[at(id.x, id.y + size.y - 1u)] + 8u * cells[at(id.x, id.y + 1u)];
+}`,
+  },
+  { name: 'life' },
+);
+
+test('neighbours on a torus come as they are needed, with its size in an array', async () => {
+  await using space = await openSpace({ devices: [gpuWith('8MiB')] });
+  const [wide, high] = [2048, 1024];
+  const [cells, next] = [0, 1].map(() => space.array(Uint32Array, wide * high));
+  const size = space.array(Uint32Array, 2);
+  size.data.set([wide, high]);
+  filled(cells.data, (i) => (i * 7) % 251);
+  const at = (x: number, y: number): number =>
+    ((((y + high) % high) * wide + ((x + wide) % wide)) * 7) % 251;
+  await space.devices[0].run(life, { size, cells, next }, { size: [wide, high] });
+  const { launchRounds, plannedRounds, pagedBytes } = space.devices[0].stats();
+  sameData(next.data, (i) => {
+    const [x, y] = [i % wide, Math.floor(i / wide)];
+    return at(x - 1, y) + 2 * at(x + 1, y) + 4 * at(x, y - 1) + 8 * at(x, y + 1);
+  });
+  assert.equal(plannedRounds, launchRounds);
+  assert.ok(launchRounds > 0 && pagedBytes < 10 * MIB, `${pagedBytes} bytes of pages`);
+});
+
 test('a launch that fits runs each way, as it is told', () =>
   withGpu(async (space) => {
     const [gpu] = space.devices;

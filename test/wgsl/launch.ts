@@ -4,6 +4,8 @@
  */
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description } from '../../src/wgsl/describe.js';
+import { knownNumbers } from '../../src/wgsl/known-numbers.js';
+import type { UniformValue } from '../../src/wgsl/values.js';
 import { windowed } from '../../src/wgsl/windowed.js';
 import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
@@ -30,7 +32,8 @@ export class TestLaunch {
       const { byteLength } = kernel.arrays[name] as { byteLength: number };
       lengths[name] = Math.floor((byteLength - arrayOffset) / runtimeArray.stride);
     }
-    this.#facts = { workgroups: kernel.workgroups, lengths, uniforms: kernel.uniforms ?? {} };
+    const uniforms = { ...kernel.uniforms, ...knownOf(kernel, description) };
+    this.#facts = { workgroups: kernel.workgroups, lengths, uniforms };
     this.bytes = Object.values(kernel.arrays).reduce((sum, each) => sum + each.byteLength, 0);
   }
 
@@ -120,4 +123,15 @@ export class TestLaunch {
       return { group, binding, kind: 'uniform', bytes, back: false };
     });
   }
+}
+
+/** What its small arrays hold, as a driver looks at them. */
+function knownOf({ arrays }: KernelCase, description: Description): Record<string, UniformValue> {
+  const work = knownNumbers(description, (name) => bytesOf(arrays, name).length);
+  let step = work.next(null);
+  while (step.done !== true) {
+    const { name, bytes } = step.value;
+    step = work.next(bytesOf(arrays, name).slice(0, bytes));
+  }
+  return step.value;
 }

@@ -9,6 +9,7 @@ import { type PageCopy, PageRounds } from '../../src/wgsl/page-rounds.js';
 import { type PageTable, pageTables } from '../../src/wgsl/page-tables.js';
 import { Mode } from '../../src/wgsl/paged.js';
 import { planPaged } from '../../src/wgsl/paged-plan.js';
+import { finished } from '../../src/wgsl/slices.js';
 import { isWholeLaunch, type WindowedModule, windowed } from '../../src/wgsl/windowed.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays } from './kernel-case.js';
@@ -140,8 +141,10 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
   if (tables === null) return null;
   const planner = new PagePlanner(description, facts, paged);
   const planned = plan.parts.map((part) =>
-    planner.boxes(part, tables, ({ resource: { name, arrayOffset }, begin, end }) =>
-      new Uint32Array(bytesOf(arrays, name).slice(arrayOffset).buffer).subarray(begin, end),
+    finished(
+      planner.boxes(part, tables, ({ resource: { name, arrayOffset }, begin, end }) =>
+        new Uint32Array(bytesOf(arrays, name).slice(arrayOffset).buffer).subarray(begin, end),
+      ),
     ),
   );
   if (planned.includes(null)) return null;

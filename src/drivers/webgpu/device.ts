@@ -13,13 +13,13 @@ import {
 } from '../../core/basics/types.js';
 import { PlacedThread } from '../../cpus/placed-threads.js';
 import { copyMemory, readMemory } from '../../linux/memory/memory.js';
-import type { Slices } from '../../wgsl/slices.js';
 import type {
   Injection,
   LaunchDivision,
   LaunchFailure,
   LaunchParameter,
   PagedPart,
+  Planning,
   WgslCode,
   WgslLaunch,
   WgslPart,
@@ -379,7 +379,7 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   divide(
     launch: Omit<WgslLaunch, 'id'>,
     needs: (parameters: readonly LaunchParameter[]) => number,
-  ): Slices<LaunchDivision | LaunchRefusal> | null {
+  ): Planning<LaunchDivision | LaunchRefusal> | null {
     if (this.facts === null) return null;
     const { limits } = this.facts;
     const fits =
@@ -391,16 +391,17 @@ export class WebgpuDevice implements ProcessDriver, BufferCommands {
   }
 
   private *dividing(
-    launch: Omit<WgslLaunch, 'id'>,
+    given: Omit<WgslLaunch, 'id'>,
     limits: Limits,
     needs: (parameters: readonly LaunchParameter[]) => number,
-  ): Slices<LaunchDivision | LaunchRefusal> {
+  ): Planning<LaunchDivision | LaunchRefusal> {
     const { name, budgetPages } = this.options;
-    const pages = needs(launch.parameters);
-    const large = tooLarge(launch, limits);
-    const { way, kernelName } = launch;
+    const pages = needs(given.parameters);
+    const large = tooLarge(given, limits);
+    const { way, kernelName } = given;
+    const launch = { ...given, known: yield* this.divider.known(given, limits) };
     const fits = pages <= budgetPages && large === undefined;
-    const many = tooManyGroups(launch, limits);
+    const many = tooManyGroups(given, limits);
     const room = { limits, budgetPages, pagesOf: needs };
     const known = way === undefined ? this.divider.again(launch, room) : null;
     if (known !== null) return known;

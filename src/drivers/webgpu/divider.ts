@@ -7,8 +7,10 @@ import { bytesOf } from '../../core/basics/elements.js';
 import { RecentMap } from '../../core/basics/recent-map.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import type { LaunchFacts } from '../../wgsl/access.js';
+import { accessesOf } from '../../wgsl/accesses.js';
 import { type Description, describe, type Resource } from '../../wgsl/describe.js';
 import { type Head, hasHead, headBytesOf, withoutHeads } from '../../wgsl/heads.js';
+import { knownNumbers } from '../../wgsl/known-numbers.js';
 import { PagePlanner } from '../../wgsl/page-plan.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
 import {
@@ -28,6 +30,7 @@ import { type LaunchPart, type Window, windowSlices } from '../../wgsl/windows.j
 import type {
   LaunchDivision,
   LaunchParameter,
+  Planning,
   WgslBinding,
   WgslCode,
   WgslLaunch,
@@ -80,6 +83,8 @@ export interface Room {
 
 interface Analyzed {
   readonly description: Description;
+  /** Whether numbers of floating point tell which elements are touched. */
+  readonly truncates: boolean;
   readonly module: WindowedModule;
 }
 
@@ -117,7 +122,7 @@ export class Divider {
   }
 
   /** By the texts of modules, their entry points and constants. */
-  private readonly known = new RecentMap<string, Analyzed>(MOST_MODULES);
+  private readonly modules = new RecentMap<string, Analyzed>(MOST_MODULES);
   /** By all that they depend on; the one that was used last stands last. */
   private readonly plans = new RecentMap<string, Plan>(KEPT_PLANS);
   private readonly paged = new RecentMap<string, PagedParts>(KEPT_PLANS);
@@ -138,23 +143,38 @@ export class Divider {
     return orReason(inTime(this.pagedParts(launch, room, all), launch));
   }
 
+  /** What is to be read before it is planned, and then what that says. */
+  *known(launch: Launch, limits: Limits): Planning<NonNullable<Launch['known']>> {
+    const analysis = orReason(this.analyzed(launch.code, limits));
+    const analyzed = yield* analysis as Planning<Analyzed | string>;
+    // Whoever plans it says why it cannot be.
+    if (typeof analyzed === 'string') return {};
+    const work = knownNumbers(analyzed.description, (name) => arrayBytes(launch, name));
+    let step = work.next(null);
+    while (step.done !== true) {
+      const { name, bytes } = step.value;
+      step = work.next(yield { at: arrayOf(launch, name).offset, bytes });
+    }
+    return step.value;
+  }
+
   /** A launch that was paged before is so again; null: none like it is known. */
   again(launch: Launch, room: Room): LaunchDivision | null {
-    const analyzed = this.paged.size > 0 && this.known.get(keyOfCode(launch.code));
+    const analyzed = this.paged.size > 0 && this.modules.get(keyOfCode(launch.code));
     if (!analyzed) return null;
     const facts = factsOf(launch, analyzed.description);
-    const found = this.knownPaged(launch, facts, room, false);
+    const found = this.knownPaged(launch, facts, room, analyzed.truncates, false);
     return found && pagedDivision(launch, found, facts);
   }
 
   private *pagedParts(launch: Launch, room: Room, all: boolean): Slices<LaunchDivision | string> {
-    const { description } = yield* this.analyzed(launch.code, room.limits);
+    const { description, truncates } = yield* this.analyzed(launch.code, room.limits);
     const facts = factsOf(launch, description);
-    let found: PagedParts | string | null = this.knownPaged(launch, facts, room, all);
+    let found: PagedParts | string | null = this.knownPaged(launch, facts, room, truncates, all);
     if (found === null) {
       found = yield* foundPaged(launch, description, facts, room, all);
       if (typeof found === 'string') return found;
-      this.paged.set(keyOf(launch, facts, room, all), found);
+      this.paged.set(keyOf(launch, facts, room, truncates, all), found);
     }
     return pagedDivision(launch, found, facts);
   }
@@ -163,9 +183,10 @@ export class Divider {
     launch: Launch,
     facts: LaunchFacts,
     room: Room,
+    truncates: boolean,
     all: boolean,
   ): PagedParts | null {
-    const key = keyOf(launch, facts, room, all);
+    const key = keyOf(launch, facts, room, truncates, all);
     const known = this.paged.get(key);
     if (known === undefined) return null;
     const left = room.budgetPages * PAGE_BYTES - known.poolBytes;
@@ -176,9 +197,10 @@ export class Divider {
   }
 
   private *cut(launch: Launch, room: Room): Slices<LaunchDivision | string> {
-    const { description, module } = yield* this.analyzed(launch.code, room.limits);
+    const { description, truncates, module } = yield* this.analyzed(launch.code, room.limits);
     const facts = factsOf(launch, description);
-    const found = yield* this.planned(launch, description, facts, room);
+    const key = keyOf(launch, facts, room, truncates);
+    const found = yield* this.planned(launch, description, facts, room, key);
     if (typeof found === 'string') return `WGSL ${found} (memory is held in whole blocks of 2 MiB)`;
     const parts = found.backwards ? found.parts.toReversed() : found.parts;
     found.backwards = !found.backwards;
@@ -190,9 +212,9 @@ export class Divider {
     description: Description,
     facts: LaunchFacts,
     room: Room,
+    key: string,
   ): Slices<Plan | string> {
     const { limits, budgetPages, pagesOf } = room;
-    const key = keyOf(launch, facts, room);
     const known = this.plans.get(key);
     const heldPages = (windows: readonly Window[]) => pagesOf(windowsOf(launch, windows));
     // Blocks may have become larger or smaller with the arrays that lie in them.
@@ -216,7 +238,7 @@ export class Divider {
   private *analyzed(code: WgslCode, limits: Limits): Slices<Analyzed> {
     const { source, entryPoint, constants } = code;
     const key = keyOfCode(code);
-    let found = this.known.get(key);
+    let found = this.modules.get(key);
     if (found === undefined) {
       const overrides = Object.fromEntries(constants.map(({ name, value }) => [name, value]));
       const { parser } = this;
@@ -228,8 +250,10 @@ export class Divider {
         all.resources.filter(hasHead).length;
       const description =
         buffers > limits.maxStorageBuffersPerShaderStage ? withoutHeads(all) : all;
-      found = { description, module: windowed(description) };
-      this.known.set(key, found);
+      yield;
+      const { truncates } = accessesOf(description, null);
+      found = { description, truncates, module: windowed(description) };
+      this.modules.set(key, found);
     }
     return found;
   }
@@ -259,18 +283,19 @@ function keyOfCode({ source, entryPoint, constants }: WgslCode): string {
   return `${entryPoint} ${JSON.stringify(constants)} ${source}`;
 }
 
-/** Numbers that are no integers say nothing about elements. */
+/** Numbers that are no integers say nothing about elements where none is made an integer. */
 function keyOf(
   { code, parameters }: Launch,
   { workgroups, uniforms }: LaunchFacts,
   { budgetPages }: Room,
+  truncates: boolean,
   all = false,
 ): string {
   const arrays = parameters.flatMap((each) =>
     each.kind === 'array' ? [[each.offset, each.length, each.use]] : [],
   );
   const integers = (_: string, value: unknown) =>
-    typeof value === 'number' && !Number.isInteger(value) ? null : value;
+    typeof value === 'number' && !Number.isInteger(value) && !truncates ? null : value;
   return JSON.stringify(
     [code.source, code.entryPoint, code.constants, workgroups, arrays, uniforms, budgetPages, all],
     integers,
@@ -537,6 +562,8 @@ function factsOf(launch: Launch, { resources }: Description): LaunchFacts {
   const lengths: Record<string, number> = {};
   const uniforms: Record<string, UniformValue> = {};
   for (const { name, group, binding, runtimeArray, arrayOffset, type } of resources) {
+    const known = launch.known?.[name];
+    if (known !== undefined) uniforms[name] = known;
     if (runtimeArray !== null) {
       lengths[name] = Math.floor((arrayBytes(launch, name) - arrayOffset) / runtimeArray.stride);
       continue;

@@ -7,8 +7,7 @@
  */
 import { type Access, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import { copyMemory, punchHole, view } from '../../linux/memory/memory.js';
-import type { Slices } from '../../wgsl/slices.js';
-import type { LaunchDivision, LaunchFailure, WgslLaunch } from '../driver.js';
+import type { LaunchDivision, LaunchFailure, Planning, WgslLaunch } from '../driver.js';
 import type { LaunchRefusal, ProcessEvents } from '../process-driver.js';
 import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
 import { type Pages, pagesAround } from './launch-plan.js';
@@ -43,8 +42,8 @@ function withRemedy<T extends { readonly message: string }>(failure: T | null): 
 }
 
 function* remedied(
-  slices: Slices<LaunchDivision | LaunchRefusal>,
-): Slices<LaunchDivision | LaunchRefusal> {
+  slices: Planning<LaunchDivision | LaunchRefusal>,
+): Planning<LaunchDivision | LaunchRefusal> {
   const found = yield* slices;
   return 'count' in found ? found : (withRemedy(found) ?? found);
 }
@@ -159,7 +158,7 @@ export class LentDevice extends WebgpuDevice {
   override divide(
     launch: Omit<WgslLaunch, 'id'>,
     needs: Parameters<WebgpuDevice['divide']>[1],
-  ): Slices<LaunchDivision | LaunchRefusal> | null {
+  ): Planning<LaunchDivision | LaunchRefusal> | null {
     const slices = super.divide(launch, needs);
     return slices && remedied(slices);
   }

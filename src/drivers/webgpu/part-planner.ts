@@ -5,12 +5,13 @@
 import type { LaunchFacts } from '../../wgsl/access.js';
 import { accessesOf } from '../../wgsl/accesses.js';
 import type { Description, Resource } from '../../wgsl/describe.js';
-import { PagePlanner } from '../../wgsl/page-plan.js';
+import { type NamingElements, PagePlanner } from '../../wgsl/page-plan.js';
 import type { PageTable } from '../../wgsl/page-tables.js';
+import type { Slices } from '../../wgsl/slices.js';
 import { isWholeLaunch, type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import type { LaunchPart } from '../../wgsl/windows.js';
 import { writtenBy } from '../../wgsl/writing.js';
-import type { PagePlan, WgslLaunch } from '../driver.js';
+import type { PagePlan, PlannedDispatch, WgslLaunch } from '../driver.js';
 import { arrayOf, sharerOf } from './launch-plan.js';
 
 /** What names elements are numbers of four bytes. */
@@ -49,7 +50,7 @@ export class PartPlanner {
 
   /** Null where it cannot be told before what the part touches. */
   planOf(launch: Omit<WgslLaunch, 'id'>, part: LaunchPart): PagePlan | null {
-    const { facts, tables, planner, paged } = this;
+    const { planner } = this;
     const naming = planner.naming(part);
     // What the launch writes it has for itself, so that no other one may look at what lies in such
     // a page.
@@ -63,30 +64,29 @@ export class PartPlanner {
         at: arrayOf(launch, name).offset + arrayOffset + begin * NUMBER_BYTES,
         bytes: (end - begin) * NUMBER_BYTES,
       })),
-      dispatches: (contents) => {
-        const boxes = planner.boxes(part, tables, ({ resource, begin, end }) => {
-          const at = naming.findIndex((each) => each.resource === resource);
-          return contents[at].subarray(begin - naming[at].begin, end - naming[at].begin);
-        });
-        return (
-          boxes?.map(({ first, count, pages: wanted }) => {
-            const box = { ...part, first, count };
-            const { source, group, binding, pages, uniformOf } = isWholeLaunch(box, facts, paged)
-              ? this.whole
-              : this.module;
-            const content = Buffer.from(uniformOf(box, facts, tables)).toString('base64');
-            return {
-              code: { ...launch.code, source },
-              group,
-              binding,
-              pages,
-              workgroups: count,
-              content,
-              wanted,
-            };
-          }) ?? null
-        );
-      },
+      dispatches: (contents) => this.dispatchesOf(launch, part, naming, contents),
     };
+  }
+
+  private *dispatchesOf(
+    launch: Omit<WgslLaunch, 'id'>,
+    part: LaunchPart,
+    naming: readonly NamingElements[],
+    contents: readonly Uint32Array[],
+  ): Slices<readonly PlannedDispatch[] | null> {
+    const { facts, tables, paged } = this;
+    const boxes = yield* this.planner.boxes(part, tables, ({ resource, begin, end }) => {
+      const at = naming.findIndex((each) => each.resource === resource);
+      return contents[at].subarray(begin - naming[at].begin, end - naming[at].begin);
+    });
+    if (boxes === null) return null;
+    return boxes.map(({ first, count, pages: wanted }) => {
+      const box = { ...part, first, count };
+      const module = isWholeLaunch(box, facts, paged) ? this.whole : this.module;
+      const { source, group, binding, pages } = module;
+      const content = Buffer.from(module.uniformOf(box, facts, tables)).toString('base64');
+      const code = { ...launch.code, source };
+      return { code, group, binding, pages, workgroups: count, content, wanted };
+    });
   }
 }

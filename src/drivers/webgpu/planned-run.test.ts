@@ -16,7 +16,7 @@ function made(pages: readonly (readonly number[])[] | null) {
   const said: unknown[] = [];
   const plan: PagePlan = {
     numbers: [{ at: 100 * PAGE_BYTES, bytes: 8 }],
-    dispatches: (numbers) => {
+    *dispatches(numbers) {
       said.push(['numbers', ...numbers.map(([first]) => first)]);
       const module = { code: {} as WgslCode, group: 0, binding: 0, pages: 1 };
       return (

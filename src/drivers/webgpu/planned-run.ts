@@ -12,6 +12,9 @@ export interface PlannedOutlet extends FeedOutlet {
   look(at: number, content: Uint8Array): void;
 }
 
+/** Milliseconds after which the search for what is touched lets others have their turn. */
+const SLICE_MS = 2;
+
 /**
  * What comes next: a dispatch, when its pages have been sent; null: there is none. `unplanned`:
  * there is no room for what a workgroup touches; `lost`: pages could not be had.
@@ -23,6 +26,8 @@ export class PlannedRun {
    * Those that have not been begun, the next one last; null: the numbers have not been looked at.
    */
   private left: PlannedDispatch[] | null = null;
+  /** Finds them. */
+  private search: Generator<undefined, readonly PlannedDispatch[] | null> | null = null;
   private problem: 'unplanned' | 'lost' | null = null;
   /** The next one, and its pages. */
   private next: { readonly dispatch: PlannedDispatch; readonly feed: PageFeed } | null = null;
@@ -56,7 +61,7 @@ export class PlannedRun {
   }
 
   step(): boolean {
-    return this.next?.feed.step() === true;
+    return this.goAhead() || this.next?.feed.step() === true;
   }
 
   /** Calls `take` when the pages of the next dispatch have been sent to parts of buffers. */
@@ -89,6 +94,7 @@ export class PlannedRun {
   }
 
   close(): void {
+    this.search = null;
     this.waiting = null;
     this.next?.feed.close();
   }
@@ -99,12 +105,26 @@ export class PlannedRun {
       this.outlet.look(at, content);
       return new Uint32Array(content.buffer);
     });
-    const dispatches = this.plan.dispatches(numbers);
+    this.search = this.plan.dispatches(numbers);
+    this.goAhead();
+  }
+
+  /** Finds out a little more of what it touches. False: it is known. */
+  private goAhead(): boolean {
+    const { search } = this;
+    if (search === null) return false;
+    const end = performance.now() + SLICE_MS;
+    let found = search.next();
+    while (found.done !== true && performance.now() < end) found = search.next();
+    if (found.done !== true) return true;
+    this.search = null;
+    const dispatches = found.value;
     if (dispatches === null) this.problem = 'unplanned';
     this.left = dispatches?.toReversed() ?? [];
     this.goOn();
     const { waiting } = this;
     this.waiting = null;
     if (waiting !== null) this.give(waiting.partsOf, (next) => waiting.take(next));
+    return true;
   }
 }

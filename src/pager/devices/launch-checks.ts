@@ -4,7 +4,7 @@
  */
 
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
-import type { LaunchDivision } from '../../drivers/driver.js';
+import type { LaunchDivision, Planning } from '../../drivers/driver.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
@@ -74,7 +74,7 @@ export class LaunchChecks {
    * Finds out, in slices, which parts a launch has that its device has no room for, or why it
    * cannot be cut; null: it runs as a whole.
    */
-  divide(device: Device, operation: LaunchOperation): Generator<void, Divided> | null {
+  divide(device: Device, operation: LaunchOperation): Planning<Divided> | null {
     const slices = this.slicesOf(device, operation);
     return slices && this.divided(device, operation, slices);
   }
@@ -82,8 +82,8 @@ export class LaunchChecks {
   private *divided(
     { info }: Device,
     { kernelName, parameters }: LaunchOperation,
-    slices: Generator<void, LaunchDivision | LaunchRefusal>,
-  ): Generator<void, Divided> {
+    slices: Planning<LaunchDivision | LaunchRefusal>,
+  ): Planning<Divided> {
     const found = yield* slices;
     if ('count' in found) return { division: found };
     const details = {

@@ -1,17 +1,24 @@
 import { expect, test } from 'vitest';
+import type { Planning } from '../../drivers/driver.js';
 import { LaunchPlans } from './launch-plans.js';
 
 /** Plans by a clock that goes on by a millisecond with each slice of the work. */
 function plansOf() {
   const clock = { ms: 0 };
-  const work = function* (name: string, slices: number): Generator<void, string> {
+  const work = function* (name: string, slices: number): Planning<string> {
     for (let at = 0; at < slices; at++) {
       clock.ms++;
       yield;
     }
     return name;
   };
-  return { clock, work, plans: new LaunchPlans(() => clock.ms) };
+  /** What was asked for, and is not answered yet. */
+  const asked: { at: number; done: (content: Uint8Array | null) => void }[] = [];
+  const plans = new LaunchPlans(
+    () => clock.ms,
+    ({ at }, done) => asked.push({ at, done }),
+  );
+  return { clock, work, plans, asked };
 }
 
 test('what is known already is there at once', () => {
@@ -50,4 +57,26 @@ test('a plan that is wanted no more is given up', () => {
   isOver = true;
   plans.step();
   expect([found, plans.busy]).toEqual([[null], false]);
+});
+
+test('a plan that asks for bytes goes on when they are there', () => {
+  const { plans, asked } = plansOf();
+  const asking = function* (): Planning<string> {
+    const first = yield { at: 10, bytes: 1 };
+    const second = yield { at: 20, bytes: 1 };
+    return `${first} ${second}`;
+  };
+  const found: (string | null)[] = [];
+  plans.start(
+    asking(),
+    () => false,
+    (each) => found.push(each),
+  );
+  expect([asked.map(({ at }) => at), plans.busy]).toEqual([[10], false]);
+  asked[0]?.done(Uint8Array.of(5));
+  plans.step();
+  expect(asked.map(({ at }) => at)).toEqual([10, 20]);
+  asked[1]?.done(null);
+  plans.step();
+  expect([found, plans.busy]).toEqual([['5 null'], false]);
 });

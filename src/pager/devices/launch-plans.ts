@@ -3,20 +3,28 @@
  * thread waits for all of it.
  */
 
+import type { BytesWanted, Planning } from '../../drivers/driver.js';
+
 /** So many faults take as long as a step. */
 const STEP = 16;
 /** Milliseconds after which others have their turn. */
 const SLICE_MS = 2;
 
-interface Planning {
-  /** False: it has come to its end, or was given up. */
-  goOn(): boolean;
+interface Waiting {
+  goOn(): 'more' | 'waits' | 'over';
 }
 
 export class LaunchPlans {
-  private readonly waiting: Planning[] = [];
+  private readonly waiting: Waiting[] = [];
 
-  constructor(private readonly now: () => number) {}
+  /** @param read answers with bytes of the space, or null where they cannot be had */
+  constructor(
+    private readonly now: () => number,
+    private readonly read: (
+      wanted: BytesWanted,
+      done: (content: Uint8Array | null) => void,
+    ) => void,
+  ) {}
 
   /** Whether there is something to go on with. */
   get busy(): boolean {
@@ -28,27 +36,36 @@ export class LaunchPlans {
    * @param isOver true: it is wanted no more
    * @param done null: it was given up
    */
-  start<T>(work: Generator<void, T>, isOver: () => boolean, done: (found: T | null) => void): void {
-    const goOn = (): boolean => {
+  start<T>(work: Planning<T>, isOver: () => boolean, done: (found: T | null) => void): void {
+    let answer: Uint8Array | null = null;
+    const goOn = (): 'more' | 'waits' | 'over' => {
       if (isOver()) {
         done(null);
-        return false;
+        return 'over';
       }
-      const step = work.next();
-      if (step.done === true) done(step.value);
-      return step.done !== true;
+      const step = work.next(answer);
+      if (step.done === true) {
+        done(step.value);
+        return 'over';
+      }
+      if (step.value === undefined) return 'more';
+      this.read(step.value, (content) => {
+        answer = content;
+        this.waiting.push({ goOn });
+      });
+      return 'waits';
     };
-    if (goOn()) this.waiting.push({ goOn });
+    if (goOn() === 'more') this.waiting.push({ goOn });
   }
 
   /** Takes one a little further. Returns what that counts for in faults; 0: there is none. */
   step(): number {
-    const planning = this.waiting.shift();
-    if (planning === undefined) return 0;
+    const next = this.waiting.shift();
+    if (next === undefined) return 0;
     const end = this.now() + SLICE_MS;
-    let goesOn = true;
-    while (goesOn && this.now() < end) goesOn = planning.goOn();
-    if (goesOn) this.waiting.push(planning);
+    let state = next.goOn();
+    while (state === 'more' && this.now() < end) state = next.goOn();
+    if (state === 'more') this.waiting.push(next);
     return STEP;
   }
 }

@@ -3,10 +3,10 @@
  * before them may have written it.
  */
 
-import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
-import { readMemory } from '../../linux/memory/memory.js';
+import type { DenyReason } from '../../core/basics/types.js';
 import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
+import { readHostBytes } from './host-bytes.js';
 import type { LaunchOperation } from './launch.js';
 
 /** Of one of its numbers. */
@@ -29,33 +29,27 @@ export class LaunchSizes {
     if (indirect === undefined) throw new Error('the size of the launch is known');
     const { offset, numbers, workgroup } = indirect;
     const what = `kernel ${kernelName}`;
-    const first = Math.floor(offset / PAGE_BYTES);
-    const count = Math.ceil((offset + numbers * SIZE_BYTES) / PAGE_BYTES) - first;
-    this.context.requests.start(
-      (request) =>
-        this.context.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
-      (_pages, failure) => {
-        if (failure !== null) {
-          done(null, this.context.places.denialError(failure, first, what, false));
-          return;
-        }
-        const found = new Uint32Array(numbers);
-        readMemory(new Uint8Array(found.buffer), this.context.memory + offset);
-        this.context.manager.release(HOST_NODE, first, count, Access.Read);
-        const [x, y = 1, z = 1] = found;
-        const [wide, high, deep] = workgroup ?? ONE;
-        const items = [x * wide, y * high, z * deep] as const;
-        const size = items[0] * items[1] * items[2];
-        if (!Number.isSafeInteger(size)) {
-          const said = `${found.join(' x ')}${workgroup === undefined ? '' : ` workgroups of ${workgroup.join(' x ')}`}`;
-          const message = `${what}: its size is ${said}, which is more than 2 ** 53 - 1 work items`;
-          done(null, wireError('SIZE', message, { kernel: kernelName }));
-          return;
-        }
-        const isLine = numbers === 1 && workgroup === undefined;
-        const dimensions = isLine ? {} : { dimensions: items };
-        done({ ...others, kernelName, begin: 0, end: size, size, ...dimensions }, null);
-      },
-    );
+    const wanted = { at: offset, bytes: numbers * SIZE_BYTES };
+    readHostBytes(this.context, wanted, (content, failure, page) => {
+      if (content === null || failure !== null) {
+        const why = failure as DenyReason;
+        done(null, this.context.places.denialError(why, page, what, false));
+        return;
+      }
+      const found = new Uint32Array(content.buffer);
+      const [x, y = 1, z = 1] = found;
+      const [wide, high, deep] = workgroup ?? ONE;
+      const items = [x * wide, y * high, z * deep] as const;
+      const size = items[0] * items[1] * items[2];
+      if (!Number.isSafeInteger(size)) {
+        const said = `${found.join(' x ')}${workgroup === undefined ? '' : ` workgroups of ${workgroup.join(' x ')}`}`;
+        const message = `${what}: its size is ${said}, which is more than 2 ** 53 - 1 work items`;
+        done(null, wireError('SIZE', message, { kernel: kernelName }));
+        return;
+      }
+      const isLine = numbers === 1 && workgroup === undefined;
+      const dimensions = isLine ? {} : { dimensions: items };
+      done({ ...others, kernelName, begin: 0, end: size, size, ...dimensions }, null);
+    });
   }
 }

@@ -43,6 +43,7 @@ import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
 import { GatherPlans } from '../devices/gather-plans.js';
+import { readHostBytes } from '../devices/host-bytes.js';
 import { LaunchPlans } from '../devices/launch-plans.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
@@ -279,7 +280,9 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const { options, manager, requests, poller, memory, warn } = context;
   const { files, host, copyThreads, arrays, sharing, notifiers, bindings } = before;
   const gathers = new GatherPlans(manager, requests, memory);
-  const plans = new LaunchPlans(context.now);
+  const plans = new LaunchPlans(context.now, (wanted, done) =>
+    readHostBytes(context, wanted, (content) => done(content)),
+  );
   const launches = new Launches(context, {
     arrays,
     sharing,
