@@ -58,6 +58,7 @@ const PAGES = [
       'AddressView',
       'Hold',
       'Pin',
+      'Guard',
       'Notifier',
       'attachNotifier',
       'SequenceReader',

@@ -1,6 +1,7 @@
 /** onemem: one address space for the CPU, accelerators, disk and other machines. */
 
 export type { AttributeRun, Attributes } from './api/arrays/advice.js';
+export { Guard, type GuardOptions } from './api/arrays/array-guard.js';
 export type { ArrayHandle } from './api/arrays/array-handle.js';
 export type { ArrayPart } from './api/arrays/array-part.js';
 export type { AsyncBuffer } from './api/arrays/byte-streams.js';
@@ -160,6 +161,13 @@ export type {
 } from './core/basics/elements.js';
 export type { OnememErrorCode } from './messages/error-codes.js';
 export type { ShareRights } from './pager/protocol/attaching.js';
+export type {
+  GuardAnswer,
+  GuardFunction,
+  GuardNote,
+  GuardQuestion,
+  GuardReport,
+} from './pager/protocol/guards.js';
 export type {
   CreateNotifier,
   Invalidation,

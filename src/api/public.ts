@@ -16,6 +16,7 @@ import type { NumpyType } from '../files/npy.js';
 import type { ShareRights } from '../pager/protocol/attaching.js';
 import type { ProcessorStats, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
 import type { Attributes } from './arrays/advice.js';
+import type { Guard, GuardOptions } from './arrays/array-guard.js';
 import type { ArrayHandle } from './arrays/array-handle.js';
 import type { ArrayPart } from './arrays/array-part.js';
 import type { ArrayType } from './arrays/array-type.js';
@@ -922,6 +923,20 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
    * console.log(await x.protect('read')); // { begin: 0, end: 1024 }
    */
   protect(rights: Rights, part?: ArrayPart): Promise<{ begin: number; end: number }>;
+  /**
+   * Has a module asked before a processor gets a right: at the first touch of a page by a thread,
+   * before a launch, a copy, a prefetch, a hold or a transfer. What it refuses is denied as by
+   * `protect`. Resolves when nobody has a right from before. Rejects with GUARD_MODULE, GUARDED,
+   * ARRAY_IN_USE and MAPPED_ARRAY.
+   * @example
+   * const x = space.array(Float32Array, 1024);
+   * const module = 'data:text/javascript,export default ({ write }) => write && "note" || "allow"';
+   * const guard = await x.guard({ module });
+   * x.data[5] = 1;
+   * console.log(guard.report().noted); // 1
+   * await guard.close();
+   */
+  guard<D = unknown>(options: GuardOptions<D>): Promise<Guard>;
   /**
    * Forgets the content of the array, or of the whole pages within a part: they read 0. Nothing is
    * copied. Resolves with the elements. Throws NO_WHOLE_PAGE for a part without a whole page.

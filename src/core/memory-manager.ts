@@ -450,6 +450,16 @@ export class MemoryManager {
   }
 
   /**
+   * Threads of host memory get rights to pages of the range only by faults of their own from now
+   * on, or again as usual. What they have is taken.
+   */
+  guard(request: number, range: Range, on: boolean): void {
+    range.guarded = on;
+    const { first, pages: count } = range;
+    this.requests.ask({ id: request, kind: 'unmap', first, count });
+  }
+
+  /**
    * A subscriber wants to know of invalidations of the range from now on (`by` 1), or no more (-1).
    */
   watch(range: Range, by: 1 | -1): void {

@@ -137,6 +137,14 @@ export type OnememErrorCode =
   | 'FOREIGN_EVENT'
   /** The lent object is no usable `GPUDevice`. */
   | 'GPU_DEVICE'
+  /** The array has a guard already. */
+  | 'GUARDED'
+  /** The guard has ended: closed, or gone with its array. */
+  | 'GUARD_CLOSED'
+  /** `data` of a guard cannot be cloned for the manager. */
+  | 'GUARD_DATA'
+  /** The module of a guard cannot be loaded, or exports no such function. */
+  | 'GUARD_MODULE'
   /** The file to replace has other names (hard links), which would keep the old content. */
   | 'HARD_LINKS'
   /** No room is left in `hostMemory` and storage, or too much is pinned. Nothing is changed. */

@@ -87,6 +87,7 @@ const anyStream = fc.oneof(stream, values.from('host stream'));
 const notifier = values.from('notifier');
 const reader = values.from('reader');
 const pin = values.from('pin');
+const guard = values.from('guard');
 const hold = values.from('hold');
 const binding = values.from('binding');
 const recording = values.from('recording');
@@ -218,6 +219,7 @@ export const CALLS: readonly Call[] = [
   method('ManagedArray.advise', readable, [values.advice, values.part], 5),
   method('ManagedArray.attributes', readable, [values.part]),
   method('ManagedArray.protect', prey, [values.rights, values.pagePart], 4),
+  method('ManagedArray.guard', readable, [values.guardOptions], 4),
   method('ManagedArray.discard', prey, [values.part]),
   method('ManagedArray.clone', readable, [values.arrayOptions], 4),
   {
@@ -247,6 +249,11 @@ export const CALLS: readonly Call[] = [
   method('Notifier.[Symbol.dispose]', notifier, [], 1),
   method('SequenceReader.readBegin', reader, []),
   method('SequenceReader.readRetry', reader, [values.sequenceNumber]),
+
+  getter('Guard.isClosed', guard),
+  method('Guard.report', guard, []),
+  method('Guard.close', guard, []),
+  method('Guard.[Symbol.asyncDispose]', guard, [], 1),
 
   method('Pin.unpin', pin, []),
   method('Pin.[Symbol.dispose]', pin, [], 1),

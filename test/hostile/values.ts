@@ -535,6 +535,18 @@ export const watchOptions = mostly(
   ),
   8,
 );
+/** It refuses nothing: a thread that touches what is refused ends the process. */
+export const guardOptions = mostly(
+  record({
+    module: mostly(
+      choice({ 'a module of guards': watchers, "'file:///missing.js'": 'file:///missing.js' }),
+      8,
+    ),
+    export: choice({ "'allow'": 'allow', "'none'": 'none' }),
+    data: junk,
+  }),
+  8,
+);
 const place = mostly(
   fc.oneof(
     from('device'),

@@ -10,3 +10,8 @@ export function nothing(): object {
 export function fails(): never {
   throw Object.create(null);
 }
+
+/** A guard. */
+export function allow(): string {
+  return 'allow';
+}

@@ -8,6 +8,7 @@ import {
   AddressSpace,
   addressView,
   attachNotifier,
+  Guard,
   Hold,
   HostStream,
   ManagedArray,
@@ -27,6 +28,7 @@ import {
 import { ValkeyServer, valkeyPrograms } from '../harness/valkey-server.js';
 import { KERNELS } from './kernels.js';
 
+const GUARD = new URL('./watchers.js', import.meta.url);
 const FILE_BYTES = 8192;
 /** No call may take longer, however much else the machine has to do. */
 const LIMIT_MS = 20_000;
@@ -54,6 +56,7 @@ export type Pool =
   | 'notifier'
   | 'reader'
   | 'pin'
+  | 'guard'
   | 'hold'
   | 'binding'
   | 'recording'
@@ -178,6 +181,7 @@ interface Homes {
   /** One array that both spaces share by a server; never freed. None where there is no server. */
   readonly sharedArrays: readonly SharedArray[];
   readonly pins: readonly Pin[];
+  readonly guard: Guard;
   readonly hold: Hold;
   readonly binding: ThreadBinding;
   readonly recording: Recording;
@@ -282,6 +286,8 @@ export class Field {
     const pin = await counters.pin();
     pin.unpin();
     const pins = [pin];
+    const guard = await counters.guard({ module: GUARD, export: 'allow' });
+    await guard.close();
     const hold = await counters.hold();
     hold.release();
     const binding = both.bindThread();
@@ -313,6 +319,7 @@ export class Field {
       shared,
       sharedArrays,
       pins,
+      guard,
       hold,
       binding,
       recording,
@@ -438,6 +445,7 @@ export class World {
       notifier: [...homes.notifiers],
       reader: [homes.reader, ...homes.notifiers],
       pin: [...homes.pins],
+      guard: [homes.guard],
       hold: [homes.hold],
       binding: [homes.binding],
       recording: [homes.recording],
@@ -529,6 +537,7 @@ export class World {
       this.pools.notifier.push(result);
       this.pools.reader.push(result);
     } else if (isPin(result)) this.pools.pin.push(result);
+    else if (result instanceof Guard) this.pools.guard.push(result);
     else if (result instanceof Hold) this.pools.hold.push(result);
     else if (result instanceof ThreadBinding) this.pools.binding.push(result);
     else if (result instanceof Recording) this.pools.recording.push(result);
@@ -562,6 +571,7 @@ export class World {
       this.ownVictims?.check();
     }
     for (const pin of this.pools.pin as Pin[]) pin.unpin();
+    for (const guard of this.pools.guard as Guard[]) await guard.close();
     for (const hold of this.pools.hold as Hold[]) hold.release();
     for (const binding of this.pools.binding as ThreadBinding[]) binding.release();
     for (const recording of this.pools.recording as Recording[])

@@ -409,8 +409,11 @@ export class Arrays {
     const known = lost !== -1 && this.world.audit.isLost(lost);
     const asked = this.world.step;
     // A block may be larger than what a device without faults has at all.
+    const { guards } = this.world;
+    const ended = processor === HOST ? guards.bring(first, count, access) : () => undefined;
     const request = this.world.ask(
       (_, failure) => {
+        ended();
         if (failure === 'LOST') this.world.reasons.ofLostRequest(first, end);
         // Lost before and after, and not overwritten in between.
         if (

@@ -41,6 +41,8 @@ export class Plots {
    * them.
    */
   readonly streams: boolean;
+  /** Programs have someone asked before threads get rights to some of the arrays. */
+  readonly guards: boolean;
   private readonly random: Random;
 
   constructor(
@@ -58,6 +60,7 @@ export class Plots {
     this.starves = plot === 13 || plot === 14;
     this.storeFails = plot === 8 || this.chains;
     this.streams = plot === 12;
+    this.guards = plot === 10;
     this.shares = plot === 11 || plot === 15;
   }
 

@@ -34,6 +34,7 @@ import { next } from '../../src/policy/read-ahead/next.js';
 import { Announcements } from './announcements.js';
 import { Arrays } from './arrays.js';
 import { Audit } from './audit.js';
+import { Guards } from './guards.js';
 import { Holders, isMoving } from './holders.js';
 import { covers, isPinned, isProvided, type Memory } from './memories.js';
 import {
@@ -65,6 +66,7 @@ const FILLING_TURNS = [1, 3, 6, 9, 10];
 /** Of the schedules about stores that fail, one in so many has a store that forgets what it has. */
 const FORGETTING_SHARE = 5;
 const OTHERS = 0x1b873593;
+const GUARDS = 0x6c078965;
 const DEVICE_GOES_ON = 'device goes on';
 /** What keeps devices from walking through arrays. */
 const DISTURBING: ReadonlySet<string> = new Set([
@@ -74,6 +76,7 @@ const DISTURBING: ReadonlySet<string> = new Set([
   'advise',
   'advise more',
   'protect',
+  'guard',
   'clone',
   'clone more',
   'pin',
@@ -219,6 +222,7 @@ export class World implements Surroundings {
   readonly plots: Plots;
   /** Arrays that other machines have, too. */
   readonly others: Others;
+  readonly guards: Guards;
   /** Some pages of files and providers are not given, for good or for a while. */
   readonly spoils: boolean;
   /** Clones of clones, which are emptied, moved and given back: many of them. */
@@ -383,6 +387,7 @@ export class World implements Surroundings {
       this.trace(() => `  of ${first}+${end - first} something is kept: ${reason}`);
       this.reasons.ofRequest(reason);
     });
+    this.guards = new Guards(this, new Random(seed ^ GUARDS));
     this.audit = new Audit(this);
     this.announcements = new Announcements(this);
     this.others = new Others(this, new Random(seed ^ OTHERS), this.cloneRequests);
@@ -510,6 +515,12 @@ export class World implements Surroundings {
       weight: 1,
       can: () => !this.closing && this.memories.length > 0,
       act: () => this.arrays.protect(),
+    },
+    {
+      name: 'guard',
+      weight: 3,
+      can: () => this.plots.guards && !this.closing && this.memories.length > 0,
+      act: () => this.guards.change(),
     },
     {
       name: 'clone',
@@ -951,6 +962,7 @@ export class World implements Surroundings {
     }
     this.audit.drivers();
     this.audit.readingRoom();
+    this.guards.check();
     this.audit.invalidations();
     this.endInvalidations();
     this.audit.lost();

@@ -14,6 +14,7 @@ import { MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL } from '../../linux/base/cons
 import type { OptionNames } from '../../messages/option-names.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
 import { type Attributes, adviceChange, attributeRuns } from '../arrays/advice.js';
+import { type Guard, type GuardOptions, guardArray } from '../arrays/array-guard.js';
 import type { ArrayHandle } from '../arrays/array-handle.js';
 import {
   allPages,
@@ -269,6 +270,12 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     checkBoundary(this, 'end', end);
     await this.space.client.request('protect', { ...this.wholePages(begin, end), access });
     return { begin, end };
+  }
+
+  async guard<D = unknown>(options: GuardOptions<D>): Promise<Guard> {
+    this.assertUsable('guard');
+    this.refuseMapped('guard');
+    return guardArray(this, options);
   }
 
   async discard(part: ArrayPart = {}): Promise<{ begin: number; end: number }> {

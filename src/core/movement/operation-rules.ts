@@ -146,6 +146,12 @@ const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   },
   clean: { reason: 'protect', moves: false, left: read, finish: finishClean },
   copyOnWrite: { reason: 'protect', moves: false, left: read, finish: finishCopyOnWrite },
+  unmap: {
+    reason: 'protect',
+    moves: false,
+    left: (_operation, _processor, reached) => (reached === HOST_NODE ? Access.None : Access.Write),
+    finish: finishUnmap,
+  },
   protect: {
     reason: 'protect',
     moves: false,
@@ -297,6 +303,21 @@ function finishCopyOnWrite(_state: State, block: Block, { mask }: Operation): vo
 
 function addAll(to: Mask, mask: Mask): void {
   for (let word = 0; word < WORDS; word++) to[word] |= mask[word];
+}
+
+/** Threads that wait for a right fault again: whoever is to be asked about that is asked then. */
+function finishUnmap(state: State, block: Block, { mask }: Operation): void {
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
+    if (mapping?.node !== HOST_NODE || !mapping.waiting) continue;
+    mapping.patient = false;
+    const { waitingRead, waitingWrite } = mapping;
+    for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
+      if (!has(waitingRead, page) && !has(waitingWrite, page)) continue;
+      stopWaiting(mapping, page);
+      state.commands.wake(id, block.index * PAGES_PER_BLOCK + page, 1, Access.None);
+    }
+  }
 }
 
 function finishProtect(_state: State, block: Block, operation: Operation): void {

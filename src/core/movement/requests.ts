@@ -173,8 +173,9 @@ export class Requests {
       const start = request.cursor - index * PAGES_PER_BLOCK;
       const end = Math.min(request.end - index * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
       request.cursor = index * PAGES_PER_BLOCK + end;
-      const unseen = request.kind === 'protect' || request.kind === 'copyOnWrite';
-      // A block that was never touched learns of these when it is made.
+      // A block that was never touched learns of these when it is made, and has nothing to take.
+      const unseen =
+        request.kind === 'protect' || request.kind === 'copyOnWrite' || request.kind === 'unmap';
       if (
         unseen &&
         !state.va.blocks.has(index) &&

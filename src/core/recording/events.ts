@@ -29,6 +29,7 @@ export const EVENTS = [
   'free',
   'goAhead',
   'grow',
+  'guard',
   'launchBegin',
   'launchEnd',
   'nodeFull',

@@ -246,8 +246,11 @@ function bringFor(
   if (isRemote(block, processor))
     return serviceRemote(state, block, processor, page, write, narrow);
   // Of what is mostly read others keep their copies until a processor really writes.
-  const { readMostly, pattern } = block.advice;
+  const { pattern } = block.advice;
   const base = block.index * PAGES_PER_BLOCK;
+  // Of a guarded range a thread of host memory gets what it asks for, and nothing else.
+  const guarded = block.range.guarded && processor.own === HOST_NODE;
+  const readMostly = block.advice.readMostly || guarded;
   const intent =
     !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
   const owned = !readMostly && ownsAlone(state, block, node.id, page);
@@ -264,7 +267,7 @@ function bringFor(
     node.id,
     page,
     access,
-    alone || pattern === 'random',
+    alone || guarded || pattern === 'random',
     unasked,
   );
   processor.prefetch(request);
@@ -279,7 +282,7 @@ function bringFor(
   else if (enters) mapping.entryPage = page;
   mapping.walked = repeats ? WALK : request.walked;
   mapping.walkPage = nextAbsent(result, page);
-  if (sign !== null) readAhead(state, block, processor, node, access, sign);
+  if (sign !== null && !guarded) readAhead(state, block, processor, node, access, sign);
   return outcome;
 }
 

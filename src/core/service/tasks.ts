@@ -83,6 +83,7 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'clean') return beginCleaning(state, block, task);
   if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
   if (task.kind === 'mapRemote' || task.kind === 'mapOwn') return switchMemory(state, block, task);
+  if (task.kind === 'unmap') return unmap(state, block, task);
   if (task.kind === 'protect' || task.kind === 'copyOnWrite') return restrict(state, block, task);
   if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
   if (task.lastChance && block.range.derived === true) loseInherited(state, block, task.mask);
@@ -449,6 +450,13 @@ function restrict(state: State, block: Block, task: Task): Outcome {
     to,
     mask,
   );
+}
+
+/** Once: what threads get again meanwhile they have faulted for. */
+function unmap(state: State, block: Block, task: Task): Outcome {
+  if (task.written) return 'done';
+  task.written = true;
+  return immediate(state, block, 'unmap', task, Access.None, block.inside);
 }
 
 function isEmptied(block: Block, task: Task, mask: Mask): boolean {

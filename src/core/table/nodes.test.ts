@@ -140,6 +140,16 @@ describe('a walk over what only an engine reaches', () => {
     manager.checkInvariants();
   });
 
+  it('has none come along in a guarded range, of which a thread gets what it faults for', () => {
+    manager.guard(9, manager.pages.rangeOf(first) as Range, true);
+    rewrite();
+    enter(0);
+    expect([came(), log.filter((line) => line.startsWith('map'))]).toEqual([[0], []]);
+    expect(manager.pages.isMapped(HOST, first, false)).toBe(true);
+    expect(manager.pages.isMapped(HOST, first + 1, false)).toBe(false);
+    manager.checkInvariants();
+  });
+
   it('has as many blocks come along as the last one from there came into', () => {
     for (const _time of [1, 2]) {
       rewrite();

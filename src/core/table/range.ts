@@ -72,6 +72,11 @@ export interface Range extends RangeOptions {
   readonly scattered: number[];
   /** By processor: whether it touches most pages of the blocks that it goes through. */
   readonly trials: Trial[];
+  /**
+   * Someone outside of the core is asked before a thread gets a right: threads of host memory get
+   * only what they fault for.
+   */
+  guarded: boolean;
   /** Subscribers that want to know of invalidations. */
   watchers: number;
   /** Its provider could not take pages, and is given none until it says that it can. */

@@ -72,6 +72,7 @@ export class VaSpace {
       users: new Intervals<number>(0),
       scattered: [],
       trials: [],
+      guarded: false,
       watchers: 0,
       refuses: false,
       freedPages: 0,

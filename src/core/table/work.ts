@@ -9,6 +9,7 @@ import type { Access, DenyReason, NodeId, ProcessorId, Source, Status } from '..
  * reaches host memory in place; `mapOwn`: its own again. `protect`: no processor may do more than
  * `access`. `own`: the pages are brought to the host, and their content is no longer what their
  * provider gives. `copyOnWrite`: no processor writes the pages before their clones have copies.
+ * `unmap`: what reaches host memory loses its rights, and gets them again by faults.
  */
 export type TaskKind =
   | 'present'
@@ -21,6 +22,7 @@ export type TaskKind =
   | 'revert'
   | 'protect'
   | 'copyOnWrite'
+  | 'unmap'
   | 'mapRemote'
   | 'mapOwn';
 
@@ -74,6 +76,7 @@ export type OperationKind =
   | 'drop'
   | 'protect'
   | 'copyOnWrite'
+  | 'unmap'
   | 'mapRemote'
   | 'mapOwn'
   | 'cover';

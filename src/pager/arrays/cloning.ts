@@ -7,11 +7,13 @@ import type { Answer } from '../protocol/messages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { Arrays } from './arrays.js';
 import type { Clones } from './clones.js';
+import type { Guards } from './guards.js';
 import type { Places } from './places.js';
 
 export class Cloning {
   constructor(
     private readonly arrays: Arrays,
+    private readonly guards: Guards,
     private readonly places: Places,
     private readonly clones: Clones,
     private readonly sources: Sources,
@@ -23,6 +25,7 @@ export class Cloning {
     answer: Answer<Requests['clone']['out']>,
     process: number | null,
   ): void {
+    this.guards.checkWhole(wanted.range, wanted.name, 'clone');
     const { source, range } = this.arrays.clone(wanted, process);
     this.derive(source, range, (failure) => {
       if (failure === null) {

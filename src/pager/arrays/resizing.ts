@@ -15,6 +15,7 @@ import { type ArrayRecord, pagesOf } from './array-table.js';
 import type { ArrayRoom, Arrays } from './arrays.js';
 import type { Cloning } from './cloning.js';
 import type { SpaceContext } from './context.js';
+import type { Guards } from './guards.js';
 import type { Notifiers } from './notifiers.js';
 import type { Pins } from './pins.js';
 
@@ -30,6 +31,7 @@ export class Resizing {
     private readonly cloning: Cloning,
     private readonly pins: Pins,
     private readonly notifiers: Notifiers,
+    private readonly guards: Guards,
   ) {}
 
   resize({ range: id, name, bytes }: Requests['resize']['in'], done: Done): void {
@@ -169,6 +171,7 @@ export class Resizing {
       this.context.manager.advise(made.range, from, to, advice),
     );
     this.notifiers.release(range);
+    this.guards.release(range, made.range);
     this.freeAll(made, holes, () => {
       this.arrays.move(old, () => {
         const kept = rights.filter(([, , access]) => access !== Access.Write);

@@ -6,13 +6,17 @@
 
 import type { Answer, RequestMessage } from '../protocol/messages.js';
 import type { StreamOperation } from '../protocol/operations.js';
-import { wantedBy, wantedByOperation } from './array-pages.js';
+import { type Wanted, wantedBy, wantedByOperation } from './array-pages.js';
 import type { Arrays } from './arrays.js';
+import type { Guards } from './guards.js';
 
 export class Uses {
   private readonly ranges = new WeakMap<StreamOperation, readonly number[]>();
 
-  constructor(private readonly arrays: Arrays) {}
+  constructor(
+    private readonly arrays: Arrays,
+    private readonly guards: Guards,
+  ) {}
 
   /**
    * A request begins: throws where it may not have its pages; otherwise its answer ends the use.
@@ -20,7 +24,7 @@ export class Uses {
   request(message: RequestMessage, answer: Answer): Answer {
     const wanted = wantedBy(message);
     if (wanted === null) return answer;
-    this.arrays.checkPages(wanted);
+    this.allow(wanted);
     const { range } = wanted.pages;
     this.arrays.countUse(range, 1);
     return (result, failure) => {
@@ -43,7 +47,13 @@ export class Uses {
   check(operation: StreamOperation): void {
     // What is freed a second time is left as it is, and the rest is told by what frees.
     if (operation.kind === 'free') return;
-    for (const wanted of wantedByOperation(operation)) this.arrays.checkPages(wanted);
+    for (const wanted of wantedByOperation(operation)) this.allow(wanted);
+  }
+
+  private allow(wanted: Wanted): void {
+    this.arrays.checkPages(wanted);
+    const { pages, verb, asked } = wanted;
+    this.guards.check(pages.name, pages.range, verb, asked);
   }
 
   /** The operation has ended, whether it ever began or not. */

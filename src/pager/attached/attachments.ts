@@ -78,6 +78,8 @@ export interface AttachedSurroundings {
   rangeAt(page: number): number | undefined;
   /** Which array and elements a page is. */
   placeOf(page: number): string;
+  /** Why a processor may not have a page that it touched; null: it may. */
+  objection(processor: ProcessorId, page: number, write: boolean): string | null;
   /** Why a page was denied, as the rest of a sentence. */
   explain(reason: DenyReason, page: number): string;
   warn(message: string): void;
@@ -450,7 +452,8 @@ export class Attachments implements Transport {
   }
 
   private fault(member: Member, grant: Grant, page: number, write: boolean, thread: number): void {
-    const why = this.objection(grant, page, write);
+    const why =
+      this.objection(grant, page, write) ?? this.around.objection(member.processor, page, write);
     if (why === null) this.manager.fault(member.processor, page, write, thread);
     else this.condemn(member, page, why);
   }

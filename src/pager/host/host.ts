@@ -11,10 +11,14 @@ import { crash } from '../core/crash.js';
 import type { Providers } from '../sources/providers.js';
 import type { StoppedThreads } from './stopped-threads.js';
 
+/** Why a thread may not have the page that it faulted on; null: it may. */
+type Objection = (page: number, write: boolean) => string | null;
+
 class HostEvents implements DriverEvents {
   constructor(
     private readonly context: ManagerContext,
     private readonly providers: Providers,
+    private readonly objection: Objection,
     private readonly stopped: StoppedThreads,
     private readonly faulted: (thread: number) => void,
   ) {}
@@ -26,7 +30,7 @@ class HostEvents implements DriverEvents {
     if (options.crash !== undefined) crash(options.crash);
     this.faulted(thread);
     this.stopped.fault(page, write, thread);
-    const objection = this.providers.objection(page, thread);
+    const objection = this.providers.objection(page, thread) ?? this.objection(page, write);
     if (objection === null) manager.fault(HOST, page, write, thread);
     else deferred.objection(page, write, thread, objection);
   }
@@ -49,13 +53,14 @@ class HostEvents implements DriverEvents {
 export function openHost(
   context: ManagerContext,
   providers: Providers,
+  objection: Objection,
   stopped: StoppedThreads,
   faulted: (thread: number) => void,
   copies: CopyThread | null,
 ): HostDriver {
   const { options, manager, router } = context;
   const { bytes, bases, hostBudgetBytes, userModeOnly } = options;
-  const events = new HostEvents(context, providers, stopped, faulted);
+  const events = new HostEvents(context, providers, objection, stopped, faulted);
   const budgetPages = Math.floor(hostBudgetBytes / PAGE_BYTES);
   const driver = openAtOne(
     bases,

@@ -76,6 +76,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     pins,
     resizing,
     notifiers,
+    guards,
     reports,
     overviews,
     quotas,
@@ -241,6 +242,19 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     },
     unwatch: ({ subscription }) => done(notifiers.remove(subscription)),
     heard: ({ subscription }) => done(notifiers.heard(subscription)),
+
+    guard: (wanted, answer) => {
+      arrays.usable(wanted.range, wanted.name, 'guard');
+      return later(guards.add(wanted, orFailure(answer)));
+    },
+    unguard: (wanted, answer) =>
+      later(
+        guards.remove(wanted, (range) => {
+          if (range !== null) parts.poison.restore(range.first, range.pages);
+          answer(null, null);
+        }),
+      ),
+    guardReport: (wanted) => ({ report: guards.report(wanted) }),
 
     enqueue: (operation, _answer, client) => done(streams.enqueue(operation, client)),
     cancel: (cancellation) => done(streams.cancel(cancellation)),

@@ -20,6 +20,7 @@ import { Clones } from '../arrays/clones.js';
 import { Cloning } from '../arrays/cloning.js';
 import { Commitment } from '../arrays/commitment.js';
 import type { SpaceContext } from '../arrays/context.js';
+import { Guards } from '../arrays/guards.js';
 import { HostBudget } from '../arrays/host-budget.js';
 import { HostBudgetFollower } from '../arrays/host-budget-follower.js';
 import { HostDenials } from '../arrays/host-denials.js';
@@ -108,6 +109,11 @@ export function makeParts(
   return { ...parts, ...listOf(parts), settle: settling(parts) };
 }
 
+/** Loads a module of the program's. */
+function load(url: string): Promise<Record<string, unknown>> {
+  return import(url) as Promise<Record<string, unknown>>;
+}
+
 /** Threads that copy, and those that bring content which was never written. */
 function makeSources(context: ManagerContext, reserve: DescriptorReserve) {
   const { options, control, now } = context;
@@ -149,23 +155,25 @@ function makeHost(
   const bindings = new ThreadBindings(now);
   const nearDisk = new NearDisk(bindings, new KeptThread(), options.storage?.path ?? null);
   const faulted = (thread: number): void => nearDisk.faulted(thread);
-  const host = openHost(context, providers, stopped, faulted, copyThreads.out);
+  const table = new ArrayTable(pages);
+  const guards = new Guards(manager, context.requests, table, load);
+  const objection = (page: number, write: boolean) => guards.objection(HOST, page, write);
+  const host = openHost(context, providers, objection, stopped, faulted, copyThreads.out);
   poller.set(WAKE_SLOT, options.wakeFd);
   poller.set(HOST_SLOT, host.faults.fd);
   const stores = new Stores(context, { reserve, other: engine });
   const poison = new Poison(context, host);
-  const table = new ArrayTable(pages);
   const places = new Places(context, table, files, providers, stores, host.node.base);
   const { restore } = poison;
   const space = { memory: host.memory, table, places, restore };
-  return { stopped, bindings, nearDisk, host, stores, poison, space };
+  return { stopped, bindings, nearDisk, guards, host, stores, poison, space };
 }
 
 /** Who asks: threads of this process, and of others. */
 function makeClients(
   context: SpaceContext,
   { clients }: ReturnType<typeof makeSources>,
-  { host }: ReturnType<typeof makeHost>,
+  { host, guards }: ReturnType<typeof makeHost>,
 ) {
   const { options, manager, router, poller, places, warn, now, later } = context;
   const attachments = new Attachments(manager, router, poller, FIRST_ATTACHED_SLOT, {
@@ -179,6 +187,7 @@ function makeClients(
     host,
     rangeAt: (page) => manager.pages.rangeOf(page)?.id,
     placeOf: (page) => places.placeOf(page).text,
+    objection: (processor, page, write) => guards.objection(processor, page, write),
     explain: (reason, page) => places.explain(reason, page),
     warn,
     now,
@@ -194,7 +203,7 @@ type BeforeArrays = ReturnType<typeof makeSources> & ReturnType<typeof makeHost>
 
 function makeArrays(
   context: SpaceContext,
-  { files, providers, clients, stores, poison }: BeforeArrays,
+  { files, providers, clients, guards, stores, poison }: BeforeArrays,
 ) {
   const { options, manager, requests, sources, deferred, poller, places } = context;
   const { now, wall, later, warn, say } = context;
@@ -217,13 +226,13 @@ function makeArrays(
   const follow = options.followMemory;
   const follower = new HostBudgetFollower(hostBudget, follow, poller, PRESSURE_SLOT, wall);
   const clones = makeClones(context);
-  const cloning = new Cloning(arrays, places, clones, sources);
+  const cloning = new Cloning(arrays, guards, places, clones, sources);
   const notifiers = new Notifiers({
     range: (id) => manager.range(id),
     rangeOfPage: (page) => pages.rangeOf(page),
     watch: (range, by) => manager.watch(range, by),
     nameOf: (id) => manager.processor(id)?.description.name ?? `processor ${id}`,
-    load: (url) => import(url) as Promise<Record<string, unknown>>,
+    load,
     threadExists: clients.threadExists,
     warn,
     now: wall,
@@ -241,12 +250,12 @@ function makeArrays(
     cloning,
     notifiers,
     advice: new ArrayAdvice(manager, arrays),
-    uses: new Uses(arrays),
+    uses: new Uses(arrays, guards),
     sharing: new SharedUses(shared, places, later),
     rights: new Rights(context, arrays, files),
     reports: new PageReports(pages, places, sources),
     patience: new Patience(manager, now),
-    resizing: new Resizing(context, arrays, room, cloning, pins, notifiers),
+    resizing: new Resizing(context, arrays, room, cloning, pins, notifiers, guards),
     hostDenials: new HostDenials(places, poison, say),
   };
 }
@@ -312,7 +321,8 @@ function makeTransfers(context: SpaceContext, before: BeforeTransfers) {
   const copies = new Copies(context, arrays, memoryOf, prefetches);
   const mappedReads = new MappedReads(files, engine);
   const writeBack = new WriteBack(context, files, engine);
-  const freeing = new Freeing(arrays, before.pins, before.notifiers, writeBack, before.shared, say);
+  const { pins, notifiers, guards, shared } = before;
+  const freeing = new Freeing(arrays, pins, notifiers, guards, writeBack, shared, say);
   const operations = new Operations({ ...before, prefetches, copies, freeing });
   const streamShare = new Share(wall);
   const streams = new Streams({
@@ -385,6 +395,7 @@ function listOf(parts: AllParts) {
     polls,
     parts.streams,
     parts.notifiers,
+    parts.guards,
     processes,
     { idle: () => recording?.flush() },
     recordings,

@@ -5,6 +5,7 @@
 import type { ElementType } from '../../core/basics/elements.js';
 import type { ArrayListing, Quota, ShareRights, SpaceOverview } from './attaching.js';
 import type { ClosedSpace } from './closed-space.js';
+import type { GuardReport, GuardSource } from './guards.js';
 import type { NotifierSource } from './notifiers.js';
 import type { Cancellation, StreamOperation } from './operations.js';
 import type {
@@ -201,6 +202,11 @@ export interface Requests {
   unwatch: { in: { subscription: number }; out: null };
   /** The subscriber is through with a notice. */
   heard: { in: { subscription: number }; out: null };
+  /** Has a module asked before rights to an array are given; the answer comes when it is. */
+  guard: { in: { range: number; name: string; source: GuardSource }; out: null };
+  unguard: { in: { range: number }; out: null };
+  /** Null: the array has no guard. */
+  guardReport: { in: { range: number }; out: { report: GuardReport | null } };
   enqueue: { in: StreamOperation; out: null };
   /** An operation, or all of a stream now and later (`sequence` null), is not to begin any more. */
   cancel: { in: Cancellation; out: null };

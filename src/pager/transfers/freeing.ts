@@ -3,6 +3,7 @@
  * the file first.
  */
 import { type Arrays, sharedError } from '../arrays/arrays.js';
+import type { Guards } from '../arrays/guards.js';
 import type { Notifiers } from '../arrays/notifiers.js';
 import type { Pins } from '../arrays/pins.js';
 import type { SharedArrays } from '../arrays/shared-arrays.js';
@@ -15,6 +16,7 @@ export class Freeing {
     private readonly arrays: Arrays,
     private readonly pins: Pins,
     private readonly notifiers: Notifiers,
+    private readonly guards: Guards,
     private readonly writeBack: WriteBack,
     private readonly shared: SharedArrays,
     private readonly say: (text: string) => void,
@@ -34,7 +36,10 @@ export class Freeing {
     this.pins.check(firstPage, count, 'free');
     const whole = this.arrays.isWhole(freed.range, firstPage, count);
     if (!whole && this.shared.has(freed.range)) throw sharedError('free a part of', wanted.name);
-    if (whole) this.notifiers.release(this.arrays.rangeOf(freed.range));
+    if (whole) {
+      this.notifiers.release(this.arrays.rangeOf(freed.range));
+      this.guards.release(this.arrays.rangeOf(freed.range));
+    }
     const free = (): void => this.arrays.free(freed, () => done(null));
     if (this.shared.has(freed.range)) {
       this.shared.leave(freed.range, free);
