@@ -67,6 +67,7 @@ const entries = [
   'testing/index',
   'testing/broken-driver',
   'live/thread',
+  'live/signals-thread',
   'cli/main',
 ];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };

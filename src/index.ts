@@ -106,6 +106,7 @@ export type {
 export type { LaunchSize } from './api/launches/launch-size.js';
 export { addressView } from './api/objects/address-view.js';
 export { type ServeOptions, SpaceServer } from './api/objects/serve.js';
+export { type EventsOptions, type SpaceEventMap, SpaceEvents } from './api/objects/space-events.js';
 export { attachArray, attachSpace } from './api/opening/attach.js';
 export { openSpace, type SpaceOptions } from './api/opening/open-space.js';
 export type { BehindSpecification } from './api/options/behind.js';

@@ -49,6 +49,7 @@ import type {
 import type { UniformValueOf } from './kernels/uniform-parameters.js';
 import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launches/launch-options.js';
 import type { ServeOptions, SpaceServer } from './objects/serve.js';
+import type { EventsOptions, SpaceEvents } from './objects/space-events.js';
 import type { DeviceSpecification } from './options/device-specification.js';
 import type { Explanation, Recording, RecordOptions, SpaceReport } from './options/recording.js';
 import type { SharedArrayOptions } from './options/sharing.js';
@@ -578,6 +579,14 @@ export interface AddressSpace {
    * console.log(/^http:.*\/$/.test(url)); // true
    */
   serve(options?: ServeOptions): Promise<SpaceServer>;
+  /**
+   * Tells what the program may act on, while it runs: launches, evictions, thrashing, little room,
+   * bursts of faults. Rejects with OPTIONS, SERVE or SPACE_CLOSED.
+   * @example
+   * const events = await space.events();
+   * events.on('headroom', ({ memory, isLow }) => console.log(memory, isLow));
+   */
+  events(options?: EventsOptions): Promise<SpaceEvents>;
   /**
    * Throws if the manager's books do not agree with themselves. For tests and bug reports.
    * @example

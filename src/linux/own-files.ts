@@ -52,6 +52,11 @@ export function witnessFile(): URL {
   return ownFile('pager/manager/witness.js');
 }
 
+/** The module of the thread that tells a program what it may act on. */
+export function signalsFile(): URL {
+  return ownFile('live/signals-thread.js');
+}
+
 /** The module of the thread that serves the live picture of a space. */
 export function liveFile(): URL {
   return ownFile('live/thread.js');

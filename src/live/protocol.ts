@@ -1,5 +1,6 @@
 /** What a program and the thread of its live picture say to each other. */
 import type { SpaceHandle } from '../pager/protocol/space.js';
+import type { Signal } from '../trace/signals.js';
 
 export interface LiveThreadData {
   readonly handle: SpaceHandle | string;
@@ -13,3 +14,12 @@ export type FromLiveThread =
   | { readonly url: string }
   /** `code`: the name of an error number, or empty. */
   | { readonly failed: string; readonly code: string };
+
+export interface SignalsThreadData {
+  readonly handle: SpaceHandle | string;
+}
+
+/** The first message says that it has begun. `atMs`: since 1970, by the clock of this machine. */
+export type FromSignalsThread =
+  | { readonly signals: readonly Signal[]; readonly atMs: number }
+  | { readonly failed: string };

@@ -281,7 +281,7 @@ export type OnememErrorCode =
   | 'RECORDING'
   /** `protect` takes `'none'`, `'read'` or `'readwrite'`; `share` takes `'read'` or `'write'`. */
   | 'RIGHTS'
-  /** The live picture cannot be served, such as at a port that is in use. */
+  /** The live picture, or events, cannot be had, such as at a port that is in use. */
   | 'SERVE'
   /** The shape does not have as many elements as the array. */
   | 'SHAPE'

@@ -92,6 +92,7 @@ const hold = values.from('hold');
 const binding = values.from('binding');
 const recording = values.from('recording');
 const server = values.from('server');
+const events = values.from('events');
 const addressView = values.from('address view');
 const event = values.from('event');
 
@@ -160,6 +161,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.report', space, [], 1),
   method('AddressSpace.explain', space, [values.array, values.begin], 1),
   method('AddressSpace.serve', space, [values.serveOptions], 1),
+  method('AddressSpace.events', space, [values.eventsOptions], 1),
   method('AddressSpace.checkInvariants', space, [], 1),
   method('AddressSpace.setHostMemory', space, [values.hostMemory]),
   method('AddressSpace.bindThread', space, [values.bindOptions]),
@@ -265,6 +267,9 @@ export const CALLS: readonly Call[] = [
   getter('SpaceServer.url', server),
   method('SpaceServer.close', server, [], 2),
   method('SpaceServer.[Symbol.asyncDispose]', server, [], 1),
+
+  method('SpaceEvents.close', events, [], 2),
+  method('SpaceEvents.[Symbol.asyncDispose]', events, [], 1),
 
   getter('ThreadBinding.cpu', binding),
   method('ThreadBinding.release', binding, [], 6),

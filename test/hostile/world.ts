@@ -20,6 +20,7 @@ import {
   Recording,
   SequenceReader,
   SharedArray,
+  SpaceEvents,
   SpaceServer,
   Stream,
   StreamEvent,
@@ -61,6 +62,7 @@ export type Pool =
   | 'binding'
   | 'recording'
   | 'server'
+  | 'events'
   | 'space handle'
   | 'array handle';
 
@@ -186,6 +188,7 @@ interface Homes {
   readonly binding: ThreadBinding;
   readonly recording: Recording;
   readonly server: SpaceServer;
+  readonly events: SpaceEvents;
   readonly victims: readonly Victims[];
   /** Bytes of the two spaces when only the victims are in them. */
   readonly allocated: readonly number[];
@@ -296,6 +299,8 @@ export class Field {
     await recording.stop();
     const server = await both.serve();
     await server.close();
+    const events = await both.events();
+    await events.close();
     const victims = [new Victims(both, 1), new Victims(simulated, 2)];
     // The thread for files is started by the first of them.
     for (const { arrays } of victims) await arrays[0].writeTo(this.fd('both'), { position: 0 });
@@ -324,6 +329,7 @@ export class Field {
       binding,
       recording,
       server,
+      events,
       victims,
       allocated,
     };
@@ -450,6 +456,7 @@ export class World {
       binding: [homes.binding],
       recording: [homes.recording],
       server: [homes.server],
+      events: [homes.events],
       'address view': [addressView(words), addressView()],
       'space handle': [both.handle, simulated.handle, wreck.handle, homes.closedHandles.space],
       'array handle': [...prey.map(({ handle }) => handle), freedHandle, homes.closedHandles.array],
@@ -542,6 +549,7 @@ export class World {
     else if (result instanceof ThreadBinding) this.pools.binding.push(result);
     else if (result instanceof Recording) this.pools.recording.push(result);
     else if (result instanceof SpaceServer) this.pools.server.push(result);
+    else if (result instanceof SpaceEvents) this.pools.events.push(result);
     else if (result instanceof SequenceReader) this.pools.reader.push(result);
     else if (result instanceof StreamEvent) this.pools.event.push(result);
   }
@@ -577,6 +585,7 @@ export class World {
     for (const recording of this.pools.recording as Recording[])
       await recording[Symbol.asyncDispose]();
     for (const server of this.pools.server as SpaceServer[]) await server.close();
+    for (const events of this.pools.events as SpaceEvents[]) await events.close();
     for (const notifier of this.pools.notifier as Notifier[]) notifier.close();
     for (const pool of ['stream', 'host stream'] as const)
       for (const stream of this.pools[pool] as HostStream[]) stream[Symbol.dispose]();

@@ -97,6 +97,7 @@ import { metricsText } from './metrics.js';
 import { type ServeOptions, type SpaceServer, serve } from './serve.js';
 import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
+import { type EventsOptions, type SpaceEvents, spaceEvents } from './space-events.js';
 import { openSafetensors } from './tensor-file.js';
 
 const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
@@ -116,7 +117,8 @@ export class AddressSpace implements api.AddressSpace {
   private readonly opened: OpenedSpace;
   private closing: Promise<void> | null = null;
   private names = 0;
-  private readonly servers = new Set<SpaceServer>();
+  /** Threads that follow the space for this one. */
+  private readonly followers = new Set<SpaceServer | SpaceEvents>();
 
   constructor(
     spaceHandle: SpaceHandle,
@@ -453,9 +455,19 @@ export class AddressSpace implements api.AddressSpace {
   }
 
   async serve(options: ServeOptions = {}): Promise<SpaceServer> {
-    const server = await serve(this.client, this.spaceHandle.attachedBy ?? this.handle, options);
-    this.servers.add(server);
+    const server = await serve(this.client, this.forThreads(), options);
+    this.followers.add(server);
     return server;
+  }
+
+  async events(options: EventsOptions = {}): Promise<SpaceEvents> {
+    const events = await spaceEvents(this.client, this.forThreads(), options);
+    this.followers.add(events);
+    return events;
+  }
+
+  private forThreads(): SpaceHandle | string {
+    return this.spaceHandle.attachedBy ?? this.handle;
   }
 
   checkInvariants(): void {
@@ -477,7 +489,7 @@ export class AddressSpace implements api.AddressSpace {
     }
     if (this.closing !== null && this.threads !== null && timeoutMs !== undefined)
       this.client.tell('close', { timeoutMs, closed: [] });
-    await Promise.all([...this.servers].map((server) => server.close()));
+    await Promise.all([...this.followers].map((each) => each.close()));
     // The thread that opened the space has its close release all.
     if (this.threads === null) releaseThread(this.client);
     this.closing ??= closeSpace(this.opened, timeoutMs ?? null);

@@ -1,8 +1,6 @@
 /** The live picture of a space, for a browser: a web server in a thread of its own. */
-import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { liveFile } from '../../linux/own-files.js';
-import { startThread } from '../../linux/threads/threads.js';
 import type { FromLiveThread, LiveThreadData } from '../../live/protocol.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
@@ -11,6 +9,7 @@ import type { Client } from '../line/client.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError } from '../values/errors.js';
+import { endLiveThread, startLiveThread } from './live-thread.js';
 
 /** Options of `space.serve`. */
 export interface ServeOptions {
@@ -46,7 +45,7 @@ export class SpaceServer {
    * await server.close();
    */
   close(): Promise<void> {
-    this.ended ??= endThread(this.thread);
+    this.ended ??= endLiveThread(this.thread);
     return this.ended;
   }
 
@@ -72,42 +71,21 @@ export async function serve(
     throw argumentError('PORT', `port is ${show(port)}; it must be from 1 to ${LAST_PORT}`);
   client.assertOpen('cannot serve the picture');
   const data: LiveThreadData = { handle, port, title: `process ${client.handle.owner}` };
-  const thread = startThread(liveFile(), {
-    execArgv: [],
-    workerData: data,
-    name: 'onemem picture',
-  });
-  const said = await firstOf(thread);
-  // From now on the process may end when the program has.
-  thread.unref();
+  const { thread, said } = await startLiveThread<FromLiveThread>(
+    liveFile(),
+    data,
+    'onemem picture',
+  );
   if ('url' in said) return new SpaceServer(thread, said.url);
   await thread.terminate();
   client.assertOpen('cannot serve the picture');
   throw new OnememError('SERVE', `cannot serve the picture: ${problem(said, port)}`);
 }
 
-async function firstOf(thread: Worker): Promise<FromLiveThread> {
-  const ended = once(thread, 'exit').then(() => [{ failed: 'its thread has ended', code: '' }]);
-  try {
-    const [said] = await Promise.race([once(thread, 'message'), ended]);
-    return said as FromLiveThread;
-  } catch (error) {
-    // What the thread did not catch.
-    return { failed: (error as Error).message, code: '' };
-  }
-}
-
-function problem(said: { readonly failed: string; readonly code: string }, port: number): string {
+function problem(said: { readonly failed: string; readonly code?: string }, port: number): string {
   if (said.code === 'EADDRINUSE')
     return `port ${port} is in use; name another one, or none for any that is free`;
   if (said.code === 'EACCES')
     return `port ${port} needs a privilege; name one above 1023, or none for any that is free`;
   return said.failed;
-}
-
-async function endThread(thread: Worker): Promise<void> {
-  thread.ref();
-  const exit = once(thread, 'exit');
-  thread.postMessage('end');
-  await exit;
 }

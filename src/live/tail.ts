@@ -1,0 +1,58 @@
+/** What a space tells of its moves, asked for again and again. */
+import type { Client } from '../api/line/client.js';
+import { MovesText } from '../trace/moves-text.js';
+import type { Reader } from '../trace/reader.js';
+
+/** Keeps what it likes of what the reader tells. */
+interface Teller {
+  readonly reader: Reader;
+}
+
+export class Tail<T extends Teller> {
+  teller: T;
+  nowMs = 0;
+  /** How often it began anew, since moves were lost. */
+  begun = 0;
+  private text: MovesText;
+  private asking: Promise<void> | null = null;
+
+  private constructor(
+    private readonly client: Client,
+    private readonly id: number,
+    private readonly make: () => T,
+  ) {
+    this.teller = make();
+    this.text = this.textOf(this.teller);
+  }
+
+  static async of<T extends Teller>(client: Client, make: () => T): Promise<Tail<T>> {
+    const { id } = await client.request('follow', null);
+    return new Tail(client, id, make);
+  }
+
+  /** Several may ask at a time. */
+  update(): Promise<void> {
+    this.asking ??= this.ask().finally(() => {
+      this.asking = null;
+    });
+    return this.asking;
+  }
+
+  end(): void {
+    this.client.tell('unfollow', { id: this.id });
+  }
+
+  private async ask(): Promise<void> {
+    const { text, nowMs } = await this.client.request('tail', { id: this.id });
+    if (text === null) {
+      this.teller = this.make();
+      this.text = this.textOf(this.teller);
+      this.begun++;
+    } else this.text.read(text);
+    this.nowMs = this.text.sinceBegin(nowMs);
+  }
+
+  private textOf({ reader }: Teller): MovesText {
+    return new MovesText(reader, 'what the space tells');
+  }
+}
