@@ -404,6 +404,19 @@ export interface AddressSpace {
     options?: SaveNpyOptions,
   ): Promise<number>;
   /**
+   * Writes all arrays to a file, which replaces an old one only when it is complete and on the disk.
+   * `openSpace({ from: path })` opens it. Zeros that were never written take no room. Threads
+   * should write to no array meanwhile. Resolves with the bytes of the file. Rejects as `saveNpy`.
+   * @example
+   * const kept = space.array(Int32Array, 3, { name: 'kept' });
+   * kept.data.set([1, 2, 3]);
+   * await space.save('saved.space');
+   * const again = await openSpace({ from: 'saved.space' });
+   * console.log(again.find('kept').data[2]); // 3
+   * await again.close();
+   */
+  save(file: FilePath): Promise<number>;
+  /**
    * An array whose pages an export of a module fills on touch, in a thread of its own. The function
    * must be pure, because dropped pages are asked for again. Rejects with PROVIDER_FAILED if the
    * module cannot be loaded. Errors of the function come out of the call that touched the pages.

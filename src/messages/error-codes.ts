@@ -303,6 +303,8 @@ export type OnememErrorCode =
   | 'SIZE'
   /** The space has been closed, or is being closed. */
   | 'SPACE_CLOSED'
+  /** The file is no saved space, was cut, or is damaged. */
+  | 'SPACE_FILE'
   /** `attachSpace` was given no handle of a space, or a changed one. */
   | 'SPACE_HANDLE'
   /** A name of a space is taken, or none that a space can have. */

@@ -134,6 +134,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.openSafetensors', space, [values.npyPath]),
   method('AddressSpace.openArrow', space, [values.npyPath]),
   method('AddressSpace.fromArrow', space, [values.junk]),
+  method('AddressSpace.save', space, [values.savePath]),
   method('AddressSpace.saveNpy', space, [values.savePath, values.savedPart, values.saveOptions], 3),
   method(
     'AddressSpace.providedArray',

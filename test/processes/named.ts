@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { allSpaces } from '../../src/api/objects/listing.js';
+import { openSpace } from '../../src/index.js';
 import { factsOf } from '../../src/linux/processes/process-facts.js';
 import { Agent } from '../harness/agents.js';
 import { Folder } from '../harness/command.js';
@@ -141,6 +142,17 @@ test('a name that is taken is refused, and devices of the space serve its users'
     await agent.do('make', 'x', 10, 1, false);
     await agent.do('launch', 'x');
     assert.equal(await agent.do('sum', 'x'), 20);
+  }));
+
+test('a saved space is served to programs that come and go', () =>
+  named(async (name, folder) => {
+    const path = folder.file('saved');
+    await using space = await openSpace({ hostMemory: '64MiB' });
+    space.array(Int32Array, 1000, { name: 'x' }).data.fill(4);
+    await space.save(path);
+    await served(folder, name, '--from', path);
+    await using agent = await user(name);
+    assert.equal(await agent.do('sum', 'x'), 4000);
   }));
 
 test('a command line that cannot be is refused', async () => {

@@ -69,7 +69,7 @@ export function takeBytes(array: ArraySeen, from: number, target: Uint8Array): v
 }
 
 /** Gives an array these bytes, from a byte on. */
-function putBytes(array: ArraySeen, from: number, source: Uint8Array): void {
+export function putBytes(array: ArraySeen, from: number, source: Uint8Array): void {
   const { rangeId: range, name, offset } = array;
   for (let at = 0; at < source.length; at += READ_BYTES) {
     // A part of a buffer is sent with the whole of it.

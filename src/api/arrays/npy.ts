@@ -1,8 +1,6 @@
 /** NumPy's array files as arrays, and arrays as NumPy's files. */
-import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
-import type { AtomicFile, RefusalCode } from '../../files/atomic-file.js';
-import { createResult } from '../../files/leftovers.js';
 import {
   ArrayFileError,
   type Dtype,
@@ -11,12 +9,7 @@ import {
   npyHeader,
   readNpyLayout,
 } from '../../files/npy.js';
-import { EFBIG } from '../../linux/base/constants.js';
-import { errnoName, isOfFullDisk } from '../../linux/base/errors.js';
-import { tryLockFile } from '../../linux/files/file-io.js';
-import { tooLarge } from '../../linux/files/file-limit.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import { descriptorError } from '../line/opening-errors.js';
 import { type ArraySeen, isManaged, type SpaceSeen } from '../line/seen.js';
 import { checkFlag, checkOptions, isObject, isWhole, show } from '../values/arguments.js';
 import { checkLength } from '../values/array-length.js';
@@ -33,6 +26,7 @@ import {
   partOfFile,
   withFile,
 } from './file-array.js';
+import { incomplete, writeResult } from './result-file.js';
 
 export type { NumpyType };
 
@@ -131,29 +125,13 @@ export async function saveNpy(
     shapeOf(options.shape, end - begin),
     numpyTypeOf(array, type, options.dtype),
   );
-  refuseShared(path);
-  const made = create(path);
-  try {
-    writeSync(made.fd, header, 0, header.length, 0);
+  return writeResult(path, async (fd) => {
+    writeSync(fd, header, 0, header.length, 0);
     const bytes = (end - begin) * bytesOf(array.type);
-    const written = await array.writeTo(made.fd, { begin, end, position: header.length });
-    if (written !== bytes) {
-      throw new OnememError(
-        'FILE_IO',
-        `cannot save ${path}: only ${written} of ${bytes} bytes could be written`,
-        {
-          path,
-          bytes: written,
-        },
-      );
-    }
-    await made.commit();
+    const written = await array.writeTo(fd, { begin, end, position: header.length });
+    if (written !== bytes) throw incomplete(path, written, bytes);
     return header.length + bytes;
-  } catch (error) {
-    throw saveError(path, error);
-  } finally {
-    made.abort();
-  }
+  });
 }
 
 /** What a program may do besides what the error of the file says. */
@@ -236,70 +214,4 @@ function numpyTypeOf(array: ArraySeen, type: Dtype, wanted: unknown): NumpyType 
     'DTYPE',
     `array ${array.name} of ${typeName(array)} can be saved as ${possible}, not as ${show(wanted)}: nothing is converted`,
   );
-}
-
-/**
- * What a shared array writes later would go to the file that has been replaced, and be lost with
- * it.
- */
-function refuseShared(path: string): void {
-  let fd: number;
-  try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch {
-    // There is none, or it may not be read; what is wrong with that is found when it is replaced.
-    return;
-  }
-  try {
-    if (tryLockFile(fd)) return;
-  } catch {
-    // A file system without locks has no shared arrays either.
-    return;
-  } finally {
-    closeSync(fd);
-  }
-  throw new OnememError(
-    'FILE_LOCKED',
-    `cannot replace ${path}: a shared array has it, of this program or another one, whose changes would be lost with the old file; ` +
-      'flush and free that one first, or save to another file',
-    { path },
-  );
-}
-
-/** A failure names the file, and not the temporary one that stands for it. */
-function create(path: string): AtomicFile {
-  try {
-    return createResult(path);
-  } catch (error) {
-    const { code = '', errno, message } = error as NodeJS.ErrnoException;
-    if (errno === undefined)
-      throw new OnememError(code as RefusalCode, message, { path }, { cause: error });
-    const shortage = descriptorError(`cannot write ${path}`, error);
-    if (shortage !== error) throw shortage;
-    const why =
-      code === 'ENOENT' ? 'there is no such folder' : `its folder does not allow it (${code})`;
-    throw new OnememError(
-      'FILE_NOT_WRITABLE',
-      `cannot write ${path}: ${why}`,
-      { path, errno: code },
-      { cause: error },
-    );
-  }
-}
-
-/**
- * What the system refused, be it in this thread or in the manager's, which knows a descriptor only,
- * by the file and with what helps.
- */
-function saveError(path: string, error: unknown): unknown {
-  const { errno: own, details } = error as { errno?: number; details?: { errno?: number } };
-  const errno = details?.errno ?? (own === undefined ? undefined : -own);
-  if (errno === undefined) return error;
-  const remedy = isOfFullDisk(errno)
-    ? '; make room on its disk, or save elsewhere; what was there is unchanged'
-    : errno === EFBIG
-      ? `: ${tooLarge()}`
-      : '';
-  const message = `cannot save ${path}: ${errnoName(errno)}${remedy}`;
-  return new OnememError('FILE_IO', message, { ...details, errno, path }, { cause: error });
 }

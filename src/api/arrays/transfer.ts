@@ -6,6 +6,7 @@ import type { ArraySeen } from '../line/seen.js';
 import { isObject, isWhole, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import { partOf } from './array-part.js';
+import { readHere, writeHere } from './transfer-here.js';
 
 /** Options of `readFrom` and `writeTo`. */
 export interface TransferOptions {
@@ -64,6 +65,17 @@ export async function transfer(
   }
   if (begin === end) return { bytes: 0, complete: array.length === 0 };
   const size = bytesOf(array.type);
+  // The manager of another process does not have this descriptor.
+  if (array.space.client.handle.attachedBy !== undefined) {
+    const from = begin * size;
+    const count = (end - begin) * size;
+    const bytes = await (direction === 'read' ? readHere : writeHere)(array, fd, {
+      from,
+      count,
+      position,
+    });
+    return { bytes, complete: begin === 0 && bytes === array.byteLength };
+  }
   const { bytes } = await array.space.client.request('transferFile', {
     direction,
     fd,

@@ -94,6 +94,7 @@ import { Device } from './device.js';
 import { HostStream } from './host-stream.js';
 import { ManagedArray } from './managed-array.js';
 import { metricsText } from './metrics.js';
+import { saveSpace } from './saved-space.js';
 import { type ServeOptions, type SpaceServer, serve } from './serve.js';
 import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
@@ -166,6 +167,14 @@ export class AddressSpace implements api.AddressSpace {
     const listing = this.client.call('arrays', null).findLast((each) => each.name === name);
     if (listing === undefined) return null;
     return new ManagedArray<T>(this, { space: this.spaceHandle, ...listing }, true);
+  }
+
+  /** All arrays, in the order in which they were made. */
+  private arrays(): ManagedArray[] {
+    const listings = this.client.call('arrays', null);
+    return listings.map(
+      (listing) => new ManagedArray(this, { space: this.spaceHandle, ...listing }, true),
+    );
   }
 
   get isClosed(): boolean {
@@ -264,6 +273,11 @@ export class AddressSpace implements api.AddressSpace {
     options: SaveNpyOptions = {},
   ): Promise<number> {
     return saveNpy(this, file, source, options);
+  }
+
+  async save(file: FilePath): Promise<number> {
+    this.client.assertOpen('cannot save the space');
+    return saveSpace(this.arrays(), file);
   }
 
   providedArray<T extends NumericArray, D = unknown>(

@@ -29,6 +29,7 @@ import {
 } from '../line/opening-errors.js';
 import { addressesFor, basesFor, beginningAt, freeBases, slotOf } from '../line/space-addresses.js';
 import { AddressSpace as SpaceClass } from '../objects/address-space.js';
+import { openSaved, savedArrays } from '../objects/saved-space.js';
 import { type BehindSpecification, behindOf } from '../options/behind.js';
 import { withMemory } from '../options/device-memory.js';
 import {
@@ -44,6 +45,7 @@ import { type StorageSpecification, storageOf } from '../options/storage.js';
 import type { AddressSpace } from '../public.js';
 import { checkFlag, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
 import { fromWire, OnememError, typeError } from '../values/errors.js';
+import { type FilePath, pathOf } from '../values/file-path.js';
 import { moduleOptions } from '../values/node-options.js';
 import { type NamedSpaceOptions, openNamed } from './named-space.js';
 import { warnOfUserMode } from './user-mode.js';
@@ -56,6 +58,12 @@ export interface SpaceOptions {
    * option goes with it. It rejects with SPACE_NAME, SPACE_START, or as `attachSpace` does.
    */
   readonly at?: string;
+  /**
+   * A file that `space.save` wrote. The space begins with its arrays, whose pages come when they are
+   * touched. Changes stay in memory, so that several programs may open one file. Rejects with
+   * SPACE_FILE if the file is no saved space, was cut, or is damaged.
+   */
+  readonly from?: FilePath;
   readonly devices?: readonly DeviceSpecification[];
   /**
    * The most host memory of arrays, at least '32MiB'. The default is what the machine or control
@@ -112,6 +120,7 @@ const NAMED_OPTIONS: OptionNames<Pick<SpaceOptions, 'at' | keyof NamedSpaceOptio
 
 const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
   at: true,
+  from: true,
   devices: true,
   hostMemory: true,
   storage: true,
@@ -181,6 +190,9 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const possible = beginningAt(basesFor(bytes), firstPlace);
   const hostBudgetBytes = hostBudget(options.hostMemory, described, root);
   const storage = storageOf(options.storage);
+  const from = options.from === undefined ? null : pathOf(options.from);
+  // Before anything is started: the file may be none.
+  if (from !== null) savedArrays(from);
   const behind = await behindOf(options.behind);
   checkWorkingFolder();
   reapOrphans();
@@ -257,8 +269,18 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   hasOpened = true;
   warnOfUserMode(ready.faultsBy);
   space.verifies = options.verify ?? false;
+  if (from !== null) await fillFrom(space, from);
   await servePicture(space);
   return space;
+}
+
+async function fillFrom(space: SpaceClass, path: string): Promise<void> {
+  try {
+    openSaved(space, path);
+  } catch (error) {
+    await space.close();
+    throw error;
+  }
 }
 
 /**

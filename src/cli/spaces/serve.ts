@@ -20,6 +20,7 @@ keep: true wait there for the next program. SIGTERM, SIGINT and 'onemem rm NAME'
                               or auto
   --storage FOLDER[:SIZE]     where arrays go that are larger; none: they are refused
   --device KIND[:MEMORY]      a device for all programs: process, simulated or webgpu; repeatable
+  --from FILE                 a file of space.save(), whose arrays the space begins with
   --quota NAME=SIZE           the most bytes of arrays NAME and NAME/...; repeatable
   -h, --help
 
@@ -32,6 +33,7 @@ const SERVE_OPTIONS = {
   'host-memory': { type: 'string' },
   storage: { type: 'string' },
   device: { type: 'string', multiple: true },
+  from: { type: 'string' },
   quota: { type: 'string', multiple: true },
 } as const;
 
@@ -63,7 +65,13 @@ async function keep(args: readonly string[]): Promise<number> {
     bytes: sizeInBytes('quota', size, { bytes: 1 }) as number,
   }));
   const ended = signalled();
-  await using space = await openSpace({ hostMemory, storage, devices, firstPlace: placeOf(name) });
+  await using space = await openSpace({
+    hostMemory,
+    storage,
+    devices,
+    ...(values.from === undefined ? {} : { from: values.from }),
+    firstPlace: placeOf(name),
+  });
   try {
     await nameSpace(space, name, quotas);
   } catch (error) {

@@ -24,6 +24,7 @@ const anything: Check = () => true;
 const flag: Check = (value) => typeof value === 'boolean';
 const text: Check = (value) => typeof value === 'string' && value.length <= MOST_TEXT;
 const number: Check = (value) => typeof value === 'number' && !Number.isNaN(value);
+const isBytes: Check = (value) => value instanceof Uint8Array;
 const nothing: Check = (value) => value === null || value === undefined;
 const positive: Check = (value) => isWhole(value) && value > 0;
 const elementSize: Check = (value) => value === 1 || value === 2 || value === 4 || value === 8;
@@ -218,6 +219,10 @@ export function shapesOf(
     called: plus(own, record({ error })),
     forgive: record({ stream: positive }),
     endStream: record({ stream: positive }),
+    writeBytes: plus(place, record({ bytes: isWhole, data: isBytes }), (value) => {
+      const { bytes, data } = value as { bytes: number; data: Uint8Array };
+      return data.length === bytes && bytesAt(value, bytes);
+    }),
     readBytes: plus(place, record({ bytes: isWhole }), (value) =>
       bytesAt(value, (value as { bytes: number }).bytes),
     ),

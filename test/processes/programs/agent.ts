@@ -2,6 +2,7 @@
  * A process that attaches to the space of another one, and does what that asks, one after the
  * other.
  */
+import { closeSync, openSync } from 'node:fs';
 import {
   type AddressSpace,
   type ArrayHandle,
@@ -44,6 +45,24 @@ const deeds = {
   async openAt(at: string, nodeOptions = ''): Promise<void> {
     process.env.NODE_OPTIONS = nodeOptions;
     space = await openSpace({ at });
+  },
+  async openFrom(from: string): Promise<void> {
+    space = await openSpace({ hostMemory: '32MiB', storage: true, from });
+  },
+  save(path: string): Promise<number> {
+    return space.save(path);
+  },
+  async readFrom(name: string, path: string, begin: number): Promise<number> {
+    const fd = openSync(path, 'r');
+    const bytes = await space.find(name)?.readFrom(fd, { begin });
+    closeSync(fd);
+    return bytes ?? -1;
+  },
+  async writeTo(name: string, path: string): Promise<number> {
+    const fd = openSync(path, 'w');
+    const bytes = await space.find(name)?.writeTo(fd);
+    closeSync(fd);
+    return bytes ?? -1;
   },
   has(name: string): boolean {
     return space.find(name) !== null;

@@ -1,0 +1,93 @@
+/**
+ * The form of saved spaces: a head of one page, the content of each array from a page on, and behind
+ * them a list of the arrays, whose checksum the head has.
+ */
+import { readSync } from 'node:fs';
+import { bytesOf, type ElementType, isElementType } from '../core/basics/elements.js';
+import { PAGE_BYTES } from '../core/basics/types.js';
+
+/** An array of a saved space. */
+export interface SavedArray {
+  readonly name: string;
+  readonly type: ElementType;
+  readonly length: number;
+  /** Byte of the file with the first element. */
+  readonly offset: number;
+}
+
+const MAGIC = 'onemem space 1\n';
+const HASH = 'sha256';
+const HASH_BYTES = 32;
+/** Of the head: where the list begins, its bytes, its checksum, and that of all before. */
+const LIST_OFFSET = 16;
+const LIST_BYTES = 24;
+const LIST_HASH = 32;
+const HEAD_HASH = LIST_HASH + HASH_BYTES;
+const HEAD_BYTES = HEAD_HASH + HASH_BYTES;
+
+/** What is wrong with a file, as the rest of a sentence. */
+export class SpaceFileError extends Error {}
+
+/** Where each array lies, in the order given, and what follows them. */
+export function placeArrays(arrays: readonly Omit<SavedArray, 'offset'>[]): {
+  readonly placed: readonly SavedArray[];
+  readonly end: number;
+} {
+  let end = PAGE_BYTES;
+  const placed = arrays.map(({ name, type, length }) => {
+    const offset = end;
+    end += Math.ceil((length * bytesOf(type)) / PAGE_BYTES) * PAGE_BYTES;
+    return { name, type, length, offset };
+  });
+  return { placed, end };
+}
+
+/** The head and the list, for arrays that end at a byte of the file. */
+export function framesOf(
+  arrays: readonly SavedArray[],
+  end: number,
+): { readonly head: Uint8Array; readonly list: Uint8Array } {
+  const list = Buffer.from(JSON.stringify(arrays));
+  const head = Buffer.alloc(PAGE_BYTES);
+  head.write(MAGIC, 'latin1');
+  head.writeBigUInt64LE(BigInt(end), LIST_OFFSET);
+  head.writeBigUInt64LE(BigInt(list.length), LIST_BYTES);
+  head.set(hashOf(list), LIST_HASH);
+  head.set(hashOf(head.subarray(0, HEAD_HASH)), HEAD_HASH);
+  return { head, list };
+}
+
+/** The arrays of a file. Throws SpaceFileError for a file that is none, or not as it was written. */
+export function readSavedArrays(fd: number, size: number): readonly SavedArray[] {
+  const head = bytesAt(fd, 0, HEAD_BYTES);
+  if (head.toString('latin1', 0, MAGIC.length) !== MAGIC)
+    throw new SpaceFileError('is no saved space');
+  if (!hashOf(head.subarray(0, HEAD_HASH)).equals(head.subarray(HEAD_HASH)))
+    throw new SpaceFileError('is damaged: the checksum of its head does not match');
+  const end = Number(head.readBigUInt64LE(LIST_OFFSET));
+  const count = Number(head.readBigUInt64LE(LIST_BYTES));
+  if (size !== end + count)
+    throw new SpaceFileError(`has ${size} bytes, and was written with ${end + count}`);
+  const list = bytesAt(fd, end, count);
+  if (!hashOf(list).equals(head.subarray(LIST_HASH, HEAD_HASH)))
+    throw new SpaceFileError('is damaged: the checksum of its list of arrays does not match');
+  const arrays = JSON.parse(list.toString()) as SavedArray[];
+  if (!arrays.every(({ type }) => isElementType(type)))
+    throw new SpaceFileError('has arrays of a type that this version does not know');
+  return arrays;
+}
+
+function bytesAt(fd: number, position: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  let read = 0;
+  while (read < length) {
+    const more = readSync(fd, bytes, read, length - read, position + read);
+    if (more === 0) break;
+    read += more;
+  }
+  return bytes.subarray(0, read).length === length ? bytes : Buffer.alloc(length);
+}
+
+function hashOf(bytes: Uint8Array): Buffer {
+  return process.getBuiltinModule('node:crypto').createHash(HASH).update(bytes).digest();
+}
