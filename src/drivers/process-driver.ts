@@ -3,16 +3,8 @@
  * and what to do when they are ready.
  */
 import type { Access, Status } from '../core/basics/types.js';
-import type {
-  Driver,
-  DriverEvents,
-  LaunchDivision,
-  LaunchFailure,
-  LaunchParameter,
-  Planning,
-  WantedFor,
-  WgslLaunch,
-} from './driver.js';
+import type { Driver, DriverEvents, LaunchFailure, LaunchParameter } from './driver.js';
+import type { LaunchDivision, Planning, WantedFor, WgslLaunch } from './wgsl-launch.js';
 
 /** A node that has copies made beside the manager, which other drivers need not know of. */
 export interface CopiedBeside {
@@ -52,9 +44,16 @@ export interface ProcessEvents extends DriverEvents {
   launched(id: number, failure: LaunchFailure | null, gpuMs?: number): void;
 }
 
+/**
+ * A driver whose device is a process of its own. What only some can do is a capability; a driver
+ * without it has null there.
+ */
 export interface ProcessDriver extends Driver {
-  /** What it runs. */
-  readonly kernels: 'functions' | 'wgsl';
+  readonly ends: SeesEnds | null;
+  readonly files: ShowsFiles | null;
+  readonly engine: HasEngine | null;
+  readonly wgsl: RunsWgsl | null;
+  readonly lent: IsLent | null;
   /** Null: it is a thread of the program. */
   readonly pid: number | null;
   /** Ready for a poller when the process has ended. */
@@ -67,18 +66,6 @@ export interface ProcessDriver extends Driver {
   readonly exited: Promise<void>;
   /** Whether the manager waits for an answer that is to come at once. */
   readonly owesAnswers: boolean;
-  /**
-   * The launch whose end is seen without a packet, as long as the manager looks (`hasEnd`); 0 or
-   * left out: none.
-   */
-  readonly awaited?: number;
-  /** Whether that launch has ended, which `readPackets` then says. */
-  readonly hasEnd?: boolean;
-  /**
-   * The manager will not look: a packet must tell. True: the launch has ended by now, of which none
-   * tells.
-   */
-  unwatch?(): boolean;
   /** Whether packets wait for room in the socket. */
   readonly sending: boolean;
   /** Called once: null when the device is up, otherwise why it is not. */
@@ -90,74 +77,102 @@ export interface ProcessDriver extends Driver {
   /** The process has ended: everything that is pending is answered, then `died` is reported. */
   processEnded(): void;
   sendRest(): void;
-  /** Sends what is to be read, since nothing that the core has asked for waits any more. */
-  sendReads?(): void;
   /**
    * Looks whether the process still does what it is there for; to be called about once a second.
    */
   look(): void;
+  /** Ends the process at once; `processEnded` follows. */
+  kill(why?: string | null): void;
+}
+
+/** The end of a launch is seen without a packet, as long as the manager looks. */
+export interface SeesEnds {
+  /** The launch whose end is seen so; 0: none. */
+  readonly awaited: number;
+  /** Whether that launch has ended, which `readPackets` then says. */
+  readonly hasEnd: boolean;
   /**
-   * Has the process map a part of a file beside the space. `shown` is told where, by byte, as
-   * offsets of arguments are; null: it cannot, or it has ended. Without this kernels get the pages
-   * of arrays over files.
+   * The manager will not look: a packet must tell. True: the launch has ended by now, of which none
+   * tells.
    */
-  showFile?(part: FilePart, shown: (at: number | null) => void): void;
+  unwatch(): boolean;
+}
+
+/** Files are mapped there beside the space. Without this kernels get the pages of arrays over them. */
+export interface ShowsFiles {
+  /**
+   * Maps a part of a file. `shown` is told where, by byte, as offsets of arguments are; null: it
+   * cannot, or the process has ended.
+   */
+  showFile(part: FilePart, shown: (at: number | null) => void): void;
   /** What was mapped there is used no more. */
-  hideFile?(at: number): void;
+  hideFile(at: number): void;
+}
+
+/** The process has memory of its own, to and from which an engine copies. */
+export interface HasEngine {
+  /** Sends what is to be read, since nothing that the core has asked for waits any more. */
+  sendReads(): void;
   /**
    * Hears of pages that are about to be brought, of which each of these runs is used as one piece:
    * the arguments of a launch, or what a prefetch names. What it was told before is not expected
    * any more.
    */
-  expect?(runs: readonly { readonly first: number; readonly end: number }[]): void;
+  expect(runs: readonly { readonly first: number; readonly end: number }[]): void;
+  /**
+   * Does a piece of what it has to do, no more than may stand between two looks for faults. False:
+   * there is nothing.
+   */
+  step(): boolean;
+}
+
+/** Kernels are modules in WGSL, and not functions. */
+export interface RunsWgsl {
   /** Why the device cannot run a launch, before anything is brought for it; null: it can. */
-  refuse?(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null;
+  refuse(launch: Omit<WgslLaunch, 'id'>): LaunchRefusal | null;
   /**
    * Finds out, in slices, into which parts a launch is to be cut that the device has no room for,
    * or why it cannot be. Null: there is room for all of it.
    * @param pagesOf the pages that the device needs at once for arguments
    */
-  divide?(
+  divide(
     launch: Omit<WgslLaunch, 'id'>,
     pagesOf: (parameters: readonly LaunchParameter[]) => number,
   ): Planning<LaunchDivision | LaunchRefusal> | null;
+  /** Whether a launch may be handed over with others: the device knows that it can run it. */
+  joins(launch: Omit<WgslLaunch, 'id'>): boolean;
+  /** How many launches it takes at once. */
+  readonly launchesAtOnce: number;
+  /**
+   * As `launch`: launches that run one after the other. What comes after one that fails does not
+   * run, and fails, too.
+   */
+  launchWgsl(launches: readonly WgslLaunch[]): void;
   /**
    * Called when a part that is paged lacks pages, or has written some, which are copied to the host
    * then: they are to be on the host, and stay there, until more are wanted or the part has ended.
    * `supply` answers.
    * @param atOnce the driver has read them when `supply` returns: they need not stay
    */
-  onWants?: (
+  onWants: (
     launch: number,
     wanted: readonly { readonly first: number; readonly count: number }[],
     wantedFor: WantedFor,
     atOnce: boolean,
   ) => void;
   /** The pages are there; if not, the part ends. */
-  supply?(launch: number, there: boolean): void;
+  supply(launch: number, there: boolean): void;
   /** Nothing more of a launch that was cut follows. */
-  over?(): void;
-  /**
-   * Does a piece of what it has to do, no more than may stand between two looks for faults. False:
-   * there is nothing.
-   */
-  step?(): boolean;
-  /** The kernel's id of the thread of the program that drives the device; null: none does. */
-  readonly lender?: number | null;
+  over(): void;
+}
+
+/** A thread of the program drives the device. */
+export interface IsLent {
+  /** The kernel's id of that thread. */
+  readonly lender: number;
   /**
    * Ends a launch at once that cannot go on before the lender does, which waits for it. `launched`
    * follows.
    */
-  abandon?(launch: number, why: string): void;
-  /** How many launches it takes at once; left out: one. */
-  readonly launchesAtOnce?: number;
-  /** Whether a launch may be handed over with others: the device knows that it can run it. */
-  joins?(launch: Omit<WgslLaunch, 'id'>): boolean;
-  /**
-   * As `launch`, where the device runs WGSL: launches that run one after the other. What comes
-   * after one that fails does not run, and fails, too.
-   */
-  launchWgsl?(launches: readonly WgslLaunch[]): void;
-  /** Ends the process at once; `processEnded` follows. */
-  kill(why?: string | null): void;
+  abandon(launch: number, why: string): void;
 }

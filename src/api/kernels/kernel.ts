@@ -1,7 +1,7 @@
 /** Kernels: functions that run on a device, with the types of their parameters. */
 import type { AddressView } from '../../core/basics/address-view.js';
 import type { ElementType } from '../../core/basics/elements.js';
-import type { AnyKernelCode, WgslCode } from '../../drivers/driver.js';
+import type { AnyKernelCode, WgslCode } from '../../drivers/wgsl-launch.js';
 import type { OnememErrorCode } from '../../messages/error-codes.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import { checkName, checkOptions, isObject, show } from '../values/arguments.js';

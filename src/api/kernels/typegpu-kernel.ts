@@ -3,7 +3,7 @@
  * devices call it that run functions.
  */
 import { createRequire } from 'node:module';
-import type { WgslBinding } from '../../drivers/driver.js';
+import type { WgslBinding } from '../../drivers/wgsl-launch.js';
 import { isObject, show, textOf } from '../values/arguments.js';
 import { OnememError, typeError } from '../values/errors.js';
 import type { Parameters } from './wgsl-parameters.js';

@@ -3,7 +3,7 @@
  * not fit.
  */
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
-import type { WgslBinding } from '../../drivers/driver.js';
+import type { WgslBinding } from '../../drivers/wgsl-launch.js';
 import { nearest } from '../../messages/option-names.js';
 import { type Description, type Resource, uniformMembers } from '../../wgsl/describe.js';
 import { sizeOf } from '../../wgsl/types.js';

@@ -3,7 +3,7 @@
  * WebGPU calls them.
  */
 
-import type { WgslConstant } from '../../drivers/driver.js';
+import type { WgslConstant } from '../../drivers/wgsl-launch.js';
 import { refuseUnknown } from '../../messages/option-names.js';
 import type { Override } from '../../wgsl/overrides.js';
 import { isObject, show } from '../values/arguments.js';

@@ -2,7 +2,7 @@
  * How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by
  * uniform variables and their members.
  */
-import type { WgslCode, WgslConstant } from '../../drivers/driver.js';
+import type { WgslCode, WgslConstant } from '../../drivers/wgsl-launch.js';
 import type { Overrides } from '../../wgsl/constants.js';
 import { type Description, type Resource, uniformMembers } from '../../wgsl/describe.js';
 import { type Dimensions, dimensionsOf } from '../../wgsl/dimensions.js';

@@ -3,7 +3,7 @@
  * members of structures.
  */
 
-import type { UniformMember } from '../../drivers/driver.js';
+import type { UniformMember } from '../../drivers/wgsl-launch.js';
 import { nearest } from '../../messages/option-names.js';
 import type { Resource } from '../../wgsl/describe.js';
 import type { StructType, Type } from '../../wgsl/types.js';

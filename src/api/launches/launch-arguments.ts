@@ -8,7 +8,8 @@ import {
   elementTypeOf,
   type NumericArray,
 } from '../../core/basics/elements.js';
-import type { AnyKernelCode, LaunchParameter } from '../../drivers/driver.js';
+import type { LaunchParameter } from '../../drivers/driver.js';
+import type { AnyKernelCode } from '../../drivers/wgsl-launch.js';
 import { refuseUnknown } from '../../messages/option-names.js';
 import type { Gather } from '../../pager/protocol/operations.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';

@@ -1,5 +1,5 @@
 /** What of a kernel a device runs. */
-import type { AnyKernelCode, LaunchWay } from '../../drivers/driver.js';
+import type { AnyKernelCode, LaunchWay } from '../../drivers/wgsl-launch.js';
 import type { Kernel } from '../kernels/kernel.js';
 import { takesParts } from '../kernels/wgsl-kernel.js';
 import type { DeviceSeen } from '../line/seen.js';

@@ -1,6 +1,6 @@
 /** What is said of launches, and of the streams that they are given to. */
 
-import type { LaunchWay } from '../../drivers/driver.js';
+import type { LaunchWay } from '../../drivers/wgsl-launch.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { LaunchSize } from './launch-size.js';
 

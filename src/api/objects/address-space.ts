@@ -503,10 +503,11 @@ export class AddressSpace implements api.AddressSpace {
     }
     if (this.closing !== null && this.threads !== null && timeoutMs !== undefined)
       this.client.tell('close', { timeoutMs, closed: [] });
-    await Promise.all([...this.followers].map((each) => each.close()));
     // The thread that opened the space has its close release all.
     if (this.threads === null) releaseThread(this.client);
-    this.closing ??= closeSpace(this.opened, timeoutMs ?? null);
+    this.closing ??= Promise.all([...this.followers].map((each) => each.close())).then(() =>
+      closeSpace(this.opened, timeoutMs ?? null),
+    );
     try {
       await this.closing;
     } catch (error) {

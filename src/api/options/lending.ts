@@ -19,7 +19,7 @@ export async function lend(
   const lenders: Lender[] = [];
   const all: DeviceOptions[] = [];
   for (const [index, specification] of specifications.entries()) {
-    const device = specification.kind === 'webgpu' ? specification.device : undefined;
+    const device = 'device' in specification ? specification.device : undefined;
     if (device === undefined) all.push(options[index]);
     else {
       // Few programs have a GPU of their own.

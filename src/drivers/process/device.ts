@@ -22,7 +22,13 @@ import type { CopyThread } from '../copies/copy-thread.js';
 import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
 import { NodeError } from '../page-table.js';
 import { PagedMemory } from '../paged-memory.js';
-import type { CopiedBeside, FilePart, ProcessDriver } from '../process-driver.js';
+import type {
+  CopiedBeside,
+  FilePart,
+  ProcessDriver,
+  SeesEnds,
+  ShowsFiles,
+} from '../process-driver.js';
 import type { HostSharer, SharedHost } from '../shared-host.js';
 import { DeviceProcess } from './device-process.js';
 import { FileWindows } from './file-windows.js';
@@ -100,7 +106,14 @@ interface RunningLaunch {
   failure: LaunchFailure | null;
 }
 
-export class ProcessDevice implements ProcessDriver, CopiedBeside, HostSharer {
+export class ProcessDevice
+  implements ProcessDriver, SeesEnds, ShowsFiles, CopiedBeside, HostSharer
+{
+  readonly ends: SeesEnds = this;
+  readonly files: ShowsFiles = this;
+  readonly engine = null;
+  readonly wgsl = null;
+  readonly lent = null;
   readonly kind = 'process';
   readonly kernels = 'functions';
   readonly description: DeviceDescription;

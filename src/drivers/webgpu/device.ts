@@ -13,18 +13,23 @@ import {
 } from '../../core/basics/types.js';
 import { PlacedThread } from '../../cpus/placed-threads.js';
 import { copyMemory, readMemory } from '../../linux/memory/memory.js';
+import type { Injection, LaunchFailure, LaunchParameter } from '../driver.js';
 import type {
-  Injection,
+  HasEngine,
+  IsLent,
+  LaunchRefusal,
+  ProcessDriver,
+  ProcessEvents,
+  RunsWgsl,
+} from '../process-driver.js';
+import type {
   LaunchDivision,
-  LaunchFailure,
-  LaunchParameter,
   PagedPart,
   Planning,
   WgslCode,
   WgslLaunch,
   WgslPart,
-} from '../driver.js';
-import type { LaunchRefusal, ProcessDriver, ProcessEvents } from '../process-driver.js';
+} from '../wgsl-launch.js';
 import { Divider } from './divider.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
@@ -97,16 +102,20 @@ interface Pending {
   readonly filled: (Pages & { readonly buffers: readonly number[] }) | null;
 }
 
-export class WebgpuDevice implements ProcessDriver, BufferCommands {
+export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferCommands {
+  readonly ends = null;
+  readonly files = null;
+  readonly engine: HasEngine = this;
+  readonly wgsl: RunsWgsl = this;
+  readonly lent: IsLent | null = null;
   readonly kind = 'webgpu';
   readonly kernels = 'wgsl';
   readonly memory = 0;
-  readonly lender: number | null = null;
   readonly description: DeviceDescription;
   readonly faultFd = -1;
   readonly owesAnswers = false;
   onReady: (failure: string | null) => void = () => undefined;
-  onWants: NonNullable<ProcessDriver['onWants']> = () => undefined;
+  onWants: RunsWgsl['onWants'] = () => undefined;
   protected readonly runs: RunTable;
   private readonly divider: Divider;
   private readonly moves: JoinedMoves;

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { bytesOf } from '../../core/basics/elements.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import { finished } from '../../wgsl/slices.js';
-import type { LaunchDivision, LaunchParameter, WgslLaunch } from '../driver.js';
+import type { LaunchParameter } from '../driver.js';
+import type { LaunchDivision, WgslLaunch } from '../wgsl-launch.js';
 import { Divider, type Room } from './divider.js';
 
 const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;

@@ -27,14 +27,14 @@ import { valueIn } from '../../wgsl/uniform-layout.js';
 import type { UniformValue } from '../../wgsl/values.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, type Window, windowSlices } from '../../wgsl/windows.js';
+import type { LaunchParameter } from '../driver.js';
 import type {
   LaunchDivision,
-  LaunchParameter,
   Planning,
   WgslBinding,
   WgslCode,
   WgslLaunch,
-} from '../driver.js';
+} from '../wgsl-launch.js';
 import {
   arrayBytes,
   arrayOf,

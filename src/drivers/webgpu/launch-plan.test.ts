@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { PAGE_BYTES } from '../../core/basics/types.js';
-import type { LaunchParameter, WgslBinding, WgslLaunch } from '../driver.js';
+import type { LaunchParameter } from '../driver.js';
+import type { WgslBinding, WgslLaunch } from '../wgsl-launch.js';
 import {
   featureProblem,
   noUniformLeft,

@@ -4,8 +4,9 @@
  */
 import { bytesOf } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
-import type { LaunchParameter, PagedPart, WgslBinding, WgslCode, WgslLaunch } from '../driver.js';
+import type { LaunchParameter } from '../driver.js';
 import type { LaunchRefusal } from '../process-driver.js';
+import type { PagedPart, WgslBinding, WgslCode, WgslLaunch } from '../wgsl-launch.js';
 import type { AdapterFacts, Aside, Bound, Dispatch, Limits, Part } from './protocol.js';
 
 /** In one dimension: `global_invocation_id` wraps beyond. */

@@ -7,8 +7,9 @@
  */
 import { type Access, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import { copyMemory, punchHole, view } from '../../linux/memory/memory.js';
-import type { LaunchDivision, LaunchFailure, Planning, WgslLaunch } from '../driver.js';
-import type { LaunchRefusal, ProcessEvents } from '../process-driver.js';
+import type { LaunchFailure } from '../driver.js';
+import type { IsLent, LaunchRefusal, ProcessEvents } from '../process-driver.js';
+import type { LaunchDivision, Planning, WgslLaunch } from '../wgsl-launch.js';
 import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
 import { type Pages, pagesAround } from './launch-plan.js';
 import {
@@ -49,7 +50,8 @@ function* remedied(
 }
 
 export class LentDevice extends WebgpuDevice {
-  override readonly lender: number;
+  override readonly lent: IsLent = this;
+  readonly lender: number;
   private own: LentMemory | null = null;
   /** Pages that the launch which runs may write. */
   private written: readonly Pages[] = [];

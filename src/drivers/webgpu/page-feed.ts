@@ -5,7 +5,7 @@
  */
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
-import type { WantedFor } from '../driver.js';
+import type { WantedFor } from '../wgsl-launch.js';
 import type { Pages } from './launch-plan.js';
 import type { Part } from './protocol.js';
 import { STAGING_SLOT_BYTES } from './staging.js';

@@ -8,7 +8,8 @@
 import { Status } from '../../core/basics/types.js';
 import { readMemory, writeMemory } from '../../linux/memory/memory.js';
 import type { PageCopy } from '../../wgsl/page-rounds.js';
-import type { LaunchFailure, PagedPart, PlannedDispatch, WgslCode, WgslPart } from '../driver.js';
+import type { LaunchFailure } from '../driver.js';
+import type { PagedPart, PlannedDispatch, WgslCode, WgslPart } from '../wgsl-launch.js';
 import { pagingBuffers } from './launch-plan.js';
 import { BATCH_BYTES, cut, PageFeed, pagesIn } from './page-feed.js';
 import { type PlannedOutlet, PlannedRun } from './planned-run.js';

@@ -11,7 +11,7 @@ import type { Slices } from '../../wgsl/slices.js';
 import { isWholeLaunch, type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import type { LaunchPart } from '../../wgsl/windows.js';
 import { writtenBy } from '../../wgsl/writing.js';
-import type { PagePlan, PlannedDispatch, WgslLaunch } from '../driver.js';
+import type { PagePlan, PlannedDispatch, WgslLaunch } from '../wgsl-launch.js';
 import { arrayOf, sharerOf } from './launch-plan.js';
 
 /** What names elements are numbers of four bytes. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
 import { pageTables } from '../../wgsl/page-tables.js';
-import type { PagePlan, WgslCode } from '../driver.js';
+import type { PagePlan, WgslCode } from '../wgsl-launch.js';
 import { type Next, PlannedRun } from './planned-run.js';
 import type { Part } from './protocol.js';
 

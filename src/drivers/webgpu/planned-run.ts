@@ -3,7 +3,7 @@
  * these pages, which are put together while what comes before runs on the GPU.
  */
 import type { PageCopy } from '../../wgsl/page-rounds.js';
-import type { PagedPart, PagePlan, PlannedDispatch } from '../driver.js';
+import type { PagedPart, PagePlan, PlannedDispatch } from '../wgsl-launch.js';
 import { type FeedOutlet, PageFeed, pagesIn } from './page-feed.js';
 import type { Part } from './protocol.js';
 

@@ -2,7 +2,7 @@
  * What the driver and the process of its engine say to each other: a packet a message, one kind
  * byte, then JSON.
  */
-import type { WgslCode } from '../driver.js';
+import type { WgslCode } from '../wgsl-launch.js';
 
 export const Packet = {
   /** To the engine, first: JSON of Hello. */

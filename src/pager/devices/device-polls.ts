@@ -90,7 +90,7 @@ export class DevicePolls {
    */
   sendReads(): void {
     for (let place = 0; place < this.places.length; place++)
-      this.places[place]?.process?.sendReads?.();
+      this.places[place]?.process?.engine?.sendReads();
   }
 
   /** Whether the poller has found faults of a device. */
@@ -104,7 +104,7 @@ export class DevicePolls {
   /** A launch that is to end without a packet; 0: there is none. */
   get awaited(): number {
     for (let place = 0; place < this.places.length; place++) {
-      const launch = this.places[place]?.process?.awaited ?? 0;
+      const launch = this.places[place]?.process?.ends?.awaited ?? 0;
       if (launch !== 0) return launch;
     }
     return 0;
@@ -113,7 +113,7 @@ export class DevicePolls {
   /** Whether a launch has ended without a packet. */
   get haveEnds(): boolean {
     for (let place = 0; place < this.places.length; place++) {
-      if (this.places[place]?.process?.hasEnd === true) return true;
+      if (this.places[place]?.process?.ends?.hasEnd === true) return true;
     }
     return false;
   }
@@ -122,7 +122,7 @@ export class DevicePolls {
   unwatch(): boolean {
     let ended = false;
     for (let place = 0; place < this.places.length; place++) {
-      if (this.places[place]?.process?.unwatch?.() === true) ended = true;
+      if (this.places[place]?.process?.ends?.unwatch() === true) ended = true;
     }
     return ended;
   }
@@ -132,7 +132,8 @@ export class DevicePolls {
     let any = false;
     for (let place = 0; place < this.places.length; place++) {
       const device = this.places[place];
-      if (device?.guard?.progress() === true || device?.process?.step?.() === true) any = true;
+      if (device?.guard?.progress() === true || device?.process?.engine?.step() === true)
+        any = true;
     }
     return any ? DEVICE_STEP : 0;
   }
@@ -186,7 +187,7 @@ export class DevicePolls {
     for (let place = 0; place < this.places.length; place++) {
       const process = this.places[place]?.process ?? null;
       if (process === null) continue;
-      const come = poller.readyAt(this.slot(place, PACKETS)) !== 0 || process.hasEnd === true;
+      const come = poller.readyAt(this.slot(place, PACKETS)) !== 0 || process.ends?.hasEnd === true;
       if (come) this.readPackets(place, process);
       if (poller.readyAt(this.slot(place, LIFE)) !== 0) {
         this.stopPolling(place);

@@ -17,6 +17,8 @@ export interface MadeDriver {
   readonly process: ProcessDriver | null;
   /** The same driver, if it is one that works in this thread. */
   readonly guard: DriverGuard | null;
+  /** It may do something in turns of the event loop. */
+  readonly usesEventLoop?: true;
 }
 
 export class Device {

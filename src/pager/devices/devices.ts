@@ -70,7 +70,8 @@ export class Devices implements DeviceOwner {
   private closed = false;
   /** Modules of drivers that are being loaded; they need turns of the event loop. */
   private loading = 0;
-  private hasCustom = false;
+  /** Whether a driver may do something in turns of the event loop. */
+  private usesEventLoop = false;
   /** Turns of the event loop that are needed, to see processes end. */
   private reaping = 0;
 
@@ -234,12 +235,11 @@ export class Devices implements DeviceOwner {
    * for them to come up.
    */
   private start(all: readonly DeviceOptions[], ready: Started): void {
-    const toLoad = all.filter(({ kind }) => kind === 'custom' || kind === 'webgpu');
+    const toLoad = all.filter((options) => this.maker.mustLoad(options));
     if (toLoad.length === 0) {
       this.addAll(all, new Map(), ready);
       return;
     }
-    this.hasCustom ||= toLoad.some(({ kind }) => kind === 'custom');
     this.loading++;
     Promise.allSettled(toLoad.map((options) => this.load(options))).then((loaded) => {
       this.loading--;
@@ -303,6 +303,7 @@ export class Devices implements DeviceOwner {
     const events = prepared?.events ?? this.newEvents();
     const made = prepared?.made ?? this.maker.make(options, events);
     const { description } = made.driver;
+    this.usesEventLoop ||= made.usesEventLoop === true;
     const { processor: id, node } = this.context.manager.addDevice(description);
     this.context.router.attach(id, node, made.driver);
     const info: DeviceInfo = {
@@ -319,7 +320,7 @@ export class Devices implements DeviceOwner {
       remoteAccess: description.remoteAccess ?? false,
       sameAddresses: description.frames === 'identity',
       cancellation: made.guard === null ? made.driver.abort !== undefined : made.guard.canAbort,
-      kernels: made.process?.kernels ?? 'functions',
+      kernels: made.process?.wgsl == null ? 'functions' : 'wgsl',
       pid: made.process?.pid ?? null,
     };
     const device = new Device(info, made);
@@ -332,10 +333,12 @@ export class Devices implements DeviceOwner {
     this.polls.add(device);
     if (made.process === null) ready(null);
     else {
-      if (made.process.lender != null) this.launches.endings.watch(made.process.lender);
-      made.process.onWants = (launch, wanted, wantedFor, atOnce) => {
-        this.context.later(() => this.launches.wanted(device, launch, wanted, wantedFor, atOnce));
-      };
+      const { lent, wgsl } = made.process;
+      if (lent !== null) this.launches.endings.watch(lent.lender);
+      if (wgsl !== null)
+        wgsl.onWants = (launch, wanted, wantedFor, atOnce) => {
+          this.context.later(() => this.launches.wanted(device, launch, wanted, wantedFor, atOnce));
+        };
       let told = false;
       made.process.onReady = (failure) => {
         if (!told) ready(failure);
@@ -364,7 +367,7 @@ export class Devices implements DeviceOwner {
       this.reaping--;
       return true;
     }
-    return this.loading > 0 || (this.hasCustom && (idle || this.polls.sleepMs(2) < 2));
+    return this.loading > 0 || (this.usesEventLoop && (idle || this.polls.sleepMs(2) < 2));
   }
 
   /** A driver says that a launch has ended. */

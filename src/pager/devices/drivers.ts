@@ -39,7 +39,19 @@ export interface SharedSpace {
   readonly host: SharedHost;
 }
 
+/** How the drivers of a kind are made: at once, or when their module has been loaded. */
+type Kind =
+  | { readonly make: (options: DeviceOptions, events: DriverEvents) => MadeDriver }
+  | { readonly load: (options: DeviceOptions, events: ProcessEvents) => Promise<MadeDriver> };
+
 export class DriverMaker {
+  private readonly kinds: Readonly<Record<DeviceOptions['kind'], Kind>> = {
+    process: { make: (options, events) => this.process(options, events) },
+    simulated: { make: (options, events) => this.simulated(options, events) },
+    webgpu: { load: (options, events) => this.gpu(options, events) },
+    custom: { load: (options, events) => this.custom(options, events) },
+  };
+
   constructor(
     private readonly space: SharedSpace,
     /** The function of a kernel that runs in this thread. */
@@ -50,22 +62,30 @@ export class DriverMaker {
     private readonly copies: CopyThread | null,
   ) {}
 
-  /** Makes a driver that comes with the package. */
+  /** Whether its module must be loaded first. */
+  mustLoad({ kind }: DeviceOptions): boolean {
+    return 'load' in this.kinds[kind];
+  }
+
   make(options: DeviceOptions, events: DriverEvents): MadeDriver {
-    if (options.kind === 'simulated') return this.simulated(options, events);
+    const kind = this.kinds[options.kind];
+    if ('load' in kind) throw new Error(`the driver of ${options.name} has not been loaded`);
+    return kind.make(options, events);
+  }
+
+  /** Loads a driver that not every manager needs, and has it make the device. */
+  async load(options: DeviceOptions, events: ProcessEvents): Promise<MadeDriver> {
+    const kind = this.kinds[options.kind];
+    return 'load' in kind ? await kind.load(options, events) : kind.make(options, events);
+  }
+
+  private process(options: DeviceOptions, events: DriverEvents): MadeDriver {
     const { base, bytes, hostMemory, host } = this.space;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);
     const { copies } = this;
     const made = { ...options, budgetPages, hostMemory, host, program: CHILD, copies };
     const process = new ProcessDevice(base, bytes, made, events);
     return { driver: process, process, guard: null };
-  }
-
-  /** Loads a driver that not every manager needs, and has it make the device. */
-  async load(options: DeviceOptions, events: ProcessEvents): Promise<MadeDriver> {
-    return options.kind === 'webgpu'
-      ? await this.gpu(options, events)
-      : await this.custom(options, events);
   }
 
   /**
@@ -98,7 +118,7 @@ export class DriverMaker {
     } finally {
       clearTimeout(timer);
     }
-    return { driver: guard, process: null, guard };
+    return { driver: guard, process: null, guard, usesEventLoop: true };
   }
 
   private simulated(options: DeviceOptions, events: DriverEvents): MadeDriver {

@@ -1,6 +1,6 @@
 /** Bytes of the space that the manager looks at itself: sizes of launches, numbers of their plans. */
 import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
-import type { BytesWanted } from '../../drivers/driver.js';
+import type { BytesWanted } from '../../drivers/wgsl-launch.js';
 import { readMemory } from '../../linux/memory/memory.js';
 import type { SpaceContext } from '../arrays/context.js';
 

@@ -4,7 +4,8 @@
  * order without a word in between, and to the core they are one launch.
  */
 
-import type { LaunchParameter, WgslLaunch } from '../../drivers/driver.js';
+import type { LaunchParameter } from '../../drivers/driver.js';
+import type { WgslLaunch } from '../../drivers/wgsl-launch.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
 import type { Device } from './device.js';
@@ -38,7 +39,7 @@ export class JoinedLaunches implements Stage {
   private behind(launch: Launch): Joined | null {
     const { device, queue } = launch;
     const waiting = queue.launches.slice(1);
-    const most = device.process?.launchesAtOnce ?? 1;
+    const most = device.process?.wgsl?.launchesAtOnce ?? 1;
     if (most === 1 || waiting.length === 0 || !this.mayJoin(device, launch)) return null;
     const { parameters } = launch.operation;
     const uses = new PageUses();
@@ -75,7 +76,7 @@ export class JoinedLaunches implements Stage {
     )
       return false;
     const launch: Omit<WgslLaunch, 'id'> = { ...operation, code };
-    if (device.process?.joins?.(launch) !== true) return false;
+    if (device.process?.wgsl?.joins(launch) !== true) return false;
     const args = argumentsOf(parameters, this.context.table);
     return (
       this.checks.problemOf(device, operation, args) === null &&

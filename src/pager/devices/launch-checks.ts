@@ -4,8 +4,8 @@
  */
 
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
-import type { LaunchDivision, Planning } from '../../drivers/driver.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
+import type { LaunchDivision, Planning } from '../../drivers/wgsl-launch.js';
 import type { SpaceContext } from '../arrays/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
@@ -43,14 +43,14 @@ export class LaunchChecks {
     }
     const { code } = operation;
     const refused =
-      code.kind === 'wgsl' ? (device.process?.refuse?.({ ...operation, code }) ?? null) : null;
+      code.kind === 'wgsl' ? (device.process?.wgsl?.refuse({ ...operation, code }) ?? null) : null;
     if (refused !== null)
       return wireError(refused.code, messageOf(refused, kernelName), { kernel: kernelName });
     const { faults, budgetPages } = device.driver.description;
     const closed = this.closedPage(args, faults);
     if (closed !== -1)
       return this.context.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
-    if (faults || device.process?.divide !== undefined) return null;
+    if (faults || device.process?.wgsl != null) return null;
     const pages = this.context.manager.launchPages(args);
     if (pages <= budgetPages) return null;
     return wireError(
@@ -99,7 +99,8 @@ export class LaunchChecks {
     const { code } = operation;
     if (code.kind !== 'wgsl') return null;
     return (
-      process?.divide?.({ ...operation, code }, (parameters) => this.pagesOf(parameters)) ?? null
+      process?.wgsl?.divide({ ...operation, code }, (parameters) => this.pagesOf(parameters)) ??
+      null
     );
   }
 

@@ -126,7 +126,7 @@ export class LaunchEndings {
    */
   freeLenders(now: number): void {
     for (const { device, launches } of this.queues.values()) {
-      const lender = device.process?.lender ?? null;
+      const lender = device.process?.lent?.lender ?? null;
       const [launch] = launches;
       if (lender === null || launch === undefined || !launch.isHandedOver || device.lost) continue;
       const stop = this.stopped.stopOf(lender);
@@ -135,7 +135,7 @@ export class LaunchEndings {
       const why =
         `the thread that lent device ${name}, and runs its launches in turns of its event loop, is stopped: it has touched ` +
         `${this.places.placeOf(stop.page).text} while the launch ran; await the launch before`;
-      device.process?.abandon?.(launch.id, why);
+      device.process?.lent?.abandon(launch.id, why);
     }
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Planning } from '../../drivers/driver.js';
+import type { Planning } from '../../drivers/wgsl-launch.js';
 import { LaunchPlans } from './launch-plans.js';
 
 /** Plans by a clock that goes on by a millisecond with each slice of the work. */

@@ -3,7 +3,7 @@
  * thread waits for all of it.
  */
 
-import type { BytesWanted, Planning } from '../../drivers/driver.js';
+import type { BytesWanted, Planning } from '../../drivers/wgsl-launch.js';
 
 /** So many faults take as long as a step. */
 const STEP = 16;

@@ -1,7 +1,8 @@
 /** A launch: what is known of it, and what its stream is told of its end. */
 import { PAGE_BYTES } from '../../core/basics/types.js';
-import type { LaunchDivision, LaunchParameter } from '../../drivers/driver.js';
+import type { LaunchParameter } from '../../drivers/driver.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
+import type { LaunchDivision } from '../../drivers/wgsl-launch.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { SharedUse } from '../arrays/shared-uses.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';

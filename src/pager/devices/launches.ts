@@ -5,7 +5,8 @@
 
 import { Access, type DenyReason } from '../../core/basics/types.js';
 import type { Range } from '../../core/table/range.js';
-import type { LaunchFailure, WantedFor } from '../../drivers/driver.js';
+import type { LaunchFailure } from '../../drivers/driver.js';
+import type { WantedFor } from '../../drivers/wgsl-launch.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
@@ -129,7 +130,7 @@ export class Launches implements Part {
 
   /** How many launches of a stream may be with a device at once. */
   mostTogether(device: Device | undefined): number {
-    return device?.process?.launchesAtOnce ?? 1;
+    return device?.process?.wgsl?.launchesAtOnce ?? 1;
   }
 
   /**
@@ -190,7 +191,7 @@ export class Launches implements Part {
     if (isDevice) device.launchRounds++;
     // A device that is being detached runs what it has begun.
     if (launch.failure !== null || launch.ending !== null || device.lost) {
-      device.process?.supply?.(id, false);
+      device.process?.wgsl?.supply(id, false);
       return;
     }
     const access = isHome ? Access.Write : Access.Read;
@@ -199,7 +200,7 @@ export class Launches implements Part {
         launch.fail(this.context.places.denialError(failure, page, launch.kernel, isHome));
       else if (isHome) device.pagedHomeBytes += bytesOf(wanted);
       else if (isDevice) device.pagedBytes += bytesOf(wanted);
-      device.process?.supply?.(id, failure === null);
+      device.process?.wgsl?.supply(id, failure === null);
     });
   }
 
@@ -283,7 +284,7 @@ export class Launches implements Part {
     this.context.manager.launchEnd(launch.id);
     if (work.kind === 'parts') {
       work.supply?.close();
-      device.process?.over?.();
+      device.process?.wgsl?.over();
     }
     for (const each of together) {
       countUse(this.parts.arrays, each.operation, -1);

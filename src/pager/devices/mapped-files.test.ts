@@ -33,11 +33,11 @@ describe('mapped files of a device', () => {
     } as unknown as FileProvider;
     mapped = new MappedFiles(files);
     [asked, hidden, retries] = [[], [], 0];
-    const process = {
+    const shows = {
       showFile: (part: FilePart, shown: (at: number | null) => void) => asked.push({ part, shown }),
       hideFile: (at: number) => hidden.push(at),
     };
-    device = { process } as unknown as Device;
+    device = { process: { files: shows } } as unknown as Device;
   });
 
   function parameters(of: Device = device): readonly LaunchParameter[] | null {

@@ -41,7 +41,7 @@ export class MappedFiles {
     parameters: readonly LaunchParameter[],
     then: () => void,
   ): readonly LaunchParameter[] | null {
-    if (device.process?.showFile === undefined) return parameters;
+    if (device.process?.files == null) return parameters;
     const found: LaunchParameter[] = [];
     for (const each of parameters) {
       const isSome = each.kind === 'array' && each.length > 0;
@@ -80,7 +80,7 @@ export class MappedFiles {
     const { fd, offset, bytes, shared } = range.source;
     const before = offset % PAGE_BYTES;
     const part = { fd, offset: offset - before, bytes: before + bytes, writable: shared };
-    device.process?.showFile?.(part, (at) => {
+    device.process?.files?.showFile(part, (at) => {
       window.at = at === null ? null : at + before;
       // The array has gone meanwhile, and the launch that wanted it.
       if (windows.get(range) !== window) this.hide(device, range, window);
@@ -99,12 +99,13 @@ export class MappedFiles {
   }
 
   private hide({ process }: Device, { source }: FileRange, { at }: Window): void {
-    if (at !== null && at !== undefined) process?.hideFile?.(at - (source.offset % PAGE_BYTES));
+    if (at !== null && at !== undefined)
+      process?.files?.hideFile(at - (source.offset % PAGE_BYTES));
   }
 
   /** The mapped file that has the page, if the device can map it as well. */
   private rangeOf({ process }: Device, page: number): FileRange | null {
-    const range = process?.showFile === undefined ? null : this.files.rangeOf(page);
+    const range = process?.files == null ? null : this.files.rangeOf(page);
     return range?.source.mapped === true ? range : null;
   }
 }

@@ -48,7 +48,7 @@ export class NextLaunch {
       !this.checks.isWhole(device, operation)
     )
       return;
-    device.process?.expect?.(arrayPages(operation.parameters));
+    device.process?.engine?.expect(arrayPages(operation.parameters));
     for (const { first, count, use } of args) {
       // What is emptied before the launch runs need not come.
       if (use === 'out') continue;

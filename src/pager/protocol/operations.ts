@@ -1,5 +1,6 @@
 /** What runs on streams, and what is said of it. */
-import type { AnyKernelCode, LaunchParameter, WgslLaunch } from '../../drivers/driver.js';
+import type { LaunchParameter } from '../../drivers/driver.js';
+import type { AnyKernelCode, WgslLaunch } from '../../drivers/wgsl-launch.js';
 import type { ArrayPages, BytePlace } from './pages.js';
 import type { WireError } from './wire.js';
 

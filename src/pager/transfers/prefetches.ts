@@ -58,7 +58,7 @@ export class Prefetches {
       done(wireError('DEVICE_MEMORY', message, details));
       return;
     }
-    this.devices.get(id)?.process?.expect?.([{ first: firstPage, end: firstPage + count }]);
+    this.devices.get(id)?.process?.engine?.expect([{ first: firstPage, end: firstPage + count }]);
     this.context.requests.start(
       (request) =>
         this.context.manager.acquire(request, id, firstPage, count, access, { exclusive }),

@@ -28,7 +28,7 @@ export class Bringing implements Stage {
       else for (const { first, count, use } of args) if (use === 'out') restore(first, count);
       done();
     });
-    device.process?.expect?.(arrayPages(parameters));
+    device.process?.engine?.expect(arrayPages(parameters));
     manager.launchBegin(id, device.info.id, args, launch.operation.kernelName);
   }
 }

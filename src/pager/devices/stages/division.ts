@@ -1,5 +1,5 @@
 /** Finds the parts in which a launch runs that its device has no room for. */
-import type { LaunchDivision } from '../../../drivers/driver.js';
+import type { LaunchDivision } from '../../../drivers/wgsl-launch.js';
 import { toWire } from '../../protocol/wire.js';
 import type { Launch } from '../launch.js';
 import type { LaunchChecks } from '../launch-checks.js';

@@ -1,5 +1,5 @@
 /** Hands a launch, or what comes next of it, to its driver, which tells of its end. */
-import type { WgslCode, WgslLaunch } from '../../../drivers/driver.js';
+import type { WgslCode, WgslLaunch } from '../../../drivers/wgsl-launch.js';
 import type { Handed, Launch, LaunchQueue } from '../launch.js';
 import type { NextLaunch } from '../next-launch.js';
 import type { Stage } from './stage.js';
@@ -40,7 +40,7 @@ export class Running implements Stage {
       const zeroed = joined?.zeroed.get(each) ?? [];
       return { ...wgslLaunchOf(each, each.operation.code as WgslCode), zeroed };
     });
-    device.process?.launchWgsl?.([first, ...others]);
+    device.process?.wgsl?.launchWgsl([first, ...others]);
   }
 }
 
