@@ -67,6 +67,8 @@ export interface Staging {
 /** A transfer under way. */
 interface Pending extends Transfer {
   active: boolean;
+  /** When it was handed out, in milliseconds. */
+  startedMs: number;
   /** The piece of memory that it goes over, or 0; and whether it has come there. */
   staged: number;
   half: boolean;
@@ -111,6 +113,8 @@ export class Router implements Commands {
   private readonly processors: (ProcessorDriver | undefined)[] = [];
   /** Transfers under way by token; entries are used again. */
   private readonly transfers: Pending[] = [];
+  /** By node. */
+  private readonly copied: number[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
   /**
@@ -140,6 +144,7 @@ export class Router implements Commands {
     private readonly transferred: (token: number, status: Status) => void,
     private readonly pageBytes: number = PAGE_BYTES,
     private readonly staging: Staging | null = null,
+    private readonly nowMs: () => number = () => 0,
   ) {}
 
   /** A device: a processor, and the memory of its own. */
@@ -154,6 +159,7 @@ export class Router implements Commands {
 
   attachNode(node: NodeId, driver: NodeDriver): void {
     this.nodes[node] = driver;
+    this.copied[node] = 0;
   }
 
   detach(processor: ProcessorId, node: NodeId): void {
@@ -303,7 +309,10 @@ export class Router implements Commands {
     const transfer = this.transfers[token];
     if (transfer === undefined || !transfer.active) return;
     const result = transfer.staged === 0 ? status : this.goOn(transfer, status);
-    if (result !== Status.Pending) this.tell(token, this.publish(transfer, result));
+    if (result !== Status.Pending) {
+      this.noteCopied(transfer);
+      this.tell(token, this.publish(transfer, result));
+    }
     this.startUnstaged();
   }
 
@@ -357,9 +366,26 @@ export class Router implements Commands {
   }
 
   private start(transfer: Pending): Status {
+    transfer.startedMs = transfer.source < 0 ? 0 : this.nowMs();
     const status = this.begin(transfer);
-    if (status !== Status.Pending) this.answers++;
+    if (status !== Status.Pending) {
+      this.answers++;
+      this.noteCopied(transfer);
+    }
     return status;
+  }
+
+  /** A copy between two nodes is through, well or not. */
+  private noteCopied({ source, node, startedMs }: Pending): void {
+    if (source < 0 || node < 0) return;
+    const ms = this.nowMs() - startedMs;
+    this.copied[source] = this.copyMs(source) + ms;
+    this.copied[node] = this.copyMs(node) + ms;
+  }
+
+  /** How long copies from and to a node took, of which several may be under way at once. */
+  copyMs(node: NodeId): number {
+    return this.copied[node] ?? 0;
   }
 
   private begin(transfer: Pending): Status {
@@ -537,6 +563,7 @@ function pendingOf(order: Readonly<Transfer>): Pending {
     whole,
     urgent,
     active: true,
+    startedMs: 0,
     staged: 0,
     half: false,
     visible: false,

@@ -8,8 +8,9 @@ const PROCESSOR = {
   readFaults: 3,
   writeFaults: 4,
   bytesIn: 4096,
+  copies: [{ upToBytes: 4096, count: 1 }],
   alive: true,
-} as ProcessorStats;
+} as unknown as ProcessorStats;
 const STATS = {
   processors: [PROCESSOR],
   storage: null,
@@ -25,6 +26,7 @@ it('writes a sample a line, with labels that hide nothing', () => {
   expect(text).toContain(`onemem_faults_total{${LABELS},access="read"} 3`);
   expect(text).toContain(`onemem_faults_total{${LABELS},access="write"} 4`);
   expect(text).toContain(`onemem_bytes_in_total{${LABELS},source="memory"} 4096`);
+  expect(text).toContain(`onemem_copies_total{${LABELS},up_to_bytes="4096"} 1`);
   expect(text).toContain('onemem_arrays{space="s"} 2');
   expect(text.at(-1)).toBe('');
 });

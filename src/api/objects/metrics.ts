@@ -48,6 +48,16 @@ const PROCESSOR: readonly Metric<ProcessorStats>[] = [
   counter('bytes_out_total', 'Bytes copied from its memory to another one.', ({ bytesOut }) => [
     [bytesOut],
   ]),
+  counter('copies_total', 'Copies from and to its memory, by size.', ({ copies }) =>
+    copies.map(({ upToBytes, count }) => [count, { up_to_bytes: String(upToBytes) }] as const),
+  ),
+  counter('copy_seconds_total', 'Time of these copies.', ({ copyMs }) => [[copyMs / 1000]]),
+  gauge('memory_free_pieces', 'Pieces that its free memory lies in.', ({ freePieces }) => [
+    [freePieces],
+  ]),
+  gauge('memory_largest_free_bytes', 'The largest of these pieces.', ({ largestFreeBytes }) => [
+    [largestFreeBytes],
+  ]),
   counter('evictions_total', 'Blocks of 2 MiB pushed out of its memory.', ({ evictions }) => [
     [evictions],
   ]),

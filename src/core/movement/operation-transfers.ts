@@ -408,7 +408,13 @@ export function countArrival(
   if (source >= 0 && source !== target.id) {
     target.counters.pagesIn += count;
     const from = state.nodes[source];
-    if (from !== undefined) from.counters.pagesOut += count;
+    // The smallest place that has room for so many.
+    const size = 32 - Math.clz32(count - 1);
+    target.counters.copies[size]++;
+    if (from !== undefined) {
+      from.counters.pagesOut += count;
+      from.counters.copies[size]++;
+    }
   } else if (source === SOURCE_ZERO) target.counters.pagesZeroed += count;
   else if (source === SOURCE_PROVIDER && block.range.derived === true)
     target.counters.pagesCloned += count;

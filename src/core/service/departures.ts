@@ -32,6 +32,9 @@ export interface ProcessorFigures {
   readonly backedPages: number;
   readonly peakPages: number;
   readonly counters: ProcessorCounters & NodeCounters;
+  /** The pieces that its free memory lies in, and pages of the largest. */
+  readonly freePieces: number;
+  readonly largestFreePages: number;
 }
 
 const NO_FIGURES: NodeFigures = {
@@ -125,6 +128,7 @@ export class Departures {
       backedPages,
       peakPages,
       counters: { ...processor.counters, ...counters },
+      ...freeOf(this.state.nodes[processor.own]),
     };
   }
 
@@ -277,4 +281,12 @@ export class Departures {
 function die(node: Node): void {
   node.state = 'dead';
   node.gone = !node.description.memorySurvives;
+}
+
+/** Where frames are where their pages are, free memory serves any page: it is one piece. */
+function freeOf(node: Node | undefined): Pick<ProcessorFigures, 'freePieces' | 'largestFreePages'> {
+  const pieces = node?.allocator?.pieces();
+  if (pieces !== undefined) return { freePieces: pieces.count, largestFreePages: pieces.largest };
+  const free = node === undefined ? 0 : Math.max(0, node.budgetPages - node.backedPages);
+  return { freePieces: free > 0 ? 1 : 0, largestFreePages: free };
 }

@@ -5,6 +5,17 @@ import { FrameAllocator } from './frames.js';
 type Chunk = 512 | 16 | 1;
 
 describe('FrameAllocator', () => {
+  it('tells the pieces that free frames lie in, and the largest', () => {
+    const allocator = new FrameAllocator(70_000);
+    expect(allocator.pieces()).toEqual({ count: 1, largest: 70_000 });
+    const frames = [allocator.allocate(512), allocator.allocate(512), allocator.allocate(512)];
+    expect(frames).toEqual([0, 512, 1024]);
+    allocator.release(3, 2);
+    allocator.release(512, 512);
+    expect(allocator.pieces()).toEqual({ count: 3, largest: 70_000 - 1536 });
+    expect(new FrameAllocator(0).pieces()).toEqual({ count: 0, largest: 0 });
+  });
+
   it('hands no frame out twice, keeps chunks aligned, and fails only when no chunk of the size is free', () => {
     const step = fc.record({
       allocate: fc.boolean(),

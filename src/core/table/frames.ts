@@ -70,6 +70,29 @@ export class FrameAllocator {
     }
   }
 
+  /** How many pieces the free frames lie in, and how many the largest of them has. */
+  pieces(): { count: number; largest: number } {
+    const { frames, opened, used } = this;
+    const end = Math.min(opened * PAGES_PER_BLOCK, frames);
+    let count = 0;
+    let largest = 0;
+    let length = 0;
+    const close = (): void => {
+      if (length === 0) return;
+      count++;
+      largest = Math.max(largest, length);
+      length = 0;
+    };
+    for (let frame = 0; frame < end; frame++) {
+      if (used[frame] === 0) length++;
+      else close();
+    }
+    // What has not been opened has never been used.
+    length += frames - end;
+    close();
+    return { count, largest };
+  }
+
   private freeRoot(): number {
     if (this.freeRoots.head === -1) this.openMore();
     return this.freeRoots.head;

@@ -17,6 +17,9 @@ import {
 import { FrameAllocator } from './frames.js';
 import type { Block } from './va-block.js';
 
+/** A page, two, four, ..., a block. */
+const COPY_SIZES = Math.log2(PAGES_PER_BLOCK) + 1;
+
 /** What is counted for each node; bytes are counted in pages. */
 export interface NodeCounters {
   /** Pages copied to it from another one. */
@@ -32,6 +35,11 @@ export interface NodeCounters {
   evictions: number;
   /** Pieces that it found no memory for, though its budget allowed them. */
   refusals: number;
+  /**
+   * Copies from and to other nodes, by size: in each place those of up to twice as many pages as in
+   * the one before, beginning with one page.
+   */
+  readonly copies: number[];
 }
 
 export function createNodeCounters(): NodeCounters {
@@ -43,6 +51,7 @@ export function createNodeCounters(): NodeCounters {
     pagesCloned: 0,
     evictions: 0,
     refusals: 0,
+    copies: new Array<number>(COPY_SIZES).fill(0),
   };
 }
 

@@ -252,7 +252,7 @@ export class Attachments implements Transport {
     return this.members.flatMap((member) => {
       if (member === undefined || member.gone) return [];
       const { name } = member.driver.description;
-      return [figuresOf(this.manager, member.processor, name, member.driver.kind, NO_LAUNCHES)];
+      return [figuresOf(this.manager, member.processor, name, member.driver.kind, NO_LAUNCHES, 0)];
     });
   }
 

@@ -40,7 +40,9 @@ export function openCore(
   const recorder = recording === null ? null : new Recorder((entries) => recording.write(entries));
   const staging = new StagingMemory();
   const transferred = (token: number, status: Status): void => manager.transferred(token, status);
-  const router: Router = new Router(notices, sources, transferred, PAGE_BYTES, staging);
+  const router: Router = new Router(notices, sources, transferred, PAGE_BYTES, staging, () =>
+    performance.now(),
+  );
   const commands = recorder?.commands(router) ?? router;
   const manager = new MemoryManager(commands, policies, blocks);
   recorder?.events(manager);

@@ -5,6 +5,7 @@
 
 import {
   HOST,
+  HOST_NODE,
   MAX_PROCESSORS,
   type NodeId,
   PAGE_BYTES,
@@ -454,7 +455,14 @@ export class Devices implements DeviceOwner {
   }
 
   stats(): ProcessorStats[] {
-    const host = figuresOf(this.context.manager, HOST, 'host', 'host', NO_LAUNCHES);
+    const host = figuresOf(
+      this.context.manager,
+      HOST,
+      'host',
+      'host',
+      NO_LAUNCHES,
+      this.context.router.copyMs(HOST_NODE),
+    );
     return [
       host,
       ...[...this.byId.values()]
@@ -465,7 +473,8 @@ export class Devices implements DeviceOwner {
   }
 
   private statsOf(device: Device): ProcessorStats {
-    const { id, name, kind } = device.info;
-    return figuresOf(this.context.manager, id, name, kind, device);
+    const { id, name, kind, node } = device.info;
+    const { manager, router } = this.context;
+    return figuresOf(manager, id, name, kind, device, router.copyMs(node));
   }
 }

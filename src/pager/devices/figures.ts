@@ -42,8 +42,9 @@ export function figuresOf(
   name: string,
   kind: string,
   figures: LaunchFigures,
+  copyMs: number,
 ): ProcessorStats {
-  const { budgetPages, backedPages, peakPages, counters } = manager.figures(id);
+  const { budgetPages, backedPages, peakPages, counters, ...free } = manager.figures(id);
   return {
     name,
     kind,
@@ -58,6 +59,10 @@ export function figuresOf(
     bytesZeroed: counters.pagesZeroed * PAGE_BYTES,
     bytesFromFiles: counters.pagesProvided * PAGE_BYTES,
     bytesCloned: counters.pagesCloned * PAGE_BYTES,
+    freePieces: free.freePieces,
+    largestFreeBytes: free.largestFreePages * PAGE_BYTES,
+    copies: counters.copies.map((count, size) => ({ upToBytes: PAGE_BYTES << size, count })),
+    copyMs,
     evictions: counters.evictions,
     refusals: counters.refusals,
     revocations: counters.revocations,

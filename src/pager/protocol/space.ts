@@ -190,6 +190,13 @@ export interface ProcessorStats {
   readonly bytesFromFiles: number;
   /** Filled from the arrays that clones were made of. */
   readonly bytesCloned: number;
+  /** Pieces that its free memory lies in: many small ones mean fragmentation. */
+  readonly freePieces: number;
+  readonly largestFreeBytes: number;
+  /** Copies from and to other memories, by size: more bytes than in the entry before. */
+  readonly copies: readonly { readonly upToBytes: number; readonly count: number }[];
+  /** Milliseconds of these copies; several at once count each. */
+  readonly copyMs: number;
   readonly evictions: number;
   /** Large pieces without memory, tried again as smaller ones. */
   readonly refusals: number;
