@@ -149,7 +149,7 @@ async function checkMemory(connection: ValkeyConnection): Promise<ServerMemory |
   if (most > 0 && policy !== 'noeviction')
     refuse(
       connection,
-      `drops what it has when its memory is full (maxmemory-policy ${policy}), and pages of arrays with it; set maxmemory-policy noeviction`,
+      `evicts keys when its memory is full (maxmemory-policy ${policy}), and with them pages of arrays; set maxmemory-policy noeviction`,
     );
   const limitBytes = most > 0 ? most : figure('total_system_memory');
   return limitBytes > 0

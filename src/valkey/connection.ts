@@ -201,8 +201,7 @@ export class ValkeyConnection {
   /** @internal */
   reply(value: Reply): void {
     const command = this.commands.shift();
-    if (command === undefined)
-      throw new ValkeyError('PROTOCOL', 'an answer came that nobody had asked for');
+    if (command === undefined) throw new ValkeyError('PROTOCOL', 'an answer came to no request');
     if (value instanceof ValkeyError) command.reject(value);
     else command.resolve(value);
   }

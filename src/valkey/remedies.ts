@@ -17,7 +17,7 @@ const PLACE_IN_SCRIPT = /\s*script: [0-9a-f]{40}, on @user_script:\d+\.?$/;
 const PROBLEMS: Readonly<Record<string, Problem>> = {
   OOM: {
     text: 'its maxmemory is used up',
-    remedy: 'give it more memory (maxmemory), or remove what is not needed there',
+    remedy: 'give it more memory (maxmemory), or remove unneeded keys there',
   },
   READONLY: {
     text: 'it is a replica by now',
@@ -33,8 +33,8 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
       'see to that disk and its log, or have it take writes all the same (stop-writes-on-bgsave-error no)',
   },
   NOPERM: {
-    text: 'it does not let the user of the url do what is needed',
-    remedy: 'have that user do and reach it (ACL SETUSER NAME +@all ~*onemem:* &*onemem:*)',
+    text: 'its user in the url lacks rights',
+    remedy: 'give that user the rights (ACL SETUSER NAME +@all ~*onemem:* &*onemem:*)',
   },
   NOAUTH: { text: 'it wants a password by now', remedy: 'name user and password in the url' },
   WRONGTYPE: {

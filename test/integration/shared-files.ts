@@ -338,7 +338,7 @@ test('files that cannot be shared', () =>
     );
     assert.match(
       both.message,
-      /leave out `shared` to read the file alone, or `writable` to have what is written go to it/,
+      /leave out `shared` to read the file alone, or `writable` to have writes reach it/,
     );
     // Nothing that failed keeps the file.
     const path = numbers('too short', 10);
@@ -431,10 +431,7 @@ test('a file that shrank is not made longer by a flush', () =>
       );
       await failsWith('FILE_CHANGED', () => x.reload());
       const unclosed = await failsWith('FILE_CHANGED', () => space.close());
-      assert.match(
-        unclosed.message,
-        /cut has become shorter.*next close\(\) gives up what was written/,
-      );
+      assert.match(unclosed.message, /cut has become shorter.*next close\(\) drops all writes/);
       assert.equal(statSync(path).size, 1000);
       // The space is still there, and so is what was written.
       assert.equal(x.data[n - 1], 3);

@@ -190,7 +190,7 @@ const REFUSALS: readonly (readonly [string, RegExp, Change, Change])[] = [
   ],
   [
     'lets the user of the url do less',
-    /answers with an error \(NOPERM .*\); have that user do and reach it \(ACL SETUSER/,
+    /answers with an error \(NOPERM .*\); give that user the rights \(ACL SETUSER/,
     (server) => server.ask('ACL', 'SETUSER', 'default', '-evalsha', '-script'),
     (server) => server.ask('ACL', 'SETUSER', 'default', '+evalsha', '+script'),
   ],
@@ -244,7 +244,7 @@ testWithValkey(
       const error = (await failsWith('NODE_LOST', call)) as OnememError;
       assert.match(
         error.message,
-        /answers with an error \(OOM .*maxmemory.*; what was written stays in memory/,
+        /answers with an error \(OOM .*maxmemory.*; writes stay in memory/,
       );
       assert.deepEqual(error.details, { array: 'numbers', url: server.url, said: 'OOM' });
     }
@@ -321,7 +321,7 @@ testWithValkey(
     const error = (await failsWith('NODE_LOST', () => space.close())) as OnememError;
     assert.match(
       error.message,
-      /2 of the blocks of array numbers, the first from element 16384 on, are lost .* the server unix:.* does not answer \(there is no connection/,
+      /2 of the blocks of array numbers, the first from element 16384 on, are lost, .* the server unix:.* does not answer \(there is no connection/,
     );
     assert.deepEqual(error.details, {
       array: 'numbers',
@@ -369,7 +369,7 @@ longTestWithValkey(
     const error = (await failsWith('DATA_LOST', () => array.fence())) as OnememError;
     assert.match(
       error.message,
-      /array numbers from \d+ on were written here, went to storage .*a checksum does not match.*free it and open it again/,
+      /array numbers from \d+ on were written here, went to storage .*its checksum does not match.*free it and open it again/,
     );
     assert.doesNotMatch(error.message, /lease/);
     await failsWith('DATA_LOST', () => array.barrier('all', 1));
@@ -397,7 +397,7 @@ testWithValkey(
     await failsWith('DATA_LOST', () => array.fence());
     assert.match(
       message,
-      /^elements of array numbers from \d+ on were written here and are lost, whose only copy was on a device that died; free it and open it again, which has what was flushed: this program shares it no more$/,
+      /^elements of array numbers from \d+ on were written here and are lost, whose only copy was on a device that died; free it and open it again to get the flushed content: this program no longer shares it$/,
     );
   },
 );
@@ -420,7 +420,7 @@ longTestWithValkey(
     const { message } = await failsWith('DATA_LOST', () => read(server, array, 0));
     assert.match(
       message,
-      /touched array numbers, elements 0 to 1023 \(.*\), whose only copy was on a device that died; free it and open it again, which has what was flushed$/,
+      /touched array numbers, elements 0 to 1023 \(.*\), whose only copy was on a device that died; free it and open it again to get the flushed content$/,
     );
     array.free();
     const again = await space.sharedArray(Int32Array, LENGTH, optionsOf(server.url));

@@ -286,10 +286,7 @@ longTestWithValkey(
     const stream = space.devices[0].stream();
     stream.prefetch(x.range(begin, begin + 1024), 'host');
     const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
-    assert.match(
-      error.message,
-      /array x, elements .*a server that has been started again without what it had.*unix:/,
-    );
+    assert.match(error.message, /array x, elements .*a server that was restarted empty.*unix:/);
     assert.equal(error.details.url, server.url);
     // What was on its way to the server, or is there as well, may have been dropped here before
     // anybody noticed.
@@ -324,17 +321,17 @@ const SPOILERS: readonly (readonly [string, string, RegExp])[] = [
   [
     'was changed',
     "redis.call('SETRANGE', key, 5000, 'other')",
-    /array x, elements .*came back from a server other than it was sent there \(a checksum does not match\).*: the server unix:/,
+    /array x, elements .*was changed on a server by another program \(its checksum does not match\).*: the server unix:/,
   ],
   [
     'is something else by now',
     "redis.call('DEL', key) redis.call('LPUSH', key, 'other')",
-    /came back from a server other than it was sent there .*another program has changed or replaced it.*: the server unix:/,
+    /was changed on a server by another program.*: the server unix:/,
   ],
   [
     'is gone',
     "redis.call('DEL', key)",
-    /on a server that has it no more, since it was evicted, removed.*maxmemory-policy noeviction.*: the server unix:/,
+    /on a server, and was evicted, removed.*maxmemory-policy noeviction.*: the server unix:/,
   ],
 ];
 for (const [what, command, message] of SPOILERS) {
@@ -416,7 +413,7 @@ const REFUSALS: readonly (readonly [string, readonly string[], RegExp, readonly 
   [
     'lets the user of the url do less',
     ['ACL', 'SETUSER', 'default', '-set', '-setrange'],
-    /the server unix:.* \(NOPERM: .*\); have that user do and reach it \(ACL SETUSER/,
+    /the server unix:.* \(NOPERM: .*\); give that user the rights \(ACL SETUSER/,
     ['ACL', 'SETUSER', 'default', '+set', '+setrange'],
   ],
   [

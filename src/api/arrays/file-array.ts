@@ -83,7 +83,7 @@ export function checkUse<T extends FileUse & { readonly create?: unknown }>(
   if (shared && !writable) {
     throw typeError(
       'SHARED_READ_ONLY',
-      `array ${name} cannot be shared and not writable; leave out \`shared\` to read the file alone, or \`writable\` to have what is written go to it`,
+      `array ${name} cannot be shared and not writable; leave out \`shared\` to read the file alone, or \`writable\` to have writes reach it`,
     );
   }
   if (mapped && writable) {

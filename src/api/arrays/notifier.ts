@@ -97,7 +97,7 @@ export class SequenceReader {
         throw new OnememError(
           'NOTIFIER_ENDED',
           `cannot begin to read array ${this.notifierHandle.array}: the notifier has ended, with its array, its space or its thread, or ` +
-            'because it was closed; nobody would say that pages change',
+            'because it was closed; no change would be reported',
         );
       }
       if (now % 2 === 0) return now;

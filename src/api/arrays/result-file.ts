@@ -90,7 +90,7 @@ function saveError(path: string, error: unknown): unknown {
   const errno = details?.errno ?? (own === undefined ? undefined : -own);
   if (errno === undefined) return error;
   const remedy = isOfFullDisk(errno)
-    ? '; make room on its disk, or save elsewhere; what was there is unchanged'
+    ? '; make room on its disk, or save elsewhere; the old file is unchanged'
     : errno === EFBIG
       ? `: ${tooLarge()}`
       : '';

@@ -87,7 +87,7 @@ export function kernelSource(body: (...args: never[]) => unknown, name: string):
   if (Object.prototype.toString.call(body).includes('Generator')) {
     throw typeError(
       'KERNEL_SOURCE',
-      `kernel ${name} is a generator, of which nothing would run; leave out the *`,
+      `kernel ${name} is a generator, which no launch can run; leave out the *`,
     );
   }
   let failure: unknown;

@@ -91,9 +91,10 @@ function spacesOfProcess(): boolean {
 
 export function noAddressesError(): OnememError {
   const message =
-    `no addresses are left for another space: a process has room for ${SPACES_OF_DEFAULT} of 1 TiB, with closed ones of which ` +
-    "a view is left; open them with addressSpace: '64GiB', which has room for more than a hundred, or close spaces, " +
-    'those of worker threads before these are terminated, and drop the views of closed ones';
+    `no addresses are left for another space: a process has room for ${SPACES_OF_DEFAULT} of 1 TiB, ` +
+    "counting closed ones with a view in use; open them with addressSpace: '64GiB' (room for more " +
+    'than a hundred), or close spaces, those of worker threads before these are terminated, and ' +
+    'drop the views of closed ones';
   return new OnememError('ADDRESS_SPACE', message);
 }
 

@@ -130,7 +130,7 @@ export async function agree(
     const checked = await checkServer(place.urls, { timeoutMs, tls, key: keysOf(name).shape });
     urls = checked.urls;
     const bytes = length * bytesOf(type);
-    const then = 'what is written stays here, and fence() and close() reject';
+    const then = 'writes stay in this program, and fence() and close() reject';
     warnOfRoom(checked.memory, {
       what: `shared array ${name} has ${bytes} bytes`,
       bytes,
@@ -144,9 +144,10 @@ export async function agree(
   const server = valkeyAddress(urls[0]).shown;
   if (known === null) {
     const message =
-      `cannot open shared array ${name}: ${server} does not know any more what it was, and still has something that was in it: its key ` +
-      `{onemem:${name}}:shape was evicted or removed; have the server keep what it is given (maxmemory-policy noeviction), and when no program uses the array ` +
-      `any more, remove the rest of its keys ({onemem:${name}}*)`;
+      `cannot open shared array ${name}: ${server} still has parts of it, but has lost its key ` +
+      `{onemem:${name}}:shape, which was evicted or removed; set maxmemory-policy noeviction on ` +
+      'the server. When no program uses the array any more, remove the rest of its keys ' +
+      `({onemem:${name}}*)`;
     throw new OnememError('DATA_LOST', message, { array: name, url: server });
   }
   if (isSameShape(known, wanted)) return { ...place, urls, made: known.made };

@@ -94,7 +94,7 @@ function followedFeature(): Feature {
     required: false,
     detail:
       file === null
-        ? `${begins}, and follows what is left; threads that stand still for want of memory are not counted`
+        ? `${begins}, and follows what is left; threads that wait for memory are not counted`
         : `${begins}, and follows what is left, and pressure (${file}, ${how})`,
     remedy: file === null ? 'a kernel with CONFIG_PSI, started with psi=1' : null,
   };

@@ -319,7 +319,7 @@ export class ProcessDevice
   private get endReason(): string {
     const { endReason, endedByItself } = this.process;
     if (!endedByItself || !this.windows.any) return endReason;
-    return `${endReason}; a kernel may have written to an array over a mapped file, or touched a part of it that the file has no more`;
+    return `${endReason}; a kernel may have written to an array over a mapped file, or touched a part that has been cut off the file`;
   }
 
   /** Its process ends at once, also one that is stopped; `processEnded` follows. */

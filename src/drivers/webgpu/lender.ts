@@ -69,8 +69,7 @@ export class Lender {
    * home.
    */
   async withdraw(): Promise<void> {
-    for (const life of this.lives.keys())
-      this.say(life, Packet.Lost, 'its thread needs it no more');
+    for (const life of this.lives.keys()) this.say(life, Packet.Lost, 'its thread has released it');
     this.channel.ref();
     await new Promise<void>((resolve) => {
       this.onIdle = resolve;

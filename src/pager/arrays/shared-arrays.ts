@@ -131,7 +131,7 @@ export class SharedArrays {
       },
       loss: (reason, page) => {
         if (reason === 'GONE' && shared.spoiled.has(shared.blocks.blockOf(page)))
-          return `which the server ${shown} does not have as it was written: its value was evicted, removed or changed there; have it keep what it is given (maxmemory-policy noeviction), and copy what is left of array ${range.name} to one of another name`;
+          return `which the server ${shown} does not have as it was written: its value was evicted, removed or changed there; set maxmemory-policy noeviction there, and copy the rest of array ${range.name} to one of another name`;
         return reason === 'FORGOTTEN' && shared.forgotten
           ? `which was on the server ${shown} when that came back without it; free array ${range.name} and open it again, which has zeros or what other programs have written to it by then`
           : undefined;
@@ -317,7 +317,7 @@ export class SharedArrays {
 
   private watch(shared: Shared): void {
     shared.worker.on('error', (error: Error) => {
-      shared.problem = `is spoken with no more, since the thread for that failed: ${error.message}`;
+      shared.problem = `is out of reach, since the thread for it failed: ${error.message}`;
     });
     const exit = new Promise<void>((resolve) => {
       shared.worker.once('exit', () => {
@@ -374,7 +374,7 @@ export class SharedArrays {
         this.tellLoss({ first: shared.range.first, count: shared.range.pages });
         this.context.warn(
           `warning: ${valkeyAddress(shared.source.urls[0]).shown} has come back without array ${shared.range.name}: what had been flushed is ` +
-            'lost, and the array cannot be used until it is freed and opened again; have the server keep its data (appendonly yes)',
+            'lost, and the array cannot be used until it is freed and opened again; set appendonly yes on the server',
         );
         break;
       case 'connection':
@@ -407,7 +407,7 @@ export class SharedArrays {
     // Its exit is waited for: without it the manager's thread would end before, when nothing else
     // keeps its loop.
     shared.worker.ref();
-    shared.problem ??= 'is spoken with no more, since the thread for that has ended';
+    shared.problem ??= 'is out of reach, since the thread for it has ended';
     shared.holds.end('NODE_LOST', 'ended');
     for (const { done } of shared.calls.values()) done(this.endedError(shared));
     shared.calls.clear();

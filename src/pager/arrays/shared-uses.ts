@@ -127,12 +127,13 @@ function breachError(operation: string, name: string, why: Breach, holdMs: numbe
     );
   if (why === 'taken') {
     const text =
-      `${operation} kept other machines waiting for blocks of array ${name} for ${holdMs} ms, and they have them now; what it wrote there is ` +
-      'incomplete: open the array with a larger on.holdMs, or use less of it at once';
+      `${operation} kept other machines waiting for blocks of array ${name} for ${holdMs} ms, and ` +
+      'lost them; its writes there are incomplete: open the array with a larger on.holdMs, or ' +
+      'use less of it at once';
     return wireError('SHARED_TAKEN', text, details);
   }
   const text =
-    `${operation} used array ${name} when this machine had to give up what it had of it, since its connection had broken or its lease was over: what it ` +
-    'read may be older than what others have written since; do it again';
+    `${operation} used array ${name} while this machine lost its blocks, because its connection ` +
+    'broke or its lease ended: it may have read old content; do it again';
   return wireError('NODE_LOST', text, details);
 }

@@ -198,7 +198,7 @@ export class Store {
     // Once a space: the errors of those that are refused tell of a store that stays full.
     if (!this.told)
       this.context.warn(
-        `warning: ${this.problem}; what was written stays in memory, and loads and stores that need room wait for it up to ${ROOM_MS / 1000} s`,
+        `warning: ${this.problem}; all writes stay in memory, and accesses that need room wait for it up to ${ROOM_MS / 1000} s`,
       );
     this.told = true;
     this.context.manager.nodeFull(this.node, this.driver.heldPages);

@@ -137,7 +137,7 @@ export class Stores {
   private forget({ url }: ServerPlace, tags: readonly number[]): void {
     this.context.manager.forgot(this.server?.node as NodeId, tags, TAGS);
     this.context.warn(
-      `warning: the server ${url} has been started again without what it had; what only it had of arrays is lost, by name`,
+      `warning: the server ${url} was restarted empty; pages that only it had are lost, by name`,
     );
   }
 

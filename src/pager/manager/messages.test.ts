@@ -57,7 +57,7 @@ it('drops what is too much, and says so when there is room again', () => {
   expect(world.posted).toHaveLength(64);
   for (let i = 0; i < 64; i++) world.written();
   expect(world.posted[64]).toBe(
-    'onemem: 36 messages were dropped, since standard error took no more\n',
+    'onemem: 36 messages were dropped, since standard error was full\n',
   );
   world.written();
   awaitMessages(world.control, 100_000);

@@ -106,7 +106,7 @@ export class Messages {
     this.characters -= entry.text.length;
     this.done(entry.written);
     if (this.dropped === 0 || this.waiting.length > 0) return;
-    const text = `onemem: ${this.dropped} messages were dropped, since standard error took no more\n`;
+    const text = `onemem: ${this.dropped} messages were dropped, since standard error was full\n`;
     this.dropped = 0;
     count(this.control);
     this.write(text);

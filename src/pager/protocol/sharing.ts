@@ -9,7 +9,7 @@ import type { WireError } from './wire.js';
  * What helps where elements are lost: such an array is not emptied, and one that has lost a block
  * here is of no more use to this program, overwritten or not.
  */
-export const OPEN_AGAIN = 'free it and open it again, which has what was flushed';
+export const OPEN_AGAIN = 'free it and open it again to get the flushed content';
 
 /** Where an array is that several machines share, and how long they wait for each other. */
 export interface SharingPlace {

@@ -119,11 +119,11 @@ export function explainDenial(reason: DenyReason, remedy = OVERWRITE): string {
     case 'CORRUPTED':
       return `whose only copy came back from storage other than it was written (a checksum does not match); have the disk looked at, and ${remedy}`;
     case 'ALTERED':
-      return `whose only copy came back from a server other than it was sent there (a checksum does not match), since another program has changed or replaced it; ${remedy}`;
+      return `whose only copy was changed on a server by another program (its checksum does not match); ${remedy}`;
     case 'GONE':
-      return `whose only copy was on a server that has it no more, since it was evicted, removed, or its time was over while this program stood still; have the server keep what it is given (maxmemory-policy noeviction), and ${remedy}`;
+      return `whose only copy was on a server, and was evicted, removed, or expired there while this program stood still; set maxmemory-policy noeviction on the server, and ${remedy}`;
     case 'FORGOTTEN':
-      return `whose only copy was on a server that has been started again without what it had; ${remedy}`;
+      return `whose only copy was on a server that was restarted empty; ${remedy}`;
     case 'NODE_LOST':
       return 'which is on another machine, and cannot be had from there';
     case 'OUT_OF_STORAGE':

@@ -312,7 +312,7 @@ function nodeLost(problem: ValkeyError, limit: number): WireError {
   const option = limit === timeoutMs ? 'on.timeoutMs of the array' : 'timeoutMs of the barrier';
   const text =
     `array ${name} is shared by the server ${shown}, which ${insteadOf(problem)}; it was waited for for ${limit} ms (${option}); ` +
-    'what was written stays in memory and goes there when it is back';
+    'writes stay in memory until it is back';
   return wireError('NODE_LOST', text, { array: name, url: shown, said: problem.word });
 }
 
@@ -321,8 +321,8 @@ function unflushedError(blocks: readonly number[], problem: ValkeyError | null):
   const why = problem === null ? `has not taken it within ${leaseMs} ms` : insteadOf(problem);
   const { words, details } = placeOf(blocks);
   const text =
-    `${words} are lost with what was written there and not flushed: the server ${shown}, by which the array is shared, ${why}; ` +
-    'await fence() before, which keeps what it could not flush';
+    `${words} are lost, with writes that were not flushed: the server ${shown}, by which the array is shared, ${why}; ` +
+    'await fence() before: it keeps all that it could not flush';
   return wireError('NODE_LOST', text, { ...details, url: shown });
 }
 
@@ -330,7 +330,7 @@ function unflushedError(blocks: readonly number[], problem: ValkeyError | null):
 function brokenError(block: number, reason: DenyReason): WireError {
   const { details } = placeOf([block]);
   const way = reason === 'LOST' ? '' : ', went to storage for want of host memory,';
-  const why = explainDenial(reason, `${OPEN_AGAIN}: this program shares it no more`);
+  const why = explainDenial(reason, `${OPEN_AGAIN}: this program no longer shares it`);
   const text = `elements of array ${name} from ${details.element} on were written here${way} and are lost, ${why}`;
   return wireError('DATA_LOST', text, { ...details, reason });
 }
@@ -344,16 +344,16 @@ function placeOf(blocks: readonly number[]): { words: string; details: Record<st
 
 function forgottenError(): WireError {
   const text =
-    `the server ${shown} has come back without array ${name}: what had been flushed is lost, and so is what was written here since; free the array and ` +
-    'open it again, which has zeros or what other programs have written to it by then, and have the server keep its data (appendonly yes)';
+    `the server ${shown} has come back without array ${name}: flushed and unflushed content is ` +
+    'lost; free the array and open it again, and set appendonly yes on the server';
   return wireError('DATA_LOST', text, { array: name, url: shown });
 }
 
 function lostError(lost: readonly number[]): WireError {
   const { words, details } = placeOf(lost);
   const text =
-    `${words} were written here and are lost: the lease of ` +
-    'this machine had ended, and others have had them since, with what had been flushed, or the server has come back without what it had last; read them, ' +
+    `${words} were written here and are lost: the lease of this machine ended and others took ` +
+    'them with their flushed content, or the server came back with older content; read them, ' +
     'and write again what is missing';
   return wireError('DATA_LOST', text, details);
 }

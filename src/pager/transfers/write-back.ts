@@ -157,7 +157,7 @@ export class WriteBack {
             this.givenUp.add(file);
             one({
               ...failure,
-              message: `${failure.message}; the next close() gives up what was written and not flushed`,
+              message: `${failure.message}; the next close() drops all writes that were not flushed`,
             });
           }
         },
@@ -209,7 +209,7 @@ export class WriteBack {
     const { text, details } = this.context.places.placeOf(changed.first);
     const remedy = file.source.shared
       ? 'await flush() first, or'
-      : 'what is written to a private file array stays there:';
+      : 'writes to a private file array never reach its file:';
     const message = `cannot reload ${text}: it has been written since it was read; ${remedy} reload({ discard: true }) forgets it`;
     return wireError('UNFLUSHED_CHANGES', message, details);
   }
@@ -237,7 +237,7 @@ export class WriteBack {
     const { details } = this.context.places.placeOf(firstPage);
     const message =
       `cannot ${what} array ${String(details.array)}: ${source.path} has become shorter, ${size} bytes where the array ends at ${wanted}; ` +
-      'lengthen it again, write the array elsewhere by writeTo(), or give up what was written by reload({ discard: true })';
+      'lengthen it again, write the array elsewhere by writeTo(), or drop all writes by reload({ discard: true })';
     return wireError('FILE_CHANGED', message, { ...details, path: source.path });
   }
 

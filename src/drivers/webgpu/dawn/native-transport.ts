@@ -509,7 +509,7 @@ export class NativeTransport implements WaitedTransport {
     if (status === Status.Success && !this.gone) return;
     this.noteLoss();
     if (this.gone) await new Promise<never>(() => undefined);
-    throw new Error(`the GPU did not do what it was asked for: ${message || `status ${status}`}`);
+    throw new Error(`the GPU failed a command: ${message || `status ${status}`}`);
   }
 
   private noteLoss(): void {
