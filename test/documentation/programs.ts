@@ -5,9 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { format } from 'node:util';
+import { ROOT } from './pages.js';
 
 /** The compiled tree, which bears the package's name. */
 const TREE = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Other packages that programs of pages import. */
+const PACKAGES = ['piscina'];
 
 /** A folder in which programs find the package, and the files of their page. */
 export class ProgramFolder {
@@ -18,6 +22,8 @@ export class ProgramFolder {
   constructor() {
     mkdirSync(join(this.path, 'node_modules'));
     symlinkSync(TREE, join(this.path, 'node_modules/onemem'));
+    for (const name of PACKAGES)
+      symlinkSync(join(ROOT, 'node_modules', name), join(this.path, 'node_modules', name));
     this.write('package.json', '{ "type": "module" }\n');
     process.chdir(this.path);
   }
