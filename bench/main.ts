@@ -28,6 +28,7 @@ import { remoteShare } from './remote-share.js';
 import { resident } from './resident.js';
 import { run } from './run.js';
 import { searchBench } from './search.js';
+import { shapesBench } from './shapes.js';
 import { launchEmpty, open } from './start.js';
 import { storageBenches } from './storage.js';
 
@@ -61,6 +62,7 @@ const benches: readonly Bench[] = [
   gpuHome,
   gpuSearch,
   gpuGather,
+  shapesBench,
   ...storageBenches,
 ];
 

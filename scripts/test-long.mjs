@@ -102,6 +102,7 @@ await runStages(
       whole('conformance, threads of copies', built('conformance', '--device', 'process'), {
         copyThreads: true,
       }),
+      whole('wgsl analysis', built('wgsl/analysis', '--modules', '10000', '--seed', String(seed))),
       whole('wgsl shapes', onSoftwareGpu('wgsl/shapes')),
       whole('wgsl shapes on lavapipe', onLavapipe('wgsl/shapes')),
       whole('webgpu', onSoftwareGpu('webgpu'), { kills: 50 }),

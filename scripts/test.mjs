@@ -97,6 +97,7 @@ await runStages(
         seconds: 300,
       },
       { name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', '1', '--programs', '8'), seconds: 300 },
+      { name: 'wgsl analysis', run: built('wgsl/analysis'), seconds: 300 },
       { name: 'wgsl shapes', run: onSoftwareGpu('wgsl/shapes', '--every', '6'), seconds: 300 },
       { name: 'examples', run: built('examples'), seconds: 600 },
       { name: 'tools', run: built('tools'), fetches: true, seconds: 900 },

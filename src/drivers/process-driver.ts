@@ -160,6 +160,8 @@ export interface RunsWgsl {
     wantedFor: WantedFor,
     atOnce: boolean,
   ) => void;
+  /** Called with a sentence for the program's standard error. */
+  onWarning: (message: string) => void;
   /** The pages are there; if not, the part ends. */
   supply(launch: number, there: boolean): void;
   /** Nothing more of a launch that was cut follows. */

@@ -100,6 +100,8 @@ export interface WgslPart {
 /** A part that runs again and again, each time with the pages that it lacked the time before. */
 export interface PagedPart {
   readonly rounds: PageRounds;
+  /** Why it has no parts with windows of its arrays. */
+  readonly why: string;
   /** Why it runs by a plan or not at all; null: it may run in rounds. */
   readonly once: string | null;
   /** Where the arrays begin whose pages these are, by byte, in the order of the tables. */

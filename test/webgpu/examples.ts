@@ -23,6 +23,12 @@ const ALL: Readonly<Record<string, Example>> = {
     mistake: ['i < width; i++) { sum', 'i + 1u < width; i++) { sum'],
     complaint: /activation \d+ is \d+ instead of \d+/,
   },
+  'gpu/pipeline': {
+    output:
+      /^65536 keys are sorted by 24 launches\n20 steps of a fluid of 64 x 64 cells are right\n$/,
+    mistake: ['i < lane; i++) { before', 'i + 1u < lane; i++) { before'],
+    complaint: /key \d+ is \d+, not \d+/,
+  },
 };
 
 test('every example for GPUs is run here, and named in examples/README.md', () => {

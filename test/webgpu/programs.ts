@@ -36,6 +36,17 @@ for (const [how, code] of [
   });
 }
 
+test('a launch of many rounds says so once, with its place and what to do', async () => {
+  const ended = await runProgram('rounds', [], { seconds: 60 });
+  assert.equal(ended.stdout, 'true\n', ended.stderr);
+  const lines = ended.stderr.split('\n').filter((line) => line.includes('kernel follow'));
+  assert.equal(lines.length, 1, ended.stderr);
+  assert.match(
+    lines[0],
+    /warning: kernel follow on gpu has run 64 times for pages that it lacked, and moved \d+ bytes of arrays of 16777216: it cannot be cut into parts: WGSL 5:\d+: .*; give the device more memory/,
+  );
+});
+
 test('a command that is run on a GPU in software runs where its caller is', () => {
   const script = fileURLToPath(new URL('../../../scripts/software-gpu.mjs', import.meta.url));
   using folder = new Folder();

@@ -246,7 +246,7 @@ function ordered({ n, d }: Arrays): void {
   (d as Uint32Array).sort();
 }
 
-function kernelOf(seed: number, clamps: boolean): KernelCase {
+export function kernelOf(seed: number, clamps: boolean): KernelCase {
   const chance = new Chance(seed);
   const program = new Program(chance, clamps);
   const rows = chance.of([1, 1, 4]);

@@ -116,6 +116,9 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   readonly owesAnswers = false;
   onReady: (failure: string | null) => void = () => undefined;
   onWants: RunsWgsl['onWants'] = () => undefined;
+  onWarning: RunsWgsl['onWarning'] = () => undefined;
+  /** Kernels of which it has been said that they take many rounds. */
+  private readonly slow = new RecentMap<string, true>(MOST_MODULES);
   protected readonly runs: RunTable;
   private readonly divider: Divider;
   private readonly moves: JoinedMoves;
@@ -423,7 +426,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
       reasons.push(`it cannot be cut into parts: ${division}`);
     }
     if (uniform === null && (way === undefined || way === 'paged')) {
-      const division = yield* this.divider.page(launch, room, way === 'paged');
+      const division = yield* this.divider.page(launch, room, way === 'paged', reasons[0]);
       if (typeof division !== 'string') return division;
       reasons.push(`its arrays cannot be paged: ${division}`);
     }
@@ -579,6 +582,11 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     const { host } = this.options;
     return {
       post: (kind, what) => this.post(kind, what),
+      slow: (kernel, what) => {
+        if (this.slow.get(kernel) === undefined)
+          this.onWarning(`warning: kernel ${kernel} on ${this.options.name} ${what}`);
+        this.slow.set(kernel, true);
+      },
       moduleOf: (code) => this.moduleOf(code),
       needTable: (table) => this.needTable(table),
       giveUpTable: () => this.giveUpTable(),

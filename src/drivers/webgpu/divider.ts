@@ -105,6 +105,8 @@ interface PagedParts {
   readonly poolBytes: number;
   /** Null where no part can be planned. */
   readonly planner: PartPlanner | null;
+  /** Why they have no windows of all arrays. */
+  readonly why: string;
 }
 
 export class Divider {
@@ -137,10 +139,16 @@ export class Divider {
   /**
    * With arrays paged whose windows are too large.
    * @param all of those that can be paged are
+   * @param why it is not cut
    * @returns why it cannot be, as `divide`
    */
-  page(launch: Launch, room: Room, all: boolean): Slices<LaunchDivision | string> {
-    return orReason(inTime(this.pagedParts(launch, room, all), launch));
+  page(
+    launch: Launch,
+    room: Room,
+    all: boolean,
+    why = 'it is to run paged',
+  ): Slices<LaunchDivision | string> {
+    return orReason(inTime(this.pagedParts(launch, room, all, why), launch));
   }
 
   /** What is to be read before it is planned, and then what that says. */
@@ -167,13 +175,19 @@ export class Divider {
     return found && pagedDivision(launch, found, facts);
   }
 
-  private *pagedParts(launch: Launch, room: Room, all: boolean): Slices<LaunchDivision | string> {
+  private *pagedParts(
+    launch: Launch,
+    room: Room,
+    all: boolean,
+    why: string,
+  ): Slices<LaunchDivision | string> {
     const { description, truncates } = yield* this.analyzed(launch.code, room.limits);
     const facts = factsOf(launch, description);
-    let found: PagedParts | string | null = this.knownPaged(launch, facts, room, truncates, all);
+    let found = this.knownPaged(launch, facts, room, truncates, all);
     if (found === null) {
-      found = yield* foundPaged(launch, description, facts, room, all);
-      if (typeof found === 'string') return found;
+      const made = yield* foundPaged(launch, description, facts, room, all);
+      if (typeof made === 'string') return made;
+      found = { ...made, why };
       this.paged.set(keyOf(launch, facts, room, truncates, all), found);
     }
     return pagedDivision(launch, found, facts);
@@ -345,7 +359,7 @@ function* foundPaged(
   facts: LaunchFacts,
   room: Room,
   all: boolean,
-): Slices<PagedParts | string> {
+): Slices<Omit<PagedParts, 'why'> | string> {
   const { limits, budgetPages } = room;
   const bound = launch.code.bindings.filter(({ kind }) => kind === 'array').length;
   const arrays = bound + description.resources.filter(hasHead).length;
@@ -410,7 +424,7 @@ function* foundPaged(
  */
 function pagedDivision(
   launch: Launch,
-  { module, parts, tables, poolBytes, planner }: PagedParts,
+  { module, parts, tables, poolBytes, planner, why }: PagedParts,
   facts: LaunchFacts,
 ): LaunchDivision {
   const { source, entryPoint, group, uniform: binding, pages, notes, modes, heads } = module;
@@ -449,6 +463,7 @@ function pagedDivision(
       const once = module.once;
       const paged = {
         rounds,
+        why,
         once,
         offsets,
         pages,

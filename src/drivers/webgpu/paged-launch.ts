@@ -19,12 +19,17 @@ import { noMemoryForPages } from './unmet-buffers.js';
 
 /** Places that one packet names. */
 const PLACES_AT_ONCE = 1024;
+/** A launch of more rounds, or with more bytes moved for each of its pages', is told of. */
+const MANY_ROUNDS = 64;
+const MANY_TIMES = 20;
 /** Tokens of copies that are the core's are above 0. */
 const TOKEN = -1;
 
 /** What is asked of the engine and of the manager. */
 export interface PagedOutlet extends PlannedOutlet {
   post(kind: number, what: unknown): void;
+  /** Tells the program that a kernel takes long, and why; once. */
+  slow(kernel: string, what: string): void;
   /** What the engine calls the module. */
   moduleOf(code: WgslCode): number;
   /**
@@ -61,6 +66,8 @@ export class PagedLaunch {
   /** What is to come before the next round. */
   private feed: PageFeed | null = null;
   private isFirst = true;
+  /** Bytes of pages that have come and gone. */
+  private movedBytes = 0;
   /** No round follows. */
   private isLast = false;
   private over = false;
@@ -113,6 +120,8 @@ export class PagedLaunch {
     const notes = new Uint32Array(this.notedWords);
     readMemory(new Uint8Array(notes.buffer), this.staging.addressOf(this.slot));
     const { homes, copies, end } = rounds.advance(notes, units);
+    this.movedBytes += bytesOf(homes) + bytesOf(copies);
+    this.tellIfSlow();
     this.homes = cut(homes, BATCH_BYTES);
     this.feed = new PageFeed(copies, 'device', (copy) => this.placeOf(copy).at, this.outlet);
     this.isLast = end !== null;
@@ -121,6 +130,19 @@ export class PagedLaunch {
       this.refusal = { code: 'DEVICE_MEMORY', message };
     }
     this.next();
+  }
+
+  /** A launch that takes long says so while it runs: it may never end. */
+  private tellIfSlow(): void {
+    const { rounds, why } = this.paged;
+    const all = rounds.tables.reduce((sum, { bytes }) => sum + bytes, 0);
+    const times = Math.floor(this.movedBytes / all);
+    if (rounds.rounds < MANY_ROUNDS && times < MANY_TIMES) return;
+    this.outlet.slow(
+      this.kernelName,
+      `has run ${rounds.rounds} times for pages that it lacked, and moved ${this.movedBytes} bytes of arrays of ${all}: ` +
+        `${why}; give the device more memory, or have each workgroup touch neighbours`,
+    );
   }
 
   /** The pages that were wanted are on the host, or cannot be. */
@@ -323,6 +345,10 @@ export class PagedLaunch {
     }
     return transfers;
   }
+}
+
+function bytesOf(copies: readonly PageCopy[]): number {
+  return copies.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function notHad(): LaunchFailure {

@@ -336,10 +336,12 @@ export class Devices implements DeviceOwner {
     else {
       const { lent, wgsl } = made.process;
       if (lent !== null) this.launches.endings.watch(lent.lender);
-      if (wgsl !== null)
+      if (wgsl !== null) {
         wgsl.onWants = (launch, wanted, wantedFor, atOnce) => {
           this.context.later(() => this.launches.wanted(device, launch, wanted, wantedFor, atOnce));
         };
+        wgsl.onWarning = this.context.warn;
+      }
       let told = false;
       made.process.onReady = (failure) => {
         if (!told) ready(failure);
