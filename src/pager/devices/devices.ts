@@ -100,6 +100,11 @@ export class Devices implements DeviceOwner {
     return number === 0 ? HOST : (this.byNumber(number)?.info.id ?? -1);
   }
 
+  /** The number of a processor's device, or of the host; -1 if it has gone. */
+  numberOf(processor: ProcessorId): number {
+    return processor === HOST ? 0 : (this.byId.get(processor)?.info.number ?? -1);
+  }
+
   /** Devices as the program knows them, also those that have gone. */
   get infos(): DeviceInfo[] {
     return this.entries.map(({ info }) => info);

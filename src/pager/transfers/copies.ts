@@ -204,7 +204,8 @@ export class Copies {
     if (target.has(page, PageState.Freed)) return 'FREED';
     if (target.has(page, PageState.NoAccess)) return 'NO_ACCESS';
     if (target.has(page, PageState.ReadOnly)) return 'READ_ONLY';
-    return at !== null && at !== HOST && target.has(page, PageState.Pinned) ? 'PINNED' : null;
+    const leaves = at !== null && this.nodeAt(at) !== HOST_NODE;
+    return leaves && target.has(page, PageState.Pinned) ? 'PINNED' : null;
   }
 
   private kindOfTarget(copy: Copy, page: number): number {
@@ -469,7 +470,7 @@ export class Copies {
   /** A device whose memory the manager cannot write gets the pages at the end, from the host. */
   private place(copy: Copy): void {
     const { order, whole } = copy;
-    if (order.at === null || order.at === HOST || this.memoryOf(this.nodeAt(order.at)) !== 0) {
+    if (order.at === null || this.memoryOf(this.nodeAt(order.at)) !== 0) {
       this.end(copy, null);
       return;
     }

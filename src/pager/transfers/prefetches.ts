@@ -4,7 +4,7 @@
 
 import {
   Access,
-  HOST,
+  HOST_NODE,
   PAGE_BYTES,
   PAGES_PER_BLOCK,
   type ProcessorId,
@@ -22,8 +22,7 @@ export class Prefetches {
 
   /** Has a processor get pages, as by a prefetch. */
   bring(processor: ProcessorId, firstPage: number, count: number, done: OperationDone): void {
-    const number = processor === HOST ? 0 : (this.devices.get(processor)?.info.number ?? -1);
-    this.start(number, firstPage, count, false, done);
+    this.start(this.devices.numberOf(processor), firstPage, count, false, done);
   }
 
   /** @param device its number; 0: the host */
@@ -42,7 +41,7 @@ export class Prefetches {
     }
     // More than the node holds would push out what the same prefetch brought.
     const budgetPages = this.context.manager.node(processor.own)?.budgetPages ?? 0;
-    const room = budgetPages - (id === HOST ? 0 : PAGES_PER_BLOCK);
+    const room = budgetPages - (processor.own === HOST_NODE ? 0 : PAGES_PER_BLOCK);
     const count = Math.min(wanted, room);
     const access = exclusive ? Access.Write : Access.Read;
     const operation = exclusive ? 'exclusive access' : 'a prefetch';
