@@ -355,6 +355,28 @@ export interface AddressSpace {
    */
   openSafetensors(file: FilePath): TensorFile;
   /**
+   * The tensors of a GGUF file, as those of `openSafetensors`, with the outermost extent first.
+   * Quantized ones, such as 'Q4_K', are bytes. Throws TENSOR_FILE, or the error of Node.js.
+   * @example
+   * import { writeFileSync } from 'node:fs';
+   * import { openSpace } from 'onemem';
+   *
+   * const header = Buffer.alloc(64);
+   * header.write('GGUF');
+   * header.writeUInt32LE(3, 4); // the version
+   * header.writeUInt32LE(1, 8); // a tensor, and no metadata
+   * header.writeUInt32LE(1, 24);
+   * header.write('w', 32);
+   * header.writeUInt32LE(1, 33); // one dimension
+   * header.writeUInt32LE(2, 37); // of two elements of F32
+   * writeFileSync('model.gguf', Buffer.concat([header, Buffer.from(Float32Array.of(1, 2).buffer)]));
+   * const space = await openSpace();
+   * const model = space.openGguf('model.gguf');
+   * console.log(model.tensors[0].dtype, model.array('w', { mapped: true }).data[1]); // F32 2
+   * await space.close();
+   */
+  openGguf(file: FilePath): TensorFile;
+  /**
    * An Arrow IPC file as a table over an array, by the package `apache-arrow`. Columns are read
    * when they are looked at. Rejects with ARROW, or PACKAGE_MISSING.
    */

@@ -3,39 +3,15 @@
  * and place of each tensor. Content comes behind it.
  */
 import { readSync } from 'node:fs';
-
-/** A tensor as a file describes it. */
-export interface TensorLayout {
-  readonly name: string;
-  /** As the file calls it, such as 'F32' or 'BF16'. */
-  readonly dtype: string;
-  readonly shape: readonly number[];
-  /** In the file. */
-  readonly byteOffset: number;
-  readonly byteLength: number;
-}
-
-export interface TensorFileLayout {
-  readonly tensors: readonly TensorLayout[];
-  readonly metadata: Readonly<Record<string, unknown>>;
-}
+import { TensorFileError, type TensorFileLayout, type TensorLayout } from './tensor-layout.js';
 
 /** The format's own limit, so that a file of another kind is not read as one header. */
 const MOST_HEADER_BYTES = 100_000_000;
 const LENGTH_BYTES = 8;
 
-/** The file is none, or a damaged one. */
-export class TensorFileError extends Error {
-  override readonly name = 'TensorFileError';
-
-  constructor(file: string, what: string) {
-    super(`${file} is no safetensors file: ${what}`);
-  }
-}
-
 /** Reads the header alone. @throws TensorFileError */
 export function readSafetensors(fd: number, size: number, file: string): TensorFileLayout {
-  const refuse = (what: string) => new TensorFileError(file, what);
+  const refuse = (what: string) => new TensorFileError(file, 'safetensors', what);
   const prefix = new DataView(new ArrayBuffer(LENGTH_BYTES));
   if (readSync(fd, prefix, 0, LENGTH_BYTES, 0) < LENGTH_BYTES) throw refuse(`it has ${size} bytes`);
   const bytes = Number(prefix.getBigUint64(0, true));

@@ -321,7 +321,7 @@ export type OnememErrorCode =
   | 'SYSTEM_CALL'
   /** The file has no tensor of this name. */
   | 'TENSOR'
-  /** The file is no safetensors file, or a damaged one. */
+  /** The file is no safetensors or GGUF file, or a damaged one. */
   | 'TENSOR_FILE'
   /** The thread is bound already, or the manager is bound elsewhere. */
   | 'THREAD_BOUND'

@@ -132,6 +132,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.fileArray', space, [values.arrayType, values.path, values.fileOptions], 6),
   method('AddressSpace.openNpy', space, [values.npyPath, values.npyOptions], 3),
   method('AddressSpace.openSafetensors', space, [values.npyPath]),
+  method('AddressSpace.openGguf', space, [values.npyPath]),
   method('AddressSpace.openArrow', space, [values.npyPath]),
   method('AddressSpace.fromArrow', space, [values.junk]),
   method('AddressSpace.save', space, [values.savePath]),

@@ -99,7 +99,7 @@ import { type ServeOptions, type SpaceServer, serve } from './serve.js';
 import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
 import { type EventsOptions, type SpaceEvents, spaceEvents } from './space-events.js';
-import { openSafetensors } from './tensor-file.js';
+import { openGguf, openSafetensors } from './tensor-file.js';
 
 const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
 
@@ -256,6 +256,11 @@ export class AddressSpace implements api.AddressSpace {
   openSafetensors(file: FilePath): TensorFile {
     this.client.assertOpen('cannot open a file');
     return openSafetensors(this, file);
+  }
+
+  openGguf(file: FilePath): TensorFile {
+    this.client.assertOpen('cannot open a file');
+    return openGguf(this, file);
   }
 
   async openArrow(file: FilePath): Promise<ArrowFile> {

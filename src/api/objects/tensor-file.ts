@@ -1,11 +1,12 @@
 /** Tensors of model files as arrays over the file. */
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
+import { readGguf } from '../../files/gguf.js';
+import { readSafetensors } from '../../files/safetensors.js';
 import {
-  readSafetensors,
   TensorFileError,
   type TensorFileLayout,
   type TensorLayout,
-} from '../../files/safetensors.js';
+} from '../../files/tensor-layout.js';
 import { nearest } from '../../messages/option-names.js';
 import {
   checkUse,
@@ -38,13 +39,23 @@ const ELEMENTS: Readonly<Record<string, ElementType>> = {
   BOOL: 'u8',
 };
 
+type Read = (fd: number, size: number, file: string) => TensorFileLayout;
+
 export function openSafetensors(space: SpaceSeen, file: FilePath): TensorFile {
+  return openTensors(space, file, readSafetensors);
+}
+
+export function openGguf(space: SpaceSeen, file: FilePath): TensorFile {
+  return openTensors(space, file, readGguf);
+}
+
+function openTensors(space: SpaceSeen, file: FilePath, read: Read): TensorFile {
   const path = pathOf(file);
   try {
     return tensorFile(
       space,
       path,
-      lookAtFile(path, (fd, size) => readSafetensors(fd, size, path)),
+      lookAtFile(path, (fd, size) => read(fd, size, path)),
     );
   } catch (error) {
     if (!(error instanceof TensorFileError)) throw error;
