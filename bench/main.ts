@@ -20,6 +20,7 @@ import { gpuFits, gpuGather, gpuHome, gpuLaunches, gpuSearch, gpuStream } from '
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { patternsBench } from './patterns.js';
+import { picture } from './picture.js';
 import { policyTraces } from './policy-traces.js';
 import { processBenches } from './processes.js';
 import { record } from './record.js';
@@ -46,6 +47,7 @@ const benches: readonly Bench[] = [
   fitsWarm,
   oversubscribed,
   record,
+  picture,
   bandwidth,
   fileScan,
   fileRandom,
