@@ -59,7 +59,7 @@ longTest(
   },
 );
 
-test('a recording that was changed is told by its line', async () => {
+longTest('a recording that was changed is told by its line', async () => {
   const lines = readFileSync(path, 'utf8').split('\n');
   const at = lines.findIndex((line) => line.startsWith('[">","map"'));
   const changed = join(folder, 'changed');
