@@ -619,7 +619,8 @@ export interface AddressSpace {
    * bursts of faults. Rejects with OPTIONS, SERVE or SPACE_CLOSED.
    * @example
    * const events = await space.events();
-   * events.on('headroom', ({ memory, isLow }) => console.log(memory, isLow));
+   * events.on('headroom', ({ memory, isLow }) => console.warn(memory, isLow));
+   * console.log(events.eventNames()); // [ 'headroom' ]
    */
   events(options?: EventsOptions): Promise<SpaceEvents>;
   /**

@@ -42,7 +42,7 @@ export class SpaceServer {
    * Ends the server. A second call gives the same.
    * @example
    * const server = await space.serve();
-   * await server.close();
+   * console.log(await server.close()); // undefined
    */
   close(): Promise<void> {
     this.ended ??= endLiveThread(this.thread);

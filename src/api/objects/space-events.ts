@@ -53,7 +53,8 @@ const CHANNELS = {
  * It does not keep the process alive. The close of the space ends it, too.
  * @example
  * const events = await space.events();
- * events.on('thrash', ({ memory, array }) => console.log(`${memory} thrashes: ${array}`));
+ * events.on('thrash', ({ memory, array }) => console.warn(`${memory} thrashes: ${array}`));
+ * console.log(events.listenerCount('thrash')); // 1
  * await events.close();
  */
 export class SpaceEvents extends EventEmitter<SpaceEventMap> {
@@ -78,7 +79,7 @@ export class SpaceEvents extends EventEmitter<SpaceEventMap> {
    * Ends them. A second call gives the same.
    * @example
    * const events = await space.events();
-   * await events.close();
+   * console.log(await events.close()); // undefined
    */
   close(): Promise<void> {
     this.ended ??= endLiveThread(this.thread);
