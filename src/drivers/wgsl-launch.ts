@@ -3,7 +3,7 @@
  * parameters reach them, and how a launch runs that is larger than the device.
  */
 import type { PageRounds } from '../wgsl/page-rounds.js';
-import type { UniformValue } from '../wgsl/values.js';
+import type { UniformValue } from '../wgsl/uniform-value.js';
 import type { DriverLaunch, KernelCode } from './driver.js';
 
 /**

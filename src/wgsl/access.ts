@@ -6,7 +6,7 @@ import type { Resource } from './describe.js';
 import type { Form, Interval } from './forms.js';
 import type { Call, Expression, Index, Statement } from './tree.js';
 import type { Type } from './types.js';
-import type { UniformValue } from './values.js';
+import type { UniformValue } from './uniform-value.js';
 
 /** What is known of a launch. What is left out may be anything. */
 export interface LaunchFacts {

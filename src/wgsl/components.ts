@@ -1,15 +1,8 @@
 /** Literals, and the parts that values, places and types have: components, elements, members. */
 import { rounded } from './reals.js';
 import type { Type } from './types.js';
-import {
-  integer,
-  type Place,
-  truth,
-  UNKNOWN,
-  type UniformValue,
-  type Value,
-  type Vector,
-} from './values.js';
+import type { UniformValue } from './uniform-value.js';
+import { integer, type Place, truth, UNKNOWN, type Value, type Vector } from './values.js';
 
 export const COMPONENTS: Readonly<Record<string, number>> = {
   x: 0,

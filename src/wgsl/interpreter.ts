@@ -36,6 +36,7 @@ import type {
   Statement,
 } from './tree.js';
 import type { Type } from './types.js';
+import type { UniformValue } from './uniform-value.js';
 import {
   type Condition,
   integer,
@@ -47,7 +48,6 @@ import {
   rangeOfType,
   truth,
   UNKNOWN,
-  type UniformValue,
   type Value,
 } from './values.js';
 import { builtinOf } from './walk.js';

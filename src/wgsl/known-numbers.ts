@@ -5,7 +5,7 @@
  */
 import type { Description } from './describe.js';
 import { valueIn } from './uniform-layout.js';
-import type { UniformValue } from './values.js';
+import type { UniformValue } from './uniform-value.js';
 
 /** Larger arrays are not read. */
 const MOST_BYTES = 4096;

@@ -1,6 +1,6 @@
 /** Values of uniform variables as their bytes have them. */
 import type { Type } from './types.js';
-import type { UniformValue } from './values.js';
+import type { UniformValue } from './uniform-value.js';
 
 /**
  * Floats that no module computes indices of are told as they are.

@@ -4,6 +4,7 @@ import type { Facts } from './facts.js';
 import { constant, type Form, type Interval } from './forms.js';
 import type { Local } from './tree.js';
 import type { Type } from './types.js';
+import type { UniformValue } from './uniform-value.js';
 
 /** `int`: a number without a type yet, such as the literal 1. */
 export type IntegerType = 'i32' | 'u32' | 'int';
@@ -31,13 +32,6 @@ export type Value =
   | { readonly kind: 'pointer'; readonly place: Place }
   /** Anything else, and what is not known; `type` null: of a type that is not known either. */
   | { readonly kind: 'unknown'; readonly type: Type | null };
-
-/** What a launch says of a uniform variable. */
-export type UniformValue =
-  | number
-  | boolean
-  | readonly UniformValue[]
-  | { readonly [member: string]: UniformValue | undefined };
 
 /** Elements and members, outermost first; null: an element, and it is not known which. */
 export type PlacePath = readonly (number | string | null)[];

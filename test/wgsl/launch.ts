@@ -5,7 +5,7 @@
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description } from '../../src/wgsl/describe.js';
 import { knownNumbers } from '../../src/wgsl/known-numbers.js';
-import type { UniformValue } from '../../src/wgsl/values.js';
+import type { UniformValue } from '../../src/wgsl/uniform-value.js';
 import { windowed } from '../../src/wgsl/windowed.js';
 import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';

@@ -24,7 +24,7 @@ import { pagedSlices } from '../../wgsl/paged-plan.js';
 import { limited, type Slices } from '../../wgsl/slices.js';
 import type { Parser } from '../../wgsl/syntax.js';
 import { valueIn } from '../../wgsl/uniform-layout.js';
-import type { UniformValue } from '../../wgsl/values.js';
+import type { UniformValue } from '../../wgsl/uniform-value.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
 import { type LaunchPart, type Window, windowSlices } from '../../wgsl/windows.js';
 import type { LaunchParameter } from '../driver.js';
