@@ -324,7 +324,10 @@ export interface EvictionPolicy {
   ahead?(nodeBlocks: number): number;
 }
 
-/** A fault, and the place for the answer. Masks are of one block; write into `result` alone. */
+/**
+ * A fault, and the place for the answer. A mask has the 512 pages of one block in sixteen words of
+ * 32 bits: page p is bit p % 32 of word p >> 5. Write into `result` alone.
+ */
 export interface PrefetchRequest {
   /** Page of the block that was touched. */
   page: number;

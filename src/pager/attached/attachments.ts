@@ -34,6 +34,7 @@ import {
   type AttachRefusal,
   type AttachWelcome,
   type Codec,
+  DENIED_OUTCOME,
   type DenialNotice,
   handleText,
   namedSocket,
@@ -476,13 +477,13 @@ export class Attachments implements Transport {
   private condemn({ pid, driver, lives }: Member, page: number, why: string): void {
     if (!driver.deny(page)) return;
     const what = `touched ${this.around.placeOf(page)}, ${why}`;
-    const say = `onemem: denied access: this process (${pid}) ${what}. The access fails.\n`;
+    const say = `onemem: denied access: this process (${pid}) ${what}. ${DENIED_OUTCOME}\n`;
     const notice = Buffer.from(`${JSON.stringify({ say, page } satisfies DenialNotice)}\n`);
     const heard = lives.some(
       (life) => libc.write(life, addressOf(notice), notice.length) === notice.length,
     );
     if (heard) return;
-    this.around.warn(`denied access: process ${pid} ${what}. The access fails.`);
+    this.around.warn(`denied access: process ${pid} ${what}. ${DENIED_OUTCOME}`);
     driver.poison(page);
   }
 

@@ -12,7 +12,11 @@ import { MADV_DONTNEED } from '../../linux/base/constants.js';
 import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
 import { tryMadvise } from '../../linux/memory/memory.js';
 import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
-import type { AttachedWatchData, DenialNotice } from '../protocol/attaching.js';
+import {
+  type AttachedWatchData,
+  DENIED_OUTCOME,
+  type DenialNotice,
+} from '../protocol/attaching.js';
 
 /** Between two looks for faults that nobody else answers. */
 const LOOK_MS = 20;
@@ -44,7 +48,7 @@ function serveAlone(): void {
     if (!poisoned.has(page)) {
       write(
         `onemem: process ${owner}, which opened the space, has ended or has closed it, and the page at ` +
-          `0x${addressOf(page).toString(16)} is not in memory here. The access fails.\n`,
+          `0x${addressOf(page).toString(16)} is not in memory here. ${DENIED_OUTCOME}\n`,
       );
     }
     poison(page);

@@ -75,6 +75,10 @@ export interface AttachedWatchData {
   readonly owner: number;
 }
 
+/** What a denied access of an attached process ends in. */
+export const DENIED_OUTCOME =
+  'A load or store ends the process (SIGBUS); a system call fails with EFAULT.';
+
 /**
  * A line for the standard error of a process whose access was denied; then the page is poisoned
  * there.
