@@ -122,17 +122,21 @@ test(
       const add = kernel({ counters: i32.inout, rounds: i32 }, ({ counters, rounds }) => {
         for (let i = 0; i < rounds; i++) Atomics.add(counters, (i % 16) * 1024, 1);
       });
-      const team = new Team({ counters }, new Array(2).fill({ kind: 'count', rounds }));
-      await team.ready();
-      const done = team.go();
-      // One page is written by one processor at a time, so that even an atomic operation of the
-      // device counts.
-      await device.run(add, { counters, rounds }, { size: 1 });
-      await done;
+      let times = 0;
+      // A machine that is busy may let the threads end before the device begins.
+      for (; times < 10 && device.stats().revocations === 0; times++) {
+        const team = new Team({ counters }, new Array(2).fill({ kind: 'count', rounds }));
+        await team.ready();
+        const done = team.go();
+        // One page is written by one processor at a time, so that even an atomic operation of the
+        // device counts.
+        await device.run(add, { counters, rounds }, { size: 1 });
+        await done;
+      }
       const { revocations } = device.stats();
       for (let page = 0; page < 16; page++)
-        assert.equal(counters.data[page * 1024], (3 * rounds) / 16);
-      note(`${revocations} times the device lost its right`);
+        assert.equal(counters.data[page * 1024], (3 * rounds * times) / 16);
+      note(`${revocations} times the device lost its right, in ${times} rounds`);
       assert.ok(revocations > 0);
     }),
   30,

@@ -119,12 +119,12 @@ const NAMED_OPTIONS: OptionNames<Pick<SpaceOptions, 'at' | keyof NamedSpaceOptio
 };
 
 const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
-  at: true,
-  from: true,
   devices: true,
   hostMemory: true,
   storage: true,
   behind: true,
+  at: true,
+  from: true,
   addressSpace: true,
   userModeOnly: true,
   policies: true,
