@@ -344,6 +344,18 @@ describe('MemoryManager', () => {
       expect(fault(HOST, 3, true)).toEqual(['host map 3+1 none>write']);
     });
 
+    it('of a page waits until a hold of its block ends, before the block leaves a device', () => {
+      allocate(10);
+      fault(1, 3, true);
+      fault(1, 5, true);
+      event(() => manager.bring(1, 1, 5, 1, Access.Read, { hold: true }));
+      event(() => manager.protect(2, 3, 1, Access.None));
+      expect(fault(1, 3, false)).toEqual([]);
+      expect(event(() => manager.release(1, 5, 1, Access.Read))).toContain(
+        'dev denied read 3 NO_ACCESS',
+      );
+    });
+
     it('of pages that nobody has touched costs nothing and holds all the same', () => {
       allocate(40 * BLOCK);
       event(() => manager.protect(1, 5, 30 * BLOCK, Access.Read));

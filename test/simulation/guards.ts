@@ -14,6 +14,8 @@ export class Guards {
   private readonly asked = new Int8Array(PAGES);
   /** Ranges of which nobody has a right any more from the time before. */
   private readonly inForce = new Set<Range>();
+  /** The last request that guards a range or lets it be: what earlier ones end with is no news. */
+  private readonly latest = new Map<Range, number>();
 
   /** Requests under way that bring pages of a range for the host. */
   private readonly brought = new Map<Range, number>();
@@ -33,8 +35,9 @@ export class Guards {
     this.inForce.delete(range);
     const request = world.ask((_, failure) => {
       if (failure !== null) throw new Error(`a guard failed: ${failure}`);
-      if (range.guarded) this.inForce.add(range);
+      if (on && this.latest.get(range) === request) this.inForce.add(range);
     });
+    this.latest.set(range, request);
     world.trace(() => `  request ${request}: guard of ${range.first} ${on ? 'on' : 'off'}`);
     world.manager.guard(request, range, on);
     // What is read ahead there gives no right.
