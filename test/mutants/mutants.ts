@@ -295,13 +295,6 @@ export const mutants: readonly Mutant[] = [
     why: 'A thread waits for ever for a right that it has.',
   },
   {
-    name: 'push a block out from under a hold, for a page of it that was denied',
-    file: 'src/core/service/faults.ts',
-    original: 'isHeld(block, node.id)',
-    instead: 'false',
-    why: 'A copy reads memory that has been given back.',
-  },
-  {
     name: 'let a device take pinned pages',
     file: 'src/core/service/faults.ts',
     original: 'write && node !== HOST_NODE && has(block.pinned, page)',
