@@ -151,6 +151,8 @@ test('a signal keeps launches from beginning that wait; those behind them in the
     const [x, y] = [array(space, 1), array(space, 2)];
     const stream = space.devices[0].stream();
     const stop = new AbortController();
+    // The GPU is busy when the signal comes, however late this thread is.
+    stream.launch(long, { x, y: array(space, 3) }, { size: 1 });
     const first = Array.from({ length: 40 }, (_, n) =>
       stream.launch(onto, { x, y, n }, { size: N }),
     );
