@@ -3,7 +3,7 @@
  * tensor. The reader of npm (`@huggingface/gguf`) fetches by promises, while
  * an array over a file is made at once.
  */
-import { readSync } from 'node:fs';
+import { readAt } from './read-at.js';
 import { TensorFileError, type TensorFileLayout, type TensorLayout } from './tensor-layout.js';
 
 /** How many elements of a type lie in a block, and how many bytes that has. */
@@ -73,9 +73,9 @@ class Header {
       throw this.refuse(`it ends within its header, after ${this.size} bytes`);
     if (this.at + count > this.bytes.length) {
       const { position } = this;
-      const more = Buffer.alloc(Math.min(Math.max(count, READ_BYTES), this.size - position));
-      if (readSync(this.fd, more, 0, more.length, position) < count)
-        throw this.refuse('its header could not be read');
+      const most = Math.min(Math.max(count, READ_BYTES), this.size - position);
+      const more = readAt(this.fd, position, most);
+      if (more.length < count) throw this.refuse('its header could not be read');
       this.bytes = more;
       this.start = position;
       this.at = 0;

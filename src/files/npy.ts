@@ -3,7 +3,8 @@
 // Only the header is read here. The elements are left where they are: their pages come in when they
 // are touched.
 
-import { fstatSync, readSync } from 'node:fs';
+import { fstatSync } from 'node:fs';
+import { readAt } from './read-at.js';
 
 export type Dtype = 'i8' | 'u8' | 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64';
 
@@ -296,17 +297,7 @@ function fromDescriptor(fd: number, file: string): Source {
       'not a regular file, and pages can be fetched on demand from regular files only; write it to a file first',
     );
   }
-  const read = (offset: number, length: number) => {
-    const buffer = Buffer.alloc(length);
-    let got = 0;
-    while (got < length) {
-      const n = readSync(fd, buffer, got, length - got, offset + got);
-      if (n === 0) break;
-      got += n;
-    }
-    return buffer.subarray(0, got);
-  };
-  return { read, size: status.size };
+  return { read: (offset, length) => readAt(fd, offset, length), size: status.size };
 }
 
 function shapeOf(

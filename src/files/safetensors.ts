@@ -2,7 +2,7 @@
  * The header of a safetensors file: eight bytes with its length, and JSON with name, type, shape
  * and place of each tensor. Content comes behind it.
  */
-import { readSync } from 'node:fs';
+import { readAt } from './read-at.js';
 import { TensorFileError, type TensorFileLayout, type TensorLayout } from './tensor-layout.js';
 
 /** The format's own limit, so that a file of another kind is not read as one header. */
@@ -12,13 +12,12 @@ const LENGTH_BYTES = 8;
 /** Reads the header alone. @throws TensorFileError */
 export function readSafetensors(fd: number, size: number, file: string): TensorFileLayout {
   const refuse = (what: string) => new TensorFileError(file, 'safetensors', what);
-  const prefix = new DataView(new ArrayBuffer(LENGTH_BYTES));
-  if (readSync(fd, prefix, 0, LENGTH_BYTES, 0) < LENGTH_BYTES) throw refuse(`it has ${size} bytes`);
-  const bytes = Number(prefix.getBigUint64(0, true));
+  const prefix = readAt(fd, 0, LENGTH_BYTES);
+  if (prefix.length < LENGTH_BYTES) throw refuse(`it has ${size} bytes`);
+  const bytes = Number(prefix.readBigUInt64LE());
   if (bytes > Math.min(MOST_HEADER_BYTES, size - LENGTH_BYTES))
     throw refuse(`its header would have ${bytes} bytes`);
-  const text = Buffer.alloc(bytes);
-  readSync(fd, text, 0, bytes, LENGTH_BYTES);
+  const text = readAt(fd, LENGTH_BYTES, bytes);
   const { __metadata__: metadata = {}, ...entries } = parsed(text, refuse);
   const first = LENGTH_BYTES + bytes;
   const tensors = Object.entries(entries).map(([name, entry]) =>

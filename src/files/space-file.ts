@@ -2,9 +2,9 @@
  * The form of saved spaces: a head of one page, the content of each array from a page on, and behind
  * them a list of the arrays, whose checksum the head has.
  */
-import { readSync } from 'node:fs';
 import { bytesOf, type ElementType, isElementType } from '../core/basics/elements.js';
 import { PAGE_BYTES } from '../core/basics/types.js';
+import { readAt } from './read-at.js';
 
 /** An array of a saved space. */
 export interface SavedArray {
@@ -59,8 +59,8 @@ export function framesOf(
 
 /** The arrays of a file. Throws SpaceFileError for a file that is none, or not as it was written. */
 export function readSavedArrays(fd: number, size: number): readonly SavedArray[] {
-  const head = bytesAt(fd, 0, HEAD_BYTES);
-  if (head.toString('latin1', 0, MAGIC.length) !== MAGIC)
+  const head = readAt(fd, 0, HEAD_BYTES);
+  if (head.length < HEAD_BYTES || head.toString('latin1', 0, MAGIC.length) !== MAGIC)
     throw new SpaceFileError('is no saved space');
   if (!hashOf(head.subarray(0, HEAD_HASH)).equals(head.subarray(HEAD_HASH)))
     throw new SpaceFileError('is damaged: the checksum of its head does not match');
@@ -68,24 +68,13 @@ export function readSavedArrays(fd: number, size: number): readonly SavedArray[]
   const count = Number(head.readBigUInt64LE(LIST_BYTES));
   if (size !== end + count)
     throw new SpaceFileError(`has ${size} bytes, and was written with ${end + count}`);
-  const list = bytesAt(fd, end, count);
+  const list = readAt(fd, end, count);
   if (!hashOf(list).equals(head.subarray(LIST_HASH, HEAD_HASH)))
     throw new SpaceFileError('is damaged: the checksum of its list of arrays does not match');
   const arrays = JSON.parse(list.toString()) as SavedArray[];
   if (!arrays.every(({ type }) => isElementType(type)))
     throw new SpaceFileError('has arrays of a type that this version does not know');
   return arrays;
-}
-
-function bytesAt(fd: number, position: number, length: number): Buffer {
-  const bytes = Buffer.alloc(length);
-  let read = 0;
-  while (read < length) {
-    const more = readSync(fd, bytes, read, length - read, position + read);
-    if (more === 0) break;
-    read += more;
-  }
-  return bytes.subarray(0, read).length === length ? bytes : Buffer.alloc(length);
 }
 
 function hashOf(bytes: Uint8Array): Buffer {

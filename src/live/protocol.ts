@@ -9,11 +9,15 @@ export interface LiveThreadData {
   readonly title: string;
 }
 
-/** Its first message; any message to it ends it. */
-export type FromLiveThread =
-  | { readonly url: string }
-  /** `code`: the name of an error number, or empty. */
-  | { readonly failed: string; readonly code: string };
+/** The first message of a thread that could not begin. */
+export interface Failed {
+  readonly failed: string;
+  /** The name of an error number, another code, or empty. */
+  readonly code: string;
+}
+
+/** Its first message. */
+export type FromLiveThread = { readonly url: string } | Failed;
 
 export interface SignalsThreadData {
   readonly handle: SpaceHandle | string;
@@ -22,4 +26,4 @@ export interface SignalsThreadData {
 /** The first message says that it has begun. `atMs`: since 1970, by the clock of this machine. */
 export type FromSignalsThread =
   | { readonly signals: readonly Signal[]; readonly atMs: number }
-  | { readonly failed: string };
+  | Failed;

@@ -1,10 +1,9 @@
 /**
  * The thread that serves the live picture of a space. It has an event loop of its own, so that the
- * picture goes on while the program computes or waits in a fault. It ends with the space.
+ * picture goes on while the program computes or waits in a fault.
  */
-import { parentPort, workerData } from 'node:worker_threads';
-import type { AddressSpace } from '../api/objects/address-space.js';
-import { attachSpace } from '../api/opening/attach.js';
+import { workerData } from 'node:worker_threads';
+import { followSpace } from './follow-space.js';
 import { Following } from './following.js';
 import type { FromLiveThread, LiveThreadData } from './protocol.js';
 import { LiveServer } from './server.js';
@@ -16,10 +15,8 @@ import { LiveServer } from './server.js';
 const LOOK_MS = 250;
 
 const { handle, port, title } = workerData as LiveThreadData;
-const say = (message: FromLiveThread): void => parentPort?.postMessage(message);
-const space = attachSpace(handle) as AddressSpace;
 
-async function main(): Promise<void> {
+await followSpace(handle, LOOK_MS, async (space) => {
   const following = await Following.start(space.client);
   const server = new LiveServer({
     title,
@@ -27,22 +24,12 @@ async function main(): Promise<void> {
     moves: (row, atMs) => following.moves(row, atMs),
     metrics: () => space.metrics(),
   });
-  const end = (): void => {
-    clearInterval(looking);
-    server.close();
-    following.end();
-    void space.close();
-    parentPort?.close();
+  return {
+    first: { url: await server.listen(port) } satisfies FromLiveThread,
+    look: () => following.update(),
+    end() {
+      server.close();
+      following.end();
+    },
   };
-  const looking = setInterval(() => {
-    if (space.isClosed) end();
-    else void following.update().catch(end);
-  }, LOOK_MS);
-  parentPort?.once('message', end);
-  say({ url: await server.listen(port) });
-}
-
-await main().catch((error: NodeJS.ErrnoException) => {
-  say({ failed: error.message, code: error.code ?? '' });
-  process.exit();
 });

@@ -1,4 +1,4 @@
-/** Work that is done in slices: whoever drives it may do something else between two of them. */
+/** Work that is done in slices: the caller may do something else between two of them. */
 export type Slices<T> = Generator<undefined, T>;
 
 /** Does all of it at once. */

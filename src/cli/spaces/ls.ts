@@ -7,6 +7,7 @@ import {
   spaceBy,
 } from '../../api/objects/listing.js';
 import { readHandle } from '../../pager/protocol/attaching.js';
+import { alignColumns } from '../../trace/columns.js';
 import { UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount } from '../terminal/format.js';
 import { parseOptions } from '../terminal/options.js';
@@ -68,7 +69,7 @@ function linesOf({ name: ofSpace, owner, memories, processes, arrays }: ListedSp
       (each) =>
         `  used by process ${shownProcess(each)}, ${each.threads} thread${each.threads === 1 ? '' : 's'}`,
     ),
-    ...(arrays.length === 0 ? ['  no arrays'] : aligned(rows).map((row) => `  ${row}`)),
+    ...(arrays.length === 0 ? ['  no arrays'] : alignColumns(rows, 2).map((row) => `  ${row}`)),
   ].join('\n');
 }
 
@@ -80,15 +81,4 @@ function shownProcess({ pid, command, pageTableBytes }: ListedProcess): string {
 /** A name may have what moves the cursor of a terminal. */
 function plain(name: string): string {
   return name.replace(/\p{Cc}/gu, '?');
-}
-
-/** The first two columns to the left, numbers to the right. */
-function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  return rows.map((row) =>
-    row
-      .map((cell, at) => (at < 2 ? cell.padEnd(widths[at]) : cell.padStart(widths[at])))
-      .join('  ')
-      .trimEnd(),
-  );
 }

@@ -305,7 +305,7 @@ function addAll(to: Mask, mask: Mask): void {
   for (let word = 0; word < WORDS; word++) to[word] |= mask[word];
 }
 
-/** Threads that wait for a right fault again: whoever is to be asked about that is asked then. */
+/** Threads that wait for a right fault again: a guard is asked then. */
 function finishUnmap(state: State, block: Block, { mask }: Operation): void {
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];

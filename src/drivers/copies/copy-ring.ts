@@ -62,7 +62,7 @@ export function areLeft(signal: Int32Array): boolean {
 
 /**
  * Takes the first copy: for the thread alone, since nobody else moves the first but from the last.
- * Null: somebody else took it.
+ * Null: another thread took it.
  */
 export function takeFirst(signal: Int32Array): number | null {
   const first = Atomics.load(signal, Signal.First);

@@ -155,7 +155,7 @@ export class Divider {
   *known(launch: Launch, limits: Limits): Planning<NonNullable<Launch['known']>> {
     const analysis = orReason(this.analyzed(launch.code, limits));
     const analyzed = yield* analysis as Planning<Analyzed | string>;
-    // Whoever plans it says why it cannot be.
+    // The plan that comes next says why there is none.
     if (typeof analyzed === 'string') return {};
     const work = knownNumbers(analyzed.description, (name) => arrayBytes(launch, name));
     let step = work.next(null);
