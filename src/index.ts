@@ -141,6 +141,7 @@ export type {
   DeviceMemory,
   FlushOptions,
   LaunchArguments,
+  LaunchEstimate,
   ManagedElements,
   NpyArray,
   PointerAttributes,

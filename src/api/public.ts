@@ -13,6 +13,7 @@ import type {
   WrittenView,
 } from '../core/basics/elements.js';
 import type { NumpyType } from '../files/npy.js';
+import type { OnememErrorCode } from '../messages/error-codes.js';
 import type { ShareRights } from '../pager/protocol/attaching.js';
 import type { ProcessorStats, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
 import type { Attributes } from './arrays/advice.js';
@@ -680,6 +681,34 @@ export interface DeviceMemory {
   readonly freeBytes: number;
 }
 
+/** What would become of a launch, by `device.estimate`. Bytes are counted in whole pages. */
+export interface LaunchEstimate {
+  /**
+   * As a whole, in parts with windows of its arrays, with pages of its arrays as they are touched,
+   * or not at all.
+   */
+  readonly way: 'direct' | 'windowed' | 'paged' | 'refused';
+  /** Parts, which run one after the other; 0 for a launch that is refused or has nothing to do. */
+  readonly parts: number;
+  /**
+   * 'none': all that a part uses is there when it begins. 'faults': pages come by page faults,
+   * since the arguments are larger than the device. 'planned': numbers tell before a part runs
+   * which pages it touches. 'rounds': a part runs again when the pages have come that it lacked.
+   */
+  readonly paging: 'none' | 'faults' | 'planned' | 'rounds';
+  /**
+   * Bytes that go to the device if it has none of the arrays yet, and a part finds what the part
+   * before it had. With page faults no more than these. Null: what arrays hold decides.
+   */
+  readonly bytesIn: number | null;
+  /** Bytes that come home when the results are touched. Null: what arrays hold decides. */
+  readonly bytesOut: number | null;
+  /** Why the launch is paged and not cut, or why it is refused; else null. */
+  readonly reason: string | null;
+  /** What the launch would reject with; null: it is not refused. */
+  readonly error: (Error & { readonly code: OnememErrorCode }) | null;
+}
+
 /**
  * A processor with memory of its own that runs kernels.
  * @example
@@ -742,6 +771,23 @@ export interface Device {
     args: LaunchArguments<P>,
     options: LaunchOptions,
   ): Promise<void>;
+  /**
+   * Tells what would become of a launch, by the checks and the planning of the launch itself.
+   * Nothing runs and no array changes; numbers that say what is touched are read. Wrong arguments
+   * reject as they do in `run`.
+   * @example
+   * const add = kernel({ x: f32.inout, by: f32 }, ({ x, by }, { begin, end }) => {
+   *   for (let i = begin; i < end; i++) x[i] += by;
+   * });
+   * const x = space.array(Float32Array, 100);
+   * const { way, parts, paging } = await device.estimate(add, { x, by: 5 }, { size: x.length });
+   * console.log(way, parts, paging); // direct 1 none
+   */
+  estimate<P extends KernelParameters>(
+    kernel: Kernel<P>,
+    args: LaunchArguments<P>,
+    options: LaunchOptions,
+  ): Promise<LaunchEstimate>;
   /**
    * Brings every page of the device home, then ends it. Waiting launches fail with DEVICE_LOST.
    * @example

@@ -175,4 +175,6 @@ export interface LaunchDivision {
    * @param pool where that memory begins
    */
   partAt(index: number, pool: number): Pick<WgslLaunch, 'code' | 'parameters' | 'part'>;
+  /** It runs: the next one like it begins with what its last part leaves on the device. */
+  begin(): void;
 }

@@ -182,6 +182,7 @@ export const CALLS: readonly Call[] = [
   method('Device.stream', device, [values.streamOptions]),
   method('AddressSpace.stream', space, [values.streamOptions]),
   method('Device.run', device, launch, 5),
+  method('Device.estimate', device, launch, 5),
   method('Device.detach', mortalDevice, [], 2),
   method('Device.kill', mortalDevice, [], 2),
   method('Device.restart', mortalDevice, [], 1),

@@ -30,11 +30,15 @@ export class Staging {
   private readonly late: PlainUse[] = [];
   private waits = false;
 
-  /** @param what the operation, for messages */
+  /**
+   * @param what the operation, for messages
+   * @param hasResults false: nothing comes back, whatever is said of an array
+   */
   constructor(
     private readonly space: SpaceSeen,
     private readonly what: string,
     private readonly order: StreamOrder,
+    private readonly hasResults = true,
   ) {}
 
   /**
@@ -45,9 +49,10 @@ export class Staging {
     plain: NumericArray,
     type: ElementType,
     name: string,
-    { in: reads, back }: StagedUse,
+    { in: reads, back: isResult }: StagedUse,
   ): StagedPlace {
     const { space, order } = this;
+    const back = isResult && this.hasResults;
     const bytes = plainBytes(plain);
     const writers = writersOf(bytes);
     if (!writers.every((use) => order.isAfter(use))) throw this.conflict(name);
@@ -69,9 +74,14 @@ export class Staging {
     try {
       return action();
     } catch (error) {
-      for (const use of this.uses.splice(0)) endUse(use);
+      this.free();
       throw error;
     }
+  }
+
+  /** Frees the copies, of which nothing is wanted. */
+  free(): void {
+    for (const use of this.uses.splice(0)) endUse(use);
   }
 
   /**

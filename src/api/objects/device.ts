@@ -10,15 +10,24 @@ import {
   shown,
 } from '../arrays/description.js';
 import type { Kernel, KernelParameters } from '../kernels/kernel.js';
+import { LaunchCall } from '../launches/launch-call.js';
+import { estimateOf } from '../launches/launch-estimate.js';
 import {
   type LaunchOptions,
   STREAM_OPTIONS,
   type StreamOptions,
 } from '../launches/launch-options.js';
+import { Staging } from '../launches/staging.js';
+import { StreamOrder } from '../launches/stream-order.js';
 import { checkSignal, checkTimeout } from '../line/cancellation.js';
 import { noteDevice, type SpaceSeen } from '../line/seen.js';
 import type * as api from '../public.js';
-import type { DeviceCapabilities, DeviceMemory, LaunchArguments } from '../public.js';
+import type {
+  DeviceCapabilities,
+  DeviceMemory,
+  LaunchArguments,
+  LaunchEstimate,
+} from '../public.js';
 import { checkOptions } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { OnememError } from '../values/errors.js';
@@ -131,6 +140,24 @@ export class Device implements api.Device {
       await stream.launch(kernel, args, options).synchronize();
     } finally {
       stream[DISPOSE]();
+    }
+  }
+
+  async estimate<P extends KernelParameters>(
+    kernel: Kernel<P>,
+    args: LaunchArguments<P>,
+    options: LaunchOptions,
+  ): Promise<LaunchEstimate> {
+    this.assertUsable();
+    const call = LaunchCall.read(this.space, this, kernel as Kernel, args, options);
+    if (!call.runs) return estimateOf(null);
+    const what = `the estimate of kernel ${kernel.name}`;
+    const staging = new Staging(this.space, what, new StreamOrder(), false);
+    const request = call.request(staging, options.timeoutMs ?? null);
+    try {
+      return estimateOf(await this.space.client.request('estimate', request));
+    } finally {
+      staging.free();
     }
   }
 

@@ -134,9 +134,15 @@ test('more workgroups than a dimension takes are more dispatches over the same w
 
 test('the same launch again begins with what the last one has left, whatever its numbers that are no integers are', () => {
   const divider = newDivider();
-  const offsets = [1.5, 2.5, 1.5].map((alpha) =>
-    partsOf(finished(divider.divide(launchOf({ alpha }), room(4)))).map(({ x }) => x.offset),
-  );
+  const offsetsOf = (division: LaunchDivision | string) =>
+    partsOf(division).map(({ x }) => x.offset);
+  const offsets = [1.5, 2.5, 1.5].map((alpha) => {
+    const division = finished(divider.divide(launchOf({ alpha }), room(4)));
+    if (typeof division !== 'string') division.begin();
+    return offsetsOf(division);
+  });
+  const looked = [1, 2].map(() => offsetsOf(finished(divider.divide(launchOf(), room(4)))));
+  expect(looked[1]).toEqual(looked[0]);
   expect(offsets[1]).toEqual(offsets[0].toReversed());
   expect(offsets[2]).toEqual(offsets[0]);
 });

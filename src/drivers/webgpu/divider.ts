@@ -216,9 +216,13 @@ export class Divider {
     const key = keyOf(launch, facts, room, truncates);
     const found = yield* this.planned(launch, description, facts, room, key);
     if (typeof found === 'string') return `WGSL ${found} (memory is held in whole blocks of 2 MiB)`;
-    const parts = found.backwards ? found.parts.toReversed() : found.parts;
-    found.backwards = !found.backwards;
-    return divisionOf(launch, module, facts, parts, room.limits.maxComputeWorkgroupsPerDimension);
+    const { backwards } = found;
+    const parts = backwards ? found.parts.toReversed() : found.parts;
+    const begin = (): void => {
+      found.backwards = !backwards;
+    };
+    const most = room.limits.maxComputeWorkgroupsPerDimension;
+    return divisionOf(launch, module, facts, dispatchesOf(parts, most), begin);
   }
 
   private *planned(
@@ -320,16 +324,16 @@ function divisionOf(
   launch: Launch,
   module: WindowedModule,
   facts: LaunchFacts,
-  planned: readonly LaunchPart[],
-  mostGroups: number,
+  parts: readonly LaunchPart[],
+  begin: () => void,
 ): LaunchDivision {
   const { source, group, binding, heads } = module;
   const code = withHeads({ ...launch.code, source }, heads);
-  const parts = dispatchesOf(planned, mostGroups);
   return {
     way: 'windowed',
     count: parts.length,
     poolBytes: 0,
+    begin,
     partAt: (index) => {
       const part = parts[index];
       const content = Buffer.from(module.uniformOf(part, facts)).toString('base64');
@@ -435,6 +439,7 @@ function pagedDivision(
     way: 'paged',
     count: parts.length,
     poolBytes,
+    begin: () => undefined,
     partAt: (index, pool) => {
       const part = parts[index];
       const units = module.units(part);

@@ -215,6 +215,7 @@ export function shapesOf(
       const kind = (value as { kind?: unknown }).kind;
       return typeof kind === 'string' && Object.hasOwn(operations, kind) && operations[kind](value);
     }),
+    estimate: operations.launch,
     cancel: record({ stream: positive, sequence: orNull(isWhole), ended: flag, reason: text }),
     called: plus(own, record({ error })),
     forgive: record({ stream: positive }),

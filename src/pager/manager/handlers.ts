@@ -257,6 +257,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     guardReport: (wanted) => ({ report: guards.report(wanted) }),
 
     enqueue: (operation, _answer, client) => done(streams.enqueue(operation, client)),
+    estimate: (wanted, answer) => later(parts.estimates.start(wanted, answer)),
     cancel: (cancellation) => done(streams.cancel(cancellation)),
     called: ({ stream, sequence, error }) => done(streams.called(stream, sequence, error)),
     forgive: ({ stream }) => done(streams.forgive(stream)),

@@ -45,6 +45,7 @@ import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
 import { GatherPlans } from '../devices/gather-plans.js';
 import { readHostBytes } from '../devices/host-bytes.js';
+import { LaunchEstimates } from '../devices/launch-estimates.js';
 import { LaunchPlans } from '../devices/launch-plans.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
@@ -307,7 +308,13 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const maker = new DriverMaker(space, launches.modules.kernelOf, warn, copyThreads.in);
   const keptApart: KeptApart = { count: 0, most: availableParallelism() - 1 };
   const devices = new Devices(context, launches, notifiers, maker, polls, keptApart, bindings);
-  return { gathers, plans, launches, polls, devices };
+  const estimates = new LaunchEstimates(context, {
+    devices,
+    plans,
+    sharing,
+    uses: before.uses,
+  });
+  return { gathers, plans, launches, polls, devices, estimates };
 }
 
 type BeforeTransfers = BeforeDevices & ReturnType<typeof makeDevices>;

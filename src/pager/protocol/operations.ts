@@ -1,6 +1,6 @@
 /** What runs on streams, and what is said of it. */
 import type { LaunchParameter } from '../../drivers/driver.js';
-import type { AnyKernelCode, WgslLaunch } from '../../drivers/wgsl-launch.js';
+import type { AnyKernelCode, LaunchWay, WgslLaunch } from '../../drivers/wgsl-launch.js';
 import type { ArrayPages, BytePlace } from './pages.js';
 import type { WireError } from './wire.js';
 
@@ -31,6 +31,36 @@ export interface SizeElements {
   readonly workgroup?: readonly [number, number, number];
 }
 
+/** What is said of a launch by itself. */
+export interface LaunchRequest extends Omit<WgslLaunch, 'id' | 'parameters' | 'code'> {
+  readonly kind: 'launch';
+  /** Number of the device. */
+  readonly device: number;
+  readonly code: AnyKernelCode;
+  readonly parameters: readonly LaunchParameter[];
+  /** The pages of its arguments. */
+  readonly arrays: readonly ArrayPages[];
+  /** Arguments of which it uses what others name. */
+  readonly gathers: readonly Gather[];
+  /** Where its size stands: begin, end and size tell nothing until it is read. */
+  readonly indirect?: SizeElements;
+  /** How long it may run; null: as long as it likes. */
+  readonly timeoutMs: number | null;
+}
+
+/** What would become of a launch. */
+export interface LaunchForecast {
+  readonly way: LaunchWay | 'refused';
+  readonly parts: number;
+  readonly paging: 'none' | 'faults' | 'planned' | 'rounds';
+  /** Null: that depends on what arrays hold. */
+  readonly bytesIn: number | null;
+  readonly bytesOut: number | null;
+  /** Why it is not cut into windows of its arrays, where it is paged. */
+  readonly why: string | null;
+  readonly failure: WireError | null;
+}
+
 /** Something that runs on a stream, in order. Events are numbered within their stream, from 1. */
 export type StreamOperation = {
   readonly stream: number;
@@ -38,21 +68,7 @@ export type StreamOperation = {
   /** No more will come: the stream has ended with it. */
   readonly last?: boolean;
 } & (
-  | ({ readonly kind: 'launch'; readonly device: number } & Omit<
-      WgslLaunch,
-      'id' | 'parameters' | 'code'
-    > & {
-        readonly code: AnyKernelCode;
-        readonly parameters: readonly LaunchParameter[];
-        /** The pages of its arguments. */
-        readonly arrays: readonly ArrayPages[];
-        /** Arguments of which it uses what others name. */
-        readonly gathers: readonly Gather[];
-        /** Where its size stands: begin, end and size tell nothing until it is read. */
-        readonly indirect?: SizeElements;
-        /** How long it may run; null: as long as it likes. */
-        readonly timeoutMs: number | null;
-      })
+  | LaunchRequest
   | (ArrayPages & {
       readonly kind: 'prefetch';
       /** Number of the device; 0: the host. */

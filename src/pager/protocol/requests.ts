@@ -7,7 +7,7 @@ import type { ArrayListing, Quota, ShareRights, SpaceOverview } from './attachin
 import type { ClosedSpace } from './closed-space.js';
 import type { GuardReport, GuardSource } from './guards.js';
 import type { NotifierSource } from './notifiers.js';
-import type { Cancellation, StreamOperation } from './operations.js';
+import type { Cancellation, LaunchForecast, LaunchRequest, StreamOperation } from './operations.js';
 import type {
   AdviceChange,
   AdviceRun,
@@ -208,6 +208,8 @@ export interface Requests {
   /** Null: the array has no guard. */
   guardReport: { in: { range: number }; out: { report: GuardReport | null } };
   enqueue: { in: StreamOperation; out: null };
+  /** What would become of a launch, if it were the next one of its device. */
+  estimate: { in: LaunchRequest; out: LaunchForecast };
   /** An operation, or all of a stream now and later (`sequence` null), is not to begin any more. */
   cancel: { in: Cancellation; out: null };
   /** The program's function of a `call` has returned, or its promise has settled. */

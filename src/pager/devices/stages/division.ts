@@ -40,6 +40,7 @@ export class Division implements Stage {
     } catch (error) {
       launch.fail(toWire(error));
     }
+    division.begin();
     launch.work = { kind: 'parts', division, supply, part: 0 };
   }
 }
