@@ -22,6 +22,16 @@ export function ownFile(path: string): URL {
   return new URL(`../${path}`, import.meta.url);
 }
 
+/**
+ * A file beside dist/ that the package ships, such as `examples/flights/kernel.js`; null where it is
+ * missing.
+ */
+export function packageFile(path: string): URL | null {
+  // From dist/, and from .build/src/.
+  const places = ['../', '../../'].map((up) => ownFile(`${up}${path}`));
+  return places.find((place) => existsSync(place)) ?? null;
+}
+
 /** The modules of the threads that each space has. */
 export interface ManagerFiles {
   readonly manager: URL;

@@ -108,6 +108,37 @@ test('a comparison of policies that cannot be understood', async () => {
   await refuse(2, /--oversubscription is '0'/, '--policy', 'lru', '--oversubscription', '0');
 });
 
+test('policies are compared by time on machines of the package and of the user', async () => {
+  using folder = new Folder();
+  folder.write('loop.txt', `${Array.from({ length: 300 }, (_, at) => at % 3).join('\n')}\n`);
+  // A block of 1 MiB takes 1 ms and the latency another one.
+  const link = { inGBs: 1.048576, outGBs: 1, duplex: 'half', latencyUs: 1000 };
+  folder.write('slow.json', JSON.stringify({ ...link, granularityBytes: 1 }));
+  const args = ['replay', 'loop.txt', '--policy', 'lru', '--oversubscription', '1.5'];
+  const on = ['--block', '1MiB', '--machine', './slow.json,pcie4', '--json'];
+  const [{ machines }] = JSON.parse((await folder.succeed(...args, ...on)).stdout) as {
+    machines: { machine: string; leastMs: number; policies: { ms: number }[] }[];
+  }[];
+  assert.deepEqual(
+    machines.map(({ machine }) => machine),
+    ['slow', 'pcie4'],
+  );
+  assert.equal(machines[0].policies[0].ms.toFixed(6), '600.000000');
+  assert.equal(machines[0].leastMs.toFixed(6), '3.000000');
+});
+
+test('a machine that cannot be understood', async () => {
+  using folder = new Folder();
+  folder.write('loop.txt', '1\n2\n');
+  folder.write('bad.json', '{ "inGBs": "fast" }');
+  const refuse = (code: number, message: RegExp, machine: string) =>
+    folder.refuse(code, message, 'replay', 'loop.txt', '--policy', 'lru', '--machine', machine);
+  await refuse(2, /no machine 'pcie9'; there are cxl, net100, nvlink-c2c, nvme, pcie4/, 'pcie9');
+  await refuse(1, /none\.json: there is no such file/, 'none.json');
+  await refuse(1, /bad\.json describes no machine: inGBs is "fast"; it must be/, './bad.json');
+  await refuse(2, /two machines of the name 'cxl'/, 'cxl,cxl');
+});
+
 test('what a run cannot understand of its command line', async () => {
   using folder = new Folder();
   folder.write('k.js', 'export default { params: {}, kernel() {} };');

@@ -41,6 +41,22 @@ const recorded = spawnSync(process.execPath, ['thrash.mjs'], {
 });
 assert.equal(recorded.status, 0, recorded.stderr);
 
+test('a recording says what its transfers would take on other links', async () => {
+  const args = ['replay', 'run.rec', '--machine', 'pcie4,pcie5'];
+  const { stdout } = await folder.succeed(...args, '--json');
+  const [{ memory, launches, bytesIn, neededBytes, restMs, machines }] = JSON.parse(stdout);
+  // The data begin as zeros in the device.
+  assert.deepEqual([memory, launches, neededBytes], ['process0', 4, 4 * 2 ** 20]);
+  assert.ok(bytesIn > neededBytes, stdout);
+  const [older, newer] = machines as { transferMs: number; launchMs: number; leastMs: number }[];
+  assert.ok(older.transferMs > newer.transferMs && newer.transferMs > 0, stdout);
+  assert.equal(older.launchMs.toFixed(6), (older.transferMs + restMs).toFixed(6));
+  assert.ok(older.leastMs >= restMs && older.leastMs <= older.launchMs, stdout);
+  const { stdout: table } = await folder.succeed(...args);
+  assert.match(table, /^process0: \d+ MiB in by \d+ transfers, .* 4 MiB had to come\n/);
+  assert.match(table, /^ {2}pcie5 +\d.*s +\d.*s +\d.*s$/m);
+});
+
 test('a report names the memory, the arrays and the evictions that were regretted, with a remedy', async () => {
   const { stdout } = await folder.succeed('explain', 'run.rec', '--json');
   const { memories, arrays, decisions, advice, launches } = JSON.parse(stdout) as Costs;

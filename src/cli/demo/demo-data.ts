@@ -5,7 +5,6 @@
 
 import {
   closeSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -18,7 +17,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ArrayLayout, type Dtype, dtypes, npyHeader, readNpyLayout } from '../../files/npy.js';
-import { ownFile } from '../../linux/own-files.js';
+import { packageFile } from '../../linux/own-files.js';
 import { CommandError } from '../terminal/failure.js';
 
 /**
@@ -68,11 +67,8 @@ export const DEMO_PACKAGES = 'npm install vega-datasets hyparquet fzstd';
  * user's own would be.
  */
 export function demoFile(name: 'kernel.js' | 'kernel.wgsl'): URL {
-  // From dist/, and from .build/src/.
-  for (const up of ['../', '../../']) {
-    const url = ownFile(`${up}examples/flights/${name}`);
-    if (existsSync(url)) return url;
-  }
+  const file = packageFile(`examples/flights/${name}`);
+  if (file !== null) return file;
   throw new Error(`examples/flights/${name} is missing from this installation of onemem`);
 }
 

@@ -8,14 +8,16 @@ import { readRecording } from '../../files/recording-file.js';
 import { loadPolicies } from '../../policy/choices.js';
 import { EVICTION_POLICIES, type EvictionName } from '../../policy/eviction/named.js';
 import type { BlockTrace } from '../../sim/block-trace.js';
+import { leastMs, type Machine, NO_TRANSFERS, transferMs } from '../../sim/machine.js';
 import { comparePolicies, type RoomResult } from '../../sim/policy-comparison.js';
 import { recordedUses } from '../../sim/recorded-uses.js';
 import { formatOf, parseTrace, TraceError } from '../../sim/trace-formats.js';
 import { alignColumns } from '../../trace/columns.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
-import { formatBytes, formatCount } from '../terminal/format.js';
+import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { sizeInBytes } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
+import { csvField } from './csv.js';
 
 const USUAL_OVERSUBSCRIPTION = [1.25, 2, 4];
 /** Of a recorded memory: half of it, all, twice. */
@@ -44,9 +46,23 @@ interface Row extends RoomResult {
   readonly roomBytes: number;
   readonly uses: number;
   readonly blocks: number;
+  /** The time for what is brought. Traces do not say what is written, and goes back. */
+  readonly machines: readonly MachineTimes[];
 }
 
-export async function compareOn(path: string, options: ComparisonOptions): Promise<number> {
+interface MachineTimes {
+  readonly machine: string;
+  /** Every block once. */
+  readonly leastMs: number;
+  readonly optimumMs: number;
+  readonly policies: readonly { readonly policy: string; readonly ms: number }[];
+}
+
+export async function compareOn(
+  path: string,
+  options: ComparisonOptions,
+  machines: readonly Machine[] = [],
+): Promise<number> {
   const policies = chosenPolicies(options.policy);
   const blockBytes = sizeInBytes('block', options.block, { bytes: 1 }) ?? BLOCK_BYTES;
   const sizes = chosenSizes(options, blockBytes);
@@ -61,6 +77,7 @@ export async function compareOn(path: string, options: ComparisonOptions): Promi
         uses: trace.blocks.length,
         blocks: trace.distinct,
         ...result,
+        machines: machines.map((machine) => timesOf(machine, subject, result)),
       }),
     );
   });
@@ -68,6 +85,18 @@ export async function compareOn(path: string, options: ComparisonOptions): Promi
   else if (options.csv) printCsv(rows);
   else printTables(subjects, rows);
   return 0;
+}
+
+function timesOf(machine: Machine, { trace, blockBytes }: Subject, result: RoomResult) {
+  const { optimum, policies } = result;
+  const msOf = (misses: number): number =>
+    transferMs(machine, new Map([[blockBytes, misses]]), NO_TRANSFERS);
+  return {
+    machine: machine.name,
+    leastMs: leastMs(machine, trace.distinct * blockBytes, 0),
+    optimumMs: msOf(optimum),
+    policies: policies.map(({ policy, misses }) => ({ policy, ms: msOf(misses) })),
+  };
 }
 
 function chosenPolicies(
@@ -175,14 +204,18 @@ function read(path: string): string {
 }
 
 function printCsv(rows: readonly Row[]): void {
-  print('memory,room_bytes,room_blocks,uses,blocks,policy,misses,over_optimum');
-  for (const { memory, roomBytes, roomBlocks, uses, blocks, optimum, policies } of rows) {
+  const machines = rows[0]?.machines.map(({ machine }) => `,${machine}_ms`) ?? [];
+  print(`memory,room_bytes,room_blocks,uses,blocks,policy,misses,over_optimum${machines.join('')}`);
+  for (const row of rows) {
+    const { memory, roomBytes, roomBlocks, uses, blocks, optimum, policies } = row;
     const all = [...policies, { policy: 'optimum', misses: optimum, overOptimum: 1 }];
-    for (const { policy, misses, overOptimum } of all) {
-      const name = /[",\n]/.test(memory) ? `"${memory.replaceAll('"', '""')}"` : memory;
-      print(
-        [name, roomBytes, roomBlocks, uses, blocks, policy, misses, overOptimum.toFixed(4)].join(),
+    for (const [at, { policy, misses, overOptimum }] of all.entries()) {
+      const times = row.machines.map((each) =>
+        (each.policies[at]?.ms ?? each.optimumMs).toFixed(3),
       );
+      const sizes = [roomBytes, roomBlocks, uses, blocks];
+      const figures = [policy, misses, overOptimum.toFixed(4), ...times];
+      print([csvField(memory), ...sizes, ...figures].join());
     }
   }
 }
@@ -203,10 +236,28 @@ function printTables(subjects: readonly Subject[], rows: readonly Row[]): void {
       ),
     ]);
     for (const line of alignColumns([header, ...lines])) print(`  ${line}`);
+    if (own[0].machines.length > 0) printTimes(own);
   }
   print("\nBlocks that were brought; in brackets, how many times the optimum (Belady's MIN).");
   if (subjects.some(({ budgetBlocks }) => budgetBlocks > 0))
     print(
       'Uses are those that the manager saw: faults, launches and samples, not touches of present pages.',
     );
+  if (rows.some(({ machines }) => machines.length > 0))
+    print('Times are those of the blocks that are brought; at least: each of them once.');
+}
+
+function printTimes(rows: readonly Row[]): void {
+  const names = rows[0].policies.map(({ policy }) => policy);
+  const lines = rows.flatMap(({ roomBytes, machines }) =>
+    machines.map((each) => [
+      formatBytes(roomBytes),
+      each.machine,
+      formatDuration(each.leastMs),
+      formatDuration(each.optimumMs),
+      ...each.policies.map(({ ms }) => formatDuration(ms)),
+    ]),
+  );
+  const header = ['memory', 'machine', 'at least', 'optimum', ...names];
+  for (const line of alignColumns([header, ...lines], 2)) print(`  ${line}`);
 }

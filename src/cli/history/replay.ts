@@ -9,6 +9,8 @@ import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.j
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { compareOn } from './compare-policies.js';
+import { chosenMachines } from './machine-files.js';
+import { timesOn } from './machine-times.js';
 
 export const REPLAY_SUMMARY = 'play a recorded run again, or compare eviction policies on a trace';
 
@@ -18,7 +20,8 @@ const policyNames = Object.keys(EVICTION_POLICIES)
   .replace(/^(.{40,60}?,) /, (line) => `${line.trimEnd()}\n${' '.repeat(28)}`);
 
 export const REPLAY_HELP = `onemem replay FILE [--events] [--json]
-onemem replay TRACE --policy NAME,... [--device-memory SIZE,...] [--json]
+onemem replay TRACE --policy NAME,... [--device-memory SIZE,...] [--machine NAME,...] [--json]
+onemem replay TRACE --machine NAME,... [--json]
 
 ${REPLAY_SUMMARY[0].toUpperCase()}${REPLAY_SUMMARY.slice(1)}.
 
@@ -41,6 +44,12 @@ beside the optimum (Belady's MIN).
   --block SIZE              size of a trace's block (2MiB)
   --csv                     a line for each memory, size and policy
 
+With --machine and a recording, the command prints what its transfers would take on other links.
+With --policy besides, it prints the times of what each policy brings.
+
+  --machine NAME,...        pcie4, pcie5, nvlink-c2c, nvme, cxl, net100 (nominal figures), or the
+                            path of a JSON file such as those in the folder machines of the package
+
   --json       results as JSON
   -h, --help
 
@@ -49,6 +58,7 @@ It ends with 1 if a run differs from its recording. Please report that with the 
 Examples
   onemem replay flights.rec                          after: ONEMEM_RECORD=flights.rec onemem demo
   onemem replay flights.rec --events | grep '"fault"' | head
+  onemem replay flights.rec --machine pcie5,nvlink-c2c,cxl
   onemem replay flights.rec --policy lru,lirs,tournament --device-memory 16MiB,32MiB,64MiB
   xz -dc trace.txt.xz | onemem replay - --policy all --oversubscription 1.25,2,4`;
 
@@ -61,6 +71,7 @@ export async function replay(args: readonly string[]): Promise<number> {
     'device-memory': { type: 'string' },
     oversubscription: { type: 'string' },
     block: { type: 'string' },
+    machine: { type: 'string' },
   });
   const [path, ...more] = positionals;
   if (path === undefined || more.length > 0) {
@@ -69,15 +80,19 @@ export async function replay(args: readonly string[]): Promise<number> {
     );
   }
   const { policy, events, json } = values;
+  const machines = values.machine === undefined ? undefined : chosenMachines(values.machine);
   if (policy !== undefined) {
     if (events)
       throw new UsageError('--events prints a recording; --policy compares policies on it');
-    return compareOn(path, { ...values, policy });
+    return compareOn(path, { ...values, policy }, machines);
   }
+  if (machines !== undefined && events)
+    throw new UsageError('--events prints a recording; --machine computes times of it');
   for (const option of ['csv', 'device-memory', 'oversubscription', 'block'] as const) {
-    if (values[option] !== undefined)
+    if (values[option] !== undefined && !(option === 'csv' && machines !== undefined))
       throw new UsageError(`--${option} goes with --policy; see: onemem replay --help`);
   }
+  if (machines !== undefined) return timesOn(path, machines, values);
   const { header, entries, lines, complete } = read(path);
   const show = events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
   const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));

@@ -17,6 +17,8 @@ export type CommandErrorCode =
   | 'GPU_SOFTWARE'
   /** The kernel file is missing, cannot be loaded, or exports no kernel. */
   | 'KERNEL_FILE'
+  /** The file describes no machine. */
+  | 'MACHINE'
   /** A parameter of the kernel has no argument. */
   | 'MISSING_PARAMETER'
   /** The file is no recording. */

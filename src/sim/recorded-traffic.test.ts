@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import type { History } from '../trace/history.js';
+import type { Arrival, Cause } from '../trace/moves.js';
+import { recordedTraffic } from './recorded-traffic.js';
+
+const PAGE = 4096;
+
+function arrival(memory: number, source: number, page: number, atMs: number, returned = 0) {
+  const what = { memory, source, page, pages: 64, returned, cause: {} as Cause };
+  return { kind: 'arrival', atMs, tookMs: 2, ...what } satisfies Arrival;
+}
+
+function historyOf(moves: readonly Arrival[]): History {
+  const launch = { id: 1, kernel: 'k', processor: 1, arrays: [] };
+  return {
+    memories: [
+      { id: 0, name: 'host', budgetPages: 4096 },
+      { id: 1, name: 'device', budgetPages: 1024 },
+    ],
+    processors: [
+      { id: 0, name: 'host', memory: 0 },
+      { id: 1, name: 'device', memory: 1 },
+    ],
+    arrays: [],
+    launches: [{ ...launch, beganMs: 10, endedMs: 20 }],
+    faults: [],
+    moves,
+    held: [],
+    endMs: 30,
+    arrayAt: () => null,
+  };
+}
+
+it('joins pieces of a block, and tells what came again', () => {
+  const [traffic] = recordedTraffic(
+    historyOf([
+      arrival(1, 0, 0, 12),
+      arrival(1, 0, 64, 13),
+      arrival(1, 0, 448, 14),
+      // The next block begins a transfer of its own.
+      arrival(1, 0, 512, 15, 64),
+      arrival(0, 1, 0, 18),
+      // Zeros go over no link.
+      arrival(1, -1, 1024, 19),
+    ]),
+  );
+  const piece = 64 * PAGE;
+  expect(traffic.memory).toBe('device');
+  expect([...traffic.inwards]).toEqual([
+    [2 * piece, 1],
+    [piece, 2],
+  ]);
+  expect([...traffic.outwards]).toEqual([[piece, 1]]);
+  expect(traffic.againBytes).toBe(piece);
+});
+
+it('takes the time of transfers off the launches once, and only within them', () => {
+  const moves = [arrival(1, 0, 0, 11), arrival(1, 0, 64, 13), arrival(0, 1, 0, 13)];
+  const [{ launches, launchMs, restMs }] = recordedTraffic(historyOf(moves));
+  // From 10 to 11, and from 11 to 13.
+  expect([launches, launchMs, restMs]).toEqual([1, 10, 7]);
+});
+
+it('has nothing of a device that nothing came to', () => {
+  expect(recordedTraffic(historyOf([]))).toEqual([]);
+});

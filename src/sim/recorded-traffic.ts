@@ -1,0 +1,90 @@
+/** What went over the link of each memory in a recorded run, and how long its launches took. */
+
+import { PAGE_BYTES, PAGES_PER_BLOCK, SOURCE_ZERO } from '../core/basics/types.js';
+import type { History } from '../trace/history.js';
+import type { Arrival, Launch, Move } from '../trace/moves.js';
+
+export interface Traffic {
+  readonly memory: string;
+  /** How many transfers there were of each size, in bytes. */
+  readonly inwards: ReadonlyMap<number, number>;
+  readonly outwards: ReadonlyMap<number, number>;
+  /** Of the bytes that came, those that had been evicted from this memory before. */
+  readonly againBytes: number;
+  readonly launches: number;
+  /** The time of its processor's launches. */
+  readonly launchMs: number;
+  /** The same without the time in which something was on its way to or from the memory. */
+  readonly restMs: number;
+}
+
+/** Of the memories of devices that something came to. */
+export function recordedTraffic({ memories, processors, moves, launches }: History): Traffic[] {
+  return processors.flatMap(({ id, memory }) => {
+    // The host's memory is the other end of every link.
+    if (id === 0 || memory <= 0) return [];
+    const over = moves.filter((move): move is Arrival => isOver(move, memory));
+    if (over.length === 0) return [];
+    const inwards = joined(over.filter((move) => move.memory === memory));
+    const outwards = joined(over.filter((move) => move.source === memory));
+    const own = launches.filter((launch) => launch.processor === id && launch.endedMs > 0);
+    const launchMs = own.reduce((sum, { beganMs, endedMs }) => sum + endedMs - beganMs, 0);
+    const againBytes = over.reduce(
+      (sum, { memory: to, returned }) => sum + (to === memory ? returned * PAGE_BYTES : 0),
+      0,
+    );
+    const { name } = memories[memory];
+    const restMs = launchMs - busyMs(over, own);
+    return [
+      { memory: name, inwards, outwards, againBytes, launches: own.length, launchMs, restMs },
+    ];
+  });
+}
+
+/** Pages that begin as zeros go over no link. */
+function isOver(move: Move, memory: number): boolean {
+  if (move.kind !== 'arrival' || move.source === SOURCE_ZERO) return false;
+  return move.memory === memory || move.source === memory;
+}
+
+/** Neighbouring pages of a block that came one piece after the other are one transfer. */
+function joined(moves: readonly Arrival[]): Map<number, number> {
+  const sizes = new Map<number, number>();
+  const add = (pages: number): void => {
+    const bytes = pages * PAGE_BYTES;
+    sizes.set(bytes, (sizes.get(bytes) ?? 0) + 1);
+  };
+  let end = -1;
+  let pages = 0;
+  let source = 0;
+  for (const move of moves) {
+    const goesOn = move.page === end && end % PAGES_PER_BLOCK !== 0 && move.source === source;
+    if (pages > 0 && !goesOn) {
+      add(pages);
+      pages = 0;
+    }
+    pages += move.pages;
+    end = move.page + move.pages;
+    source = move.source;
+  }
+  if (pages > 0) add(pages);
+  return sizes;
+}
+
+/** The time within launches in which some transfer was under way. */
+function busyMs(moves: readonly Arrival[], launches: readonly Launch[]): number {
+  const spans = moves.map(({ atMs, tookMs }) => [atMs - tookMs, atMs] as const);
+  spans.sort(([a], [b]) => a - b);
+  let sum = 0;
+  for (const { beganMs, endedMs } of launches) {
+    let done = beganMs;
+    for (const [from, to] of spans) {
+      const begin = Math.max(from, done);
+      const end = Math.min(to, endedMs);
+      if (end <= begin) continue;
+      sum += end - begin;
+      done = end;
+    }
+  }
+  return sum;
+}
