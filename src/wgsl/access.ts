@@ -64,6 +64,12 @@ export interface Access {
    * @param gap what lies no farther apart is one of them
    */
   pieces(gap: number): readonly Interval[] | null;
+  /**
+   * Intervals of elements that are touched whatever arrays hold, each closer than the gap to the
+   * next; null: none need be. They are all of it where the ids are those of one workgroup, or of
+   * one invocation.
+   */
+  certain(gap: number): readonly Interval[] | null;
   /** The index as a form of ids, where it is one exactly. */
   readonly form: Form | null;
   /** Set where the index comes from one loaded number. */

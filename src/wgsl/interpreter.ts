@@ -19,11 +19,11 @@ import { assume } from './conditions.js';
 import { constantOf, constantValue } from './constants.js';
 import type { Description, Resource } from './describe.js';
 import { Facts, type Symbols } from './facts.js';
-import type { Form, Interval } from './forms.js';
+import { FIRST_FRESH, type Form, type Interval } from './forms.js';
 import { Ids } from './ids.js';
 import { assignmentsOf } from './loop-assignments.js';
-import { enterLoop } from './loops.js';
-import { piecesOf } from './pieces.js';
+import { enterLoop, isCounted, isGuard, type Turns } from './loops.js';
+import { exactPiecesOf, piecesOf } from './pieces.js';
 import { real, rounded } from './reals.js';
 import { anyOf, copyOf, F32, forgotten, joined, joinedValue, type State } from './state.js';
 import type {
@@ -86,8 +86,12 @@ export class Interpreter implements Accesses {
   readonly #ids: Ids;
   /** Symbols that stand for a loaded number. */
   readonly #loaded = new Map<number, Loaded>();
+  /** Of counters whose turns are known, by their symbols. */
+  readonly #turns = new Map<number, Turns>();
   #recording = true;
   #steps = 0;
+  /** How many statements have been met that leave a function, a loop or a turn of it. */
+  #exits = { returns: 0, others: 0 };
 
   constructor(
     description: Description,
@@ -107,7 +111,7 @@ export class Interpreter implements Accesses {
     const entry = this.#description.functions.get(
       this.#description.entryPoint.name,
     ) as FunctionDeclaration;
-    const state: State = { locals: new Map(), facts };
+    const state: State = { locals: new Map(), facts, certain: true };
     for (const { local, attributes } of entry.parameters) {
       const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
       const value =
@@ -185,14 +189,17 @@ export class Interpreter implements Accesses {
         this.#callValue(statement.call, state, false);
         return state;
       case 'return': {
+        this.#exits.returns++;
         const value = statement.value ? this.#value(statement.value, state) : UNKNOWN;
         frame.returns.push({ state, value });
         return null;
       }
       case 'break':
+        this.#exits.others++;
         frame.around.at(-1)?.push(state);
         return null;
       case 'continue':
+        this.#exits.others++;
         return null;
       case 'if':
         return this.#if(statement, state, frame);
@@ -210,13 +217,19 @@ export class Interpreter implements Accesses {
   ): State | null {
     const known = this.#condition(condition, state);
     const { facts } = state;
-    const go = (block: Block | null, truth: boolean): State | null => {
-      const held = assume(facts, known, truth);
+    const ways = [assume(facts, known, true), assume(facts, known, false)] as const;
+    const isOpen = ways.every((each) => each !== null);
+    const go = (block: Block | null, held: Facts | null): State | null => {
       if (held === null) return null;
       const branch = copyOf(state, held);
+      if (isOpen) branch.certain = false;
       return block ? this.#statements(block.body, branch, frame) : branch;
     };
-    return joined(this.#arithmetic, go(body, true), go(otherwise, false), facts);
+    const { returns, others } = this.#exits;
+    const end = joined(this.#arithmetic, go(body, ways[0]), go(otherwise, ways[1]), facts);
+    const leaves = this.#exits.returns > returns || this.#exits.others > others;
+    if (end !== null && isOpen) end.certain = state.certain && !leaves;
+    return end;
   }
 
   #switch(
@@ -228,7 +241,9 @@ export class Interpreter implements Accesses {
     const ends: State[] = [];
     frame.around.push(ends);
     for (const { body } of clauses) {
-      const end = this.#statements(body.body, copyOf(state), frame);
+      const clause = copyOf(state);
+      clause.certain = false;
+      const end = this.#statements(body.body, clause, frame);
       if (end) ends.push(end);
     }
     frame.around.pop();
@@ -249,14 +264,15 @@ export class Interpreter implements Accesses {
         this.#recording = recording;
       }
     };
-    const head = enterLoop(statement, assignments, state, {
+    const { returns, others } = this.#exits;
+    const { head, turns } = enterLoop(statement, assignments, state, {
       arithmetic: this.#arithmetic,
       symbols: this.#symbols,
       value: (each, at) => quietly(() => this.#value(each, copyOf(at))),
       condition: (each, at) => quietly(() => this.#condition(each, copyOf(at))),
     });
     frame.around.push(null);
-    const end = this.#statements(statement.body.body, copyOf(head), frame);
+    const end = this.#body(statement, head, turns, quietly, frame);
     // Those that continue early know less than the end of the body does.
     const continuing = assignments.continues ? copyOf(head) : end;
     if (continuing) {
@@ -264,7 +280,34 @@ export class Interpreter implements Accesses {
       if (last && statement.breakIf) this.#condition(statement.breakIf, last);
     }
     frame.around.pop();
+    this.#exits.others = others;
+    if (this.#exits.returns > returns) head.certain = false;
     return head;
+  }
+
+  /** A turn of a loop. */
+  #body(
+    loop: Statement & { kind: 'loop' },
+    head: State,
+    turns: readonly Turns[],
+    quietly: <T>(what: () => T) => T,
+    frame: Frame,
+  ): State | null {
+    const [first, ...others] = loop.body.body;
+    const state = copyOf(head);
+    if (first?.kind !== 'if' || !isGuard(first)) {
+      state.certain = false;
+      return this.#statements(loop.body.body, state, frame);
+    }
+    const guard = quietly(() => this.#condition(first.condition, copyOf(head)));
+    const isCertain = head.certain && isCounted(loop, turns, guard);
+    if (isCertain) for (const each of turns) this.#turns.set(each.symbol, each);
+    const { others: exits } = this.#exits;
+    const inside = this.#statement(first, state, frame);
+    this.#exits.others = exits;
+    if (inside === null) return null;
+    inside.certain = isCertain;
+    return this.#statements(others, inside, frame);
   }
 
   #declared(local: Local, value: Expression | null, state: State): Value {
@@ -509,7 +552,7 @@ export class Interpreter implements Accesses {
     operation: string | null,
     resultUsed: boolean,
     { start }: Expression,
-    { facts }: State,
+    { facts, certain }: State,
   ): void {
     if (!this.#recording) return;
     const { resource, index, member } = place;
@@ -526,10 +569,35 @@ export class Interpreter implements Accesses {
       resultUsed,
       range,
       pieces: (gap) => form && piecesOf(form, facts, gap),
+      certain: (gap) => (certain ? form && this.#certainPieces(form, facts, gap) : null),
       form,
       named,
       offset: start,
     });
+  }
+
+  /** Null: what it touches depends on more than ids and turns. */
+  #certainPieces({ terms, constant }: Form, facts: Facts, gap: number): readonly Interval[] | null {
+    const own: [number, number][] = [];
+    const axes = new Set<number>();
+    let sum = constant;
+    for (const [symbol, coefficient] of terms) {
+      if (symbol < FIRST_FRESH) {
+        const axis = symbol % 3;
+        if (axes.has(axis)) return null;
+        axes.add(axis);
+        own.push([symbol, coefficient]);
+        continue;
+      }
+      const turns = this.#turns.get(symbol);
+      const [piece, more] = facts.pieces(symbol);
+      if (turns === undefined || piece === undefined || more !== undefined) return null;
+      const { first, step } = turns;
+      const last = Math.floor((step > 0 ? piece.hi - first : first - piece.lo) / Math.abs(step));
+      sum += coefficient * first;
+      own.push([this.#symbols.fresh(0, last), coefficient * step]);
+    }
+    return exactPiecesOf({ terms: own, constant: sum }, facts, gap);
   }
 
   #namedBy({ terms, constant }: Form, facts: Facts): Named | null {
@@ -651,10 +719,12 @@ export class Interpreter implements Accesses {
     // The right side is only looked at where the left has not decided.
     const held = assume(state.facts, first, operator === '&&');
     if (held === null) return truth(first);
-    const before = state.facts;
+    const { facts: before, certain } = state;
     state.facts = held;
+    if (assume(before, first, operator !== '&&') !== null) state.certain = false;
     const second = this.#condition(right, state);
     state.facts = before;
+    state.certain = certain;
     return truth({ kind: operator === '&&' ? 'and' : 'or', left: first, right: second });
   }
 
@@ -690,7 +760,9 @@ export class Interpreter implements Accesses {
           value.kind === 'unknown' && type ? anyOf(this.#arithmetic, type) : value,
         );
     }
+    const exits = { ...this.#exits };
     const { state: after, value } = this.#call(declaration, copyOf(state));
+    this.#exits = exits;
     if (after) {
       for (const [local, changed] of after.locals)
         if (state.locals.has(local)) state.locals.set(local, changed);

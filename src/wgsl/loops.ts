@@ -19,6 +19,7 @@ import {
   safeRangeOf,
   type Value,
 } from './values.js';
+import { bodiesOf, visitStatements } from './walk.js';
 
 interface Evaluation {
   readonly arithmetic: Arithmetic;
@@ -37,13 +38,20 @@ interface Bounded {
   readonly type: 'i32' | 'u32';
 }
 
-/** @returns the state at the head of the loop, and after it */
+/** The values of a counter, turn by turn: `first`, `first + step`, ... */
+export interface Turns {
+  readonly symbol: number;
+  readonly first: number;
+  readonly step: number;
+}
+
+/** @returns the state at the head of the loop, and after it, and its counters whose turns are known */
 export function enterLoop(
   loop: Statement & { readonly kind: 'loop' },
   { assigned, counters, named }: LoopAssignments,
   before: State,
   evaluation: Evaluation,
-): State {
+): { readonly head: State; readonly turns: readonly Turns[] } {
   const head = copyOf(before);
   for (const local of named) {
     const value = before.locals.get(local);
@@ -92,7 +100,66 @@ export function enterLoop(
       head.locals.set(counter.local, evaluation.arithmetic.any(type));
     bounded = bounded.filter((each) => !lost.includes(each));
   }
-  return head;
+  return { head, turns: bounded.flatMap(turnsOf) };
+}
+
+function turnsOf({ counter: { operator }, number, init, step }: Bounded): Turns[] {
+  const isExact = init.lo === init.hi && step.lo === step.hi && step.lo > 0;
+  if (!isExact || (operator !== '+' && operator !== '-')) return [];
+  return [{ symbol: number, first: init.lo, step: operator === '+' ? step.lo : -step.lo }];
+}
+
+/** `if (...) { break; }` */
+export function isGuard(statement: Statement | undefined): boolean {
+  return (
+    statement?.kind === 'if' &&
+    statement.otherwise === null &&
+    statement.body.body.length === 1 &&
+    statement.body.body[0]?.kind === 'break'
+  );
+}
+
+/**
+ * Whether the body runs for each value of its counters that its first statement lets through, and
+ * that depends on no id: what else may leave the loop is not in it.
+ */
+export function isCounted(
+  { body: { body }, continuing, breakIf }: Statement & { readonly kind: 'loop' },
+  turns: readonly Turns[],
+  guard: Condition,
+): boolean {
+  const [first, ...others] = body;
+  return (
+    breakIf === null &&
+    isGuard(first) &&
+    isBound(guard, turns) &&
+    !leaves([...others, ...continuing])
+  );
+}
+
+/** Whether it compares a counter with a number. */
+function isBound(condition: Condition, turns: readonly Turns[]): boolean {
+  if (condition.kind === 'not') return isBound(condition.operand, turns);
+  if (condition.kind !== 'compare') return false;
+  const [left, right] = [condition.left.form, condition.right.form];
+  const one = left.terms.length > 0 ? left : right;
+  const other = one === left ? right : left;
+  const [term, ...more] = one.terms;
+  const isCounter = turns.some(({ symbol: number }) => number === term?.[0]);
+  return other.terms.length === 0 && more.length === 0 && isCounter;
+}
+
+/** Whether statements of a loop's body may leave it. */
+function leaves(statements: readonly Statement[]): boolean {
+  return statements.some((each) => {
+    if (each.kind === 'return' || each.kind === 'break') return true;
+    if (each.kind !== 'loop') return bodiesOf(each).some(leaves);
+    let returns = false;
+    visitStatements([each], ({ kind }) => {
+      returns ||= kind === 'return';
+    });
+    return returns;
+  });
 }
 
 function boundedBy(
@@ -132,8 +199,7 @@ function factsAfterGuards(
 ): Facts | null {
   const state = copyOf(head);
   for (const statement of loop.body.body) {
-    if (statement.kind !== 'if' || statement.otherwise !== null) break;
-    if (statement.body.body.length !== 1 || statement.body.body[0]?.kind !== 'break') break;
+    if (statement.kind !== 'if' || !isGuard(statement)) break;
     const facts = assume(state.facts, condition(statement.condition, state), false);
     if (facts === null) return null;
     state.facts = facts;

@@ -29,6 +29,7 @@ function plannerOf(body: string, more = '') {
   return {
     planner,
     paged,
+    tablesOf,
     naming: () =>
       planner
         .naming(WHOLE)
@@ -113,4 +114,49 @@ test('no more pages are touched than there are numbers, and pages of each', () =
     'if (i < 40u) { out[i] = table[ids[i / 8u] * 10u + i % 8u]; }',
   );
   expect(planner.mostPages(WHOLE, paged[0] as never, 16)).toBe(11);
+});
+
+/** Of 16 elements are pages; the table has 63 of them. */
+test.each([
+  // What every workgroup does, whatever arrays hold.
+  ['out[i] = table[i * 16u];', 63],
+  ['for (var k = 0u; k < 20u; k++) { out[i] += table[k * 32u]; }', 20],
+  ['for (var k = 64u; k >= 16u; k -= 16u) { out[i] += table[k]; }', 4],
+  ['var k = 0; loop { if (k >= 30) { break; } out[i] += table[k * 16]; k += 3; }', 10],
+  ['if (i < 900u) { out[i] = table[i]; }', 4],
+  ['out[i] = at(i);', 4],
+  ['for (var k = 0u; k < 4u; k++) { if (out[k] > 3u) { continue; } } out[i] = table[i];', 4],
+  ['if (out[i] > 3u) { out[0] = 1u; } else { out[0] = 2u; } out[i] = table[i];', 4],
+  // What may not be.
+  ['if (out[i] > 3u) { out[i] = table[i]; }', 0],
+  ['if (out[i] > 3u) { return; } out[i] = table[i];', 0],
+  ['if (i < 5u) { out[i] = table[i]; }', 0],
+  ['for (var k = 0u; k < 20u; k++) { if (out[k] > 3u) { break; } out[i] = table[k * 16u]; }', 0],
+  ['for (var k = 0u; k < out[0]; k++) { out[i] = table[k * 16u]; }', 0],
+  ['for (var k = 0u; k <= i; k++) { out[i] = table[k * 16u]; }', 0],
+  ['for (var k = 0u; k < 20u; k++) { if (out[k] > 3u) { continue; } out[i] = table[k]; }', 0],
+  ['switch out[i] { case 1u: { out[i] = table[i]; } default: { } }', 0],
+  ['if (out[i] > 3u && table[i] > 3u) { out[i] = 1u; }', 0],
+  ['out[i] = table[ids[i]];', 0],
+  ['out[i] = early(i);', 0],
+])('%s touches %i pages for sure', (body, pages) => {
+  const { planner, tablesOf } = plannerOf(
+    body,
+    `fn at(i: u32) -> u32 { let found = table[i]; return found; }
+fn early(i: u32) -> u32 { if (out[i] > 3u) { return 1u; } return table[i]; }`,
+  );
+  const isExcess = (frames: number): boolean =>
+    planner.excess(WHOLE, tablesOf(frames), false) !== null;
+  const least = Array.from({ length: 64 }, (_, frames) => frames).findIndex(
+    (frames) => frames > 0 && !isExcess(frames),
+  );
+  expect(least === -1 ? 64 : least).toBe(Math.max(1, pages));
+});
+
+test('of an invocation alone its own pages are told', () => {
+  const { planner, tablesOf } = plannerOf(
+    'for (var k = 0u; k < 9u; k++) { out[i] += table[k * 64u + i]; }',
+  );
+  expect(planner.excess(WHOLE, tablesOf(8), true)?.name).toBe('table');
+  expect(planner.excess(WHOLE, tablesOf(9), true)).toBe(null);
 });

@@ -142,6 +142,32 @@ export class PagePlanner {
     return boxes;
   }
 
+  /**
+   * An array of which the first workgroup of a box touches more pages than it has frames, whatever
+   * arrays hold; null: there is none for sure.
+   * @param alone its first invocation, rather than all of them
+   */
+  excess({ first }: WorkgroupBox, tables: readonly PageTable[], alone: boolean): PageTable | null {
+    const box: WorkgroupBox = { first, count: [1, 1, 1] };
+    const { accesses } = accessesOf(this.description, this.launch, box, alone);
+    const touched = tables.map(() => new Set<number>());
+    for (const { resource, isHead, certain } of accesses) {
+      const number = this.paged.indexOf(resource);
+      const table = tables[number];
+      if (table === undefined || isHead) continue;
+      const last = lengthOf(resource, this.launch) - 1;
+      const pages = touched[number] as Set<number>;
+      // No page lies in a gap.
+      const gap = Math.min(gapOf(resource), 2 ** table.shift - 1);
+      for (const { lo, hi } of certain(gap) ?? []) {
+        const end = Math.min(hi, last) >>> table.shift;
+        for (let page = Math.max(lo, 0) >>> table.shift; page <= end; page++) pages.add(page);
+        if (pages.size > table.frames) return table;
+      }
+    }
+    return null;
+  }
+
   /** Along the dimension that leaves the least to touch; null: it is one workgroup. */
   #halvesOf(box: WorkgroupBox): readonly [WorkgroupBox, WorkgroupBox] | null {
     let best: readonly [WorkgroupBox, WorkgroupBox] | null = null;
@@ -243,7 +269,7 @@ function touchOf(
   launch: LaunchFacts,
   written: ReadonlySet<Resource>,
 ): Touch | null {
-  const gap = Math.floor(GAP_BYTES / (resource.runtimeArray?.stride ?? 1));
+  const gap = gapOf(resource);
   if (named === null) {
     const rests = pieces(gap);
     return rests && { table, factor: 0, rests, by: null };
@@ -251,6 +277,11 @@ function touchOf(
   if (written.has(named.by.resource)) return null;
   const by = namingOf(named, launch);
   return by && { table, factor: named.factor, rests: named.pieces(gap), by };
+}
+
+/** Elements between others that are taken for neighbours. */
+function gapOf({ runtimeArray }: Resource): number {
+  return Math.floor(GAP_BYTES / (runtimeArray?.stride ?? 1));
 }
 
 /** What is read beyond the end of an array may be any number. */

@@ -174,13 +174,22 @@ export class PageRounds {
       const own = pages.filter((page) => notes[firstEntry + page] === first).length;
       if (own <= frames) continue;
       // Those that it would touch next have not been noted.
-      const reason =
-        `a single ${this.unit} touches more than the ${frames} pages of '${name}', of ${pageBytes} bytes each, that there is room for; ` +
-        `have each ${this.unit} touch fewer elements`;
+      const reason = tooManyPages({ name, frames, pageBytes }, this.unit);
       return { whose: `${first} ${name}`, reason };
     }
     return null;
   }
+}
+
+/** Why it cannot run. */
+export function tooManyPages(
+  { name, frames, pageBytes }: Pick<PageTable, 'name' | 'frames' | 'pageBytes'>,
+  unit: Unit,
+): string {
+  return (
+    `a single ${unit} touches more than the ${frames} pages of '${name}', of ${pageBytes} bytes each, that there is room for; ` +
+    `have each ${unit} touch fewer elements`
+  );
 }
 
 function fullLog(words: number): string {

@@ -3,6 +3,8 @@ import type { LaunchFacts, WorkgroupBox } from './access.js';
 import { accessesOf } from './accesses.js';
 import type { Description, Resource } from './describe.js';
 import { PagePlanner } from './page-plan.js';
+import { tooManyPages } from './page-rounds.js';
+import type { PageTable } from './page-tables.js';
 import { type PagedModule, pagedModule } from './paged.js';
 import { finished, type Slices } from './slices.js';
 import { WgslError } from './wgsl-error.js';
@@ -25,7 +27,12 @@ export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
    * each.
    */
   poolBytes(paged: readonly Resource[]): number | null;
+  /** How they are cut into pages, where that is known: what can have no end is not begun. */
+  tablesOf?(paged: readonly Resource[]): readonly PageTable[] | null;
 }
+
+/** Parts of which the first workgroup is looked at. */
+const MOST_LOOKS = 16;
 
 /**
  * Pages as few arrays as will do.
@@ -84,8 +91,32 @@ function* planWith(
   });
   if (plan.kind === 'refused') return plan.reason;
   const parts = plan.parts.flatMap((each) => smaller(description, each, module.mostInvocations));
+  const excess = yield* excessOf(description, launch, module, parts, limits.tablesOf?.(paged));
+  if (excess !== null) return excess;
   const isKnown = module.once === null || (yield* isPlanned(description, launch, paged, parts));
   return isKnown ? { kind: 'paged', module, parts } : (module.once as string);
+}
+
+/**
+ * Why a workgroup, or an invocation, cannot have all the pages that it touches. The first ones of
+ * parts stand for all: others may be found out only as they run.
+ */
+function* excessOf(
+  description: Description,
+  launch: LaunchFacts,
+  { paged, unit, resumes }: PagedModule,
+  parts: readonly LaunchPart[],
+  tables: readonly PageTable[] | null = null,
+): Slices<string | null> {
+  // Where an invocation goes on, it need not have at once what it has touched before.
+  if (tables === null || resumes) return null;
+  const planner = new PagePlanner(description, launch, paged);
+  for (const each of parts.slice(0, MOST_LOOKS)) {
+    yield;
+    const table = planner.excess(each, tables, unit === 'invocation');
+    if (table !== null) return tooManyPages(table, unit);
+  }
+  return null;
 }
 
 /** Whether it is known of all parts, before they run, which pages they touch. */

@@ -13,6 +13,20 @@ const MOST_PIECES = 65_536;
  * @returns ascending
  */
 export function piecesOf(form: Form, facts: Facts, gap: number): readonly Interval[] {
+  return intervalsOf(form, facts, gap, false) as readonly Interval[];
+}
+
+/** The same, where all that lies in them is a value of the form, up to the gap; null: that is not known. */
+export function exactPiecesOf(form: Form, facts: Facts, gap: number): readonly Interval[] | null {
+  return intervalsOf(form, facts, gap, true);
+}
+
+function intervalsOf(
+  form: Form,
+  facts: Facts,
+  gap: number,
+  exact: boolean,
+): readonly Interval[] | null {
   const whole = facts.range(form);
   // The symbols that reach farthest first: within a step of theirs lie all that the others reach.
   const terms = form.terms.toSorted(([, one], [, other]) => Math.abs(other) - Math.abs(one));
@@ -23,7 +37,9 @@ export function piecesOf(form: Form, facts: Facts, gap: number): readonly Interv
     const isApart = Math.abs(coefficient) > width + gap;
     for (const { lo, hi } of facts.pieces(symbol)) {
       const count = isApart ? hi - lo + 1 : 1;
-      if ((next.length + count) * pieces.length > MOST_PIECES) return [whole];
+      if ((next.length + count) * pieces.length > MOST_PIECES) return exact ? null : [whole];
+      if (exact && !isApart && !pieces.every((each) => isFilled(each, coefficient, gap)))
+        return null;
       for (let at = 0; at < count; at++) {
         const [from, to] = isApart ? [lo + at, lo + at] : [lo, hi];
         const ends = [coefficient * from, coefficient * to] as const;
@@ -37,6 +53,11 @@ export function piecesOf(form: Form, facts: Facts, gap: number): readonly Interv
     const piece = { lo: Math.max(lo, whole.lo), hi: Math.min(hi, whole.hi) };
     return piece.lo <= piece.hi ? [piece] : [];
   });
+}
+
+/** Whether the interval, moved by so much again and again, leaves no more than gaps. */
+function isFilled({ lo, hi }: Interval, coefficient: number, gap: number): boolean {
+  return Math.abs(coefficient) <= hi - lo + 1 + gap;
 }
 
 function joinedPieces(pieces: Interval[], gap: number): Interval[] {

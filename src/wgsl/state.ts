@@ -14,10 +14,12 @@ export const F32: Type = { kind: 'scalar', name: 'f32' };
 export interface State {
   readonly locals: Map<Local, Value>;
   facts: Facts;
+  /** Whether every invocation comes here, in each turn of the loops around. */
+  certain: boolean;
 }
 
-export function copyOf({ locals, facts }: State, with_: Facts = facts): State {
-  return { locals: new Map(locals), facts: with_ };
+export function copyOf({ locals, facts, certain }: State, with_: Facts = facts): State {
+  return { locals: new Map(locals), facts: with_, certain };
 }
 
 /** A value of the type of which nothing is known. */
@@ -67,7 +69,7 @@ export function joined(
     const second = other.locals.get(local);
     if (second) locals.set(local, joinedValue(arithmetic, value, one.facts, second, other.facts));
   }
-  return { locals, facts };
+  return { locals, facts, certain: one.certain && other.certain };
 }
 
 export function joinedValue(

@@ -286,6 +286,42 @@ if (await gpuHas('subgroups')) {
       );
       sameData(sums.data, (i) => expected[i]);
     }));
+
+  /** Sixteen pages for each id. */
+  const rows = kernel(
+    { table: u32.in, ids: u32.in, sums: u32.inout },
+    {
+      wgsl: `enable subgroups;
+@group(0) @binding(0) var<storage, read> table: array<u32>;
+@group(0) @binding(1) var<storage, read> ids: array<u32>;
+@group(0) @binding(2) var<storage, read_write> sums: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  var sum = 0u;
+  for (var k = 0u; k < 16u; k++) { sum += table[ids[id.x] * 16384u + k * 1024u]; }
+  sums[id.x] = sum + 0u * subgroupAdd(sum);
+}`,
+    },
+    { name: 'rows' },
+  );
+
+  test('a subgroup whose numbers name too many pages is refused before anything runs', () =>
+    withGpu(async (space) => {
+      const [gpu] = space.devices;
+      const table = space.array(Uint32Array, 8 * MIB);
+      table.data.fill(3);
+      const [ids, sums] = [0, 1].map(() => space.array(Uint32Array, 128));
+      filled(ids.data, (i) => (i < 64 ? 5 : i));
+      const launch = [rows, { table, ids, sums }, { size: ids.length }] as const;
+      const before = gpu.stats();
+      const { message } = await failsWith('DEVICE_MEMORY', () => gpu.run(...launch));
+      assert.match(message, /a single workgroup touches more pages than there is room for/);
+      assert.equal((await gpu.estimate(...launch)).error?.message, message);
+      assert.equal(gpu.stats().launches, before.launches);
+      sameData(sums.data, () => 0);
+      ids.data.fill(7);
+      await gpu.run(...launch);
+      sameData(sums.data, () => 48);
+    }));
 }
 
 test('what is added to what is there already, and to a sum of all, is added once', () =>
@@ -694,5 +730,51 @@ longTest(
     space.checkInvariants();
   },
 );
+
+/** A product in tiles: each workgroup needs a column of tiles of `b` at once. */
+const tiled = kernel(
+  { a: f32.in, b: f32.in, c: f32.out, n: u32 },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read> b: array<f32>;
+@group(0) @binding(2) var<storage, read_write> c: array<f32>;
+@group(0) @binding(3) var<uniform> n: u32;
+var<workgroup> ta: array<array<f32, 16>, 16>;
+var<workgroup> tb: array<array<f32, 16>, 16>;
+@compute @workgroup_size(16, 16) fn main(@builtin(global_invocation_id) g: vec3u, @builtin(local_invocation_id) l: vec3u) {
+  var sum = 0.0;
+  for (var t = 0u; t < n / 16u; t++) {
+    ta[l.y][l.x] = a[g.y * n + t * 16u + l.x];
+    tb[l.y][l.x] = b[(t * 16u + l.y) * n + g.x];
+    workgroupBarrier();
+    for (var k = 0u; k < 16u; k++) { sum += ta[l.y][k] * tb[k][l.x]; }
+    workgroupBarrier();
+  }
+  c[g.y * n + g.x] = sum;
+}`,
+  },
+  { name: 'tiled' },
+);
+
+test('a workgroup that needs more pages than there is room for is refused before anything runs', async () => {
+  await using space = await openSpace({ devices: [gpuWith('4MiB')] });
+  const [gpu] = space.devices;
+  const n = 768;
+  const [a, b, c] = [0, 1, 2].map(() => space.array(Float32Array, n * n));
+  for (const each of [a, b, c]) each.data.fill(7);
+  const launch = [tiled, { a, b, c, n }, { size: [n, n] }] as const;
+  const estimate = await gpu.estimate(...launch);
+  const before = gpu.stats();
+  const started = performance.now();
+  const { message } = await failsWith('DEVICE_MEMORY', () => gpu.run(...launch));
+  assert.ok(performance.now() - started < 2000);
+  assert.match(message, /a single workgroup touches more than the \d+ pages of 'b'/);
+  assert.equal(estimate.error?.message, message);
+  const after = gpu.stats();
+  for (const name of ['launches', 'launchParts', 'launchRounds', 'bytesIn', 'pagedBytes'] as const)
+    assert.equal(after[name], before[name], name);
+  sameData(c.data, () => 7);
+});
 
 await runTests(60);

@@ -2,6 +2,7 @@
  * A launch whose arrays are paged, on a GPU, as a driver would make it, with pages that are a few
  * bytes.
  */
+import assert from 'node:assert/strict';
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description, Resource } from '../../src/wgsl/describe.js';
 import { PagePlanner } from '../../src/wgsl/page-plan.js';
@@ -117,6 +118,11 @@ export async function runPaged(
     putBack(part, arrays, copies);
     for (const each of heads) each.putBack();
   }
+  // What has run is not to be refused before.
+  const planner = new PagePlanner(description, facts, module.paged);
+  if (!module.resumes)
+    for (const part of parts)
+      assert.equal(planner.excess(part, tables, module.unit === 'invocation'), null);
   return { rounds: rounds.rounds, parts: parts.length, copiedBytes, homeBytes };
 }
 

@@ -45,7 +45,8 @@ import {
   tooManyGroups,
 } from './launch-plan.js';
 import { jsonPacket, readJson } from './packets.js';
-import { PagedLaunch, type PagedOutlet } from './paged-launch.js';
+import { noRoom, PagedLaunch, type PagedOutlet } from './paged-launch.js';
+import { plannedDispatches } from './planned-dispatches.js';
 import { PlannedRun } from './planned-run.js';
 import {
   type AdapterFacts,
@@ -416,7 +417,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     const many = tooManyGroups(given, limits);
     const room = { limits, budgetPages, pagesOf: needs };
     const known = way === undefined ? this.divider.again(launch, room) : null;
-    if (known !== null) return known;
+    if (known !== null) return (yield* unplanned(kernelName, known)) ?? known;
     const reasons: string[] = [];
     const uniform = way === 'direct' ? null : noUniformLeft(launch.code, limits);
     if (uniform !== null) reasons.push(`nothing can tell its parts which they are: ${uniform}`);
@@ -427,7 +428,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     }
     if (uniform === null && (way === undefined || way === 'paged')) {
       const division = yield* this.divider.page(launch, room, way === 'paged', reasons[0]);
-      if (typeof division !== 'string') return division;
+      if (typeof division !== 'string') return (yield* unplanned(kernelName, division)) ?? division;
       reasons.push(`its arrays cannot be paged: ${division}`);
     }
     if (way === 'direct') reasons.push('it is not to be cut');
@@ -704,6 +705,19 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   private send(kind: number, what: unknown): void {
     if (!this.dead) this.link.post(jsonPacket(kind, what));
   }
+}
+
+/**
+ * Why a launch that runs by plans or not at all is not begun; null: there is room for the pages of
+ * all its workgroups, as far as can be told.
+ */
+function* unplanned(kernelName: string, division: LaunchDivision): Planning<LaunchRefusal | null> {
+  for (let index = 0; index < division.count; index++) {
+    const paged = division.partAt(index, 0).part?.paged;
+    if (paged === undefined || paged.once === null) return null;
+    if ((yield* plannedDispatches(paged)) === null) return noRoom(kernelName, paged.once);
+  }
+  return null;
 }
 
 function pipelineKey(module: number, { entryPoint, constants }: WgslCode): string {

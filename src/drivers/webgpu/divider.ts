@@ -399,6 +399,7 @@ function* foundPaged(
           remedy = '; have arguments begin at pages of their own';
           return `'${name}' shares a page with '${sharer}'`;
         },
+        tablesOf,
         poolBytes: (paged) => {
           const tables = tablesOf(paged);
           return tables && bytesOfPools(tables);

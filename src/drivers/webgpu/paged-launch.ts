@@ -262,10 +262,7 @@ export class PagedLaunch {
   private firstRound(): void {
     const { once } = this.paged;
     if (once === null) this.round();
-    else {
-      const message = `kernel ${this.kernelName}: a single workgroup touches more pages than there is room for, and WGSL ${once}; give the device more memory`;
-      this.end({ code: 'DEVICE_MEMORY', message });
-    }
+    else this.end(noRoom(this.kernelName, once));
   }
 
   private round(): void {
@@ -345,6 +342,12 @@ export class PagedLaunch {
     }
     return transfers;
   }
+}
+
+/** @param once why it cannot run in rounds */
+export function noRoom(kernelName: string, once: string): LaunchFailure {
+  const message = `kernel ${kernelName}: a single workgroup touches more pages than there is room for, and WGSL ${once}; give the device more memory`;
+  return { code: 'DEVICE_MEMORY', message };
 }
 
 function bytesOf(copies: readonly PageCopy[]): number {

@@ -4,7 +4,8 @@
  */
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
-import type { PagedPart, PlannedDispatch, Planning } from '../../drivers/wgsl-launch.js';
+import { plannedDispatches } from '../../drivers/webgpu/planned-dispatches.js';
+import type { PagedPart, Planning } from '../../drivers/wgsl-launch.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';
 import type { Uses } from '../arrays/uses.js';
@@ -208,23 +209,13 @@ function windowsOf(parameters: readonly LaunchParameter[], paged: PagedPart | un
 }
 
 /** Bytes of pages that a part brings by its plan; null: it has none, and runs in rounds. */
-function* plannedBytes({ plan, rounds }: PagedPart): Planning<number | null> {
-  const found = plan();
-  if (found === null) return null;
-  const numbers: Uint32Array[] = [];
-  for (const each of found.numbers) {
-    const content = yield each;
-    if (content === null) return null;
-    numbers.push(new Uint32Array(content.buffer));
-  }
-  const dispatches = yield* found.dispatches(numbers) as Planning<
-    readonly PlannedDispatch[] | null
-  >;
-  if (dispatches === null) return null;
+function* plannedBytes(paged: PagedPart): Planning<number | null> {
+  const dispatches = yield* plannedDispatches(paged);
+  if (dispatches === null || dispatches === 'lost') return null;
   let bytes = 0;
   for (const { wanted } of dispatches) {
     yield;
-    for (const copy of rounds.admit(wanted)) bytes += copy.bytes;
+    for (const copy of paged.rounds.admit(wanted)) bytes += copy.bytes;
   }
   return bytes;
 }
