@@ -24,6 +24,8 @@ export type WgslBinding = { readonly group: number; readonly binding: number } &
   | {
       readonly kind: 'array';
       readonly parameter: string;
+      /** What the module calls it, where that is another name. */
+      readonly variable?: string;
       readonly writable: boolean;
       readonly leastBytes: number;
     }

@@ -145,6 +145,24 @@ export function uniformMembers({ type }: Resource): readonly StructMember[] {
     : [{ name: '', type, offset: 0, size: sizeOf(type) }];
 }
 
+/** Where a variable of a module is bound. */
+export interface BoundPlace {
+  readonly name: string;
+  readonly group: number;
+  readonly binding: number;
+}
+
+/** Variables with a place, whether the entry point uses them or not. */
+export function placesOf(module: Module): readonly BoundPlace[] {
+  return [...module.variables.values()].flatMap(({ name, attributes }) => {
+    const [group, binding] = ['group', 'binding'].map((wanted) =>
+      attributes.find((each) => each.name === wanted),
+    );
+    if (group === undefined || binding === undefined) return [];
+    return [{ name, group: numberOf(module, group), binding: numberOf(module, binding) }];
+  });
+}
+
 /** Whether a variable is to have a place at which something is bound: it may lack it by mistake. */
 function isBound({ space, attributes }: GlobalVariable): boolean {
   return (

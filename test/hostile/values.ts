@@ -740,6 +740,9 @@ export const kernelBody = mostly(
     record({
       wgsl: mostly(choice({ 'a module of WGSL': WGSL, "''": '' }), 8),
       entryPoint: exported,
+      groups: mostly(
+        choice({ "[['x']]": [['x']], '[null, { 0: 1 }]': [null, { 0: 1 }], '[[1]]': [[1]] }),
+      ),
       constants: junk,
     }),
   ),

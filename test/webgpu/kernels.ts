@@ -3,7 +3,16 @@
  * plain JavaScript, byte for byte.
  */
 import assert from 'node:assert/strict';
-import { bytes, f32, i32, type KernelParameters, kernel, openSpace, u32 } from '../../src/index.js';
+import {
+  bytes,
+  f32,
+  i32,
+  type KernelParameters,
+  kernel,
+  openSpace,
+  u32,
+  uniform,
+} from '../../src/index.js';
 import { gpuWith, inSpaceWith, saxpy } from '../harness/gpu.js';
 import { failsWith, filled, longTest, runTests, sameData, test } from '../harness/suite.js';
 
@@ -460,5 +469,42 @@ longTest('a lost GPU loses what it had alone, and says so; the space goes on', a
     space.checkInvariants();
   }
 });
+
+/** As a compiler writes it; the second variable has the first parameter's name. */
+const generated = (index: string) => ({
+  wgsl: `struct v_9 { v_10: u32, v_11: u32 }
+@group(0) @binding(0) var<storage, read> v_0: array<u32>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
+@group(1) @binding(0) var<storage, read_write> v_2: array<u32>;
+@group(1) @binding(1) var<uniform> v_3: v_9;
+@compute @workgroup_size(64) fn v_12(@builtin(global_invocation_id) v_13: vec3u) {
+  let i = v_13.x;
+  if (i < v_3.v_10) { v_2[i] = v_0[${index}] + v_3.v_11; }
+}`,
+  groups: [{ 0: 'table', 3: 'ids' }, ['rows', 'sizes']],
+});
+const generatedParameters = { table: u32.in, ids: u32.in, rows: u32.out, sizes: uniform };
+
+test('arrays and values by group and binding reach the module in each way that a launch runs', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    for (const [mib, index, counter] of [
+      [1, 'i + 0u * table[i]', 'launches'],
+      [8, 'i + 0u * table[i]', 'windowedLaunches'],
+      [32, 'table[i] * 1024u', 'pagedLaunches'],
+    ] as const) {
+      const run = kernel(generatedParameters, generated(index));
+      const length = counter === 'pagedLaunches' ? 8192 : (mib * MIB) / 4;
+      const table = space.array(Uint32Array, (mib * MIB) / 4);
+      const [ids, rows] = [0, 1].map(() => space.array(Uint32Array, length));
+      filled(table.data, (i) => i);
+      filled(ids.data, (i) => (i * 5) % 8192);
+      const before = gpu.stats()[counter];
+      const args = { table, ids, rows, sizes: { v_10: length, v_11: 7 } };
+      await gpu.run(run, args, { size: length });
+      assert.equal(gpu.stats()[counter], before + 1);
+      sameData(rows.data, (i) => 7 + (counter === 'pagedLaunches' ? ((i * 5) % 8192) * 1024 : i));
+    }
+  }));
 
 await runTests(60);

@@ -17,6 +17,7 @@ import {
   uniform,
   valueTypeOf,
 } from './uniform-parameters.js';
+import type { GroupNames } from './wgsl-groups.js';
 import { isWgslCode, wgslCode } from './wgsl-kernel.js';
 import type { Parameters } from './wgsl-parameters.js';
 
@@ -150,6 +151,11 @@ export interface WgslKernel<P extends KernelParameters = KernelParameters> {
   readonly wgsl: string;
   /** May be left out if the module has one only. */
   readonly entryPoint?: string;
+  /**
+   * Names of parameters by group and binding, where the module's own names are generated: `[['x',
+   * 'y'], { 3: 'sizes' }]`. Variables that are not among them have the names of their parameters.
+   */
+  readonly groups?: GroupNames;
   /** Values of `override` declarations, by name or by the number of their `@id`. */
   readonly constants?: Readonly<Record<string, number | boolean>>;
   readonly function?: KernelFunction<P> | KernelModule;
@@ -158,6 +164,7 @@ export interface WgslKernel<P extends KernelParameters = KernelParameters> {
 const WGSL_KERNEL: OptionNames<WgslKernel> = {
   wgsl: true,
   entryPoint: true,
+  groups: true,
   constants: true,
   function: true,
 };
@@ -357,12 +364,12 @@ function ofWgsl<P extends KernelParameters>(
   hidden: (...args: never[]) => unknown,
 ): Kernel<P> {
   checkOptions('a kernel in WGSL', body as WgslKernel, WGSL_KERNEL);
-  const { wgsl: source, entryPoint, constants, function: other } = body;
+  const { wgsl: source, entryPoint, groups, constants, function: other } = body;
   noteDefinition(body, hidden);
   // An entry point that is no name is refused by what reads the module.
   const chosen = typeof entryPoint === 'string' && entryPoint !== '' ? entryPoint : undefined;
   const name = options.name ?? chosen ?? assignedName(body) ?? UNNAMED;
-  const wgsl = wgslCode(name, parameters as Parameters, source, entryPoint, constants);
+  const wgsl = wgslCode(name, parameters as Parameters, source, entryPoint, constants, groups);
   if (other === undefined) return { name, parameters, code: wgsl, wgsl, kernel: null };
   if (typeof other === 'function') noteDefinition(other, hidden);
   const named = { ...options, name };

@@ -24,6 +24,8 @@ export class Binder {
     private readonly kernel: string,
     parameters: Parameters,
     private readonly described: Description,
+    /** Parameters whose variables the entry point does not use, as is known already. */
+    private readonly elsewhere: ReadonlySet<string>,
   ) {
     this.parameters = new ParameterTable(parameters);
     this.uniforms = new UniformBinder(
@@ -75,7 +77,7 @@ export class Binder {
     const left = new Set<string>();
     const lost: string[] = [];
     for (const each of this.parameters.unused) {
-      if (this.isElsewhere(each)) left.add(each);
+      if (this.elsewhere.has(each) || this.isElsewhere(each)) left.add(each);
       else lost.push(each);
     }
     for (const each of lost) this.refuseMisspelt(each);

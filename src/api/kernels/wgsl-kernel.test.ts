@@ -120,3 +120,58 @@ test('members of a structure are found by the parameter of their name', () => {
   );
   expect(refusal(source.replace('p.alpha *', '2 *'), parameters)).toBe('none');
 });
+
+/** With other names for its variables. */
+function called(names: Readonly<Record<string, string>>): string {
+  return MODULE.replace(/\b(?:input|y|alpha)\b/g, (name) => names[name] ?? name);
+}
+
+function bound(source: string, groups: unknown, parameters: Given = SAXPY): string {
+  try {
+    const { bindings } = wgslCode('k', parameters, source, undefined, undefined, groups);
+    return bindings
+      .map((each) =>
+        each.kind === 'array'
+          ? `${each.parameter} ${each.variable ?? ''}`
+          : each.members.map(({ name }) => name).join(),
+      )
+      .join('; ');
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+test('variables whose names are generated are named by group and binding', () => {
+  const source = called({ input: 'v_1', y: 'v_2', alpha: 'v_3' });
+  const expected = 'input v_1; y v_2; alpha';
+  expect(bound(source, [['input', 'y', 'alpha']])).toBe(expected);
+  expect(bound(source, [{ 0: 'input', 1: 'y', 2: 'alpha' }])).toBe(expected);
+  expect(bound(MODULE, [[null, null, 'alpha']])).toBe('input ; y ; alpha');
+  const moved = source.replace('@group(0) @binding(2)', '@group(3) @binding(7)');
+  expect(bound(moved, [['input', 'y'], null, undefined, { 7: 'alpha' }])).toBe(expected);
+  const swapped = called({ input: 'y', y: 'input' });
+  expect(bound(swapped, [['input', 'y']])).toBe('input y; y input; alpha');
+});
+
+test.each([
+  ['x', /groups of kernel k is a list with the names of each group/],
+  [['x'], /groups\[0\] of kernel k names parameters by binding, .* not "x"/],
+  [[{ a: 'input' }], /groups\[0\] of kernel k names parameters by binding/],
+  [[['inptu']], /groups\[0\]\[0\] is "inptu", which is no parameter .* input, y, alpha/],
+  [[['input', 'input']], /parameter input stands at groups\[0\]\[0\] and at groups\[0\]\[1\]/],
+  [
+    [[], ['input']],
+    /groups\[1\]\[0\] is input, .* nothing at @group\(1\) @binding\(0\); it has input at/,
+  ],
+  [
+    [[null, 'input']],
+    /WGSL 1:1: parameter input stands at groups\[0\]\[1\], and the module has a variable input/,
+  ],
+])('%j as groups is refused', (groups, expected) => {
+  expect(bound(MODULE, groups)).toMatch(expected);
+});
+
+test('a parameter for a place that the entry point does not use is left alone', () => {
+  const unused = MODULE.replace('alpha * ', '').replace('alpha', 'v_3');
+  expect(bound(unused, [[null, null, 'alpha']])).toBe('input ; y ');
+});

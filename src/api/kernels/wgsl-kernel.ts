@@ -12,6 +12,7 @@ import { typeError } from '../values/errors.js';
 import { isPadding } from './uniform-values.js';
 import { Binder } from './wgsl-binder.js';
 import { constantsOf } from './wgsl-constants.js';
+import { namedByPlace } from './wgsl-groups.js';
 import type { Parameter, Parameters } from './wgsl-parameters.js';
 import { describeWgsl, overridesOf, overridesWithoutValue } from './wgsl-parser.js';
 import { ELEMENTS, elementsOf } from './wgsl-text.js';
@@ -49,15 +50,21 @@ export function wgslCode(
   source: unknown,
   entryPoint: string | undefined,
   given: unknown,
+  groups: unknown = undefined,
 ): WgslCode {
   if (typeof source !== 'string')
     throw typeError('WGSL', `wgsl of kernel ${name} is the text of a module, not ${show(source)}`);
   if (entryPoint !== undefined && typeof entryPoint !== 'string')
     throw typeError('WGSL', `entryPoint of kernel ${name} is a name, not ${show(entryPoint)}`);
   const constants = constantsIn(name, source, given);
-  const described = read(name, source, entryPoint, constants);
-  const binder = new Binder(name, parameters, described);
-  const bindings = described.resources.map((each) => binder.bind(each));
+  const original = read(name, source, entryPoint, constants);
+  const { described, elsewhere } = namedByPlace(name, parameters, original, groups);
+  const binder = new Binder(name, parameters, described, elsewhere);
+  const bindings = described.resources.map((each, at) => {
+    const bound = binder.bind(each);
+    const variable = original.resources[at].name;
+    return bound.kind === 'array' && variable !== bound.parameter ? { ...bound, variable } : bound;
+  });
   const unused = binder.leftOver();
   const { name: found, workgroupSize } = described.entryPoint;
   const code: WgslCode = {

@@ -34,6 +34,8 @@ import { Divider } from './divider.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
 import {
+  arrayOf,
+  byVariables,
   featureProblem,
   noUniformLeft,
   type Pages,
@@ -412,7 +414,8 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     const pages = needs(given.parameters);
     const large = tooLarge(given, limits);
     const { way, kernelName } = given;
-    const launch = { ...given, known: yield* this.divider.known(given, limits) };
+    const own = byVariables(given);
+    const launch = { ...own, known: yield* this.divider.known(own, limits) };
     const fits = pages <= budgetPages && large === undefined;
     const many = tooManyGroups(given, limits);
     const room = { limits, budgetPages, pagesOf: needs };
@@ -558,8 +561,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   private page(launch: WgslLaunch, order: Dispatch, paged: PagedPart): void {
     const { id, kernelName, parameters, part } = launch;
     const pools = paged.rounds.tables.map((table) => {
-      const found = parameters.find((each) => each.name === table.name);
-      return this.use(pagesAround(found as Extract<LaunchParameter, { kind: 'array' }>));
+      return this.use(pagesAround(arrayOf({ parameters }, table.name)));
     });
     const outlet = this.pagedOutlet(id);
     const { ahead } = this;

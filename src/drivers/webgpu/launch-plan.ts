@@ -307,6 +307,24 @@ export function pagingBuffers({ rounds, maskWords, logWords }: PagedPart): {
   };
 }
 
+/** The launch with its arrays called as the variables of its module are. */
+export function byVariables(launch: Launch): Launch {
+  const { code } = launch;
+  const variables = new Map<string, string>();
+  for (const each of code.bindings)
+    if (each.kind === 'array' && each.variable !== undefined)
+      variables.set(each.parameter, each.variable);
+  if (variables.size === 0) return launch;
+  const nameOf = (name: string): string => variables.get(name) ?? name;
+  const bindings = code.bindings.map((each) =>
+    each.kind === 'array' ? { ...each, parameter: nameOf(each.parameter) } : each,
+  );
+  const parameters = launch.parameters.map((each) =>
+    each.kind === 'array' ? { ...each, name: nameOf(each.name) } : each,
+  );
+  return { ...launch, code: { ...code, bindings }, parameters };
+}
+
 function arraysOf(code: WgslCode) {
   return code.bindings.filter((each) => each.kind === 'array');
 }
@@ -377,13 +395,13 @@ export function uniformContent(
 }
 
 function contentOf({ parameters }: Pick<Launch, 'parameters'>, name: string): Uint8Array {
-  const found = parameters.find((each) => each.name === name);
+  const found = parameters.find((each) => each.name === name && each.kind !== 'array');
   if (found?.kind !== 'bytes') throw new Error(`the launch has no bytes for ${name}`);
   return found.content;
 }
 
 function scalarOf({ parameters }: Pick<Launch, 'parameters'>, name: string): number {
-  const found = parameters.find((each) => each.name === name);
+  const found = parameters.find((each) => each.name === name && each.kind !== 'array');
   if (found?.kind !== 'scalar') throw new Error(`the launch has no number ${name}`);
   return Number(found.value);
 }

@@ -14,7 +14,7 @@ import { toWire, type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { Devices } from './devices.js';
 import type { LaunchOperation } from './launch.js';
-import { argumentsOf, type NamedArgument } from './launch-arguments.js';
+import { argumentsOf, arrayPages, type NamedArgument } from './launch-arguments.js';
 import { type Divided, LaunchChecks } from './launch-checks.js';
 import type { LaunchPlans } from './launch-plans.js';
 import { LaunchSizes } from './launch-sizes.js';
@@ -136,7 +136,8 @@ export class LaunchEstimates {
     const moved = { in: 0, out: 0 };
     // They are emptied before the first part, and parts only write them.
     const emptied = given.filter((each) => each.kind === 'array' && each.use === 'out');
-    const isEmptied = (name: string): boolean => emptied.some((each) => each.name === name);
+    const isEmptied = ({ first }: NamedArgument): boolean =>
+      arrayPages(emptied).some((each) => each.first <= first && first < each.end);
     let before: readonly NamedArgument[] = [];
     let why: string | null = null;
     let isKnown = true;
@@ -146,7 +147,7 @@ export class LaunchEstimates {
       const paged = part?.paged;
       const args = argumentsOf(windowsOf(parameters, paged), this.context.table);
       for (const each of args)
-        countBytes(moved, isEmptied(each.name) ? 'out' : each.use, newBytes(each, before));
+        countBytes(moved, isEmptied(each) ? 'out' : each.use, newBytes(each, before));
       before = args;
       if (paged === undefined) continue;
       why = paged.why;
