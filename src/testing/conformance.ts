@@ -22,6 +22,7 @@ const SHOWN_ERRORS = 2000;
 const options = {
   device: { type: 'string', multiple: true },
   scenario: { type: 'string', multiple: true },
+  except: { type: 'string', multiple: true },
   seconds: { type: 'string' },
   json: { type: 'boolean' },
   list: { type: 'boolean' },
@@ -72,7 +73,7 @@ function parseArguments(kinds: readonly DeviceKind[]) {
   }
   if (values.help === true) {
     console.log(
-      'conformance [--device KIND]... [--scenario NAME]... [--seconds LIMIT] [--json] [--list]\n' +
+      'conformance [--device KIND]... [--scenario NAME]... [--except NAME]... [--seconds LIMIT] [--json] [--list]\n' +
         `  kinds: ${kinds.map(({ name }) => name).join(', ')}\n  --seconds: how long a scenario may take, ${LIMIT_SECONDS} unless said otherwise`,
     );
     process.exit(0);
@@ -80,7 +81,10 @@ function parseArguments(kinds: readonly DeviceKind[]) {
   const chosen = pick('kind of device', kinds, values.device).filter(
     ({ onlyByName }) => values.device !== undefined || onlyByName !== true,
   );
-  const chosenScenarios = pick('scenario', scenarios, values.scenario);
+  const left = pick('scenario', scenarios, values.except ?? []);
+  const chosenScenarios = pick('scenario', scenarios, values.scenario).filter(
+    (scenario) => !left.includes(scenario),
+  );
   if (values.list === true) {
     for (const { name, holds } of chosenScenarios) console.log(`${name.padEnd(26)} ${holds}`);
     process.exit(0);

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COMMANDS_SECONDS, Folder } from '../harness/command.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 /** The compiled tree, which bears the package's name. */
 const TREE = fileURLToPath(new URL('../..', import.meta.url));
@@ -15,7 +15,7 @@ function programs(): string[] {
   return [...README.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program]) => program);
 }
 
-test('the example of the README prints what it says', async () => {
+longTest('the example of the README prints what it says', async () => {
   using folder = new Folder();
   mkdirSync(folder.file('node_modules'));
   symlinkSync(TREE, folder.file('node_modules/onemem'));

@@ -339,7 +339,7 @@ longTest('a kernel that throws: its own stack, and the files as before', async (
   );
 });
 
-test('limits are named with the option that raises them', async () => {
+longTest('limits are named with the option that raises them', async () => {
   using folder = new Folder();
   folder.write('big.js', `export default { params: { y: 'u8.out' }, kernel() {} };`);
   const big = ['run', 'big.js', '--out', 'y=big.bin:u8', '--size', `${2 ** 28}`];
@@ -369,7 +369,7 @@ test('limits are named with the option that raises them', async () => {
   );
 });
 
-test('places where no result can be written', async () => {
+longTest('places where no result can be written', async () => {
   using folder = new Folder();
   filesFor(folder);
   const run = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3'];

@@ -4,7 +4,7 @@ import { chmodSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { RunReport } from '../../src/cli/run/run.js';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
 import { longTest, runTests, test } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const MIB = 2 ** 20;
 
@@ -23,35 +23,38 @@ function filesFor(folder: Folder): { x: Float32Array; y: Float32Array; expected:
 
 const ARGUMENTS = ['run', 'saxpy.js', '--in', 'x=x.npy', '--inout', 'y=y.npy', '--set', 'alpha=3'];
 
-test('files larger than the device: the file of an inout is replaced, and the report tells what happened', async () => {
-  using folder = new Folder();
-  const { expected } = filesFor(folder);
-  chmodSync(folder.file('y.npy'), 0o640);
-  const inode = statSync(folder.file('y.npy')).ino;
-  const { stdout, stderr } = await folder.succeed(
-    ...ARGUMENTS,
-    '--device-memory',
-    '8MiB',
-    '--units',
-    '2',
-    '--paged',
-  );
-  assert.ok(folder.read('y.npy').equals(expected));
-  const status = statSync(folder.file('y.npy'));
-  assert.equal(status.mode & 0o777, 0o640);
-  assert.notEqual(status.ino, inode, 'a new file took the name');
-  assert.deepEqual(folder.temporaries, []);
-  assert.match(stdout, /^4,194,304 work items in \S+ m?s \(64 launches: \S+ m?s\)$/m);
-  assert.match(stdout, /^ +faults +moved in +moved out +from files +evictions +peak memory$/m);
-  assert.match(stdout, /^ +process0 .* of 8 MiB$/m);
-  assert.match(stdout, /^y: y\.npy \(16 MiB\)$/m);
-  // No terminal: whole lines, and nothing that moves a cursor.
-  assert.match(stderr, /^saxpy\.js: 0% \(0 of 4,194,304\) after /);
-  assert.match(stderr, /\nsaxpy\.js: 100% \(4,194,304 of 4,194,304\) after .*\n$/);
-  assert.doesNotMatch(stderr, /[\r\u001b]/);
-});
+longTest(
+  'files larger than the device: the file of an inout is replaced, and the report tells what happened',
+  async () => {
+    using folder = new Folder();
+    const { expected } = filesFor(folder);
+    chmodSync(folder.file('y.npy'), 0o640);
+    const inode = statSync(folder.file('y.npy')).ino;
+    const { stdout, stderr } = await folder.succeed(
+      ...ARGUMENTS,
+      '--device-memory',
+      '8MiB',
+      '--units',
+      '2',
+      '--paged',
+    );
+    assert.ok(folder.read('y.npy').equals(expected));
+    const status = statSync(folder.file('y.npy'));
+    assert.equal(status.mode & 0o777, 0o640);
+    assert.notEqual(status.ino, inode, 'a new file took the name');
+    assert.deepEqual(folder.temporaries, []);
+    assert.match(stdout, /^4,194,304 work items in \S+ m?s \(64 launches: \S+ m?s\)$/m);
+    assert.match(stdout, /^ +faults +moved in +moved out +from files +evictions +peak memory$/m);
+    assert.match(stdout, /^ +process0 .* of 8 MiB$/m);
+    assert.match(stdout, /^y: y\.npy \(16 MiB\)$/m);
+    // No terminal: whole lines, and nothing that moves a cursor.
+    assert.match(stderr, /^saxpy\.js: 0% \(0 of 4,194,304\) after /);
+    assert.match(stderr, /\nsaxpy\.js: 100% \(4,194,304 of 4,194,304\) after .*\n$/);
+    assert.doesNotMatch(stderr, /[\r\u001b]/);
+  },
+);
 
-test('a size beyond all arrays runs, after a warning that names them', async () => {
+longTest('a size beyond all arrays runs, after a warning that names them', async () => {
   using folder = new Folder();
   folder.npy('x.npy', 'f32', ramp(100), [100]);
   folder.write(
@@ -98,12 +101,15 @@ async function fillMore(folder: Folder, ...where: string[]): Promise<void> {
   );
 }
 
-test('arrays that are larger than host memory go to storage, and the result is whole', async () => {
-  using folder = new Folder();
-  await fillMore(folder, '--storage', `${folder.file('')}:256MiB`);
-});
+longTest(
+  'arrays that are larger than host memory go to storage, and the result is whole',
+  async () => {
+    using folder = new Folder();
+    await fillMore(folder, '--storage', `${folder.file('')}:256MiB`);
+  },
+);
 
-testWithValkey(
+longTestWithValkey(
   'arrays that are larger than host memory go to a server, and the result is whole',
   async () => {
     using folder = new Folder();
@@ -151,7 +157,7 @@ test('of the servers of a cluster several may be named, and each that does not a
   );
 });
 
-test('the result of an inout elsewhere, and figures for programs', async () => {
+longTest('the result of an inout elsewhere, and figures for programs', async () => {
   using folder = new Folder();
   const { expected } = filesFor(folder);
   const before = folder.read('y.npy');
@@ -184,7 +190,7 @@ test('the result of an inout elsewhere, and figures for programs', async () => {
   assert.equal(host.bytesIn, 16 * MIB);
 });
 
-test('a link stays a link', async () => {
+longTest('a link stays a link', async () => {
   using folder = new Folder();
   const { expected } = filesFor(folder);
   symlinkSync('y.npy', folder.file('link.npy'));
@@ -219,7 +225,7 @@ longTest('other devices and other parts give the same bytes', async () => {
   }
 });
 
-test('files are read where they are touched, and nowhere else', async () => {
+longTest('files are read where they are touched, and nowhere else', async () => {
   using folder = new Folder();
   const kernel = `export default {
     params: { x: 'f32.in', found: 'f32.out' },
@@ -354,7 +360,7 @@ test('numbers of every type arrive as they were written', async () => {
   assert.deepEqual([...real], [Number.NaN, -Infinity, -32768, -0, 255]);
 });
 
-test('i64 arrays, a kernel with imports, and a kernel that the library made', async () => {
+longTest('i64 arrays, a kernel with imports, and a kernel that the library made', async () => {
   using folder = new Folder();
   folder.write('package.json', '{ "type": "module" }');
   folder.write('step.js', 'export const step = (value) => value * 3n - 1n;');

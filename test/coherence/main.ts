@@ -10,7 +10,7 @@ import { LARGE, SMALL } from './settings.js';
 
 const USAGE = `npm run -s coherence -- [--large] [--only PART OF A NAME] [--most STATES]
 
---large        larger settings, too
+--large        larger settings, too, and the mistakes that only they find
 --only TEXT    those settings and mutants whose name has it
 --most STATES  of a setting; 3000000 unless said otherwise`;
 
@@ -50,9 +50,11 @@ try {
   const changed = (await import(
     code.url('test/coherence/explore.ts').href
   )) as typeof import('./explore.js');
+  const settings = values.large || values.only !== '' ? [...SMALL, ...LARGE] : SMALL;
   for (const { name, setting: told } of wanted(mutants)) {
+    if (settings === SMALL && !SMALL.some((each) => each.name === told)) continue;
     chooseMutant(name);
-    const setting = [...SMALL, ...LARGE].find((each) => each.name === told);
+    const setting = settings.find((each) => each.name === told);
     if (setting === undefined) throw new Error(`mistake '${name}': there is no setting '${told}'`);
     const { violation } = changed.explore(setting, 100_000);
     const how =

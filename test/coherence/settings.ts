@@ -37,6 +37,13 @@ export const SMALL: readonly Setting[] = [
   },
   { name: 'three write', blocks: 1, programs: ['w0', 'w0', 'w0'] },
   { name: 'content finds no room', blocks: 1, programs: ['w0 r0', 'w0 r0'], shortages: 2 },
+  { name: 'a machine waits no more', blocks: 1, programs: ['r0 w0 r0', 'w0 r0'], withdrawals: 1 },
+  { name: 'a content is spoiled', blocks: 1, programs: ['w0 f0 w0', 'r0 w0 r0'], spoils: 1 },
+  { name: 'two read what one writes', blocks: 1, programs: ['w0 w0', 'r0', 'r0'] },
+];
+
+/** What takes more than some seconds, up to minutes. */
+export const LARGE: readonly Setting[] = [
   {
     name: 'content finds no room, and a lease ends',
     blocks: 1,
@@ -44,7 +51,6 @@ export const SMALL: readonly Setting[] = [
     shortages: 1,
     leaseEnds: 1,
   },
-  { name: 'a machine waits no more', blocks: 1, programs: ['r0 w0 r0', 'w0 r0'], withdrawals: 1 },
   {
     name: 'a machine waits no more, and a lease ends',
     blocks: 1,
@@ -52,8 +58,6 @@ export const SMALL: readonly Setting[] = [
     withdrawals: 1,
     leaseEnds: 1,
   },
-  { name: 'a content is spoiled', blocks: 1, programs: ['w0 f0 w0', 'r0 w0 r0'], spoils: 1 },
-  { name: 'two read what one writes', blocks: 1, programs: ['w0 w0', 'r0', 'r0'] },
   {
     name: 'a launch waits for a block, and its lease ends',
     blocks: 2,
@@ -61,10 +65,6 @@ export const SMALL: readonly Setting[] = [
     leaseEnds: 1,
   },
   { name: 'a server forgets', blocks: 1, programs: ['w0 f0 r0', 'r0 w0'], forgets: 1 },
-];
-
-/** What takes more than some seconds, up to minutes. */
-export const LARGE: readonly Setting[] = [
   { name: 'a connection breaks twice', blocks: 1, programs: ['w0', 'r0'], breaks: 2 },
   {
     name: 'a content is spoiled, and a connection breaks',

@@ -71,6 +71,19 @@ export function longTest(name: string, run: () => unknown, seconds?: number): vo
   else left++;
 }
 
+const seen = new Set<string>();
+
+/**
+ * A test that a loop makes for each of several values: the first is always run, the others by
+ * `npm run test:long`. Tests of one loop have the same function.
+ */
+export function variantTest(name: string, run: () => unknown, seconds?: number): void {
+  const source = run.toString();
+  if (seen.has(source)) longTest(name, run, seconds);
+  else test(name, run, seconds);
+  seen.add(source);
+}
+
 /** Something that a person who reads the output should know: a seed, or what was measured. */
 export function note(text: string): void {
   tell({ kind: 'note', text });

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
-import { longTest, note, sleep, test } from './suite.js';
+import { longTest, note, sleep, test, variantTest } from './suite.js';
 
 const FINDER = fileURLToPath(new URL('../../../scripts/valkey-server.mjs', import.meta.url));
 const STARTING_MS = 20_000;
@@ -45,6 +45,13 @@ export function testWithValkey(name: string, run: () => unknown, seconds = 60): 
 /** One for `npm run test:long`. */
 export function longTestWithValkey(name: string, run: () => unknown, seconds = 60): void {
   declare(longTest, name, run, seconds);
+}
+
+/** One of those that a loop makes: the first is always run. */
+export function variantTestWithValkey(name: string, run: () => unknown, seconds = 60): void {
+  const declared = (tested: string, _: () => unknown, limit?: number) =>
+    variantTest(tested, run, limit);
+  declare(declared, name, run, seconds);
 }
 
 function declare(kind: typeof test, name: string, run: () => unknown, seconds: number): void {

@@ -73,45 +73,48 @@ const run = (device: Device, x: Ints): Promise<void> =>
   device.run(increment, { x }, { size: x.length });
 const plusOne = (values: Int32Array): Int32Array => values.map((value) => (value + 1) | 0);
 
-test('a device that was advised accessedBy works on host memory in place, larger than its own', async () => {
-  await using space = await sharedSpace({
-    devices: [{ kind: 'process', memory: '8MiB' }],
-    checkInvariants: true,
-  });
-  const [device] = space.devices;
-  const expected = pattern(8 * BLOCK_ELEMENTS + 999, 1);
-  const x = filled(space, expected);
-  assert.deepEqual(x.advise({ accessedBy: device }), { begin: 0, end: x.length });
-  assert.deepEqual(x.attributes().runs, [
-    {
-      begin: 0,
-      end: x.length,
-      readMostly: false,
-      preferredLocation: null,
-      accessedBy: { [device.name]: 'migrates' },
-      pattern: 'normal',
-    },
-  ]);
-  const [host, there] = await figures(space, () => run(device, x));
-  assert.equal(x.attributes().runs[0].accessedBy[device.name], 'in place');
-  assert.deepEqual(x.residency().bytes, { host: Math.ceil(x.byteLength / 4096) * 4096 });
-  assert.deepEqual([host.bytesIn, there.bytesIn, there.bytesOut], [0, 0, 0], 'nothing moved');
-  assert.ok(there.faults <= 2 * 9, `${there.faults} faults for 9 blocks`);
-  assert.equal(device.stats().backedBytes, 0);
-  same(x.data, plusOne(expected));
-  // Both go on at once, on the same memory.
-  x.data[5] = 7;
-  await run(device, x);
-  assert.equal(x.data[5], 8);
+longTest(
+  'a device that was advised accessedBy works on host memory in place, larger than its own',
+  async () => {
+    await using space = await sharedSpace({
+      devices: [{ kind: 'process', memory: '8MiB' }],
+      checkInvariants: true,
+    });
+    const [device] = space.devices;
+    const expected = pattern(8 * BLOCK_ELEMENTS + 999, 1);
+    const x = filled(space, expected);
+    assert.deepEqual(x.advise({ accessedBy: device }), { begin: 0, end: x.length });
+    assert.deepEqual(x.attributes().runs, [
+      {
+        begin: 0,
+        end: x.length,
+        readMostly: false,
+        preferredLocation: null,
+        accessedBy: { [device.name]: 'migrates' },
+        pattern: 'normal',
+      },
+    ]);
+    const [host, there] = await figures(space, () => run(device, x));
+    assert.equal(x.attributes().runs[0].accessedBy[device.name], 'in place');
+    assert.deepEqual(x.residency().bytes, { host: Math.ceil(x.byteLength / 4096) * 4096 });
+    assert.deepEqual([host.bytesIn, there.bytesIn, there.bytesOut], [0, 0, 0], 'nothing moved');
+    assert.ok(there.faults <= 2 * 9, `${there.faults} faults for 9 blocks`);
+    assert.equal(device.stats().backedBytes, 0);
+    same(x.data, plusOne(expected));
+    // Both go on at once, on the same memory.
+    x.data[5] = 7;
+    await run(device, x);
+    assert.equal(x.data[5], 8);
 
-  x.advise({ accessedBy: null });
-  const [, moved] = await figures(space, () => run(device, x));
-  assert.ok(moved.bytesIn >= x.byteLength, 'its own memory is used again');
-  assert.deepEqual(x.attributes().runs[0].accessedBy, {});
-  const again = plusOne(plusOne(plusOne(expected)));
-  again[5] = 9;
-  same(x.data, again);
-});
+    x.advise({ accessedBy: null });
+    const [, moved] = await figures(space, () => run(device, x));
+    assert.ok(moved.bytesIn >= x.byteLength, 'its own memory is used again');
+    assert.deepEqual(x.attributes().runs[0].accessedBy, {});
+    const again = plusOne(plusOne(plusOne(expected)));
+    again[5] = 9;
+    same(x.data, again);
+  },
+);
 
 test('increments of CPU and device on one word in place are never lost', async () => {
   await using space = await sharedSpace({
@@ -158,7 +161,7 @@ longTest('a device in place and a device with its own memory take turns', async 
   same(x.data, plusOne(expected));
 });
 
-test('a device that dies in place takes nothing along', async () => {
+longTest('a device that dies in place takes nothing along', async () => {
   await using space = await sharedSpace({
     devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
     checkInvariants: true,
@@ -273,44 +276,51 @@ test('what is preferred on a device is the last to leave it', async () => {
   assert.equal(await stay(true), 4 * MIB);
 });
 
-test('random brings the touched page alone, sequential the next block before it is touched', async () => {
-  await using space = await sharedSpace({
-    devices: [{ kind: 'process', memory: '64MiB' }],
-    checkInvariants: true,
-  });
-  const [device] = space.devices;
-  const expected = pattern(8 * BLOCK_ELEMENTS, 7);
-  const result = new Int32Array(1);
-  const cost = async (pattern: 'normal' | 'sequential' | 'random', step: number, count: number) => {
-    const x = filled(space, expected);
-    x.advise({ pattern });
-    const [, there] = await figures(space, () =>
-      device.run(touch, { x, first: 0, step, count, result }, { size: 1 }),
+longTest(
+  'random brings the touched page alone, sequential the next block before it is touched',
+  async () => {
+    await using space = await sharedSpace({
+      devices: [{ kind: 'process', memory: '64MiB' }],
+      checkInvariants: true,
+    });
+    const [device] = space.devices;
+    const expected = pattern(8 * BLOCK_ELEMENTS, 7);
+    const result = new Int32Array(1);
+    const cost = async (
+      pattern: 'normal' | 'sequential' | 'random',
+      step: number,
+      count: number,
+    ) => {
+      const x = filled(space, expected);
+      x.advise({ pattern });
+      const [, there] = await figures(space, () =>
+        device.run(touch, { x, first: 0, step, count, result }, { size: 1 }),
+      );
+      let sum = 0;
+      for (let i = 0; i < count; i++) sum = (sum + expected[i * step]) | 0;
+      assert.equal(result[0], sum);
+      x.free();
+      return there;
+    };
+    const page = 1024;
+    // The page of the result comes, too.
+    const random = await cost('random', 64 * page, 64);
+    assert.ok(random.bytesIn <= 65 * 4096, `${random.bytesIn} bytes for 64 pages`);
+    const normal = await cost('normal', 64 * page, 64);
+    assert.ok(
+      normal.bytesIn >= 8 * random.bytesIn,
+      `${normal.bytesIn} bytes where neighbours come along`,
     );
-    let sum = 0;
-    for (let i = 0; i < count; i++) sum = (sum + expected[i * step]) | 0;
-    assert.equal(result[0], sum);
-    x.free();
-    return there;
-  };
-  const page = 1024;
-  // The page of the result comes, too.
-  const random = await cost('random', 64 * page, 64);
-  assert.ok(random.bytesIn <= 65 * 4096, `${random.bytesIn} bytes for 64 pages`);
-  const normal = await cost('normal', 64 * page, 64);
-  assert.ok(
-    normal.bytesIn >= 8 * random.bytesIn,
-    `${normal.bytesIn} bytes where neighbours come along`,
-  );
-  const [walked, sequential] = [
-    await cost('normal', page, 8 * 512),
-    await cost('sequential', page, 8 * 512),
-  ];
-  assert.ok(
-    sequential.faults <= walked.faults,
-    `${sequential.faults} faults, ${walked.faults} without advice`,
-  );
-});
+    const [walked, sequential] = [
+      await cost('normal', page, 8 * 512),
+      await cost('sequential', page, 8 * 512),
+    ];
+    assert.ok(
+      sequential.faults <= walked.faults,
+      `${sequential.faults} faults, ${walked.faults} without advice`,
+    );
+  },
+);
 
 test('advice is by blocks of 2 MiB, and unset one by one', async () => {
   await using space = await sharedSpace({

@@ -23,7 +23,7 @@ import {
   u8,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const HOST_MEMORY = 256 * MIB;
@@ -705,7 +705,7 @@ test('a closed space', async () => {
   sameData(data, () => 0);
 });
 
-test('a space that is closed while launches wait', async () => {
+longTest('a space that is closed while launches wait', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const x = space.array(Float64Array, 4096);
   const slow = kernel({ x: f64.inout }, async ({ x }) => {

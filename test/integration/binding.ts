@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, openSpace } from '../../src/index.js';
 import { getAffinity } from '../../src/linux/threads/affinity.js';
-import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const all = getAffinity();
 const [cpu] = all;
@@ -74,9 +74,9 @@ async function tell(worker: Worker, order: string | number | null): Promise<Said
 }
 
 /** Where there is one CPU, all is on it: nothing can be told from threads that are bound. */
-function testOfBonds(name: string, run: () => Promise<void>): void {
-  if (all.length > 1) test(name, run);
-  else test(name, () => note('this process has one CPU: not run'));
+function testOfBonds(name: string, run: () => Promise<void>, kind = test): void {
+  if (all.length > 1) kind(name, run);
+  else kind(name, () => note('this process has one CPU: not run'));
 }
 
 testOfBonds('a thread and the manager have one CPU until it is released', async () => {
@@ -140,6 +140,7 @@ testOfBonds(
       rmSync(folder, { recursive: true });
     }
   },
+  longTest,
 );
 
 testOfBonds('the close of a space releases all its threads', async () => {
@@ -243,9 +244,10 @@ testOfBonds(
     assert.deepEqual(bound(), []);
     sameData(x.data, (i) => (i % 1024 === 0 ? 2 * i : i));
   },
+  longTest,
 );
 
-test('a bond that cannot be is refused, and nothing is bound', async () => {
+longTest('a bond that cannot be is refused, and nothing is bound', async () => {
   await using space = await openSpace();
   for (const wrong of [-1, 1.5, 8191, 1e9, '0', null, Number.NaN]) {
     const error = await failsWith('CPU', () => space.bindThread({ cpu: wrong as number }));

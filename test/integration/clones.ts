@@ -24,6 +24,7 @@ import {
   sameData,
   sleep,
   test,
+  variantTest,
 } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -218,46 +219,49 @@ test('a clone has everything when its source is freed first', () =>
   }));
 
 for (const lossy of [false, true]) {
-  test(`a device that dies${lossy ? ' with its memory' : ''} takes from clones only what was there alone`, () =>
-    withSpace(
-      [
-        { kind: 'process', memory: '8MiB', lossy },
-        { kind: 'process', memory: '8MiB' },
-      ],
-      async (space) => {
-        const [dying, device] = space.devices;
-        const n = 512 * PAGE;
-        const x = counting(space, n, 'first');
-        const half = n / 2;
-        await dying.run(setBetween, { x, from: 0, to: half, value: 9 }, { size: n });
-        const y = await x.clone({ name: 'draft' });
-        // The clone has its own pages here, and on the host.
-        await dying.run(setBetween, { x: y, from: half, to: n, value: 4 }, { size: n });
-        y.data[1] = 10;
-        dying.kill();
-        while (dying.stats().alive) await sleep(5);
-        const result = new Int32Array(1);
-        if (!lossy) {
-          sameData(x.data, (i) => (i < half ? 9 : i));
-          sameData(y.data, (i) => (i === 1 ? 10 : i < half ? 9 : 4));
-          return;
-        }
-        assert.equal(y.data[1], 10);
-        assert.equal(y.data[2], 9, 'a page that had been copied was lost');
-        const own = await failsWith('DATA_LOST', () =>
-          device.run(sumBetween, { x: y, result, from: half, to: half + 1 }, { size: 1 }),
-        );
-        assert.match(own.message, /array draft/);
-        const inherited = await failsWith('DATA_LOST', () =>
-          device.run(sumBetween, { x: y, result, from: half - 1, to: half }, { size: 1 }),
-        );
-        assert.match(inherited.message, /array draft/);
-        await device.run(fill, { x, value: 1 }, { size: n });
-        await device.run(fill, { x: y, value: 2 }, { size: n });
-        sameData(x.data, () => 1);
-        sameData(y.data, () => 2);
-      },
-    ));
+  variantTest(
+    `a device that dies${lossy ? ' with its memory' : ''} takes from clones only what was there alone`,
+    () =>
+      withSpace(
+        [
+          { kind: 'process', memory: '8MiB', lossy },
+          { kind: 'process', memory: '8MiB' },
+        ],
+        async (space) => {
+          const [dying, device] = space.devices;
+          const n = 512 * PAGE;
+          const x = counting(space, n, 'first');
+          const half = n / 2;
+          await dying.run(setBetween, { x, from: 0, to: half, value: 9 }, { size: n });
+          const y = await x.clone({ name: 'draft' });
+          // The clone has its own pages here, and on the host.
+          await dying.run(setBetween, { x: y, from: half, to: n, value: 4 }, { size: n });
+          y.data[1] = 10;
+          dying.kill();
+          while (dying.stats().alive) await sleep(5);
+          const result = new Int32Array(1);
+          if (!lossy) {
+            sameData(x.data, (i) => (i < half ? 9 : i));
+            sameData(y.data, (i) => (i === 1 ? 10 : i < half ? 9 : 4));
+            return;
+          }
+          assert.equal(y.data[1], 10);
+          assert.equal(y.data[2], 9, 'a page that had been copied was lost');
+          const own = await failsWith('DATA_LOST', () =>
+            device.run(sumBetween, { x: y, result, from: half, to: half + 1 }, { size: 1 }),
+          );
+          assert.match(own.message, /array draft/);
+          const inherited = await failsWith('DATA_LOST', () =>
+            device.run(sumBetween, { x: y, result, from: half - 1, to: half }, { size: 1 }),
+          );
+          assert.match(inherited.message, /array draft/);
+          await device.run(fill, { x, value: 1 }, { size: n });
+          await device.run(fill, { x: y, value: 2 }, { size: n });
+          sameData(x.data, () => 1);
+          sameData(y.data, () => 2);
+        },
+      ),
+  );
 }
 
 test('arrays of files are cloned, private and shared ones', () =>

@@ -27,6 +27,7 @@ import {
   sameData,
   sleep,
   test,
+  variantTest,
 } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -94,7 +95,7 @@ for (const kind of KINDS) {
       );
     }));
 
-  test(
+  variantTest(
     `random copies leave what copies in plain memory leave: ${kind}`,
     () =>
       withSpace(
@@ -107,7 +108,7 @@ for (const kind of KINDS) {
     60,
   );
 
-  test(`parts of one array that overlap: ${kind}`, () =>
+  variantTest(`parts of one array that overlap: ${kind}`, () =>
     withSpace([{ kind, memory: '8MiB' }], async (space) => {
       const [device] = space.devices;
       const length = 4 * MIB;
@@ -133,7 +134,8 @@ for (const kind of KINDS) {
           x.free();
         }
       }
-    }));
+    }),
+  );
 
   test(`plain typed arrays at either end: ${kind}`, () =>
     withSpace([{ kind, memory: '8MiB' }], async (space) => {
@@ -389,7 +391,7 @@ test(
   60,
 );
 
-test(
+longTest(
   'clones keep what they were cloned from, whatever is copied over it',
   () =>
     withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
@@ -592,7 +594,7 @@ test('a part that was freed ends a copy; what comes before it is copied', () =>
     await failsWith('USE_AFTER_FREE', () => stream.copy(x, y).synchronize());
   }));
 
-test('an array that is freed during its copy', () =>
+longTest('an array that is freed during its copy', () =>
   withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
     const stream = space.devices[0].stream();
     for (let round = 0; round < 5; round++) {
@@ -611,50 +613,54 @@ test('an array that is freed during its copy', () =>
       to.free();
     }
     assert.equal(space.stats().allocatedBytes, 0);
-  }));
+  }),
+);
 
 for (const lossy of [false, true]) {
-  test(`the device dies with what is copied: ${lossy ? 'lossy' : 'its memory survives'}`, () =>
-    withSpace(
-      [
-        { kind: 'process', memory: '16MiB', lossy },
-        { kind: 'process', memory: '8MiB' },
-      ],
-      async (space) => {
-        const [dying, other] = space.devices;
-        const n = MIB;
-        const x = space.array(Int32Array, n, { name: 'x' });
-        const y = space.array(Int32Array, n, { name: 'y' });
-        await dying.run(fill, { x, by: 4 }, { size: n });
-        await dying.run(fill, { x: y, by: 5 }, { size: n });
-        const z = space.array(Int32Array, n);
-        using stream = other.stream();
-        process.kill(dying.pid as number, 'SIGKILL');
-        const event = stream.copy(z, x);
-        const failure = await event
-          .synchronize()
-          .catch((reason: unknown) => reason as Error & { code: string });
-        if (!lossy) {
-          assert.equal(failure, undefined);
-          sameData(z.data, (i) => Math.imul(i, 7) + 4);
-          return;
-        }
-        // The copy may have been through before the device was gone.
-        if (failure !== undefined) assert.equal(failure.code, 'DATA_LOST', failure.stack);
-        await stream.synchronize().catch(() => undefined);
-        while (x.residency().runs.every(({ state }) => state !== 'lost')) await sleep(5);
-        await failsWith('DATA_LOST', () => stream.copy(z, x).synchronize());
-        await stream.synchronize().catch(() => undefined);
-        // What is overwritten as a whole is worth something again, up to the array's very end.
-        const plain = Int32Array.from({ length: n }, (_, i) => i ^ 0x55);
-        await stream.copy(x, plain).synchronize();
-        sameData(x.data, (i) => i ^ 0x55);
-        await failsWith('DATA_LOST', () =>
-          stream.copy(y.range(1, 5), plain.subarray(1, 5)).synchronize(),
-        );
-        await stream.synchronize().catch(() => undefined);
-      },
-    ));
+  variantTest(
+    `the device dies with what is copied: ${lossy ? 'lossy' : 'its memory survives'}`,
+    () =>
+      withSpace(
+        [
+          { kind: 'process', memory: '16MiB', lossy },
+          { kind: 'process', memory: '8MiB' },
+        ],
+        async (space) => {
+          const [dying, other] = space.devices;
+          const n = MIB;
+          const x = space.array(Int32Array, n, { name: 'x' });
+          const y = space.array(Int32Array, n, { name: 'y' });
+          await dying.run(fill, { x, by: 4 }, { size: n });
+          await dying.run(fill, { x: y, by: 5 }, { size: n });
+          const z = space.array(Int32Array, n);
+          using stream = other.stream();
+          process.kill(dying.pid as number, 'SIGKILL');
+          const event = stream.copy(z, x);
+          const failure = await event
+            .synchronize()
+            .catch((reason: unknown) => reason as Error & { code: string });
+          if (!lossy) {
+            assert.equal(failure, undefined);
+            sameData(z.data, (i) => Math.imul(i, 7) + 4);
+            return;
+          }
+          // The copy may have been through before the device was gone.
+          if (failure !== undefined) assert.equal(failure.code, 'DATA_LOST', failure.stack);
+          await stream.synchronize().catch(() => undefined);
+          while (x.residency().runs.every(({ state }) => state !== 'lost')) await sleep(5);
+          await failsWith('DATA_LOST', () => stream.copy(z, x).synchronize());
+          await stream.synchronize().catch(() => undefined);
+          // What is overwritten as a whole is worth something again, up to the array's very end.
+          const plain = Int32Array.from({ length: n }, (_, i) => i ^ 0x55);
+          await stream.copy(x, plain).synchronize();
+          sameData(x.data, (i) => i ^ 0x55);
+          await failsWith('DATA_LOST', () =>
+            stream.copy(y.range(1, 5), plain.subarray(1, 5)).synchronize(),
+          );
+          await stream.synchronize().catch(() => undefined);
+        },
+      ),
+  );
 }
 
 longTest('a copy to a device that dies, and one that has died', () =>
@@ -722,30 +728,33 @@ test('from files, and not to those that may only be read', () =>
     }
   }));
 
-test('a copy whose source cannot be read leaves its target, and what clones have from there, as it was', () =>
-  withSpace([{ kind: 'process', memory: '16MiB' }], async (space) => {
-    const folder = mkdtempSync(join(tmpdir(), 'onemem-copies-'));
-    try {
-      const n = MIB / 4;
-      const [from, to] = ['from', 'to'].map((name) => join(folder, name));
-      for (const path of [from, to])
-        writeFileSync(
-          path,
-          Int32Array.from({ length: n }, (_, i) => i + 1),
-        );
-      const source = space.fileArray(Int32Array, from, { name: 'source' });
-      const target = space.fileArray(Int32Array, to, { name: 'target', writable: true });
-      const clone = await target.clone();
-      truncateSync(from, 0);
-      const stream = space.devices[0].stream();
-      stream.copy(target, source);
-      await failsWith('FILE_CHANGED', () => stream.synchronize());
-      sameData(target.data, (i) => i + 1);
-      sameData(clone.data, (i) => i + 1);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  }));
+longTest(
+  'a copy whose source cannot be read leaves its target, and what clones have from there, as it was',
+  () =>
+    withSpace([{ kind: 'process', memory: '16MiB' }], async (space) => {
+      const folder = mkdtempSync(join(tmpdir(), 'onemem-copies-'));
+      try {
+        const n = MIB / 4;
+        const [from, to] = ['from', 'to'].map((name) => join(folder, name));
+        for (const path of [from, to])
+          writeFileSync(
+            path,
+            Int32Array.from({ length: n }, (_, i) => i + 1),
+          );
+        const source = space.fileArray(Int32Array, from, { name: 'source' });
+        const target = space.fileArray(Int32Array, to, { name: 'target', writable: true });
+        const clone = await target.clone();
+        truncateSync(from, 0);
+        const stream = space.devices[0].stream();
+        stream.copy(target, source);
+        await failsWith('FILE_CHANGED', () => stream.synchronize());
+        sameData(target.data, (i) => i + 1);
+        sameData(clone.data, (i) => i + 1);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    }),
+);
 
 longTest('the space is closed while copies run and wait', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });

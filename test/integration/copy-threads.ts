@@ -98,7 +98,7 @@ longTest('what a thread of copies gets no memory for comes in smaller pieces', a
   space.checkInvariants();
 });
 
-test('faults elsewhere are served while a large copy runs', async () => {
+longTest('faults elsewhere are served while a large copy runs', async () => {
   await using space = await openSpace(DEVICES);
   const [device] = space.devices;
   const large = space.array(Int32Array, (16 * MIB) / 4);
@@ -162,7 +162,7 @@ longTest("a device that is killed while copies run loses nothing that is the hos
   space.checkInvariants();
 });
 
-test('a thread of copies that ends takes the space along, and is named', async () => {
+longTest('a thread of copies that ends takes the space along, and is named', async () => {
   const program = new Program('copy-threads', [], { seconds: 60 });
   const traces = JSON.parse(await program.line('traces ')) as Traces;
   const { signal, stderr } = await program.outcome;

@@ -26,6 +26,7 @@ import {
   sameData,
   sleep,
   test,
+  variantTest,
 } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -241,42 +242,47 @@ for (const lossy of [false, true]) {
   const perSpace = DEVICES_AT_ONCE - 1;
   for (let first = 0; first < KILLS; first += perSpace) {
     const count = Math.min(perSpace, KILLS - first);
-    test(`killed at random moments: ${kind} devices, kills ${first + 1} to ${first + count} of ${KILLS}`, async () => {
-      if (spaces++ === 0) note(`ONEMEM_SEED=${seed}`);
-      const devices = Array.from({ length: count + 1 }, (_, index) => ({
-        kind: 'process' as const,
-        memory: MEMORY,
-        units: 1 + (index % 2),
-        lossy,
-      }));
-      await using space = await openSpace({ devices });
-      const world = new World(space, random, lossy);
-      for (const model of world.models) await world.renew(space.devices[0], model);
-      for (let index = 0; index < count; index++) {
-        const result = await world.kill(space.devices[index]);
-        kills++;
-        lost += result.lost;
-        finished += result.finished;
-        await world.repair(space.devices[index + 1]);
-      }
-      const last = space.devices[count];
-      const [read, written] = world.models;
-      await last.run(mix, { x: read.array, y: written.array, salt: 77 }, { size: N });
-      for (let i = 0; i < N; i++) written.values[i] = mixed(written.values[i], read.values[i], 77);
-      world.check();
-      space.checkInvariants();
-      if (kills === KILLS) {
-        note(`${kills} kills, ${finished} launches before them, ${lost} bytes lost`);
-        assert.ok(lossy ? lost > 0 : lost === 0);
-        // Had all died during their first launch, moments between two launches would not have been
-        // tested.
-        assert.ok(finished > 0);
-      }
-    }, 60);
+    variantTest(
+      `killed at random moments: ${kind} devices, kills ${first + 1} to ${first + count} of ${KILLS}`,
+      async () => {
+        if (spaces++ === 0) note(`ONEMEM_SEED=${seed}`);
+        const devices = Array.from({ length: count + 1 }, (_, index) => ({
+          kind: 'process' as const,
+          memory: MEMORY,
+          units: 1 + (index % 2),
+          lossy,
+        }));
+        await using space = await openSpace({ devices });
+        const world = new World(space, random, lossy);
+        for (const model of world.models) await world.renew(space.devices[0], model);
+        for (let index = 0; index < count; index++) {
+          const result = await world.kill(space.devices[index]);
+          kills++;
+          lost += result.lost;
+          finished += result.finished;
+          await world.repair(space.devices[index + 1]);
+        }
+        const last = space.devices[count];
+        const [read, written] = world.models;
+        await last.run(mix, { x: read.array, y: written.array, salt: 77 }, { size: N });
+        for (let i = 0; i < N; i++)
+          written.values[i] = mixed(written.values[i], read.values[i], 77);
+        world.check();
+        space.checkInvariants();
+        if (kills === KILLS) {
+          note(`${kills} kills, ${finished} launches before them, ${lost} bytes lost`);
+          assert.ok(lossy ? lost > 0 : lost === 0);
+          // Had all died during their first launch, moments between two launches would not have been
+          // tested.
+          assert.ok(finished > 0);
+        }
+      },
+      60,
+    );
   }
 }
 
-test('what is lost with a lossy device is exactly what only it had', async () => {
+longTest('what is lost with a lossy device is exactly what only it had', async () => {
   await using space = await openSpace({
     devices: [
       { kind: 'process', memory: MEMORY, lossy: true, name: 'mortal' },
@@ -385,7 +391,7 @@ longTest(
   },
 );
 
-test('the CPU touches what was lost with a device: a message, then the end', async () => {
+longTest('the CPU touches what was lost with a device: a message, then the end', async () => {
   const { signal, stdout, stderr } = await runProgram('lost-data', []);
   assert.ok(signal === 'SIGBUS' || signal === 'SIGKILL', `signal ${signal}: ${stdout}${stderr}`);
   assert.match(stdout, /^kept 11$/m);

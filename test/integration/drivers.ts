@@ -20,7 +20,7 @@ import {
   longTest,
   runTests,
   sameData,
-  test,
+  variantTest,
   whenFailedOrDone,
 } from '../harness/suite.js';
 import type { Trouble } from './programs/drivers.js';
@@ -45,7 +45,7 @@ function troubled(trouble: Trouble): CustomDeviceSpecification {
 }
 
 for (const trouble of ['none', 'late answers'] as const) {
-  test(`a driver of one's own works like any other: ${trouble}`, async () => {
+  variantTest(`a driver of one's own works like any other: ${trouble}`, async () => {
     await using space = await openSpace({
       devices: [troubled(trouble), { kind: 'process', memory: '16MiB' }],
       checkInvariants: true,
@@ -187,7 +187,7 @@ async function useUntilItFails(space: AddressSpace, device: Device): Promise<One
 }
 
 for (const [trouble, message] of Object.entries(FAILURES)) {
-  test(`a driver that ${trouble} takes its device along, and nothing else`, async () => {
+  variantTest(`a driver that ${trouble} takes its device along, and nothing else`, async () => {
     const space = await failingDevices();
     const device = space.devices.find(({ name }) => name === trouble) as Device;
     const other = space.devices.find(({ name }) => name === 'other') as Device;

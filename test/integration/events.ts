@@ -7,7 +7,7 @@ import { type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const look = kernel({ table: f32.in, data: f32.inout }, ({ table, data }, { begin, end }) => {
   for (let i = begin; i < end; i++) data[i] += table[i % table.length];
@@ -21,30 +21,33 @@ function arrays(space: AddressSpace) {
   return { table, data };
 }
 
-test('a program hears of its launches, that its device thrashes, and that it is full', async () => {
-  await using space = await openSpace(OPTIONS);
-  await using events = await space.events();
-  const heard: Record<string, object> = {};
-  for (const name of ['launch', 'evict', 'thrash', 'headroom'] as const)
-    events.on(name, (event: object) => {
-      heard[name] ??= event;
-    });
-  const { table, data } = arrays(space);
-  const end = performance.now() + 15_000;
-  while (Object.keys(heard).length < 4 && performance.now() < end)
-    await space.devices[0].run(look, { table, data }, { size: data.length });
-  const { launch, evict, thrash, headroom } = heard as Record<string, Record<string, unknown>>;
-  assert.deepEqual([launch.kernel, launch.processor], ['look', 'process0']);
-  assert.deepEqual(launch.arrays, ['table', 'data']);
-  assert.ok(Number(launch.bytesIn) > 0 && Number(launch.durationMs) > 0);
-  assert.ok(evict.memory === 'process0' && Number(evict.bytes) > 0);
-  assert.ok(['table', 'data'].includes(thrash.array as string));
-  assert.ok(thrash.memory === 'process0' && Number(thrash.bytesReturned) >= 2 ** 21);
-  assert.deepEqual(
-    [headroom.memory, headroom.isLow, headroom.budgetBytes],
-    ['process0', true, 2 ** 23],
-  );
-});
+longTest(
+  'a program hears of its launches, that its device thrashes, and that it is full',
+  async () => {
+    await using space = await openSpace(OPTIONS);
+    await using events = await space.events();
+    const heard: Record<string, object> = {};
+    for (const name of ['launch', 'evict', 'thrash', 'headroom'] as const)
+      events.on(name, (event: object) => {
+        heard[name] ??= event;
+      });
+    const { table, data } = arrays(space);
+    const end = performance.now() + 15_000;
+    while (Object.keys(heard).length < 4 && performance.now() < end)
+      await space.devices[0].run(look, { table, data }, { size: data.length });
+    const { launch, evict, thrash, headroom } = heard as Record<string, Record<string, unknown>>;
+    assert.deepEqual([launch.kernel, launch.processor], ['look', 'process0']);
+    assert.deepEqual(launch.arrays, ['table', 'data']);
+    assert.ok(Number(launch.bytesIn) > 0 && Number(launch.durationMs) > 0);
+    assert.ok(evict.memory === 'process0' && Number(evict.bytes) > 0);
+    assert.ok(['table', 'data'].includes(thrash.array as string));
+    assert.ok(thrash.memory === 'process0' && Number(thrash.bytesReturned) >= 2 ** 21);
+    assert.deepEqual(
+      [headroom.memory, headroom.isLow, headroom.budgetBytes],
+      ['process0', true, 2 ** 23],
+    );
+  },
+);
 
 test('tools hear it by a channel, and as measures of launches', async () => {
   await using space = await openSpace(OPTIONS);
@@ -77,7 +80,7 @@ test('tools hear it by a channel, and as measures of launches', async () => {
   assert.ok(entry.startTime > before - 50 && entry.startTime + entry.duration < after + 50);
 });
 
-test('without events nothing is published, and their end ends them', async () => {
+longTest('without events nothing is published, and their end ends them', async () => {
   await using space = await openSpace(OPTIONS);
   const { table, data } = arrays(space);
   const run = () => space.devices[0].run(look, { table, data }, { size: data.length });
@@ -98,7 +101,7 @@ test('without events nothing is published, and their end ends them', async () =>
   await assert.rejects(() => space.events({ marks: true } as object), { code: 'OPTIONS' });
 });
 
-test('they do not keep the program alive, and end with the space', async () => {
+longTest('they do not keep the program alive, and end with the space', async () => {
   const library = fileURLToPath(new URL('../../src/index.js', import.meta.url));
   const source = `
     import { openSpace } from ${JSON.stringify(library)};

@@ -10,7 +10,7 @@ import {
   runProgram,
   type Traces,
 } from '../harness/processes.js';
-import { longTest, runTests, sleep, test } from '../harness/suite.js';
+import { longTest, runTests, sleep, test, variantTest } from '../harness/suite.js';
 
 /** From the moment that the program begins to end until its process is gone. */
 const LIMIT_MS = 10_000;
@@ -55,14 +55,16 @@ const ways: Record<string, End> = {
   },
   'thread in a fault': { code: 5, check: clean },
   'thread that faults all the time': { long: true, code: 5, check: clean },
-  'busy thread': { code: 0, check: clean },
+  'busy thread': { long: true, code: 0, check: clean },
   provider: {
+    long: true,
     code: 0,
     check: ({ stdout, stderr }) =>
       assert.equal(`${/^element \d+$/m.exec(stdout)}${stderr}`, 'element 52'),
   },
   'busy provider': { long: true, code: 5, check: clean },
   'busy provider and a close': {
+    long: true,
     code: 0,
     check: ({ stdout }) => assert.match(stdout, /^writing failed with SPACE_CLOSED$/m),
   },
@@ -124,7 +126,7 @@ for (const [call, way, expected] of [
   ['munmap', 'exit', 3],
   ['munmap', 'terminate', 3],
 ] as const) {
-  test(`${way} while the manager makes what koffi calls ${call} by`, async () => {
+  variantTest(`${way} while the manager makes what koffi calls ${call} by`, async () => {
     const { code, signal, stderr } = await runProgram('slow-call', [call, way]);
     assert.deepEqual({ code, signal }, { code: expected, signal: null }, stderr);
     assert.match(stderr, way === 'throw' ? /^Error: thrown by the program$/m : /^$/);
@@ -136,11 +138,14 @@ for (const [way, code] of [
   ['exit', 5],
   ['throw', 1],
 ] as const) {
-  test(`a worker thread that ends by ${way} without a close leaves nothing of its space`, async () => {
-    const { stdout, stderr } = await runProgram('ended-opener', [way]);
-    const each = `element 2\ncode ${code}, device gone\n`;
-    assert.equal(stdout, `${each}${each}more: 0 descriptors, 0 memory files\n`, stderr);
-  });
+  variantTest(
+    `a worker thread that ends by ${way} without a close leaves nothing of its space`,
+    async () => {
+      const { stdout, stderr } = await runProgram('ended-opener', [way]);
+      const each = `element 2\ncode ${code}, device gone\n`;
+      assert.equal(stdout, `${each}${each}more: 0 descriptors, 0 memory files\n`, stderr);
+    },
+  );
 }
 
 await runTests();

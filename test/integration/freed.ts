@@ -9,7 +9,7 @@ import {
 } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test, variantTest } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 4096;
@@ -217,7 +217,7 @@ test('the addresses of a freed array stay free while an operation that was given
   sameData(next.data, () => 0);
 });
 
-test('a late read warns once and gives zeros', async () => {
+longTest('a late read warns once and gives zeros', async () => {
   const { code, signal, stdout, stderr } = await runProgram('late-use', ['read']);
   assert.equal(signal, null, stderr);
   assert.equal(code, 0, stderr);
@@ -231,7 +231,7 @@ test('a late read warns once and gives zeros', async () => {
 });
 
 for (const how of ['write', 'write after read', 'write in a thread']) {
-  test(`a late ${how} ends the process with a message`, async () => {
+  variantTest(`a late ${how} ends the process with a message`, async () => {
     const { code, signal, stdout, stderr } = await runProgram('late-use', [how]);
     assert.ok(code !== 0, 'it ended as if nothing had been');
     assert.ok(
@@ -246,7 +246,7 @@ for (const how of ['write', 'write after read', 'write in a thread']) {
   });
 }
 
-test('an access outside of all arrays ends the process with a message', async () => {
+longTest('an access outside of all arrays ends the process with a message', async () => {
   const { signal, stdout, stderr } = await runProgram('late-use', ['outside']);
   assert.notEqual(signal, null);
   assert.doesNotMatch(stdout, /^survived/m);

@@ -17,7 +17,7 @@ import {
   u32,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, sameData, test } from '../harness/suite.js';
 
 const PAGE_BYTES = 4096;
 const WORDS = 1024;
@@ -75,29 +75,32 @@ const gather = kernel(
   },
 );
 
-test('a gather over twice the device brings the pages that the indices name, once, and no others', async () => {
-  await using space = await openSmall();
-  const { table, plain } = tableOf(space, (16 * MIB) / 4);
-  const order = choices(space.array(Uint32Array, 1500).data, table.length);
-  const result = space.array(Float32Array, order.length);
-  const pages = new Set(Array.from(order, (index) => Math.floor(index / WORDS)));
-  const { bytes, faults } = await counted(space, () =>
-    space.devices[0].run(gather, { table, order, result }, { size: order.length }),
-  );
-  same(
-    result.data,
-    Float32Array.from(order, (index) => plain[index]),
-  );
-  const needed = pages.size * PAGE_BYTES;
-  assert.ok(
-    bytes >= needed && bytes <= 1.1 * needed + 64 * 1024,
-    `${bytes} bytes came of ${needed} that are needed`,
-  );
-  assert.ok(faults <= 8, `${faults} faults`);
-  note(
-    `${pages.size} pages, ${(bytes / needed).toFixed(3)} bytes for each byte of them, ${faults} faults`,
-  );
-});
+longTest(
+  'a gather over twice the device brings the pages that the indices name, once, and no others',
+  async () => {
+    await using space = await openSmall();
+    const { table, plain } = tableOf(space, (16 * MIB) / 4);
+    const order = choices(space.array(Uint32Array, 1500).data, table.length);
+    const result = space.array(Float32Array, order.length);
+    const pages = new Set(Array.from(order, (index) => Math.floor(index / WORDS)));
+    const { bytes, faults } = await counted(space, () =>
+      space.devices[0].run(gather, { table, order, result }, { size: order.length }),
+    );
+    same(
+      result.data,
+      Float32Array.from(order, (index) => plain[index]),
+    );
+    const needed = pages.size * PAGE_BYTES;
+    assert.ok(
+      bytes >= needed && bytes <= 1.1 * needed + 64 * 1024,
+      `${bytes} bytes came of ${needed} that are needed`,
+    );
+    assert.ok(faults <= 8, `${faults} faults`);
+    note(
+      `${pages.size} pages, ${(bytes / needed).toFixed(3)} bytes for each byte of them, ${faults} faults`,
+    );
+  },
+);
 
 test('indices that a device wrote are read where they are', async () => {
   await using space = await openSmall();

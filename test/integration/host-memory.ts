@@ -72,17 +72,20 @@ longTest(
   },
 );
 
-test('the budget shrinks while threads stand still for want of memory, down to what arrays need at least', async () => {
-  const { root, stalled } = machine('pressed');
-  const storage = { path: folder, bytes: '32MiB' };
-  await using space = await openSpace({ hostMemory: 'auto', memoryRoot: root, storage });
-  using _x = space.array(Int32Array, 20 * MIB);
-  let ms = 0;
-  await until('the budget shrinks', () => {
-    stalled((ms += 1000));
-    return budgetOf(space) === 48;
-  });
-});
+longTest(
+  'the budget shrinks while threads stand still for want of memory, down to what arrays need at least',
+  async () => {
+    const { root, stalled } = machine('pressed');
+    const storage = { path: folder, bytes: '32MiB' };
+    await using space = await openSpace({ hostMemory: 'auto', memoryRoot: root, storage });
+    using _x = space.array(Int32Array, 20 * MIB);
+    let ms = 0;
+    await until('the budget shrinks', () => {
+      stalled((ms += 1000));
+      return budgetOf(space) === 48;
+    });
+  },
+);
 
 test('a program that says how much host memory it wants ends that', async () => {
   const { root, others } = machine('said');

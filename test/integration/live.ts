@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { attachSpace, openSpace } from '../../src/index.js';
 import type { Frame } from '../../src/live/page.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 interface Answer {
   readonly status: number;
@@ -167,7 +167,7 @@ test('nothing can be sent', async () => {
   assert.deepEqual([head.status, head.text], [200, '']);
 });
 
-test('it answers while the program computes', async () => {
+longTest('it answers while the program computes', async () => {
   await using space = await sharedSpace();
   await using server = await space.serve();
   const program = `
@@ -190,7 +190,7 @@ test('it answers while the program computes', async () => {
   assert.equal(said, '200 true\n');
 });
 
-test('its end, and that of the space, end the connections', async () => {
+longTest('its end, and that of the space, end the connections', async () => {
   await using space = await openSpace();
   const one = await space.serve();
   const two = await space.serve();
@@ -239,7 +239,7 @@ function program(text: string, env: Record<string, string> = {}): string {
   });
 }
 
-test('it does not keep the program alive, also while a browser looks', () => {
+longTest('it does not keep the program alive, also while a browser looks', () => {
   const text = `
     const space = await openSpace();
     const { url } = await space.serve();
@@ -253,7 +253,7 @@ test('it does not keep the program alive, also while a browser looks', () => {
   assert.equal(program(text), '200\n');
 });
 
-test('ONEMEM_UI serves the spaces of a program, and says where', () => {
+longTest('ONEMEM_UI serves the spaces of a program, and says where', () => {
   const text = `
     const heard = [];
     process.stderr.write = (line) => heard.push(line);

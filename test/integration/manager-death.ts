@@ -23,7 +23,7 @@ const messages = {
 };
 
 /** Each way once with one of the threads, and each thread with an end and with a standstill. */
-const CHOSEN = ['throw main', 'exit thread', 'heap main', 'hang thread'];
+const CHOSEN = ['throw main', 'exit thread', 'heap main', 'hang main'];
 
 for (const [how, message] of Object.entries(messages)) {
   for (const thread of ['main', 'thread']) {

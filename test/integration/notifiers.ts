@@ -29,6 +29,7 @@ import {
   sameData,
   sleep,
   test,
+  variantTest,
 } from '../harness/suite.js';
 import { LOG_WORDS, REASONS } from './programs/notifier-modules.js';
 
@@ -644,28 +645,31 @@ test('dirty() says what may have been written, and young() which processors have
     assert.deepEqual(x.dirty(), []);
   }));
 
-test('a part of a file array is dirty until it is flushed, and a new device has used nothing', async () => {
-  const path = join(folder, 'dirty');
-  writeFileSync(path, new Uint8Array(BLOCK * 4).fill(1));
-  await using space = await openSpace({
-    devices: [{ kind: 'process', memory: '8MiB', name: 'gpu' }],
-  });
-  const x = space.fileArray(Int32Array, path, { shared: true, name: 'x' });
-  assert.equal(x.data[7], 0x01010101);
-  assert.deepEqual(x.dirty(), []);
-  x.data[7] = 3;
-  assert.equal(x.dirty().length, 1);
-  await x.flush();
-  assert.deepEqual(x.dirty(), []);
-  x.data[7] = 4;
-  assert.equal(x.dirty().length, 1);
-  await x.reload({ discard: true });
-  assert.deepEqual(x.dirty(), []);
-  assert.equal(x.data[7], 3);
-  await space.devices[0].run(look, { x }, { size: x.length });
-  await space.devices[0].detach();
-  assert.deepEqual(x.young({ clear: false }), [{ begin: 0, end: BLOCK, processors: ['host'] }]);
-});
+longTest(
+  'a part of a file array is dirty until it is flushed, and a new device has used nothing',
+  async () => {
+    const path = join(folder, 'dirty');
+    writeFileSync(path, new Uint8Array(BLOCK * 4).fill(1));
+    await using space = await openSpace({
+      devices: [{ kind: 'process', memory: '8MiB', name: 'gpu' }],
+    });
+    const x = space.fileArray(Int32Array, path, { shared: true, name: 'x' });
+    assert.equal(x.data[7], 0x01010101);
+    assert.deepEqual(x.dirty(), []);
+    x.data[7] = 3;
+    assert.equal(x.dirty().length, 1);
+    await x.flush();
+    assert.deepEqual(x.dirty(), []);
+    x.data[7] = 4;
+    assert.equal(x.dirty().length, 1);
+    await x.reload({ discard: true });
+    assert.deepEqual(x.dirty(), []);
+    assert.equal(x.data[7], 3);
+    await space.devices[0].run(look, { x }, { size: x.length });
+    await space.devices[0].detach();
+    assert.deepEqual(x.young({ clear: false }), [{ begin: 0, end: BLOCK, processors: ['host'] }]);
+  },
+);
 
 function deferred(): { promise: Promise<void>; resolve: () => void } {
   let resolve: () => void = () => undefined;
@@ -701,7 +705,7 @@ test('subscriptions end with their thread, however it ends', () =>
     sameData(x.data, () => 2);
   }));
 
-test('a device that dies takes its pages along with a word', () =>
+longTest('a device that dies takes its pages along with a word', () =>
   withSpace('process', async (_space, device) => {
     const x = device.space.array(Int32Array, GROUP, { name: 'x' });
     const log = new Log();
@@ -725,9 +729,10 @@ test('a device that dies takes its pages along with a word', () =>
       pages: 16,
     });
     sameData(x.data, () => 1);
-  }));
+  }),
+);
 
-test('a space that closes tells its subscribers', async () => {
+longTest('a space that closes tells its subscribers', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const x = space.array(Int32Array, GROUP);
   x.data.fill(1);
@@ -761,7 +766,7 @@ const complaints: Record<string, RegExp> = {
 };
 
 for (const [name, complaint] of Object.entries(complaints)) {
-  test(`a module that is ${name} is warned about and not called again`, async () => {
+  variantTest(`a module that is ${name} is warned about and not called again`, async () => {
     const { code, stdout, stderr } = await runProgram('notifier-program', [name]);
     assert.equal(code, 0, stderr);
     const lines = stderr.trimEnd().split('\n');
@@ -791,16 +796,19 @@ for (const [name, message] of [
   ],
   ['exiting', /^onemem: the memory manager ended with code 3\. Managed memory cannot be served/],
 ] as const) {
-  test(`a module that is ${name} ends the process with a message that names the manager`, async () => {
-    const program = new Program('notifier-program', [name]);
-    const traces = JSON.parse(await program.line('traces ')) as Traces;
-    const { signal, stdout, stderr } = await program.outcome;
-    assert.equal(signal, 'SIGKILL');
-    assert.doesNotMatch(stdout, /^element/m);
-    assert.equal(stderr.trimEnd().split('\n').length, 1, stderr);
-    assert.match(stderr, message);
-    assert.deepEqual(await goneWithin(10_000, traces), []);
-  });
+  variantTest(
+    `a module that is ${name} ends the process with a message that names the manager`,
+    async () => {
+      const program = new Program('notifier-program', [name]);
+      const traces = JSON.parse(await program.line('traces ')) as Traces;
+      const { signal, stdout, stderr } = await program.outcome;
+      assert.equal(signal, 'SIGKILL');
+      assert.doesNotMatch(stdout, /^element/m);
+      assert.equal(stderr.trimEnd().split('\n').length, 1, stderr);
+      assert.match(stderr, message);
+      assert.deepEqual(await goneWithin(10_000, traces), []);
+    },
+  );
 }
 
 test('modules that cannot be loaded, and wrong arguments, are refused by name', () =>

@@ -21,18 +21,21 @@ test('a process that ends while it opens a space does not wait for a thread that
   assert.deepEqual({ code, stdout, stderr }, { code: 3, stdout: 'exits\n', stderr: '' });
 });
 
-test('a thread is told of addresses that the spaces of others have, who may have been terminated', async () => {
-  const said: unknown[] = [];
-  for (let thread = 0; thread < 2; thread++) {
-    const worker = new Worker(new URL('./programs/opening-thread.js', import.meta.url));
-    said.push((await once(worker, 'message'))[0]);
-    await worker.terminate();
-  }
-  assert.equal(said[0], 'open');
-  assert.match(
-    String(said[1]),
-    /^no addresses are left for another space: .* or close spaces, those of worker threads before/,
-  );
-});
+longTest(
+  'a thread is told of addresses that the spaces of others have, who may have been terminated',
+  async () => {
+    const said: unknown[] = [];
+    for (let thread = 0; thread < 2; thread++) {
+      const worker = new Worker(new URL('./programs/opening-thread.js', import.meta.url));
+      said.push((await once(worker, 'message'))[0]);
+      await worker.terminate();
+    }
+    assert.equal(said[0], 'open');
+    assert.match(
+      String(said[1]),
+      /^no addresses are left for another space: .* or close spaces, those of worker threads before/,
+    );
+  },
+);
 
 await runTests();

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, i32, kernel, type ManagedArray } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, note, runTests, sameData, sleep, test, variantTest } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;
@@ -46,7 +46,7 @@ function hostOnly(array: ManagedArray, begin: number, end: number): boolean {
 }
 
 for (const kind of ['process', 'simulated'] as const) {
-  test(`pinned pages stay at home, whatever a ${kind} device does`, () =>
+  variantTest(`pinned pages stay at home, whatever a ${kind} device does`, () =>
     withSpace(kind, async (space) => {
       const [device] = space.devices;
       const n = MIB;
@@ -76,7 +76,8 @@ for (const kind of ['process', 'simulated'] as const) {
       assert.equal(space.stats().pinnedBytes, 0);
       await device.run(fill, { x, value: 9 }, { size: n });
       sameData(x.data, () => 9);
-    }));
+    }),
+  );
 }
 
 test('pins are counted, and the last one lets go', () =>

@@ -150,8 +150,7 @@ class List {
 }
 
 for (const device of DEVICES) {
-  const tested = device.kind === 'process' ? test : longTest;
-  tested(
+  longTest(
     `a list over two arrays, changed by the CPU and a ${device.kind} device in turns`,
     () =>
       withSpace(device, async (space) => {
@@ -295,8 +294,7 @@ function shapeOf(sorted: readonly TreeNode[]): TreeNode[] {
 }
 
 for (const device of DEVICES) {
-  const tested = device.kind === 'process' ? test : longTest;
-  tested(
+  longTest(
     `a tree, planted by the CPU, to which a ${device.kind} device adds and from which it takes`,
     () =>
       withSpace(device, async (space) => {

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
 import type { PolicyChoices } from '../../src/policy/index.js';
-import { failsWith, filled, longTest, runTests, sameData, test } from '../harness/suite.js';
+import {
+  failsWith,
+  filled,
+  longTest,
+  runTests,
+  sameData,
+  test,
+  variantTest,
+} from '../harness/suite.js';
 
 const MODULE = new URL('./programs/policies.js', import.meta.url);
 const BLOCK = (2 * 1024 * 1024) / 4;
@@ -32,7 +40,7 @@ async function run(policies: PolicyChoices, blocks = 16) {
 }
 
 for (const eviction of ['lru', 'fifo'] as const) {
-  test(`a device of 8 MiB computes right over 32 MiB with ${eviction}`, async () => {
+  variantTest(`a device of 8 MiB computes right over 32 MiB with ${eviction}`, async () => {
     const { evictions } = await run({ eviction });
     if (evictions < 12) throw new Error(`${evictions} blocks were evicted`);
   });

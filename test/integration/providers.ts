@@ -128,7 +128,7 @@ for (const kind of ['process', 'simulated'] as const) {
   );
 }
 
-test(
+longTest(
   'pages that were dropped are made again, in any order; pages that were written are kept',
   () =>
     withSpace(async (space) => {
@@ -255,7 +255,7 @@ test('reasons that are no texts', () =>
     }
   }));
 
-test('a function that refuses a part', () =>
+longTest('a function that refuses a part', () =>
   withSpace(async (space) => {
     const { array } = await provided(space, 'refuseSome', { length: MIB });
     const [device] = space.devices;
@@ -276,29 +276,33 @@ test('a function that refuses a part', () =>
     assert.equal(result.data[0], sumTo(MIB / 4));
     sameData(array.data.subarray(0, MIB / 4), elementAt);
     sameData(array.data.subarray(MIB / 2), (i) => elementAt(i + MIB / 2));
-  }));
+  }),
+);
 
-test('a simulated device, whose pages go over the host, fails its launch and names the array', () =>
-  withSpace(
-    async (space) => {
-      const { array } = await provided(space, 'throwError', { length: MIB });
-      const { array: good } = await provided(space, 'fill', { length: MIB });
-      const both = kernel({ a: i32.in, b: i32.in, result: f64.out }, ({ a, b, result }) => {
-        result[0] = a[0] + b[0];
-      });
-      const result = space.array(Float64Array, 1);
-      const error = await failsWith('PROVIDER_FAILED', () =>
-        space.devices[0].run(both, { a: good, b: array, result }, { size: 1 }),
-      );
-      assert.match(
-        error.message,
-        /^kernel both touched array by throwError, elements .*threw RangeError: no such part/,
-      );
-      await space.devices[0].run(both, { a: good, b: good, result }, { size: 1 });
-      assert.equal(result.data[0], 2 * elementAt(0));
-    },
-    { devices: [{ kind: 'simulated', memory: '32MiB' }] },
-  ));
+longTest(
+  'a simulated device, whose pages go over the host, fails its launch and names the array',
+  () =>
+    withSpace(
+      async (space) => {
+        const { array } = await provided(space, 'throwError', { length: MIB });
+        const { array: good } = await provided(space, 'fill', { length: MIB });
+        const both = kernel({ a: i32.in, b: i32.in, result: f64.out }, ({ a, b, result }) => {
+          result[0] = a[0] + b[0];
+        });
+        const result = space.array(Float64Array, 1);
+        const error = await failsWith('PROVIDER_FAILED', () =>
+          space.devices[0].run(both, { a: good, b: array, result }, { size: 1 }),
+        );
+        assert.match(
+          error.message,
+          /^kernel both touched array by throwError, elements .*threw RangeError: no such part/,
+        );
+        await space.devices[0].run(both, { a: good, b: good, result }, { size: 1 });
+        assert.equal(result.data[0], 2 * elementAt(0));
+      },
+      { devices: [{ kind: 'simulated', memory: '32MiB' }] },
+    ),
+);
 
 test('a part that failed is asked for again at the next access', () =>
   withSpace(async (space) => {
@@ -372,7 +376,7 @@ test('pages that were there before the provider broke stay', () =>
     sameData(array.data.subarray(0, 1024), elementAt);
   }));
 
-test('modules that cannot be loaded, and wrong arguments', () =>
+longTest('modules that cannot be loaded, and wrong arguments', () =>
   withSpace(
     async (space) => {
       const one = (options: Record<string, unknown>) =>
@@ -411,9 +415,10 @@ test('modules that cannot be loaded, and wrong arguments', () =>
     },
     {},
     openSpace,
-  ));
+  ),
+);
 
-test('a provider may use other arrays, provided ones among them', () =>
+longTest('a provider may use other arrays, provided ones among them', () =>
   withSpace(async (space) => {
     const { array: base } = await provided(space, 'fill', { length: MIB });
     const { array: next } = await provided(space, 'fillFromTable', {
@@ -433,7 +438,8 @@ test('a provider may use other arrays, provided ones among them', () =>
       data: { table: written.handle },
     });
     sameData(of.data, () => 11);
-  }));
+  }),
+);
 
 interface Denied {
   readonly before?: RegExp;
@@ -458,7 +464,7 @@ const denied: Readonly<Record<string, Denied>> = {
   },
 };
 for (const [way, { before, line }] of Object.entries(denied)) {
-  const tested = way === 'thrown' ? longTest : test;
+  const tested = way === 'refused' ? test : longTest;
   tested(`the CPU touches what is not filled: a message, then the end (${way})`, async () => {
     const began = performance.now();
     const { signal, stdout, stderr } = await runProgram('provider-access', [way]);
@@ -494,7 +500,7 @@ test('a worker thread that waits for a page is terminated when the page has come
     sameData(array.data.subarray(1, 1024), (i) => elementAt(i + 1));
   }));
 
-test('a system call into what is not filled fails, and the process goes on', async () => {
+longTest('a system call into what is not filled fails, and the process goes on', async () => {
   const path = join(folder, 'system-call');
   const { code, stdout, stderr } = await runProgram('provider-access', ['system call', path]);
   assert.equal(code, 0, `${stdout}${stderr}`);
@@ -557,7 +563,7 @@ longTest('devices die, arrays are freed and functions fail while parts are being
   ),
 );
 
-test('arrays that are freed take their threads along', () =>
+longTest('arrays that are freed take their threads along', () =>
   withSpace(
     async (space) => {
       const threads = () =>
@@ -582,12 +588,13 @@ test('arrays that are freed take their threads along', () =>
     },
     {},
     openSpace,
-  ));
+  ),
+);
 
 for (const [name, tested] of [
   ['fillLater', test],
   ['neverAnswer', longTest],
-  ['spin', test],
+  ['spin', longTest],
 ] as const) {
   tested(`a space closes while a provider is at work: ${name}`, async () => {
     const space = await openSpace();

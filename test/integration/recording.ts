@@ -125,7 +125,7 @@ longTest(
   },
 );
 
-test('a space is refused where nothing can be recorded', async () => {
+longTest('a space is refused where nothing can be recorded', async () => {
   for (const [file, why] of [
     [join(folder, 'none', 'x'), 'ENOENT'],
     ['/dev/full', 'ENOSPC'],

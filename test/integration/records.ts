@@ -126,7 +126,7 @@ test('a space that began its record later knows that a page was there before', a
   x.free();
 });
 
-test('a limit keeps the last moves, in two files', async () => {
+longTest('a limit keeps the last moves, in two files', async () => {
   await using space = await openSpace(OPTIONS);
   const recording = await space.record(fileIn('ring.rec'), { limit: '64KiB' });
   const x = space.array(Uint8Array, 4096 * 512, { name: 'x' });
@@ -148,19 +148,22 @@ test('a limit keeps the last moves, in two files', async () => {
   );
 });
 
-test('a file that takes no more ends the record with a warning, and not the program', async () => {
-  await using space = await openSpace(OPTIONS);
-  const pipe = fileIn('pipe');
-  execFileSync('mkfifo', [pipe]);
-  const reader = spawn('head', ['-c', '10', pipe], { stdio: 'ignore' });
-  // It may have read enough before the record has begun.
-  const ended = new Promise((resolve) => reader.once('close', resolve));
-  const recording = await space.record(pipe);
-  await ended;
-  await thrash(space);
-  const { failure } = await recording.stop();
-  assert.match(failure ?? '', /EPIPE/);
-});
+longTest(
+  'a file that takes no more ends the record with a warning, and not the program',
+  async () => {
+    await using space = await openSpace(OPTIONS);
+    const pipe = fileIn('pipe');
+    execFileSync('mkfifo', [pipe]);
+    const reader = spawn('head', ['-c', '10', pipe], { stdio: 'ignore' });
+    // It may have read enough before the record has begun.
+    const ended = new Promise((resolve) => reader.once('close', resolve));
+    const recording = await space.record(pipe);
+    await ended;
+    await thrash(space);
+    const { failure } = await recording.stop();
+    assert.match(failure ?? '', /EPIPE/);
+  },
+);
 
 test('what cannot be recorded or told is refused', async () => {
   await using space = await sharedSpace({ hostMemory: '64MiB' });

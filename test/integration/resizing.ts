@@ -16,6 +16,7 @@ import {
   sameData,
   sleep,
   test,
+  variantTest,
 } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -61,7 +62,7 @@ function counting(
 }
 
 for (const kind of ['process', 'simulated'] as const) {
-  test(`an array grows in place up to its maxLength, on the CPU and a ${kind} device`, () =>
+  variantTest(`an array grows in place up to its maxLength, on the CPU and a ${kind} device`, () =>
     withSpace([kind], async (space) => {
       const [device] = space.devices;
       const n = 10 * PAGE + 5;
@@ -87,7 +88,8 @@ for (const kind of ['process', 'simulated'] as const) {
       const event = stream.prefetch(x.range(), 'host');
       await event.synchronize();
       assert.deepEqual(event.elements, { begin: 0, end: x.length });
-    }));
+    }),
+  );
 
   test(`what was given back reads as zero when the array grows again, on a ${kind} device, too`, () =>
     withSpace([kind], async (space) => {
@@ -118,7 +120,7 @@ for (const kind of ['process', 'simulated'] as const) {
         assert.equal(backedBytes, 0, `${name} still has memory`);
     }));
 
-  test(`an array that outgrows its addresses moves, from a ${kind} device, too`, () =>
+  variantTest(`an array that outgrows its addresses moves, from a ${kind} device, too`, () =>
     withSpace([kind], async (space) => {
       const [device] = space.devices;
       const n = 700 * PAGE + 7;
@@ -136,7 +138,8 @@ for (const kind of ['process', 'simulated'] as const) {
       if (old.length > 0) assert.equal(old[5], 0, 'an old view shows what is not its own any more');
       await x.resize(n);
       sameData(x.data, (i) => expected(i) + 10);
-    }));
+    }),
+  );
 }
 
 longTest(

@@ -244,41 +244,44 @@ for (const { way, said, what, why } of violations) {
   });
 }
 
-test('a forbidden system call fails with EFAULT, and works again when rights are back', async () => {
-  try {
-    const { signal, code, stdout, stderr } = await runProgram('rights', ['system call', path]);
-    assert.equal(signal, null, stderr);
-    assert.equal(code, 0, stderr);
-    assert.deepEqual(stdout.trim().split('\n'), [
-      'read into EFAULT',
-      'read into EFAULT',
-      'element 5127',
-      'read into 4096',
-      'write from EFAULT',
-      'write from 4096',
-      'write from EFAULT',
-      'element 0',
-      'element 9, neighbours 4095 8192',
-    ]);
-    const lines = stderr.trimEnd().split('\n');
-    assert.equal(lines.length, 3, stderr);
-    const words = [
-      ['wrote', 'which may only be read'],
-      ['read', 'which is protected against all access'],
-      ['read', 'which is protected against all access'],
-    ];
-    for (const [index, [what, why]] of words.entries()) {
-      assert.match(
-        lines[index],
-        new RegExp(
-          `^onemem: denied access: thread \\d+ ${what} ${place}, ${why}\\. The system call fails with EFAULT\\.$`,
-        ),
-      );
+longTest(
+  'a forbidden system call fails with EFAULT, and works again when rights are back',
+  async () => {
+    try {
+      const { signal, code, stdout, stderr } = await runProgram('rights', ['system call', path]);
+      assert.equal(signal, null, stderr);
+      assert.equal(code, 0, stderr);
+      assert.deepEqual(stdout.trim().split('\n'), [
+        'read into EFAULT',
+        'read into EFAULT',
+        'element 5127',
+        'read into 4096',
+        'write from EFAULT',
+        'write from 4096',
+        'write from EFAULT',
+        'element 0',
+        'element 9, neighbours 4095 8192',
+      ]);
+      const lines = stderr.trimEnd().split('\n');
+      assert.equal(lines.length, 3, stderr);
+      const words = [
+        ['wrote', 'which may only be read'],
+        ['read', 'which is protected against all access'],
+        ['read', 'which is protected against all access'],
+      ];
+      for (const [index, [what, why]] of words.entries()) {
+        assert.match(
+          lines[index],
+          new RegExp(
+            `^onemem: denied access: thread \\d+ ${what} ${place}, ${why}\\. The system call fails with EFAULT\\.$`,
+          ),
+        );
+      }
+    } finally {
+      rmSync(path, { force: true });
     }
-  } finally {
-    rmSync(path, { force: true });
-  }
-});
+  },
+);
 
 longTest(
   'a lost page that was denied is there again once it is overwritten, discarded or freed',

@@ -40,6 +40,7 @@ import {
   sameData,
   sleep,
   test,
+  variantTest,
 } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -117,7 +118,7 @@ const sum = kernel({ x: i32.in, result: f64.out }, ({ x, result }, { begin, end 
 });
 
 for (const kind of ['process', 'simulated'] as const) {
-  test(`what the CPU and a device write is in the file after flush (${kind})`, () =>
+  variantTest(`what the CPU and a device write is in the file after flush (${kind})`, () =>
     withSpace(
       async (space) => {
         const [device] = space.devices;
@@ -148,10 +149,11 @@ for (const kind of ['process', 'simulated'] as const) {
         assert.equal(contentOf(path, n)[900_000], 2);
       },
       { kind },
-    ));
+    ),
+  );
 }
 
-test('only pages that were written are written', () =>
+longTest('only pages that were written are written', () =>
   withSpace(async (space) => {
     const n = 8 * MIB;
     const path = numbers('sparse', n);
@@ -167,7 +169,8 @@ test('only pages that were written are written', () =>
     const content = contentOf(path, n);
     assert.equal(content[3 * MIB], 1);
     assert.equal(content[7 * MIB], 99);
-  }));
+  }),
+);
 
 longTest('what was flushed is dropped for want of room and read again', () =>
   withSpace(async (space) => {
@@ -416,7 +419,7 @@ test('a space whose shared file shrank is closed by the second close(), which le
   assert.equal(statSync(path).size, 1000);
 });
 
-test('a file that shrank is not made longer by a flush', () =>
+longTest('a file that shrank is not made longer by a flush', () =>
   withSpace(
     async (space) => {
       const n = MIB;
@@ -446,9 +449,10 @@ test('a file that shrank is not made longer by a flush', () =>
     },
     undefined,
     openSpace,
-  ));
+  ),
+);
 
-test('a file that shrank and of which nothing was written keeps no space open', () =>
+longTest('a file that shrank and of which nothing was written keeps no space open', () =>
   withSpace(
     async (space) => {
       const n = MIB;
@@ -463,7 +467,8 @@ test('a file that shrank and of which nothing was written keeps no space open', 
     },
     undefined,
     openSpace,
-  ));
+  ),
+);
 
 longTest('what was lost with a device is told, and the rest is written', () =>
   withSpace(
@@ -525,7 +530,7 @@ for (const { name, errno, possible, run } of fulls) {
     note(`${name}: not tried, since this user cannot make one`);
     continue;
   }
-  test(`${name}: flush and close reject, and nothing is lost`, () => {
+  variantTest(`${name}: flush and close reject, and nothing is lost`, () => {
     const path = join(folder, errno);
     mkdirSync(path);
     const [command, args] = run(path);

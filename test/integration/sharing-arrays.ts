@@ -9,7 +9,12 @@ import { promisify } from 'node:util';
 import { type AddressSpace, openSpace, type SharedArrayOptions } from '../../src/index.js';
 import { Program } from '../harness/processes.js';
 import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
-import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import {
+  longTestWithValkey,
+  testWithValkey,
+  ValkeyServer,
+  variantTestWithValkey,
+} from '../harness/valkey-server.js';
 import { warningsOf } from '../harness/warnings.js';
 
 /** Longer than a busy machine lets a process wait. */
@@ -69,7 +74,7 @@ longTestWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'an array of more than the memory of its server is warned of, and one that has room is not',
   async () => {
     await using server = await ValkeyServer.start({ maxmemory: '8mb' });
@@ -92,7 +97,7 @@ longTestWithValkey('atomic operations of two programs lose nothing', async () =>
   for (const each of programs) assert.equal((await each.outcome).stdout, '400 800\n');
 });
 
-testWithValkey(
+longTestWithValkey(
   'others go on with what a program that is killed had flushed, and are told so',
   async () => {
     await using server = await ValkeyServer.start();
@@ -198,7 +203,7 @@ const FORGETTING = [
   ['is emptied while it runs', (server: ValkeyServer): Promise<unknown> => server.ask('FLUSHALL')],
 ] as const;
 for (const [how, forget] of FORGETTING) {
-  testWithValkey(
+  variantTestWithValkey(
     `what a server had that ${how} is denied until each program opens the array again`,
     async () => {
       await using server = await ValkeyServer.start();

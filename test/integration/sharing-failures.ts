@@ -26,7 +26,12 @@ import {
 } from '../../src/index.js';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
-import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import {
+  longTestWithValkey,
+  testWithValkey,
+  ValkeyServer,
+  variantTestWithValkey,
+} from '../harness/valkey-server.js';
 
 const LENGTH = 40_000;
 /** Elements of a block of 64 KiB. */
@@ -84,7 +89,7 @@ const SPOILERS: readonly (readonly [string, readonly (readonly (string | number)
   ],
 ];
 for (const [how, commands] of SPOILERS) {
-  testWithValkey(
+  variantTestWithValkey(
     `a block whose value ${how} is lost by name, and never read as something else`,
     async () => {
       await using server = await ValkeyServer.start();
@@ -114,7 +119,7 @@ for (const [how, commands] of SPOILERS) {
   );
 }
 
-testWithValkey(
+longTestWithValkey(
   'programs that have copies of a block that the server has lost go on, and put it right by writing',
   async () => {
     await using server = await ValkeyServer.start();
@@ -130,7 +135,7 @@ testWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'a touch of what the server has lost is denied by name, and may be tried again',
   async () => {
     await using server = await ValkeyServer.start();
@@ -205,7 +210,7 @@ const REFUSALS: readonly (readonly [string, RegExp, Change, Change])[] = [
   ],
 ];
 for (const [what, message, change, back] of REFUSALS) {
-  testWithValkey(
+  variantTestWithValkey(
     `a server that ${what} is named to programs with what it says and the remedy, and they go on when it is past`,
     async () => {
       await using server = await ValkeyServer.start();
@@ -379,7 +384,7 @@ longTestWithValkey(
   },
 );
 
-testWithValkey(
+longTestWithValkey(
   'what was written and goes with a device is told with what helps a shared array, and nothing else',
   async () => {
     await using server = await ValkeyServer.start();

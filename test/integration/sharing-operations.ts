@@ -16,7 +16,12 @@ import {
   type SharingServer,
 } from '../../src/index.js';
 import { failsWith, runTests, sameData, sleep } from '../harness/suite.js';
-import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import {
+  longTestWithValkey,
+  testWithValkey,
+  ValkeyServer,
+  variantTestWithValkey,
+} from '../harness/valkey-server.js';
 
 /** Longer than a busy machine lets a thread wait. */
 const LONG_MS = 20_000;
@@ -84,7 +89,7 @@ async function watching({ space, shared }: Machine) {
 }
 
 for (const kind of ['process', 'simulated'])
-  testWithValkey(
+  variantTestWithValkey(
     `launches on a ${kind} device read what others wrote, and others what launches wrote`,
     async () => {
       await using server = await ValkeyServer.start();

@@ -26,7 +26,7 @@ import {
 import { type Argument, ValkeyConnection } from '../../src/valkey/connection.js';
 import type { Reply as Answer } from '../../src/valkey/replies.js';
 import { runTests } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const LEASE_MS = 600_000;
 const BLOCKS = 3;
@@ -203,7 +203,7 @@ function toText<T extends Reply<Uint8Array> | Notice<Uint8Array> | undefined>(sa
     : said) as unknown as Text;
 }
 
-testWithValkey(
+longTestWithValkey(
   'the server takes the same steps as the pure directory, whatever is asked',
   async () => {
     await using server = await ValkeyServer.start();

@@ -91,20 +91,23 @@ function spillFiles(within: string): string[] {
     });
 }
 
-test('an array of more than the host memory is written and read back, byte for byte', async () => {
-  await using space = await open();
-  const x = space.array(Int32Array, N);
-  for (let i = 0; i < N; i++) x.data[i] = filled(i, 1);
-  sameData(x.data, (i) => filled(i, 1));
-  const host = space.stats().processors[0];
-  assert.ok(host.peakBytes <= 32 * MIB);
-  const { bytesWritten, bytesRead, heldBytes } = storageOf(space);
-  assert.ok(bytesWritten >= MORE_BYTES && heldBytes >= MORE_BYTES && bytesRead > 0);
-  assert.ok((x.residency().bytes.storage ?? 0) >= MORE_BYTES);
-  space.checkInvariants();
-  x.free();
-  while (storageOf(space).heldBytes > 0) await sleep(5);
-});
+longTest(
+  'an array of more than the host memory is written and read back, byte for byte',
+  async () => {
+    await using space = await open();
+    const x = space.array(Int32Array, N);
+    for (let i = 0; i < N; i++) x.data[i] = filled(i, 1);
+    sameData(x.data, (i) => filled(i, 1));
+    const host = space.stats().processors[0];
+    assert.ok(host.peakBytes <= 32 * MIB);
+    const { bytesWritten, bytesRead, heldBytes } = storageOf(space);
+    assert.ok(bytesWritten >= MORE_BYTES && heldBytes >= MORE_BYTES && bytesRead > 0);
+    assert.ok((x.residency().bytes.storage ?? 0) >= MORE_BYTES);
+    space.checkInvariants();
+    x.free();
+    while (storageOf(space).heldBytes > 0) await sleep(5);
+  },
+);
 
 test('pages that have a copy in storage are not written again', async () => {
   await using space = await open();
@@ -120,7 +123,7 @@ test('pages that have a copy in storage are not written again', async () => {
   assert.equal(storageOf(space).bytesWritten, settled);
 });
 
-test('results of a device, and clones of them, go to storage and come back', async () => {
+longTest('results of a device, and clones of them, go to storage and come back', async () => {
   await using space = await open();
   const [device] = space.devices;
   const x = space.array(Int32Array, N);
@@ -133,25 +136,28 @@ test('results of a device, and clones of them, go to storage and come back', asy
   space.checkInvariants();
 });
 
-test('host memory shrinks to what it is set to while a program runs, and grows again', async () => {
-  await using space = await openSpace({
-    hostMemory: '64MiB',
-    storage: { path: folder, bytes: '256MiB' },
-  });
-  const x = space.array(Int32Array, N);
-  for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 7);
-  assert.equal(storageOf(space).bytesWritten, 0);
-  await space.setHostMemory('32MiB');
-  const [host] = space.stats().processors;
-  assert.ok(host.budgetBytes === 32 * MIB && host.backedBytes <= 32 * MIB);
-  sameData(x.data, (i) => filled(i, 7));
-  await space.setHostMemory('96MiB');
-  sameData(x.data, (i) => filled(i, 7));
-  const read = storageOf(space).bytesRead;
-  sameData(x.data, (i) => filled(i, 7));
-  assert.equal(storageOf(space).bytesRead, read);
-  space.checkInvariants();
-});
+longTest(
+  'host memory shrinks to what it is set to while a program runs, and grows again',
+  async () => {
+    await using space = await openSpace({
+      hostMemory: '64MiB',
+      storage: { path: folder, bytes: '256MiB' },
+    });
+    const x = space.array(Int32Array, N);
+    for (let i = 0; i < x.length; i++) x.data[i] = filled(i, 7);
+    assert.equal(storageOf(space).bytesWritten, 0);
+    await space.setHostMemory('32MiB');
+    const [host] = space.stats().processors;
+    assert.ok(host.budgetBytes === 32 * MIB && host.backedBytes <= 32 * MIB);
+    sameData(x.data, (i) => filled(i, 7));
+    await space.setHostMemory('96MiB');
+    sameData(x.data, (i) => filled(i, 7));
+    const read = storageOf(space).bytesRead;
+    sameData(x.data, (i) => filled(i, 7));
+    assert.equal(storageOf(space).bytesRead, read);
+    space.checkInvariants();
+  },
+);
 
 longTest(
   'pages go to storage around single ones that are pinned all over host memory',
@@ -259,39 +265,42 @@ test('what storage is not is refused by name', async () => {
   assert.match(error.message, /storage: \{ path \}/);
 });
 
-test('a page that comes back other than it was written is lost by name, and no other one', async () => {
-  const own = mkdtempSync(join(folder, 'spoiled-'));
-  await using space = await openSpace({
-    hostMemory: HOST,
-    storage: { path: own, bytes: '1GiB' },
-    devices: [{ kind: 'simulated', memory: '8MiB' }],
-  });
-  const x = space.array(Int32Array, N, { name: 'x' });
-  for (let i = 0; i < N; i++) x.data[i] = i;
-  // Whatever lies there: the first page of the file that has been written.
-  const [path] = spillFiles(own);
-  assert.ok(statSync(path).size > 0);
-  const fd = openSync(path, 'r+');
-  writeSync(fd, Uint8Array.of(0xa5, 0x5a, 0x11), 0, 3, 2000);
-  const stream = space.devices[0].stream();
-  stream.prefetch(x.range(0, N / 4), 'host');
-  const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
-  assert.match(
-    error.message,
-    /array x, elements \d+ to \d+ .*checksum.*; have the disk looked at, and empty the array \(discard\(\)\)/,
-  );
-  const first = error.details.element as number;
-  const run = x.residency().runs.filter(({ state }) => state === 'lost');
-  assert.deepEqual(
-    run.map(({ begin, end }) => [begin, end]),
-    [[first, first + 1024]],
-  );
-  sameData(x.data.subarray(0, first), (i) => i);
-  sameData(x.data.subarray(first + 1024), (i) => i + first + 1024);
-  space.checkInvariants();
-  await x.discard({ begin: first, end: first + 1024 });
-  assert.equal(x.data[first], 0);
-});
+longTest(
+  'a page that comes back other than it was written is lost by name, and no other one',
+  async () => {
+    const own = mkdtempSync(join(folder, 'spoiled-'));
+    await using space = await openSpace({
+      hostMemory: HOST,
+      storage: { path: own, bytes: '1GiB' },
+      devices: [{ kind: 'simulated', memory: '8MiB' }],
+    });
+    const x = space.array(Int32Array, N, { name: 'x' });
+    for (let i = 0; i < N; i++) x.data[i] = i;
+    // Whatever lies there: the first page of the file that has been written.
+    const [path] = spillFiles(own);
+    assert.ok(statSync(path).size > 0);
+    const fd = openSync(path, 'r+');
+    writeSync(fd, Uint8Array.of(0xa5, 0x5a, 0x11), 0, 3, 2000);
+    const stream = space.devices[0].stream();
+    stream.prefetch(x.range(0, N / 4), 'host');
+    const error = (await failsWith('DATA_LOST', () => stream.synchronize())) as OnememError;
+    assert.match(
+      error.message,
+      /array x, elements \d+ to \d+ .*checksum.*; have the disk looked at, and empty the array \(discard\(\)\)/,
+    );
+    const first = error.details.element as number;
+    const run = x.residency().runs.filter(({ state }) => state === 'lost');
+    assert.deepEqual(
+      run.map(({ begin, end }) => [begin, end]),
+      [[first, first + 1024]],
+    );
+    sameData(x.data.subarray(0, first), (i) => i);
+    sameData(x.data.subarray(first + 1024), (i) => i + first + 1024);
+    space.checkInvariants();
+    await x.discard({ begin: first, end: first + 1024 });
+    assert.equal(x.data[first], 0);
+  },
+);
 
 for (const [error, remedy] of [
   ['ENOSPC', 'make room there'],
@@ -336,7 +345,7 @@ for (const [error, remedy] of [
   );
 }
 
-test('loads and stores wait for a disk that is full for a moment', async () => {
+longTest('loads and stores wait for a disk that is full for a moment', async () => {
   // Tried again every 50 ms: about a second.
   const failing = await openFailing('pwrite:ENOSPC:1-12', {
     hostMemory: HOST,
@@ -371,7 +380,7 @@ longTest(
   },
 );
 
-test('a spill file that cannot be made for a moment keeps nobody from going on', async () => {
+longTest('a spill file that cannot be made for a moment keeps nobody from going on', async () => {
   const failing = await openFailing('open:EMFILE:1-12', {
     hostMemory: HOST,
     storage: { path: folder, bytes: '128MiB' },
@@ -384,26 +393,29 @@ test('a spill file that cannot be made for a moment keeps nobody from going on',
   assert.ok(failing.fired() >= 12);
 });
 
-test('a spill file that cannot be made for want of descriptors says how to have more, and not that a disk is full', async () => {
-  const failing = await openFailing('open:EMFILE:1-1000000', {
-    hostMemory: HOST,
-    storage: { path: folder, bytes: '128MiB' },
-  });
-  await using space = failing.space;
-  const path = join(folder, 'wanted');
-  writeFileSync(path, new Int32Array(N));
-  const fd = openSync(path, 'r');
-  const x = space.array(Int32Array, N, { name: 'x' });
-  failing.arm();
-  const { message } = await failsWith('OUT_OF_STORAGE', () => x.readFrom(fd, { position: 0 }));
-  failing.disarm();
-  closeSync(fd);
-  assert.match(
-    message,
-    /EMFILE.*; close files or sockets, or raise the limit of descriptors of this process \(ulimit -n\)/,
-  );
-  assert.doesNotMatch(message, /another disk/);
-});
+longTest(
+  'a spill file that cannot be made for want of descriptors says how to have more, and not that a disk is full',
+  async () => {
+    const failing = await openFailing('open:EMFILE:1-1000000', {
+      hostMemory: HOST,
+      storage: { path: folder, bytes: '128MiB' },
+    });
+    await using space = failing.space;
+    const path = join(folder, 'wanted');
+    writeFileSync(path, new Int32Array(N));
+    const fd = openSync(path, 'r');
+    const x = space.array(Int32Array, N, { name: 'x' });
+    failing.arm();
+    const { message } = await failsWith('OUT_OF_STORAGE', () => x.readFrom(fd, { position: 0 }));
+    failing.disarm();
+    closeSync(fd);
+    assert.match(
+      message,
+      /EMFILE.*; close files or sockets, or raise the limit of descriptors of this process \(ulimit -n\)/,
+    );
+    assert.doesNotMatch(message, /another disk/);
+  },
+);
 
 longTest(
   'a folder that has gone before anything was spilled is named, and used when it is there again',
@@ -521,8 +533,7 @@ test('a limit on files that leaves no room for a space is named when one is open
 
 // Containers often forbid io_uring; then threads do all of it.
 for (const refused of ['1-1000000', '50-99']) {
-  const tested = refused === '50-99' ? longTest : test;
-  tested(
+  longTest(
     `single pages go and come as they were where a ring refuses them from one on: ${refused}`,
     async () => {
       const failing = await openFailing(`ioUringEnter:EAGAIN:${refused}`, {
@@ -548,8 +559,7 @@ for (const refused of ['1-1000000', '50-99']) {
 }
 
 for (const error of ['EOPNOTSUPP', 'EIO']) {
-  const tested = error === 'EIO' ? longTest : test;
-  tested(
+  longTest(
     `${error}: space that cannot be given back is said once, loses nothing, and is used again`,
     async () => {
       const program = new Program('storage-kept', [folder, error]);

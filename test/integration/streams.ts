@@ -16,7 +16,15 @@ import {
   u32,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  longTest,
+  runTests,
+  sameData,
+  sleep,
+  test,
+  variantTest,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 
@@ -260,7 +268,7 @@ test('prefetch brings pages where they are wanted, and says how many', () =>
     assert.equal(home.bytes, 4096);
   }));
 
-test('a detached device brings its pages home first', () =>
+longTest('a detached device brings its pages home first', () =>
   withSpace(2, async (space) => {
     const [leaving, staying] = space.devices;
     const n = 4 * MIB;
@@ -282,7 +290,8 @@ test('a detached device brings its pages home first', () =>
     sameData(x.data, (i) => Math.imul(Math.imul(i, 3) + 1, 3) + 2);
     assert.equal(leaving.stats().alive, false);
     assert.equal(leaving.stats().launches, launches + 1);
-  }));
+  }),
+);
 
 test('a device that is detached while it dies', () =>
   withSpace(1, async (space) => {
@@ -302,7 +311,7 @@ test('a device that is detached while it dies', () =>
     assert.equal(bad, undefined);
   }));
 
-test('launches of several streams on several devices', () =>
+longTest('launches of several streams on several devices', () =>
   withSpace(3, async (space) => {
     const n = 3 * 2 ** 18;
     const x = space.array(Int32Array, n);
@@ -320,7 +329,8 @@ test('launches of several streams on several devices', () =>
     let expected = 0;
     for (let round = 1; round <= 4; round++) expected = Math.imul(expected, 3) + round;
     sameData(x.data, () => expected);
-  }));
+  }),
+);
 
 /** What a promise rejects with; it must. */
 async function rejection(promise: Promise<unknown>): Promise<OnememError> {
@@ -661,7 +671,7 @@ test('prefetch says which elements it was about', () =>
     assert.equal(marker.elements, null);
   }));
 
-test('many operations that end at once', () =>
+longTest('many operations that end at once', () =>
   withSpace(1, async (space) => {
     const x = space.array(Int32Array, 16);
     using stream = space.devices[0].stream();
@@ -669,7 +679,8 @@ test('many operations that end at once', () =>
     const events = Array.from({ length: 20_000 }, () => stream.record());
     await stream.synchronize();
     assert.ok(events.every(({ result }) => result === 'done'));
-  }));
+  }),
+);
 
 test('times of different spaces are not compared', () =>
   withSpace(1, async (space) => {
@@ -681,37 +692,40 @@ test('times of different spaces are not compared', () =>
   }));
 
 for (const kind of ['process', 'simulated'] as const) {
-  test(`a part that is exclusive to a ${kind} device is its alone until somebody else touches it`, async () => {
-    await using space = await sharedSpace({
-      devices: [{ kind, memory: '8MiB' }],
-      checkInvariants: true,
-    });
-    const [device] = space.devices;
-    const x = space.array(Int32Array, MIB);
-    x.data.fill(1);
-    using stream = device.stream();
-    const event = stream.exclusive(x.range(0, 5000));
-    await stream.synchronize();
-    assert.deepEqual(event.elements, { begin: 0, end: 5120 });
-    const [first, rest] = x.residency().runs;
-    assert.deepEqual(
-      [first.end, first.nodes, first.access],
-      [5120, [device.name], { [device.name]: 'write' }],
-    );
-    assert.deepEqual(rest.nodes, ['host']);
-    await device.run(mix, { x, add: 1 }, { size: MIB });
-    // A touch of the CPU ends it, and nothing is lost.
-    x.data[3]++;
-    assert.deepEqual([x.data[3], x.data[4]], [5, 4]);
-    assert.equal(x.residency({ begin: 3, end: 4 }).runs[0].access[device.name], undefined);
-    await x.protect('read');
-    stream.exclusive(x.range(0, 10));
-    await assert.rejects(stream.synchronize(), { code: 'ACCESS_DENIED' });
-    const large = space.array(Int32Array, 8 * MIB);
-    stream.exclusive(large.range());
-    await assert.rejects(stream.synchronize(), { code: 'DEVICE_MEMORY' });
-    sameData(x.data, (index) => (index === 3 ? 5 : 4));
-  });
+  variantTest(
+    `a part that is exclusive to a ${kind} device is its alone until somebody else touches it`,
+    async () => {
+      await using space = await sharedSpace({
+        devices: [{ kind, memory: '8MiB' }],
+        checkInvariants: true,
+      });
+      const [device] = space.devices;
+      const x = space.array(Int32Array, MIB);
+      x.data.fill(1);
+      using stream = device.stream();
+      const event = stream.exclusive(x.range(0, 5000));
+      await stream.synchronize();
+      assert.deepEqual(event.elements, { begin: 0, end: 5120 });
+      const [first, rest] = x.residency().runs;
+      assert.deepEqual(
+        [first.end, first.nodes, first.access],
+        [5120, [device.name], { [device.name]: 'write' }],
+      );
+      assert.deepEqual(rest.nodes, ['host']);
+      await device.run(mix, { x, add: 1 }, { size: MIB });
+      // A touch of the CPU ends it, and nothing is lost.
+      x.data[3]++;
+      assert.deepEqual([x.data[3], x.data[4]], [5, 4]);
+      assert.equal(x.residency({ begin: 3, end: 4 }).runs[0].access[device.name], undefined);
+      await x.protect('read');
+      stream.exclusive(x.range(0, 10));
+      await assert.rejects(stream.synchronize(), { code: 'ACCESS_DENIED' });
+      const large = space.array(Int32Array, 8 * MIB);
+      stream.exclusive(large.range());
+      await assert.rejects(stream.synchronize(), { code: 'DEVICE_MEMORY' });
+      sameData(x.data, (index) => (index === 3 ? 5 : 4));
+    },
+  );
 }
 
 await runTests();

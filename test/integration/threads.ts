@@ -98,7 +98,7 @@ longTest('all threads fault on the same pages at once and read the same', () =>
   }),
 );
 
-test('Atomics count right on managed memory', () =>
+longTest('Atomics count right on managed memory', () =>
   withSpace('8MiB', async (space) => {
     const counters = space.array(Int32Array, 16 * 1024);
     const rounds = 20_000;
@@ -110,9 +110,10 @@ test('Atomics count right on managed memory', () =>
     await done;
     for (let page = 0; page < 16; page++)
       assert.equal(data[page * 1024], ((THREADS + 1) * rounds) / 16);
-  }));
+  }),
+);
 
-test(
+longTest(
   'Atomics count right while a device takes the pages away all the time',
   () =>
     withSpace('8MiB', async (space) => {
@@ -142,7 +143,7 @@ test(
   30,
 );
 
-test(
+longTest(
   'threads and a device write disjoint elements of the same pages',
   () =>
     withSpace('8MiB', async (space) => {
@@ -177,7 +178,7 @@ test(
   30,
 );
 
-test('a thread works on a device of its own accord', () =>
+longTest('a thread works on a device of its own accord', () =>
   withSpace('8MiB', async (space) => {
     const n = 3 * MIB;
     const x = space.array(Int32Array, n);
@@ -193,7 +194,8 @@ test('a thread works on a device of its own accord', () =>
     assert.deepEqual(await done, ['launched', 'launched']);
     sameData(x.data, () => 14);
     sameData(y.data, () => 1);
-  }));
+  }),
+);
 
 longTest(
   'threads allocate, use and free at the same time',
@@ -267,7 +269,7 @@ for (const userModeOnly of [false, true]) {
   );
 }
 
-test('as many threads wake as are notified', () =>
+longTest('as many threads wake as are notified', () =>
   withSpace('8MiB', async (space) => {
     const turn = space.array(Uint32Array, 1, { name: 'turn' });
     const awake = space.array(Int32Array, 2);
@@ -288,7 +290,8 @@ test('as many threads wake as are notified', () =>
     assert.ok(space.notify(turn, 0) <= THREADS);
     const results = (await done) as string[][];
     assert.deepEqual(results.flat(), new Array(THREADS + 1).fill('ok'));
-  }));
+  }),
+);
 
 test('waiting ends by its time, by another value, and is refused where it cannot be', () =>
   withSpace('8MiB', async (space) => {

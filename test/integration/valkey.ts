@@ -17,7 +17,12 @@ import {
 } from '../../src/index.js';
 import { ValkeyConnection } from '../../src/valkey/connection.js';
 import { failsWith, LONG, runTests, sameData, sleep } from '../harness/suite.js';
-import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import {
+  longTestWithValkey,
+  testWithValkey,
+  ValkeyServer,
+  variantTestWithValkey,
+} from '../harness/valkey-server.js';
 import { warningsOf } from '../harness/warnings.js';
 
 const MIB = 2 ** 20;
@@ -335,7 +340,7 @@ const SPOILERS: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 for (const [what, command, message] of SPOILERS) {
-  testWithValkey(`a value that ${what} is noticed, and lost by name`, async () => {
+  variantTestWithValkey(`a value that ${what} is noticed, and lost by name`, async () => {
     await using server = await ValkeyServer.start();
     await using space = await open(server);
     const x = space.array(Int32Array, N, { name: 'x' });
@@ -424,7 +429,7 @@ const REFUSALS: readonly (readonly [string, readonly string[], RegExp, readonly 
   ],
 ];
 for (const [what, change, message, back] of REFUSALS) {
-  testWithValkey(
+  variantTestWithValkey(
     `a server that ${what} is named to the program that needs room, with the remedy`,
     async () => {
       await using server = await ValkeyServer.start();

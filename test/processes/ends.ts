@@ -28,7 +28,7 @@ test('when the owner is killed, what is in memory reads on, and calls say why th
   await user.kill();
 });
 
-test('when the owner is killed, a touch of what is not in memory ends in a line', async () => {
+longTest('when the owner is killed, a touch of what is not in memory ends in a line', async () => {
   const { owner, user } = await ownerAndUser(10 * MIB);
   await user.do('keep', 'x');
   await owner.do('fill', 'x', 0, 10 * MIB, 2);

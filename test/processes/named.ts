@@ -7,7 +7,7 @@ import { openSpace } from '../../src/index.js';
 import { factsOf } from '../../src/linux/processes/process-facts.js';
 import { Agent } from '../harness/agents.js';
 import { Folder } from '../harness/command.js';
-import { failsWith, runTests, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sleep, test } from '../harness/suite.js';
 
 let names = 0;
 
@@ -66,7 +66,7 @@ test('the first program starts the space, and kept arrays wait for the next one'
     await assert.rejects(second.do('sum', 'gone'), /there is no array gone/);
   }));
 
-test('programs that start one space at the same moment find the same one', () =>
+longTest('programs that start one space at the same moment find the same one', () =>
   named(async (name) => {
     const agents = [new Agent(), new Agent()];
     await Promise.all(agents.map((agent) => agent.do('openAt', name)));
@@ -75,9 +75,10 @@ test('programs that start one space at the same moment find the same one', () =>
     // The process that came too late ends.
     while (keepersOf(name) > 1) await sleep(20);
     await Promise.all(agents.map((agent) => agent.kill()));
-  }));
+  }),
+);
 
-test('an array without keep stays as long as another process has a view of it', () =>
+longTest('an array without keep stays as long as another process has a view of it', () =>
   named(async (name, folder) => {
     await served(folder, name);
     const maker = await user(name);
@@ -90,9 +91,10 @@ test('an array without keep stays as long as another process has a view of it', 
     await other.kill();
     await using third = await user(name);
     while (await third.do('has', 'x')) await sleep(10);
-  }));
+  }),
+);
 
-test('a killed program leaves kept arrays and nothing else', () =>
+longTest('a killed program leaves kept arrays and nothing else', () =>
   named(async (name, folder) => {
     await served(folder, name);
     const killed = await user(name);
@@ -102,9 +104,10 @@ test('a killed program leaves kept arrays and nothing else', () =>
     await using other = await user(name);
     while (await other.do('has', 'gone')) await sleep(10);
     assert.equal(await other.do('sum', 'kept'), 10);
-  }));
+  }),
+);
 
-test('a quota refuses what a name may not have, and freeing gives it back', () =>
+longTest('a quota refuses what a name may not have, and freeing gives it back', () =>
   named(async (name, folder) => {
     await served(folder, name, '--quota', 'alice=1MiB');
     await using agent = await user(name);
@@ -118,9 +121,10 @@ test('a quota refuses what a name may not have, and freeing gives it back', () =
     await failsWith('QUOTA', () => agent.do('clone', 'bob', 'alice'));
     await agent.do('free', 'alice/a');
     await agent.do('make', 'alice/b', 100_000, 1, false);
-  }));
+  }),
+);
 
-test('rm frees arrays by name, and ends the space: users are told', () =>
+longTest('rm frees arrays by name, and ends the space: users are told', () =>
   named(async (name, folder) => {
     const pid = await served(folder, name);
     await using agent = await user(name);
@@ -132,7 +136,8 @@ test('rm frees arrays by name, and ends the space: users are told', () =>
     while (existsSync(`/proc/${pid}`)) await sleep(10);
     await failsWith('OWNER_LOST', () => agent.do('names'));
     await folder.fail(1, /there is no space/, 'rm', name);
-  }));
+  }),
+);
 
 test('a name that is taken is refused, and devices of the space serve its users', () =>
   named(async (name, folder) => {
@@ -144,7 +149,7 @@ test('a name that is taken is refused, and devices of the space serve its users'
     assert.equal(await agent.do('sum', 'x'), 20);
   }));
 
-test('a saved space is served to programs that come and go', () =>
+longTest('a saved space is served to programs that come and go', () =>
   named(async (name, folder) => {
     const path = folder.file('saved');
     await using space = await openSpace({ hostMemory: '64MiB' });
@@ -153,7 +158,8 @@ test('a saved space is served to programs that come and go', () =>
     await served(folder, name, '--from', path);
     await using agent = await user(name);
     assert.equal(await agent.do('sum', 'x'), 4000);
-  }));
+  }),
+);
 
 test('a command line that cannot be is refused', async () => {
   using folder = new Folder();

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { Piscina } from 'piscina';
 import { Tinypool } from 'tinypool';
 import { type AddressSpace, type ManagedArray, openSpace } from '../../src/index.js';
-import { runTests, sameData, test } from '../harness/suite.js';
+import { longTest, runTests, sameData, test } from '../harness/suite.js';
 import type { Part, Where } from './programs/summing.js';
 
 const LENGTH = 2 ** 21;
@@ -59,15 +59,16 @@ test('tinypool: an array passes to its threads as an argument', () =>
     await pool.destroy();
   }));
 
-test('tinypool with processes: the text of the space and a name pass', () =>
+longTest('tinypool with processes: the text of the space and a name pass', () =>
   withOnes(async (space) => {
     const filename = program('summing');
     const pool = new Tinypool({ filename, runtime: 'child_process', maxThreads: 2 });
     await sumBy((part) => pool.run(part), { space: space.share(), name: 'x' });
     await pool.destroy();
-  }));
+  }),
+);
 
-test('cluster: its workers attach by their environment', async () => {
+longTest('cluster: its workers attach by their environment', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [program('cluster')]);
   assert.equal(stdout, 'right\n');
 });

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { nameSpace } from '../../src/api/opening/named-space.js';
 import { i32, kernel, openSpace } from '../../src/index.js';
 import { Agent } from '../harness/agents.js';
-import { note, runTests, sameData, test } from '../harness/suite.js';
+import { longTest, note, runTests, sameData, test } from '../harness/suite.js';
 
 const MODULES = fileURLToPath(new URL('../../../python', import.meta.url));
 const MIB = 2 ** 20;
@@ -76,7 +76,9 @@ const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
 if (!hasPython) note('python3 is not here: nothing of it is tested');
 else if (!hasNumpy) note('NumPy is not here: Python is tested without it');
 const pythonTest = hasPython ? test : () => undefined;
+const longPythonTest = hasPython ? longTest : () => undefined;
 const numpyTest = hasNumpy ? test : () => undefined;
+const longNumpyTest = hasNumpy ? longTest : () => undefined;
 
 const double = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] *= 2;
@@ -91,16 +93,19 @@ pythonTest('Python reads and writes an array without NumPy', async () => {
   assert.equal(x.data[8], 6);
 });
 
-numpyTest('NumPy computes over more than host memory, and Node.js sees the result', async () => {
-  await using space = await openSpace({ hostMemory: '32MiB', storage: true });
-  const x = space.array(Int32Array, 10 * MIB, { name: 'x' });
-  for (let i = 0; i < x.length; i++) x.data[i] = i % 100;
-  const sum = x.data.reduce((all, value) => all + value, 0);
-  const program = `a = space['x']\nprint(int(a.sum(dtype=np.int64)))\na += 1\nnp.sort(a[:1000])[::-1].tofile(os.devnull)`;
-  assert.equal(await run(space.share(), program), `${sum}\n`);
-  sameData(x.data, (i) => (i % 100) + 1);
-  space.checkInvariants();
-});
+longNumpyTest(
+  'NumPy computes over more than host memory, and Node.js sees the result',
+  async () => {
+    await using space = await openSpace({ hostMemory: '32MiB', storage: true });
+    const x = space.array(Int32Array, 10 * MIB, { name: 'x' });
+    for (let i = 0; i < x.length; i++) x.data[i] = i % 100;
+    const sum = x.data.reduce((all, value) => all + value, 0);
+    const program = `a = space['x']\nprint(int(a.sum(dtype=np.int64)))\na += 1\nnp.sort(a[:1000])[::-1].tofile(os.devnull)`;
+    assert.equal(await run(space.share(), program), `${sum}\n`);
+    sameData(x.data, (i) => (i % 100) + 1);
+    space.checkInvariants();
+  },
+);
 
 numpyTest('an array that Python makes is found by name, and a device computes on it', async () => {
   await using space = await openSpace({
@@ -186,7 +191,7 @@ pythonTest(
   },
 );
 
-pythonTest('processes of multiprocessing attach by the handle', async () => {
+longPythonTest('processes of multiprocessing attach by the handle', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   const x = space.array(Int32Array, 4, { name: 'x' });
   const program =

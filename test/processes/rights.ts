@@ -33,7 +33,7 @@ function withSpace(
   };
 }
 
-test(
+longTest(
   'a handle to read shows the array, and a store through it ends the process in a line',
   withSpace(async (space, x) => {
     const agent = await attachedAgent(space.share({ rights: 'read' }));
@@ -47,7 +47,7 @@ test(
   }),
 );
 
-test(
+longTest(
   'a handle to read refuses calls that change something, by name',
   withSpace(async (space, x) => {
     await using agent = await attachedAgent(space.share({ rights: 'read' }));
@@ -62,7 +62,7 @@ test(
   }),
 );
 
-test(
+longTest(
   'a handle of one array does not show another one',
   withSpace(async (space) => {
     const y = space.array(Int32Array, LENGTH, { name: 'y' });
@@ -75,7 +75,7 @@ test(
   }),
 );
 
-test(
+longTest(
   'a page that may not be read ends the process that touches it in a line',
   withSpace(async (space) => {
     const y = space.array(Int32Array, LENGTH, { name: 'y' });
@@ -110,7 +110,7 @@ async function answer(socket: MessageSocket): Promise<string> {
   return 'nothing';
 }
 
-test(
+longTest(
   'a wrong or old token is refused, and so is another version',
   withSpace(async (space) => {
     const handle = space.share();
@@ -162,7 +162,7 @@ test(
   }),
 );
 
-test(
+longTest(
   'another user is refused',
   withSpace(async (space) => {
     const NOBODY = 65534;
@@ -350,7 +350,7 @@ class RudeClient {
   }
 }
 
-test(
+longTest(
   'forged requests harm nobody',
   withSpace(async (space) => {
     const handle = space.share();

@@ -14,7 +14,7 @@ import {
 import { openSpace } from '../../src/index.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
 import { Folder } from '../harness/command.js';
-import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const options = { hostMemory: '32MiB', storage: true } as const;
@@ -33,20 +33,23 @@ async function saved(folder: Folder): Promise<string> {
   return path;
 }
 
-test('a saved space opens with the same arrays, larger than memory, and zeros take no room', async () => {
-  using folder = new Folder();
-  const path = await saved(folder);
-  assert.ok(statSync(path).blocks * 512 < 45 * MIB, `${statSync(path).blocks} blocks`);
-  await using space = await openSpace({ ...options, from: path });
-  sameData(space.find<Int32Array>('x')?.data ?? [], (i) => i);
-  const sparse = space.find<Float64Array>('sparse');
-  assert.deepEqual([sparse?.length, sparse?.data[5 * MIB], sparse?.data[5]], [8 * MIB, 2.5, 0]);
-  assert.equal(space.find('empty')?.length, 0);
-  assert.deepEqual([...(space.find<Uint8Array>('raw')?.data ?? [])], [1, 2, 3]);
-  space.checkInvariants();
-});
+longTest(
+  'a saved space opens with the same arrays, larger than memory, and zeros take no room',
+  async () => {
+    using folder = new Folder();
+    const path = await saved(folder);
+    assert.ok(statSync(path).blocks * 512 < 45 * MIB, `${statSync(path).blocks} blocks`);
+    await using space = await openSpace({ ...options, from: path });
+    sameData(space.find<Int32Array>('x')?.data ?? [], (i) => i);
+    const sparse = space.find<Float64Array>('sparse');
+    assert.deepEqual([sparse?.length, sparse?.data[5 * MIB], sparse?.data[5]], [8 * MIB, 2.5, 0]);
+    assert.equal(space.find('empty')?.length, 0);
+    assert.deepEqual([...(space.find<Uint8Array>('raw')?.data ?? [])], [1, 2, 3]);
+    space.checkInvariants();
+  },
+);
 
-test('two programs open one file, and neither sees what the other one writes', async () => {
+longTest('two programs open one file, and neither sees what the other one writes', async () => {
   using folder = new Folder();
   const path = await saved(folder);
   const before = readStart(path);
@@ -63,20 +66,23 @@ test('two programs open one file, and neither sees what the other one writes', a
   assert.deepEqual(readStart(path), before);
 });
 
-test('a space that was opened from a file is saved to the same one, with what was changed', async () => {
-  using folder = new Folder();
-  const path = await saved(folder);
-  {
+longTest(
+  'a space that was opened from a file is saved to the same one, with what was changed',
+  async () => {
+    using folder = new Folder();
+    const path = await saved(folder);
+    {
+      await using space = await openSpace({ ...options, from: path });
+      const x = space.find<Int32Array>('x');
+      if (x !== null) x.data[9 * MIB] = -7;
+      await space.save(path);
+    }
     await using space = await openSpace({ ...options, from: path });
-    const x = space.find<Int32Array>('x');
-    if (x !== null) x.data[9 * MIB] = -7;
-    await space.save(path);
-  }
-  await using space = await openSpace({ ...options, from: path });
-  sameData(space.find<Int32Array>('x')?.data ?? [], (i) => (i === 9 * MIB ? -7 : i));
-});
+    sameData(space.find<Int32Array>('x')?.data ?? [], (i) => (i === 9 * MIB ? -7 : i));
+  },
+);
 
-test('an attached process saves the space that it uses', async () => {
+longTest('an attached process saves the space that it uses', async () => {
   using folder = new Folder();
   await using space = await openSpace(options);
   space.array(Int32Array, MIB, { name: 'x' }).data.fill(3);
@@ -86,7 +92,7 @@ test('an attached process saves the space that it uses', async () => {
   sameData(again.find<Int32Array>('x')?.data ?? [], () => 3);
 });
 
-test('kill -9 in the middle of a save leaves the old file', async () => {
+longTest('kill -9 in the middle of a save leaves the old file', async () => {
   using folder = new Folder();
   const path = await saved(folder);
   const before = readStart(path);

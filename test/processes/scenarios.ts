@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { type AddressSpace, openSpace } from '../../src/index.js';
 import { type Agent, attachedAgent } from '../harness/agents.js';
 import { Folder } from '../harness/command.js';
-import { LONG, runTests, sameData, test } from '../harness/suite.js';
+import { LONG, runTests, sameData, variantTest } from '../harness/suite.js';
 
 const LENGTH = 2 ** 19;
 
@@ -20,7 +20,7 @@ interface Scene {
 
 for (const kind of LONG ? (['process', 'simulated'] as const) : (['process'] as const)) {
   const scenario = (name: string, play: (scene: Scene) => Promise<void>): void =>
-    test(`${name}, on a ${kind} device`, async () => {
+    variantTest(`${name}, on a ${kind} device`, async () => {
       await using space = await openSpace({
         hostMemory: '64MiB',
         devices: [{ kind, memory: '8MiB' }],

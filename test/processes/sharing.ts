@@ -35,7 +35,7 @@ test('the handle of an array passes through the message of a fork as it is', asy
   assert.equal(await agent.do('attachArray', sent), 77);
 });
 
-test("an array that an attached process makes is everybody's", async () => {
+longTest("an array that an attached process makes is everybody's", async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   await using one = await attachedAgent(space.share());
   await using two = await attachedAgent(await one.do('make', 'made', 5000, 6));
@@ -85,7 +85,7 @@ longTest(
   },
 );
 
-test('atomics of several processes on one element lose nothing', async () => {
+longTest('atomics of several processes on one element lose nothing', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   const x = space.array(Int32Array, 1000, { name: 'x' });
   const agents = await Promise.all([1, 2, 3].map(() => attachedAgent(space.share())));
@@ -96,7 +96,7 @@ test('atomics of several processes on one element lose nothing', async () => {
   await Promise.all(agents.map((agent) => agent.kill()));
 });
 
-test('streams, copies, functions and clones work from an attached process', async () => {
+longTest('streams, copies, functions and clones work from an attached process', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   const x = space.array(Int32Array, LENGTH, { name: 'x' });
   const y = space.array(Int32Array, LENGTH, { name: 'y' });
@@ -149,19 +149,22 @@ longTest('a view reads and writes on when its process has closed the space', asy
   space.checkInvariants();
 });
 
-test('a handle serves processes that come later, and none once the space is closed', async () => {
-  const space = await openSpace({ hostMemory: '64MiB' });
-  const handle = space.share();
-  assert.equal(space.share(), handle);
-  await using agent = await attachedAgent(handle);
-  await space.close();
-  await using late = new Agent();
-  await failsWith('OWNER_LOST', () => late.do('attach', handle));
-  await failsWith('SPACE_HANDLE', () => late.do('attach', 'onemem:1'));
-  assert.equal(agent.process.exitCode, null);
-});
+longTest(
+  'a handle serves processes that come later, and none once the space is closed',
+  async () => {
+    const space = await openSpace({ hostMemory: '64MiB' });
+    const handle = space.share();
+    assert.equal(space.share(), handle);
+    await using agent = await attachedAgent(handle);
+    await space.close();
+    await using late = new Agent();
+    await failsWith('OWNER_LOST', () => late.do('attach', handle));
+    await failsWith('SPACE_HANDLE', () => late.do('attach', 'onemem:1'));
+    assert.equal(agent.process.exitCode, null);
+  },
+);
 
-test('what an attached process leaves is given back when it ends', async () => {
+longTest('what an attached process leaves is given back when it ends', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   const x = space.array(Int32Array, LENGTH, { name: 'x' });
   const agent = await attachedAgent(space.share());

@@ -4,7 +4,7 @@
  * that of the example, passes where they are found.
  *
  *   npm run -s suite-test
- *   npm run -s suite-test -- --all     the sound driver has to pass everything, and the broken one goes through everything
+ *   npm run -s suite-test -- --all     all mistakes; the sound driver has to pass everything, and the broken one goes through everything
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -34,6 +34,15 @@ const REASON_CHARACTERS = 20;
 const DEAR = 'oversubscribe';
 
 const all = process.argv.includes('--all');
+
+/** Without --all, these stand for the others. */
+const CHOSEN: readonly DriverFault[] = [
+  'loses write-backs',
+  'maps before the copy ends',
+  'says Done on failure',
+  'throws where memory is given back',
+  'answers twice',
+];
 
 interface Line {
   readonly scenario: string;
@@ -156,9 +165,9 @@ const checks: { readonly name: string; readonly run: () => Promise<string> }[] =
     name: 'a manager that does not go on is ended',
     run: () => crashed('sleep', /has not moved for 10 s|still running after 20 s/),
   },
-  ...Object.keys(driverFaults).map((fault) => ({
+  ...(all ? (Object.keys(driverFaults) as DriverFault[]) : CHOSEN).map((fault) => ({
     name: `a driver that ${fault} is found`,
-    run: () => found(fault as DriverFault),
+    run: () => found(fault),
   })),
 ];
 let passed = 0;

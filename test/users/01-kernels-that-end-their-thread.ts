@@ -173,7 +173,7 @@ test('a kernel that closes its ports ends well, and the next launch runs', () =>
     sameData(x.data, () => 8);
   }));
 
-test('a kernel that ends its process loses the device, and close() ends', () =>
+longTest('a kernel that ends its process loses the device, and close() ends', () =>
   withDevice(2, async (space, x) => {
     const [device] = space.devices;
     const ending = kernel(parameters, () => {
@@ -182,9 +182,10 @@ test('a kernel that ends its process loses the device, and close() ends', () =>
     await failsWith('DEVICE_LOST', () => device.run(ending, { x }, { size: N }));
     await failsWith('DEVICE_LOST', () => device.run(add, { x }, { size: N }));
     sameData(x.data, () => 7);
-  }));
+  }),
+);
 
-test('signals to the device that its owner is to handle do not disturb it', () =>
+longTest('signals to the device that its owner is to handle do not disturb it', () =>
   withDevice(1, async (space, x) => {
     const ending = kernel(parameters, ({ x }, { begin, end }) => {
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -193,15 +194,17 @@ test('signals to the device that its owner is to handle do not disturb it', () =
     });
     await space.devices[0].run(ending, { x }, { size: N });
     sameData(x.data, () => 8);
-  }));
+  }),
+);
 
-test('a kernel that closes what the device has open loses the device', () =>
+longTest('a kernel that closes what the device has open loses the device', () =>
   withDevice(2, async (space, x) => {
     const [device] = space.devices;
     const closing = kernel(parameters, { module, export: 'closeDescriptors' });
     await failsWith('DEVICE_LOST', () => device.run(closing, { x }, { size: N }));
     sameData(x.data, () => 7);
-  }));
+  }),
+);
 
 test('a device that cannot say that its unit has ended is ended', async () => {
   const folder = mkdtempSync(`${tmpdir()}/onemem-silent-`);
@@ -229,7 +232,7 @@ test('a device that cannot say that its unit has ended is ended', async () => {
   );
 }, 60);
 
-test('a unit that cannot start is named, and the device is lost', async () => {
+longTest('a unit that cannot start is named, and the device is lost', async () => {
   const folder = mkdtempSync(`${tmpdir()}/onemem-preload-`);
   const preload = `${folder}/preload.cjs`;
   writeFileSync(
@@ -254,7 +257,7 @@ test('a unit that cannot start is named, and the device is lost', async () => {
   }
 });
 
-test('a device that is stopped for a while loses nothing', () =>
+longTest('a device that is stopped for a while loses nothing', () =>
   withDevice(1, async (space, x) => {
     const [device] = space.devices;
     const pid = device.pid as number;
@@ -270,9 +273,10 @@ test('a device that is stopped for a while loses nothing', () =>
     sameData(x.data, () => 9);
     await device.run(add, { x: discarded }, { size: N });
     sameData(discarded.data, () => 1);
-  }));
+  }),
+);
 
-test('the wait for a device that is stopped can be given up', () =>
+longTest('the wait for a device that is stopped can be given up', () =>
   withDevice(1, async (space, x) => {
     const [device] = space.devices;
     await device.run(add, { x }, { size: N });
@@ -290,6 +294,7 @@ test('the wait for a device that is stopped can be given up', () =>
     assert.equal(device.stats().alive, false);
     // Its memory outlives it.
     sameData(x.data, () => 8);
-  }));
+  }),
+);
 
 await runTests();

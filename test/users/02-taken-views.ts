@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 import { type AddressSpace, type ManagedArray, openSpace } from '../../src/index.js';
-import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -117,7 +117,7 @@ async function readByStreamUntouched(view: Uint8Array): Promise<Uint8Array> {
   return value as Uint8Array;
 }
 
-test('what a stream takes of a part sees no other array', async () => {
+longTest('what a stream takes of a part sees no other array', async () => {
   await using space = await open();
   const taken = await takeAndFree(space, async (view) => {
     const part = await readByStream(view.subarray(0, 4096));
@@ -155,21 +155,24 @@ test('structuredClone() with transfer copies or refuses, and leaves the view as 
   sameData(x.data.subarray(0, 4096), () => 5);
 });
 
-test('addresses come back when nothing was taken, also those of parts that the program has left', async () => {
-  await using space = await open();
-  let parts: Uint8Array[] = [];
-  for (let round = 0; round < 5; round++) {
-    const arrays = fill(space);
-    assert.equal(arrays.length, ROOM, `round ${round}`);
-    parts = arrays.map((array) => array.data.subarray(0, 4096));
-    for (const array of arrays) array.free();
-    arrays.length = 0;
-    await collectAll();
-  }
-  for (const part of parts) assert.equal(part.length, 0, 'a part of what has gone is empty');
-});
+longTest(
+  'addresses come back when nothing was taken, also those of parts that the program has left',
+  async () => {
+    await using space = await open();
+    let parts: Uint8Array[] = [];
+    for (let round = 0; round < 5; round++) {
+      const arrays = fill(space);
+      assert.equal(arrays.length, ROOM, `round ${round}`);
+      parts = arrays.map((array) => array.data.subarray(0, 4096));
+      for (const array of arrays) array.free();
+      arrays.length = 0;
+      await collectAll();
+    }
+    for (const part of parts) assert.equal(part.length, 0, 'a part of what has gone is empty');
+  },
+);
 
-test('what a thread took of an array that another one frees sees no other array', async () => {
+longTest('what a thread took of an array that another one frees sees no other array', async () => {
   await using space = await open();
   const x = space.array(Uint8Array, BYTES);
   const worker = new Worker(new URL('./programs/taking-thread.js', import.meta.url), {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { Folder } from '../harness/command.js';
 import { runProgram } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, variantTest } from '../harness/suite.js';
 
 const KERNEL = `console.log('the module is loaded');
 export default { params: { x: 'f32.in', y: 'f32.out' }, kernel({ x, y }, { begin, end }) {
@@ -20,23 +20,26 @@ function filesFor(folder: Folder): string[] {
 }
 
 for (const device of ['process', 'simulated']) {
-  test(`onemem run --json gives JSON and nothing else, whatever a kernel prints: ${device}`, async () => {
-    using folder = new Folder();
-    const { stdout, stderr } = await folder.succeed(
-      ...filesFor(folder),
-      '--device',
-      device,
-      '--json',
-    );
-    const report = JSON.parse(stdout) as { kernel: string; size: number };
-    assert.deepEqual([report.kernel, report.size], ['log.mjs', 2000]);
-    for (const line of ['the module is loaded', 'kernel says 0', 'kernel says 1000']) {
-      assert.ok(stderr.includes(`${line}\n`), `'${line}' is missing in:\n${stderr}`);
-    }
-  });
+  variantTest(
+    `onemem run --json gives JSON and nothing else, whatever a kernel prints: ${device}`,
+    async () => {
+      using folder = new Folder();
+      const { stdout, stderr } = await folder.succeed(
+        ...filesFor(folder),
+        '--device',
+        device,
+        '--json',
+      );
+      const report = JSON.parse(stdout) as { kernel: string; size: number };
+      assert.deepEqual([report.kernel, report.size], ['log.mjs', 2000]);
+      for (const line of ['the module is loaded', 'kernel says 0', 'kernel says 1000']) {
+        assert.ok(stderr.includes(`${line}\n`), `'${line}' is missing in:\n${stderr}`);
+      }
+    },
+  );
 }
 
-test('onemem run --json that fails gives its error as JSON and nothing else', async () => {
+longTest('onemem run --json that fails gives its error as JSON and nothing else', async () => {
   using folder = new Folder();
   const args = filesFor(folder);
   folder.write('log.mjs', KERNEL.replace("'kernel says', begin", "'kernel says', begin), fail("));
@@ -53,20 +56,23 @@ const PRINTED: Record<string, string[]> = {
 };
 
 for (const [device, more] of Object.entries(PRINTED)) {
-  test(`what a program's kernels, drivers and providers print is on its standard error: ${device}`, async () => {
-    const { code, stdout, stderr } = await runProgram('printing', [device]);
-    assert.equal(code, 0, stderr);
-    assert.equal(stdout, 'own line\n');
-    const printed = [
-      'a module says something when it is loaded',
-      'inline kernel says 1',
-      'imported kernel says something',
-      'provider says something',
-      'notifier says something',
-    ];
-    for (const line of [...printed, ...more])
-      assert.ok(stderr.includes(`${line}\n`), `'${line}' is missing in:\n${stderr}`);
-  });
+  variantTest(
+    `what a program's kernels, drivers and providers print is on its standard error: ${device}`,
+    async () => {
+      const { code, stdout, stderr } = await runProgram('printing', [device]);
+      assert.equal(code, 0, stderr);
+      assert.equal(stdout, 'own line\n');
+      const printed = [
+        'a module says something when it is loaded',
+        'inline kernel says 1',
+        'imported kernel says something',
+        'provider says something',
+        'notifier says something',
+      ];
+      for (const line of [...printed, ...more])
+        assert.ok(stderr.includes(`${line}\n`), `'${line}' is missing in:\n${stderr}`);
+    },
+  );
 }
 
 await runTests();

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runProgram } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const NOTHING = 'userfaultfd,dev-userfaultfd';
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
@@ -48,7 +48,7 @@ test('doctor names the same remedies, and ends with 1', async () => {
   assert.match(stdout, /^onemem does not work here, because this is missing: userfaultfd/);
 });
 
-test('onemem run ends with 1 and the remedies, and touches no file', async () => {
+longTest('onemem run ends with 1 and the remedies, and touches no file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'onemem-users-'));
   const data = join(folder, 'y.bin');
   const kernel = join(folder, 'k.mjs');

@@ -75,7 +75,7 @@ longTest('where pidfds are denied a device starts, works, and its death is notic
   assert.equal(killed.code, 0);
 });
 
-test('doctor tells that pidfds are denied, and that it does without', async () => {
+longTest('doctor tells that pidfds are denied, and that it does without', async () => {
   const { code, stdout } = await runProgram('denied', [
     'pidfdOpen',
     process.execPath,
@@ -89,17 +89,20 @@ test('doctor tells that pidfds are denied, and that it does without', async () =
   assert.equal(code, 0);
 });
 
-test('hostMemory may be as small as 32 MiB, which more threads and data than fit can live with', async () => {
-  await using space = await openSpace({
-    hostMemory: '32MiB',
-    devices: [{ kind: 'process', memory: '64MiB', units: 4 }],
-  });
-  const x = space.array(Uint32Array, 6 * 2 ** 20);
-  for (let i = 0; i < x.length; i += 1024) x.data[i] = i;
-  await space.devices[0].stream().prefetch(x.range()).synchronize();
-  sameData(x.data, (i) => (i % 1024 === 0 ? i : 0));
-  space.checkInvariants();
-});
+longTest(
+  'hostMemory may be as small as 32 MiB, which more threads and data than fit can live with',
+  async () => {
+    await using space = await openSpace({
+      hostMemory: '32MiB',
+      devices: [{ kind: 'process', memory: '64MiB', units: 4 }],
+    });
+    const x = space.array(Uint32Array, 6 * 2 ** 20);
+    for (let i = 0; i < x.length; i += 1024) x.data[i] = i;
+    await space.devices[0].stream().prefetch(x.range()).synchronize();
+    sameData(x.data, (i) => (i % 1024 === 0 ? i : 0));
+    space.checkInvariants();
+  },
+);
 
 test('less than that is refused with the number', async () => {
   const error = await failsWith('SIZE', () => openSpace({ hostMemory: '31MiB' }));
@@ -109,7 +112,7 @@ test('less than that is refused with the number', async () => {
   );
 });
 
-test('hostMemory and devices that the machine cannot hold are warned of', async () => {
+longTest('hostMemory and devices that the machine cannot hold are warned of', async () => {
   const memory = 2 * totalmem();
   const warnings = await warningsOf(async () => {
     await (

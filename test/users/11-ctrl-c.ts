@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { goneWithin, handlesSignal, isInFault, Program, until } from '../harness/processes.js';
-import { runTests, test } from '../harness/suite.js';
+import { runTests, variantTest } from '../harness/suite.js';
 
 /** Starts the program and waits until it is where it is to be. */
 async function start(...args: string[]): Promise<{ program: Program; devices: number[] }> {
@@ -13,24 +13,27 @@ async function start(...args: string[]): Promise<{ program: Program; devices: nu
 }
 
 for (const listener of [[], ['listener']]) {
-  test(`one ends a program with a kernel that never ends${listener.length > 0 ? ', as the command' : ''}`, async () => {
-    const { program, devices } = await start('kernel', ...listener);
-    program.signal('SIGINT');
-    const { code, signal, stderr } = await program.outcome;
-    if (listener.length === 0) assert.equal(signal, 'SIGINT');
-    else {
-      assert.equal(code, 130);
-      assert.match(stderr, /interrupted by SIGINT; nothing was written/);
-    }
-    assert.deepEqual(
-      await goneWithin(5000, { session: program.pid, pids: devices, inodes: [] }),
-      [],
-    );
-  });
+  variantTest(
+    `one ends a program with a kernel that never ends${listener.length > 0 ? ', as the command' : ''}`,
+    async () => {
+      const { program, devices } = await start('kernel', ...listener);
+      program.signal('SIGINT');
+      const { code, signal, stderr } = await program.outcome;
+      if (listener.length === 0) assert.equal(signal, 'SIGINT');
+      else {
+        assert.equal(code, 130);
+        assert.match(stderr, /interrupted by SIGINT; nothing was written/);
+      }
+      assert.deepEqual(
+        await goneWithin(5000, { session: program.pid, pids: devices, inodes: [] }),
+        [],
+      );
+    },
+  );
 }
 
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  test(`the second ${name} ends a command whose main thread waits for a page`, async () => {
+  variantTest(`the second ${name} ends a command whose main thread waits for a page`, async () => {
     const { program, devices } = await start('fault', 'listener');
     await until('the main thread waits for a page', () => isInFault(program.pid));
     assert.ok(handlesSignal(program.pid, name));

@@ -22,7 +22,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type AddressSpace, i32, kernel } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const BYTES = 3 * MIB + 12;
@@ -61,7 +61,7 @@ function made(space: AddressSpace) {
   return space.array(Int32Array, BYTES / 4, { name: 'numbers' });
 }
 
-test('an http server answers with a part of an array', () =>
+longTest('an http server answers with a part of an array', () =>
   withArray(async (x) => {
     const server = createServer((_request, response) => {
       void pipeline(x.createReadStream({ begin: 1000, end: 700_000 }), response);
@@ -77,7 +77,8 @@ test('an http server answers with a part of an array', () =>
         .residency({ begin: 1024, end: 600_000 })
         .runs.every(({ nodes }) => nodes.includes('process0')),
     );
-  }));
+  }),
+);
 
 test('a Response has an array as its body, and readers with memory of their own can read it', () =>
   withArray(async (x) => {

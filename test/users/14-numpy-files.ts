@@ -11,7 +11,7 @@ import { type Dtype, npyHeader } from '../../src/files/npy.js';
 import { type AddressSpace, f32, kernel, type OnememError } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
 import { bytesFromFiles, sharedSpace } from '../harness/spaces.js';
-import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-npy-'));
@@ -59,24 +59,27 @@ const double = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] *= 2;
 });
 
-test('a .npy file larger than the device is an array with its shape, and is read where it is touched', () =>
-  withSpace(async (space) => {
-    const values = filled(new Float32Array(4 * MIB), (i) => i % 1000);
-    const path = npy('matrix.npy', 'f32', values, [4096, 1024]);
-    const { array, shape, dtype } = space.openNpy(path, { type: Float32Array, writable: true });
-    assert.deepEqual([...shape], [4096, 1024]);
-    assert.deepEqual([dtype, array.type, array.name], ['float32', 'f32', path]);
-    const readBefore = bytesFromFiles(space);
-    assert.equal(array.data[3000 * 1024 + 7], values[3000 * 1024 + 7]);
-    const read = bytesFromFiles(space) - readBefore;
-    assert.ok(read > 0 && read <= 2 * MIB, `${read} bytes were read for one element`);
-    await space.devices[0].run(double, { x: array }, { size: array.length });
-    sameData(array.data, (i) => (i % 1000) * 2);
-    assert.ok(
-      readFileSync(path).subarray(-values.byteLength).equals(Buffer.from(values.buffer)),
-      'the file is as it was',
-    );
-  }));
+longTest(
+  'a .npy file larger than the device is an array with its shape, and is read where it is touched',
+  () =>
+    withSpace(async (space) => {
+      const values = filled(new Float32Array(4 * MIB), (i) => i % 1000);
+      const path = npy('matrix.npy', 'f32', values, [4096, 1024]);
+      const { array, shape, dtype } = space.openNpy(path, { type: Float32Array, writable: true });
+      assert.deepEqual([...shape], [4096, 1024]);
+      assert.deepEqual([dtype, array.type, array.name], ['float32', 'f32', path]);
+      const readBefore = bytesFromFiles(space);
+      assert.equal(array.data[3000 * 1024 + 7], values[3000 * 1024 + 7]);
+      const read = bytesFromFiles(space) - readBefore;
+      assert.ok(read > 0 && read <= 2 * MIB, `${read} bytes were read for one element`);
+      await space.devices[0].run(double, { x: array }, { size: array.length });
+      sameData(array.data, (i) => (i % 1000) * 2);
+      assert.ok(
+        readFileSync(path).subarray(-values.byteLength).equals(Buffer.from(values.buffer)),
+        'the file is as it was',
+      );
+    }),
+);
 
 test('a shared .npy file has what was written after a flush, behind the same header', () =>
   withSpace(async (space) => {

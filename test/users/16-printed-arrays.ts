@@ -7,9 +7,9 @@ import { inspect } from 'node:util';
 import { MessageChannel } from 'node:worker_threads';
 import { openSpace } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
-test('console.log and JSON.stringify say what the array is, and bring no page', async () => {
+longTest('console.log and JSON.stringify say what the array is, and bring no page', async () => {
   await using space = await sharedSpace({ hostMemory: '160MiB' });
   const x = space.array(Float32Array, 1000, { name: "Ann's" });
   const text = inspect({ x });

@@ -144,25 +144,31 @@ for (const source of sources) {
     }));
 }
 
-test('standard error names what a clone has lost, and the code that its users are told', async () => {
-  const { code, stderr } = await runProgram('clone-of-cut-file', []);
-  assert.equal(code, 0);
-  assert.match(
-    stderr,
-    /^onemem: warning: pages of a clone could not be copied \(FILE_CHANGED\) and are lost, the first in array c, /,
-  );
-});
+longTest(
+  'standard error names what a clone has lost, and the code that its users are told',
+  async () => {
+    const { code, stderr } = await runProgram('clone-of-cut-file', []);
+    assert.equal(code, 0);
+    assert.match(
+      stderr,
+      /^onemem: warning: pages of a clone could not be copied \(FILE_CHANGED\) and are lost, the first in array c, /,
+    );
+  },
+);
 
-test('what a clone could not be given before its source was overwritten says why, for good', () =>
-  withClones(sources[0], async (space, arrays) => {
-    await arrays.x.discard();
-    sameData(arrays.x.data, () => 0);
-    const states = arrays.c.residency().runs.map(({ begin, end, state }) => [begin, end, state]);
-    assert.deepEqual(states.at(-1), [READABLE, LENGTH, 'lost']);
-    await failsWith('ACCESS_REFUSED', () => arrays.c.pin());
-    await failsWith('ACCESS_REFUSED', () => arrays.c.clone());
-    await unchanged(space, arrays, 'ACCESS_REFUSED');
-  }));
+longTest(
+  'what a clone could not be given before its source was overwritten says why, for good',
+  () =>
+    withClones(sources[0], async (space, arrays) => {
+      await arrays.x.discard();
+      sameData(arrays.x.data, () => 0);
+      const states = arrays.c.residency().runs.map(({ begin, end, state }) => [begin, end, state]);
+      assert.deepEqual(states.at(-1), [READABLE, LENGTH, 'lost']);
+      await failsWith('ACCESS_REFUSED', () => arrays.c.pin());
+      await failsWith('ACCESS_REFUSED', () => arrays.c.clone());
+      await unchanged(space, arrays, 'ACCESS_REFUSED');
+    }),
+);
 
 test('a clone of what is protected against all access, and was refused meanwhile, asks for it again', async () => {
   await using space = await openSpace({ checkInvariants: true });

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { note, runTests, test } from '../harness/suite.js';
+import { longTest, note, runTests, test } from '../harness/suite.js';
 
 const program = `${dirname(process.argv[1])}/programs/failed-start.js`;
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
@@ -43,12 +43,15 @@ async function withCopy(run: (node: string) => Promise<void>): Promise<void> {
   rmSync(folder, { recursive: true });
 }
 
-test('a device starts though the file of Node.js has been removed meanwhile, as an upgrade does', () =>
-  withCopy(async (node) => {
-    const [lives, stdout, stderr] = await beside(`${node} ${program} replaced`);
-    assert.ok(lives, `${stdout}${stderr}`);
-    assert.equal(stdout, 'opened with 1\ngoes on\n', stderr);
-  }));
+longTest(
+  'a device starts though the file of Node.js has been removed meanwhile, as an upgrade does',
+  () =>
+    withCopy(async (node) => {
+      const [lives, stdout, stderr] = await beside(`${node} ${program} replaced`);
+      assert.ok(lives, `${stdout}${stderr}`);
+      assert.equal(stdout, 'opened with 1\ngoes on\n', stderr);
+    }),
+);
 
 test('so does what doctor tries out', () =>
   withCopy(async (node) => {
@@ -77,11 +80,14 @@ test('where the user may have no more processes the device is refused, and the p
   assert.match(stdout, /\ngoes on\n$/);
 });
 
-test('where the working folder has been removed no space opens, and the error says how to go on', async () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'onemem-gone-'));
-  const [lives, stdout, stderr] = await beside(`${process.execPath} ${program} folder`, { cwd });
-  assert.ok(lives, `${stdout}${stderr}`);
-  assert.match(stdout, /^WORKING_FOLDER: .* was removed, .*process\.chdir\('\/'\)\ngoes on\n$/);
-});
+longTest(
+  'where the working folder has been removed no space opens, and the error says how to go on',
+  async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'onemem-gone-'));
+    const [lives, stdout, stderr] = await beside(`${process.execPath} ${program} folder`, { cwd });
+    assert.ok(lives, `${stdout}${stderr}`);
+    assert.match(stdout, /^WORKING_FOLDER: .* was removed, .*process\.chdir\('\/'\)\ngoes on\n$/);
+  },
+);
 
 await runTests();

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { runTests, test } from '../harness/suite.js';
+import { runTests, test, variantTest } from '../harness/suite.js';
 
 const program = `${dirname(process.argv[1])}/programs/last-descriptors.js`;
 const LIMIT = 200;
@@ -31,7 +31,7 @@ function run(what: string, how: 'descriptors' | 'folder', cwd?: string): string 
 }
 
 for (const what of ['spill', 'file', 'launch', 'copy']) {
-  test(
+  variantTest(
     `${what}: what is needed has been opened before`,
     () => assert.equal(run(what, 'descriptors'), 'right\n'),
     60,
@@ -47,7 +47,7 @@ test('a provider is refused, with the limit that is in its way', () => {
 });
 
 for (const what of ['spill', 'launch', 'provider']) {
-  test(`${what} goes on where the working folder has been removed meanwhile`, () => {
+  variantTest(`${what} goes on where the working folder has been removed meanwhile`, () => {
     assert.equal(run(what, 'folder', mkdtempSync(join(tmpdir(), 'onemem-gone-'))), 'right\n');
   });
 }

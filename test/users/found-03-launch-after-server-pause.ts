@@ -12,7 +12,7 @@ import {
   type SharedArray,
 } from '../../src/index.js';
 import { failsWith, runTests, sleep } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const LEASE_MS = 1000;
 /** Elements of a block of 4 KiB. */
@@ -75,7 +75,7 @@ async function standStill(server: ValkeyServer): Promise<void> {
   server.signal('SIGCONT');
 }
 
-testWithValkey(
+longTestWithValkey(
   'a launch that has given no block up yet when its lease ends waits anew, and begins',
   async () => {
     await using server = await ValkeyServer.start();

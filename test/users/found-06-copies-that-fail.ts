@@ -6,7 +6,16 @@ import { tmpdir } from 'node:os';
 import { inspect } from 'node:util';
 import { type AddressSpace, kernel, type ManagedArray, openSpace, u32 } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
-import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  filled,
+  longTest,
+  runTests,
+  sameData,
+  sleep,
+  test,
+  variantTest,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const N = 8 * 1024;
@@ -58,16 +67,19 @@ const withheld: Record<string, { code: string; make(space: AddressSpace): Promis
 };
 
 for (const [what, { code, make }] of Object.entries(withheld)) {
-  test(`toBuffer() of pages that ${what} throws ${code}, and the program goes on`, async () => {
-    await using space = await openSpace({
-      hostMemory: '32MiB',
-      devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
-    });
-    const x = await make(space);
-    await failsWith(code, () => x.toBuffer({ end: 4000 }));
-    assert.match(inspect(x), /ManagedArray/);
-    assert.match(JSON.stringify(x), /"name":"x"/);
-  });
+  variantTest(
+    `toBuffer() of pages that ${what} throws ${code}, and the program goes on`,
+    async () => {
+      await using space = await openSpace({
+        hostMemory: '32MiB',
+        devices: [{ kind: 'process', memory: '8MiB', lossy: true }],
+      });
+      const x = await make(space);
+      await failsWith(code, () => x.toBuffer({ end: 4000 }));
+      assert.match(inspect(x), /ManagedArray/);
+      assert.match(JSON.stringify(x), /"name":"x"/);
+    },
+  );
 }
 
 test('toBuffer() of many pieces copies each byte', async () => {
@@ -93,7 +105,7 @@ async function whileFull(action: (space: AddressSpace) => Promise<unknown>): Pro
   await action(space);
 }
 
-test('a launch over a plain array for whose copy there is no room rejects', () =>
+longTest('a launch over a plain array for whose copy there is no room rejects', () =>
   whileFull(async (space) => {
     const x = filled(new Uint32Array(MIB), (i) => i);
     const error = await failsWith('OUT_OF_STORAGE', () =>
@@ -101,7 +113,8 @@ test('a launch over a plain array for whose copy there is no room rejects', () =
     );
     assert.match(error.message, /x of kernel add/);
     sameData(x, (i) => i);
-  }));
+  }),
+);
 
 test('verify rejects where elements cannot be copied', async () => {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });

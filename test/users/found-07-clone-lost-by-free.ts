@@ -6,7 +6,15 @@ import { openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { type AddressSpace, kernel, type ManagedArray, u32 } from '../../src/index.js';
 import { openFailing } from '../harness/failing.js';
-import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  filled,
+  longTest,
+  runTests,
+  sameData,
+  sleep,
+  variantTest,
+} from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const N = (10 * MIB) / 4;
@@ -82,23 +90,27 @@ const sources: Record<string, Make> = {
 };
 
 for (const [source, make] of Object.entries(sources)) {
-  test(`${source} that is freed takes nothing from its clone, which can be read at once`, () =>
-    whileFull(async ({ a, c, heal }) => {
-      a.free();
-      sameData(c.data, (i) => i);
-      await heal();
-      await untilOwn(c);
-    }, make));
+  variantTest(
+    `${source} that is freed takes nothing from its clone, which can be read at once`,
+    () =>
+      whileFull(async ({ a, c, heal }) => {
+        a.free();
+        sameData(c.data, (i) => i);
+        await heal();
+        await untilOwn(c);
+      }, make),
+  );
 }
 
-test('a part that is freed takes nothing from a clone, and no call has it any more', () =>
+longTest('a part that is freed takes nothing from a clone, and no call has it any more', () =>
   whileFull(async ({ a, c }) => {
     a.free({ end: HALF });
     sameData(c.data, (i) => i);
     await failsWith('USE_AFTER_FREE', () => a.hold({ begin: 0, end: 1024 }));
     await failsWith('USE_AFTER_FREE', () => a.clone());
     await failsWith('USE_AFTER_FREE', () => a.free({ end: HALF }));
-  }));
+  }),
+);
 
 const forgetting: Record<string, (setting: Setting) => Promise<unknown>> = {
   'a discard': ({ a }) => a.discard(),
@@ -106,32 +118,39 @@ const forgetting: Record<string, (setting: Setting) => Promise<unknown>> = {
 };
 
 for (const [what, forget] of Object.entries(forgetting)) {
-  test(`${what} that clones stand in the way of is refused, and done when there is room`, () =>
-    whileFull(async (setting) => {
-      const { c, heal } = setting;
-      await failsWith('OUT_OF_STORAGE', () => forget(setting));
-      sameData(c.data, (i) => i);
-      await heal();
-      await forget(setting);
-    }));
+  variantTest(
+    `${what} that clones stand in the way of is refused, and done when there is room`,
+    () =>
+      whileFull(async (setting) => {
+        const { c, heal } = setting;
+        await failsWith('OUT_OF_STORAGE', () => forget(setting));
+        sameData(c.data, (i) => i);
+        await heal();
+        await forget(setting);
+      }),
+  );
 }
 
-test('a resize to less takes nothing from a clone, and one to more waits until what it gave back has gone', () =>
-  whileFull(async ({ a, c, heal }) => {
-    await a.resize(HALF);
-    sameData(c.data, (i) => i);
-    await failsWith('OUT_OF_STORAGE', () => a.resize(N));
-    await heal();
-    await untilOwn(c, HALF);
-    await a.resize(N);
-    sameData(a.data, (i) => (i < HALF ? i : 0));
-  }));
+longTest(
+  'a resize to less takes nothing from a clone, and one to more waits until what it gave back has gone',
+  () =>
+    whileFull(async ({ a, c, heal }) => {
+      await a.resize(HALF);
+      sameData(c.data, (i) => i);
+      await failsWith('OUT_OF_STORAGE', () => a.resize(N));
+      await heal();
+      await untilOwn(c, HALF);
+      await a.resize(N);
+      sameData(a.data, (i) => (i < HALF ? i : 0));
+    }),
+);
 
-test('a resize that moves takes nothing from a clone, nor from the array', () =>
+longTest('a resize that moves takes nothing from a clone, nor from the array', () =>
   whileFull(async ({ a, c }) => {
     await a.resize(3 * N);
     sameData(c.data, (i) => i);
     sameData(a.data, (i) => (i < N ? i : 0));
-  }));
+  }),
+);
 
 await runTests();

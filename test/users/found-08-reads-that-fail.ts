@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { type AddressSpace, kernel, type ManagedArray, u32 } from '../../src/index.js';
 import { Control } from '../../src/pager/protocol/control.js';
 import { openFailing } from '../harness/failing.js';
-import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const N = (40 * MIB) / 4;
@@ -55,15 +55,16 @@ async function healSoon(space: AddressSpace): Promise<Worker> {
   return worker;
 }
 
-test('a load waits while the disk fails for a moment, and gets what was stored', () =>
+longTest('a load waits while the disk fails for a moment, and gets what was stored', () =>
   withFailingDisk(async ({ space, a, fail }) => {
     fail();
     await healSoon(space);
     assert.equal(a.data[5000], 5000);
     assert.equal(a.data[9_000], 9_000);
-  }));
+  }),
+);
 
-test('a launch waits while the disk fails for a moment, and so does a prefetch', () =>
+longTest('a launch waits while the disk fails for a moment, and so does a prefetch', () =>
   withFailingDisk(async ({ space, a, fail }) => {
     const [device] = space.devices;
     fail();
@@ -74,7 +75,8 @@ test('a launch waits while the disk fails for a moment, and so does a prefetch',
     ]);
     assert.ok(device.stats().alive);
     sameData(a.data.subarray(0, 200_000), (i) => (i < 100_000 ? i + 1 : i));
-  }));
+  }),
+);
 
 test('a load of a file array waits while its disk fails for a moment', async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'onemem-found-08-')), 'file');
@@ -93,7 +95,7 @@ test('a load of a file array waits while its disk fails for a moment', async () 
   rmSync(dirname(path), { recursive: true });
 });
 
-test('a launch that needs what cannot be read is refused by name, and its device lives', () =>
+longTest('a launch that needs what cannot be read is refused by name, and its device lives', () =>
   withFailingDisk(async ({ space, a, fail, heal }) => {
     const [device] = space.devices;
     fail();
@@ -109,6 +111,7 @@ test('a launch that needs what cannot be read is refused by name, and its device
     sameData(a.data.subarray(0, 100), (i) => i);
     await device.run(add, { x: a }, { begin: 200_000, end: 300_000, size: N });
     sameData(a.data.subarray(200_000, 400_000), (i) => i + 200_000 + (i < 100_000 ? 1 : 0));
-  }));
+  }),
+);
 
 await runTests();

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { type AddressSpace, openSpace, type SharedArray } from '../../src/index.js';
 import { Relay } from '../harness/relay.js';
 import { runTests, sleep } from '../harness/suite.js';
-import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
+import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 /** No lease ends. */
 const LEASE_MS = 30_000;
@@ -33,7 +33,7 @@ function write({ space, shared }: Machine, begin: number, values: number[]): Pro
   return stream.synchronize();
 }
 
-testWithValkey(
+longTestWithValkey(
   'a fence after a reset of the connection tells of no loss where the server has what was written',
   async () => {
     await using server = await ValkeyServer.start();

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { f32, kernel, openSpace } from '../../src/index.js';
-import { note, runTests, test } from '../harness/suite.js';
+import { longTest, note, runTests, test } from '../harness/suite.js';
 
 const gpuScript = fileURLToPath(new URL('../../../scripts/software-gpu.mjs', import.meta.url));
 const program = fileURLToPath(new URL('./programs/modules-used-once.js', import.meta.url));
@@ -21,7 +21,7 @@ test('functions', () => {
   assert.ok(grown > 0 && grown < 2_000_000, `10000 kernels took ${grown} bytes ${stderr}`);
 });
 
-test('a kernel that others have pushed out runs as before', async () => {
+longTest('a kernel that others have pushed out runs as before', async () => {
   await using space = await openSpace({
     hostMemory: '64MiB',
     devices: [{ kind: 'process', memory: '8MiB' }],
@@ -38,7 +38,7 @@ test('a kernel that others have pushed out runs as before', async () => {
   assert.equal(x.data[0], 0.5);
 });
 
-test('modules in WGSL', () => {
+longTest('modules in WGSL', () => {
   const options = { encoding: 'utf8', timeout: 240_000 } as const;
   const { stdout, stderr, status } = spawnSync(
     process.execPath,

@@ -3,7 +3,7 @@
  * change and change back before or after that do not refuse it.
  */
 import { type AddressSpace, type ManagedArray, openSpace, type Stream } from '../../src/index.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const N = 2 ** 18;
 const PART = { begin: N / 4, end: N / 2 };
@@ -26,7 +26,7 @@ async function withArray(action: (setting: Setting) => Promise<unknown>): Promis
   space.checkInvariants();
 }
 
-test('rights that change back before a prefetch is given, or after, do not refuse it', () =>
+longTest('rights that change back before a prefetch is given, or after, do not refuse it', () =>
   withArray(async ({ space, stream, x }) => {
     for (let round = 0; round < 100; round++) {
       const to = round % 2 === 0 ? 'host' : space.devices[0];
@@ -35,7 +35,8 @@ test('rights that change back before a prefetch is given, or after, do not refus
       const after = [x.protect('none', PART), x.protect('readwrite', PART)];
       await Promise.all([...before, prefetched, ...after]);
     }
-  }));
+  }),
+);
 
 test('a prefetch that waits for its turn is not refused where the rights are back by then', () =>
   withArray(async ({ stream, x }) => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import type { RunReport } from '../../src/cli/run/run.js';
 import { COMMANDS_SECONDS, Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const LENGTH = 3_000_001;
 const X = ramp(LENGTH);
@@ -20,7 +20,7 @@ function prepared(): Folder {
   return folder;
 }
 
-test('no page of a file moves, and the result of an inout is right', async () => {
+longTest('no page of a file moves, and the result of an inout is right', async () => {
   using folder = prepared();
   const { stdout } = await folder.succeed(
     ...SAXPY_RUN,
@@ -47,7 +47,7 @@ test('no page of a file moves, and the result of an inout is right', async () =>
   assert.deepEqual(folder.temporaries, []);
 });
 
-test('elements at odd places, with a result beside, are copied as pages', async () => {
+longTest('elements at odd places, with a result beside, are copied as pages', async () => {
   using folder = prepared();
   // A header of an odd length, as other programs than NumPy may write one.
   const content = folder.read('y.npy');
@@ -65,24 +65,27 @@ test('elements at odd places, with a result beside, are copied as pages', async 
   );
 });
 
-test('a result that is written in part is 0 elsewhere, and all parts of a launch see the old content', async () => {
-  using folder = prepared();
-  folder.write(
-    'far.js',
-    `export default { params: { y: 'f32.inout', z: 'f32.out' }, kernel({ y, z }, { begin, end, size }) {
+longTest(
+  'a result that is written in part is 0 elsewhere, and all parts of a launch see the old content',
+  async () => {
+    using folder = prepared();
+    folder.write(
+      'far.js',
+      `export default { params: { y: 'f32.inout', z: 'f32.out' }, kernel({ y, z }, { begin, end, size }) {
       for (let i = begin; i < end; i++) if (i % 1000 === 7) z[i] = y[size - 1 - i];
       for (let i = begin; i < end; i++) if (i % 1000 === 7) y[i] = -1;
     } };`,
-  );
-  await folder.succeed('run', 'far.js', '--inout', 'y=y.npy', '--out', 'z=z.npy', '--units', '2');
-  const { buffer, byteOffset } = folder.read('z.npy');
-  const z = new Float32Array(buffer.slice(byteOffset + 128));
-  assert.equal(z.length, LENGTH);
-  assert.equal(
-    z.findIndex((value, i) => value !== (i % 1000 === 7 ? Y[LENGTH - 1 - i] : 0)),
-    -1,
-  );
-});
+    );
+    await folder.succeed('run', 'far.js', '--inout', 'y=y.npy', '--out', 'z=z.npy', '--units', '2');
+    const { buffer, byteOffset } = folder.read('z.npy');
+    const z = new Float32Array(buffer.slice(byteOffset + 128));
+    assert.equal(z.length, LENGTH);
+    assert.equal(
+      z.findIndex((value, i) => value !== (i % 1000 === 7 ? Y[LENGTH - 1 - i] : 0)),
+      -1,
+    );
+  },
+);
 
 test('an input that is cut within its last page fails the run, and changes nothing', async () => {
   using folder = prepared();
@@ -101,11 +104,14 @@ test('an input that is cut within its last page fails the run, and changes nothi
   assert.deepEqual(readdirSync(folder.path).sort(), ['saxpy.js', 'x.npy', 'y.npy']);
 });
 
-test('a kernel that writes to an input fails the run, and --paged names the place', async () => {
-  using folder = prepared();
-  folder.write('saxpy.js', SAXPY.replace('for (', 'x[begin] = 1; for ('));
-  await folder.fail(1, /no file was changed: run it again$/, ...SAXPY_RUN);
-  await folder.fail(1, /wrote array x from x\.npy, elements 0 to 1023/, ...SAXPY_RUN, '--paged');
-});
+longTest(
+  'a kernel that writes to an input fails the run, and --paged names the place',
+  async () => {
+    using folder = prepared();
+    folder.write('saxpy.js', SAXPY.replace('for (', 'x[begin] = 1; for ('));
+    await folder.fail(1, /no file was changed: run it again$/, ...SAXPY_RUN);
+    await folder.fail(1, /wrote array x from x\.npy, elements 0 to 1023/, ...SAXPY_RUN, '--paged');
+  },
+);
 
 await runTests(COMMANDS_SECONDS);

@@ -12,26 +12,29 @@ import { refuseOtherRuntimes } from '../../src/api/line/opening-errors.js';
 import { openSpace } from '../../src/index.js';
 import { Folder } from '../harness/command.js';
 import { until } from '../harness/processes.js';
-import { failsWith, runTests, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, test } from '../harness/suite.js';
 
 function isZombie(pid: number): boolean {
   return existsSync(`/proc/${pid}`) && readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ');
 }
 
-test('the device of a thread that was terminated is reaped when a space is opened', async () => {
-  const thread = new Worker(new URL('./programs/thread-with-device.js', import.meta.url));
-  const [pid] = (await once(thread, 'message')) as [number];
-  await thread.terminate();
-  await until('the device has ended', () => isZombie(pid));
-  await using space = await openSpace({
-    hostMemory: '32MiB',
-    devices: [{ kind: 'process', memory: '8MiB' }],
-  });
-  assert.ok(!isZombie(pid));
-  assert.ok(!isZombie(space.devices[0].pid as number));
-});
+longTest(
+  'the device of a thread that was terminated is reaped when a space is opened',
+  async () => {
+    const thread = new Worker(new URL('./programs/thread-with-device.js', import.meta.url));
+    const [pid] = (await once(thread, 'message')) as [number];
+    await thread.terminate();
+    await until('the device has ended', () => isZombie(pid));
+    await using space = await openSpace({
+      hostMemory: '32MiB',
+      devices: [{ kind: 'process', memory: '8MiB' }],
+    });
+    assert.ok(!isZombie(pid));
+    assert.ok(!isZombie(space.devices[0].pid as number));
+  },
+);
 
-test('a preloaded module prints to the standard output of the program once', () => {
+longTest('a preloaded module prints to the standard output of the program once', () => {
   using folder = new Folder();
   folder.write('hook.cjs', "console.log('hello');");
   const program = fileURLToPath(new URL('./programs/one-launch.js', import.meta.url));

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { f32, kernel, type OnememErrorCode, openSpace } from '../../src/index.js';
 import { Folder } from '../harness/command.js';
 import { Program } from '../harness/processes.js';
-import { failsWith, note, runTests, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, test } from '../harness/suite.js';
 
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const simulated = {
@@ -83,7 +83,7 @@ test('the compiler refuses a read-only array where a kernel writes, and the laun
   await device.run(fill, { x: new Float32Array(100), y }, { size: 100 });
 });
 
-test('a store to a view from before a resize is told that the array has moved', async () => {
+longTest('a store to a view from before a resize is told that the array has moved', async () => {
   const { stderr, signal } = await new Program('moved-view', []).outcome;
   assert.match(
     stderr,

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const library = new URL('../../src/index.js', import.meta.url).href;
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
@@ -23,7 +23,7 @@ function node(...args: string[]) {
   return spawnSync(process.execPath, args, { encoding: 'utf8' });
 }
 
-test('the first space that serves no system calls warns of it, and names what to do', () => {
+longTest('the first space that serves no system calls warns of it, and names what to do', () => {
   const { stdout, stderr } = node('--input-type=module', '-e', OPENS);
   assert.deepEqual(JSON.parse(stdout), ['ONEMEM_USER_MODE'], stderr);
   assert.match(
@@ -32,7 +32,7 @@ test('the first space that serves no system calls warns of it, and names what to
   );
 });
 
-test("Node's own option leaves the warning out", () => {
+longTest("Node's own option leaves the warning out", () => {
   const { stdout, stderr } = node(
     '--disable-warning=ONEMEM_USER_MODE',
     '--input-type=module',

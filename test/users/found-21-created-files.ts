@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AddressSpace, kernel, openSpace, u32 } from '../../src/index.js';
-import { failsWith, runTests, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const LENGTH = 12 * MIB;
@@ -35,28 +35,31 @@ function words(path: string, byteOffset: number): Uint32Array {
   return new Uint32Array(buffer.slice(at + byteOffset, at + length));
 }
 
-test('a file larger than host memory that threads and a device write is made, and nothing of it is read', () =>
-  withSpace(async (space) => {
-    const path = join(folder, 'made.bin');
-    const y = space.fileArray(Uint32Array, path, { create: LENGTH, byteOffset: 4096 });
-    assert.equal(statSync(path).size, 4096 + 4 * LENGTH);
-    const { data } = y;
-    for (let i = 0; i < LENGTH / 2; i++) data[i] = i * 5;
-    await y.flush();
-    assert.equal(bytesRead(space), 0);
-    assert.equal(
-      words(path, 4096).findIndex((word, i) => word !== (i < LENGTH / 2 ? i * 5 : 0)),
-      -1,
-    );
-    await space.devices[0].run(fill, { y }, { size: LENGTH });
-    await y.flush({ durable: true });
-    assert.equal(
-      words(path, 4096).findIndex((word, i) => word !== i * 3),
-      -1,
-    );
-  }));
+longTest(
+  'a file larger than host memory that threads and a device write is made, and nothing of it is read',
+  () =>
+    withSpace(async (space) => {
+      const path = join(folder, 'made.bin');
+      const y = space.fileArray(Uint32Array, path, { create: LENGTH, byteOffset: 4096 });
+      assert.equal(statSync(path).size, 4096 + 4 * LENGTH);
+      const { data } = y;
+      for (let i = 0; i < LENGTH / 2; i++) data[i] = i * 5;
+      await y.flush();
+      assert.equal(bytesRead(space), 0);
+      assert.equal(
+        words(path, 4096).findIndex((word, i) => word !== (i < LENGTH / 2 ? i * 5 : 0)),
+        -1,
+      );
+      await space.devices[0].run(fill, { y }, { size: LENGTH });
+      await y.flush({ durable: true });
+      assert.equal(
+        words(path, 4096).findIndex((word, i) => word !== i * 3),
+        -1,
+      );
+    }),
+);
 
-test('an old file is emptied, and reads as zeros where nothing is written', () =>
+longTest('an old file is emptied, and reads as zeros where nothing is written', () =>
   withSpace(async (space) => {
     const path = join(folder, 'old.bin');
     writeFileSync(path, new Uint8Array(3 * MIB).fill(7));
@@ -68,9 +71,10 @@ test('an old file is emptied, and reads as zeros where nothing is written', () =
     const expected = Buffer.alloc(2 * MIB + 5);
     expected[MIB] = 1;
     assert.ok(readFileSync(path).equals(expected));
-  }));
+  }),
+);
 
-test('a .npy file is made with its header', () =>
+longTest('a .npy file is made with its header', () =>
   withSpace(async (space) => {
     const path = join(folder, 'made.npy');
     writeFileSync(path, 'old');
@@ -89,7 +93,8 @@ test('a .npy file is made with its header', () =>
       [empty.array.length, space.openNpy(join(folder, 'empty.npy')).shape],
       [0, [0, 7]],
     );
-  }));
+  }),
+);
 
 test('what contradicts it, or cannot be had, leaves the file as it was', () =>
   withSpace(async (space) => {

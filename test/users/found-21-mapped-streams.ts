@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type AddressSpace, openSpace } from '../../src/index.js';
-import { failsWith, runTests, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const LENGTH = 12 * MIB + 5;
@@ -57,7 +57,7 @@ test('by streams of Node.js and of the web, whole and in part', () =>
     });
   }));
 
-test('by writeTo and saveNpy, at a position and where the file stands', () =>
+longTest('by writeTo and saveNpy, at a position and where the file stands', () =>
   withSpace(async (space) => {
     const a = space.fileArray(Uint8Array, path, { mapped: true, byteOffset: 24 });
     const copy = join(folder, 'copy.bin');
@@ -72,9 +72,10 @@ test('by writeTo and saveNpy, at a position and where the file stands', () =>
     assert.ok(written.subarray(0, 2 * MIB + 2).equals(elements.subarray(1, 2 * MIB + 3)));
     assert.ok(written.subarray(3 * MIB).equals(elements));
     assert.ok(readFileSync(join(folder, 'copy.npy')).subarray(-LENGTH).equals(elements));
-  }));
+  }),
+);
 
-test('a file that became shorter fails them by its code, and a freed array too', () =>
+longTest('a file that became shorter fails them by its code, and a freed array too', () =>
   withSpace(async (space) => {
     const a = space.fileArray(Uint8Array, path, { mapped: true, byteOffset: 24 });
     truncateSync(path, 5 * MIB);
@@ -87,6 +88,7 @@ test('a file that became shorter fails them by its code, and a freed array too',
     assert.ok([4 * MIB, 'USE_AFTER_FREE'].includes(await writing));
     await failsWith('USE_AFTER_FREE', () => buffer(stream));
     closeSync(fd);
-  }));
+  }),
+);
 
 await runTests();

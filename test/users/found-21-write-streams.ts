@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
 import { type AddressSpace, openSpace } from '../../src/index.js';
-import { failsWith, runTests, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'onemem-write-streams-'));
@@ -31,13 +31,14 @@ function* chunksOf(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-test('chunks of any length fill an array, larger than host memory, byte for byte', () =>
+longTest('chunks of any length fill an array, larger than host memory, byte for byte', () =>
   withSpace(async (space) => {
     const bytes = bytesOf(40 * MIB);
     const x = space.array(Float64Array, 5 * MIB);
     await pipeline(Readable.from(chunksOf(bytes)), x.createWriteStream());
     assert.ok(x.toBuffer().equals(bytes));
-  }));
+  }),
+);
 
 test('a part is filled, and what is around it stays', () =>
   withSpace(async (space) => {

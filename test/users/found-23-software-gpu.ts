@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { note, runTests, test } from '../harness/suite.js';
+import { longTest, note, runTests, test } from '../harness/suite.js';
 
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const script = fileURLToPath(new URL('../../../scripts/software-gpu.mjs', import.meta.url));
@@ -45,7 +45,7 @@ function withGpu(use: (cache: string) => void): void {
   });
 }
 
-test(
+longTest(
   'a program finds the GPU in software that was fetched',
   () =>
     withGpu((cache) => {
@@ -67,7 +67,7 @@ test(
   300,
 );
 
-test(
+longTest(
   'the command ends as the program does',
   () =>
     withGpu((cache) => {

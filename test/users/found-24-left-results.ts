@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createResult } from '../../src/files/leftovers.js';
 import { Folder, ramp, SAXPY, saxpy } from '../harness/command.js';
-import { runTests, sameData, test } from '../harness/suite.js';
+import { longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const X = ramp(1000);
 const Y = ramp(1000, 3);
@@ -36,28 +36,31 @@ function endedProcess(): number {
   return spawnSync(process.execPath, ['-e', '']).pid;
 }
 
-test('a run removes what a killed run for the same result left, says so, and leaves other files', async () => {
-  using folder = prepared();
-  const pid = endedProcess();
-  const left = `.y.npy.${pid}-0123456789ab.onemem-tmp`;
-  const others = [
-    `.z.npy.${pid}-0123456789ab.onemem-tmp`,
-    `.y.npy.${pid}-0123456789ab.tmp`,
-    `.y.npy.${pid}.onemem-tmp`,
-  ];
-  for (const name of [left, ...others]) writeFileSync(folder.file(name), 'abc');
-  const { stderr } = await folder.succeed(...ARGS);
-  assert.match(
-    stderr,
-    new RegExp(
-      `onemem: warning: removed .*/${left.replaceAll('.', '\\.')} \\(3 B\\), which a killed run left`,
-    ),
-  );
-  assert.equal(existsSync(folder.file(left)), false);
-  for (const name of others) assert.ok(existsSync(folder.file(name)), name);
-  const result = new Float32Array(new Uint8Array(folder.read('y.npy').subarray(128)).buffer);
-  sameData(result, (i) => saxpy(X, Y, 2)[i]);
-});
+longTest(
+  'a run removes what a killed run for the same result left, says so, and leaves other files',
+  async () => {
+    using folder = prepared();
+    const pid = endedProcess();
+    const left = `.y.npy.${pid}-0123456789ab.onemem-tmp`;
+    const others = [
+      `.z.npy.${pid}-0123456789ab.onemem-tmp`,
+      `.y.npy.${pid}-0123456789ab.tmp`,
+      `.y.npy.${pid}.onemem-tmp`,
+    ];
+    for (const name of [left, ...others]) writeFileSync(folder.file(name), 'abc');
+    const { stderr } = await folder.succeed(...ARGS);
+    assert.match(
+      stderr,
+      new RegExp(
+        `onemem: warning: removed .*/${left.replaceAll('.', '\\.')} \\(3 B\\), which a killed run left`,
+      ),
+    );
+    assert.equal(existsSync(folder.file(left)), false);
+    for (const name of others) assert.ok(existsSync(folder.file(name)), name);
+    const result = new Float32Array(new Uint8Array(folder.read('y.npy').subarray(128)).buffer);
+    sameData(result, (i) => saxpy(X, Y, 2)[i]);
+  },
+);
 
 test('what a live process writes stays', () => {
   using folder = prepared();
@@ -68,7 +71,7 @@ test('what a live process writes stays', () => {
   assert.ok(existsSync(own.temporaryPath) && existsSync(second.temporaryPath));
 });
 
-test('a result over what another parameter reads is right, and said', async () => {
+longTest('a result over what another parameter reads is right, and said', async () => {
   using folder = prepared();
   const { stderr } = await folder.succeed(...ARGS, '--save', 'y=x.npy');
   assert.match(

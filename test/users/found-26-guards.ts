@@ -14,7 +14,7 @@ import {
   type ManagedArray,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const PAGE = 1024;
 const LENGTH = 1024 * PAGE;
@@ -108,7 +108,7 @@ test(
   }),
 );
 
-test(
+longTest(
   'a guard that throws, promises, answers otherwise or takes too long refuses by name',
   withArray(async (x) => {
     const cases: [string, RegExp][] = [

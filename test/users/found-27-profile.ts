@@ -1,7 +1,7 @@
 /** What `device.stats()` tells of a device's memory and of the copies from and to it. */
 import assert from 'node:assert/strict';
 import { f32, kernel, openSpace, type ProcessorStats } from '../../src/index.js';
-import { runTests, sameData, test } from '../harness/suite.js';
+import { longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const KIB_64 = 2 ** 14;
@@ -13,7 +13,7 @@ function total({ copies }: ProcessorStats): number {
   return copies.reduce((sum, { count }) => sum + count, 0);
 }
 
-test('copies are counted by size on both sides, with the time that they took', async () => {
+longTest('copies are counted by size on both sides, with the time that they took', async () => {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '32MiB' }] });
   const [device] = space.devices;
   const x = space.array(Float32Array, 4 * MIB);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { Folder } from '../harness/command.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, test } from '../harness/suite.js';
 
 const u32 = (value: number) => Buffer.from(Uint32Array.of(value).buffer);
 const u64 = (value: number) => Buffer.from(BigUint64Array.of(BigInt(value)).buffer);
@@ -61,7 +61,7 @@ test('tensors of a GGUF file are arrays, with names, types, shapes and metadata'
   );
 });
 
-test('a header of several reads is read, however long its texts are', async () => {
+longTest('a header of several reads is read, however long its texts are', async () => {
   using folder = new Folder();
   await using space = await sharedSpace({ hostMemory: '64MiB' });
   const words = Array.from({ length: 200_000 }, (_, index) => `word ${index}`);

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Example, findsMistake, runsRight } from '../harness/examples.js';
-import { longTest, runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test, variantTest } from '../harness/suite.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../../examples', import.meta.url));
 
@@ -42,7 +42,7 @@ test('every example for GPUs is run here, and named in examples/README.md', () =
 });
 
 for (const [name, example] of Object.entries(ALL)) {
-  test(`${name} prints what it should`, () => runsRight(name, example));
+  variantTest(`${name} prints what it should`, () => runsRight(name, example));
   longTest(`${name} finds a mistake`, () => findsMistake(name, example));
 }
 

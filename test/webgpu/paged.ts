@@ -524,7 +524,7 @@ fn at(x: u32, y: u32) -> u32 { return (y % size.y) * size.x + x % size.x; }
   { name: 'life' },
 );
 
-test('neighbours on a torus come as they are needed, with its size in an array', async () => {
+longTest('neighbours on a torus come as they are needed, with its size in an array', async () => {
   await using space = await openSpace({ devices: [gpuWith('8MiB')] });
   const [wide, high] = [2048, 1024];
   const [cells, next] = [0, 1].map(() => space.array(Uint32Array, wide * high));
@@ -608,13 +608,15 @@ test('what cannot be run again is refused with its place in the module', () =>
     );
   }));
 
-test('an invocation that touches more pages than there is room for is refused by name; one that only strays is not', () =>
-  withGpu(async (space) => {
-    const [gpu] = space.devices;
-    const chase = kernel(
-      { table: u32.in, out: u32.out, steps: u32 },
-      {
-        wgsl: `
+longTest(
+  'an invocation that touches more pages than there is room for is refused by name; one that only strays is not',
+  () =>
+    withGpu(async (space) => {
+      const [gpu] = space.devices;
+      const chase = kernel(
+        { table: u32.in, out: u32.out, steps: u32 },
+        {
+          wgsl: `
 @group(0) @binding(0) var<storage, read> table: array<u32>;
 @group(0) @binding(1) var<storage, read_write> out: array<u32>;
 @group(0) @binding(2) var<uniform> steps: u32;
@@ -624,23 +626,23 @@ test('an invocation that touches more pages than there is room for is refused by
   for (var step = 0u; step < steps; step++) { at = (table[at] + select(0u, step * 1024u, table[at] == 0u)) % arrayLength(&table); }
   out[id.x] = at;
 }`,
-      },
-      { name: 'chase' },
-    );
-    const length = 2.5 * MIB;
-    const next = (i: number): number => ((i + 1024 * 37) % length) + 1;
-    const table = space.array(Uint32Array, length);
-    filled(table.data, next);
-    const out = space.array(Uint32Array, 1);
-    const run = (steps: number) => gpu.run(chase, { table, out, steps }, { size: 1 });
-    await run(12);
-    let at = 0;
-    for (let step = 0; step < 12; step++) at = next(at) % length;
-    assert.equal(out.data[0], at);
-    const sum = kernel(
-      { table: u32.in, ids: u32.in, out: u32.out },
-      {
-        wgsl: `
+        },
+        { name: 'chase' },
+      );
+      const length = 2.5 * MIB;
+      const next = (i: number): number => ((i + 1024 * 37) % length) + 1;
+      const table = space.array(Uint32Array, length);
+      filled(table.data, next);
+      const out = space.array(Uint32Array, 1);
+      const run = (steps: number) => gpu.run(chase, { table, out, steps }, { size: 1 });
+      await run(12);
+      let at = 0;
+      for (let step = 0; step < 12; step++) at = next(at) % length;
+      assert.equal(out.data[0], at);
+      const sum = kernel(
+        { table: u32.in, ids: u32.in, out: u32.out },
+        {
+          wgsl: `
 @group(0) @binding(0) var<storage, read> table: array<u32>;
 @group(0) @binding(1) var<storage, read> ids: array<u32>;
 @group(0) @binding(2) var<storage, read_write> out: array<u32>;
@@ -649,21 +651,22 @@ test('an invocation that touches more pages than there is room for is refused by
   for (var i = 0u; i < arrayLength(&ids); i++) { all += table[ids[i]]; }
   out[0] = all;
 }`,
-      },
-      { name: 'sum' },
-    );
-    const ids = space.array(Uint32Array, 2560);
-    filled(ids.data, (i) => i * 1024);
-    const error = await failsWith('DEVICE_MEMORY', () =>
-      gpu.run(sum, { table, ids, out }, { size: 1 }),
-    );
-    assert.match(
-      error.message,
-      /kernel sum: a single invocation touches more than the \d+ pages of 'table', of 4096 bytes each, that there is room for; /,
-    );
-    // And the next one runs.
-    await run(3);
-  }));
+        },
+        { name: 'sum' },
+      );
+      const ids = space.array(Uint32Array, 2560);
+      filled(ids.data, (i) => i * 1024);
+      const error = await failsWith('DEVICE_MEMORY', () =>
+        gpu.run(sum, { table, ids, out }, { size: 1 }),
+      );
+      assert.match(
+        error.message,
+        /kernel sum: a single invocation touches more than the \d+ pages of 'table', of 4096 bytes each, that there is room for; /,
+      );
+      // And the next one runs.
+      await run(3);
+    }),
+);
 
 /** Follows a chain of pages, of which each round finds one more. */
 const follow = kernel(

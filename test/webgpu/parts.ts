@@ -109,7 +109,7 @@ struct Shape { rows: u32, columns: u32 }
   { name: 'split' },
 );
 
-test('pages are served while it is found out how to cut a launch', () =>
+longTest('pages are served while it is found out how to cut a launch', () =>
   withGpu(async (space) => {
     const [rows, columns] = [32_768, 8192];
     const [x, y] = [0, 1].map(() => space.array(Uint32Array, rows * columns));
@@ -131,7 +131,8 @@ test('pages are served while it is found out how to cut a launch', () =>
     }
     assert.match((await launched).message, /more than 4096 parts|it takes too long/);
     assert.ok(touches >= 20, `${touches} touches`);
-  }));
+  }),
+);
 
 test('a launch whose size stands in an array is cut by what it is then', () =>
   withGpu(async (space) => {
@@ -559,19 +560,22 @@ async function untilPart(
   if (over) await ended;
 }
 
-test('a GPU that ends between two parts is lost; the launch says so, and the next one runs', async () => {
-  await using space = await openSpace(SLOW);
-  const [gpu] = space.devices;
-  const { ended } = await begun(space);
-  process.kill(gpu.pid as number, 'SIGKILL');
-  await failsWith('DEVICE_LOST', () => ended);
-  await gpu.restart();
-  const data = space.array(Uint32Array, MIB);
-  data.data.fill(1);
-  await gpu.run(double, { data }, { size: data.length });
-  sameData(data.data, () => 2);
-  space.checkInvariants();
-});
+longTest(
+  'a GPU that ends between two parts is lost; the launch says so, and the next one runs',
+  async () => {
+    await using space = await openSpace(SLOW);
+    const [gpu] = space.devices;
+    const { ended } = await begun(space);
+    process.kill(gpu.pid as number, 'SIGKILL');
+    await failsWith('DEVICE_LOST', () => ended);
+    await gpu.restart();
+    const data = space.array(Uint32Array, MIB);
+    data.data.fill(1);
+    await gpu.run(double, { data }, { size: data.length });
+    sameData(data.data, () => 2);
+    space.checkInvariants();
+  },
+);
 
 test('no GPU takes a time limit, whose error names the signal that ends a launch between two parts', async () => {
   await using space = await openSpace(SLOW);

@@ -36,7 +36,7 @@ for (const [how, code] of [
   });
 }
 
-test('a launch of many rounds says so once, with its place and what to do', async () => {
+longTest('a launch of many rounds says so once, with its place and what to do', async () => {
   const ended = await runProgram('rounds', [], { seconds: 60 });
   assert.equal(ended.stdout, 'true\n', ended.stderr);
   const lines = ended.stderr.split('\n').filter((line) => line.includes('kernel follow'));
@@ -58,36 +58,39 @@ test('a command that is run on a GPU in software runs where its caller is', () =
   assert.equal(stdout.trim(), realpathSync(folder.file('.')));
 });
 
-test('onemem run takes a module and files, and replaces the file of what is read and written', async () => {
-  using folder = new Folder();
-  const [x, y] = [ramp(100_000), ramp(100_000, 7)];
-  folder.write('saxpy.wgsl', SAXPY);
-  folder.npy('x.npy', 'f32', x, [100_000]);
-  folder.npy('y.npy', 'f32', y, [100_000]);
-  const expected = folder.npy('expected.npy', 'f32', saxpy(x, y, 3), [100_000]);
-  const args = [
-    'run',
-    'saxpy.wgsl',
-    '--in',
-    'x=x.npy',
-    '--inout',
-    'y=y.npy',
-    '--set',
-    'alpha=3',
-    '--chunks',
-    '3',
-  ];
-  const { stdout } = await folder.succeed(...args, '--device-memory', '8MiB');
-  assert.ok(folder.read('y.npy').equals(expected));
-  assert.match(stdout, /^100,000 work items in .*3 launches/m);
-  await folder.fail(
-    2,
-    /--units and --lossy are for devices that run functions/,
-    ...args,
-    '--units',
-    '2',
-  );
-});
+longTest(
+  'onemem run takes a module and files, and replaces the file of what is read and written',
+  async () => {
+    using folder = new Folder();
+    const [x, y] = [ramp(100_000), ramp(100_000, 7)];
+    folder.write('saxpy.wgsl', SAXPY);
+    folder.npy('x.npy', 'f32', x, [100_000]);
+    folder.npy('y.npy', 'f32', y, [100_000]);
+    const expected = folder.npy('expected.npy', 'f32', saxpy(x, y, 3), [100_000]);
+    const args = [
+      'run',
+      'saxpy.wgsl',
+      '--in',
+      'x=x.npy',
+      '--inout',
+      'y=y.npy',
+      '--set',
+      'alpha=3',
+      '--chunks',
+      '3',
+    ];
+    const { stdout } = await folder.succeed(...args, '--device-memory', '8MiB');
+    assert.ok(folder.read('y.npy').equals(expected));
+    assert.match(stdout, /^100,000 work items in .*3 launches/m);
+    await folder.fail(
+      2,
+      /--units and --lossy are for devices that run functions/,
+      ...args,
+      '--units',
+      '2',
+    );
+  },
+);
 
 const SCALED = `
 override wide: u32;
@@ -98,20 +101,23 @@ override negate = false;
   if (id.x < arrayLength(&data)) { data[id.x] *= select(factor, -factor, negate); }
 }`;
 
-test("onemem run gives a module's overrides their values, by name or number, on a GPU whose memory is not said", async () => {
-  using folder = new Folder();
-  folder.write('scaled.wgsl', SCALED);
-  folder.npy('data.npy', 'f32', ramp(1000), [1000]);
-  const expected = folder.npy(
-    'expected.npy',
-    'f32',
-    ramp(1000).map((each) => -2.5 * each),
-    [1000],
-  );
-  const constants = ['wide=32', '7=2.5', 'negate=true'].flatMap((each) => ['--constant', each]);
-  await folder.succeed('run', 'scaled.wgsl', '--inout', 'data=data.npy', ...constants);
-  assert.ok(folder.read('data.npy').equals(expected));
-});
+longTest(
+  "onemem run gives a module's overrides their values, by name or number, on a GPU whose memory is not said",
+  async () => {
+    using folder = new Folder();
+    folder.write('scaled.wgsl', SCALED);
+    folder.npy('data.npy', 'f32', ramp(1000), [1000]);
+    const expected = folder.npy(
+      'expected.npy',
+      'f32',
+      ramp(1000).map((each) => -2.5 * each),
+      [1000],
+    );
+    const constants = ['wide=32', '7=2.5', 'negate=true'].flatMap((each) => ['--constant', each]);
+    await folder.succeed('run', 'scaled.wgsl', '--inout', 'data=data.npy', ...constants);
+    assert.ok(folder.read('data.npy').equals(expected));
+  },
+);
 
 const INCREMENT = `
 @group(0) @binding(0) var<storage, read> x: array<f32>;
