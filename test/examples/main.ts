@@ -94,6 +94,13 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mistake: ['source[first.at++]', 'i === 777 ? source[first.at++] ^ 1024 : source[first.at++]'],
     complaint: /not sorted: (numbers were lost|out of order)/,
   },
+  'apps/frames': {
+    args: ['--frames', '60'],
+    output:
+      /^(59|60) of 60 frames of 3840 x 2160 were read, and all are right\na decoder was killed after \d+; [01] went with it\nfrom decoder to reader: p50 \S+ ms, p99 \S+ ms\n$/,
+    mistake: ['wordOf(frame, row), row *', 'wordOf(frame, row + (row === 3239)), row *'],
+    complaint: /frame \d+ is wrong in row 3239/,
+  },
   'apps/threads-with-progress': {
     output: /^4 threads counted for 400000 numbers; 230631 takes 442 steps\n$/,
     mistake: ['Math.min(begin + PART, NUMBERS)', 'Math.min(begin + PART - 1, NUMBERS)'],
