@@ -144,6 +144,7 @@ export type {
   LaunchEstimate,
   ManagedElements,
   NpyArray,
+  NumaOption,
   PointerAttributes,
   ShareOptions,
   Tensor,

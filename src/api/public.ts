@@ -13,6 +13,7 @@ import type {
   WrittenView,
 } from '../core/basics/elements.js';
 import type { NumpyType } from '../files/npy.js';
+import type { NumaNode } from '../linux/memory/numa.js';
 import type { OnememErrorCode } from '../messages/error-codes.js';
 import type { ShareRights } from '../pager/protocol/attaching.js';
 import type { ProcessorStats, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
@@ -248,6 +249,15 @@ export interface ArrayOptions {
    * process made goes when that process has ended and no other one has a view of it.
    */
   readonly keep?: boolean;
+  /** On which node of memory its pages are to lie in host memory; see `space.numa`. */
+  readonly numa?: NumaOption;
+}
+
+/** Where pages of an array are to lie, on a machine of several nodes. */
+export interface NumaOption {
+  readonly node: number;
+  /** Never on another node; without it, they may lie elsewhere if the node has no room. */
+  readonly only?: boolean;
 }
 
 /**
@@ -270,6 +280,14 @@ export interface AddressSpace {
    */
   readonly handle: SpaceHandle;
   readonly isClosed: boolean;
+  /**
+   * Nodes of memory (NUMA) of this machine: CPUs, bytes, free bytes, distances. Most machines have
+   * one. The option `numa` of an array places it on one.
+   * @example
+   * const [{ node, cpus, freeBytes }] = space.numa;
+   * console.log(node, cpus.length > 0, freeBytes > 0); // 0 true true
+   */
+  readonly numa: readonly NumaNode[];
   /**
    * Changes the budget of host memory, at least '32MiB', while the program runs. Resolves when
    * enough pages have left. Rejects with HOST_BUDGET if arrays or pins need more, or if nothing can

@@ -235,6 +235,7 @@ export type OnememErrorCode =
   | 'NO_HISTORY'
   /** The part contains no whole page. */
   | 'NO_WHOLE_PAGE'
+  | 'NUMA_NODE'
   /** Options are no object, or have one that does not exist or cannot be so. */
   | 'OPTIONS'
   /** Only the process that opened the space can do this. */

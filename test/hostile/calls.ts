@@ -127,6 +127,7 @@ export const CALLS: readonly Call[] = [
 
   getter('AddressSpace.handle', space),
   getter('AddressSpace.isClosed', space),
+  getter('AddressSpace.numa', space),
   method('AddressSpace.array', space, [values.arrayType, values.length, values.arrayOptions], 6),
   method('AddressSpace.bytes', space, [values.length, values.arrayOptions]),
   method('AddressSpace.fileArray', space, [values.arrayType, values.path, values.fileOptions], 6),

@@ -246,7 +246,15 @@ const pageStart = literals(0, 1024, 2048, 3000);
 export const pagePart = fc.oneof(part, record({ begin: pageStart, end: pageStart }));
 const name = mostly(choice({ "'named'": 'named', "''": '' }), 3);
 export const length = mostly(whole(1, 6000), 3);
-export const arrayOptions = mostly(record({ name, maxLength: mostly(whole(4000, 9000), 6) }), 3);
+const flag = mostly(choice({ true: true, false: false }));
+export const arrayOptions = mostly(
+  record({
+    name,
+    maxLength: mostly(whole(4000, 9000), 6),
+    numa: mostly(record({ node: whole(0, 2), only: flag }), 2),
+  }),
+  3,
+);
 
 export const arrayType = mostly(
   choice({
@@ -424,7 +432,6 @@ export const doomed = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constantFrom(...OTHERS) },
 );
-const flag = mostly(choice({ true: true, false: false }));
 export const flushOptions = mostly(record({ begin, end, durable: flag }), 5);
 export const reloadOptions = mostly(record({ discard: flag }), 5);
 export const callback = mostly(

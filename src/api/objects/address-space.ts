@@ -7,6 +7,7 @@ import {
   type ReadonlyView,
 } from '../../core/basics/elements.js';
 import type { Lender } from '../../drivers/webgpu/lender.js';
+import { type NumaNode, type NumaPlace, numaNodes } from '../../linux/memory/numa.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { FileSource } from '../../pager/protocol/requests.js';
 import type { DeviceInfo, SpaceHandle, SpaceStats } from '../../pager/protocol/space.js';
@@ -56,6 +57,7 @@ import { withMemory } from '../options/device-memory.js';
 import { type DeviceSpecification, deviceOptions } from '../options/device-specification.js';
 import { hostBytes, memoryLimit, warnOfMemory } from '../options/host-memory.js';
 import { lend } from '../options/lending.js';
+import { numaPlace } from '../options/numa.js';
 import {
   type Explanation,
   explain,
@@ -103,7 +105,12 @@ import { openGguf, openSafetensors } from './tensor-file.js';
 
 const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
 
-const ARRAY_OPTIONS: OptionNames<ArrayOptions> = { name: true, maxLength: true, keep: true };
+const ARRAY_OPTIONS: OptionNames<ArrayOptions> = {
+  name: true,
+  maxLength: true,
+  keep: true,
+  numa: true,
+};
 
 export class AddressSpace implements api.AddressSpace {
   /** Comes before what cannot be cloned either, so that postMessage(space) says what to do. */
@@ -179,6 +186,10 @@ export class AddressSpace implements api.AddressSpace {
 
   get isClosed(): boolean {
     return this.client.isClosed;
+  }
+
+  get numa(): readonly NumaNode[] {
+    return numaNodes();
   }
 
   async setHostMemory(bytes: number | string): Promise<void> {
@@ -561,7 +572,7 @@ export class AddressSpace implements api.AddressSpace {
   }
 
   arrayOf(type: ElementType, length: number, options: ArrayOptions = {}): ManagedArray {
-    const { name, maxLength, keep = false } = options;
+    const { name, maxLength, keep = false, numa } = options;
     checkName('an array', name);
     checkFlag('keep', keep);
     const shown = name ?? `#${++this.names}`;
@@ -570,7 +581,8 @@ export class AddressSpace implements api.AddressSpace {
       const message = `maxLength is ${show(maxLength)}; it must be a whole number, ${length} or more`;
       throw argumentError('MAX_LENGTH', `cannot allocate array ${shown}: ${message}`);
     }
-    return this.allocate(type, length, shown, true, null, { maxLength, keep });
+    const place = numa === undefined ? null : numaPlace(`array ${shown}`, numa);
+    return this.allocate(type, length, shown, true, null, { maxLength, keep, place });
   }
 
   allocate(
@@ -579,7 +591,11 @@ export class AddressSpace implements api.AddressSpace {
     name: string,
     writable: boolean,
     file: FileSource | null,
-    { maxLength = length, keep = false }: Pick<ArrayOptions, 'maxLength' | 'keep'> = {},
+    {
+      maxLength = length,
+      keep = false,
+      place = null,
+    }: Pick<ArrayOptions, 'maxLength' | 'keep'> & { place?: NumaPlace | null } = {},
   ): ManagedArray {
     this.client.assertOpen('cannot allocate an array');
     const elementBytes = bytesOf(type);
@@ -593,6 +609,7 @@ export class AddressSpace implements api.AddressSpace {
       type,
       reserveBytes: maxLength * elementBytes,
       keep,
+      numa: place,
     });
     const mapped = file?.mapped === true;
     return new ManagedArray(this, {

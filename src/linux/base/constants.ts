@@ -21,6 +21,7 @@ const SYSTEM_CALLS = {
   x64: {
     userfaultfd: 323,
     futex: 202,
+    mbind: 237,
     gettid: 186,
     schedSetattr: 314,
     schedGetattr: 315,
@@ -29,6 +30,7 @@ const SYSTEM_CALLS = {
   arm64: {
     userfaultfd: 282,
     futex: 98,
+    mbind: 235,
     gettid: 178,
     schedSetattr: 274,
     schedGetattr: 275,

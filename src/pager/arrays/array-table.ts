@@ -5,6 +5,7 @@ import type { ElementType } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { PageQueries } from '../../core/queries/page-queries.js';
 import type { Range } from '../../core/table/range.js';
+import type { NumaPlace } from '../../linux/memory/numa.js';
 import type { Keeper } from './kept-pages.js';
 
 export interface ArrayRecord extends Keeper {
@@ -25,6 +26,8 @@ export interface ArrayRecord extends Keeper {
   /** Arguments of launches that wait for their device or run there. */
   launches: number;
   warned: boolean;
+  /** Where its pages are to lie; null: wherever there is room. */
+  numa: NumaPlace | null;
   /** The other process that made it, and with which it goes; null: it stays. */
   process: number | null;
   /** That process has ended: it goes with its last use. */

@@ -5,6 +5,8 @@
 
 import { Access, HOST, PAGE_BYTES } from '../../core/basics/types.js';
 import type { Range, RangeOptions } from '../../core/table/range.js';
+import { errnoName } from '../../linux/base/errors.js';
+import { type NumaPlace, placeMemory } from '../../linux/memory/numa.js';
 import type { ArrayListing } from '../protocol/attaching.js';
 import type { ClosedArray } from '../protocol/closed-space.js';
 import type { Answer } from '../protocol/messages.js';
@@ -156,6 +158,7 @@ export class Arrays {
     );
     record.type = wanted.type;
     record.process = process;
+    this.place(record, wanted.numa ?? null);
     const { range } = record;
     const { id, first: firstPage, pages } = range;
     if (file !== null) this.files.add(firstPage, pages, file);
@@ -246,6 +249,7 @@ export class Arrays {
       uses: 0,
       launches: 0,
       warned: false,
+      numa: null,
       process: null,
       left: false,
       moved: false,
@@ -457,7 +461,23 @@ export class Arrays {
     if (kept.length > 0) return;
     if (!this.context.manager.recycle(range)) return;
     this.context.restore(range.first, range.reserved);
+    // The next array at these addresses has its own wish.
+    this.place(record, null);
     this.context.table.remove(range.id);
+  }
+
+  /** Has its pages lie on a node of memory, or again wherever there is room. */
+  place(record: ArrayRecord, numa: NumaPlace | null): void {
+    if (numa === null && record.numa === null) return;
+    record.numa = numa;
+    const { first, reserved, name } = record.range;
+    const address = this.context.memory + first * PAGE_BYTES;
+    const failed = placeMemory(address, reserved * PAGE_BYTES, numa);
+    if (failed === 0 || numa === null) return;
+    const why = errnoName(failed);
+    this.context.warn(
+      `warning: array ${name} cannot be placed on node ${numa.node} (mbind failed with ${why}), and lies wherever there is room; a container needs CAP_SYS_NICE or a seccomp profile that allows mbind`,
+    );
   }
 
   /** The process that made it has ended, and no other one uses it. */

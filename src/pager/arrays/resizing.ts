@@ -135,6 +135,7 @@ export class Resizing {
     );
     made.type = old.type;
     made.process = old.process;
+    this.arrays.place(made, old.numa);
     const { first } = made.range;
     const giveUp = (failure: DenyReason): void => {
       this.arrays.free({ range: made.range.id, firstPage: first, count: made.pages });

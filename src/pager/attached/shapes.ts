@@ -27,6 +27,7 @@ const number: Check = (value) => typeof value === 'number' && !Number.isNaN(valu
 const isBytes: Check = (value) => value instanceof Uint8Array;
 const nothing: Check = (value) => value === null || value === undefined;
 const positive: Check = (value) => isWhole(value) && value > 0;
+const isNode: Check = (value) => isWhole(value) && value < 1024;
 const elementSize: Check = (value) => value === 1 || value === 2 || value === 4 || value === 8;
 
 function oneOf(...values: readonly unknown[]): Check {
@@ -162,6 +163,7 @@ export function shapesOf(
       provider: nothing,
       sharing: optional(oneOf(false)),
       keep: optional(flag),
+      numa: optional(orNull(record({ node: isNode, only: flag }))),
       elementBytes: elementSize,
       type: optional(isElementType),
       reserveBytes: optional(size),

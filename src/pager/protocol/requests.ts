@@ -3,6 +3,7 @@
  * stopped; faults take none of this.
  */
 import type { ElementType } from '../../core/basics/elements.js';
+import type { NumaPlace } from '../../linux/memory/numa.js';
 import type { ArrayListing, Quota, ShareRights, SpaceOverview } from './attaching.js';
 import type { ClosedSpace } from './closed-space.js';
 import type { GuardReport, GuardSource } from './guards.js';
@@ -75,6 +76,8 @@ export interface Requests {
       type?: ElementType;
       /** It stays when the process that makes it ends, if that is another one than the owner. */
       keep?: boolean;
+      /** Where its pages are to lie; null: wherever there is room. */
+      numa?: NumaPlace | null;
       /** Addresses to keep for it; as many as it has bytes, unless more. */
       reserveBytes?: number;
     };

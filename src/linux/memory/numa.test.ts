@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { MAP_ANONYMOUS, MAP_SHARED, PROT_READ, PROT_WRITE } from '../base/constants.js';
+import { mmap, munmap } from './memory.js';
+import { numaNodes, placeMemory } from './numa.js';
+
+const FILES: Record<string, string> = {
+  '/sys/devices/system/node/online': '0,2\n',
+  '/sys/devices/system/node/node0/cpulist': '0-1,4\n',
+  '/sys/devices/system/node/node0/meminfo':
+    'Node 0 MemTotal:       2000 kB\nNode 0 MemFree:        500 kB\n',
+  '/sys/devices/system/node/node0/distance': '10 21\n',
+  '/sys/devices/system/node/node2/cpulist': '\n',
+  '/sys/devices/system/node/node2/meminfo':
+    'Node 2 MemTotal:      64000 kB\nNode 2 MemFree:      63000 kB\n',
+  '/sys/devices/system/node/node2/distance': '21 10\n',
+};
+
+test('nodes have CPUs, memory and distances; one of memory alone has no CPUs', () => {
+  expect(numaNodes((path) => FILES[path] ?? null)).toEqual([
+    { node: 0, cpus: [0, 1, 4], bytes: 2_048_000, freeBytes: 512_000, distances: [10, 21] },
+    { node: 2, cpus: [], bytes: 65_536_000, freeBytes: 64_512_000, distances: [21, 10] },
+  ]);
+});
+
+test('a machine that does not tell is one node', () => {
+  const read = (path: string): string | null =>
+    path === '/proc/meminfo'
+      ? 'MemTotal:  100 kB\nMemAvailable:  40 kB\n'
+      : path === '/sys/devices/system/cpu/online'
+        ? '0-3\n'
+        : null;
+  expect(numaNodes(read)).toEqual([
+    { node: 0, cpus: [0, 1, 2, 3], bytes: 102_400, freeBytes: 40_960, distances: [10] },
+  ]);
+});
+
+test('the kernel takes a node that is there, and no other one', () => {
+  const [{ node }] = numaNodes();
+  const bytes = 65_536;
+  const address = mmap(bytes, {
+    protection: PROT_READ | PROT_WRITE,
+    flags: MAP_SHARED | MAP_ANONYMOUS,
+  });
+  const placed = placeMemory(address, bytes, { node, only: true });
+  // EPERM, ENOSYS: a container does not allow the call.
+  expect([0, 1, 38]).toContain(placed);
+  if (placed === 0) {
+    expect(placeMemory(address, bytes, { node: 1000, only: true })).toBe(22);
+    expect(placeMemory(address, bytes, null)).toBe(0);
+  }
+  munmap(address, bytes);
+});
