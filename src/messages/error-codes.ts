@@ -235,6 +235,7 @@ export type OnememErrorCode =
   | 'NO_HISTORY'
   /** The part contains no whole page. */
   | 'NO_WHOLE_PAGE'
+  /** This machine has no memory node of that number. */
   | 'NUMA_NODE'
   /** Options are no object, or have one that does not exist or cannot be so. */
   | 'OPTIONS'
