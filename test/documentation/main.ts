@@ -6,7 +6,7 @@
  *   npm run -s docs-test -- files     checks whose name holds the word
  */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openSpace } from '../../src/index.js';
@@ -46,6 +46,7 @@ function brokenLinks(page: Page): string[] {
     .map(({ target, anchor }) => (anchor === undefined ? target : `${target}#${anchor}`));
 }
 
+const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
 const sources = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' });
 
 /** Source files and folders that a page names and that are not there. */
@@ -64,8 +65,11 @@ async function runPrograms(page: Page): Promise<void> {
   for (const { language, code, comment } of blocksOf(page)) {
     if (language !== 'js' || /'webgpu'|typegpu/.test(code)) continue;
     const [, file] = /^\/\/ ([\w-]+\.js)\n/.exec(code) ?? [];
-    if (file !== undefined) folder.write(file, code);
-    else if (!/^import .* from 'onemem'/m.test(code)) continue;
+    if (file !== undefined) {
+      folder.write(file, code);
+      if (comment === 'runs alone') await folder.runAlone(file, code);
+    } else if (!/^import .* from 'onemem'/m.test(code)) continue;
+    else if (comment === 'needs NumPy' && !hasNumpy) console.log('     SKIPPED: no NumPy');
     else if (comment !== 'needs a Valkey server') await folder.run(code);
     else if (typeof valkeyPrograms() === 'string') console.log(`     SKIPPED: ${valkeyPrograms()}`);
     else {

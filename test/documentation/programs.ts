@@ -1,17 +1,27 @@
 /** Programs of pages and of doc comments, run one after the other in this process. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { format } from 'node:util';
+import { format, promisify } from 'node:util';
 import { ROOT } from './pages.js';
 
 /** The compiled tree, which bears the package's name. */
 const TREE = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Other packages that programs of pages import. */
-const PACKAGES = ['piscina'];
+const PACKAGES = [
+  '@ip-location-db',
+  'apache-arrow',
+  'fzstd',
+  'hyparquet',
+  'mmdb-lib',
+  'piscina',
+  'usearch',
+  'vega-datasets',
+];
 
 /** A folder in which programs find the package, and the files of their page. */
 export class ProgramFolder {
@@ -20,8 +30,10 @@ export class ProgramFolder {
   private programs = 0;
 
   constructor() {
-    mkdirSync(join(this.path, 'node_modules'));
-    symlinkSync(TREE, join(this.path, 'node_modules/onemem'));
+    const own = join(this.path, 'node_modules/onemem');
+    mkdirSync(own, { recursive: true });
+    for (const name of readdirSync(TREE)) symlinkSync(join(TREE, name), join(own, name));
+    symlinkSync(join(ROOT, 'python'), join(own, 'python'));
     for (const name of PACKAGES)
       symlinkSync(join(ROOT, 'node_modules', name), join(this.path, 'node_modules', name));
     this.write('package.json', '{ "type": "module" }\n');
@@ -45,6 +57,12 @@ export class ProgramFolder {
       console.log = log;
     }
     assert.equal(printed.join('\n'), expectedOutput(program).join('\n'));
+  }
+
+  /** Runs a program of the folder in a process of its own. */
+  async runAlone(name: string, program: string): Promise<void> {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(this.path, name)]);
+    assert.equal(stdout, `${expectedOutput(program).join('\n')}\n`);
   }
 
   [Symbol.dispose](): void {
