@@ -2,7 +2,7 @@
  * What the manager and a device agree on whose kernels are modules in WGSL: the modules, how their
  * parameters reach them, and how a launch runs that is larger than the device.
  */
-import type { PageRounds } from '../wgsl/page-rounds.js';
+import type { PageCopy, PageRounds } from '../wgsl/page-rounds.js';
 import type { UniformValue } from '../wgsl/uniform-value.js';
 import type { DriverLaunch, KernelCode } from './driver.js';
 
@@ -120,6 +120,8 @@ export interface PagedPart {
   readonly maskWords: number;
   /** Words behind those for pages: whether a log was full, and the logs; 0: there are none. */
   readonly logWords: number;
+  /** It begins to run in rounds: what comes before the first of them. */
+  begin(): readonly PageCopy[];
   /** Contents of the uniform variable, for each dispatch of a round. */
   contents(): readonly string[];
   /** How it may run without rounds: null where it cannot be told before which pages it touches. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { PageMemory } from './page-memory.js';
 import { FIRST_INVOCATION, type PageCopy, PageRounds, WRITTEN } from './page-rounds.js';
 import { pageTables } from './page-tables.js';
 
@@ -33,9 +34,11 @@ function play(
   frames: number,
   isWritten: (page: number) => boolean = () => false,
   knowsAll = false,
+  memory: PageMemory | null = null,
 ): Played | string {
   const array = { name: 'table', bytes: pages * 64, stride: 4 };
-  const rounds = new PageRounds(pageTables([array], (frames + 1) * 64, SIZES) as never);
+  const tables = pageTables([array], (frames + 1) * 64, SIZES) as never;
+  const rounds = new PageRounds(tables, 'invocation', memory);
   const done = new Set<number>();
   const pool = new Int32Array(frames + 1).fill(-1);
   const counts = new Int32Array(pages);
@@ -49,6 +52,18 @@ function play(
   ): void => {
     for (let at = 0; at < bytes; at += 64) action((place + at) / 64, (frame + at) / 64);
   };
+  const bring = (copies: readonly PageCopy[]): void => {
+    for (const each of copies) {
+      copied += each.bytes / 64;
+      eachPage(each, (page, frame) => {
+        if (frame === 0) throw new Error('the frame of zeros was written');
+        pool[frame] = page;
+        poolCounts[frame] = counts[page] as number;
+      });
+    }
+  };
+  const { notes: notesAll } = rounds.tables[0] as { notes: boolean };
+  bring(rounds.begin(0));
   for (;;) {
     const notes = new Uint32Array(rounds.entries.length);
     for (const [lane, chain] of chains.entries()) {
@@ -56,8 +71,9 @@ function play(
       runs++;
       let absent = false;
       for (const page of chain) {
-        notes[page] = Math.max(notes[page] as number, FIRST_INVOCATION - lane);
         const entry = rounds.entries[page] as number;
+        if (entry === 0 || notesAll)
+          notes[page] = Math.max(notes[page] as number, FIRST_INVOCATION - lane);
         if (entry === 0) absent = true;
         if (absent && !knowsAll) break;
         if (entry !== 0 && pool[entry / 16] !== page)
@@ -84,14 +100,7 @@ function play(
       return { rounds: rounds.rounds, copied, home, runs, counts };
     }
     if (next.end !== null) return next.end.refused;
-    for (const each of next.copies) {
-      copied += each.bytes / 64;
-      eachPage(each, (page, frame) => {
-        if (frame === 0) throw new Error('the frame of zeros was written');
-        pool[frame] = page;
-        poolCounts[frame] = counts[page] as number;
-      });
-    }
+    bring(next.copies);
     if (rounds.rounds > 20_000) throw new Error('no end');
   }
 }
@@ -235,4 +244,68 @@ test('arrays share what memory there is: small ones are there as a whole', () =>
   expect(larger?.pageBytes).toBe(12 * 128);
   expect((larger?.offset ?? 0) + (larger?.poolBytes ?? 0)).toBeLessThanOrEqual(1 << 14);
   expect(pageTables([{ name: 'a', bytes: 4096, stride: 4 }], 64, SIZES)).toBeNull();
+});
+
+const never = (): boolean => false;
+
+/** What a launch takes, and what those after it take that remember it. */
+function repeated(
+  chains: readonly (readonly number[])[],
+  pages: number,
+  frames: number,
+  isWritten: (page: number) => boolean = never,
+): Played[] {
+  const memory = new PageMemory();
+  return [1, 2, 3].map(() => {
+    const played = play(chains, pages, frames, isWritten, false, memory);
+    if (typeof played === 'string') throw new Error(played);
+    return played;
+  });
+}
+
+/** Pages that lead to each other, in no order. */
+const scattered = Array.from({ length: 40 }, (_, lane) =>
+  Array.from({ length: 5 }, (_, at) => (lane * 37 + at * 211) % 400),
+);
+
+test('a launch that is repeated has at once what it touched before, as far as there is room', () => {
+  const [first, second, third] = repeated(scattered, 400, 400);
+  expect(first?.rounds).toBeGreaterThanOrEqual(5);
+  expect([second?.rounds, third?.rounds]).toEqual([1, 1]);
+  expect(second?.copied).toBeLessThanOrEqual(first?.copied as number);
+});
+
+test('with less room it has what comes next while it goes on, and writes what it wrote', () => {
+  const chains = Array.from({ length: 60 }, (_, lane) => [3 * lane, 3 * lane + 2, 3 * lane + 4]);
+  const [first, second, third] = repeated(chains, 200, 40, (page) => page % 2 === 0);
+  expect(second?.rounds).toBeLessThan(0.7 * (first?.rounds as number));
+  expect(third?.rounds).toBe(second?.rounds);
+  expect(second?.counts).toEqual(first?.counts);
+});
+
+test('what is remembered and no longer touched does no harm', () => {
+  const memory = new PageMemory();
+  play(scattered, 400, 20, never, false, memory);
+  const other = scattered.map((chain) => chain.map((page) => (page + 13) % 400));
+  expect(play(other, 400, 20, never, false, memory)).toBeTypeOf('object');
+  for (let seed = 1; seed <= 40; seed++) {
+    const random = chance(seed);
+    const chains = Array.from({ length: 1 + random(60) }, () =>
+      Array.from({ length: 1 + random(6) }, () => random(64)),
+    );
+    const own = new PageMemory();
+    for (const moved of [0, 0, random(64)]) {
+      const shifted = chains.map((chain) => chain.map((page) => (page + moved) % 64));
+      const played = play(shifted, 64, 6 + random(20), (page) => page % 3 === 0, false, own);
+      expect(played, `seed ${seed}`).toBeTypeOf('object');
+    }
+  }
+});
+
+test('neighbours that are lacking one after the other come together by and by', () => {
+  const all = Array.from({ length: 64 }, (_, page) => page);
+  const played = play([all], 64, 64);
+  if (typeof played === 'string') throw new Error(played);
+  expect(played.rounds).toBeLessThan(20);
+  expect(played.copied).toBe(64);
 });

@@ -4,6 +4,7 @@
  * so that each round has some of them end, or learn of more pages. Pages that were written go home
  * before their frames get others, and when no invocation lacks a page any more.
  */
+import { MOST_PAGES, type PageGroup, type PageMemory, type PlayedRound } from './page-memory.js';
 import type { PageTable } from './page-tables.js';
 import { type Lacking, RoundLimit } from './round-limit.js';
 
@@ -32,7 +33,10 @@ export interface Advance {
 export const WRITTEN = 0x8000_0000;
 export const FIRST_INVOCATION = 0x7fff_ffff;
 
-/** Neighbours come along within this many bytes, where a page in so many of them is wanted. */
+/**
+ * Neighbours come along within this many bytes, where a page in so many of them is wanted; and twice
+ * as many with each round in which some of them are lacking again.
+ */
 const WIDE_BYTES = 65_536;
 const WIDE_SHARE = 4;
 
@@ -55,14 +59,41 @@ export class PageRounds {
    */
   #blamed: string | null = null;
   readonly #frames: FrameList[];
+  #part = 0;
+  /** Of the parts before it. */
+  #roundsBefore = 0;
+  /** What comes for the rounds of the part, as it is remembered: the next one last. */
+  #known: PageGroup[] = [];
+  /** Its rounds. */
+  #played: PlayedRound[] = [];
+  #playedPages = 0;
+  #firstNote = FIRST_INVOCATION;
 
   constructor(
     readonly tables: readonly PageTable[],
     readonly unit: Unit = 'invocation',
+    /** What launches like this one have touched. */
+    private readonly memory: PageMemory | null = null,
   ) {
     const last = tables.at(-1) as PageTable;
     this.entries = new Uint32Array(last.firstEntry + last.pages);
     this.#frames = tables.map((each) => new FrameList(each));
+  }
+
+  /**
+   * A part begins to run in rounds.
+   * @returns what comes before the first of them
+   */
+  begin(part: number): readonly PageCopy[] {
+    this.#part = part;
+    this.#roundsBefore = this.rounds;
+    this.#known = (this.memory?.of(part) ?? []).toReversed();
+    this.#played = [];
+    this.#playedPages = 0;
+    this.#firstNote = FIRST_INVOCATION;
+    for (const each of this.#frames) each.forget();
+    const group = this.#known.pop();
+    return group === undefined ? [] : this.admit(group);
   }
 
   /**
@@ -88,9 +119,12 @@ export class PageRounds {
     const notes = noted.map((each) => each & FIRST_INVOCATION);
     const full = noted[this.entries.length] ?? 0;
     if (full !== 0) return { homes: this.#allHome(), copies: [], end: { refused: fullLog(full) } };
-    const isAbsent = (_: number, page: number): boolean =>
-      notes[page] !== 0 && this.entries[page] === 0;
-    if (!this.entries.some(isAbsent)) {
+    const first = this.#firstLacking(notes);
+    const goesOn = first < this.#firstNote;
+    this.#note(notes, goesOn);
+    // Behind a limit there are others.
+    if (goesOn && first !== 0) this.#firstNote = first;
+    if (first === 0) {
       this.strict = false;
       this.#blamed = null;
       if (this.#limit.end < units) {
@@ -98,8 +132,17 @@ export class PageRounds {
         return { homes: [], copies: [], end: null };
       }
       this.#limit.lift();
+      const rounds = this.rounds - this.#roundsBefore;
+      this.memory?.keep(this.#part, rounds, this.tables, this.#played);
       return { homes: this.#allHome(), copies: [], end: 'done' };
     }
+    const known = this.#known.pop();
+    if (known !== undefined) return this.#take(known, false);
+    return this.#next(notes, units);
+  }
+
+  /** By what is noted now. */
+  #next(notes: Uint32Array, units: number): Advance {
     const wanted = this.tables.map(({ firstEntry, pages }) => {
       const touched: number[] = [];
       for (let page = 0; page < pages; page++)
@@ -119,15 +162,44 @@ export class PageRounds {
       return { homes: [], copies: [], end: null };
     }
     this.#limit.set(this.#lacking(wanted, notes), units);
-    const taken = this.tables.map((table, number) => {
-      const frames = this.#frames[number] as FrameList;
-      return frames.take((wanted[number] as number[]).slice(0, table.frames), this.entries);
-    });
+    const taken = this.tables.map(({ frames }, at) => (wanted[at] as number[]).slice(0, frames));
+    return this.#take(taken, true);
+  }
+
+  /** Has pages be there, no more of each table than it has frames. */
+  #take(pages: PageGroup, wide: boolean): Advance {
+    const taken = this.#frames.map((each, number) =>
+      each.take(pages[number] as readonly number[], this.entries, wide),
+    );
     return {
       homes: taken.flatMap(({ homes }) => homes),
       copies: taken.flatMap(({ copies }) => copies),
       end: null,
     };
+  }
+
+  /** What is noted of the first that lacks a page; 0: none does. */
+  #firstLacking(notes: Uint32Array): number {
+    let first = 0;
+    for (const [page, entry] of this.entries.entries())
+      if (entry === 0) first = Math.max(first, notes[page] as number);
+    return first;
+  }
+
+  /** Remembers what was there. */
+  #note(notes: Uint32Array, isDone: boolean): void {
+    if (this.memory === null || this.#playedPages > MOST_PAGES) return;
+    const group = this.tables.map(({ firstEntry, pages, notes: areNoted }) => {
+      const there: number[] = [];
+      for (let page = 0; page < pages; page++) {
+        const isThere = this.entries[firstEntry + page] !== 0;
+        // Touches of what is there are noted only where not all of it can be.
+        if (isThere && (!areNoted || notes[firstEntry + page] !== 0)) there.push(page);
+      }
+      return there;
+    });
+    this.#playedPages += group.reduce((sum, { length }) => sum + length, 0);
+    this.#played.push({ pages: group, isDone });
   }
 
   /**
@@ -208,6 +280,8 @@ class FrameList {
   readonly #kept: Uint8Array;
   /** Frames whose pages were written since they came. */
   readonly #written = new Set<number>();
+  /** In how many rounds of a part pages were lacking, by neighbourhood. */
+  readonly #lacks = new Map<number, number>();
 
   constructor(table: PageTable) {
     this.#table = table;
@@ -225,6 +299,11 @@ class FrameList {
 
   allHome(): PageCopy[] {
     return this.#home([...this.#written]);
+  }
+
+  /** Another part begins, which may touch pages in another way. */
+  forget(): void {
+    this.#lacks.clear();
   }
 
   /**
@@ -252,6 +331,7 @@ class FrameList {
     // Neighbours, which were not asked for, come only into empty frames: no page goes for them.
     if (wide) this.#widen(coming, entries, empty.length);
     for (const page of wanted) kept[page] = 0;
+    for (const page of coming) kept[page] = 0;
     const taken = [...empty, ...others, ...written].slice(0, coming.length);
     const homes = this.#home(taken.filter((frame) => this.#written.has(frame)));
     const frames = Uint32Array.from(taken).sort();
@@ -284,12 +364,23 @@ class FrameList {
     const counts = new Map<number, number>();
     for (const page of coming)
       counts.set(Math.floor(page / wide), (counts.get(Math.floor(page / wide)) ?? 0) + 1);
-    for (const [group, count] of counts) {
-      if (count * WIDE_SHARE < wide) continue;
-      const end = Math.min(pages, (group + 1) * wide);
-      for (let page = group * wide; page < end && coming.length < empty; page++)
-        if (entries[firstEntry + page] === 0 && this.#kept[page] === 0) coming.push(page);
+    const add = (from: number, count: number): void => {
+      const end = Math.min(pages, from + count);
+      for (let page = from; page < end && coming.length < empty; page++) {
+        if (entries[firstEntry + page] !== 0 || this.#kept[page] !== 0) continue;
+        this.#kept[page] = 1;
+        coming.push(page);
+      }
+    };
+    const asked = [...coming];
+    for (const page of asked) {
+      const group = Math.floor(page / wide);
+      const count = counts.get(group) as number;
+      const around =
+        count * WIDE_SHARE < wide ? Math.min(wide, 2 ** (this.#lacks.get(group) ?? 0)) : wide;
+      add(Math.floor(page / around) * around, around);
     }
+    for (const group of counts.keys()) this.#lacks.set(group, (this.#lacks.get(group) ?? 0) + 1);
   }
 
   #copies(pages: readonly number[], frames: ArrayLike<number>): PageCopy[] {

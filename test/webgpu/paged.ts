@@ -734,6 +734,51 @@ longTest(
   },
 );
 
+/** Five numbers, each of which names the next. */
+const chase = kernel(
+  { table: u32.in, starts: u32.in, sums: u32.inout },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read> table: array<u32>;
+@group(0) @binding(1) var<storage, read> starts: array<u32>;
+@group(0) @binding(2) var<storage, read_write> sums: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x >= arrayLength(&sums)) { return; }
+  var at = starts[id.x];
+  for (var k = 0u; k < 5u; k++) { at = table[at]; }
+  sums[id.x] += at;
+}`,
+  },
+  { name: 'chase' },
+);
+
+test('a launch that is repeated takes half of the rounds or fewer, also where its numbers have changed', () =>
+  withGpu(async (space) => {
+    const [gpu] = space.devices;
+    const table = space.array(Uint32Array, 8 * MIB);
+    const next = (at: number): number => scattered(at + 1, 1000) * 8000;
+    filled(table.data, next);
+    const [starts, sums] = [0, 1].map(() => space.array(Uint32Array, 64));
+    filled(starts.data, (i) => i * 7);
+    const expected = new Uint32Array(sums.length);
+    const roundsOf = async (): Promise<number> => {
+      const { launchRounds } = gpu.stats();
+      await gpu.run(chase, { table, starts, sums }, { size: sums.length });
+      for (const [i, begin] of starts.data.entries()) {
+        let at = begin;
+        for (let k = 0; k < 5; k++) at = next(at);
+        expected[i] += at;
+      }
+      sameData(sums.data, (i) => expected[i]);
+      return gpu.stats().launchRounds - launchRounds;
+    };
+    const first = await roundsOf();
+    const second = await roundsOf();
+    assert.ok(first >= 4 && second <= first / 2, `${first} rounds, then ${second}`);
+    filled(starts.data, (i) => i * 7 + (i < 9 ? 5_000_000 : 0));
+    assert.ok((await roundsOf()) <= first);
+  }));
+
 /** A product in tiles: each workgroup needs a column of tiles of `b` at once. */
 const tiled = kernel(
   { a: f32.in, b: f32.in, c: f32.out, n: u32 },

@@ -5,6 +5,7 @@
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description } from '../../src/wgsl/describe.js';
 import { knownNumbers } from '../../src/wgsl/known-numbers.js';
+import type { PageMemory } from '../../src/wgsl/page-memory.js';
 import type { UniformValue } from '../../src/wgsl/uniform-value.js';
 import { windowed } from '../../src/wgsl/windowed.js';
 import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/windows.js';
@@ -87,9 +88,10 @@ export class TestLaunch {
   async paged(
     gpu: Gpu,
     share: number,
+    memory: PageMemory | null = null,
   ): Promise<{ arrays: Arrays; outcome: PagedOutcome | string }> {
     const given = this.#given();
-    return { arrays: given.arrays, outcome: await runPaged(gpu, given, share) };
+    return { arrays: given.arrays, outcome: await runPaged(gpu, given, share, memory) };
   }
 
   /**

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description, Resource } from '../../src/wgsl/describe.js';
+import type { PageMemory } from '../../src/wgsl/page-memory.js';
 import { PagePlanner } from '../../src/wgsl/page-plan.js';
 import { type PageCopy, PageRounds } from '../../src/wgsl/page-rounds.js';
 import { type PageTable, pageTables } from '../../src/wgsl/page-tables.js';
@@ -38,12 +39,14 @@ interface Given {
 
 /**
  * @param share of the bytes of the arrays that are paged, for their frames
+ * @param memory what launches like it have touched
  * @returns why it was refused, as a text
  */
 export async function runPaged(
   gpu: Gpu,
   given: Given,
   share: number,
+  memory: PageMemory | null = null,
 ): Promise<PagedOutcome | string> {
   const { description, facts, arrays, overrides, uniforms } = given;
   const plan = planPaged(
@@ -57,11 +60,19 @@ export async function runPaged(
   const tables = tablesOf(module.paged, arrays, share);
   if (tables === null) return 'no room for a page of each';
   const pipeline = await gpu.pipeline(module.source, module.entryPoint, overrides);
-  const rounds = new PageRounds(tables, module.unit);
+  const rounds = new PageRounds(tables, module.unit, memory);
   const pools = tables.map(({ poolBytes }) => new Uint8Array(poolBytes));
+  const pairs = (copies: readonly PageCopy[]) => pairsOf(copies, arrays, tables, pools);
+  const bring = (copies: readonly PageCopy[]): void => {
+    for (const { array, pool } of pairs(copies)) {
+      copiedBytes += array.length;
+      pool.set(array);
+    }
+  };
   let copiedBytes = 0;
   let homeBytes = 0;
-  for (const part of parts) {
+  for (const [number, part] of parts.entries()) {
+    bring(rounds.begin(number));
     const mask = Math.ceil(module.units(part) / 32);
     const logWords = module.logWords(part);
     const noted = 2 * mask + rounds.entries.length + Math.min(1, logWords);
@@ -102,17 +113,13 @@ export async function runPaged(
         );
       }
       const next = rounds.advance(notes.subarray(2 * mask, noted), module.units(part));
-      const pairs = (copies: readonly PageCopy[]) => pairsOf(copies, arrays, tables, pools);
       for (const { array, pool } of pairs(next.homes)) {
         homeBytes += array.length;
         array.set(pool);
       }
       if (next.end === 'done') break;
       if (next.end !== null) return next.end.refused;
-      for (const { array, pool } of pairs(next.copies)) {
-        copiedBytes += array.length;
-        pool.set(array);
-      }
+      bring(next.copies);
       if (rounds.rounds > MOST_ROUNDS) throw new Error(`not done after ${MOST_ROUNDS} rounds`);
     }
     putBack(part, arrays, copies);

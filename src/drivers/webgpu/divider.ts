@@ -11,6 +11,7 @@ import { accessesOf } from '../../wgsl/accesses.js';
 import { type Description, describe, type Resource } from '../../wgsl/describe.js';
 import { type Head, hasHead, headBytesOf, withoutHeads } from '../../wgsl/heads.js';
 import { knownNumbers } from '../../wgsl/known-numbers.js';
+import { PageMemory } from '../../wgsl/page-memory.js';
 import { PagePlanner } from '../../wgsl/page-plan.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
 import {
@@ -105,6 +106,8 @@ interface PagedParts {
   readonly poolBytes: number;
   /** Null where no part can be planned. */
   readonly planner: PartPlanner | null;
+  /** What its parts have touched, where they ran in rounds. */
+  readonly memory: PageMemory;
   /** Why they have no windows of all arrays. */
   readonly why: string;
 }
@@ -415,7 +418,8 @@ function* foundPaged(
     const parts = dispatchesOf(plan.parts, limits.maxComputeWorkgroupsPerDimension);
     const tables = tablesOf(module.paged) as PageTable[];
     const planner = PartPlanner.open(description, module.paged, facts, tables);
-    return { module, parts, tables, poolBytes: bytesOfPools(tables), planner };
+    const memory = new PageMemory();
+    return { module, parts, tables, poolBytes: bytesOfPools(tables), planner, memory };
   }
   return (
     reason ||
@@ -429,12 +433,12 @@ function* foundPaged(
  */
 function pagedDivision(
   launch: Launch,
-  { module, parts, tables, poolBytes, planner, why }: PagedParts,
+  { module, parts, tables, poolBytes, planner, memory, why }: PagedParts,
   facts: LaunchFacts,
 ): LaunchDivision {
   const { source, entryPoint, group, uniform: binding, pages, notes, modes, heads } = module;
   const code = withHeads({ ...launch.code, source, entryPoint }, heads);
-  const rounds = new PageRounds(tables, module.unit);
+  const rounds = new PageRounds(tables, module.unit, memory);
   const offsets = tables.map(({ name }) => arrayOf(launch, name).offset);
   return {
     way: 'paged',
@@ -477,6 +481,7 @@ function pagedDivision(
         units,
         maskWords,
         logWords,
+        begin: () => rounds.begin(index),
         contents,
         plan,
         next,

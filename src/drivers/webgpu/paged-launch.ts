@@ -123,7 +123,7 @@ export class PagedLaunch {
     this.movedBytes += bytesOf(homes) + bytesOf(copies);
     this.tellIfSlow();
     this.homes = cut(homes, BATCH_BYTES);
-    this.feed = new PageFeed(copies, 'device', (copy) => this.placeOf(copy).at, this.outlet);
+    this.feed = this.feedOf(copies);
     this.isLast = end !== null;
     if (end !== null && end !== 'done') {
       const message = `kernel ${this.kernelName}: ${end.refused}, or give the device more memory`;
@@ -201,13 +201,28 @@ export class PagedLaunch {
         false,
       );
     else if (this.isLast) this.end(this.refusal);
-    else {
-      this.feed?.open(
-        (copies) => this.partsOf(copies),
-        () => this.round(),
-      );
-      this.feed?.start();
-    }
+    else this.roundWith(this.feed as PageFeed);
+  }
+
+  private feedOf(copies: readonly PageCopy[]): PageFeed {
+    return new PageFeed(copies, 'device', (copy) => this.placeOf(copy).at, this.outlet);
+  }
+
+  /** A round, when the pages have come. */
+  private roundWith(feed: PageFeed): void {
+    this.feed = feed;
+    feed.open(
+      (copies) => this.partsOf(copies),
+      () => this.round(),
+    );
+    feed.start();
+  }
+
+  /** The first round, with pages that are known to be touched. */
+  private bring(copies: readonly PageCopy[]): void {
+    this.movedBytes += bytesOf(copies);
+    if (copies.length === 0) this.round();
+    else this.roundWith(this.feedOf(copies));
   }
 
   private runPlanned(planned: PlannedRun, next: PlannedDispatch): void {
@@ -261,7 +276,7 @@ export class PagedLaunch {
    */
   private firstRound(): void {
     const { once } = this.paged;
-    if (once === null) this.round();
+    if (once === null) this.bring(this.paged.begin());
     else this.end(noRoom(this.kernelName, once));
   }
 
