@@ -34,7 +34,7 @@ describe('choices of policies', () => {
       /no policy evict; did you mean eviction/,
     );
     expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(
-      /there are 'adaptive', 'lru', 'fifo', 'clock'/,
+      /there are 'tournament', 'lru', 'fifo', 'clock'/,
     );
     expect(() => checkChoices({ prefetch: { name: 'tree', thresholdPercent: 60 } })).not.toThrow();
     const mistaken = { readAhead: { name: 'next', shares: 4 } } as unknown as PolicyChoices;

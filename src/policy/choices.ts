@@ -25,6 +25,7 @@ import {
 import { advised, migrate } from './placement/advised.js';
 import { none, type TreeOptions, tree } from './prefetch/tree.js';
 import { type NextOptions, next, noReadAhead } from './read-ahead/next.js';
+import { uvmPrefetch } from './uvm.js';
 
 /**
  * A function that makes a policy: `export` of a module ('default' by default), called with
@@ -40,17 +41,28 @@ export interface PolicyModule {
 /** Policies by name or module. Each node, or processor, gets one of its own. */
 export interface PolicyChoices {
   /**
-   * Which block leaves a full node: 'adaptive' (the default), 'lru', 'fifo', 'clock', 'sieve',
-   * 's3-fifo', 'arc', 'lirs', 'w-tinylfu' or 'tournament'.
+   * Which block leaves a full node: 'tournament' (the default), 'lru', 'fifo', 'clock', 'sieve',
+   * 's3-fifo', 'arc', 'lirs', 'w-tinylfu' or 'uvm'.
    */
   readonly eviction?: EvictionName | PolicyModule;
-  /** What a fault brings along: as much as is dense enough ('tree'), or nothing. */
-  readonly prefetch?: 'tree' | 'none' | ({ readonly name: 'tree' } & TreeOptions) | PolicyModule;
+  /**
+   * What a fault brings along: as much as is dense enough ('tree'), the same as NVIDIA's driver does
+   * it ('uvm'), or nothing.
+   */
+  readonly prefetch?:
+    | 'tree'
+    | 'uvm'
+    | 'none'
+    | ({ readonly name: 'tree' } & TreeOptions)
+    | PolicyModule;
   /** What comes ahead of a walk: the next block ('next'), or nothing. */
   readonly readAhead?: 'next' | 'none' | ({ readonly name: 'next' } & NextOptions) | PolicyModule;
   /** What a device uses in host memory: as advised ('advised'), or nothing ('migrate'). */
   readonly placement?: 'advised' | 'migrate' | PolicyModule;
 }
+
+/** All policies as another system has them: 'uvm' is NVIDIA's UVM driver. */
+export type PolicySet = 'uvm';
 
 export type PolicyKind = keyof PolicyChoices;
 
@@ -58,12 +70,21 @@ type Maker<T> = (options: never) => T;
 
 const NAMED = {
   eviction: EVICTION_POLICIES,
-  prefetch: { tree, none: () => none },
+  prefetch: { tree, uvm: uvmPrefetch, none: () => none },
   readAhead: { next, none: () => noReadAhead },
   placement: { advised: () => advised, migrate: () => migrate },
 } satisfies Record<PolicyKind, Record<string, Maker<unknown>>>;
 
 const KINDS = Object.keys(NAMED) as PolicyKind[];
+
+const SETS: Readonly<Record<PolicySet, PolicyChoices>> = {
+  uvm: { eviction: 'uvm', prefetch: 'uvm', readAhead: 'none' },
+};
+
+/** The choices that a set of them stands for; undefined: there is no such set. */
+export function choicesOf(set: string): PolicyChoices | undefined {
+  return Object.hasOwn(SETS, set) ? SETS[set as PolicySet] : undefined;
+}
 
 /** Refuses what is no choice, by name and with what there is. Says nothing of what a module has. */
 export function checkChoices(choices: PolicyChoices): void {
@@ -85,7 +106,7 @@ export function checkChoices(choices: PolicyChoices): void {
 
 /** All four, by what is chosen or usual. */
 function completed({
-  eviction = 'adaptive',
+  eviction = 'tournament',
   prefetch = 'tree',
   readAhead = 'next',
   placement = 'advised',

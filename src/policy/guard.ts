@@ -13,7 +13,7 @@ import type {
   ReadAheadPolicy,
 } from '../core/basics/types.js';
 import { kernelError } from '../messages/kernel-error.js';
-import { adaptive } from './eviction/adaptive.js';
+import { tournament } from './eviction/tournament.js';
 import { advised } from './placement/advised.js';
 import { tree } from './prefetch/tree.js';
 import { next } from './read-ahead/next.js';
@@ -120,7 +120,7 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
     if (typeof theirs?.[name] !== 'function')
       throw new PolicyError(`policies.eviction: what the module made has no function ${name}`);
   }
-  const own = adaptive();
+  const own = tournament();
   let failed = false;
   const tell = (name: 'activate' | 'used' | 'deactivate', block: number, pages = 0): void => {
     own[name](block, pages);

@@ -11,8 +11,7 @@ export type {
   ReadAheadPolicy,
   ReadAheadRequest,
 } from '../core/basics/types.js';
-export type { PolicyChoices, PolicyModule } from './choices.js';
-export { adaptive } from './eviction/adaptive.js';
+export type { PolicyChoices, PolicyModule, PolicySet } from './choices.js';
 export { arc } from './eviction/arc.js';
 export { clock } from './eviction/clock.js';
 export { fifo } from './eviction/fifo.js';
@@ -27,3 +26,4 @@ export { wTinyLfu } from './eviction/w-tiny-lfu.js';
 export { advised, migrate } from './placement/advised.js';
 export { none, type TreeOptions, tree } from './prefetch/tree.js';
 export { type NextOptions, next, noReadAhead } from './read-ahead/next.js';
+export { uvmEviction, uvmPrefetch } from './uvm.js';

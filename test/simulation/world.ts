@@ -25,9 +25,9 @@ import { Router } from '../../src/drivers/router.js';
 import { Clones } from '../../src/pager/arrays/clones.js';
 import { KeptPages } from '../../src/pager/arrays/kept-pages.js';
 import { CoreRequests } from '../../src/pager/core/core-requests.js';
-import { adaptive } from '../../src/policy/eviction/adaptive.js';
 import { fifo } from '../../src/policy/eviction/fifo.js';
 import { lru } from '../../src/policy/eviction/lru.js';
+import { tournament } from '../../src/policy/eviction/tournament.js';
 import { advised } from '../../src/policy/placement/advised.js';
 import { none, tree } from '../../src/policy/prefetch/tree.js';
 import { next } from '../../src/policy/read-ahead/next.js';
@@ -340,7 +340,7 @@ export class World implements Surroundings {
     // Memories are small here, so that none would ever be freed ahead by the usual share.
     const { choices } = this;
     const ahead = choices.below(3);
-    const recent = choices.chance(0.5) ? adaptive : lru;
+    const recent = choices.chance(0.5) ? tournament : lru;
     const turn = new Random(seed ^ TURNS).below(20);
     this.overflows = turn < 2;
     this.resizes = turn >= 2 && turn < 5;

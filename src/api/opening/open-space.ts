@@ -16,7 +16,7 @@ import {
   storeNames,
 } from '../../pager/protocol/space.js';
 import { startsEnded } from '../../pager/protocol/starting.js';
-import type { PolicyChoices } from '../../policy/choices.js';
+import type { PolicyChoices, PolicySet } from '../../policy/choices.js';
 import { watchExit } from '../endings/exit.js';
 import { collectViews } from '../endings/leftovers.js';
 import { ManagerThreads } from '../line/manager-threads.js';
@@ -85,8 +85,11 @@ export interface SpaceOptions {
    * calls, of which the first such space of a process warns (ONEMEM_USER_MODE).
    */
   readonly userModeOnly?: boolean;
-  /** Decisions of the manager, by name or module; see `onemem/policy`. */
-  readonly policies?: PolicyChoices;
+  /**
+   * Decisions of the manager, by name or module, or 'uvm' for those of NVIDIA's driver; see
+   * `onemem/policy`.
+   */
+  readonly policies?: PolicyChoices | PolicySet;
   /**
    * Bytes of the last moves of pages that the space keeps in memory, for `report()` and
    * `explain()`; at least '64KiB'. None by default.

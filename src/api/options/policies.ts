@@ -1,5 +1,5 @@
 /** Policies as a program chooses them. */
-import { checkChoices, isModule, type PolicyChoices } from '../../policy/choices.js';
+import { checkChoices, choicesOf, isModule, type PolicyChoices } from '../../policy/choices.js';
 import { exportOf, moduleUrl } from '../kernels/kernel.js';
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
@@ -8,11 +8,12 @@ import { typeError } from '../values/errors.js';
  * The choices as the manager's thread and recordings have them: modules by their addresses. Throws
  * what is wrong with them.
  */
-export function checkPolicies(policies: unknown): PolicyChoices {
+export function checkPolicies(given: unknown): PolicyChoices {
+  const policies = typeof given === 'string' ? choicesOf(given) : given;
   if (!isObject(policies))
     throw typeError(
       'OPTIONS',
-      `policies is an object such as { eviction: 'fifo' }, not ${show(policies)}`,
+      `policies is an object such as { eviction: 'fifo' }, or 'uvm', not ${show(given)}`,
     );
   checkChoices(policies);
   const result: Record<string, unknown> = {};

@@ -15,7 +15,7 @@ let done: Map<number, string | null>;
 /** Copies that are under way: block, and node that it goes to. */
 let moving: { token: number; block: number; node: number }[];
 
-function start(eviction: 'adaptive' | 'fifo' = 'adaptive'): void {
+function start(eviction: 'tournament' | 'fifo' = 'tournament'): void {
   done = new Map();
   moving = [];
   const commands = commandsThat({

@@ -9,8 +9,13 @@ import { BlockTable } from './block-table.js';
 import { GhostList } from './ghost-list.js';
 import { evictionBy, type Replacement } from './replacement.js';
 
-/** The queue of HIR blocks has a hundredth of the room, and at least two blocks. */
+/**
+ * The queue of HIR blocks has a hundredth of the room, as in the paper, and room for what processors
+ * walk through and what is read ahead of them: a share of a small memory.
+ */
 const HIR_SHARE = 100;
+const WALKED_SHARE = 4;
+const MOST_WALKED = 16;
 const FEWEST_HIR = 2;
 /** Blocks that have left are remembered for so many times the room. */
 const GHOSTS = 3;
@@ -34,8 +39,16 @@ export function lirsReplacement(): Replacement {
   const queue = new IntrusiveList();
   const ghosts = new GhostList();
   const kinds = new BlockTable();
+  /** Blocks that processors are in: uses in a row of these are one, though they take turns. */
+  const walked = new IntrusiveList();
   let lirCount = 0;
   let lirRoom = 1;
+  let walkedRoom = 1;
+
+  function walk(block: number): void {
+    walked.append(block);
+    while (walked.size > walkedRoom) walked.remove(walked.head);
+  }
 
   function forget(block: number): void {
     stack.remove(block);
@@ -69,13 +82,19 @@ export function lirsReplacement(): Replacement {
 
   return {
     resize(blocks) {
-      const hirRoom = Math.min(Math.max(FEWEST_HIR, Math.floor(blocks / HIR_SHARE)), blocks - 1);
+      const walks = Math.min(MOST_WALKED, Math.floor(blocks / WALKED_SHARE));
+      walkedRoom = Math.max(1, walks >> 1);
+      const hirRoom = Math.min(
+        Math.max(FEWEST_HIR, walks, Math.floor(blocks / HIR_SHARE)),
+        blocks - 1,
+      );
       lirRoom = Math.max(1, blocks - hirRoom);
       ghosts.limit = blocks * GHOSTS;
       while (lirCount > lirRoom) demote();
     },
     has: (block) => kinds.get(block) === Kind.lir || kinds.get(block) === Kind.hir,
     arrive(block) {
+      walk(block);
       const remembered = kinds.get(block) === Kind.gone;
       if (remembered) ghosts.remove(block);
       if (remembered || lirCount < lirRoom) promote(block);
@@ -86,11 +105,13 @@ export function lirsReplacement(): Replacement {
       }
       prune();
     },
-    touch(block) {
+    touch(block, isFirst) {
+      const goesOn = walked.has(block) || isFirst;
+      walk(block);
       if (kinds.get(block) === Kind.lir) {
         stack.append(block);
         prune();
-      } else if (stack.has(block)) {
+      } else if (stack.has(block) && !goesOn) {
         queue.remove(block);
         promote(block);
       } else {
@@ -104,6 +125,7 @@ export function lirsReplacement(): Replacement {
       return stack.find((each) => kinds.get(each) === Kind.lir && may(each));
     },
     leave(block) {
+      walked.remove(block);
       if (kinds.get(block) === Kind.lir) lirCount--;
       queue.remove(block);
       if (stack.has(block)) {

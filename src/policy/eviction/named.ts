@@ -1,6 +1,6 @@
 /** Eviction policies by the names that programs and commands know them by. */
 import type { EvictionPolicy } from '../../core/basics/types.js';
-import { adaptive } from './adaptive.js';
+import { uvmEviction } from '../uvm.js';
 import { arc } from './arc.js';
 import { clock } from './clock.js';
 import { fifo } from './fifo.js';
@@ -12,7 +12,7 @@ import { tournament } from './tournament.js';
 import { wTinyLfu } from './w-tiny-lfu.js';
 
 export const EVICTION_POLICIES = {
-  adaptive,
+  tournament,
   lru,
   fifo,
   clock,
@@ -21,7 +21,7 @@ export const EVICTION_POLICIES = {
   arc,
   lirs,
   'w-tinylfu': wTinyLfu,
-  tournament,
+  uvm: uvmEviction,
 } as const satisfies Record<string, () => EvictionPolicy>;
 
 export type EvictionName = keyof typeof EVICTION_POLICIES;

@@ -4,20 +4,23 @@
  * the best of them, least recently used among them, whatever the program does. A block goes that
  * the leader would not have here; where it would have all of them, the leader's own next victim.
  *
- * Following the best expert by its ghost sets is ACME's idea (Ari et al., 2002), and the set of
- * experts is what publications name as close to the optimum together: LRU, LIRS, W-TinyLFU.
+ * Following the best expert by its ghost sets is ACME's idea (Ari et al., 2002). LIRS knows loops
+ * and hot sets, and LRU everything else.
  */
 import { IntrusiveList } from '../../core/basics/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/basics/types.js';
 import { lirsReplacement } from './lirs.js';
 import { lruReplacement } from './lru.js';
 import { evictionBy, type Replacement } from './replacement.js';
-import { wTinyLfuReplacement } from './w-tiny-lfu.js';
+import { Returns } from './returns.js';
 
 /** A miss counts half after as many misses as the room has blocks, times this. */
 const MEMORY = 2;
-/** Another algorithm leads when its misses are less than this share of the leader's. */
-const LEAD = 0.95;
+/**
+ * Another algorithm leads when it misses less than the leader by this share of the room. A change
+ * costs: what the new leader would have is still to be brought.
+ */
+const LEAD = 0.05;
 
 /** An algorithm that is played on block numbers alone. */
 interface Expert {
@@ -30,16 +33,22 @@ interface Expert {
 const always = (): boolean => true;
 
 /**
- * Follows LRU, LIRS or W-TinyLFU, whichever misses least on block numbers kept beside the memory.
+ * Follows LRU or LIRS, whichever misses least on block numbers kept beside the memory. The default.
+ * @example
+ * import { tournament } from 'onemem/policy';
+ *
+ * const policy = tournament();
+ * policy.activate(1, 512);
+ * policy.activate(2, 512);
+ * console.log(policy.evict((block) => block !== 1)); // 2
  */
 export function tournament(): EvictionPolicy {
-  return evictionBy(
-    tournamentReplacement([lruReplacement(), lirsReplacement(), wTinyLfuReplacement()]),
-  );
+  return evictionBy(tournamentReplacement([lruReplacement(), lirsReplacement()]));
 }
 
-/** @param algorithms the first leads until another one is better */
+/** @param algorithms the first is by recency, and leads until another one is better */
 function tournamentReplacement(algorithms: readonly Replacement[]): Replacement {
+  const returns = new Returns();
   const experts: readonly Expert[] = algorithms.map((algorithm) => ({
     algorithm,
     size: 0,
@@ -54,6 +63,8 @@ function tournamentReplacement(algorithms: readonly Replacement[]): Replacement 
   const mayHere = (block: number): boolean => here.has(block) && allowed(block);
   let capacity = 1;
   let decay = 0.5;
+  /** Uses of blocks that are here, which nobody sees. */
+  let owed = 0;
 
   /** Takes what the expert lets go until it keeps to its room. */
   function shrink(expert: Expert, room: number): void {
@@ -66,13 +77,13 @@ function tournamentReplacement(algorithms: readonly Replacement[]): Replacement 
     }
   }
 
-  function show(expert: Expert, block: number): void {
+  function show(expert: Expert, block: number, isFirst: boolean): void {
     const { algorithm } = expert;
-    if (algorithm.has(block)) algorithm.touch(block);
+    if (algorithm.has(block)) algorithm.touch(block, isFirst);
     else {
       expert.misses++;
       shrink(expert, capacity - 1);
-      algorithm.arrive(block);
+      algorithm.arrive(block, true);
       expert.size++;
     }
   }
@@ -85,16 +96,31 @@ function tournamentReplacement(algorithms: readonly Replacement[]): Replacement 
     }
   }
 
-  function access(block: number): void {
+  function access(block: number, isFirst: boolean): void {
     let best = leader;
     for (const expert of experts) {
       expert.misses *= decay;
-      show(expert, block);
+      show(expert, block, isFirst);
       if (expert.misses < best.misses) best = expert;
     }
-    if (best !== leader && best.misses < leader.misses * LEAD) follow(best);
+    if (best !== leader && best.misses < leader.misses - capacity * LEAD) follow(best);
     strays.remove(block);
     here.append(block);
+    returns.see(block);
+  }
+
+  /**
+   * A processor that goes round through `pass` blocks that are not here uses those that are, too,
+   * and nobody sees that: they do not fault. As many are taken as used as one of those blocks stands
+   * for, unless they were seen in this pass.
+   */
+  function assume(pass: number): void {
+    owed += here.size / pass;
+    while (owed >= 1) {
+      owed--;
+      const oldest = here.head;
+      if (oldest !== -1 && returns.since(oldest) >= pass) access(oldest, false);
+    }
   }
 
   return {
@@ -107,7 +133,15 @@ function tournamentReplacement(algorithms: readonly Replacement[]): Replacement 
       }
     },
     has: (block) => here.has(block),
-    arrive: access,
+    arrive(block, isWhole) {
+      const [recency] = experts;
+      returns.arrive(block, isWhole, here.size);
+      if (returns.pass > 0) assume(returns.pass);
+      // Blocks that come in parts tell nothing of a loop: a processor is in several of them, and
+      // they go and come back while it is. Recency knows those.
+      if (!isWhole) for (const expert of experts) if (expert !== recency) expert.misses++;
+      access(block, false);
+    },
     touch: access,
     victim(may) {
       const stray = strays.find(may);
@@ -117,6 +151,7 @@ function tournamentReplacement(algorithms: readonly Replacement[]): Replacement 
       return victim === -1 ? here.find(may) : victim;
     },
     leave(block) {
+      returns.leave(block);
       here.remove(block);
       strays.remove(block);
     },

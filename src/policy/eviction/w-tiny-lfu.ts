@@ -28,7 +28,7 @@ export function wTinyLfu(): EvictionPolicy {
   return evictionBy(wTinyLfuReplacement());
 }
 
-export function wTinyLfuReplacement(): Replacement {
+function wTinyLfuReplacement(): Replacement {
   const window = new IntrusiveList();
   const probation = new IntrusiveList();
   const kept = new IntrusiveList();
