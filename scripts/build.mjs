@@ -55,6 +55,8 @@ const plain = [
   'pager/manager/manager',
   'pager/manager/messages-thread',
   'pager/sources/io-engine',
+  'pager/sources/sharing-thread',
+  'pager/sources/valkey-engine',
   'drivers/copies/copier',
   'drivers/process/child',
   'drivers/process/control',

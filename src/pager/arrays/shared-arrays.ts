@@ -453,7 +453,7 @@ function say(port: MessagePort, message: ToSharing): void {
 
 function startSharing(workerData: SharingThreadData): Worker {
   try {
-    return startOwnThread(new URL('../sources/sharing-thread.js', import.meta.url), {
+    return startOwnThread(new URL('../sources/sharing-thread.cjs', import.meta.url), {
       workerData,
       transferList: [workerData.port],
       name: 'onemem sharing',

@@ -293,13 +293,17 @@ async function end(): Promise<never> {
   process.exit(0);
 }
 
+async function serve(): Promise<never> {
+  for (let next = ring.first; ; next = (next + 1) | 0) {
+    while (Atomics.load(signal, Signal.HandedIn) === next) {
+      if (Atomics.load(signal, Signal.Stop) === 1) await end();
+      await Atomics.waitAsync(signal, Signal.HandedIn, next, LOOK_MS).value;
+    }
+    begin(next);
+  }
+}
+
 if (writes) setInterval(() => void renew(), server.leaseMs * RENEWAL);
 Atomics.store(signal, Signal.Up, 1);
 endStart(ring.start);
-for (let next = ring.first; ; next = (next + 1) | 0) {
-  while (Atomics.load(signal, Signal.HandedIn) === next) {
-    if (Atomics.load(signal, Signal.Stop) === 1) await end();
-    await Atomics.waitAsync(signal, Signal.HandedIn, next, LOOK_MS).value;
-  }
-  begin(next);
-}
+void serve();

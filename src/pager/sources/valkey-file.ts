@@ -114,7 +114,7 @@ export class ValkeyFile implements StoreFile {
   }
 
   private start(thread: ServerThread): Worker {
-    const worker = startOwnThread(new URL('../sources/valkey-engine.js', import.meta.url), {
+    const worker = startOwnThread(new URL('../sources/valkey-engine.cjs', import.meta.url), {
       workerData: thread,
       name: 'onemem valkey',
     });
