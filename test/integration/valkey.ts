@@ -3,9 +3,10 @@
  * a real Valkey or Redis server.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, read, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import {
   type AddressSpace,
   type BehindSpecification,
@@ -94,6 +95,24 @@ function far(
   );
   return run;
 }
+
+/** Four threads of Node.js's pool fill pages, and the first page that must leave needs the server. */
+testWithValkey(
+  'pages go to a server while all threads of the pool of Node.js wait for room',
+  async () => {
+    await using server = await ValkeyServer.start();
+    await using space = await open(server, {}, { devices: [] });
+    const x = space.array(Uint8Array, 64 * MIB);
+    const zero = openSync('/dev/zero', 'r');
+    const part = x.length / 4;
+    const reads = [0, 1, 2, 3].map((each) =>
+      promisify(read)(zero, x.data, each * part, part, null),
+    );
+    for (const { bytesRead } of await Promise.all(reads)) assert.equal(bytesRead, part);
+    closeSync(zero);
+    assert.ok(behind(space).bytesWritten > 0);
+  },
+);
 
 longTestWithValkey(
   'an array of more than the host memory is written and read back, byte for byte, and leaves nothing',
