@@ -7,6 +7,7 @@ import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { PartDownError, ValkeyError } from './errors.js';
 import { openNamed, throughFailover } from './failover.js';
 import { firstOf, standsAlone } from './first-of.js';
+import { type HostAddresses, hostAddresses } from './host-addresses.js';
 import { type SlotMap, slotMapOf, unserved } from './slots.js';
 
 /** Memory of a server, or of several of a cluster together. */
@@ -24,6 +25,8 @@ export interface Checked {
   readonly memory: ServerMemory | null;
   /** The addresses that were given, the one that answered first. */
   readonly urls: readonly string[];
+  /** Addresses of their names, for threads that speak with them later. */
+  readonly hosts: HostAddresses;
 }
 
 export interface CheckOptions extends ConnectionOptions {
@@ -52,6 +55,7 @@ export function checkServer(urls: readonly string[], options: CheckOptions): Pro
     firstOf(urls, async (url) => ({
       memory: await checkOne(url, urls.length > 1, { ...options, namedMs }),
       urls: [url, ...urls.filter((each) => each !== url)],
+      hosts: hostAddresses(),
     })),
   );
 }

@@ -12,6 +12,7 @@ import type { NetConnectOpts, Socket } from 'node:net';
 import type { ConnectionOptions as TlsConnectOptions } from 'node:tls';
 import { type ValkeyAddress, valkeyAddress } from './address.js';
 import { ValkeyError } from './errors.js';
+import { lookupBy } from './host-addresses.js';
 import { otherProgramRemedy, silenceRemedy, whyLost, whyNone } from './no-answer.js';
 import { type Reply, ReplyReader } from './replies.js';
 
@@ -221,7 +222,7 @@ export class ValkeyConnection {
       buffer: (): Uint8Array => (this.reason === null ? this.reader.room() : null) ?? this.buffer,
       callback: (length: number, buffer: Uint8Array): boolean => this.came(length, buffer),
     };
-    const place = path === null ? { host, port, noDelay: true } : { path };
+    const place = path === null ? { host, port, noDelay: true, lookup: lookupBy() } : { path };
     const ready = (): void => {
       this.isConnected = true;
       if (!tls) this.findWays();

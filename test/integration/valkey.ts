@@ -96,12 +96,16 @@ function far(
   return run;
 }
 
-/** Four threads of Node.js's pool fill pages, and the first page that must leave needs the server. */
+/**
+ * Four threads of Node.js's pool fill pages, and the first page that must leave needs the server,
+ * whose name is looked up in that pool.
+ */
 testWithValkey(
   'pages go to a server while all threads of the pool of Node.js wait for room',
   async () => {
-    await using server = await ValkeyServer.start();
-    await using space = await open(server, {}, { devices: [] });
+    await using server = await ValkeyServer.start({}, 20_000 + (process.pid % 10_000));
+    const url = `valkey://localhost:${20_000 + (process.pid % 10_000)}`;
+    await using space = await open(server, { url }, { devices: [] });
     const x = space.array(Uint8Array, 64 * MIB);
     const zero = openSync('/dev/zero', 'r');
     const part = x.length / 4;

@@ -66,10 +66,10 @@ export async function behindOf(
     checkServerUrls('behind', given, tls, 'BEHIND');
     // Of interest to few, and not small.
     const { checkServer } = await import('../../valkey/check.js');
-    const { memory, urls } = await checkServer(given, { timeoutMs, tls: tls ?? {} });
+    const { memory, urls, hosts } = await checkServer(given, { timeoutMs, tls: tls ?? {} });
     const then = 'what needs room waits for it, and fails with OUT_OF_STORAGE';
     warnOfRoom(memory, { what: `behind.bytes is ${bytes}`, bytes, mayBeThere: false, then });
-    return { kind: 'valkey', urls, bytes, timeoutMs, leaseMs, tls: tls ?? {} };
+    return { kind: 'valkey', urls, hosts, bytes, timeoutMs, leaseMs, tls: tls ?? {} };
   } catch (error) {
     if (!(error instanceof ValkeyError)) throw error;
     throw new OnememError(

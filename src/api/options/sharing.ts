@@ -126,9 +126,10 @@ export async function agree(
   const { keysOf } = await import('../../sharing/steps.js');
   let known: KnownArray | null;
   let urls: readonly string[];
+  let hosts: SharingSource['hosts'];
   try {
     const checked = await checkServer(place.urls, { timeoutMs, tls, key: keysOf(name).shape });
-    urls = checked.urls;
+    ({ urls, hosts } = checked);
     const bytes = length * bytesOf(type);
     const then = 'writes stay in this program, and fence() and close() reject';
     warnOfRoom(checked.memory, {
@@ -150,7 +151,7 @@ export async function agree(
       `({onemem:${name}}*)`;
     throw new OnememError('DATA_LOST', message, { array: name, url: server });
   }
-  if (isSameShape(known, wanted)) return { ...place, urls, made: known.made };
+  if (isSameShape(known, wanted)) return { ...place, urls, hosts, made: known.made };
   const message =
     `array ${name} on ${server} has ${shown(known)}, and not ${shown(wanted)}; open it as it is, choose another name, ` +
     `or, when nobody uses it any more, remove its keys ({onemem:${name}}*) from the server`;

@@ -2,6 +2,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { DenyReason } from '../../core/basics/types.js';
 import type { TlsOptions } from '../../valkey/connection.js';
+import type { HostAddresses } from '../../valkey/host-addresses.js';
 import type { Start } from './starting.js';
 import type { WireError } from './wire.js';
 
@@ -24,6 +25,8 @@ export interface SharingPlace {
 
 /** The array that was found there. */
 export interface SharingSource extends SharingPlace {
+  /** Addresses of the names in the URLs. */
+  readonly hosts: HostAddresses;
   /** Names it (sharing/description.ts). */
   readonly made: string;
 }

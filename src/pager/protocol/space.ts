@@ -5,6 +5,7 @@ import type { LentPlace } from '../../drivers/webgpu/lent.js';
 import type { TransportChoice } from '../../drivers/webgpu/protocol.js';
 import type { PolicyChoices } from '../../policy/choices.js';
 import type { TlsOptions } from '../../valkey/connection.js';
+import type { HostAddresses } from '../../valkey/host-addresses.js';
 import type { Start } from './starting.js';
 import type { WireError } from './wire.js';
 
@@ -92,6 +93,8 @@ export interface ServerOptions {
   readonly kind: 'valkey';
   /** Of one server, or of several of one cluster, the one that answered first. */
   readonly urls: readonly string[];
+  /** Addresses of the names in them. */
+  readonly hosts: HostAddresses;
   readonly bytes: number;
   /** How long pages that only the server has are waited for when it does not answer. */
   readonly timeoutMs: number;

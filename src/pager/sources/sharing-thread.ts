@@ -13,6 +13,7 @@ import { barrierAnswer, barrierCommand, barrierWithdrawal } from '../../sharing/
 import { Member, type SharedMemory } from '../../sharing/member.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import type { ValkeyError } from '../../valkey/errors.js';
+import { learnHosts } from '../../valkey/host-addresses.js';
 import { insteadOf } from '../../valkey/remedies.js';
 import {
   type FromSharing,
@@ -27,6 +28,7 @@ import { codeOfDenial, explainDenial, type WireError, wireError } from '../proto
 const { source, name, blocks, elementBytes, port, wakeFd, running, start } =
   workerData as SharingThreadData;
 const { urls, tls, timeoutMs, leaseMs, blockBytes, made } = source;
+learnHosts(source.hosts);
 const { shown } = valkeyAddress(urls[0]);
 const ONE = new BigUint64Array([1n]);
 const operations = new Int32Array(running);

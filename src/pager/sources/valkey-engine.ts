@@ -14,6 +14,7 @@ import { senderOf } from '../../linux/sockets/sending.js';
 import { notifyEventfd } from '../../linux/threads/eventfd.js';
 import type { Argument, Caller, ValkeyConnection } from '../../valkey/connection.js';
 import { ValkeyError } from '../../valkey/errors.js';
+import { learnHosts } from '../../valkey/host-addresses.js';
 import { numberOf } from '../../valkey/remedies.js';
 import { ValkeyServers } from '../../valkey/servers.js';
 import { endStart } from '../protocol/starting.js';
@@ -36,6 +37,7 @@ const PATIENCE_MS = 4;
 /** How long the end may take. */
 const CLOSING_MS = 2000;
 
+learnHosts(server.hosts);
 const words = new Float64Array(ring.numbers);
 const signal = new Int32Array(ring.signals);
 const places = words.length / JOB_WORDS;
