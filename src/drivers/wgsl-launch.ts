@@ -126,7 +126,9 @@ export interface PagedPart {
   contents(): readonly string[];
   /** How it may run without rounds: null where it cannot be told before which pages it touches. */
   plan(): PagePlan | null;
-  /** The same of the part after it; null also where there is none. */
+  /** Whether numbers tell which pages it touches, and these are not all of an array. */
+  tells(): boolean;
+  /** The same plan of the part after it; null also where there is none. */
   next(): PagePlan | null;
 }
 

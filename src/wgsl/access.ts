@@ -16,6 +16,8 @@ export interface LaunchFacts {
   readonly lengths: Readonly<Record<string, number>>;
   /** Of uniform variables, by name: a number, a list for a vector, an object for a structure. */
   readonly uniforms: Readonly<Record<string, UniformValue | undefined>>;
+  /** Between which numbers elements of an array lie that is not written; null: that is not known. */
+  contents?(name: string, elements: Interval): Interval | null;
 }
 
 /** Workgroups that run together: `count` in each dimension, from `first` on. */

@@ -457,13 +457,14 @@ export class Interpreter implements Accesses {
    * none.
    */
   #loadedFrom({ resource, type, index }: ResourcePlace, { facts }: State): Value {
-    const value = anyOf(this.#arithmetic, type);
-    const symbol = isInteger(value) ? value.form.terms[0]?.[0] : undefined;
+    const any = anyOf(this.#arithmetic, type);
     const isElement = type.kind === 'scalar' && type === resource.runtimeArray?.element;
-    if (symbol !== undefined && isElement && resource.isDivisible) {
-      const range = index !== null && isInteger(index) ? rangeOf(index, facts) : null;
-      this.#loaded.set(symbol, { resource, range });
-    }
+    if (!isElement || !isInteger(any) || !resource.isDivisible) return any;
+    const range = index !== null && isInteger(index) ? rangeOf(index, facts) : null;
+    const held = range && this.#launch?.contents?.(resource.name, range);
+    const value = held ? this.#arithmetic.between(any.type, held) : any;
+    const symbol = value.form.terms[0]?.[0];
+    if (symbol !== undefined) this.#loaded.set(symbol, { resource, range });
     return value;
   }
 

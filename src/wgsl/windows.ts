@@ -157,7 +157,7 @@ function waysToCut({ workgroups }: LaunchFacts): Way[] {
  * Bytes that move when each part is left with nothing but what the one before it had; what is
  * written moves twice.
  */
-function movedBytes(parts: readonly LaunchPart[]): number {
+export function movedBytes(parts: readonly LaunchPart[]): number {
   return parts.reduce((sum, each, at) => sum + movedAfter(parts[at - 1], each), 0);
 }
 

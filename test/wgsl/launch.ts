@@ -4,11 +4,19 @@
  */
 import type { LaunchFacts } from '../../src/wgsl/access.js';
 import type { Description } from '../../src/wgsl/describe.js';
+import type { Interval } from '../../src/wgsl/forms.js';
 import { knownNumbers } from '../../src/wgsl/known-numbers.js';
+import { NumberRanges, tellingArrays } from '../../src/wgsl/number-ranges.js';
 import type { PageMemory } from '../../src/wgsl/page-memory.js';
+import { finished } from '../../src/wgsl/slices.js';
 import type { UniformValue } from '../../src/wgsl/uniform-value.js';
 import { windowed } from '../../src/wgsl/windowed.js';
-import { type LaunchPart, planWindows, type WindowPlan } from '../../src/wgsl/windows.js';
+import {
+  type LaunchPart,
+  movedBytes,
+  planWindows,
+  type WindowPlan,
+} from '../../src/wgsl/windows.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays, KernelCase } from './kernel-case.js';
 import { type PagedOutcome, runPaged, runPlanned } from './paged-launch.js';
@@ -82,6 +90,30 @@ export class TestLaunch {
       for (const each of heads) each.putBack();
     }
     return arrays;
+  }
+
+  /** In windows by the numbers that arrays hold; null: that does not do. */
+  planByContents(budgetBytes: number): WindowPlan | null {
+    const telling = tellingArrays(this.#description, this.#facts);
+    if (telling.length === 0) return null;
+    const ranges = new Map(
+      telling.map(({ name, runtimeArray, arrayOffset }) => {
+        const length = this.#facts.lengths[name] as number;
+        const element = runtimeArray?.element;
+        const isSigned = element?.kind === 'scalar' && element.name === 'i32';
+        const own = new NumberRanges(length, isSigned);
+        finished(own.add(0, bytesOf(this.#kernel.arrays as Arrays, name).subarray(arrayOffset)));
+        return [name, own] as const;
+      }),
+    );
+    const contents = (name: string, elements: Interval) => ranges.get(name)?.of(elements) ?? null;
+    const facts = { ...this.#facts, contents };
+    const plan = planWindows(this.#description, facts, {
+      budgetBytes,
+      bindingBytes: BINDING_BYTES,
+      alignmentBytes: 64,
+    });
+    return plan.kind === 'parts' && movedBytes(plan.parts) <= 3 * this.bytes ? plan : null;
   }
 
   /** With its arrays paged; a text says why it cannot be. */

@@ -30,7 +30,7 @@ import type {
   WgslLaunch,
   WgslPart,
 } from '../wgsl-launch.js';
-import { Divider } from './divider.js';
+import { Divider, type Room } from './divider.js';
 import type { EngineLink } from './engine-link.js';
 import { JoinedMoves } from './joined-moves.js';
 import {
@@ -420,7 +420,10 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     const many = tooManyGroups(given, limits);
     const room = { limits, budgetPages, pagesOf: needs };
     const known = way === undefined ? this.divider.again(launch, room) : null;
-    if (known !== null) return (yield* unplanned(kernelName, known)) ?? known;
+    if (known !== null)
+      return (
+        (yield* unplanned(kernelName, known)) ?? (yield* this.withoutRounds(launch, room, known))
+      );
     const reasons: string[] = [];
     const uniform = way === 'direct' ? null : noUniformLeft(launch.code, limits);
     if (uniform !== null) reasons.push(`nothing can tell its parts which they are: ${uniform}`);
@@ -431,7 +434,11 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     }
     if (uniform === null && (way === undefined || way === 'paged')) {
       const division = yield* this.divider.page(launch, room, way === 'paged', reasons[0]);
-      if (typeof division !== 'string') return (yield* unplanned(kernelName, division)) ?? division;
+      if (typeof division !== 'string') {
+        const refusal = yield* unplanned(kernelName, division);
+        if (refusal !== null || way === 'paged') return refusal ?? division;
+        return yield* this.withoutRounds(launch, room, division);
+      }
       reasons.push(`its arrays cannot be paged: ${division}`);
     }
     if (way === 'direct') reasons.push('it is not to be cut');
@@ -456,6 +463,16 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
       code: 'DEVICE_MEMORY',
       message: `kernel ${kernelName}: ${excess}, and ${because}; ${remedies}`,
     };
+  }
+
+  /** A launch that would run in rounds, in parts by what its arrays hold where that does. */
+  private *withoutRounds(
+    launch: Omit<WgslLaunch, 'id'>,
+    room: Room,
+    division: LaunchDivision,
+  ): Planning<LaunchDivision> {
+    if (division.count > 0 && division.partAt(0, 0).part?.paged?.tells() === true) return division;
+    return (yield* this.divider.byContents(launch, room)) ?? division;
   }
 
   get launchesAtOnce(): number {

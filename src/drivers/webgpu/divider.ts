@@ -11,6 +11,7 @@ import { accessesOf } from '../../wgsl/accesses.js';
 import { type Description, describe, type Resource } from '../../wgsl/describe.js';
 import { type Head, hasHead, headBytesOf, withoutHeads } from '../../wgsl/heads.js';
 import { knownNumbers } from '../../wgsl/known-numbers.js';
+import { NumberRanges, tellingArrays } from '../../wgsl/number-ranges.js';
 import { PageMemory } from '../../wgsl/page-memory.js';
 import { PagePlanner } from '../../wgsl/page-plan.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
@@ -27,7 +28,13 @@ import type { Parser } from '../../wgsl/syntax.js';
 import { valueIn } from '../../wgsl/uniform-layout.js';
 import type { UniformValue } from '../../wgsl/uniform-value.js';
 import { type WindowedModule, windowed } from '../../wgsl/windowed.js';
-import { type LaunchPart, type Window, windowSlices } from '../../wgsl/windows.js';
+import {
+  type LaunchPart,
+  lengthOf,
+  movedBytes,
+  type Window,
+  windowSlices,
+} from '../../wgsl/windows.js';
 import type { LaunchParameter } from '../driver.js';
 import type {
   LaunchDivision,
@@ -61,6 +68,11 @@ const MOST_PARTS = 4096;
  */
 const MOST_STEPS = 20_000;
 const MOST_MS = 5000;
+/** Bytes of arrays that are looked at on the host, and of those at once. */
+const MOST_CONTENT_BYTES = 64 * 2 ** 20;
+const PIECE_BYTES = 2 ** 20;
+/** What is cut by them moves no more than so many times all of its arrays. */
+const MOST_MOVED = 3;
 /** Bytes that a binding's size is a multiple of. */
 const WORD_BYTES = 4;
 
@@ -131,6 +143,8 @@ export class Divider {
   /** By all that they depend on; the one that was used last stands last. */
   private readonly plans = new RecentMap<string, Plan>(KEPT_PLANS);
   private readonly paged = new RecentMap<string, PagedParts>(KEPT_PLANS);
+  /** Launches that cannot be cut by what arrays hold. */
+  private readonly inVain = new RecentMap<string, true>(KEPT_PLANS);
 
   /**
    * Why it cannot be cut is a text, with line and column where a place in the module is to blame.
@@ -176,6 +190,37 @@ export class Divider {
     const facts = factsOf(launch, analyzed.description);
     const found = this.knownPaged(launch, facts, room, analyzed.truncates, false);
     return found && pagedDivision(launch, found, facts);
+  }
+
+  /**
+   * In parts with windows of its arrays, by numbers that some of them hold; null: that does not do.
+   * Where it has not done once it is not tried again.
+   */
+  *byContents(launch: Launch, room: Room): Planning<LaunchDivision | null> {
+    const analysis = orReason(this.analyzed(launch.code, room.limits));
+    const analyzed = yield* analysis as Planning<Analyzed | string>;
+    if (typeof analyzed === 'string') return null;
+    const { description, truncates, module } = analyzed;
+    const facts = factsOf(launch, description);
+    const key = keyOf(launch, facts, room, truncates);
+    if (this.inVain.get(key) !== undefined) return null;
+    const telling = tellingArrays(description, facts);
+    yield;
+    const contents = yield* contentsOf(launch, telling, facts);
+    if (contents !== null) {
+      const known = { ...facts, contents };
+      const work = orReason(inTime(this.planned(launch, description, known, room, null), launch));
+      const plan = yield* work as Planning<Plan | string>;
+      // In rounds no more comes than a page for each number.
+      const numbers = telling.reduce((sum, each) => sum + lengthOf(each, facts), 0);
+      const most = Math.min(MOST_MOVED * arraysBytes(launch), numbers * PAGE_BYTES);
+      if (typeof plan !== 'string' && movedBytes(plan.parts) <= most) {
+        const parts = dispatchesOf(plan.parts, room.limits.maxComputeWorkgroupsPerDimension);
+        return divisionOf(launch, module, facts, parts, () => undefined);
+      }
+    }
+    this.inVain.set(key, true);
+    return null;
   }
 
   private *pagedParts(
@@ -233,13 +278,14 @@ export class Divider {
     description: Description,
     facts: LaunchFacts,
     room: Room,
-    key: string,
+    /** Null: it is not kept. */
+    key: string | null,
   ): Slices<Plan | string> {
     const { limits, budgetPages, pagesOf } = room;
-    const known = this.plans.get(key);
+    const known = key === null ? undefined : this.plans.get(key);
     const heldPages = (windows: readonly Window[]) => pagesOf(windowsOf(launch, windows));
     // Blocks may have become larger or smaller with the arrays that lie in them.
-    if (known?.parts.every(({ windows }) => heldPages(windows) <= budgetPages)) {
+    if (key !== null && known?.parts.every(({ windows }) => heldPages(windows) <= budgetPages)) {
       this.plans.set(key, known);
       return known;
     }
@@ -252,7 +298,7 @@ export class Divider {
     });
     if (plan.kind === 'refused') return plan.reason;
     const made = { parts: plan.parts, backwards: false };
-    this.plans.set(key, made);
+    if (key !== null) this.plans.set(key, made);
     return made;
   }
 
@@ -288,6 +334,40 @@ function* orReason<T>(work: Slices<T | string>): Slices<T | string> {
     if (error instanceof Error && error.name === 'WgslError') return `WGSL ${error.message}`;
     throw error;
   }
+}
+
+/** What these arrays hold; null: there are none, or they hold too much. */
+function* contentsOf(
+  launch: Launch,
+  telling: readonly Resource[],
+  facts: LaunchFacts,
+): Planning<LaunchFacts['contents'] | null> {
+  const bytes = telling.reduce((sum, { name }) => sum + arrayBytes(launch, name), 0);
+  if (bytes === 0 || bytes > MOST_CONTENT_BYTES) return null;
+  const ranges = new Map<string, NumberRanges>();
+  for (const resource of telling) {
+    const { name, runtimeArray, arrayOffset } = resource;
+    const element = runtimeArray?.element;
+    const isSigned = element?.kind === 'scalar' && element.name === 'i32';
+    const length = lengthOf(resource, facts);
+    const own = new NumberRanges(length, isSigned);
+    const end = arrayOffset + length * WORD_BYTES;
+    for (let at = arrayOffset; at < end; at += PIECE_BYTES) {
+      const wanted = Math.min(PIECE_BYTES, end - at);
+      const content = yield { at: arrayOf(launch, name).offset + at, bytes: wanted };
+      if (content === null) return null;
+      yield* own.add((at - arrayOffset) / WORD_BYTES, content) as Planning<void>;
+    }
+    ranges.set(name, own);
+  }
+  return (name, elements) => ranges.get(name)?.of(elements) ?? null;
+}
+
+function arraysBytes(launch: Launch): number {
+  return launch.parameters.reduce(
+    (sum, each) => (each.kind === 'array' ? sum + each.length * bytesOf(each.type) : sum),
+    0,
+  );
 }
 
 /** Gives work up that takes too long. */
@@ -484,6 +564,7 @@ function pagedDivision(
         begin: () => rounds.begin(index),
         contents,
         plan,
+        tells: () => planner?.tells(part) === true,
         next,
       };
       return {

@@ -48,6 +48,11 @@ export class PartPlanner {
     );
   }
 
+  /** Whether numbers tell what the part touches, and not any of an array may be. */
+  tells(part: LaunchPart): boolean {
+    return this.planner.tells(part);
+  }
+
   /** Null where it cannot be told before what the part touches. */
   planOf(launch: Omit<WgslLaunch, 'id'>, part: LaunchPart): PagePlan | null {
     const { planner } = this;

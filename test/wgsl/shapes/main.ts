@@ -100,6 +100,12 @@ async function lesser(launch: TestLaunch, direct: Arrays, share: number): Promis
     assert.deepEqual(planned.arrays, direct, said);
     return ['planned', said];
   }
+  const byContents = launch.planByContents(launch.bytes * share);
+  if (byContents?.kind === 'parts') {
+    const said = `${byContents.parts.length} parts by what arrays hold`;
+    assert.deepEqual(await launch.inParts(gpu, byContents.parts), direct, said);
+    return ['cut', said];
+  }
   const memory = new PageMemory();
   const { arrays, outcome } = await launch.paged(gpu, share, memory);
   if (typeof outcome === 'string') return ['refused', outcome];
