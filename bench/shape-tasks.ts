@@ -45,9 +45,15 @@ ${body}
   };
 }
 
-const floats = (length: number) => Float32Array.from({ length }, (_, i) => ((i * 7919) % 61) - 30);
+function filled<A extends Numbers>(array: A, of: (index: number) => number): A {
+  for (let i = 0; i < array.length; i++) array[i] = of(i);
+  return array;
+}
+const floats = (length: number) => filled(new Float32Array(length), (i) => ((i * 7919) % 61) - 30);
+const wordsOf = (length: number, of: (index: number) => number) =>
+  filled(new Uint32Array(length), of);
 const words = (length: number, below: number) =>
-  Uint32Array.from({ length }, (_, i) => (Math.imul(i, 2_654_435_761) >>> 3) % below);
+  wordsOf(length, (i) => (Math.imul(i, 2_654_435_761) >>> 3) % below);
 
 const SIDE = 2048;
 const torus: ShapeTask = {
@@ -163,16 +169,15 @@ const sgemm: ShapeTask = {
   ],
 };
 
-const ROWS = 2 ** 19;
+/** Parts have blocks of five arrays: so many that a quarter of them has these. */
+const ROWS = 2 ** 21;
 const EACH = 5;
 function csr(memoryMib: number, columnOf: (row: number, at: number) => number): ShapeTask {
   return {
     memoryMib,
     arrays: () => ({
-      begins: Uint32Array.from({ length: ROWS + 1 }, (_, row) => EACH * row),
-      columns: Uint32Array.from({ length: EACH * ROWS }, (_, i) =>
-        columnOf(Math.floor(i / EACH), i % EACH),
-      ),
+      begins: wordsOf(ROWS + 1, (row) => EACH * row),
+      columns: wordsOf(EACH * ROWS, (i) => columnOf(Math.floor(i / EACH), i % EACH)),
       values: floats(EACH * ROWS),
       x: floats(ROWS),
       y: new Float32Array(ROWS),
@@ -189,8 +194,8 @@ function csr(memoryMib: number, columnOf: (row: number, at: number) => number): 
     ],
   };
 }
-const banded = csr(8, (row, at) => Math.min(ROWS - 1, Math.max(0, row + at - 2)));
-const random = csr(8, (row, at) => (Math.imul(row * EACH + at, 2_654_435_761) >>> 7) % ROWS);
+const banded = csr(28, (row, at) => Math.min(ROWS - 1, Math.max(0, row + at - 2)));
+const random = csr(28, (row, at) => (Math.imul(row * EACH + at, 2_654_435_761) >>> 7) % ROWS);
 
 const [TOKENS, WIDE] = [2048, 64];
 const attention: ShapeTask = {
