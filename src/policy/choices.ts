@@ -190,6 +190,12 @@ function named<T>(kind: PolicyKind, choice: unknown): () => T {
   return () => make(options as never) as T;
 }
 
+/** The eviction policy of some choices, in words. */
+export function evictionName(choices: PolicyChoices): string {
+  const { eviction } = completed(choices);
+  return isModule(eviction) ? String(eviction.module) : eviction;
+}
+
 function nameOf(choice: unknown): unknown {
   return typeof choice === 'object' && choice !== null
     ? (choice as { name?: unknown }).name

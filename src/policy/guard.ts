@@ -110,16 +110,22 @@ export function guardPlacement(made: unknown, warn: Warn): PlacementPolicy {
   );
 }
 
-/**
- * Onemem's own is told everything, too, so that it can go on at any time. What it chooses is looked
- * at by the core.
- */
-export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
+/** Throws where what a module made is no eviction policy. */
+export function checkEviction(made: unknown): EvictionPolicy {
   const theirs = made as EvictionPolicy;
   for (const name of ['activate', 'used', 'evict', 'deactivate'] as const) {
     if (typeof theirs?.[name] !== 'function')
       throw new PolicyError(`policies.eviction: what the module made has no function ${name}`);
   }
+  return theirs;
+}
+
+/**
+ * Onemem's own is told everything, too, so that it can go on at any time. What it chooses is looked
+ * at by the core.
+ */
+export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
+  const theirs = checkEviction(made);
   const own = tournament();
   let failed = false;
   const tell = (name: 'activate' | 'used' | 'deactivate', block: number, pages = 0): void => {

@@ -20,7 +20,7 @@ export function missesOf(
       misses++;
       if (count === room) {
         const victim = policy.evict(may);
-        if (victim === -1 || here[victim] === 0)
+        if (here[victim] !== 1)
           throw new Error(`the policy evicts block ${victim}, which is not here`);
         here[victim] = 0;
         policy.deactivate(victim);

@@ -57,6 +57,16 @@ test('a recording says what its transfers would take on other links', async () =
   assert.match(table, /^ {2}pcie5 +\d.*s +\d.*s +\d.*s$/m);
 });
 
+test('a comparison of policies warns where another one was recorded', async () => {
+  const args = ['replay', 'run.rec', '--device-memory', '8MiB', '--json', '--policy'];
+  const { stderr } = await folder.succeed(...args, 'tournament,lru');
+  assert.match(
+    stderr,
+    /recorded with eviction 'tournament', .*: lru would miss more than is shown/,
+  );
+  assert.equal((await folder.succeed(...args, 'tournament')).stderr, '');
+});
+
 test('a report names the memory, the arrays and the evictions that were regretted, with a remedy', async () => {
   const { stdout } = await folder.succeed('explain', 'run.rec', '--json');
   const { memories, arrays, decisions, advice, launches } = JSON.parse(stdout) as Costs;

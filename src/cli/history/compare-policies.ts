@@ -5,8 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { BLOCK_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import { readRecording } from '../../files/recording-file.js';
-import { loadPolicies } from '../../policy/choices.js';
-import { EVICTION_POLICIES, type EvictionName } from '../../policy/eviction/named.js';
+import { evictionName, loadPolicies } from '../../policy/choices.js';
 import type { BlockTrace } from '../../sim/block-trace.js';
 import { leastMs, type Machine, NO_TRANSFERS, transferMs } from '../../sim/machine.js';
 import { comparePolicies, type RoomResult } from '../../sim/policy-comparison.js';
@@ -17,6 +16,7 @@ import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.j
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { sizeInBytes } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
+import { comparedPolicies, played } from './compared-policies.js';
 import { csvField } from './csv.js';
 
 const USUAL_OVERSUBSCRIPTION = [1.25, 2, 4];
@@ -39,6 +39,8 @@ interface Subject {
   readonly blockBytes: number;
   /** As it was recorded; 0: the trace says nothing of a memory. */
   readonly budgetBlocks: number;
+  /** The eviction policy that it was recorded with, in words. */
+  readonly recordedWith?: string;
 }
 
 interface Row extends RoomResult {
@@ -63,13 +65,14 @@ export async function compareOn(
   options: ComparisonOptions,
   machines: readonly Machine[] = [],
 ): Promise<number> {
-  const policies = chosenPolicies(options.policy);
+  const policies = await comparedPolicies(options.policy);
   const blockBytes = sizeInBytes('block', options.block, { bytes: 1 }) ?? BLOCK_BYTES;
   const sizes = chosenSizes(options, blockBytes);
   const subjects = await subjectsOf(path, options.block === undefined ? null : blockBytes);
   const rows = subjects.flatMap((subject) => {
     const { name, trace } = subject;
-    const results = comparePolicies(trace, policies, roomsOf(subject, sizes));
+    const rooms = roomsOf(subject, sizes);
+    const results = played(options.policy, () => comparePolicies(trace, policies, rooms));
     return results.map(
       (result): Row => ({
         memory: name,
@@ -81,10 +84,22 @@ export async function compareOn(
       }),
     );
   });
+  warn(subjects, Object.keys(policies));
   if (options.json) print(JSON.stringify(rows));
   else if (options.csv) printCsv(rows);
   else printTables(subjects, rows);
   return 0;
+}
+
+/** What the recorded policy kept was used unseen, so that others look better than they are. */
+function warn(subjects: readonly Subject[], policies: readonly string[]): void {
+  const { recordedWith } = subjects[0];
+  const others = policies.filter((policy) => policy !== recordedWith).join(', ');
+  if (recordedWith === undefined || recordedWith === 'lru' || others === '') return;
+  process.stderr.write(
+    `onemem: warning: this was recorded with eviction '${recordedWith}', and uses of blocks that it kept are not in it: ${others} ` +
+      `would miss more than is shown. Record with openSpace({ policies: { eviction: 'lru' } }) to compare\n`,
+  );
 }
 
 function timesOf(machine: Machine, { trace, blockBytes }: Subject, result: RoomResult) {
@@ -97,19 +112,6 @@ function timesOf(machine: Machine, { trace, blockBytes }: Subject, result: RoomR
     optimumMs: msOf(optimum),
     policies: policies.map(({ policy, misses }) => ({ policy, ms: msOf(misses) })),
   };
-}
-
-function chosenPolicies(
-  text: string,
-): Partial<Record<EvictionName, (typeof EVICTION_POLICIES)[EvictionName]>> {
-  const all = Object.keys(EVICTION_POLICIES) as EvictionName[];
-  const names = text === 'all' ? all : text.split(',');
-  const unknown = names.find((name) => !Object.hasOwn(EVICTION_POLICIES, name));
-  if (unknown !== undefined)
-    throw new UsageError(
-      `--policy: there is no policy '${unknown}'; there are ${all.join(', ')}, and all`,
-    );
-  return Object.fromEntries(names.map((name) => [name, EVICTION_POLICIES[name as EvictionName]]));
 }
 
 /** The sizes of memory to try, where the command line names some. */
@@ -179,6 +181,7 @@ async function subjectsOf(path: string, blockBytes: number | null): Promise<Subj
 async function recordedSubjects(path: string): Promise<Subject[]> {
   const { header, entries } = readRecording(path);
   const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
+  const recordedWith = evictionName(header.policies);
   const used = recordedUses(entries, policies, header.blocks).filter(
     ({ trace }) => trace.distinct > 0,
   );
@@ -190,6 +193,7 @@ async function recordedSubjects(path: string): Promise<Subject[]> {
     trace,
     blockBytes: BLOCK_BYTES,
     budgetBlocks: Math.max(1, Math.floor(budgetPages / PAGES_PER_BLOCK)),
+    recordedWith,
   }));
 }
 
