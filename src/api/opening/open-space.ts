@@ -31,12 +31,9 @@ import { addressesFor, basesFor, beginningAt, freeBases, slotOf } from '../line/
 import { AddressSpace as SpaceClass } from '../objects/address-space.js';
 import { openSaved, savedArrays } from '../objects/saved-space.js';
 import { type BehindSpecification, behindOf } from '../options/behind.js';
+import { deviceOptions, injectionOf } from '../options/described-devices.js';
 import { withMemory } from '../options/device-memory.js';
-import {
-  type DeviceSpecification,
-  deviceOptions,
-  injectionOf,
-} from '../options/device-specification.js';
+import type { DeviceSpecification } from '../options/device-specification.js';
 import { AUTO, hostBudget } from '../options/host-memory.js';
 import { endLending, lend } from '../options/lending.js';
 import { checkPolicies } from '../options/policies.js';

@@ -14,6 +14,7 @@ import {
 } from '../../policy/host-budget.js';
 import { argumentError, OnememError } from '../values/errors.js';
 import { toBytes } from '../values/sizes.js';
+import { isOnHost } from './described-devices.js';
 import type { DescribedDevice } from './device-specification.js';
 
 /**
@@ -87,12 +88,9 @@ function memoryThere(root: string): { limit: number; available: number; grouped:
   return { ...left, grouped: left.limit < total };
 }
 
-/**
- * Devices whose memory is the host's: a GPU has its own, unless it is lent, whose content is in the
- * host's memory, too.
- */
+/** Devices whose memory is the host's. */
 function onHost(devices: readonly DescribedDevice[]): HostDevices {
-  const others = devices.filter(({ kind, lossy }) => kind !== 'webgpu' || !lossy);
+  const others = devices.filter(isOnHost);
   return {
     processes: devices.filter(({ kind }) => kind === 'process').length,
     bytes: others.reduce((sum, { memoryBytes }) => sum + (memoryBytes ?? 0), 0),

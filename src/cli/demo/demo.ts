@@ -4,7 +4,7 @@
  */
 
 import { fileURLToPath } from 'node:url';
-import { leastMemory } from '../../api/options/device-specification.js';
+import { leastMemory } from '../../api/options/described-devices.js';
 import { type AddressSpace, type Device, type ManagedArray, openSpace } from '../../index.js';
 import { ARRAY_TYPES } from '../run/array-types.js';
 import { loadKernelFile } from '../run/kernel-file.js';

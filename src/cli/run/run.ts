@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import { takesParts, wgslDimensions } from '../../api/kernels/wgsl-kernel.js';
 import { resultArray } from '../../api/objects/result-array.js';
-import { leastMemory, MAX_UNITS } from '../../api/options/device-specification.js';
+import { leastMemory, MAX_UNITS } from '../../api/options/described-devices.js';
 import { type AUTO, memoryToShare } from '../../api/options/host-memory.js';
 import { bytesOf } from '../../core/basics/elements.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';

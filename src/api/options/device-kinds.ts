@@ -1,0 +1,106 @@
+/** What holds for devices of each kind, besides GPUs: options, least memory, what dies with them. */
+import { BLOCK_BYTES } from '../../core/basics/types.js';
+import type { OptionNames } from '../../messages/option-names.js';
+import type { DeviceOptions } from '../../pager/protocol/space.js';
+import { exportOf, moduleUrl } from '../kernels/kernel.js';
+import { checkFlag, checkOptions, textOf } from '../values/arguments.js';
+import { typeError } from '../values/errors.js';
+import { toBytes } from '../values/sizes.js';
+import type {
+  BuiltInDeviceSpecification,
+  CustomDeviceSpecification,
+  DescribedDevice,
+  DeviceSpecification,
+} from './device-specification.js';
+
+/** Rules of a kind. */
+export interface KindRules<S extends DeviceSpecification> {
+  readonly options: OptionNames<S>;
+  /** How much memory a device must have, and why. */
+  leastMemory(units: number): { bytes: number; why: string };
+  /** Null: its driver is to tell. */
+  memoryBytes(name: string, device: S): number | null;
+  /** What else is to be known of it; throws where its options are wrong. */
+  more(name: string, device: S): Pick<DeviceOptions, 'lossy' | 'driver' | 'parser' | 'transport'>;
+  /** Whether its memory is the host's. */
+  isOnHost(device: DescribedDevice): boolean;
+}
+
+/** Those of the kind that a specification names. */
+// biome-ignore lint/suspicious/noExplicitAny: each takes specifications of its own kind alone.
+export type AnyRules = KindRules<any>;
+
+const ANY_DEVICE = { kind: true, memory: true, units: true, name: true, inject: true } as const;
+
+const BUILT_IN_DEVICE: OptionNames<BuiltInDeviceSpecification> = { ...ANY_DEVICE, lossy: true };
+
+const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = {
+  ...ANY_DEVICE,
+  driver: true,
+  options: true,
+};
+
+const DRIVER_MODULE: OptionNames<CustomDeviceSpecification['driver']> = {
+  module: true,
+  export: true,
+};
+
+/** Devices whose threads wait in faults, or could. */
+const ofThreads = {
+  leastMemory(units: number): { bytes: number; why: string } {
+    const waiting = units === 1 ? 'the unit' : `each of the ${units} units`;
+    return {
+      bytes: (units + 1) * BLOCK_BYTES,
+      why: `2 MiB for ${waiting} that waits in a fault, and 2 MiB`,
+    };
+  },
+  memoryBytes: (name: string, { memory }: { readonly memory: number | string }): number =>
+    toBytes(`memory of device ${name}`, memory),
+  isOnHost: (): boolean => true,
+};
+
+export const processRules: KindRules<BuiltInDeviceSpecification> = {
+  ...ofThreads,
+  options: BUILT_IN_DEVICE,
+  more(name, { lossy }) {
+    checkFlag(`lossy of device ${name}`, lossy);
+    return { lossy: lossy === true };
+  },
+};
+
+export const simulatedRules: KindRules<BuiltInDeviceSpecification> = {
+  ...processRules,
+  more(name, { lossy }) {
+    checkFlag(`lossy of device ${name}`, lossy);
+    return { lossy: true };
+  },
+};
+
+export const customRules: KindRules<CustomDeviceSpecification> = {
+  ...ofThreads,
+  options: CUSTOM_DEVICE,
+  more: (name, device) => ({ lossy: false, driver: driverModule(name, device) }),
+};
+
+function driverModule(
+  name: string,
+  { driver, options }: CustomDeviceSpecification,
+): DeviceOptions['driver'] {
+  if (typeof driver !== 'object' || driver === null || !('module' in driver)) {
+    throw typeError(
+      'DRIVER_MODULE',
+      `device ${name} is a custom one and names no driver; write driver: { module: new URL('./driver.js', import.meta.url), export: 'create' }`,
+    );
+  }
+  try {
+    structuredClone(options);
+  } catch (error) {
+    throw typeError(
+      'DRIVER_OPTIONS',
+      `the options of device ${name} cannot be handed to its driver, which is in another thread: ${textOf(error)}`,
+    );
+  }
+  checkOptions(`the driver of device ${name}`, driver, DRIVER_MODULE);
+  const url = moduleUrl('DRIVER_MODULE', driver.module);
+  return { url, exportName: exportOf('DRIVER_MODULE', driver.export), options };
+}
