@@ -16,13 +16,16 @@ import { faultWhileMoving } from './fault-while-moving.js';
 import { faultWhilePlanning } from './fault-while-planning.js';
 import { fileRandom, fileScan } from './files.js';
 import { fitsCold, fitsWarm } from './fits.js';
+import { frames } from './frames.js';
 import { gpuFits, gpuGather, gpuHome, gpuLaunches, gpuSearch, gpuStream } from './gpu.js';
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
+import { pageable } from './pageable.js';
 import { patternsBench } from './patterns.js';
 import { picture } from './picture.js';
 import { policyTraces } from './policy-traces.js';
 import { processBenches } from './processes.js';
+import { pythonBenches } from './python.js';
 import { record } from './record.js';
 import { remotePage } from './remote-page.js';
 import { remoteShare } from './remote-share.js';
@@ -58,6 +61,9 @@ const benches: readonly Bench[] = [
   launchEmpty,
   open,
   ...processBenches,
+  ...pythonBenches,
+  frames,
+  pageable,
   gpuFits,
   gpuLaunches,
   gpuStream,

@@ -16,6 +16,9 @@ const SHARED_BYTES = 1024 * MIB;
 const STEP = 64;
 const PAGES = 2048;
 const ELEMENTS = 16 * MIB;
+const OVERSUBSCRIBED_MIB = 128;
+/** Processes on an array that is larger than memory. */
+const TOGETHER = 4;
 
 async function runAttach(settings: Settings): Promise<void> {
   await using space = await openSpace({ hostMemory: '2GiB' });
@@ -92,6 +95,41 @@ async function runResident(settings: Settings): Promise<void> {
   });
 }
 
+/** Each of the processes adds to a part of an array of twice the host memory; one does all. */
+async function runOversubscribed(settings: Settings): Promise<void> {
+  if (!settings.wants('attached-oversubscribed')) return;
+  const words = (2 * OVERSUBSCRIBED_MIB * MIB) / 4;
+  await using space = await openSpace({
+    hostMemory: `${OVERSUBSCRIBED_MIB}MiB`,
+    storage: { bytes: '1GiB' },
+  });
+  const x = space.array(Int32Array, words, { name: 'x' });
+  x.data.fill(0);
+  const agents = await Promise.all(
+    Array.from({ length: TOGETHER }, () => attachedAgent(space.share())),
+  );
+  let times = 0;
+  const timed = async (users: readonly Agent[]): Promise<number> => {
+    const part = words / users.length;
+    const start = performance.now();
+    await Promise.all(users.map((agent, at) => agent.do('add', 'x', at * part, (at + 1) * part)));
+    const elapsed = performance.now() - start;
+    times++;
+    verify(x.data[0] === times && x.data[words - 1] === times, 'what all have added');
+    return elapsed;
+  };
+  await compare(settings, {
+    name: 'attached-oversubscribed',
+    unit: 'ms',
+    better: 'lower',
+    rotates: true,
+    ours: () => timed(agents),
+    references: { 'one process': () => timed(agents.slice(0, 1)) },
+    extra: { bytes: words * 4, hostBytes: OVERSUBSCRIBED_MIB * MIB, processes: TOGETHER },
+  });
+  await Promise.all(agents.map((agent) => agent.kill()));
+}
+
 export const processBenches: readonly Bench[] = [
   {
     name: 'attach',
@@ -107,5 +145,10 @@ export const processBenches: readonly Bench[] = [
     name: 'attached-resident',
     what: 'ns an element of a sum in an attached process; beside a plain array there',
     run: runResident,
+  },
+  {
+    name: 'attached-oversubscribed',
+    what: 'ms of four attached processes to add to twice the host memory; beside one that does all',
+    run: runOversubscribed,
   },
 ];
