@@ -43,7 +43,7 @@ import { forgetUse } from './queries/usage.js';
 import { aboutKnown, changeAdvice } from './service/advice.js';
 import { addDevice, addNode, addProcessor, setHome } from './service/arrivals.js';
 import { Departures, type ProcessorFigures } from './service/departures.js';
-import { waitsForRoom } from './service/faults.js';
+import { refuseWanted } from './service/faults.js';
 import { type LaunchArgument, Launches } from './service/launches.js';
 import { recycle } from './service/recycling.js';
 import { service } from './service/service.js';
@@ -61,9 +61,8 @@ import {
   nodeOf,
   processorOf,
   type State,
-  shortageOf,
 } from './table/state.js';
-import { endPatience, NO_PAGES, noteWaiting, rareMask } from './table/va-block.js';
+import { endPatience, NO_PAGES, rareMask } from './table/va-block.js';
 
 /**
  * What is known of a processor. It is another object for each that was ever added, though numbers
@@ -297,33 +296,13 @@ export class MemoryManager {
     const { state } = this;
     const index = Math.floor(first / PAGES_PER_BLOCK);
     const block = state.va.blocks.get(index);
-    const mapping = block?.mappings[HOST];
-    if (block === undefined || mapping === undefined) return;
-    const host = processorOf(state, HOST);
-    for (let page = first - index * PAGES_PER_BLOCK; count > 0; page++, count--) {
-      const write = has(mapping.wantedWrite, page);
-      if (!write && !has(mapping.wantedRead, page)) continue;
-      remove(mapping.wantedRead, page);
-      remove(mapping.wantedWrite, page);
-      if (
-        reason === 'OUT_OF_STORAGE' &&
-        (shortageOf(state) !== reason || waitsForRoom(state, block, host))
-      ) {
-        add(write ? mapping.waitingWrite : mapping.waitingRead, page);
-        noteWaiting(mapping);
-        continue;
-      }
-      host.counters.denied++;
-      state.commands.deny(
-        HOST,
-        index * PAGES_PER_BLOCK + page,
-        write,
-        mapping.urgentThread,
-        reason,
-        false,
-      );
+    if (block === undefined) return;
+    const from = first - index * PAGES_PER_BLOCK;
+    for (const processor of state.processors) {
+      if (processor !== undefined) refuseWanted(state, block, processor, from, count, reason);
     }
-    if (mapping.waiting && !state.patient.has(index)) makeReady(state, block);
+    const waits = block.mappings.some((mapping) => mapping?.waiting);
+    if (waits && !state.patient.has(index)) makeReady(state, block);
     this.run();
   }
 

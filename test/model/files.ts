@@ -137,6 +137,8 @@ export async function saveAsNumPy(player: Player): Promise<void> {
   const { array, plain } = tracked;
   const part = player.part(tracked.length);
   const length = part.end - part.begin;
+  // An array over a file without elements has no parts.
+  if (length === 0) return;
   const path = player.newFile(new Uint8Array(0));
   player.log(`await space.saveNpy(a file, ${tracked.name} ${part.begin} to ${part.end})`);
   const call = space.saveNpy(

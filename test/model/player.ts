@@ -20,6 +20,7 @@ import {
   type Pin,
 } from '../../src/index.js';
 import type { Random } from '../simulation/random.js';
+import type { Guest } from './guests.js';
 import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
 
 export const MIB = 2 ** 20;
@@ -78,6 +79,8 @@ export class Player {
   readonly visits = new Set<Promise<void>>();
   /** Threads that have done their work and stay, to be ended before or after the space. */
   readonly staying: Worker[] = [];
+  /** Processes that attached, or are about to. */
+  readonly guests: Guest[] = [];
   readonly pins: { pin: Pin; tracked: Tracked; first: number; end: number }[] = [];
   readonly notifiers: { notifier: Notifier; tracked: Tracked }[] = [];
   readonly folder = mkdtempSync(join(tmpdir(), 'onemem-model-'));

@@ -23,6 +23,7 @@ import {
   workInVain,
 } from './devices.js';
 import { checkFile, cut, flush, reload, saveAsNumPy } from './files.js';
+import { callGuest, endGuest } from './guests.js';
 import {
   allocateOfSeveral,
   compareElsewhere,
@@ -84,6 +85,8 @@ export async function step(player: Player, random: Random = player.random): Prom
     [many > 4 ? 6 : 1, () => free(player)],
     [1, () => freePart(player)],
     [1.5, () => visit(player)],
+    [1.5, () => callGuest(player)],
+    [player.guests.length > 0 ? 0.5 : 0, () => endGuest(player)],
     [1, () => refused(player)],
     [3, () => report(player)],
     [2, () => streamOut(player)],
@@ -118,6 +121,7 @@ export async function clear(player: Player): Promise<void> {
   await player.other?.close();
   player.other = null;
   for (const worker of player.staying.splice(0)) await worker.terminate();
+  for (const guest of player.guests.splice(0)) await guest.kill();
   player.space.checkInvariants();
 }
 
@@ -136,6 +140,12 @@ export async function close(player: Player): Promise<void> {
   for (const worker of player.staying.splice(0)) {
     if (random.chance(0.5)) after.push(worker);
     else await worker.terminate();
+  }
+  // So do processes; one that stands still is there in any case.
+  for (const guest of [...player.guests]) {
+    if (random.chance(0.5)) continue;
+    player.guests.splice(player.guests.indexOf(guest), 1);
+    await guest.kill();
   }
   player.log(`${player.name}: close(), with ${after.length} threads attached`);
   const shared = player.arrays.filter(
@@ -169,6 +179,7 @@ export async function close(player: Player): Promise<void> {
       await gone;
     }
   }
+  for (const guest of player.guests.splice(0)) await guest.kill();
   await player.other?.close();
   rmSync(player.folder, { recursive: true });
 }

@@ -352,8 +352,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'refuse at once who wants a right of other machines for which there is no room',
-    file: 'src/core/memory-manager.ts',
-    original: "reason === 'OUT_OF_STORAGE'",
+    file: 'src/core/service/faults.ts',
+    original: '(shortageOf(state) !== reason || waitsForRoom(state, block, processor))',
     instead: 'false',
     why: 'A disk that is full for a moment ends the program.',
   },

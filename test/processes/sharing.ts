@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { i32, kernel, openSpace } from '../../src/index.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
 import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 
 const MIB = 2 ** 20;
 const LENGTH = 2 * MIB;
@@ -33,6 +34,21 @@ test('the handle of an array passes through the message of a fork as it is', asy
   await using agent = new Agent();
   const sent = JSON.parse(JSON.stringify(x.handle)) as typeof x.handle;
   assert.equal(await agent.do('attachArray', sent), 77);
+});
+
+testWithValkey('a process asks another machine for what that has of an array', async () => {
+  await using server = await ValkeyServer.start();
+  const options = { name: 'x', on: { url: server.url }, blockBytes: '4KiB' } as const;
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  await using elsewhere = await openSpace({ hostMemory: '64MiB' });
+  const x = await space.sharedArray(Int32Array, 4096, options);
+  const other = await elsewhere.sharedArray(Int32Array, 4096, options);
+  await using agent = await attachedAgent(space.share());
+  other.data.fill(5);
+  assert.equal(await agent.do('sum', x.name), 5 * 4096);
+  await agent.do('fill', x.name, 100, 2000, 6);
+  sameData(other.data, (i) => (i >= 100 && i < 2000 ? 6 : 5));
+  space.checkInvariants();
 });
 
 longTest("an array that an attached process makes is everybody's", async () => {

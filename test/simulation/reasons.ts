@@ -1,6 +1,12 @@
 /** What a thread or a request is told that does not get a page must be so. */
 
-import { Access, type DenyReason, type ProcessorId } from '../../src/core/basics/types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  NO_NODE,
+  type ProcessorId,
+} from '../../src/core/basics/types.js';
 import { PATIENCE } from '../../src/core/service/faults.js';
 import { passes } from '../../src/core/table/absence.js';
 import { ModelDevice } from './model-device.js';
@@ -66,6 +72,13 @@ export class Reasons {
       !kept
     )
       throw new Error(`page ${page} may be read`);
+    const own = world.manager.state.processors[id]?.own;
+    if (
+      (reason === 'NO_ACCESS' || reason === 'READ_ONLY') &&
+      (id === HOST || own === NO_NODE) &&
+      world.others.of(page) !== undefined
+    )
+      throw new Error(`page ${page} is denied, and nobody asked other machines for it`);
     if (reason === 'PINNED' && !world.isPinned(page)) throw new Error(`page ${page} is not pinned`);
     if (reason === 'OUTSIDE' && world.manager.state.va.rangeOfPage(page) !== undefined)
       throw new Error(`page ${page} is not outside`);

@@ -469,13 +469,17 @@ function denial(
   return null;
 }
 
-/** Whether another machine has what the processor may not do, so that it can be asked for. */
+/**
+ * Whether another machine has what the processor may not do, so that it can be asked for. Launches
+ * of a device have asked before they began.
+ */
 function isForOthersToAllow(
   { range }: Block,
-  { id }: Processor,
+  { id, own }: Processor,
   reason: DenyReason | null,
 ): boolean {
-  return range.shared === true && id === HOST && (reason === 'NO_ACCESS' || reason === 'READ_ONLY');
+  const asks = id === HOST || own === NO_NODE;
+  return range.shared === true && asks && (reason === 'NO_ACCESS' || reason === 'READ_ONLY');
 }
 
 /** Threads wait for the right out of the way of other pages of the block: it may take long. */
@@ -485,6 +489,39 @@ function want(state: State, block: Block, mapping: Mapping, page: number, write:
   add(rareMask(mapping, write ? 'wantedWrite' : 'wantedRead'), page);
   state.commands.want(block.index * PAGES_PER_BLOCK + page, write);
   return 'done';
+}
+
+/**
+ * Threads of a processor that want a right to `count` pages of a block, from its page `from` on, do
+ * not get it.
+ */
+export function refuseWanted(
+  state: State,
+  block: Block,
+  processor: Processor,
+  from: number,
+  count: number,
+  reason: DenyReason,
+): void {
+  const mapping = block.mappings[processor.id];
+  if (mapping === undefined) return;
+  for (let page = from; page < from + count; page++) {
+    const write = has(mapping.wantedWrite, page);
+    if (!write && !has(mapping.wantedRead, page)) continue;
+    remove(mapping.wantedRead, page);
+    remove(mapping.wantedWrite, page);
+    if (
+      reason === 'OUT_OF_STORAGE' &&
+      (shortageOf(state) !== reason || waitsForRoom(state, block, processor))
+    ) {
+      add(write ? mapping.waitingWrite : mapping.waitingRead, page);
+      noteWaiting(mapping);
+      continue;
+    }
+    processor.counters.denied++;
+    const at = block.index * PAGES_PER_BLOCK + page;
+    state.commands.deny(processor.id, at, write, mapping.urgentThread, reason, false);
+  }
 }
 
 /**

@@ -947,6 +947,21 @@ describe('a processor without memory of its own', () => {
     expect(log.at(-1)).toBe(`drained ${neighbour}`);
     manager.checkInvariants();
   });
+
+  it('waits for rights of other machines, and is refused as the host is', () => {
+    const neighbour = manager.addProcessor({ name: 'neighbour', faults: true, units: 1 });
+    const shared = allocate(BLOCK, { provided: true, shared: true });
+    manager.protect(1, shared, BLOCK, Access.None);
+    log = [];
+    for (const page of [shared, shared + 1]) manager.fault(neighbour, page, true, 1);
+    expect(log.filter((line) => line.startsWith('denied'))).toEqual([]);
+    manager.refuse(shared, 1, 'NODE_LOST');
+    expect(log.at(-1)).toBe(`denied ${shared} NODE_LOST`);
+    log = [];
+    manager.protect(2, shared + 1, 1, Access.Write);
+    expect(log).toContain(`map ${neighbour} ${shared + 1}+1 ${Access.Write}`);
+    manager.checkInvariants();
+  });
 });
 
 it('refuses more than 32 memories by a clear error', () => {
