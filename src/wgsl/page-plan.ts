@@ -38,7 +38,7 @@ interface Touch {
 const MOST_NUMBERS = 2 ** 20;
 /** A part whose pages have no room at once is cut into at most so many. */
 const MOST_BOXES = 1024;
-/** Elements that lie no farther apart are taken for neighbours. */
+/** As large as the smallest pages. */
 const GAP_BYTES = 256;
 /** Boxes of which is known what they touch. */
 const MOST_KNOWN = 4096;
@@ -54,11 +54,15 @@ export class PagePlanner {
   /** By the numbers of a box. */
   readonly #known = new Map<string, readonly Touch[] | null>();
 
-  /** @param paged arrays that the launch does not write */
+  /**
+   * @param paged arrays that the launch does not write
+   * @param gapBytes elements that lie no farther apart are taken for neighbours: no more than a page
+   */
   constructor(
     private readonly description: Description,
     private readonly launch: LaunchFacts,
     private readonly paged: readonly Resource[],
+    private readonly gapBytes = GAP_BYTES,
   ) {}
 
   /**
@@ -158,7 +162,7 @@ export class PagePlanner {
       const last = lengthOf(resource, this.launch) - 1;
       const pages = touched[number] as Set<number>;
       // No page lies in a gap.
-      const gap = Math.min(gapOf(resource), 2 ** table.shift - 1);
+      const gap = Math.min(gapOf(resource, this.gapBytes), 2 ** table.shift - 1);
       for (const { lo, hi } of certain(gap) ?? []) {
         const end = Math.min(hi, last) >>> table.shift;
         for (let page = Math.max(lo, 0) >>> table.shift; page <= end; page++) pages.add(page);
@@ -166,6 +170,17 @@ export class PagePlanner {
       }
     }
     return null;
+  }
+
+  /**
+   * Whether there are frames for what the first workgroup of a box touches; null: numbers of arrays
+   * tell that, or nothing does.
+   */
+  hasRoom({ first }: WorkgroupBox, tables: readonly PageTable[]): boolean | null {
+    const touches = this.#touches({ first, count: [1, 1, 1] });
+    if (touches === null || touches.some(({ by }) => by !== null)) return null;
+    const marks = tables.map(({ pages }) => new Uint8Array(pages));
+    return this.#pages(touches, tables, marks, () => NO_NUMBERS) !== null;
   }
 
   /** Along the dimension that leaves the least to touch; null: it is one workgroup. */
@@ -211,7 +226,7 @@ export class PagePlanner {
     for (const access of accesses.accesses) {
       const table = this.paged.indexOf(access.resource);
       if (table === -1 || access.isHead) continue;
-      const touch = touchOf(access, table, this.launch, written);
+      const touch = touchOf(access, table, this.launch, written, this.gapBytes);
       if (touch === null) return null;
       touches.push(touch);
     }
@@ -268,8 +283,9 @@ function touchOf(
   table: number,
   launch: LaunchFacts,
   written: ReadonlySet<Resource>,
+  gapBytes: number,
 ): Touch | null {
-  const gap = gapOf(resource);
+  const gap = gapOf(resource, gapBytes);
   if (named === null) {
     const rests = pieces(gap);
     return rests && { table, factor: 0, rests, by: null };
@@ -280,8 +296,8 @@ function touchOf(
 }
 
 /** Elements between others that are taken for neighbours. */
-function gapOf({ runtimeArray }: Resource): number {
-  return Math.floor(GAP_BYTES / (runtimeArray?.stride ?? 1));
+function gapOf({ runtimeArray }: Resource, gapBytes: number): number {
+  return Math.floor(gapBytes / (runtimeArray?.stride ?? 1));
 }
 
 /** What is read beyond the end of an array may be any number. */

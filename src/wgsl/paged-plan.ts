@@ -14,7 +14,12 @@ import { writtenBy } from './writing.js';
 export type PagedPlan =
   | { readonly kind: 'paged'; readonly module: PagedModule; readonly parts: readonly LaunchPart[] }
   /** `reason` begins with line and column, where a place in the source is to blame. */
-  | { readonly kind: 'refused'; readonly reason: string };
+  | {
+      readonly kind: 'refused';
+      readonly reason: string;
+      /** Whether smaller pages might do. */
+      readonly lacksPages: boolean;
+    };
 
 export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
   /**
@@ -56,14 +61,16 @@ export function* pagedSlices(
 ): Slices<PagedPlan> {
   const { able, written, obstacles } = candidates(description, launch, limits);
   let reason = `no array of the kernel can be looked up page by page`;
+  let lacksPages = false;
   if (obstacles.length > 0) reason += `: ${obstacles.join('; ')}`;
   for (const paged of choices(able, written, all)) {
     yield;
     const found = yield* planWith(description, launch, limits, paged);
-    if (typeof found !== 'string') return found;
-    reason = found;
+    if (typeof found !== 'string' && found.kind === 'paged') return found;
+    reason = typeof found === 'string' ? found : found.reason;
+    lacksPages ||= typeof found !== 'string';
   }
-  return { kind: 'refused', reason };
+  return { kind: 'refused', reason, lacksPages };
 }
 
 /** Why it cannot be with these arrays is a text. */
@@ -92,7 +99,7 @@ function* planWith(
   if (plan.kind === 'refused') return plan.reason;
   const parts = plan.parts.flatMap((each) => smaller(description, each, module.mostInvocations));
   const excess = yield* excessOf(description, launch, module, parts, limits.tablesOf?.(paged));
-  if (excess !== null) return excess;
+  if (excess !== null) return { kind: 'refused', reason: excess, lacksPages: true };
   const isKnown = module.once === null || (yield* isPlanned(description, launch, paged, parts));
   return isKnown ? { kind: 'paged', module, parts } : (module.once as string);
 }

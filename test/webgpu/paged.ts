@@ -805,13 +805,57 @@ var<workgroup> tb: array<array<f32, 16>, 16>;
   { name: 'tiled' },
 );
 
+test('columns of a matrix come in smaller pages where there is no room for others', async () => {
+  await using space = await openSpace({ devices: [gpuWith('4MiB')] });
+  const [gpu] = space.devices;
+  const n = 1024;
+  const [a, c] = [0, 1].map(() => space.array(Float32Array, 16 * n));
+  const b = space.array(Float32Array, n * n);
+  filled(a.data, (i) => i % 5);
+  filled(b.data, (i) => i % 7);
+  await gpu.run(tiled, { a, b, c, n }, { size: [n, 16] });
+  const { launchRounds, plannedRounds } = gpu.stats();
+  assert.ok(plannedRounds > 0 && plannedRounds === launchRounds);
+  for (const [row, column] of [
+    [0, 0],
+    [15, n - 1],
+    [7, 700],
+  ]) {
+    let sum = 0;
+    for (let k = 0; k < n; k++) sum += a.data[row * n + k] * b.data[k * n + column];
+    assert.equal(c.data[row * n + column], sum);
+  }
+});
+
+/** Each workgroup needs all of `b` at once. */
+const whole = kernel(
+  { b: f32.in, c: f32.inout },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read> b: array<f32>;
+@group(0) @binding(1) var<storage, read_write> c: array<f32>;
+var<workgroup> tile: array<f32, 64>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u, @builtin(local_invocation_index) lane: u32) {
+  var sum = 0.0;
+  for (var t = 0u; t < arrayLength(&b) / 64u; t++) {
+    tile[lane] = b[t * 64u + lane];
+    workgroupBarrier();
+    for (var k = 0u; k < 64u; k++) { sum += tile[k] * f32(id.x); }
+    workgroupBarrier();
+  }
+  c[id.x] = sum;
+}`,
+  },
+  { name: 'whole' },
+);
+
 test('a workgroup that needs more pages than there is room for is refused before anything runs', async () => {
   await using space = await openSpace({ devices: [gpuWith('4MiB')] });
   const [gpu] = space.devices;
-  const n = 768;
-  const [a, b, c] = [0, 1, 2].map(() => space.array(Float32Array, n * n));
-  for (const each of [a, b, c]) each.data.fill(7);
-  const launch = [tiled, { a, b, c, n }, { size: [n, n] }] as const;
+  const b = space.array(Float32Array, 2 * MIB);
+  const c = space.array(Float32Array, 1024);
+  for (const each of [b, c]) each.data.fill(7);
+  const launch = [whole, { b, c }, { size: c.length }] as const;
   const estimate = await gpu.estimate(...launch);
   const before = gpu.stats();
   const started = performance.now();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace, u32 } from '../../src/index.js';
 import { gpuWith } from '../harness/gpu.js';
-import { filled, runTests, sameData, test } from '../harness/suite.js';
+import { filled, longTest, runTests, sameData } from '../harness/suite.js';
 
 const ROWS = 2 ** 19;
 const EACH = 5;
@@ -60,19 +60,22 @@ async function multiplied(
   };
 }
 
-test('a sparse matrix is cut by its row pointers and columns, by those that it has then', async () => {
-  await using space = await openSpace({ devices: [gpuWith('24MiB')] });
-  const near = (row: number, at: number) => Math.min(ROWS - 1, row + at);
-  const args = matrix(space, near);
-  const estimate = await space.devices[0].estimate(multiply, args, { size: ROWS });
-  assert.equal(estimate.way, 'windowed');
-  const first = await multiplied(space.devices, args);
-  assert.deepEqual([first.rounds, first.windowed], [0, 1]);
-  // The band lies elsewhere by now, and some rows are longer than others.
-  filled(args.columns.data, (i) => ROWS - 1 - near(Math.floor(i / EACH), i % EACH));
-  filled(args.begins.data, (row) => EACH * row - (row > 0 && row < ROWS ? row % 3 : 0));
-  const second = await multiplied(space.devices, args);
-  assert.deepEqual([second.rounds, second.windowed], [0, 1]);
-});
+longTest(
+  'a sparse matrix is cut by its row pointers and columns, by those that it has then',
+  async () => {
+    await using space = await openSpace({ devices: [gpuWith('24MiB')] });
+    const near = (row: number, at: number) => Math.min(ROWS - 1, row + at);
+    const args = matrix(space, near);
+    const estimate = await space.devices[0].estimate(multiply, args, { size: ROWS });
+    assert.equal(estimate.way, 'windowed');
+    const first = await multiplied(space.devices, args);
+    assert.deepEqual([first.rounds, first.windowed], [0, 1]);
+    // The band lies elsewhere by now, and some rows are longer than others.
+    filled(args.columns.data, (i) => ROWS - 1 - near(Math.floor(i / EACH), i % EACH));
+    filled(args.begins.data, (row) => EACH * row - (row > 0 && row < ROWS ? row % 3 : 0));
+    const second = await multiplied(space.devices, args);
+    assert.deepEqual([second.rounds, second.windowed], [0, 1]);
+  },
+);
 
 await runTests();

@@ -10,7 +10,7 @@ import { PagePlanner } from '../../src/wgsl/page-plan.js';
 import { type PageCopy, PageRounds } from '../../src/wgsl/page-rounds.js';
 import { type PageTable, pageTables } from '../../src/wgsl/page-tables.js';
 import { Mode } from '../../src/wgsl/paged.js';
-import { planPaged } from '../../src/wgsl/paged-plan.js';
+import { type PagedPlan, planPaged } from '../../src/wgsl/paged-plan.js';
 import { finished } from '../../src/wgsl/slices.js';
 import { isWholeLaunch, type WindowedModule, windowed } from '../../src/wgsl/windowed.js';
 import type { Bound, Gpu } from './gpu.js';
@@ -138,7 +138,7 @@ export async function runPaged(
  * @returns dispatches; null where what it touches cannot be told before
  */
 export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise<number | null> {
-  const { description, facts, arrays, overrides, uniforms } = given;
+  const { description, facts, arrays } = given;
   const limits = {
     budgetBytes: 2 ** 30,
     bindingBytes: BINDING_BYTES,
@@ -150,9 +150,25 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
   const plan = planPaged(description, facts, { ...limits, obstacleOf }, true);
   if (plan.kind === 'refused') return null;
   const { paged } = plan.module;
-  const tables = tablesOf(paged, arrays, share);
-  if (tables === null) return null;
-  const planner = new PagePlanner(description, facts, paged);
+  // As a driver does, with smaller pages where those do not do.
+  for (const pageBytes of [SIZES.pageBytes, SIZES.pageBytes / 4, SIZES.pageBytes / 16]) {
+    const tables = tablesOf(paged, arrays, share, { ...SIZES, pageBytes });
+    const dispatches = tables && (await runBoxes(gpu, given, plan, tables));
+    if (dispatches !== null) return dispatches;
+  }
+  return null;
+}
+
+/** Null: what it touches cannot be told before. */
+async function runBoxes(
+  gpu: Gpu,
+  { description, facts, arrays, overrides, uniforms }: Given,
+  plan: Extract<PagedPlan, { kind: 'paged' }>,
+  tables: readonly PageTable[],
+): Promise<number | null> {
+  const { paged } = plan.module;
+  const smallest = Math.min(...tables.map((each) => each.pageBytes));
+  const planner = new PagePlanner(description, facts, paged, smallest);
   const planned = plan.parts.map((part) =>
     finished(
       planner.boxes(part, tables, ({ resource: { name, arrayOffset }, begin, end }) =>
@@ -203,7 +219,12 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
   return dispatches;
 }
 
-function tablesOf(paged: readonly Resource[], arrays: Arrays, share: number): PageTable[] | null {
+function tablesOf(
+  paged: readonly Resource[],
+  arrays: Arrays,
+  share: number,
+  sizes = SIZES,
+): PageTable[] | null {
   const wanted = paged.map(({ name, runtimeArray, arrayOffset }) => ({
     name,
     bytes: (arrays[name] as Uint32Array).byteLength - arrayOffset,
@@ -211,7 +232,7 @@ function tablesOf(paged: readonly Resource[], arrays: Arrays, share: number): Pa
     stride: runtimeArray?.stride as number,
   }));
   const all = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
-  return pageTables(wanted, Math.floor(all * share), SIZES);
+  return pageTables(wanted, Math.floor(all * share), sizes);
 }
 
 function boundOf(

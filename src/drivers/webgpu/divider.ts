@@ -17,6 +17,7 @@ import { PagePlanner } from '../../wgsl/page-plan.js';
 import { PageRounds } from '../../wgsl/page-rounds.js';
 import {
   type PagedArray,
+  type PageSizes,
   type PageTable,
   pageTables,
   wholePoolBytes,
@@ -81,6 +82,8 @@ const WORD_BYTES = 4;
  * MiB at once.
  */
 const PAGE_SIZES = { pageBytes: PAGE_BYTES, mostPages: 65_536, alignment: PAGE_BYTES };
+/** Of columns of a matrix a page has little: smaller ones are tried where there is no room. */
+const SMALLER_PAGES = [PAGE_BYTES / 4, PAGE_BYTES / 16];
 const NO_PARSER =
   "the package 'wesl' was not there when the device was started; start it again now that it is";
 const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
@@ -447,14 +450,35 @@ function* foundPaged(
   room: Room,
   all: boolean,
 ): Slices<Omit<PagedParts, 'why'> | string> {
-  const { limits, budgetPages } = room;
+  const { limits } = room;
   const bound = launch.code.bindings.filter(({ kind }) => kind === 'array').length;
   const arrays = bound + description.resources.filter(hasHead).length;
   const mostBuffers = limits.maxStorageBuffersPerShaderStage;
   if (arrays + PAGING_BUFFERS > mostBuffers)
     return `it has ${arrays} arrays, and ${mostBuffers - PAGING_BUFFERS} are the most beside the two buffers that paging needs`;
+  const [large, lacksPages] = yield* withPages(launch, description, facts, room, all, PAGE_SIZES);
+  if (!lacksPages) return large;
+  for (const pageBytes of SMALLER_PAGES) {
+    const sizes = { ...PAGE_SIZES, pageBytes };
+    const [small, lacks] = yield* withPages(launch, description, facts, room, all, sizes);
+    if (typeof small !== 'string' && !lacks) return small;
+  }
+  return large;
+}
+
+/** And whether there is no room for the pages of a workgroup, where smaller ones might do. */
+function* withPages(
+  launch: Launch,
+  description: Description,
+  facts: LaunchFacts,
+  room: Room,
+  all: boolean,
+  sizes: PageSizes,
+): Slices<readonly [Omit<PagedParts, 'why'> | string, boolean]> {
+  const { limits, budgetPages } = room;
   const most = Math.min(Math.floor((budgetPages * PAGE_BYTES) / 2), bindingBytesOf(limits));
   let reason = '';
+  let lacksPages = false;
   for (
     let poolMost = roundDown(most);
     poolMost >= BLOCK_BYTES;
@@ -462,7 +486,7 @@ function* foundPaged(
   ) {
     const tablesOf = (paged: readonly Resource[]) => {
       const wanted = pagedArraysOf(launch, description, facts, paged);
-      return pageTables(wanted, Math.min(poolMost, wholePoolBytes(wanted, PAGE_SIZES)), PAGE_SIZES);
+      return pageTables(wanted, Math.min(poolMost, wholePoolBytes(wanted, sizes)), sizes);
     };
     const bytesOfPools = (tables: readonly PageTable[]) =>
       tables.reduce((sum, each) => sum + each.poolBytes, 0);
@@ -491,6 +515,7 @@ function* foundPaged(
       all,
     );
     if (plan.kind === 'refused') {
+      lacksPages ||= plan.lacksPages;
       reason ||= `${/^\d/.test(plan.reason) ? 'WGSL ' : ''}${plan.reason}${remedy}`;
       continue;
     }
@@ -499,12 +524,11 @@ function* foundPaged(
     const tables = tablesOf(module.paged) as PageTable[];
     const planner = PartPlanner.open(description, module.paged, facts, tables);
     const memory = new PageMemory();
-    return { module, parts, tables, poolBytes: bytesOfPools(tables), planner, memory };
+    const found = { module, parts, tables, poolBytes: bytesOfPools(tables), planner, memory };
+    return [found, planner !== null && parts.length > 0 && !planner.hasRoom(parts[0])];
   }
-  return (
-    reason ||
-    `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`
-  );
+  reason ||= `${budgetPages * PAGE_BYTES} bytes of memory are too few: two blocks of 2 MiB are the least`;
+  return [reason, lacksPages];
 }
 
 /**

@@ -48,6 +48,11 @@ export class PartPlanner {
     );
   }
 
+  /** False: there is no room for what its first workgroup touches, whatever arrays hold. */
+  hasRoom(part: LaunchPart): boolean {
+    return this.planner.hasRoom(part, this.tables) !== false;
+  }
+
   /** Whether numbers tell what the part touches, and not any of an array may be. */
   tells(part: LaunchPart): boolean {
     return this.planner.tells(part);
