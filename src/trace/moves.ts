@@ -25,6 +25,7 @@ export interface RecordedArray {
 }
 
 export interface Launch {
+  /** Counts from 1, in the order in which they began. */
   readonly id: number;
   readonly kernel: string;
   readonly processor: number;

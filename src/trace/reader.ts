@@ -142,7 +142,9 @@ export class Reader implements Names {
   readonly processors: Processor[] = [];
   readonly arrays: RecordedArray[] = [];
   private readonly byBlock: (RecordedArray | undefined)[] = [];
+  /** By the number of the core. */
   private readonly running = new Map<number, Launch>();
+  private begun = 0;
   /** By the token of the command. */
   private readonly waiting = new Map<number, Waiting>();
   private readonly residences = new Map<number, Residence>();
@@ -178,8 +180,8 @@ export class Reader implements Names {
     }
     for (const [token, node, source, page, count] of coming)
       this.waits(token, { token, node, source, page, count } as Transfer);
-    for (const launch of launches)
-      this.launches({ ...launch, beganMs: launch.beganMs - beganMs, endedMs: Number.NaN });
+    for (const { id, ...launch } of launches)
+      this.launches(id, { ...launch, beganMs: launch.beganMs - beganMs, endedMs: Number.NaN });
   }
 
   /** @param firstOf where an array lies, if the entry does not say */
@@ -227,12 +229,11 @@ export class Reader implements Names {
         string?,
       ];
       // A launch in parts begins once for each.
-      if (!this.running.has(launch)) {
-        const arrays = given.map((each) => each.name);
-        const endedMs = Number.NaN;
-        this.launches({ id: launch, kernel, processor, beganMs: atMs, endedMs, arrays });
-      }
-      return { ...request(name, atMs), kind: 'launch', processor, launch, kernel };
+      const arrays = given.map((each) => each.name);
+      const { id } =
+        this.running.get(launch) ??
+        this.launches(launch, { kernel, processor, beganMs: atMs, endedMs: Number.NaN, arrays });
+      return { ...request(name, atMs), kind: 'launch', processor, launch: id, kernel };
     }
     if (name === 'goAhead') return { ...request(name, atMs), kind: 'ahead' };
     if (name === 'acquire' || name === 'bring') {
@@ -247,9 +248,12 @@ export class Reader implements Names {
     return request(name, atMs);
   }
 
-  private launches(launch: Launch): void {
-    this.running.set(launch.id, launch);
+  /** Numbers are given in the order of launches: the core's own count other requests, too. */
+  private launches(core: number, given: Omit<Launch, 'id'>): Launch {
+    const launch = { id: ++this.begun, ...given };
+    this.running.set(core, launch);
     this.watcher.launched(launch);
+    return launch;
   }
 
   private launchOn(processor: number): Launch | null {

@@ -105,6 +105,8 @@ test('the story of an element names each move with its cause', async () => {
     /^began as zeros in process0, for a (read|write) of data\[\d+\] by process0 in launch \d+/,
   );
   assert.ok(lines.some(({ text }) => /was evicted from process0 to make room for/.test(text)));
+  const told = lines.flatMap(({ text }) => text.match(/launch (\d+) of look/)?.[1] ?? []);
+  assert.deepEqual([...new Set(told)], ['1', '2', '3', '4']);
   assert.match(now, /^It is in .* since .*\. It moved \d+ times\.$/);
   assert.match(remedy ?? '', /^It was evicted and needed again/);
 });
