@@ -681,6 +681,12 @@ export interface DeviceCapabilities {
   readonly atomics: boolean;
   /** Whether kernels can use host memory in place (`accessedBy`). */
   readonly remoteAccess: boolean;
+  /**
+   * Whether small writes of the CPU, to pages in many places, go to it in one transfer when it next
+   * uses them. False where each piece is a copy by a CPU, as to a process device: there a transfer
+   * costs nothing that could be shared.
+   */
+  readonly writeCombining: boolean;
   /** Whether a running launch can be ended. */
   readonly cancellation: boolean;
   /** What it runs: functions, or modules in WGSL. */

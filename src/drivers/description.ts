@@ -60,7 +60,7 @@ export function describeDriver(
     if (typeof description[flag] !== 'boolean')
       refuse(`has a description in which ${flag} is no boolean`);
   }
-  for (const flag of ['atomics', 'remoteAccess', 'longCopies'] as const) {
+  for (const flag of ['atomics', 'remoteAccess', 'longCopies', 'writeCombining'] as const) {
     if (description[flag] !== undefined && typeof description[flag] !== 'boolean')
       refuse(`has a description in which ${flag} is no boolean`);
   }

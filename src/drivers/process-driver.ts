@@ -111,6 +111,8 @@ export interface ShowsFiles {
 
 /** The process has memory of its own, to and from which an engine copies. */
 export interface HasEngine {
+  /** Packets by which content has come to its memory; one may bring many pieces. */
+  readonly transfersIn: number;
   /** Sends what is to be read, since nothing that the core has asked for waits any more. */
   sendReads(): void;
   /**

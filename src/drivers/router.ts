@@ -113,8 +113,9 @@ export class Router implements Commands {
   private readonly processors: (ProcessorDriver | undefined)[] = [];
   /** Transfers under way by token; entries are used again. */
   private readonly transfers: Pending[] = [];
-  /** By node. */
+  /** By node: how long copies from and to it took, and how many came to it. */
   private readonly copied: number[] = [];
+  private readonly received: number[] = [];
   private readonly queue: number[] = [];
   private queueHead = 0;
   /**
@@ -160,6 +161,7 @@ export class Router implements Commands {
   attachNode(node: NodeId, driver: NodeDriver): void {
     this.nodes[node] = driver;
     this.copied[node] = 0;
+    this.received[node] = 0;
   }
 
   detach(processor: ProcessorId, node: NodeId): void {
@@ -381,11 +383,16 @@ export class Router implements Commands {
     const ms = this.nowMs() - startedMs;
     this.copied[source] = this.copyMs(source) + ms;
     this.copied[node] = this.copyMs(node) + ms;
+    this.received[node] = this.copiesTo(node) + 1;
   }
 
   /** How long copies from and to a node took, of which several may be under way at once. */
   copyMs(node: NodeId): number {
     return this.copied[node] ?? 0;
+  }
+
+  copiesTo(node: NodeId): number {
+    return this.received[node] ?? 0;
   }
 
   private begin(transfer: Pending): Status {

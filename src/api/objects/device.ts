@@ -75,8 +75,9 @@ export class Device implements api.Device {
   }
 
   get capabilities(): DeviceCapabilities {
-    const { pageFaults, atomics, remoteAccess, cancellation, kernels, lossy, units } = this.info;
-    const can = { pageFaults, atomics, remoteAccess, cancellation, kernels };
+    const { pageFaults, atomics, remoteAccess, writeCombining, ...info } = this.info;
+    const { cancellation, kernels, lossy, units } = info;
+    const can = { pageFaults, atomics, remoteAccess, writeCombining, cancellation, kernels };
     return { ...can, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
   }
 

@@ -52,6 +52,9 @@ const PROCESSOR: readonly Metric<ProcessorStats>[] = [
     copies.map(({ upToBytes, count }) => [count, { up_to_bytes: String(upToBytes) }] as const),
   ),
   counter('copy_seconds_total', 'Time of these copies.', ({ copyMs }) => [[copyMs / 1000]]),
+  counter('transfers_in_total', 'Transfers that brought copies.', ({ transfersIn }) => [
+    [transfersIn],
+  ]),
   gauge('memory_free_pieces', 'Pieces that its free memory lies in.', ({ freePieces }) => [
     [freePieces],
   ]),

@@ -136,6 +136,8 @@ export interface NodeDescription {
   readonly addressable: boolean;
   /** Whether one copy may have all of a block, 2 MiB; otherwise 256 KiB at most. */
   readonly longCopies?: boolean;
+  /** Whether its driver brings copies that are asked for together in one transfer. */
+  readonly writeCombining?: boolean;
   /** Whether it can be read after the device died. */
   readonly memorySurvives: boolean;
 }

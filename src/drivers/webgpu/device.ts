@@ -124,7 +124,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   private readonly slow = new RecentMap<string, true>(MOST_MODULES);
   protected readonly runs: RunTable;
   private readonly divider: Divider;
-  private readonly moves: JoinedMoves;
+  protected readonly moves: JoinedMoves;
   private readonly spares: SpareBuffers;
   /**
    * The engine's thread, to be kept off the manager's CPU for a while: what wakes it mostly gives it
@@ -138,6 +138,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     this.post(Packet.Forget, [module]),
   );
   private lastModule = 0;
+  transfersIn = 0;
   protected launched: number | null = null;
   /** Launches that follow it. */
   private following: number[] = [];
@@ -179,12 +180,16 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
       faults: false,
       addressable: false,
       longCopies: true,
+      writeCombining: true,
       units: 0,
       ...survives,
       // A page that is written is the GPU's alone while a kernel runs.
       atomics: true,
     };
-    this.moves = new JoinedMoves((kind, what) => this.send(kind, what));
+    this.moves = new JoinedMoves((kind, moves) => {
+      if (kind === Packet.Write && moves.some(({ file }) => file !== File.None)) this.transfersIn++;
+      this.send(kind, moves);
+    });
     this.spares = new SpareBuffers(budgetPages * PAGE_BYTES, (kind, what) => this.post(kind, what));
     this.runs = new RunTable(this, budgetPages);
     this.engineCpu = link.pid === null ? null : new PlacedThread(link.pid);
@@ -338,10 +343,8 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
       this.pending.set(token, { slot, out: null, filled });
       copyMemory(slots.addressOf(slot), address, bytes);
       // Where they lie by now.
-      this.post(
-        Packet.Write,
-        move(token, File.Staging, slots.offsetOf(slot), this.runs.parts(page, count)),
-      );
+      const parts = this.runs.parts(page, count);
+      this.moves.add(Packet.Write, token, File.Staging, slots.offsetOf(slot), parts);
     });
     return Status.Pending;
   }

@@ -74,7 +74,7 @@ export class Executor {
       case Packet.Copy:
         return gpu.copy(...readJson<[number, number, number, number, number]>(packet));
       case Packet.Write:
-        return this.write(readJson<Move>(packet));
+        return this.writeAll(readJson<Move[]>(packet));
       case Packet.Read:
         return this.readAll(readJson<Move[]>(packet));
       case Packet.Source: {
@@ -98,10 +98,16 @@ export class Executor {
     }
   }
 
-  private async write({ tokens, ...move }: Move): Promise<void> {
-    const status = this.put(move, tokens === null) ? Status.Done : Status.NoMemory;
+  private async writeAll(moves: readonly Move[]): Promise<void> {
+    const done: number[] = [];
+    const refused: number[] = [];
+    for (const { tokens, ...move } of moves) {
+      const isThere = this.put(move, tokens === null);
+      if (tokens !== null) (isThere ? done : refused).push(...tokens);
+    }
     await this.afterWrites();
-    if (tokens !== null) this.owner.say(Packet.Moved, [tokens, status]);
+    if (done.length > 0) this.owner.say(Packet.Moved, [done, Status.Done]);
+    if (refused.length > 0) this.owner.say(Packet.Moved, [refused, Status.NoMemory]);
   }
 
   /** False: there is no memory for a buffer. */

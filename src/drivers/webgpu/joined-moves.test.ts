@@ -6,8 +6,8 @@ const KIB = 1024;
 
 function made(): { moves: JoinedMoves; said: [number, Move][] } {
   const said: [number, Move][] = [];
-  const post = (kind: number, what: Move | readonly Move[]): void => {
-    for (const move of [what].flat()) said.push([kind, move as Move]);
+  const post = (kind: number, each: readonly Move[]): void => {
+    for (const move of each) said.push([kind, move]);
   };
   return { moves: new JoinedMoves(post), said };
 }
@@ -85,9 +85,7 @@ test('what is of another kind than is to be said waits', () => {
 
 test('what is to be read goes in one packet, as far as that has room', () => {
   const said: number[][] = [];
-  const moves = new JoinedMoves((_, what) =>
-    said.push([what as readonly Move[]].flat().map(({ tokens }) => tokens?.[0] ?? 0)),
-  );
+  const moves = new JoinedMoves((_, each) => said.push(each.map(({ tokens }) => tokens?.[0] ?? 0)));
   for (let token = 1; token <= 10; token++)
     moves.add(Packet.Read, token, File.Host, 0, [[3, 0, KIB]]);
   moves.flush();
@@ -96,6 +94,15 @@ test('what is to be read goes in one packet, as far as that has room', () => {
     [1, 2, 3, 4, 5, 6, 7, 8],
     [9, 10],
   ]);
+});
+
+test('small writes from many places go in one packet, which has no more than 2 MiB', () => {
+  const said: number[] = [];
+  const moves = new JoinedMoves((_, each) => said.push(each.length));
+  for (let at = 0; at < 600; at++)
+    moves.add(Packet.Write, at, File.Host, at * 8 * KIB, [[3, at * 8 * KIB, 4 * KIB]]);
+  moves.flush();
+  expect(said).toEqual([512, 88]);
 });
 
 test('what nobody waits for has no token, and adds none to what it continues', () => {

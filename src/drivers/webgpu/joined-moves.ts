@@ -2,7 +2,8 @@
  * Copies between host memory and buffers that continue each other go to the engine as one: the core
  * asks for a block in pieces, and each would be a packet there and back, an order to the GPU, and a
  * wait for it. What has been asked for waits until something else is said to the engine, or there
- * is nothing more to do. All that is to be read goes in one packet, the first that was asked for
+ * is nothing more to do. Small pieces from many places, as those that the CPU has written, are moves
+ * of one packet. All that is to be read goes in one packet, too, the first that was asked for
  * before the others: the engine may have the manager's CPU from the first packet on until it has
  * done what that says.
  */
@@ -20,7 +21,7 @@ interface Joined {
   readonly parts: [buffer: number, offset: number, bytes: number][];
 }
 
-/** No copy is larger. */
+/** No copy is larger, nor all writes of a packet: with a page each, they have room there. */
 const MOST_BYTES = STAGING_SLOT_BYTES;
 /** What one packet has room for, however many tokens there are. */
 const MOST_READS = 8;
@@ -28,9 +29,10 @@ const MOST_READS = 8;
 export class JoinedMoves {
   private kind: Kind = Packet.Write;
   private waiting: Joined[] = [];
+  private waitingBytes = 0;
 
-  /** @param post what goes in one packet: a move, or several that are to be read */
-  constructor(private readonly post: (kind: Kind, what: Move | readonly Move[]) => void) {}
+  /** @param post what goes in one packet */
+  constructor(private readonly post: (kind: Kind, moves: readonly Move[]) => void) {}
 
   get isWaiting(): boolean {
     return this.waiting.length > 0;
@@ -51,6 +53,7 @@ export class JoinedMoves {
   ): void {
     if (kind !== this.kind) this.flush();
     this.kind = kind;
+    const bytes = bytesOf(parts);
     const last = this.waiting.at(-1);
     const [first, ...others] = parts;
     if (
@@ -60,10 +63,14 @@ export class JoinedMoves {
       follows(last, at, first)
     ) {
       if (token !== null) last.tokens.push(token);
-      last.parts[0][2] += first[2];
+      last.parts[0][2] += bytes;
+      this.waitingBytes += bytes;
       return;
     }
-    if (this.waiting.length === (kind === Packet.Read ? MOST_READS : 1)) this.flush();
+    if (kind === Packet.Read) {
+      if (this.waiting.length === MOST_READS) this.flush();
+    } else if (this.waitingBytes + bytes > MOST_BYTES) this.flush();
+    this.waitingBytes += bytes;
     this.waiting.push({
       file,
       at,
@@ -78,14 +85,19 @@ export class JoinedMoves {
     const { kind, waiting } = this;
     if (waiting.length === 0 || only !== kind) return;
     this.waiting = [];
+    this.waitingBytes = 0;
     const moves = waiting.map(({ tokens, file, at, parts }) => ({
       tokens: tokens.length === 0 ? null : tokens,
       file,
       at,
       parts,
     }));
-    this.post(kind, kind === Packet.Read ? moves : moves[0]);
+    this.post(kind, moves);
   }
+}
+
+function bytesOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, [, , bytes]) => sum + bytes, 0);
 }
 
 function follows(

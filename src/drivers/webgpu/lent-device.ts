@@ -273,7 +273,7 @@ export class LentDevice extends WebgpuDevice {
   }
 
   private write(file: File, page: number, parts: readonly Part[]): void {
-    this.post(Packet.Write, move(null, file, file === File.None ? 0 : page * PAGE_BYTES, parts));
+    this.moves.add(Packet.Write, null, file, file === File.None ? 0 : page * PAGE_BYTES, parts);
   }
 
   private clear(page: number, count: number): void {

@@ -16,7 +16,7 @@ export const Packet = {
   /** To the engine: [buffer]. */
   Destroy: 5,
   /**
-   * To the engine: JSON of Move; the parts are filled, with zeros where `file` is None. `Moved`
+   * To the engine: JSON of Moves; the parts are filled, with zeros where `file` is None. `Moved`
    * answers.
    */
   Write: 6,

@@ -253,7 +253,9 @@ export class Attachments implements Transport {
     return this.members.flatMap((member) => {
       if (member === undefined || member.gone) return [];
       const { name } = member.driver.description;
-      return [figuresOf(this.manager, member.processor, name, member.driver.kind, NO_LAUNCHES, 0)];
+      const copying = { copyMs: 0, transfersIn: 0 };
+      const { kind } = member.driver;
+      return [figuresOf(this.manager, member.processor, name, kind, NO_LAUNCHES, copying)];
     });
   }
 

@@ -15,7 +15,7 @@ import { Apart, type KeptApart } from '../../cpus/apart.js';
 import { Beside } from '../../cpus/beside.js';
 import type { ManagerCpu } from '../../cpus/placed-threads.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
-import type { ProcessDriver } from '../../drivers/process-driver.js';
+import type { HasEngine, ProcessDriver } from '../../drivers/process-driver.js';
 import type { Notifiers } from '../arrays/notifiers.js';
 import type { ManagerContext } from '../core/context.js';
 import type { DeniedAccess } from '../core/deferred.js';
@@ -324,6 +324,7 @@ export class Devices implements DeviceOwner {
       pageFaults: description.faults,
       atomics: description.atomics ?? false,
       remoteAccess: description.remoteAccess ?? false,
+      writeCombining: description.writeCombining ?? false,
       sameAddresses: description.frames === 'identity',
       cancellation: made.guard === null ? made.driver.abort !== undefined : made.guard.canAbort,
       kernels: made.process?.wgsl == null ? 'functions' : 'wgsl',
@@ -468,7 +469,7 @@ export class Devices implements DeviceOwner {
       'host',
       'host',
       NO_LAUNCHES,
-      this.context.router.copyMs(HOST_NODE),
+      this.copyingOf(HOST_NODE, null),
     );
     return [
       host,
@@ -481,7 +482,14 @@ export class Devices implements DeviceOwner {
 
   private statsOf(device: Device): ProcessorStats {
     const { id, name, kind, node } = device.info;
-    const { manager, router } = this.context;
-    return figuresOf(manager, id, name, kind, device, router.copyMs(node));
+    const copying = this.copyingOf(node, device.process?.engine ?? null);
+    return figuresOf(this.context.manager, id, name, kind, device, copying);
+  }
+
+  /** Only an engine knows which copies have gone together. */
+  private copyingOf(node: NodeId, engine: HasEngine | null) {
+    const { router } = this.context;
+    const transfersIn = engine?.transfersIn ?? router.copiesTo(node);
+    return { copyMs: router.copyMs(node), transfersIn };
   }
 }

@@ -42,7 +42,7 @@ export function figuresOf(
   name: string,
   kind: string,
   figures: LaunchFigures,
-  copyMs: number,
+  copying: Pick<ProcessorStats, 'copyMs' | 'transfersIn'>,
 ): ProcessorStats {
   const { budgetPages, backedPages, peakPages, counters, ...free } = manager.figures(id);
   return {
@@ -62,7 +62,7 @@ export function figuresOf(
     freePieces: free.freePieces,
     largestFreeBytes: free.largestFreePages * PAGE_BYTES,
     copies: counters.copies.map((count, size) => ({ upToBytes: PAGE_BYTES << size, count })),
-    copyMs,
+    ...copying,
     evictions: counters.evictions,
     refusals: counters.refusals,
     revocations: counters.revocations,

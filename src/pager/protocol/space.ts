@@ -69,6 +69,7 @@ export interface DeviceInfo {
   readonly pageFaults: boolean;
   readonly atomics: boolean;
   readonly remoteAccess: boolean;
+  readonly writeCombining: boolean;
   /** Whether a page lies in its memory where it lies in the space. */
   readonly sameAddresses: boolean;
   /** Whether a launch that runs can be ended. */
@@ -200,6 +201,8 @@ export interface ProcessorStats {
   readonly copies: readonly { readonly upToBytes: number; readonly count: number }[];
   /** Milliseconds of these copies; several at once count each. */
   readonly copyMs: number;
+  /** Transfers that brought copies here. By `writeCombining` one brings many small ones. */
+  readonly transfersIn: number;
   readonly evictions: number;
   /** Large pieces without memory, tried again as smaller ones. */
   readonly refusals: number;
