@@ -12,6 +12,7 @@ import { coreFault } from './core-fault.js';
 import { cpuFault } from './cpu-fault.js';
 import { cpuFaultBlock } from './cpu-fault-block.js';
 import { deviceFault } from './device-fault.js';
+import { evaluation, oversubscribedUvm } from './evaluation.js';
 import { faultWhileMoving } from './fault-while-moving.js';
 import { faultWhilePlanning } from './fault-while-planning.js';
 import { fileRandom, fileScan } from './files.js';
@@ -49,6 +50,8 @@ const benches: readonly Bench[] = [
   fitsCold,
   fitsWarm,
   oversubscribed,
+  oversubscribedUvm,
+  evaluation,
   record,
   picture,
   bandwidth,
