@@ -15,6 +15,7 @@ import { wrongCommands } from './commands.js';
 import { commentExamples, programOf } from './comments.js';
 import { anchorsOf, blocksOf, linksOf, type Page, pages, proseOf, ROOT } from './pages.js';
 import { ProgramFolder } from './programs.js';
+import { checkUnits, unitsOf } from './units.js';
 
 const [wanted = ''] = process.argv.slice(2);
 let passed = 0;
@@ -86,6 +87,7 @@ for (const page of all) {
   await check(`links of ${page.path}`, () => assert.deepEqual(brokenLinks(page), []));
   await check(`commands of ${page.path}`, () => assert.deepEqual(wrongCommands(page), []));
   await check(`sources that ${page.path} names`, () => assert.deepEqual(missingSources(page), []));
+  if (unitsOf(page).length > 0) await check(`units of ${page.path}`, () => checkUnits(page));
 }
 await check('the reference of the API is what the doc comments say', () => {
   execFileSync(process.execPath, [join(ROOT, 'scripts/api-reference.mjs'), 'check'], {

@@ -116,7 +116,7 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
  * A disk that is full may have room again soon: threads wait for that, but not for ever. A device
  * that was refused once is refused at once until its launch has ended, which fails anyway.
  */
-export function waitsForRoom(state: State, block: Block, processor: Processor): boolean {
+function waitsForRoom(state: State, block: Block, processor: Processor): boolean {
   if (processor.state !== 'alive' || shortageOf(state) !== 'OUT_OF_STORAGE') return false;
   if (processor.waited < PATIENCE) {
     state.patient.append(block.index);
