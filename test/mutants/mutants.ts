@@ -429,6 +429,13 @@ export const mutants: readonly Mutant[] = [
     why: 'A thread writes a page, and nobody was asked about that.',
   },
   {
+    name: 'map all that the host has of a guarded block for another process',
+    file: 'src/core/movement/remote-mapping.ts',
+    original: 'asked ? page : -1',
+    instead: '-1',
+    why: 'A process gets rights that nobody was asked about.',
+  },
+  {
     name: 'go on with faults from before a range was guarded',
     file: 'src/core/movement/operation-rules.ts',
     original: '!mapping.waiting',

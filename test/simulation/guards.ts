@@ -1,17 +1,17 @@
 /**
- * Arrays whose rights are asked for: what threads of the host may do with their pages they have
- * faulted for, or a request has asked for all of it.
+ * Arrays whose rights are asked for: what threads of host memory, those of other processes too, may
+ * do with their pages they have faulted for, or a request of the host has asked for all of it.
  */
 
-import { Access, HOST } from '../../src/core/basics/types.js';
+import { Access, HOST, NO_NODE, type ProcessorId } from '../../src/core/basics/types.js';
 import type { Range } from '../../src/core/table/range.js';
 import { ModelDevice, PAGES } from './model-device.js';
 import type { Random } from './random.js';
 import type { World } from './world.js';
 
 export class Guards {
-  /** By page, the most that was asked for since its range was guarded. */
-  private readonly asked = new Int8Array(PAGES);
+  /** By processor, by page, the most that was asked for since its range was guarded. */
+  private readonly asked: Int8Array[] = [];
   /** Ranges of which nobody has a right any more from the time before. */
   private readonly inForce = new Set<Range>();
   /** The last request that guards a range or lets it be: what earlier ones end with is no news. */
@@ -31,7 +31,7 @@ export class Guards {
     const { range } = this.random.pick(world.memories);
     if ((this.brought.get(range) ?? 0) > 0) return;
     const on = !range.guarded || this.random.chance(0.3);
-    this.asked.fill(Access.None, range.first, range.first + range.pages);
+    for (const each of this.asked) each?.fill(Access.None, range.first, range.first + range.pages);
     this.inForce.delete(range);
     const request = world.ask((_, failure) => {
       if (failure !== null) throw new Error(`a guard failed: ${failure}`);
@@ -47,7 +47,7 @@ export class Guards {
 
   /** A request asks for pages for the host; what is returned ends it. */
   bring(first: number, count: number, access: Access): () => void {
-    this.note(first, count, access);
+    this.note(HOST, first, count, access);
     const range = this.world.manager.state.va.rangeOfPage(first);
     if (range === undefined) return () => undefined;
     const { brought } = this;
@@ -55,29 +55,40 @@ export class Guards {
     return () => brought.set(range, (brought.get(range) ?? 0) - 1);
   }
 
-  /** The host asks for pages. */
-  note(first: number, count: number, access: Access): void {
+  /** Threads of a processor ask for pages. */
+  note(processor: ProcessorId, first: number, count: number, access: Access): void {
+    const asked = this.askedBy(processor);
     for (let page = first; page < first + count; page++)
-      if (this.asked[page] < access) this.asked[page] = access;
+      if (asked[page] < access) asked[page] = access;
   }
 
   check(): void {
-    const { manager, devices } = this.world;
-    const host = devices[HOST];
-    if (!(host instanceof ModelDevice)) return;
+    for (const [processor, device] of this.world.devices.entries())
+      if (device instanceof ModelDevice && (processor === HOST || device.node === NO_NODE))
+        this.checkRights(processor, device);
+  }
+
+  private askedBy(processor: ProcessorId): Int8Array {
+    this.asked[processor] ??= new Int8Array(PAGES);
+    return this.asked[processor];
+  }
+
+  private checkRights(processor: ProcessorId, device: ModelDevice): void {
+    const { manager } = this.world;
+    const asked = this.askedBy(processor);
     for (const range of this.inForce) {
       if (!range.guarded || manager.range(range.id) !== range) continue;
       for (let page = range.first; page < range.first + range.pages; page++) {
         const bit = 1 << (page & 31);
-        const written = (host.writable[page >>> 5] & bit) !== 0;
+        const written = (device.writable[page >>> 5] & bit) !== 0;
         const right = written
           ? Access.Write
-          : (host.readable[page >>> 5] & bit) !== 0
+          : (device.readable[page >>> 5] & bit) !== 0
             ? Access.Read
             : Access.None;
-        if (right <= this.asked[page]) continue;
+        if (right <= asked[page]) continue;
         throw new Error(
-          `the host may ${written ? 'write' : 'read'} page ${page}, which is guarded, and has not asked for that`,
+          `${device.description.name} may ${written ? 'write' : 'read'} page ${page}, which is guarded, and has not asked for that`,
         );
       }
     }

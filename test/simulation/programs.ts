@@ -391,7 +391,7 @@ export class Programs {
       () =>
         `  ${device.description.name} waits for ${page} (${write ? 'write' : 'read'}), thread ${thread.id}`,
     );
-    if (id === HOST) this.world.guards.note(page, 1, write ? Access.Write : Access.Read);
+    this.world.guards.note(id, page, 1, write ? Access.Write : Access.Read);
     this.world.manager.fault(id, page, write, thread.id);
   }
 

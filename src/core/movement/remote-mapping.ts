@@ -38,15 +38,26 @@ export function bringToHost(state: State, block: Block, processor: Processor, ta
     return migrate(state, block, host, null, task.access, allowed, -1, task);
   }
   task.written = true;
-  if (task.map) mapHostPages(state, block, processor);
+  if (task.map && !isAsked(block, processor)) mapHostPages(state, block, processor, -1, false);
   return 'done';
+}
+
+/** Whether someone is asked about each page before a thread of the processor gets a right to it. */
+function isAsked({ range }: Block, { own }: Processor): boolean {
+  return range.guarded && own === NO_NODE;
 }
 
 /**
  * Maps all that the host has of the block, with the right to write where it is the only copy of
- * what was written.
+ * what was written; or one `page` alone, with that right if it is asked to `write`.
  */
-function mapHostPages(state: State, block: Block, processor: Processor): void {
+function mapHostPages(
+  state: State,
+  block: Block,
+  processor: Processor,
+  page: number,
+  write: boolean,
+): void {
   const { resident } = residenceOf(state, block, HOST_NODE);
   const mapping = mappingOf(state, block, processor.id);
   const { mark } = state.masks;
@@ -61,10 +72,12 @@ function mapHostPages(state: State, block: Block, processor: Processor): void {
     );
   }
   onlyOn(state, block, HOST_NODE, allowed, allowed);
+  if (page !== -1) keepAlone(allowed, write ? page : -1);
   mapRuns(state, block, processor, allowed, Access.Write);
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = resident[word] & present(block, word) & ~mapping.mapped[word];
   }
+  if (page !== -1) keepAlone(allowed, page);
   mapRuns(state, block, processor, allowed, Access.Read);
   state.masks.backTo(mark);
   for (let word = 0; word < WORDS; word++) {
@@ -72,6 +85,13 @@ function mapHostPages(state: State, block: Block, processor: Processor): void {
     mapping.waitingWrite[word] &= ~mapping.writable[word];
   }
   noteWaiting(mapping);
+}
+
+/** Takes all pages but one from a mask; -1: all. */
+function keepAlone(mask: Mask, page: number): void {
+  const isThere = page !== -1 && has(mask, page);
+  clear(mask);
+  if (isThere) add(mask, page);
 }
 
 function mapRuns(
@@ -106,11 +126,12 @@ export function serviceRemote(
 ): Outcome {
   const { resident } = residenceOf(state, block, HOST_NODE);
   const alone = holderOf(state, block, page, HOST_NODE) === NO_NODE;
+  const asked = isAsked(block, processor);
   if (!has(resident, page) || (write && !alone)) {
     const allowed = state.masks.take();
     clear(allowed);
     // A page that came along may have been what failed.
-    if (narrow) add(allowed, page);
+    if (narrow || asked) add(allowed, page);
     else addRun(allowed, page - (page % PAGES_PER_GROUP), PAGES_PER_GROUP);
     for (let word = 0; word < WORDS; word++) {
       allowed[word] &= present(block, word);
@@ -123,7 +144,7 @@ export function serviceRemote(
     add(block.dirty, page);
     remove(block.cleaning, page);
   }
-  mapHostPages(state, block, processor);
+  mapHostPages(state, block, processor, asked ? page : -1, write);
   return 'done';
 }
 
