@@ -1,0 +1,33 @@
+/** A space that was opened and closed leaves three mappings of the process, and no more. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { openSpace } from '../../src/index.js';
+import { longTest, runTests } from '../harness/suite.js';
+
+/** Stacks of the manager's system calls. */
+const KEPT = 3;
+const SPACES = 12;
+/** The heap of Node.js itself grows and shrinks meanwhile. */
+const OTHERS = 24;
+
+function mappings(): number {
+  return readFileSync('/proc/self/maps', 'latin1').split('\n').length;
+}
+
+async function openAndClose(): Promise<void> {
+  const space = await openSpace({ hostMemory: '32MiB', storage: false });
+  const x = space.array(Uint32Array, 1024);
+  x.data.fill(7);
+  assert.equal(x.data[1023], 7);
+  await space.close();
+}
+
+longTest('many spaces one after the other keep three mappings each', async () => {
+  for (let time = 0; time < 4; time++) await openAndClose();
+  const before = mappings();
+  for (let time = 0; time < SPACES; time++) await openAndClose();
+  const kept = mappings() - before;
+  assert.ok(kept <= SPACES * KEPT + OTHERS, `${kept} mappings after ${SPACES} spaces`);
+});
+
+await runTests();
