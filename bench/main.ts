@@ -22,6 +22,7 @@ import { gpuFits, gpuGather, gpuHome, gpuLaunches, gpuSearch, gpuStream } from '
 import type { Bench, Line } from './harness.js';
 import { oversubscribed } from './oversubscribed.js';
 import { pageable } from './pageable.js';
+import { patternCounts } from './pattern-counts.js';
 import { patternsBench } from './patterns.js';
 import { picture } from './picture.js';
 import { policyTraces } from './policy-traces.js';
@@ -44,6 +45,7 @@ const benches: readonly Bench[] = [
   deviceFault,
   faultWhileMoving,
   faultWhilePlanning,
+  patternCounts,
   patternsBench,
   policyTraces,
   resident,
