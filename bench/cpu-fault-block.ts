@@ -30,8 +30,8 @@ const number = kernel({ pages: f32.inout, by: f32 }, ({ pages, by }, { begin, en
 
 // A density above which more than 64 KiB come is 0 for a whole block at once, and 100 for never.
 const kinds = [
-  { name: '64KiB', mode: 'group', prefetch: { name: 'tree', thresholdPercent: 100 } },
-  { name: '2MiB', mode: 'block', prefetch: { name: 'tree', thresholdPercent: 0 } },
+  { name: '64KiB', mode: 'group', prefetch: { name: 'pattern', thresholdPercent: 100 } },
+  { name: '2MiB', mode: 'block', prefetch: { name: 'pattern', thresholdPercent: 0 } },
 ] as const;
 
 function touch(name: string, data: Float32Array, by: number): number {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../policy/choices.js';
-import { none, tree } from '../policy/prefetch/tree.js';
+import { none, pattern } from '../policy/pattern/pattern.js';
 import { has } from './basics/mask.js';
 import {
   Access,
@@ -227,10 +227,10 @@ describe('MemoryManager', () => {
   });
 
   describe('a fault', () => {
-    it('on a page that nobody has touched gives a page of zeros, and the next group with the tree', () => {
+    it('on a page that nobody has touched gives a page of zeros, and the next group with the pattern', () => {
       allocate(100);
       expect(fault(HOST, 5, false)).toEqual(['host gets 5+1 from zero as read']);
-      startWith(tree(), {}, {});
+      startWith(pattern(), {}, {});
       allocate(100);
       expect(fault(HOST, 21, false)).toEqual(['host gets 16+16 from zero as read']);
       expect(fault(HOST, 99, true)).toEqual(['host gets 96+4 from zero as write']);
@@ -1099,7 +1099,7 @@ describe('MemoryManager', () => {
 
   describe('a copy that fails', () => {
     it('is tried again with the page alone, so that what came along harms nobody', () => {
-      startWith(tree(), {}, {});
+      startWith(pattern(), {}, {});
       allocate(64);
       commands.transferStatus = (_source, _processor, count) =>
         count > 1 ? Status.Failed : Status.Done;

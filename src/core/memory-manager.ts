@@ -37,7 +37,7 @@ import { revokeDone } from './movement/operation.js';
 import { transferDone } from './movement/operation-transfers.js';
 import { type AcquireOptions, Requests } from './movement/requests.js';
 import { Room } from './movement/room.js';
-import { beginLater } from './pattern/read-ahead.js';
+import { beginLater } from './pattern/ahead.js';
 import { PageQueries } from './queries/page-queries.js';
 import { forgetUse } from './queries/usage.js';
 import { aboutKnown, changeAdvice } from './service/advice.js';

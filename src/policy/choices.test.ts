@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createMask, has, size } from '../core/basics/mask.js';
-import type { EvictionPolicy, PrefetchRequest } from '../core/basics/types.js';
-import { checkChoices, loadPolicies, namedPolicies, type PolicyChoices } from './choices.js';
+import { has, size } from '../core/basics/mask.js';
+import type { EvictionPolicy, Touch } from '../core/basics/types.js';
+import { checkChoices, loadPolicies, type PolicyChoices } from './choices.js';
 import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead } from './guard.js';
+import { next } from './pattern/next.js';
+import { touchOf } from './test-touch.js';
 
 function moduleOf(source: string): string {
   return `data:text/javascript,${encodeURIComponent(source)}`;
@@ -10,23 +12,6 @@ function moduleOf(source: string): string {
 
 const ignore = (): void => undefined;
 const walk = { advised: false, nodeBlocks: 64, aheadBlocks: 0, reached: 0, stored: false };
-
-function touchOf(page: number): PrefetchRequest {
-  return {
-    page,
-    write: false,
-    occupied: createMask(),
-    allowed: createMask(),
-    streaming: false,
-    pressed: false,
-    walked: 0,
-    most: 512,
-    distant: false,
-    scattered: 0,
-    close: false,
-    result: createMask(),
-  };
-}
 
 describe('choices of policies', () => {
   it('refuses what there is not, by name', () => {
@@ -36,7 +21,9 @@ describe('choices of policies', () => {
     expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(
       /there are 'tournament', 'lru', 'fifo', 'clock'/,
     );
-    expect(() => checkChoices({ prefetch: { name: 'tree', thresholdPercent: 60 } })).not.toThrow();
+    expect(() =>
+      checkChoices({ prefetch: { name: 'pattern', thresholdPercent: 60 } }),
+    ).not.toThrow();
     const mistaken = { readAhead: { name: 'next', shares: 4 } } as unknown as PolicyChoices;
     expect(() => checkChoices(mistaken)).toThrow(
       /next\(\) has no option shares; did you mean share/,
@@ -53,8 +40,8 @@ describe('choices of policies', () => {
       }
     };
     for (const thresholdPercent of [500, Number.NaN, -3, '51', null])
-      expect(refused({ prefetch: { name: 'tree', thresholdPercent } })).toBe(
-        `POLICY: thresholdPercent of tree() is a number from 0 to 100, not ${thresholdPercent}`,
+      expect(refused({ prefetch: { name: 'pattern', thresholdPercent } })).toBe(
+        `POLICY: thresholdPercent of pattern() is a number from 0 to 100, not ${thresholdPercent}`,
       );
     expect(refused({ readAhead: { name: 'next', share: 0 } })).toBe(
       'POLICY: share of next() is a number of 1 or more, not 0',
@@ -64,22 +51,34 @@ describe('choices of policies', () => {
     );
     expect(
       refused({
-        prefetch: { name: 'tree', thresholdPercent: 0 },
+        prefetch: { name: 'pattern', thresholdPercent: 0 },
         readAhead: { name: 'next', stored: 0 },
       }),
     ).toBe(null);
   });
 
   it('hands a policy its options', async () => {
-    const { readAhead } = await loadPolicies({ readAhead: { name: 'next', share: 65 } }, ignore);
-    expect(readAhead()(walk)).toBe(0);
+    const policy = next({ share: 65 });
+    expect(policy(walk)).toBe(0);
+    const theirs = moduleOf(
+      'export const make = ({ blocks }) => (touch) => { touch.ahead = blocks; };',
+    );
+    const module = { module: theirs, export: 'make', options: { blocks: 3 } };
+    const touch = touchOf(3);
+    (await loadPolicies({ prefetch: module }, ignore)).prefetch()(touch);
+    expect(touch.ahead).toBe(3);
+  });
+
+  it('has `pattern` ask what a module says of blocks ahead', async () => {
     const theirs = moduleOf('export const make = ({ blocks }) => () => blocks;');
     const module = { module: theirs, export: 'make', options: { blocks: 3 } };
-    expect((await loadPolicies({ readAhead: module }, ignore)).readAhead()(walk)).toBe(3);
+    const touch = touchOf(0, { hasWhole: () => true });
+    (await loadPolicies({ readAhead: module }, ignore)).prefetch()(touch);
+    expect([touch.reason, touch.ahead]).toEqual(['walk', 3]);
   });
 
   it('reads several blocks ahead from a store, within the share of guesses', () => {
-    const policy = namedPolicies().readAhead();
+    const policy = next();
     expect(policy({ ...walk, stored: true })).toBe(6);
     expect(policy({ ...walk, stored: true, nodeBlocks: 24 })).toBe(3);
     expect(policy({ ...walk, stored: true, nodeBlocks: 48, aheadBlocks: 5, reached: 5 })).toBe(6);
@@ -120,9 +119,9 @@ describe('a policy of the user that fails', () => {
   });
 
   it('brings nothing that may not be brought, and always the touched page', () => {
-    const policy = guardPrefetch(({ result }: PrefetchRequest) => result.fill(-1), ignore);
+    const policy = guardPrefetch(({ result }: Touch) => result.fill(-1), ignore);
     const request = touchOf(3);
-    request.allowed[1] = 1;
+    (request.allowed as Int32Array)[1] = 1;
     policy(request);
     expect([has(request.result, 3), has(request.result, 32), size(request.result)]).toEqual([
       true,
@@ -131,15 +130,14 @@ describe('a policy of the user that fails', () => {
     ]);
   });
 
-  it('is replaced when it answers a number in place of a mask, which has what was asked before', () => {
+  it('is replaced when it answers a number in place of a mask', () => {
     const warnings: string[] = [];
     const policy = guardPrefetch(
-      () => Number.NaN,
+      () => Number.NaN as never,
       (text) => warnings.push(text),
     );
     const request = touchOf(3);
-    request.allowed.fill(-1);
-    request.result.fill(0x55555555);
+    (request.allowed as Int32Array).fill(-1);
     policy(request);
     policy(request);
     expect(warnings).toEqual([

@@ -22,9 +22,9 @@ import {
   PolicyError,
   type Warn,
 } from './guard.js';
+import { type NextOptions, next, noReadAhead } from './pattern/next.js';
+import { none, type PatternOptions, pattern } from './pattern/pattern.js';
 import { advised, migrate } from './placement/advised.js';
-import { none, type TreeOptions, tree } from './prefetch/tree.js';
-import { type NextOptions, next, noReadAhead } from './read-ahead/next.js';
 import { uvmPrefetch } from './uvm.js';
 
 /**
@@ -46,16 +46,16 @@ export interface PolicyChoices {
    */
   readonly eviction?: EvictionName | PolicyModule;
   /**
-   * What a fault brings along: as much as is dense enough ('tree'), the same as NVIDIA's driver does
-   * it ('uvm'), or nothing.
+   * What a fault brings along, and ahead: as much as the pattern of touches says ('pattern'), as
+   * NVIDIA's driver does it ('uvm'), or nothing.
    */
   readonly prefetch?:
-    | 'tree'
+    | 'pattern'
     | 'uvm'
     | 'none'
-    | ({ readonly name: 'tree' } & TreeOptions)
+    | ({ readonly name: 'pattern' } & PatternOptions)
     | PolicyModule;
-  /** What comes ahead of a walk: the next block ('next'), or nothing. */
+  /** How much 'pattern' has come ahead of a walk: the next block ('next'), or nothing. */
   readonly readAhead?: 'next' | 'none' | ({ readonly name: 'next' } & NextOptions) | PolicyModule;
   /** What a device uses in host memory: as advised ('advised'), or nothing ('migrate'). */
   readonly placement?: 'advised' | 'migrate' | PolicyModule;
@@ -70,7 +70,7 @@ type Maker<T> = (options: never) => T;
 
 const NAMED = {
   eviction: EVICTION_POLICIES,
-  prefetch: { tree, uvm: uvmPrefetch, none: () => none },
+  prefetch: { pattern, uvm: uvmPrefetch, none: () => none },
   readAhead: { next, none: () => noReadAhead },
   placement: { advised: () => advised, migrate: () => migrate },
 } satisfies Record<PolicyKind, Record<string, Maker<unknown>>>;
@@ -107,11 +107,22 @@ export function checkChoices(choices: PolicyChoices): void {
 /** All four, by what is chosen or usual. */
 function completed({
   eviction = 'tournament',
-  prefetch = 'tree',
+  prefetch = 'pattern',
   readAhead = 'next',
   placement = 'advised',
 }: PolicyChoices): Required<PolicyChoices> {
   return { eviction, prefetch, readAhead, placement };
+}
+
+/** Read-ahead is a part of `pattern`: another policy of what comes along says itself what comes ahead. */
+function prefetchMaker(
+  prefetch: unknown,
+  readAhead: () => ReadAheadPolicy,
+): (() => PrefetchPolicy) | null {
+  if (isModule(prefetch) || nameOf(prefetch) !== 'pattern') return null;
+  const { name: _, ...options } =
+    typeof prefetch === 'string' ? { name: prefetch } : (prefetch as { name: string });
+  return () => pattern(options, readAhead());
 }
 
 /**
@@ -123,16 +134,16 @@ function completed({
 export async function loadPolicies(choices: PolicyChoices, warn: Warn): Promise<Policies> {
   checkChoices(choices);
   const { eviction, prefetch, readAhead, placement } = completed(choices);
+  const ahead = await maker<ReadAheadPolicy>('readAhead', readAhead, (made) =>
+    guardReadAhead(made, warn),
+  );
   return {
     eviction: await maker<EvictionPolicy>('eviction', eviction, (made) =>
       guardEviction(made, warn),
     ),
-    prefetch: await maker<PrefetchPolicy>('prefetch', prefetch, (made) =>
-      guardPrefetch(made, warn),
-    ),
-    readAhead: await maker<ReadAheadPolicy>('readAhead', readAhead, (made) =>
-      guardReadAhead(made, warn),
-    ),
+    prefetch:
+      prefetchMaker(prefetch, ahead) ??
+      (await maker<PrefetchPolicy>('prefetch', prefetch, (made) => guardPrefetch(made, warn))),
     placement: await maker<PlacementPolicy>('placement', placement, (made) =>
       guardPlacement(made, warn),
     ),
@@ -144,8 +155,9 @@ export function namedPolicies(choices: PolicyChoices = {}): Policies {
   const { eviction, prefetch, readAhead, placement } = completed(choices);
   return {
     eviction: named<EvictionPolicy>('eviction', eviction),
-    prefetch: named<PrefetchPolicy>('prefetch', prefetch),
-    readAhead: named<ReadAheadPolicy>('readAhead', readAhead),
+    prefetch:
+      prefetchMaker(prefetch, named<ReadAheadPolicy>('readAhead', readAhead)) ??
+      named<PrefetchPolicy>('prefetch', prefetch),
     placement: named<PlacementPolicy>('placement', placement),
   };
 }

@@ -9,14 +9,14 @@ import type {
   EvictionPolicy,
   PlacementPolicy,
   PrefetchPolicy,
-  PrefetchRequest,
   ReadAheadPolicy,
+  Touch,
 } from '../core/basics/types.js';
 import { kernelError } from '../messages/kernel-error.js';
 import { tournament } from './eviction/tournament.js';
+import { next } from './pattern/next.js';
+import { pattern } from './pattern/pattern.js';
 import { advised } from './placement/advised.js';
-import { tree } from './prefetch/tree.js';
-import { next } from './read-ahead/next.js';
 
 export type Warn = (text: string) => void;
 
@@ -62,24 +62,39 @@ function guard<Args extends readonly unknown[], T>(
  */
 export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
   const theirs = needFunction(made, 'prefetch') as PrefetchPolicy;
-  // One that answers a number, say, and leaves the mask as it is, has been written for something
-  // else.
-  const hasAnswered = (answer: unknown, { result }: PrefetchRequest): string | null =>
-    answer === undefined || answer === result || result.some((word) => word !== 0)
-      ? null
-      : `answered ${String(answer)}, and put no page to bring into result`;
-  const policy = guard('prefetch', theirs, tree(), hasAnswered, warn);
-  const occupied = createMask();
-  const allowed = createMask();
-  return (request) => {
-    copy(occupied, request.occupied);
-    copy(allowed, request.allowed);
-    clear(request.result);
-    policy({ ...request, occupied, allowed });
-    const { page, result } = request;
-    for (let word = 0; word < WORDS; word++) result[word] &= request.allowed[word];
-    result[page >>> 5] |= 1 << (page & 31);
+  const own = pattern();
+  // What a policy that failed had answered by then counts for nothing.
+  const afresh = (touch: Touch): void => {
+    clear(touch.result);
+    touch.ahead = 0;
+    own(touch);
   };
+  const policy = guard('prefetch', theirs, afresh, problemOf, warn);
+  const masks = { mapped: createMask(), occupied: createMask(), allowed: createMask() };
+  return (touch) => {
+    const theirTouch = Object.assign(Object.create(touch) as Touch, masks);
+    for (const name of ['mapped', 'occupied', 'allowed'] as const) copy(masks[name], touch[name]);
+    policy(theirTouch);
+    const { page, result } = touch;
+    for (let word = 0; word < WORDS; word++) result[word] &= touch.allowed[word];
+    result[page >>> 5] |= 1 << (page & 31);
+    touch.memory = theirTouch.memory;
+    touch.reason = theirTouch.reason;
+    touch.ahead = theirTouch.ahead;
+    touch.certain = theirTouch.certain;
+  };
+}
+
+/**
+ * One that answers a number, say, and leaves the mask as it is, has been written for something
+ * else.
+ */
+function problemOf(answer: unknown, { result, ahead }: Touch): string | null {
+  if (answer !== undefined && answer !== result && result.every((word) => word === 0))
+    return `answered ${String(answer)}, and put no page to bring into result`;
+  if (!Number.isSafeInteger(ahead) || ahead < 0)
+    return `put ${String(ahead)} into ahead, which is no number of blocks`;
+  return null;
 }
 
 export function guardReadAhead(made: unknown, warn: Warn): ReadAheadPolicy {

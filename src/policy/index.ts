@@ -4,12 +4,14 @@
  */
 export type {
   EvictionPolicy,
+  Place,
   PlacementPolicy,
   PlacementRequest,
   PrefetchPolicy,
-  PrefetchRequest,
   ReadAheadPolicy,
   ReadAheadRequest,
+  Reason,
+  Touch,
 } from '../core/basics/types.js';
 export type { PolicyChoices, PolicyModule, PolicySet } from './choices.js';
 export { arc } from './eviction/arc.js';
@@ -23,7 +25,7 @@ export { s3Fifo } from './eviction/s3-fifo.js';
 export { sieve } from './eviction/sieve.js';
 export { tournament } from './eviction/tournament.js';
 export { wTinyLfu } from './eviction/w-tiny-lfu.js';
+export { type NextOptions, next, noReadAhead } from './pattern/next.js';
+export { none, type PatternOptions, pattern } from './pattern/pattern.js';
 export { advised, migrate } from './placement/advised.js';
-export { none, type TreeOptions, tree } from './prefetch/tree.js';
-export { type NextOptions, next, noReadAhead } from './read-ahead/next.js';
 export { uvmEviction, uvmPrefetch } from './uvm.js';

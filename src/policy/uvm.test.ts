@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { addRun, createMask, has, size } from '../core/basics/mask.js';
+import { touchOf } from './test-touch.js';
 import { uvmEviction, uvmPrefetch } from './uvm.js';
 
 /** What a fault on the page brings where these runs of pages are there. */
-function brought(page: number, runs: readonly (readonly [number, number])[], most = 512) {
+function brought(page: number, runs: readonly (readonly [number, number])[]) {
   const occupied = createMask();
   for (const [first, count] of runs) addRun(occupied, first, count);
-  const allowed = createMask().fill(-1);
-  const result = createMask();
-  const state = { streaming: false, pressed: true, walked: 0, distant: false, scattered: 99 };
-  const request = { ...state, page, write: false, occupied, allowed, close: true, most, result };
-  uvmPrefetch()(request);
+  const touch = touchOf(page, { occupied, allowed: createMask().fill(-1), full: true });
+  uvmPrefetch()(touch);
+  const { result } = touch;
   expect(has(result, page)).toBe(true);
   return size(result);
 }
@@ -28,9 +27,8 @@ describe('uvmPrefetch', () => {
     expect(brought(300, [[0, 240]])).toBe(16);
   });
 
-  it('counts the group of the fault once, and keeps to the most', () => {
+  it('counts the group of the fault once', () => {
     expect(brought(21, [[0, 21]])).toBe(11);
-    expect(brought(300, [[0, 256]], 128)).toBe(16);
   });
 });
 

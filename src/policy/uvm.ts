@@ -64,12 +64,12 @@ export function uvmEviction(): EvictionPolicy {
  * await space.close();
  */
 export function uvmPrefetch(): PrefetchPolicy {
-  return ({ page, occupied, allowed, most, result }) => {
+  return ({ page, occupied, allowed, result }) => {
     const group = page & ~(PAGES_PER_GROUP - 1);
     const comes = PAGES_PER_GROUP - sizeOfRun(occupied, group, PAGES_PER_GROUP);
     let first = group;
     let count: number = PAGES_PER_GROUP;
-    for (let width = PAGES_PER_GROUP * 2; width <= Math.min(most, PAGES_PER_BLOCK); width *= 2) {
+    for (let width = PAGES_PER_GROUP * 2; width <= PAGES_PER_BLOCK; width *= 2) {
       const start = page & ~(width - 1);
       const there = sizeOfRun(occupied, start, width) + comes;
       if (there * 100 <= width * THRESHOLD_PERCENT) continue;

@@ -76,7 +76,7 @@ test('a policy that cannot be loaded is an error of openSpace with its name', as
     thrown,
     /policies\.readAhead: export 'several' of .*policies\.js threw Cannot destructure property 'blocks'/,
   );
-  await failsWith('POLICY', () => open({ prefetch: { name: 'tree', thresholdPercent: 500 } }));
+  await failsWith('POLICY', () => open({ prefetch: { name: 'pattern', thresholdPercent: 500 } }));
   await failsWith('OPTIONS', () => open({ eviction: 'belady' } as unknown as PolicyChoices));
 });
 

@@ -854,7 +854,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'leave a block first of those that wait to be brought ahead',
-    file: 'src/core/pattern/read-ahead.ts',
+    file: 'src/core/pattern/ahead.ts',
     original: 'state.later.shift()',
     instead: 'state.later[0]',
     why: 'The manager goes ahead without end, and a thread that faults is never answered.',
@@ -868,7 +868,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'count a block as a guess again',
-    file: 'src/core/pattern/read-ahead.ts',
+    file: 'src/core/pattern/ahead.ts',
     original: 'residence.ahead || !isEmpty(residence.resident)',
     instead: '!isEmpty(residence.resident)',
     why: 'The policy hears of more guesses than there are, and after some of them no block is brought ahead.',

@@ -28,9 +28,9 @@ import { CoreRequests } from '../../src/pager/core/core-requests.js';
 import { fifo } from '../../src/policy/eviction/fifo.js';
 import { lru } from '../../src/policy/eviction/lru.js';
 import { tournament } from '../../src/policy/eviction/tournament.js';
+import { next } from '../../src/policy/pattern/next.js';
+import { none, pattern } from '../../src/policy/pattern/pattern.js';
 import { advised } from '../../src/policy/placement/advised.js';
-import { none, tree } from '../../src/policy/prefetch/tree.js';
-import { next } from '../../src/policy/read-ahead/next.js';
 import { Announcements } from './announcements.js';
 import { Arrays } from './arrays.js';
 import { Audit } from './audit.js';
@@ -335,7 +335,7 @@ export class World implements Surroundings {
       PAGE_BYTES,
       this.staging,
     );
-    const prefetch = random.chance(0.8) ? tree : () => none;
+    const byPattern = random.chance(0.8);
     const share = random.below(2) === 0 ? 1 : 2;
     // Memories are small here, so that none would ever be freed ahead by the usual share.
     const { choices } = this;
@@ -353,8 +353,7 @@ export class World implements Surroundings {
     const eviction = this.whims.chance(0.8) ? recent : fifo;
     this.policies = {
       eviction: () => ({ ...eviction(), ahead: () => ahead }),
-      prefetch: () => prefetch(),
-      readAhead: () => next({ share }),
+      prefetch: () => (byPattern ? pattern({}, next({ share })) : none),
       placement: () => advised,
     };
     const recorder =

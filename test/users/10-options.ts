@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
-import { tree } from '../../src/policy/index.js';
+import { pattern } from '../../src/policy/index.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, test } from '../harness/suite.js';
 
@@ -140,7 +140,7 @@ test('a name like no other has no proposal, and a policy refuses like the rest',
     /^openSpace\(\) has no option verbose; there are devices, hostMemory, /,
   );
   await names('thresholdpercent', 'thresholdPercent', () =>
-    tree({ thresholdpercent: 51 } as never),
+    pattern({ thresholdpercent: 51 } as never),
   );
 });
 

@@ -327,44 +327,94 @@ export interface EvictionPolicy {
 }
 
 /**
- * A fault, and the place for the answer. A mask has the 512 pages of one block in sixteen words of
- * 32 bits: page p is bit p % 32 of word p >> 5. Write into `result` alone.
+ * Why so much comes: the program's advice; a walk, upwards or from where content begins; steps that
+ * are all alike; a launch that does again what one before did; pages nearby that are there already;
+ * nothing but its neighbourhood; a look at which pages of a block are touched; touches here and
+ * there; no reason to bring more.
  */
-export interface PrefetchRequest {
-  /** Page of the block that was touched. */
+export type Reason =
+  | 'advice'
+  | 'walk'
+  | 'begin'
+  | 'stride'
+  | 'repeat'
+  | 'dense'
+  | 'near'
+  | 'trial'
+  | 'scattered'
+  | 'lone';
+
+/**
+ * Where the content of a block is: beyond the range; brought ahead and not entered yet; in the
+ * processor's memory; to be copied, or made of zeros; behind an engine, which answers late, but many
+ * at once.
+ */
+export type Place = 'outside' | 'ahead' | 'here' | 'near' | 'far';
+
+/**
+ * A fault: what was touched, what is known of it, and the place for the answer. A mask has the 512
+ * pages of one block in sixteen words of 32 bits: page p is bit p % 32 of word p >> 5. Write into
+ * `memory`, `result`, `ahead`, `certain` and `reason` alone. Valid until the policy returns.
+ */
+export interface Touch {
+  /**
+   * What the policy keeps of this processor in this range: undefined at first. Nothing else looks
+   * at it.
+   */
+  memory: unknown;
+  /** The policy has been asked of this fault before: what was to come found no room then. */
+  again: boolean;
+  /** Page of its block. */
   page: number;
+  /** Block of the range, from 0. */
+  block: number;
+  /** Pages of the range. */
+  pages: number;
   write: boolean;
-  /** Pages that the node has with the access that is needed. */
-  occupied: Int32Array;
+  advice: Advice['pattern'];
+  /** Pages of the block that the processor may read, and those that it may use as it needs now. */
+  mapped: Readonly<Int32Array>;
+  occupied: Readonly<Int32Array>;
   /** Pages that may be brought. */
-  allowed: Int32Array;
-  /** The touch is at the border to a block that is wholly here: a walk. */
-  streaming: boolean;
-  /** The node is full: a wrong guess pushes out something else. */
+  allowed: Readonly<Int32Array>;
+  /** Where the page comes from: from no other memory, the host's, another one, or behind an engine. */
+  source: 'none' | 'host' | 'near' | 'far';
+  /** Pages that the processor's memory may have. */
+  budgetPages: number;
+  /** It has no room for another block. */
+  full: boolean;
+  /** It had to make room, and was not half empty since. */
   pressed: boolean;
-  /** Faults in a row that each came right after what the one before had brought. */
-  walked: number;
-  /**
-   * The page comes from memory that only an engine reaches, such as a GPU's, which answers late.
-   */
-  distant: boolean;
-  /**
-   * Faults on blocks that the full node had given up shortly before, less those that followed
-   * others.
-   */
-  scattered: number;
-  /**
-   * The page comes from host memory, where a page alone costs little more than its share of
-   * several.
-   */
-  close: boolean;
-  /** The most pages to bring: a power of two from 16 to 512. */
-  most: number;
-  /** The answer: pages to bring, with the touched one. */
+  /** Blocks that it has given up. */
+  evictions: number;
+  /** Blocks that were brought ahead and not entered yet, in all ranges. */
+  aheadBlocks: number;
+  /** Threads of the processor. */
+  units: number;
+  /** The pages [first, end) of each argument of launches that run on it, of any range. */
+  uses: readonly { readonly first: number; readonly end: number }[];
+  /** One of these is the page's. */
+  declared: boolean;
+  /** The source has the page before the 64 KiB of this one, too. */
+  readonly continues: boolean;
+  /** Whether the processor has all of the block so many further on, or before. */
+  hasWhole(step: number): boolean;
+  /** Where the content of the block so many further on is. */
+  placeOf(step: number): Place;
+  /** Blocks that the memory has given up since it gave up that one; -1: it never did. */
+  goneFor(step: number): number;
+  /** The answer: pages to bring, with the touched one. Empty at first. */
   result: Int32Array;
+  /** How many of the blocks after this one to bring; 0 at first. */
+  ahead: number;
+  /**
+   * These come wholly but for the last, so that no fault says that the processor has come into them.
+   */
+  certain: boolean;
+  reason: Reason;
 }
-/** Says which pages a fault brings along. */
-export type PrefetchPolicy = (request: PrefetchRequest) => void;
+/** Says what comes with a fault. Each processor has one of its own. */
+export type PrefetchPolicy = (touch: Touch) => void;
 
 /** A processor walks into a block. */
 export interface ReadAheadRequest {

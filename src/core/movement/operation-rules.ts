@@ -13,7 +13,6 @@ import {
   type ProcessorId,
   Status,
 } from '../basics/types.js';
-import { noteGivenUp } from '../pattern/scatter.js';
 import { releaseBacking, releaseSpare } from '../table/backing.js';
 import { onlyCopies } from '../table/contents.js';
 import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
@@ -270,7 +269,7 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
     if (operation.progress) releaseBacking(state, block, node, going);
     else releaseSpare(state, block, node, going);
     node.counters.evictions++;
-    noteGivenUp(residence, node);
+    residence.gaveUp = node.counters.evictions;
   }
   state.masks.backTo(mark);
 }

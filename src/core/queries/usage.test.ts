@@ -97,7 +97,7 @@ describe('young runs', () => {
 
   it('know nothing of a processor that is no more', () => {
     const range = allocate(2 * PAGES_PER_BLOCK);
-    range.scattered[1] = 20;
+    range.memories[1] = 20;
     noteUse(state, 1, [{ first: 0, count: 600 }]);
     noteUse(state, 2, [{ first: 0, count: 1 }]);
     block(0).young = 6;
@@ -105,7 +105,7 @@ describe('young runs', () => {
     expect(youngRuns(state, 0, range.pages)).toEqual([
       { first: 0, count: PAGES_PER_BLOCK, processors: 4 },
     ]);
-    expect(range.scattered[1]).toBe(0);
+    expect(range.memories[1]).toBe(undefined);
     forgetUse(state, 0, range.pages);
     expect(range.users.isUniform).toBe(true);
   });

@@ -98,8 +98,7 @@ export function forgetUser(state: State, processor: ProcessorId): void {
   for (const block of state.va.blocks.values()) block.young &= ~(1 << processor);
   for (const range of state.va.allRanges()) {
     change(range, 0, range.reserved, (users) => users & ~(1 << processor));
-    if (range.scattered[processor] !== undefined) range.scattered[processor] = 0;
-    delete range.trials[processor];
+    delete range.memories[processor];
   }
 }
 

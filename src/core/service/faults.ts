@@ -1,24 +1,12 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 
-import {
-  add,
-  addRun,
-  clear,
-  has,
-  isEmpty,
-  type Mask,
-  next,
-  nextAbsent,
-  remove,
-  WORDS,
-} from '../basics/mask.js';
+import { add, addRun, clear, has, type Mask, next, remove, WORDS } from '../basics/mask.js';
 import {
   Access,
   type DenyReason,
   HOST,
   HOST_NODE,
   NO_NODE,
-  NO_PROCESSOR,
   type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
@@ -37,10 +25,8 @@ import {
 import { ATTEMPTS, open, start } from '../movement/operation.js';
 import { evictBlock, evictShielded, failsToLeave, reclaim } from '../movement/reclaim.js';
 import { serviceRemote } from '../movement/remote-mapping.js';
-import { isSparse, tryOut } from '../pattern/density.js';
-import { beginsAsBefore, readAhead, streams, WALK, type WalkSign } from '../pattern/read-ahead.js';
-import { follows, isScattered, MOST, noteFault, scatteredFaults } from '../pattern/scatter.js';
-import { noteHostFault } from '../pattern/walk-share.js';
+import { bringAhead } from '../pattern/ahead.js';
+import { SeenTouch } from '../pattern/touch.js';
 import { isFinal, lossIn, reasonOf } from '../table/absence.js';
 import { endAhead, releaseBacking } from '../table/backing.js';
 import { holderOf, onlyOn } from '../table/contents.js';
@@ -78,6 +64,9 @@ export const PATIENCE = 5;
  * kernel allows 65,530.
  */
 const COVERED_PAGES = 8192;
+
+/** The fault that is served just now. */
+const touch = new SeenTouch();
 
 export function serviceFaults(state: State, block: Block, failure: Status): void {
   const count = block.mappings.length;
@@ -255,13 +244,11 @@ function bringFor(
     !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
   const owned = !readMostly && ownsAlone(state, block, node.id, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
-  if (node.pressed && processor.id === HOST) noteHostFault(node, block, mapping, page);
-  const request = state.prefetchRequest;
-  const sign = describeTouch(state, block, processor, mapping, node, page);
-  request.write = access === Access.Write;
-  request.occupied = request.write ? mapping.writable : mapping.mapped;
-  const unasked = request.write && !write && !intent;
-  request.allowed = companions(
+  touch.look(state, block, processor, mapping, node, page);
+  touch.write = access === Access.Write;
+  touch.occupied = touch.write ? mapping.writable : mapping.mapped;
+  const unasked = touch.write && !write && !intent;
+  touch.allowed = companions(
     state,
     block,
     node.id,
@@ -270,98 +257,17 @@ function bringFor(
     alone || guarded || pattern === 'random',
     unasked,
   );
-  processor.prefetch(request);
-  const enters = isEmpty(mapping.mapped);
-  const { result } = request;
+  processor.prefetch(touch);
+  touch.keep();
+  const { result, ahead, certain } = touch;
   const outcome =
     bringAlone(state, block, node, processor, mapping, access, result, page) ??
     migrate(state, block, node, processor, access, result, page, null);
-  if (outcome !== 'started' && outcome !== 'done') return outcome;
-  const repeats = sign === 'repeated';
-  if (repeats) mapping.ledOn = false;
-  else if (enters) mapping.entryPage = page;
-  mapping.walked = repeats ? WALK : request.walked;
-  mapping.walkPage = nextAbsent(result, page);
-  if (sign !== null && !guarded) readAhead(state, block, processor, node, access, sign);
+  const comes = outcome === 'started' || outcome === 'done';
+  processor.stalled = comes ? -1 : base + page;
+  if (!comes) return outcome;
+  if (ahead > 0 && !guarded) bringAhead(state, block, processor, node, access, ahead, certain);
   return outcome;
-}
-
-/**
- * Says to the prefetch policy what the touch tells of the processor's way, and returns why it is
- * taken to walk; null: it is not.
- */
-function describeTouch(
-  state: State,
-  block: Block,
-  processor: Processor,
-  mapping: Mapping,
-  node: Node,
-  page: number,
-): WalkSign | null {
-  const request = state.prefetchRequest;
-  const { pattern } = block.advice;
-  request.page = page;
-  // Where touches lie scattered a block that is whole says nothing of a walk.
-  const guess = pattern === 'normal' && !isScattered(block.range, processor);
-  const repeats =
-    guess &&
-    beginsAsBefore(mapping, page) &&
-    isDeclared(processor, block.index * PAGES_PER_BLOCK + page);
-  const walks = repeats || (guess && streams(state, block, processor, page));
-  const residence = residenceOf(state, block, node.id);
-  const trial = guess ? tryOut(block, residence, node, processor, mapping, page, walks) : 'none';
-  request.streaming = pattern === 'sequential' || trial === 'dense' || (walks && trial !== 'alone');
-  request.pressed = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
-  const from = page - (page % PAGES_PER_GROUP);
-  const source = sourceOf(state, block, page, node.id);
-  request.most = node.share;
-  request.distant = isDistant(state, source);
-  request.close = source === HOST_NODE;
-  // Down the columns of a matrix a touch in the next 64 KiB is none that follows.
-  const together = !isSparse(block.range, processor);
-  const next = mapping.walkPage === page || (together && mapping.walkPage === from);
-  request.walked = next ? mapping.walked + 1 : 0;
-  // Where content begins a walk mostly does.
-  const begins = request.distant && request.walked === 0 && beginsOn(state, block, from, source);
-  if (begins) request.walked = 1;
-  if (trial === 'alone') {
-    request.scattered = MOST;
-    return null;
-  }
-  const follower = request.streaming || request.walked > 0 || (together && follows(mapping, page));
-  // To read an element and then to write it is one touch.
-  const again = has(mapping.mapped, page);
-  if (pattern !== 'normal') request.scattered = 0;
-  else if (again) request.scattered = scatteredFaults(block.range, processor);
-  else request.scattered = noteFault(block, residence, node, processor, follower);
-  if (repeats) return 'repeated';
-  if (request.streaming) return 'border';
-  return begins ? 'content' : null;
-}
-
-/** The node that the content of a page comes from, if it comes from another one. */
-function sourceOf(state: State, block: Block, page: number, node: NodeId): NodeId {
-  return has(residenceOf(state, block, node).resident, page)
-    ? NO_NODE
-    : holderOf(state, block, page, node);
-}
-
-/** Whether it is the node of a processor that only its engine reaches. */
-function isDistant(state: State, node: NodeId): boolean {
-  if (node === NO_NODE) return false;
-  const { owner, description } = nodeOf(state, node);
-  return owner !== NO_PROCESSOR && !description.addressable;
-}
-
-/** Whether a node has nothing of the range right before this page. */
-function beginsOn(state: State, block: Block, page: number, node: NodeId): boolean {
-  const before = page > 0 ? block : state.va.blocks.get(block.index - 1);
-  if (before === undefined || before.range !== block.range) return true;
-  const residence = before.residences[node];
-  return (
-    residence === undefined ||
-    !has(residence.resident, (page + PAGES_PER_BLOCK - 1) % PAGES_PER_BLOCK)
-  );
 }
 
 function nextWaiting(mapping: Mapping): number {
@@ -644,13 +550,6 @@ function keepOwned(state: State, block: Block, node: NodeId, mask: Mask): void {
   const { resident } = residenceOf(state, block, node);
   for (let word = 0; word < WORDS; word++) mask[word] &= resident[word] & block.dirty[word];
   onlyOn(state, block, node, mask, mask);
-}
-
-/** Whether a launch that runs has said that it uses the page. */
-function isDeclared(processor: Processor, page: number): boolean {
-  for (const intent of processor.intents)
-    if (page >= intent.first && page < intent.end) return true;
-  return false;
 }
 
 function declaredWrite(processor: Processor, page: number): boolean {

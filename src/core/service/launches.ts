@@ -12,7 +12,6 @@ import {
 } from '../basics/types.js';
 import { makeRoomTogether } from '../movement/reclaim.js';
 import type { Requests } from '../movement/requests.js';
-import { walkShare } from '../pattern/walk-share.js';
 import type { PageQueries } from '../queries/page-queries.js';
 import { noteArguments, noteUse } from '../queries/usage.js';
 import { releaseBacking } from '../table/backing.js';
@@ -196,7 +195,6 @@ export class Launches {
     const { intents } = processor;
     for (let index = intents.length - 1; index >= 0; index--)
       if (intents[index].launch === id) intents.splice(index, 1);
-    this.shareOut(processor);
     this.dropScratch(processor);
     unshieldAll(this.state, processor);
     this.run();
@@ -272,7 +270,6 @@ export class Launches {
       for (const { first, count, use } of launch.arguments) {
         owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
       }
-      this.shareOut(owner);
       noteUse(this.state, launch.processor, launch.arguments);
       noteArguments(this.state, owner.own, launch.arguments, !owner.description.faults);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
@@ -293,12 +290,6 @@ export class Launches {
     if (launch.failure !== null) this.endHolds(launch);
     for (const request of launch.held) this.state.holds += request.held;
     this.state.commands.requestDone(launch.id, 0, launch.failure);
-  }
-
-  private shareOut(owner: Processor): void {
-    const node = this.state.nodes[owner.own];
-    if (node !== undefined)
-      node.share = walkShare(owner.intents, owner.description.units, node.budgetPages);
   }
 
   /**

@@ -124,7 +124,7 @@ describe('a walk over what only an engine reaches', () => {
   const enter = (block: number): void => manager.fault(HOST, first + block * BLOCK, false, 1);
 
   beforeEach(() => {
-    const policies = namedPolicies({ prefetch: 'tree', readAhead: { name: 'next', share: 1 } });
+    const policies = namedPolicies({ prefetch: 'pattern', readAhead: { name: 'next', share: 1 } });
     manager = managerOf(hostOf(8), commands, policies);
     gpu = manager.addDevice(
       deviceOf(8, { name: 'gpu', faults: false, addressable: false, longCopies: true }),
@@ -212,12 +212,10 @@ describe('a walk over what only an engine reaches', () => {
 });
 
 describe('what a policy is told of where a page comes from', () => {
-  it('is that it is close where it comes from host memory to another one, and a page next to one that came alone is walked to', () => {
-    const asked: [page: number, close: boolean, walked: number][] = [];
+  it('is whether it comes from host memory to another one', () => {
+    const asked: [page: number, source: string][] = [];
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    const prefetch = overheard(policies.prefetch, ({ page, close, walked }) =>
-      asked.push([page, close, walked]),
-    );
+    const prefetch = overheard(policies.prefetch, ({ page, source }) => asked.push([page, source]));
     manager = managerOf(hostOf(8), commands, { ...policies, prefetch });
     const { processor } = manager.addDevice(deviceOf(8));
     const first = allocate(BLOCK);
@@ -227,37 +225,33 @@ describe('what a policy is told of where a page comes from', () => {
     manager.fault(processor, first + 6, false, 2);
     manager.fault(processor, first + 100, false, 2);
     expect(asked).toEqual([
-      [5, false, 0],
-      [6, false, 1],
-      [5, true, 0],
-      [6, true, 1],
-      [100, false, 0],
+      [5, 'none'],
+      [6, 'none'],
+      [5, 'host'],
+      [6, 'host'],
+      [100, 'none'],
     ]);
     manager.checkInvariants();
   });
 });
 
-it('a policy is told that a touch in the 64 KiB after those that came goes on from there, and where the node is nearly full', () => {
-  const asked: [page: number, walked: number, pressed: boolean][] = [];
-  const policies = namedPolicies({ prefetch: 'tree', readAhead: 'none' });
-  const prefetch = overheard(policies.prefetch, ({ page, walked, pressed }) =>
-    asked.push([page, walked, pressed]),
-  );
+it('a policy is told where the node has no room for another block', () => {
+  const asked: [page: number, full: boolean][] = [];
+  const policies = namedPolicies({ prefetch: 'none' });
+  const prefetch = overheard(policies.prefetch, ({ page, full }) => asked.push([page, full]));
   manager = managerOf(host, commands, { ...policies, prefetch });
   const first = allocate(3 * BLOCK);
-  for (const page of [0, 20, 40]) manager.fault(HOST, first + page, true, 1);
+  manager.fault(HOST, first, true, 1);
   manager.acquire(1, HOST, first + BLOCK, 2 * BLOCK, Access.Write);
   manager.fault(HOST, first + 200, true, 1);
   expect(asked).toEqual([
-    [0, 0, false],
-    [20, 1, false],
-    [40, 2, false],
-    [200, 0, true],
+    [0, false],
+    [200, true],
   ]);
 });
 
 describe('pages that only an engine reaches, and what comes along with them', () => {
-  let asked: [page: number, distant: boolean, walked: number][];
+  let asked: [page: number, source: string, continues: boolean][];
   let processor: number;
   let first: number;
 
@@ -265,8 +259,8 @@ describe('pages that only an engine reaches, and what comes along with them', ()
   function startWith(addressable: boolean): void {
     asked = [];
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });
-    const prefetch = overheard(policies.prefetch, ({ page, distant, walked }) =>
-      asked.push([page, distant, walked]),
+    const prefetch = overheard(policies.prefetch, ({ page, source, continues }) =>
+      asked.push([page, source, continues]),
     );
     manager = managerOf(hostOf(8), commands, { ...policies, prefetch });
     processor = manager.addDevice(
@@ -277,24 +271,23 @@ describe('pages that only an engine reaches, and what comes along with them', ()
     manager.launchEnd(1);
   }
 
-  function ask(page: number): unknown {
+  function ask(page: number): unknown[] | undefined {
     asked = [];
     manager.fault(HOST, first + page, false, 1);
     return asked[0]?.slice(1);
   }
 
-  it('are said to be far, and where they begin to be walked through', () => {
+  it('are said to be far, and where they begin', () => {
     startWith(false);
-    expect(ask(0)).toEqual([true, 1]);
-    expect(ask(200)).toEqual([true, 0]);
+    expect(ask(0)).toEqual(['far', false]);
+    expect(ask(200)).toEqual(['far', true]);
     // The device still has what came to the host, and has the block before.
-    expect(ask(208)).toEqual([true, 0]);
-    expect(ask(BLOCK)).toEqual([true, 0]);
+    expect(ask(208)).toEqual(['far', true]);
+    expect(ask(BLOCK)).toEqual(['far', true]);
     // What the host has written the device has no more.
     manager.fault(HOST, first + 79, true, 1);
-    expect(ask(100)).toEqual([true, 0]);
-    expect(ask(80)).toEqual([true, 1]);
-    expect(ask(81)).toEqual([true, 2]);
+    expect(ask(100)).toEqual(['far', true]);
+    expect(ask(80)).toEqual(['far', false]);
     manager.checkInvariants();
   });
 
@@ -303,7 +296,7 @@ describe('pages that only an engine reaches, and what comes along with them', ()
     const behind = allocate(BLOCK);
     manager.launchBegin(2, processor, [{ first: behind, count: BLOCK, use: 'out' }]);
     manager.launchEnd(2);
-    expect([behind - first, ask(behind - first)]).toEqual([2 * BLOCK, [true, 1]]);
+    expect([behind - first, ask(behind - first)]).toEqual([2 * BLOCK, ['far', false]]);
   });
 
   it('are near where they lie in a store, which no launch fills', () => {
@@ -312,17 +305,17 @@ describe('pages that only an engine reaches, and what comes along with them', ()
     first = allocate(2 * BLOCK);
     write(first, 2);
     manager.setBudget(HOST_NODE, BLOCK);
-    expect(ask(0)).toEqual([false, 0]);
+    expect(ask(0)?.[0]).toBe('near');
   });
 
   it('are near where the manager reaches them, and as zeros', () => {
     startWith(true);
-    expect(ask(0)).toEqual([false, 0]);
+    expect(ask(0)?.[0]).toBe('near');
     startWith(false);
     const zeros = allocate(BLOCK);
     asked = [];
     manager.fault(HOST, zeros, false, 1);
-    expect(asked[0]).toEqual([0, false, 0]);
+    expect(asked[0]).toEqual([0, 'none', false]);
   });
 });
 

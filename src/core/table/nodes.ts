@@ -109,16 +109,6 @@ export interface Node {
    * themselves, or others of them did, and would have each other do so for ever.
    */
   spare: boolean;
-  /**
-   * The most pages that come with a fault of its processor, so that all walks of the launches that
-   * run have room.
-   */
-  share: number;
-  /**
-   * Of the host's node, while it is full: blocks that came back too soon, less those that did not,
-   * since the share was changed.
-   */
-  tooSoon: number;
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
   /** Blocks of the launch that gathers what it needs here, the last to go; null: none does. */
@@ -156,19 +146,12 @@ export function createNode(
     pressed: false,
     pump: false,
     spare: false,
-    share: PAGES_PER_BLOCK,
-    tooSoon: 0,
     aheadBlocks: 0,
     expected: null,
     scratchBlocks: new Set(),
     completed: new Set(),
     counters: createNodeCounters(),
   };
-}
-
-/** Whether launches go through more arrays at once than there is room for blocks. */
-export function isCrowded({ share }: Node): boolean {
-  return share < PAGES_PER_BLOCK;
 }
 
 /**

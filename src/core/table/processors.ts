@@ -7,7 +7,6 @@ import type {
   PrefetchPolicy,
   ProcessorDescription,
   ProcessorId,
-  ReadAheadPolicy,
 } from '../basics/types.js';
 
 /** What is counted for each processor. */
@@ -44,7 +43,6 @@ export interface Processor {
   readonly own: NodeId;
   state: 'alive' | 'draining' | 'dead';
   readonly prefetch: PrefetchPolicy;
-  readonly readAhead: ReadAheadPolicy;
   readonly placement: PlacementPolicy;
   /** Blocks in which it was switched to host memory, and those that are being made so. */
   remoteBlocks: number;
@@ -58,6 +56,8 @@ export interface Processor {
    * may wait for something else.
    */
   lacksRoom: boolean;
+  /** The page of its last fault that found no room; -1: the last one did. */
+  stalled: number;
   /** Pages of its own that stand in for denied ones where it reaches host memory in place. */
   coveredPages: number;
   readonly intents: Intent[];
@@ -70,7 +70,6 @@ export interface Processor {
 export interface Policies {
   eviction(): EvictionPolicy;
   prefetch(): PrefetchPolicy;
-  readAhead(): ReadAheadPolicy;
   placement(): PlacementPolicy;
 }
 
@@ -86,11 +85,11 @@ export function createProcessor(
     own,
     state: 'alive',
     prefetch: policies.prefetch(),
-    readAhead: policies.readAhead(),
     placement: policies.placement(),
     remoteBlocks: 0,
     waited: 0,
     lacksRoom: false,
+    stalled: -1,
     coveredPages: 0,
     intents: [],
     slotThread: new Int32Array(description.units).fill(-1),

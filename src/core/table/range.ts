@@ -33,20 +33,6 @@ export interface RangeOptions {
   readonly elementBytes?: number;
 }
 
-/** What is being found out of a processor's way through a range. */
-export interface Trial {
-  /** Blocks that come back from one that is tried to the next. */
-  every: number;
-  /** Of those, the ones that are left. */
-  left: number;
-  /** The block that is tried; -1: none is. */
-  block: number;
-  /** Pages of it that have come alone, none of them next to another. */
-  pages: number;
-  /** The last block that was tried was, so that pages come alone. */
-  sparse: boolean;
-}
-
 export interface Range extends RangeOptions {
   readonly id: number;
   /** First page of the space. */
@@ -65,13 +51,8 @@ export interface Range extends RangeOptions {
   readonly advice: Intervals<Advice>;
   /** Processors whose launches used the pages since that was last asked, a bit each. */
   readonly users: Intervals<number>;
-  /**
-   * By processor: faults that lay scattered over the range while its node was full, less those that
-   * followed others; none: 0.
-   */
-  readonly scattered: number[];
-  /** By processor: whether it touches most pages of the blocks that it goes through. */
-  readonly trials: Trial[];
+  /** By processor: what its policy keeps of how it touches the range. Nothing else looks at it. */
+  readonly memories: unknown[];
   /**
    * Someone outside of the core is asked before a thread gets a right: threads of host memory get
    * only what they fault for.
@@ -83,14 +64,4 @@ export interface Range extends RangeOptions {
   refuses: boolean;
   /** How many of its pages have been freed. */
   freedPages: number;
-  /** The block at whose beginning a processor last came to what is far away; -1: none has. */
-  beganIn: number;
-  /**
-   * How many of those after it were asked for then, and how many the processor has been seen to
-   * walk into.
-   */
-  askedBlocks: number;
-  walkedBlocks: number;
-  /** The block of the host's last fault while its memory was full; -1: it had none. */
-  hostBlock: number;
 }

@@ -1,7 +1,7 @@
 /** All that the manager knows, and how its parts are found. */
 
 import { IntrusiveList } from '../basics/intrusive-list.js';
-import { createMask, MaskStack } from '../basics/mask.js';
+import { MaskStack } from '../basics/mask.js';
 import {
   type Access,
   type Commands,
@@ -9,8 +9,6 @@ import {
   HOST_NODE,
   NO_NODE,
   type NodeId,
-  PAGES_PER_BLOCK,
-  type PrefetchRequest,
   type ProcessorId,
   type Transfer,
 } from '../basics/types.js';
@@ -22,7 +20,6 @@ import {
   createMapping,
   createResidence,
   type Mapping,
-  NO_PAGES,
   type Residence,
 } from './va-block.js';
 import { VaSpace } from './va-space.js';
@@ -39,8 +36,7 @@ export interface State extends TokenTable {
   readonly ready: IntrusiveList;
   /** For what a function works out of masks. */
   readonly masks: MaskStack;
-  /** What is handed to the prefetch policy, and to the command `transfer`. */
-  readonly prefetchRequest: PrefetchRequest;
+  /** What is handed to the command `transfer`. */
   readonly transfer: Transfer;
   /** Operations under way in all blocks. */
   activeOperations: number;
@@ -94,20 +90,6 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     freeTokens: [],
     ready: new IntrusiveList(),
     masks: new MaskStack(),
-    prefetchRequest: {
-      page: 0,
-      write: false,
-      occupied: NO_PAGES,
-      allowed: NO_PAGES,
-      streaming: false,
-      pressed: false,
-      walked: 0,
-      most: PAGES_PER_BLOCK,
-      distant: false,
-      scattered: 0,
-      close: false,
-      result: createMask(),
-    },
     transfer: {
       token: 0,
       source: NO_NODE,

@@ -40,17 +40,7 @@ export interface Residence {
   shields: number;
   /** Brought before it was touched, and not touched yet. */
   ahead: boolean;
-  /** The node has given it up before. */
-  left: boolean;
-  /**
-   * A fault that followed no other one has brought pages of it, since the node last gave the block
-   * up.
-   */
-  scattered: boolean;
-  /**
-   * What was so when the node last gave it up: how many blocks it had given up by then; 0: it was
-   * not.
-   */
+  /** How many blocks the node had given up when it last gave this one up; -1: it never did. */
   gaveUp: number;
   /** Evictions in a row that left pages behind because their copies failed. */
   evictFailures: number;
@@ -97,18 +87,6 @@ export interface Mapping {
   urgentPage: number;
   /** The thread of that fault, for messages. */
   urgentThread: number;
-  /**
-   * Faults in a row that came right after what the one before them brought, and where the next of
-   * that kind would be.
-   */
-  walked: number;
-  walkPage: number;
-  /**
-   * Where the processor came into the block last, or -1; and whether it went on from there into the
-   * next block.
-   */
-  entryPage: number;
-  ledOn: boolean;
 }
 
 export interface Hold {
@@ -344,9 +322,7 @@ export function createResidence(pooled: boolean): Residence {
     backedCount: 0,
     frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
     shields: 0,
-    left: false,
-    scattered: false,
-    gaveUp: 0,
+    gaveUp: -1,
     evictFailures: 0,
     evictEffort: 0,
     ahead: false,
@@ -408,10 +384,6 @@ export function createMapping(node: NodeId): Mapping {
     wantedWrite: NO_PAGES,
     urgentPage: -1,
     urgentThread: 0,
-    walked: 0,
-    walkPage: -1,
-    entryPage: -1,
-    ledOn: false,
   };
 }
 

@@ -70,16 +70,11 @@ export class VaSpace {
       sources: new Intervals<Range | null>(null),
       advice: new Intervals<Advice>(NO_ADVICE),
       users: new Intervals<number>(0),
-      scattered: [],
-      trials: [],
+      memories: [],
       guarded: false,
       watchers: 0,
       refuses: false,
       freedPages: 0,
-      beganIn: -1,
-      hostBlock: -1,
-      askedBlocks: 0,
-      walkedBlocks: 0,
     };
     this.ranges.set(range.id, range);
     for (let each = block; each < block + blocks; each++) {

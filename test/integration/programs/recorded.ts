@@ -14,7 +14,7 @@ const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += by;
 });
 
-for (const prefetch of ['tree', 'none'] as const) {
+for (const prefetch of ['pattern', 'none'] as const) {
   const space = await openSpace({
     devices: [
       { kind: 'process', memory: '6MiB', units: 2, lossy: true },

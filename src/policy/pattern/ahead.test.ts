@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { namedPolicies } from '../../policy/choices.js';
-import type { NextOptions } from '../../policy/read-ahead/next.js';
 import {
   Access,
   PAGES_PER_BLOCK as BLOCK,
@@ -8,9 +6,9 @@ import {
   HOST_NODE,
   type ReadAheadRequest,
   Status,
-} from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
-import type { Range } from '../table/range.js';
+} from '../../core/basics/types.js';
+import type { OpenManager } from '../../core/open-manager.js';
+import type { Range } from '../../core/table/range.js';
 import {
   allocateIn,
   commandsThat,
@@ -19,7 +17,10 @@ import {
   hostOf,
   managerOf,
   overheard,
-} from '../test-parts.js';
+} from '../../core/test-parts.js';
+import { namedPolicies } from '../choices.js';
+import { type NextOptions, next } from './next.js';
+import { pattern } from './pattern.js';
 
 let log: string[];
 /** What the policy was asked. */
@@ -46,9 +47,12 @@ function start(blocks: number, options: NextOptions = {}): void {
   asked = [];
   revokeStatus = Status.Done;
   hostStatus = Status.Done;
-  const policies = namedPolicies({ readAhead: { name: 'next', ...options } });
-  const readAhead = overheard(policies.readAhead, (request) => asked.push({ ...request }));
-  manager = managerOf(hostOf(32), commands, { ...policies, readAhead });
+  const readAhead = overheard(
+    () => next(options),
+    (request) => asked.push({ ...request }),
+  );
+  const prefetch = () => pattern({}, readAhead());
+  manager = managerOf(hostOf(32), commands, { ...namedPolicies(), prefetch });
   device = manager.addDevice(deviceOf(blocks)).processor;
 }
 
@@ -477,7 +481,9 @@ describe('a device that comes to where the content of an engine begins', () => {
     const first = allocate(6);
     begin(first, 6, 6);
     walk(first, 5);
-    expect(begin(first, 6, 2)).toEqual([0, 1, 2, 3, 4]);
+    expect(begin(first, 6, 2)).toEqual([0, 1, 2, 3]);
+    // The last of them, which is only copied, comes as soon as no thread waits.
+    expect(goAhead()).toContain(`to 1 ${first + 4 * BLOCK}+16`);
   });
 
   it('gets 8 blocks along at most', () => {

@@ -1,0 +1,155 @@
+/**
+ * Bringing blocks ahead of a processor that will want them, while it works on what it has. Their
+ * first group stays unmapped, so that entering a block faults, cheaply, and brings the one after it
+ * in time. How many come the policy says.
+ */
+
+import { copy, createMask, isEmpty } from '../basics/mask.js';
+import {
+  type Access,
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type ProcessorId,
+} from '../basics/types.js';
+import { endAhead } from '../table/backing.js';
+import type { Node } from '../table/nodes.js';
+import type { Processor } from '../table/processors.js';
+import { isRemote, makeReady, nodeOf, residenceOf, type State } from '../table/state.js';
+import { type Block, changedPages } from '../table/va-block.js';
+import type { Task } from '../table/work.js';
+
+/** The request number of tasks that no request waits for. */
+const NO_REQUEST = 0;
+
+/** The most blocks that a policy may have brought at once. */
+const MOST = 8;
+
+/**
+ * Begins to bring so many of the blocks after this one.
+ * @param certain no fault is to say that the processor has come into one that is not the last
+ */
+export function bringAhead(
+  state: State,
+  block: Block,
+  processor: Processor,
+  node: Node,
+  access: Access,
+  count: number,
+  certain: boolean,
+): void {
+  const blocks = Math.min(count, MOST);
+  for (let step = 1; step <= blocks; step++) {
+    const ahead = state.va.block(block.index + step);
+    if (ahead === undefined || ahead.range !== block.range) return;
+    bringOne(state, ahead, processor, node, access, !certain || step === blocks);
+  }
+}
+
+/** @param entry it is a guess, until the processor faults at its beginning */
+function bringOne(
+  state: State,
+  ahead: Block,
+  processor: Processor,
+  node: Node,
+  access: Access,
+  entry: boolean,
+): void {
+  if (!mayCome(ahead, processor)) return;
+  const residence = residenceOf(state, ahead, node.id);
+  if (residence.ahead || !isEmpty(residence.resident)) return;
+  // Zeros are made as fast as they are asked for, and would take memory of the host on a guess.
+  if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
+  residence.ahead = entry;
+  if (entry) node.aheadBlocks++;
+  const stored = isStored(state, ahead);
+  // An engine answers late, and what the program has advised is no guess; what is only copied
+  // otherwise waits until no thread does: one that goes through several arrays is about to come
+  // into the next of them.
+  const advised = ahead.advice.pattern === 'sequential';
+  if (!entry || stored || advised || node.id === HOST_NODE)
+    begin(state, ahead, processor.id, access, stored, entry);
+  else state.later.push({ block: ahead, processor: processor.id, access });
+}
+
+/**
+ * Begins with the first of the blocks that wait to be brought ahead of a processor, if it still may
+ * come.
+ */
+export function beginLater(state: State): void {
+  const next = state.later.shift();
+  if (next === undefined) return;
+  const { block, access } = next;
+  const processor = state.processors[next.processor];
+  if (processor?.state !== 'alive') return;
+  const residence = block.residences[processor.own];
+  // A processor has come into it by now, or its addresses are another range's.
+  if (residence?.ahead !== true) return;
+  if (mayCome(block, processor) && isEmpty(residence.resident))
+    begin(state, block, processor.id, access, false, true);
+  else endAhead(block, nodeOf(state, processor.own));
+}
+
+function mayCome(block: Block, processor: Processor): boolean {
+  return block.operation === null && block.tasks.length === 0 && !isRemote(block, processor);
+}
+
+function begin(
+  state: State,
+  ahead: Block,
+  processor: ProcessorId,
+  access: Access,
+  stored: boolean,
+  entry: boolean,
+): void {
+  const mask = createMask();
+  copy(mask, ahead.inside);
+  const task: Task = {
+    kind: 'present',
+    mask,
+    node: NO_NODE,
+    processor,
+    access,
+    map: true,
+    entry,
+    hold: false,
+    exclusive: false,
+    ahead: false,
+    early: false,
+    lastChance: false,
+    kept: null,
+    keptFor: null,
+    forgot: 0,
+    request: NO_REQUEST,
+    written: false,
+  };
+  // An engine is asked for all alike; what is mapped is mapped when that is there.
+  if (stored) ahead.tasks.push({ ...task, map: false, entry: false });
+  ahead.tasks.push(task);
+  makeReady(state, ahead);
+}
+
+/**
+ * Whether some of the block is where only an engine reaches it, which answers late and many at
+ * once: in a store, in a GPU's memory.
+ */
+export function isStored(state: State, { residences }: Block): boolean {
+  for (let id = HOST_NODE + 1; id < residences.length; id++) {
+    const residence = residences[id];
+    if (residence === undefined || isEmpty(residence.resident)) continue;
+    const node = state.nodes[id];
+    if (node?.owner === NO_PROCESSOR || node?.description.addressable === false) return true;
+  }
+  return false;
+}
+
+/** Whether the block has anything but zeros. */
+function hasContent(state: State, block: Block): boolean {
+  if (block.range.provided) return true;
+  const { mark } = state.masks;
+  const changed = state.masks.take();
+  changedPages(block, block.inside, changed);
+  const any = !isEmpty(changed);
+  state.masks.backTo(mark);
+  return any;
+}

@@ -1,0 +1,150 @@
+/** What the core knows of a touch, as a policy sees it. There is one, for the fault that is served. */
+import { createMask, has, isEmpty, WORDS } from '../basics/mask.js';
+import {
+  HOST_NODE,
+  NO_NODE,
+  NO_PROCESSOR,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type Place,
+  type Reason,
+  type Touch,
+} from '../basics/types.js';
+import { holderOf } from '../table/contents.js';
+import type { Node } from '../table/nodes.js';
+import type { Processor } from '../table/processors.js';
+import { nodeOf, residenceOf, type State } from '../table/state.js';
+import { type Block, type Mapping, NO_PAGES } from '../table/va-block.js';
+import { isStored } from './ahead.js';
+
+export class SeenTouch implements Touch {
+  memory: unknown = undefined;
+  again = false;
+  page = 0;
+  block = 0;
+  pages = 0;
+  write = false;
+  advice: Touch['advice'] = 'normal';
+  mapped = NO_PAGES;
+  occupied = NO_PAGES;
+  allowed = NO_PAGES;
+  source: Touch['source'] = 'none';
+  budgetPages = 0;
+  full = false;
+  pressed = false;
+  evictions = 0;
+  aheadBlocks = 0;
+  units = 1;
+  uses: Touch['uses'] = [];
+  declared = false;
+  readonly result = createMask();
+  ahead = 0;
+  certain = false;
+  reason: Reason = 'lone';
+  private state!: State;
+  private seen!: Block;
+  private processor!: Processor;
+  private node!: Node;
+  private holder: NodeId = NO_NODE;
+
+  /** Looks at a page of the block. What depends on the right that is needed is for the caller. */
+  look(
+    state: State,
+    block: Block,
+    processor: Processor,
+    mapping: Mapping,
+    node: Node,
+    page: number,
+  ): void {
+    const { range } = block;
+    this.state = state;
+    this.seen = block;
+    this.processor = processor;
+    this.node = node;
+    this.memory = range.memories[processor.id];
+    this.again = processor.stalled === block.index * PAGES_PER_BLOCK + page;
+    this.page = page;
+    this.block = block.index - range.first / PAGES_PER_BLOCK;
+    this.pages = range.pages;
+    this.advice = block.advice.pattern;
+    this.mapped = mapping.mapped;
+    this.budgetPages = node.budgetPages;
+    this.full = node.backedPages + PAGES_PER_BLOCK > node.budgetPages;
+    this.pressed = node.pressed;
+    this.evictions = node.counters.evictions;
+    this.aheadBlocks = node.aheadBlocks;
+    this.units = processor.description.units;
+    this.uses = processor.intents;
+    this.declared = isDeclared(processor, block.index * PAGES_PER_BLOCK + page);
+    const here = has(residenceOf(state, block, node.id).resident, page);
+    this.holder = here ? NO_NODE : holderOf(state, block, page, node.id);
+    this.source = sourceOf(state, this.holder);
+    this.result.fill(0);
+    this.ahead = 0;
+    this.certain = false;
+    this.reason = 'lone';
+  }
+
+  /** What the policy keeps is kept. */
+  keep(): void {
+    this.seen.range.memories[this.processor.id] = this.memory;
+  }
+
+  get continues(): boolean {
+    const page = this.page - (this.page % PAGES_PER_GROUP);
+    const before = page > 0 ? this.seen : this.beside(-1);
+    const residence = before?.residences[this.holder];
+    const last = (page + PAGES_PER_BLOCK - 1) % PAGES_PER_BLOCK;
+    return residence !== undefined && has(residence.resident, last);
+  }
+
+  hasWhole(step: number): boolean {
+    const block = this.beside(step);
+    const mapping = block?.mappings[this.processor.id];
+    if (block === undefined || mapping === undefined) return false;
+    for (let word = 0; word < WORDS; word++)
+      if ((block.inside[word] & ~mapping.mapped[word]) !== 0) return false;
+    return true;
+  }
+
+  placeOf(step: number): Place {
+    const block = this.beside(step);
+    // What was never touched is zeros, or its provider's.
+    if (block === undefined) return this.isInside(step) ? 'near' : 'outside';
+    const residence = block.residences[this.node.id];
+    if (residence?.ahead === true) return 'ahead';
+    // Memory that was kept may have the content of an earlier time.
+    if (residence !== undefined && !isEmpty(residence.resident)) return 'here';
+    return isStored(this.state, block) ? 'far' : 'near';
+  }
+
+  goneFor(step: number): number {
+    const gaveUp = this.beside(step)?.residences[this.node.id]?.gaveUp ?? -1;
+    return gaveUp === -1 ? -1 : this.evictions - gaveUp;
+  }
+
+  private beside(step: number): Block | undefined {
+    if (step === 0) return this.seen;
+    const block = this.state.va.blocks.get(this.seen.index + step);
+    return block?.range === this.seen.range ? block : undefined;
+  }
+
+  private isInside(step: number): boolean {
+    const block = this.block + step;
+    return block >= 0 && block * PAGES_PER_BLOCK < this.pages;
+  }
+}
+
+function sourceOf(state: State, node: NodeId): Touch['source'] {
+  if (node === NO_NODE) return 'none';
+  if (node === HOST_NODE) return 'host';
+  const { owner, description } = nodeOf(state, node);
+  return owner !== NO_PROCESSOR && !description.addressable ? 'far' : 'near';
+}
+
+/** Whether a launch that runs has said that it uses the page. */
+function isDeclared({ intents }: Processor, page: number): boolean {
+  for (const { first, end } of intents) if (page >= first && page < end) return true;
+  return false;
+}

@@ -1,0 +1,288 @@
+/**
+ * What comes with a touch: one picture of how a processor goes through a range, and one decision.
+ * docs/internals/patterns.md says where each part of it comes from, and which figure needs it.
+ */
+import { addRun, has, isEmpty, nextAbsent, sizeOfRun, WORDS } from '../../core/basics/mask.js';
+import {
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type PrefetchPolicy,
+  type ReadAheadPolicy,
+  type Reason,
+  type Touch,
+} from '../../core/basics/types.js';
+import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
+import { checkOption } from '../option-range.js';
+import { next } from './next.js';
+import { Share } from './share.js';
+import { Trial } from './trial.js';
+import { blockOf, blocksOf, type Walk, Walks } from './walks.js';
+
+/** Options of `pattern`. */
+export interface PatternOptions {
+  /**
+   * Density above which a part of a block is brought whole while the memory has room, in percent,
+   * from 0 to 100; 51 unless said otherwise.
+   */
+  readonly thresholdPercent?: number;
+}
+
+const OPTIONS: OptionNames<PatternOptions> = { thresholdPercent: true };
+
+/** Touches that went on with each other from which on a processor is taken to walk. */
+const WALK = 2;
+/** Touches after which the window of a walk has grown to a block. */
+const LONG = 1 + Math.log2(PAGES_PER_BLOCK / PAGES_PER_GROUP);
+/** So many touches whose pages left and came back: neighbours would leave before they are used. */
+const SCATTERED = 16;
+/**
+ * The most of them that are counted, and what one that follows another takes off: a walk is known
+ * for one after a few.
+ */
+const MOST_SCATTERED = 64;
+const FOLLOWED = 4;
+/** A block is back soon if the memory gave up so many meanwhile for each that it has room for. */
+const SOON = 4;
+/** The most blocks that come ahead. */
+const MOST_AHEAD = 8;
+
+/** Why a processor is taken to go on into the next block. */
+const MOVES_ON: readonly Reason[] = ['walk', 'advice', 'repeat', 'begin'];
+
+/** What is known of a processor's way through a range. */
+class Picture {
+  readonly walks = new Walks();
+  readonly trial = new Trial();
+  /** Touches that lay scattered while the memory was full, less those that followed others. */
+  scattered = 0;
+  /** Of the touch at hand: its walk, and how often it went on. */
+  walk!: Walk;
+  /** It came out of the block before by this walk, or has that wholly. */
+  comes = false;
+  reason: Reason = 'near';
+
+  observe(touch: Touch, page: number): void {
+    const { advice, mapped } = touch;
+    const guess = advice === 'normal' && this.scattered === 0;
+    const together = !this.trial.sparse || this.scattered === 0;
+    const near = together && this.walks.areNear(page);
+    const begins = this.follow(touch, page, together, guess);
+    const { walk } = this;
+    const repeats = this.reason === 'repeat';
+    const walks = repeats || (guess && this.streams(touch));
+    const trial = guess ? this.trial.look(touch, walks) : 'none';
+    if (trial === 'sparse') this.scattered = MOST_SCATTERED;
+    if (trial === 'alone') {
+      this.reason = 'trial';
+      return;
+    }
+    if (advice === 'sequential') this.reason = 'advice';
+    else if (trial === 'dense' || walks) this.reason = repeats ? 'repeat' : 'walk';
+    else if (begins) this.reason = 'begin';
+    // To read an element and then to write it is one touch.
+    const again = has(mapped, touch.page);
+    const follows = this.reason !== 'near' || walk.length > 0 || near;
+    if (advice === 'normal' && !again && !touch.again) this.count(touch, follows);
+    if (advice === 'normal' && (again || !follows) && this.scattered >= SCATTERED)
+      this.reason = 'scattered';
+  }
+
+  /** Finds the walk of the touch. Returns whether it begins where content does. */
+  private follow(touch: Touch, page: number, together: boolean, guess: boolean): boolean {
+    const { walks } = this;
+    this.reason = 'near';
+    this.comes = false;
+    const again = touch.again || has(touch.mapped, touch.page);
+    const known = walks.goingOn(page, together, again);
+    if (known !== null) {
+      this.walk = known;
+      if (known.at === page) return false;
+      this.comes = blockOf(known.at) < touch.block && known.length >= WALK;
+      // From here on it is brought whole blocks.
+      known.length = Math.min(known.length + 1, LONG);
+      known.at = page;
+      return false;
+    }
+    const before = walks.beganAt(page);
+    // What a launch did it mostly does again.
+    const goesOn = before !== null && blocksOf(before) > 0;
+    const repeats = guess && goesOn && touch.declared && isEmpty(touch.mapped);
+    const begins = touch.source === 'far' && !touch.continues;
+    const walk = before ?? walks.begin(page);
+    if (begins) walk.asked = before === null ? 1 : asLastTime(before);
+    else walk.asked = -1;
+    walk.begin = page;
+    walk.at = page;
+    walk.length = repeats ? WALK : begins ? 1 : 0;
+    if (repeats) this.reason = 'repeat';
+    this.walk = walk;
+    return begins;
+  }
+
+  /** It comes in at the border to a block that it has wholly, or has walked through. */
+  private streams(touch: Touch): boolean {
+    if (touch.page < PAGES_PER_GROUP) return (this.comes ||= touch.hasWhole(-1));
+    return touch.page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && touch.hasWhole(1);
+  }
+
+  private count(touch: Touch, follows: boolean): void {
+    if (follows) this.scattered = Math.max(0, this.scattered - FOLLOWED);
+    else if (touch.pressed) {
+      const gone = touch.goneFor(0);
+      if (gone !== -1 && gone * PAGES_PER_BLOCK <= SOON * touch.budgetPages)
+        this.scattered = Math.min(this.scattered + 1, MOST_SCATTERED);
+    }
+  }
+}
+
+/**
+ * As many blocks as the last walk from here came into. Where it did not come into the last one that
+ * was asked for, half as many.
+ */
+function asLastTime(walk: Walk): number {
+  if (walk.asked === -1) return 1;
+  const came = blocksOf(walk);
+  return Math.min(MOST_AHEAD, came > 0 ? came : walk.asked >> 1);
+}
+
+/**
+ * What a fault brings, and how many blocks come ahead of a walk: by how the processor has touched
+ * the range until now.
+ * @example
+ * import { openSpace } from 'onemem';
+ *
+ * const policies = { prefetch: { name: 'pattern', thresholdPercent: 75 } };
+ * const space = await openSpace({ policies });
+ * console.log(space.isClosed); // false
+ * await space.close();
+ */
+export function pattern(
+  options: PatternOptions = {},
+  readAhead: ReadAheadPolicy = next(),
+): PrefetchPolicy {
+  refuseUnknown('OPTIONS', 'pattern() has no option', Object.keys(options), Object.keys(OPTIONS));
+  const { thresholdPercent = 51 } = options;
+  checkOption('thresholdPercent of pattern()', thresholdPercent, 0, 100, false);
+  const share = new Share();
+  return (touch) => {
+    // Another policy may have kept something until it failed.
+    if (!(touch.memory instanceof Picture)) touch.memory = new Picture();
+    const picture = touch.memory as Picture;
+    const page = touch.block * PAGES_PER_BLOCK + touch.page;
+    const most = share.of(touch, page, picture.walks.last);
+    picture.observe(touch, page);
+    touch.reason = picture.reason;
+    decide(touch, picture, most, thresholdPercent);
+    const { walk, reason } = picture;
+    const base = page - touch.page;
+    // Only of a walk it is known that it goes on over what is there already.
+    const streams = MOVES_ON.includes(reason);
+    walk.next = base + (streams ? endOfWhatIsThere(touch) : nextAbsent(touch.result, touch.page));
+    if (streams) goAhead(touch, picture, most, readAhead);
+  };
+}
+
+/** The next page of the block that the processor lacks still. */
+function endOfWhatIsThere({ page, result, occupied }: Touch): number {
+  for (let at = page; ; ) {
+    const end = nextAbsent(result, at);
+    at = nextAbsent(occupied, end);
+    if (at === end) return end;
+  }
+}
+
+/** Puts the window of pages into the answer. */
+function decide(touch: Touch, picture: Picture, most: number, thresholdPercent: number): void {
+  const { page, result, occupied, allowed } = touch;
+  const { length } = picture.walk;
+  const group = page & ~(PAGES_PER_GROUP - 1);
+  let first = group;
+  let count: number = PAGES_PER_GROUP;
+  if (touch.reason === 'trial' || touch.reason === 'scattered') {
+    first = page;
+    count = 1;
+  } else if (touch.reason !== 'near' && touch.reason !== 'begin') {
+    first = 0;
+    count = PAGES_PER_BLOCK;
+  } else if (touch.full) {
+    // A processor that has walked through two groups gets twice as much each time.
+    if (length > 1) count = Math.min(PAGES_PER_GROUP << (length - 1), PAGES_PER_BLOCK - first);
+    else if (touch.source === 'host' && length === 0 && page !== first) {
+      // A touch in the middle of a group, and not next to the one before it, is no walk: its
+      // neighbours would push out what is needed.
+      touch.reason = 'lone';
+      first = page;
+      count = 1;
+    }
+  } else if (touch.source === 'far' && length > (touch.write ? 1 : 0)) {
+    // To wait for another fault's pages there costs more than to bring a block in vain. A write
+    // takes the pages away from there, so that it must be a walk for longer.
+    count = PAGES_PER_BLOCK - first;
+  } else {
+    // The group of the fault counts as there; pages of it that are there must not count twice.
+    const comes = PAGES_PER_GROUP - sizeOfRun(occupied, group, PAGES_PER_GROUP);
+    for (let width = PAGES_PER_GROUP * 2; width <= PAGES_PER_BLOCK; width *= 2) {
+      const start = page & ~(width - 1);
+      const there = sizeOfRun(occupied, start, width) + comes;
+      if (there * 100 <= width * thresholdPercent) continue;
+      touch.reason = 'dense';
+      first = start;
+      count = width;
+    }
+  }
+  if (count > most) {
+    first = page & ~(most - 1);
+    count = most;
+  }
+  addRun(result, first, count);
+  for (let word = 0; word < WORDS; word++) result[word] &= allowed[word] & ~occupied[word];
+}
+
+/** Says how many blocks come ahead of a walk. */
+function goAhead(
+  touch: Touch,
+  { walk, trial, comes }: Picture,
+  most: number,
+  readAhead: ReadAheadPolicy,
+): void {
+  const begins = touch.reason === 'begin';
+  const advised = touch.reason === 'advice';
+  if (touch.reason === 'walk' && !comes && !touch.hasWhole(-1)) return;
+  // The walks have no room for a block each, let alone for the next ones.
+  if (most < PAGES_PER_BLOCK) return;
+  const nodeBlocks = Math.floor(touch.budgetPages / PAGES_PER_BLOCK);
+  let reached = 0;
+  let stored = false;
+  for (let step = 1; step <= MOST_AHEAD; step++) {
+    const place = touch.placeOf(step);
+    if (place === 'ahead') reached++;
+    else if (place !== 'here') {
+      stored = place === 'far';
+      break;
+    }
+  }
+  const { aheadBlocks } = touch;
+  const blocks = Math.min(
+    begins ? walk.asked : MOST_AHEAD,
+    readAhead({ advised, nodeBlocks, aheadBlocks, reached, stored }),
+  );
+  // One that is to be tried comes with no other.
+  while (
+    touch.ahead < blocks &&
+    !(touch.advice === 'normal' && isTried(touch, trial, touch.ahead + 1))
+  )
+    touch.ahead++;
+  touch.certain = begins;
+  // Nothing but the last of them faults.
+  if (begins && touch.ahead > 0) walk.next = (touch.block + touch.ahead) * PAGES_PER_BLOCK;
+}
+
+function isTried(touch: Touch, trial: Trial, step: number): boolean {
+  const place = touch.placeOf(step);
+  return (place === 'near' || place === 'far') && trial.isDue(touch, step);
+}
+
+/** Brings the touched page alone: for measurements, and for devices whose users know better. */
+export const none: PrefetchPolicy = ({ page, result }) => {
+  result[page >>> 5] |= 1 << (page & 31);
+};
