@@ -17,6 +17,7 @@ import { RUN_HELP, RUN_SUMMARY, run } from './run/run.js';
 import { LS_HELP, LS_SUMMARY, ls } from './spaces/ls.js';
 import { RM_HELP, RM_SUMMARY, rm } from './spaces/rm.js';
 import { SERVE_HELP, SERVE_SUMMARY, serve } from './spaces/serve.js';
+import { TOP_HELP, TOP_SUMMARY, top } from './spaces/top.js';
 import { CommandError, codeOf, explain, UsageError } from './terminal/failure.js';
 import { keepStandardOutput, print } from './terminal/output.js';
 
@@ -37,6 +38,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   serve: { summary: SERVE_SUMMARY, help: SERVE_HELP, main: serve },
   rm: { summary: RM_SUMMARY, help: RM_HELP, main: rm },
   ls: { summary: LS_SUMMARY, help: LS_HELP, main: ls },
+  top: { summary: TOP_SUMMARY, help: TOP_HELP, main: top },
   gpu: { summary: GPU_SUMMARY, help: GPU_HELP, main: gpu },
 };
 

@@ -1,7 +1,18 @@
 /** What a space tells of its moves, asked for again and again. */
-import type { Client } from '../api/line/client.js';
 import { MovesText } from '../trace/moves-text.js';
 import type { Reader } from '../trace/reader.js';
+
+/** A client of the space, or who looks at it from outside. */
+interface Asker {
+  request(name: 'follow', value: null): Promise<{ readonly id: number }>;
+  request(name: 'tail', value: { readonly id: number }): Promise<MovesSince>;
+  tell(name: 'unfollow', value: { readonly id: number }): void;
+}
+
+interface MovesSince {
+  readonly text: string | null;
+  readonly nowMs: number;
+}
 
 /** Keeps what it likes of what the reader tells. */
 interface Teller {
@@ -17,7 +28,7 @@ export class Tail<T extends Teller> {
   private asking: Promise<void> | null = null;
 
   private constructor(
-    private readonly client: Client,
+    private readonly client: Asker,
     private readonly id: number,
     private readonly make: () => T,
   ) {
@@ -25,7 +36,7 @@ export class Tail<T extends Teller> {
     this.text = this.textOf(this.teller);
   }
 
-  static async of<T extends Teller>(client: Client, make: () => T): Promise<Tail<T>> {
+  static async of<T extends Teller>(client: Asker, make: () => T): Promise<Tail<T>> {
     const { id } = await client.request('follow', null);
     return new Tail(client, id, make);
   }

@@ -488,6 +488,7 @@ export class AddressSpace implements api.AddressSpace {
   async serve(options: ServeOptions = {}): Promise<SpaceServer> {
     const server = await serve(this.client, this.forThreads(), options);
     this.followers.add(server);
+    if (this.spaceHandle.attachedBy === undefined) await this.show();
     return server;
   }
 
@@ -495,6 +496,11 @@ export class AddressSpace implements api.AddressSpace {
     const events = await spaceEvents(this.client, this.forThreads(), options);
     this.followers.add(events);
     return events;
+  }
+
+  /** Lets other programs of this user look at the space. */
+  async show(): Promise<void> {
+    await this.client.request('show', null);
   }
 
   private forThreads(): SpaceHandle | string {

@@ -65,3 +65,27 @@ function look(socket: string, token: string | null): ListedSpace | null {
   });
   return { name: nameOfSocket(socket), owner, memories, processes: users, arrays };
 }
+
+/** A space that is looked at again and again. */
+export interface SeenSpace {
+  readonly look: SpaceLook;
+  /** Of a space that `onemem serve` keeps. */
+  readonly name: string | null;
+  /** Of its owner. */
+  readonly command: string;
+}
+
+/** @param wanted an owner's process or the name of a space; missing: all that there are */
+export function looksAt(wanted: string | undefined): SeenSpace[] {
+  const beginning = socketName('');
+  return listeningNames(beginning).flatMap((each) => {
+    const socket = each.slice(beginning.length);
+    const name = nameOfSocket(socket);
+    const look = SpaceLook.at(socket, null, ANSWER_MS);
+    if (look === null) return [];
+    if (wanted === undefined || wanted === name || wanted === String(look.owner))
+      return [{ look, name, command: factsOf(look.owner)?.command ?? '' }];
+    look[Symbol.dispose]();
+    return [];
+  });
+}

@@ -91,6 +91,9 @@ const SPACE: readonly Metric<SpaceStats>[] = [
   gauge('arrays', 'Arrays that have not been freed.', ({ ranges }) => [[ranges]]),
   gauge('allocated_bytes', 'Bytes of arrays.', ({ allocatedBytes }) => [[allocatedBytes]]),
   gauge('pinned_bytes', 'Bytes that stay in host memory.', ({ pinnedBytes }) => [[pinnedBytes]]),
+  counter('manager_cpu_seconds_total', "Time that the manager's thread ran.", ({ managerMs }) => [
+    [managerMs / 1000],
+  ]),
   gauge('notifiers', 'Subscriptions that have not ended.', ({ notifiers }) => [[notifiers]]),
 ];
 

@@ -92,6 +92,11 @@ export interface SpaceOptions {
    * `explain()`; at least '64KiB'. None by default.
    */
   readonly history?: number | string;
+  /**
+   * Lets other programs of this user look at the space, by `onemem ls` and `onemem top`; so does
+   * ONEMEM_OBSERVABLE=1. They see names of arrays and kernels, and no content.
+   */
+  readonly observable?: boolean;
   /** Checks the manager's books after every event; slow, for tests. */
   readonly checkInvariants?: boolean;
   /** Makes host memory refuse large pieces, for tests. */
@@ -129,6 +134,7 @@ const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
   userModeOnly: true,
   policies: true,
   history: true,
+  observable: true,
   verify: true,
   checkInvariants: true,
   inject: true,
@@ -176,6 +182,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   checkOptions('openSpace()', said, SPACE_OPTIONS);
   checkFlag('verify', options.verify);
   checkFlag('userModeOnly', options.userModeOnly);
+  checkFlag('observable', options.observable);
   checkFlag('checkInvariants', options.checkInvariants);
   const injection = injectionOf(options.inject);
   const internal = internalOptions({ crash, heartbeatLimitMs, memoryRoot });
@@ -270,6 +277,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   warnOfUserMode(ready.faultsBy);
   space.verifies = options.verify ?? false;
   if (from !== null) await fillFrom(space, from);
+  if (options.observable ?? isSet(process.env.ONEMEM_OBSERVABLE)) await space.show();
   await servePicture(space);
   return space;
 }
@@ -320,6 +328,10 @@ async function servePicture(space: SpaceClass): Promise<void> {
       code: 'ONEMEM_UI',
     });
   }
+}
+
+function isSet(variable = ''): boolean {
+  return variable !== '' && variable !== '0';
 }
 
 let recordings = 0;

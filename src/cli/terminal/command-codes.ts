@@ -23,6 +23,8 @@ export type CommandErrorCode =
   | 'MISSING_PARAMETER'
   /** The file is no recording. */
   | 'NO_RECORDING'
+  /** No program of this user lets others look at its space. */
+  | 'NO_SPACE'
   /** The file is no trace that onemem knows. */
   | 'NO_TRACE'
   /** The text of `--set` is no number or value of the parameter's type. */

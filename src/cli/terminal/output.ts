@@ -21,6 +21,6 @@ export function warn(text: string): void {
   say(`warning: ${text}`);
 }
 
-export function print(text: string): void {
-  write(`${text}\n`);
+export function print(text: string, end = '\n'): void {
+  write(`${text}${end}`);
 }

@@ -138,9 +138,14 @@ export class Attachments implements Transport {
     private readonly around: AttachedSurroundings,
   ) {}
 
+  /** Processes of this user may look at the space. */
+  show(): void {
+    if (this.listener === -1) this.listen(randomName());
+  }
+
   /** A handle by which other processes of this user attach. */
   share(rights: ShareRights, ranges: readonly number[] | null): string {
-    if (this.listener === -1) this.listen(randomName());
+    this.show();
     const { token } = this.grants.add(rights, ranges);
     return handleText({ owner: process.pid, socket: this.socket, token });
   }
@@ -156,6 +161,8 @@ export class Attachments implements Transport {
   }
 
   private listen(socket: string): void {
+    // Nobody has this socket from a handle: those who look find the new one.
+    if (this.grants.isEmpty && nameOfSocket(this.socket) === null) this.stopListening();
     if (this.listener !== -1)
       throw new RequestError(
         'SPACE_NAME',
@@ -260,11 +267,7 @@ export class Attachments implements Transport {
   }
 
   close(): void {
-    if (this.listener !== -1) {
-      this.poller.clear(this.firstSlot);
-      closeDescriptor(this.listener);
-    }
-    this.listener = -1;
+    this.stopListening();
     this.grants.clear();
     for (const line of [...this.lines]) if (line !== undefined) this.drop(line);
     for (const member of this.members) {
@@ -273,6 +276,13 @@ export class Attachments implements Transport {
       member.driver.close();
     }
     this.members.length = 0;
+  }
+
+  private stopListening(): void {
+    if (this.listener === -1) return;
+    this.poller.clear(this.firstSlot);
+    closeDescriptor(this.listener);
+    this.listener = -1;
   }
 
   private greet(): void {
@@ -321,7 +331,7 @@ export class Attachments implements Transport {
 
   private take(line: Line, said: Record<string, unknown>, fds: readonly number[]): void {
     if (line.grant === null && said.look === true) {
-      this.show(line, said as unknown as AttachHello, fds);
+      this.showTo(line, said as unknown as AttachHello, fds);
       return;
     }
     if (line.grant === null) {
@@ -345,13 +355,13 @@ export class Attachments implements Transport {
   }
 
   /** The process only looks: it becomes a client, and no processor. */
-  private show(line: Line, hello: AttachHello, fds: readonly number[]): void {
+  private showTo(line: Line, hello: AttachHello, fds: readonly number[]): void {
     expectDescriptors(1, fds);
     const [stream] = fds;
     try {
       const grant = hello.token === null ? null : this.grantOf(hello);
       line.codec = codecOf(hello);
-      const gate = new LookGate(nameOfSocket(this.socket) !== null);
+      const gate = new LookGate(nameOfSocket(this.socket) !== null, grant === null);
       this.welcome(line, gate, grant?.ranges ?? null, stream);
     } catch (error) {
       closeDescriptor(stream);

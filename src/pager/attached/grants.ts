@@ -21,6 +21,10 @@ export class Grants {
     return grant;
   }
 
+  get isEmpty(): boolean {
+    return this.byToken.size === 0;
+  }
+
   get(token: unknown): Grant | undefined {
     return typeof token === 'string' ? this.byToken.get(token) : undefined;
   }

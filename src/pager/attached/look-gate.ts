@@ -5,15 +5,26 @@ import type { Gate } from './line-connection.js';
 import { isRecord, isWhole } from './shapes.js';
 
 export class LookGate implements Gate {
-  /** @param isNamed whether programs find the space by its name, and attach by that */
-  constructor(private readonly isNamed: boolean) {}
+  /**
+   * @param isNamed whether programs find the space by its name, and attach by that
+   * @param seesAll it came without a handle: it may see all arrays, as long as it is of this user
+   */
+  constructor(
+    private readonly isNamed: boolean,
+    private readonly seesAll: boolean,
+  ) {}
 
   pass(message: unknown): ToManager {
-    if (isRecord(message)) {
+    if (isRecord(message) && isWhole(message.id)) {
       const { id, name, value } = message;
-      if (isWhole(id) && name === 'overview' && value === null) return { id, name, value };
-      if (isWhole(id) && name === 'shareSpace' && this.isNamed)
+      if (name === 'overview' && value === null) return { id, name, value };
+      if (name === 'shareSpace' && this.isNamed)
         return { id, name, value: { rights: 'write', ranges: null } };
+      if (this.seesAll) {
+        if ((name === 'stats' || name === 'follow') && value === null) return { id, name, value };
+        if ((name === 'tail' || name === 'unfollow') && isRecord(value) && isWhole(value.id))
+          return { id, name, value: { id: value.id } };
+      }
     }
     throw new RequestError('MESSAGE', 'a process that looks at a space asks nothing else');
   }

@@ -13,6 +13,14 @@ const RING_BYTES = 16 * 2 ** 20;
 /** Of one who follows, and asks several times a second. */
 const TAIL_CHARACTERS = 8 * 2 ** 20;
 
+/** A client of the space. */
+type Follower = object;
+
+interface Followed {
+  readonly tail: MoveTail;
+  readonly by: Follower;
+}
+
 export interface Tail {
   /** Null: some of it was lost, and the next one begins anew. */
   readonly text: string | null;
@@ -22,7 +30,7 @@ export interface Tail {
 export class Recordings {
   private readonly recorder: MoveRecorder;
   private readonly files = new Map<number, MovesFile>();
-  private readonly tails = new Map<number, MoveTail>();
+  private readonly tails = new Map<number, Followed>();
   private records = 0;
   private ring: MoveRing | null = null;
   /** The ring stays when the last file is closed. */
@@ -50,23 +58,31 @@ export class Recordings {
     return this.ring?.texts ?? null;
   }
 
-  /** Keeps moves for one who asks for them again and again. Returns its number. */
-  follow(): number {
+  /** Keeps moves for a client that asks for them again and again. Returns their number. */
+  follow(by: Follower): number {
     const tail = new MoveTail(TAIL_CHARACTERS);
     this.recorder.add(tail);
-    this.tails.set(++this.records, tail);
+    this.tails.set(++this.records, { tail, by });
     return this.records;
   }
 
   /** Moves since the last time, and the recorder's clock. */
-  tail(id: number): Tail {
-    return { text: this.tails.get(id)?.take() ?? null, nowMs: this.recorder.elapsed() };
+  tail(id: number, by: Follower): Tail {
+    const followed = this.tails.get(id);
+    const text = followed?.by === by ? followed.tail.take() : null;
+    return { text, nowMs: this.recorder.elapsed() };
   }
 
-  unfollow(id: number): void {
-    const tail = this.tails.get(id);
-    if (tail !== undefined) this.recorder.remove(tail);
+  unfollow(id: number, by: Follower): void {
+    const followed = this.tails.get(id);
+    if (followed?.by !== by) return;
+    this.recorder.remove(followed.tail);
     this.tails.delete(id);
+  }
+
+  /** A client has left: nobody asks for its moves any more. */
+  left(by: Follower): void {
+    for (const id of [...this.tails.keys()]) this.unfollow(id, by);
   }
 
   /** Returns the record's number. */

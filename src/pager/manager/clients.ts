@@ -21,7 +21,7 @@ export interface ClientEvents {
    * What the client had when it left, and cannot end any more: views by their ranges, how many of
    * each, and pins.
    */
-  left(views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void;
+  left(client: Client, views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void;
 }
 
 export class Client implements Subscriber, StreamOwner {
@@ -105,11 +105,11 @@ export class Client implements Subscriber, StreamOwner {
     const { views, pins } = this;
     this.pins = new Set();
     if (!withViews) {
-      events.left(new Map(), pins);
+      events.left(this, new Map(), pins);
       return 0;
     }
     this.views = new Map();
-    events.left(views, pins);
+    events.left(this, views, pins);
     return [...views.values()].reduce((sum, count) => sum + count, 0);
   }
 

@@ -3,6 +3,7 @@
  * the manager that it is the business of.
  */
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import { threadRunningNs } from '../../linux/threads/thread-usage.js';
 import { usedBytes } from '../arrays/shared-uses.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, RequestMessage, RequestName } from '../protocol/messages.js';
@@ -141,6 +142,10 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       Atomics.store(parts.control, Control.OtherProcesses, 1);
       return { handle: attachments.share(allowed, ranges) };
     },
+    show: () => {
+      closing.refuse();
+      return done(attachments.show());
+    },
     nameSpace: ({ name, quotas: limits }) => {
       closing.refuse();
       Atomics.store(parts.control, Control.OtherProcesses, 1);
@@ -218,6 +223,7 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
         notifiers: notifiers.count,
         pinnedBytes: pins.pinnedBytes,
         lockedBytes: pins.lockedBytes,
+        managerMs: threadRunningNs() / 1e6,
         faultsBy: parts.host.faults.via,
       };
     },
@@ -225,12 +231,9 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     record: ({ path, limitBytes }) => ({ id: recordings.start(path, limitBytes) }),
     unrecord: ({ id }) => recordings.stop(id),
     history: () => ({ texts: recordings.last }),
-    follow: () => ({ id: recordings.follow() }),
-    tail: ({ id }) => recordings.tail(id),
-    unfollow: ({ id }) => {
-      recordings.unfollow(id);
-      return null;
-    },
+    follow: (_value, _answer, client) => ({ id: recordings.follow(client) }),
+    tail: ({ id }, _answer, client) => recordings.tail(id, client),
+    unfollow: ({ id }, _answer, client) => done(recordings.unfollow(id, client)),
 
     watch: ({ range, name, ...wishes }, answer, client) => {
       arrays.usable(range, name, 'watch');

@@ -228,7 +228,8 @@ export class Pager implements ClientEvents {
     this.parts.settle();
   }
 
-  left(views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void {
+  left(client: Client, views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void {
+    this.parts.recordings.left(client);
     for (const [range, count] of views) this.parts.arrays.countView(range, -count);
     for (const pin of pins) this.parts.pins.unpin(pin);
   }

@@ -241,7 +241,9 @@ export interface Requests {
   unrecord: { in: { id: number }; out: { bytes: number; failure: string | null } };
   /** The last moves, as texts that begin with where all pages were; null: none were kept. */
   history: { in: null; out: { texts: readonly string[] | null } };
-  /** Keeps moves from now on, for `tail`. */
+  /** Lets processes of this user look at the space, as `onemem ls` does. */
+  show: { in: null; out: null };
+  /** Keeps moves from now on, for `tail`, until `unfollow` or the end of the client. */
   follow: { in: null; out: { id: number } };
   /**
    * Moves since the last time; null: some of them were lost, and the next text begins anew.

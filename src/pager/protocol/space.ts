@@ -269,6 +269,8 @@ export interface SpaceStats {
   /** Pinned bytes, and those that the kernel may not swap. */
   readonly pinnedBytes: number;
   readonly lockedBytes: number;
+  /** Milliseconds that the manager's thread has run: faults, its own copies, requests. */
+  readonly managerMs: number;
   /** How userfaultfd was opened; 'user-mode' serves no system calls. */
   readonly faultsBy: string;
 }

@@ -1,0 +1,93 @@
+/** `onemem top`: what it tells of a program, and what its keys do in a real terminal. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { TopFrame } from '../../src/cli/spaces/top-space.js';
+import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
+import { Folder } from '../harness/command.js';
+import { runTests, test } from '../harness/suite.js';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const MIB = 2 ** 20;
+
+const addOne = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] += 1;
+});
+
+function observed(observable = true): Promise<AddressSpace> {
+  return openSpace({
+    hostMemory: '64MiB',
+    storage: false,
+    observable,
+    devices: [{ kind: 'process', memory: '8MiB', name: 'small' }],
+  });
+}
+
+test('it names arrays that move, with causes, and sums of bytes', async () => {
+  await using space = await observed();
+  const [device] = space.devices;
+  const x = space.array(Float32Array, 4 * MIB, { name: 'x' });
+  x.data.fill(1);
+  using folder = new Folder();
+  const options = ['--once', '--json', '--interval', '2'];
+  let isOver = false;
+  const ended = folder.run('top', String(process.pid), ...options).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await device.run(addOne, { x }, { size: x.length });
+  const { stdout, code, stderr } = await ended;
+  assert.equal(code, 0, stderr);
+  const frame = JSON.parse(stdout) as TopFrame;
+  const [array] = frame.arrays;
+  assert.deepEqual([frame.pid, array.name, array.bytes], [process.pid, 'x', 16 * MIB]);
+  const moved = Object.values(array.bytesIn).reduce((sum, bytes) => sum + bytes, 0);
+  assert.ok(moved > 4 * MIB, stdout);
+  assert.ok(array.bytesReturned > 0 && array.bytesEvicted > 0, stdout);
+  const small = frame.processors.find(({ name }) => name === 'small');
+  assert.ok(small !== undefined && small.launchMs > 0, stdout);
+  assert.notEqual(frame.bottleneck.what, 'program', stdout);
+});
+
+test('a program that did not allow it is not looked at, and one is told how to', async () => {
+  await using _space = await observed(false);
+  using folder = new Folder();
+  await folder.fail(
+    1,
+    /no space of \d+ to look at; .*ONEMEM_OBSERVABLE=1/,
+    'top',
+    `${process.pid}`,
+  );
+});
+
+test('in a terminal, keys sort and detach, and the screen is put back', async () => {
+  await using space = await observed();
+  space.array(Float32Array, MIB, { name: 'still' }).data.fill(1);
+  const command = `stty rows 24 cols 80; exec ${process.execPath} ${MAIN} top ${process.pid} --interval 0.2`;
+  const shown = spawn('script', ['-qefc', command, '/dev/null'], {
+    env: { ...process.env, TERM: 'xterm', NO_COLOR: '1' },
+  });
+  let text = '';
+  shown.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+  });
+  const says = async (what: string): Promise<void> => {
+    for (const end = Date.now() + 20_000; !text.includes(what); ) {
+      assert.ok(Date.now() < end, `no ${what} in ${JSON.stringify(text)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  await says('by moved');
+  await says('still');
+  shown.stdin.write('s');
+  await says('by again');
+  shown.stdin.write('p');
+  await says('paused');
+  const closed = once(shown, 'close');
+  shown.stdin.write('q');
+  const [code] = (await closed) as [number];
+  assert.equal(code, 0);
+  assert.ok(text.endsWith('\u001b[?25h\u001b[?1049l'), JSON.stringify(text.slice(-60)));
+});
+
+await runTests();
