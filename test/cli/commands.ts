@@ -45,7 +45,7 @@ test('a command line that cannot be understood ends with 2', async () => {
   using folder = new Folder();
   await folder.fail(
     2,
-    /no command 'frob'; commands are run, demo, explain, view, replay, doctor, serve, rm, ls, gpu/,
+    /no command 'frob'; commands are run, demo, explain, view, replay, doctor, serve, rm, ls, top, gpu/,
     'frob',
   );
   await folder.fail(2, /no option '--frob'/, '--frob');

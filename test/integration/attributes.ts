@@ -111,6 +111,7 @@ test('what devices can do', async () => {
     pageFaults: true,
     atomics: true,
     cancellation: true,
+    writeCombining: false,
   };
   assert.deepEqual(
     space.devices.map(({ capabilities }) => capabilities),
@@ -123,6 +124,7 @@ test('what devices can do', async () => {
         pageFaults: false,
         atomics: false,
         cancellation: false,
+        writeCombining: false,
         memorySurvives: false,
         units: 1,
       },

@@ -6,6 +6,7 @@ import type { OnememErrorCode } from '../../messages/error-codes.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import { checkName, checkOptions, isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
+import type { GroupNames } from './group-names.js';
 import { assignedName, noteDefinition, UNNAMED } from './kernel-place.js';
 import { ambiguities, kernelSource } from './kernel-source.js';
 import { typegpuFunction, typegpuModule } from './typegpu-kernel.js';
@@ -17,7 +18,7 @@ import {
   uniform,
   valueTypeOf,
 } from './uniform-parameters.js';
-import type { GroupNames } from './wgsl-groups.js';
+
 import { isWgslCode, wgslCode } from './wgsl-kernel.js';
 import type { Parameters } from './wgsl-parameters.js';
 

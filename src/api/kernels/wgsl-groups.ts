@@ -7,14 +7,6 @@ import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 import type { Parameters } from './wgsl-parameters.js';
 
-/** For each group the names of parameters by binding: `[['x', 'y'], { 3: 'sizes' }]`. */
-export type GroupNames = readonly (
-  | readonly (string | null | undefined)[]
-  | Readonly<Record<number, string>>
-  | null
-  | undefined
-)[];
-
 export interface NamedByPlace {
   /** What the entry point uses, by the names of parameters. */
   readonly described: Description;

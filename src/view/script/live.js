@@ -33,6 +33,8 @@ export class Live {
       const answer = await fetch(`picture?since=${encodeURIComponent(this.version)}`);
       if (!answer.ok) throw new Error(await answer.text());
       const frame = await answer.json();
+      // What was on its way when the reader stopped the picture; the next one has it, too.
+      if (this.isPaused) return;
       this.version = frame.version;
       this.take(frame);
     } catch (error) {

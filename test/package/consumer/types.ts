@@ -16,7 +16,7 @@ import {
   openSpace,
 } from 'onemem';
 import { Access, type CreateDriver, type Driver, Status } from 'onemem/driver';
-import { lru, tree } from 'onemem/policy';
+import { lru, pattern } from 'onemem/policy';
 import { conformance, type DeviceKind, driverKind } from 'onemem/testing';
 
 const space = await openSpace({
@@ -147,6 +147,6 @@ export const used: unknown[] = [
   sameSingles,
   otherSingles,
   lru(),
-  tree({ thresholdPercent: 60 }),
+  pattern({ thresholdPercent: 60 }),
   device satisfies Device,
 ];
