@@ -5,6 +5,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { TopFrame } from '../../src/cli/spaces/top-space.js';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
+import { libc } from '../../src/linux/base/libc.js';
+import { listenLocally } from '../../src/linux/sockets/local-socket.js';
 import { Folder } from '../harness/command.js';
 import { runTests, test } from '../harness/suite.js';
 
@@ -58,6 +60,17 @@ test('a program that did not allow it is not looked at, and one is told how to',
     'top',
     `${process.pid}`,
   );
+});
+
+test('a socket of the name that never answers keeps no program from being looked at', async () => {
+  await using _space = await observed();
+  const mute = listenLocally(`onemem-${'0'.repeat(24)}`);
+  using folder = new Folder();
+  const options = ['--once', '--json', '--interval', '0.2'];
+  const { stdout, code, stderr } = await folder.run('top', `${process.pid}`, ...options);
+  libc.close(mute);
+  assert.equal(code, 0, stderr);
+  assert.equal((JSON.parse(stdout) as TopFrame).pid, process.pid);
 });
 
 test('in a terminal, keys sort and detach, and the screen is put back', async () => {

@@ -2,6 +2,7 @@
 
 import { factsOf, type ProcessFacts } from '../../linux/processes/process-facts.js';
 import { listeningNames } from '../../linux/sockets/local-socket.js';
+import type { OnememErrorCode } from '../../messages/error-codes.js';
 import {
   type HandleParts,
   nameOfSocket,
@@ -26,7 +27,7 @@ export interface ListedSpace extends SpaceOverview {
 export interface SpaceListing {
   readonly spaces: readonly ListedSpace[];
   /** Those of which nothing is known, and why. */
-  readonly failures: readonly { readonly code: string; readonly message: string }[];
+  readonly failures: readonly { readonly code: OnememErrorCode; readonly message: string }[];
 }
 
 /** What a handle shows. */
@@ -37,19 +38,30 @@ export function spaceBy({ owner, socket, token }: HandleParts): ListedSpace {
 }
 
 export function allSpaces(): SpaceListing {
-  const spaces: ListedSpace[] = [];
-  const failures: { code: string; message: string }[] = [];
+  const { spaces, failures } = ofEachSocket((socket) => look(socket, null));
+  spaces.sort((a, b) => a.owner.pid - b.owner.pid);
+  return { spaces, failures };
+}
+
+interface Found<T> {
+  readonly spaces: T[];
+  readonly failures: SpaceListing['failures'];
+}
+
+/** @param of null: there is no space any more, or not this one */
+function ofEachSocket<T>(of: (socket: string) => T | null): Found<T> {
+  const spaces: T[] = [];
+  const failures: { code: OnememErrorCode; message: string }[] = [];
   const beginning = socketName('');
   for (const name of listeningNames(beginning)) {
     try {
-      const space = look(name.slice(beginning.length), null);
+      const space = of(name.slice(beginning.length));
       if (space !== null) spaces.push(space);
     } catch (error) {
       if (!(error instanceof OnememError)) throw error;
       failures.push({ code: error.code, message: error.message });
     }
   }
-  spaces.sort((a, b) => a.owner.pid - b.owner.pid);
   return { spaces, failures };
 }
 
@@ -76,16 +88,14 @@ export interface SeenSpace {
 }
 
 /** @param wanted an owner's process or the name of a space; missing: all that there are */
-export function looksAt(wanted: string | undefined): SeenSpace[] {
-  const beginning = socketName('');
-  return listeningNames(beginning).flatMap((each) => {
-    const socket = each.slice(beginning.length);
+export function looksAt(wanted: string | undefined): Found<SeenSpace> {
+  return ofEachSocket((socket) => {
     const name = nameOfSocket(socket);
     const look = SpaceLook.at(socket, null, ANSWER_MS);
-    if (look === null) return [];
+    if (look === null) return null;
     if (wanted === undefined || wanted === name || wanted === String(look.owner))
-      return [{ look, name, command: factsOf(look.owner)?.command ?? '' }];
+      return { look, name, command: factsOf(look.owner)?.command ?? '' };
     look[Symbol.dispose]();
-    return [];
+    return null;
   });
 }

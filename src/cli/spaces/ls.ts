@@ -17,9 +17,10 @@ export const LS_SUMMARY = 'list spaces of this user: processes, arrays, bytes in
 
 export const LS_HELP = `onemem ls [HANDLE] [OPTIONS]: ${LS_SUMMARY}
 
-A space is listed once its program has called space.share(). With HANDLE, the text that share()
-gives, only the arrays that it allows are listed. The columns are bytes in each memory. Pages that
-several memories hold count in each. Page tables are those of the whole process.
+A space is listed if its program called share() or serve(), or runs with ONEMEM_OBSERVABLE=1. With
+HANDLE, the text that share() gives, only the arrays that it allows are listed. The columns are
+bytes in each memory. Pages that several memories hold count in each. Page tables are those of the
+whole process.
 
   --json      one object for programs
   -h, --help

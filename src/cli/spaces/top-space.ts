@@ -28,8 +28,10 @@ export class TopSpace {
 
   /** @param wanted a process or the name of a space; missing: the only one that there is */
   static async find(wanted: string | undefined): Promise<TopSpace> {
-    const found = looksAt(wanted);
+    const { spaces: found, failures } = looksAt(wanted);
     const [first, ...more] = found;
+    if (first === undefined && failures.length > 0)
+      throw new CommandError(failures[0].code, failures[0].message);
     if (first === undefined)
       throw new CommandError(
         'NO_SPACE',
