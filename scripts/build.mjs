@@ -167,6 +167,11 @@ function inLibrary(id) {
   return reached.has(id);
 }
 
+/** What tells of moves, and is started by no name of its own. */
+function inTrace(id) {
+  return /\/(trace|live)\//.test(id) && !Object.values(input).includes(id);
+}
+
 const bundle = await rolldown({ ...common, plugins: [...common.plugins, noteImports], input });
 const { output } = await bundle.write({
   ...written,
@@ -176,15 +181,19 @@ const { output } = await bundle.write({
   codeSplitting: {
     groups: [
       { name: 'library', test: inLibrary, priority: 2 },
-      // The command has it, and so does a space that explains itself, which must not run the
-      // command.
-      { name: 'trace', test: /\/(trace|live\/page)/, priority: 1 },
+      // The command has it, and so does a space that explains itself.
+      { name: 'trace', test: inTrace, priority: 1 },
       { name: 'cli', test: /\/cli\// },
       { name: 'testing', test: /\/testing\// },
     ],
   },
 });
-for (const { fileName } of output) bundled.add(join(compiled, fileName));
+for (const { fileName, imports: chunks = [] } of output) {
+  bundled.add(join(compiled, fileName));
+  // The chunk runs the command.
+  if (chunks.includes('chunks/cli.js') && !/^(cli\/main|chunks\/)/.test(fileName))
+    throw new Error(`${fileName} would run the command: it shares a module with src/cli`);
+}
 
 // What a browser gets: a page, its style, and one script.
 mkdirSync(join(compiled, 'view'), { recursive: true });

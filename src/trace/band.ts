@@ -150,7 +150,7 @@ export class Band {
   }
 
   private rowsOf(pages: number): number {
-    return Math.max(1, Math.ceil(pages / this.pagesPerRow));
+    return rowsFor(pages, this.blocksPerRow);
   }
 
   private forRows(page: number, pages: number, visit: (row: number, pages: number) => void): void {
@@ -163,6 +163,11 @@ export class Band {
       done += count;
     }
   }
+}
+
+/** How many rows an array of so many pages has. */
+export function rowsFor(pages: number, blocksPerRow: number): number {
+  return Math.max(1, Math.ceil(pages / (blocksPerRow * PAGES_PER_BLOCK)));
 }
 
 type Numbers = Uint16Array | Float64Array;

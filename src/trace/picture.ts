@@ -4,7 +4,7 @@
  * memory grow with its length.
  */
 import { HOST, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
-import { Band, COLUMNS, mergeCounts, NOWHERE } from './band.js';
+import { Band, COLUMNS, mergeCounts, NOWHERE, rowsFor } from './band.js';
 import type { Cause, Departure, Fault, Held, Launch, Move, RecordedArray } from './moves.js';
 import { Reader, type Watcher } from './reader.js';
 import { Costs, type Report } from './report.js';
@@ -291,24 +291,31 @@ export class PictureBuilder implements Watcher {
   /** Arrays that are new, or have grown. */
   private seeArrays(): void {
     const { arrays } = this.reader;
-    let changed = false;
-    for (; this.arraysSeen < arrays.length; this.arraysSeen++) {
-      const array = arrays[this.arraysSeen];
-      if (array.first < 0 || array.pages === 0) continue;
-      this.addBand(array);
-      changed = true;
-    }
+    const added = arrays
+      .slice(this.arraysSeen)
+      .filter(({ first, pages }) => first >= 0 && pages > 0);
+    this.arraysSeen = arrays.length;
+    // Before they have rows: those of large arrays would take hundreds of megabytes.
+    this.makeRoom(added);
+    for (const array of added) this.addBand(array);
+    let changed = added.length > 0;
     for (const band of this.bands) if (band.grow()) changed = true;
     if (!changed) return;
     this.bands.sort((a, b) => a.first - b.first);
-    while (
-      this.bands.some(({ rows }) => rows > 1) &&
-      this.bands.reduce((sum, { rows }) => sum + rows, 0) > MOST_ROWS
-    ) {
+    this.makeRoom([]);
+    this.generation++;
+  }
+
+  /** Rows have more blocks until there are few enough, with those of arrays that are to come. */
+  private makeRoom(added: readonly RecordedArray[]): void {
+    for (;;) {
+      const rows = added.map(({ pages }) => rowsFor(pages, this.blocksPerRow));
+      for (const band of this.bands) rows.push(band.rows);
+      const all = rows.reduce((sum, each) => sum + each, 0);
+      if (all <= MOST_ROWS || rows.every((each) => each <= 1)) return;
       for (const band of this.bands) band.mergeRows();
       this.blocksPerRow *= 2;
     }
-    this.generation++;
   }
 
   /** An array that lies where one was before goes on in its rows. */
