@@ -89,12 +89,6 @@ interface ProcessorSums {
   readonly busy: BusyTime;
 }
 
-/** Windows of a recording that is read at once. */
-interface Windows {
-  readonly everyMs: number;
-  tell(activity: Activity): void;
-}
-
 export class ActivityWatcher implements Watcher {
   readonly reader = new Reader(this);
   private readonly arrays = new Map<number, ArraySums>();
@@ -105,27 +99,21 @@ export class ActivityWatcher implements Watcher {
   private readonly copies = new BusyTime();
   private fromMs = 0;
 
-  /** @param windows null: `take` says when one ends */
-  constructor(private readonly windows: Windows | null = null) {}
-
   held({ memory, page, pages }: Held): void {
     this.change(memory, page, pages);
   }
 
   launched(launch: Launch): void {
-    this.timeIs(launch.beganMs);
     this.running.set(launch.id, launch);
   }
 
-  faulted({ atMs, processor, page }: Fault): void {
-    this.timeIs(atMs);
+  faulted({ processor, page }: Fault): void {
     this.processor(processor).faults++;
     const array = this.array(page);
     if (array !== null) array.faults++;
   }
 
   moved(move: Move): void {
-    this.timeIs(move.atMs);
     if (move.kind === 'arrival') this.arrived(move);
     else this.departed(move);
   }
@@ -154,12 +142,6 @@ export class ActivityWatcher implements Watcher {
     this.fromMs = nowMs;
     this.beginWindow();
     return activity;
-  }
-
-  private timeIs(atMs: number): void {
-    if (this.windows === null) return;
-    const { everyMs } = this.windows;
-    while (atMs >= this.fromMs + everyMs) this.windows.tell(this.take(this.fromMs + everyMs));
   }
 
   private arrived({ atMs, memory, source, page, pages, cause, returned, tookMs }: Arrival): void {

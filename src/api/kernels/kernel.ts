@@ -18,7 +18,6 @@ import {
   uniform,
   valueTypeOf,
 } from './uniform-parameters.js';
-
 import { isWgslCode, wgslCode } from './wgsl-kernel.js';
 import type { Parameters } from './wgsl-parameters.js';
 

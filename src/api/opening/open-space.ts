@@ -316,7 +316,7 @@ function internalOptions({
 /** ONEMEM_UI: 1 for any port that is free, or a port. */
 async function servePicture(space: SpaceClass): Promise<void> {
   const said = process.env.ONEMEM_UI ?? '';
-  if (said === '' || said === '0') return;
+  if (!isSet(said)) return;
   try {
     const { url } = await space.serve(said === '1' ? {} : { port: Number(said) });
     process.stderr.write(`onemem: the live picture of this space is at ${url}\n`);

@@ -9,7 +9,7 @@ import {
 import { readHandle } from '../../pager/protocol/attaching.js';
 import { alignColumns } from '../../trace/columns.js';
 import { UsageError } from '../terminal/failure.js';
-import { formatBytes, formatCount } from '../terminal/format.js';
+import { formatBytes, formatCount, plain } from '../terminal/format.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 
@@ -77,9 +77,4 @@ function linesOf({ name: ofSpace, owner, memories, processes, arrays }: ListedSp
 function shownProcess({ pid, command, pageTableBytes }: ListedProcess): string {
   const shown = plain(command.length > 60 ? `${command.slice(0, 57)}...` : command);
   return `${pid} (${shown}), page tables ${formatBytes(pageTableBytes)}`;
-}
-
-/** A name may have what moves the cursor of a terminal. */
-function plain(name: string): string {
-  return name.replace(/\p{Cc}/gu, '?');
 }

@@ -1,7 +1,7 @@
 /** What `onemem top` shows, as lines of text. */
 import type { ArrayActivity } from '../../trace/activity.js';
 import { alignColumns } from '../../trace/columns.js';
-import { formatBytes, formatCount, formatDuration, formatRate } from '../terminal/format.js';
+import { formatBytes, formatCount, formatDuration, formatRate, plain } from '../terminal/format.js';
 import type { TopFrame } from './top-space.js';
 
 export const SORTS = ['moved', 'again', 'faults', 'size', 'name'] as const;
@@ -79,9 +79,4 @@ function orderBy(sort: Sort): (a: ArrayActivity, b: ArrayActivity) => number {
     size: ({ bytes }) => bytes,
   };
   return (a, b) => of[sort](b) - of[sort](a) || byName(a, b);
-}
-
-/** A name may have what moves the cursor of a terminal. */
-function plain(text: string): string {
-  return text.replace(/\p{Cc}/gu, '?');
 }

@@ -43,3 +43,8 @@ export function formatDuration(milliseconds: number): string {
 export function formatCount(count: number | bigint): string {
   return count.toString().replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
+
+/** A name may have characters that move the cursor of a terminal. */
+export function plain(name: string): string {
+  return name.replace(/\p{Cc}/gu, '?');
+}

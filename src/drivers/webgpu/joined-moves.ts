@@ -21,7 +21,7 @@ interface Joined {
   readonly parts: [buffer: number, offset: number, bytes: number][];
 }
 
-/** No copy is larger, nor all writes of a packet: with a page each, they have room there. */
+/** No copy is larger. A packet of writes ends when it would have more, or with the copy that joins. */
 const MOST_BYTES = STAGING_SLOT_BYTES;
 /** What one packet has room for, however many tokens there are. */
 const MOST_READS = 8;

@@ -26,7 +26,7 @@ const MPOL_DEFAULT = 0;
 const MPOL_PREFERRED = 1;
 const MPOL_BIND = 2;
 /** Nodes that a mask has room for; the kernel knows 1024 at most. */
-const MASK_NODES = 1024;
+export const MASK_NODES = 1024;
 
 /** '0-2,5' as 0, 1, 2, 5. */
 function listOf(text: string): number[] {

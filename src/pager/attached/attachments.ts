@@ -161,7 +161,7 @@ export class Attachments implements Transport {
   }
 
   private listen(socket: string): void {
-    // Nobody has this socket from a handle: those who look find the new one.
+    // No handle names this socket; a process that looks finds the new one.
     if (this.grants.isEmpty && nameOfSocket(this.socket) === null) this.stopListening();
     if (this.listener !== -1)
       throw new RequestError(

@@ -1,6 +1,7 @@
 /** What requests of other processes must look like. */
 import { bytesOf, isElementType } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import { MASK_NODES } from '../../linux/memory/numa.js';
 
 /** True: the value is as it must be. */
 type Check = (value: unknown) => boolean;
@@ -27,7 +28,7 @@ const number: Check = (value) => typeof value === 'number' && !Number.isNaN(valu
 const isBytes: Check = (value) => value instanceof Uint8Array;
 const nothing: Check = (value) => value === null || value === undefined;
 const positive: Check = (value) => isWhole(value) && value > 0;
-const isNode: Check = (value) => isWhole(value) && value < 1024;
+const isNode: Check = (value) => isWhole(value) && value < MASK_NODES;
 const elementSize: Check = (value) => value === 1 || value === 2 || value === 4 || value === 8;
 
 function oneOf(...values: readonly unknown[]): Check {
