@@ -105,7 +105,8 @@ await runStages(
       { name: 'wgsl shapes', run: onSoftwareGpu('wgsl/shapes', '--every', '6'), seconds: 300 },
       { name: 'examples', run: built('examples'), seconds: 600 },
       { name: 'tools', run: built('tools'), fetches: true, seconds: 900 },
-      { name: 'mutants', run: built('mutants', '--jobs', '1'), seconds: 900 },
+      // All of them in `npm run test:long`.
+      { name: 'mutants', run: built('mutants', '--every', '2', '--jobs', '1'), seconds: 900 },
       { name: 'system faults', run: built('system-faults', '--jobs', '1'), seconds: 600 },
       {
         name: 'hostile calls',

@@ -17,7 +17,7 @@ import {
 /** Inner points of the grid along one side. */
 const SIDE = 224;
 const N = SIDE * SIDE;
-const TOLERANCE = 1e-6;
+const TOLERANCE = 1e-4;
 /**
  * Each work item handles one slice of the rows, and adds up its part of a dot product for itself.
  */

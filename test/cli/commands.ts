@@ -41,7 +41,7 @@ test('the version is that of the package', async () => {
   assert.equal((await folder.succeed('--version')).stdout, `${version}\n`);
 });
 
-test('a command line that cannot be understood ends with 2', async () => {
+longTest('a command line that cannot be understood ends with 2', async () => {
   using folder = new Folder();
   await folder.fail(
     2,
@@ -240,7 +240,7 @@ test('numbers that an option does not take are told with the option and what it 
   );
 });
 
-test('doctor lists features with remedies, and as JSON', async () => {
+longTest('doctor lists features with remedies, and as JSON', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('doctor');
   assert.match(stdout, /^onemem works here \(Node.js \d+\.\d+\.\d+, \w+\)\.\n/);

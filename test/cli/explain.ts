@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { Folder } from '../harness/command.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const LIBRARY = new URL('../../src/index.js', import.meta.url).href;
 
@@ -41,7 +41,7 @@ const recorded = spawnSync(process.execPath, ['thrash.mjs'], {
 });
 assert.equal(recorded.status, 0, recorded.stderr);
 
-test('a recording says what its transfers would take on other links', async () => {
+longTest('a recording says what its transfers would take on other links', async () => {
   const args = ['replay', 'run.rec', '--machine', 'pcie4,pcie5'];
   const { stdout } = await folder.succeed(...args, '--json');
   const [{ memory, launches, bytesIn, neededBytes, restMs, machines }] = JSON.parse(stdout);

@@ -325,7 +325,7 @@ longTest('raw files in and out, and the header of a .npy file as it was', async 
   assert.ok(folder.read('b.npy').equals(Buffer.from(`${header}\x00\x01\x00`, 'latin1')));
 });
 
-test('numbers of every type arrive as they were written', async () => {
+longTest('numbers of every type arrive as they were written', async () => {
   using folder = new Folder();
   folder.write(
     'numbers.js',
@@ -392,7 +392,7 @@ longTest('i64 arrays, a kernel with imports, and a kernel that the library made'
   }
 });
 
-test('a file may be read and replaced in the same run', async () => {
+longTest('a file may be read and replaced in the same run', async () => {
   using folder = new Folder();
   const x = ramp(100_000);
   folder.write(
@@ -405,7 +405,7 @@ test('a file may be read and replaced in the same run', async () => {
   assert.ok(folder.read('x.npy').equals(folder.npy('expected.npy', 'f32', shifted, [100_000])));
 });
 
-test('a file that is cut off during the run is an error, and never wrong data', async () => {
+longTest('a file that is cut off during the run is an error, and never wrong data', async () => {
   using folder = new Folder();
   folder.write(
     'cut.js',

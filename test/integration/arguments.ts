@@ -655,7 +655,7 @@ test('what looks like a kernel and is none', () =>
     await device.run({ ...good }, {}, { size: 1 });
   }));
 
-test('kernels that throw what has no text', async () => {
+longTest('kernels that throw what has no text', async () => {
   await using space = await openSpace({
     devices: [
       { kind: 'process', memory: '8MiB' },
@@ -674,7 +674,7 @@ test('kernels that throw what has no text', async () => {
   }
 });
 
-test('a closed space', async () => {
+longTest('a closed space', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const [device] = space.devices;
   const x = space.array(Float32Array, 4096, { name: 'x' });

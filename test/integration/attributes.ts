@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { i32, kernel, openSpace, type SpaceOptions } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 4096;
@@ -132,7 +132,7 @@ test('what devices can do', async () => {
   );
 });
 
-test('how much memory devices have left', async () => {
+longTest('how much memory devices have left', async () => {
   await using space = await sharedSpace(OPTIONS);
   const x = space.array(Int32Array, MIB / 4);
   x.data.fill(1);

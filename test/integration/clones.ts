@@ -84,7 +84,7 @@ function backed({ processors }: SpaceStats): number {
   return processors.reduce((sum, each) => sum + each.backedBytes, 0);
 }
 
-test('cloning copies nothing until somebody writes', () =>
+longTest('cloning copies nothing until somebody writes', () =>
   withSpace([{ kind: 'process', memory: '32MiB' }], async (space) => {
     const [device] = space.devices;
     const n = 4 * MIB;
@@ -112,7 +112,8 @@ test('cloning copies nothing until somebody writes', () =>
     sameData(y.data, (i) => i + 1);
     assert.equal(x.data[5000], -1);
     assert.equal(x.data[4999], 5000);
-  }));
+  }),
+);
 
 for (const kind of ['process', 'simulated'] as const) {
   test(`an array and its clone are written independently, by the CPU and a ${kind} device`, () =>

@@ -271,7 +271,7 @@ test('content is read and written where it is', () =>
     },
   ));
 
-test(
+longTest(
   'more than a device holds, from one to the other',
   () =>
     withSpace(
@@ -695,7 +695,7 @@ longTest('a copy to a device that dies, and one that has died', () =>
   ),
 );
 
-test('from files, and not to those that may only be read', () =>
+longTest('from files, and not to those that may only be read', () =>
   withSpace([{ kind: 'process', memory: '8MiB' }], async (space) => {
     const folder = mkdtempSync(join(tmpdir(), 'onemem-copies-'));
     try {
@@ -726,7 +726,8 @@ test('from files, and not to those that may only be read', () =>
     } finally {
       rmSync(folder, { recursive: true });
     }
-  }));
+  }),
+);
 
 longTest(
   'a copy whose source cannot be read leaves its target, and what clones have from there, as it was',

@@ -173,7 +173,7 @@ test('a device may not write a read-only file array', () =>
     await device.run(add, { x: y, by: 1 }, { size: 1 });
   }));
 
-test('a file that shrank fails the launch', () =>
+longTest('a file that shrank fails the launch', () =>
   withSpace(async (space) => {
     const [device] = space.devices;
     const n = MIB;
@@ -197,7 +197,8 @@ test('a file that shrank fails the launch', () =>
     assert.equal(result.data[0], (7 * ((n / 2) * (n / 2 - 1))) / 2 + n / 2);
     sameData(x.data.subarray(0, n / 2), (i) => 7 * i + 1);
     await failsWith('FILE_CHANGED', () => x.writeTo(openSync('/dev/null', 'w')));
-  }));
+  }),
+);
 
 test('whatever uses a file array that was cut off names the first elements that are missing, and none that were read', () =>
   withSpace(async (space) => {
@@ -248,7 +249,7 @@ for (const thread of ['main', 'thread']) {
   );
 }
 
-test('the CPU may not write a read-only file array: a message, then the end', async () => {
+longTest('the CPU may not write a read-only file array: a message, then the end', async () => {
   const path = numbers('refused', MIB);
   const { signal, stdout, stderr } = await runProgram('shrunken-file', [path, 'write']);
   assert.ok(signal === 'SIGBUS' || signal === 'SIGKILL', `signal ${signal}`);
@@ -376,14 +377,14 @@ longTest('a kernel that cannot say what a pipe has or takes, as before Linux 6.4
 
 for (const end of ['exit', 'close']) {
   for (const way of ['read', 'write']) {
-    test(`a program ends that waits for a pipe: ${way}, ${end}`, async () => {
+    variantTest(`a program ends that waits for a pipe: ${way}, ${end}`, async () => {
       const { code, stdout, stderr } = await runProgram('pipe-ending', [way, end]);
       assert.deepEqual({ code, stdout, stderr }, { code: 3, stdout: `${end}\n`, stderr: '' });
     });
   }
 }
 
-test(
+longTest(
   'several transfers at once, while a device works',
   () =>
     withSpace(async (space) => {

@@ -102,7 +102,7 @@ longTest(
   },
 );
 
-test('indices that a device wrote are read where they are', async () => {
+longTest('indices that a device wrote are read where they are', async () => {
   await using space = await openSmall();
   const [device] = space.devices;
   const reverse = kernel({ order: u32.out, last: u32 }, ({ order, last }, { begin, end }) => {

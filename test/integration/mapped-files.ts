@@ -22,7 +22,15 @@ import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f64, i32, kernel, openSpace } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, filled, runTests, sameData, test, variantTest } from '../harness/suite.js';
+import {
+  failsWith,
+  filled,
+  longTest,
+  runTests,
+  sameData,
+  test,
+  variantTest,
+} from '../harness/suite.js';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -65,7 +73,7 @@ const spoiling = kernel({ x: i32.in, result: f64.out }, ({ x }) => {
   (x as Int32Array)[3] = 1;
 });
 
-test('the CPU reads a mapped file without a fault of ours, and a device without a page', () =>
+longTest('the CPU reads a mapped file without a fault of ours, and a device without a page', () =>
   withSpace(async (space) => {
     const n = 4 * MIB;
     const x = space.fileArray(Int32Array, numbers('read', n + 5, 12), {
@@ -85,7 +93,8 @@ test('the CPU reads a mapped file without a fault of ours, and a device without 
       x.residency().runs.map(({ nodes }) => nodes),
       [[]],
     );
-  }));
+  }),
+);
 
 test('a kernel that goes by indices through a mapped file needs no plan for it', () =>
   withSpace(async (space) => {
@@ -100,7 +109,7 @@ test('a kernel that goes by indices through a mapped file needs no plan for it',
     );
   }));
 
-test('a device has a file mapped once, until its array is freed', async () => {
+longTest('a device has a file mapped once, until its array is freed', async () => {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const [device] = space.devices;
   const result = space.array(Float64Array, 1);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { openSpace } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
-import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, sameData, test } from '../harness/suite.js';
 
 const LENGTH = 2 ** 20;
 
@@ -52,7 +52,7 @@ test('a node that the machine has not is refused by name', async () => {
   await failsWith('OPTIONS', () => space.array(Int32Array, 10, { numa: { on: 0 } as never }));
 });
 
-test('where a container forbids it, a line says so, and the array is there', async () => {
+longTest('where a container forbids it, a line says so, and the array is there', async () => {
   const { code, stdout, stderr } = await runProgram('numa-refused', []);
   assert.equal(code, 0, stderr);
   assert.equal(stdout, 'true\n');

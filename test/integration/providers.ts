@@ -20,7 +20,16 @@ import {
 } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, longTest, note, runTests, sameData, sleep, test } from '../harness/suite.js';
+import {
+  failsWith,
+  longTest,
+  note,
+  runTests,
+  sameData,
+  sleep,
+  test,
+  variantTest,
+} from '../harness/suite.js';
 import { elementAt, Word } from './programs/provider-functions.js';
 
 const MIB = 2 ** 20;
@@ -103,7 +112,7 @@ for (const name of ['default', 'fillLater', 'giveBack', 'giveBuffer']) {
 }
 
 for (const kind of ['process', 'simulated'] as const) {
-  test(
+  variantTest(
     `a device reads and writes what a function made (${kind})`,
     () =>
       withSpace(
@@ -352,7 +361,7 @@ for (const [name, why] of ends) {
 }
 
 for (const name of ['neverAnswer', 'spin']) {
-  test(`a function that never answers: ${name}`, () =>
+  variantTest(`a function that never answers: ${name}`, () =>
     withSpace(async (space) => {
       const { array, words } = await provided(space, name, { length: MIB, timeoutMs: 300 });
       const began = performance.now();
@@ -361,7 +370,8 @@ for (const name of ['neverAnswer', 'spin']) {
       // It waits once; a provider that hung is asked no more.
       assert.ok(took > 250 && took < 3000, `it took ${took} ms`);
       assert.ok(words[Word.Calls] <= 4, `${words[Word.Calls]} calls`);
-    }));
+    }),
+  );
 }
 
 test('pages that were there before the provider broke stay', () =>

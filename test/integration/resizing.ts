@@ -91,34 +91,37 @@ for (const kind of ['process', 'simulated'] as const) {
     }),
   );
 
-  test(`what was given back reads as zero when the array grows again, on a ${kind} device, too`, () =>
-    withSpace([kind], async (space) => {
-      const [device] = space.devices;
-      const n = 600 * PAGE;
-      const x = counting(space, n, { name: 'list', maxLength: n });
-      const whole = x.data;
-      await device.run(fill, { x, value: 7 }, { size: n });
-      const { allocatedBytes } = space.stats();
-      await x.resize(100 * PAGE + 10);
-      assert.equal(space.stats().allocatedBytes, allocatedBytes - 499 * 4096);
-      sameData(x.data, () => 7);
-      // An older view writes behind the end, in the page that the array ends in.
-      whole[100 * PAGE + 500] = -1;
-      await x.resize(500 * PAGE);
-      sameData(x.data, (i) => (i < 100 * PAGE + 10 ? 7 : 0));
-      await device.run(add, { x, by: 2 }, { size: x.length });
-      sameData(x.data, (i) => (i < 100 * PAGE + 10 ? 9 : 2));
-      await x.resize(1);
-      await x.resize(n);
-      sameData(x.data, (i) => (i === 0 ? 9 : 0));
-      assert.equal(space.stats().allocatedBytes, allocatedBytes);
-      x.free();
-      await sleep(20);
-      const left = space.stats();
-      assert.equal(left.allocatedBytes, 0);
-      for (const { name, backedBytes } of left.processors)
-        assert.equal(backedBytes, 0, `${name} still has memory`);
-    }));
+  variantTest(
+    `what was given back reads as zero when the array grows again, on a ${kind} device, too`,
+    () =>
+      withSpace([kind], async (space) => {
+        const [device] = space.devices;
+        const n = 600 * PAGE;
+        const x = counting(space, n, { name: 'list', maxLength: n });
+        const whole = x.data;
+        await device.run(fill, { x, value: 7 }, { size: n });
+        const { allocatedBytes } = space.stats();
+        await x.resize(100 * PAGE + 10);
+        assert.equal(space.stats().allocatedBytes, allocatedBytes - 499 * 4096);
+        sameData(x.data, () => 7);
+        // An older view writes behind the end, in the page that the array ends in.
+        whole[100 * PAGE + 500] = -1;
+        await x.resize(500 * PAGE);
+        sameData(x.data, (i) => (i < 100 * PAGE + 10 ? 7 : 0));
+        await device.run(add, { x, by: 2 }, { size: x.length });
+        sameData(x.data, (i) => (i < 100 * PAGE + 10 ? 9 : 2));
+        await x.resize(1);
+        await x.resize(n);
+        sameData(x.data, (i) => (i === 0 ? 9 : 0));
+        assert.equal(space.stats().allocatedBytes, allocatedBytes);
+        x.free();
+        await sleep(20);
+        const left = space.stats();
+        assert.equal(left.allocatedBytes, 0);
+        for (const { name, backedBytes } of left.processors)
+          assert.equal(backedBytes, 0, `${name} still has memory`);
+      }),
+  );
 
   variantTest(`an array that outgrows its addresses moves, from a ${kind} device, too`, () =>
     withSpace([kind], async (space) => {
@@ -187,7 +190,7 @@ longTest(
   60,
 );
 
-test('rights, advice and holes travel with an array that moves', () =>
+longTest('rights, advice and holes travel with an array that moves', () =>
   withSpace(['process'], async (space) => {
     const [device] = space.devices;
     const n = 600 * PAGE;
@@ -222,7 +225,8 @@ test('rights, advice and holes travel with an array that moves', () =>
     sameData(y.data, (i) => (i < PAGE + 5 ? i : 0));
     assert.equal(y.residency({ end: 2 * PAGE }).runs[0].rights, 'read');
     assert.equal(y.residency({ begin: 2 * PAGE }).runs[0].rights, 'readwrite');
-  }));
+  }),
+);
 
 test('lengths that cannot be had are refused, and nothing is lost', () =>
   withSpace(['process'], async (space) => {
@@ -347,21 +351,24 @@ test('transfers, copies and flushes use the new length', () =>
 
 if (Number(process.versions.node.split('.')[0]) < 22) {
   for (const way of ['moved', 'shorter']) {
-    test(`a late write to a view of an array that is ${way} ends the process with a message`, async () => {
-      const { code, signal, stdout, stderr } = await runProgram('resized', [way]);
-      assert.ok(code !== 0 && signal === 'SIGBUS', `${signal} ${code} ${stderr}`);
-      assert.equal(stdout.trim(), 'read 0');
-      const lines = stderr.trim().split('\n');
-      assert.equal(lines.length, 2, stderr);
-      assert.match(
-        lines[0],
-        /^onemem: warning: the program read array list, .*(has been freed|has moved to other addresses; take array\.data anew); it reads as zero$/,
-      );
-      assert.match(
-        lines[1],
-        /^onemem: denied access: thread \d+ wrote array list, .*(been freed|take array\.data anew)\. The process ends\.$/,
-      );
-    });
+    variantTest(
+      `a late write to a view of an array that is ${way} ends the process with a message`,
+      async () => {
+        const { code, signal, stdout, stderr } = await runProgram('resized', [way]);
+        assert.ok(code !== 0 && signal === 'SIGBUS', `${signal} ${code} ${stderr}`);
+        assert.equal(stdout.trim(), 'read 0');
+        const lines = stderr.trim().split('\n');
+        assert.equal(lines.length, 2, stderr);
+        assert.match(
+          lines[0],
+          /^onemem: warning: the program read array list, .*(has been freed|has moved to other addresses; take array\.data anew); it reads as zero$/,
+        );
+        assert.match(
+          lines[1],
+          /^onemem: denied access: thread \d+ wrote array list, .*(been freed|take array\.data anew)\. The process ends\.$/,
+        );
+      },
+    );
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test, variantTest } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const PAGE = 1024;
@@ -231,7 +231,7 @@ const violations = [
   { way: 'load', said: '', what: 'read', why: 'which is protected against all access' },
 ];
 for (const { way, said, what, why } of violations) {
-  test(`a forbidden ${way} ends the process with one line`, async () => {
+  variantTest(`a forbidden ${way} ends the process with one line`, async () => {
     const { signal, stdout, stderr } = await runProgram('rights', [way]);
     assert.equal(signal, 'SIGBUS', stderr);
     assert.equal(stdout.trim(), said);
@@ -311,7 +311,7 @@ longTest(
   },
 );
 
-test('what is discarded reads as zero, and costs nothing to evict', () =>
+longTest('what is discarded reads as zero, and costs nothing to evict', () =>
   withSpace(
     'process',
     async (space) => {
@@ -330,7 +330,8 @@ test('what is discarded reads as zero, and costs nothing to evict', () =>
       sameData(y.data, () => 3);
     },
     '12MiB',
-  ));
+  ),
+);
 
 test('a part is discarded by whole pages, the rest stays as it is', () =>
   withSpace('process', async (space) => {

@@ -109,7 +109,7 @@ longTest(
   },
 );
 
-test('pages that have a copy in storage are not written again', async () => {
+longTest('pages that have a copy in storage are not written again', async () => {
   await using space = await open();
   const x = space.array(Int32Array, N);
   for (let i = 0; i < N; i++) x.data[i] = i;
@@ -226,7 +226,7 @@ test('host memory that arrays or pins need is not given up, and says what needs 
   assert.equal(space.stats().processors[0].budgetBytes, 64 * MIB);
 });
 
-test('opening a space makes no file, and closing one leaves no descriptor', async () => {
+longTest('opening a space makes no file, and closing one leaves no descriptor', async () => {
   const path = mkdtempSync(join(folder, 'own-'));
   const space = await openSpace({ hostMemory: HOST, storage: { path, bytes: '64MiB' } });
   assert.deepEqual(storageOf(space), {

@@ -346,7 +346,7 @@ const KINDS: readonly DeviceSpecification[] = [
 ];
 
 for (const specification of KINDS) {
-  test(`functions of the program run in their turn: ${specification.kind}`, async () => {
+  variantTest(`functions of the program run in their turn: ${specification.kind}`, async () => {
     await using space = await sharedSpace({ devices: [specification] });
     const [device] = space.devices;
     const n = 2 ** 14;

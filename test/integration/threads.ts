@@ -216,7 +216,7 @@ longTest(
   30,
 );
 
-test('a thread hears of the end of the space', async () => {
+longTest('a thread hears of the end of the space', async () => {
   const space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const x = space.array(Int32Array, 4096);
   const team = new Team({ x }, [{ kind: 'after close' }]);

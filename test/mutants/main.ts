@@ -14,10 +14,11 @@ import { createPlaying, watch } from '../simulation/schedule.js';
 import { mutants } from './mutants.js';
 import type { Answer, Order } from './player.js';
 
-const USAGE = `npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--jobs J] [--update]
+const USAGE = `npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--every N] [--jobs J] [--update]
 
 --schedules N  that a mutant is looked for in; 1000 unless said otherwise
 --only TEXT    those mutants whose name has it
+--every N      only each N-th of them
 --jobs J       so many at the same time; as many as there are CPUs unless said otherwise
 --update       writes the schedules that have found mutants to test/mutants/seeds.json`;
 
@@ -74,6 +75,7 @@ const { values } = readOptions(USAGE, {
   options: {
     schedules: { type: 'string', default: '1000' },
     only: { type: 'string', default: '' },
+    every: { type: 'string', default: '1' },
     jobs: { type: 'string', default: String(availableParallelism()) },
     update: { type: 'boolean', default: false },
   },
@@ -124,7 +126,9 @@ async function check({ name, why }: Mutant, player: Player): Promise<void> {
   );
 }
 
-const waiting = mutants.filter(({ name }) => name.includes(values.only));
+const waiting = mutants
+  .filter(({ name }) => name.includes(values.only))
+  .filter((_, at) => at % Number(values.every) === 0);
 if (waiting.length === 0)
   throw new Error(
     `no mutant's name has '${values.only}' in it; test/mutants/mutants.ts lists them`,

@@ -40,17 +40,20 @@ longTest('when the owner is killed, a touch of what is not in memory ends in a l
   );
 });
 
-test('a thread that waits for a page when the owner is killed does not wait for ever', async () => {
-  const { owner, user } = await ownerAndUser(10 * MIB);
-  await user.do('keep', 'x');
-  owner.process.kill('SIGSTOP');
-  await owner.stopped();
-  const ended = user.endsBy('sumKept');
-  await sleep(300);
-  await owner.kill();
-  assert.equal(await ended, 'SIGBUS');
-  assert.match(user.stderr, /has ended/);
-});
+longTest(
+  'a thread that waits for a page when the owner is killed does not wait for ever',
+  async () => {
+    const { owner, user } = await ownerAndUser(10 * MIB);
+    await user.do('keep', 'x');
+    owner.process.kill('SIGSTOP');
+    await owner.stopped();
+    const ended = user.endsBy('sumKept');
+    await sleep(300);
+    await owner.kill();
+    assert.equal(await ended, 'SIGBUS');
+    assert.match(user.stderr, /has ended/);
+  },
+);
 
 longTest('an attached process that is killed in the middle takes nothing along', async () => {
   await using space = await openSpace({ hostMemory: '32MiB', storage: true });

@@ -6,7 +6,7 @@ import { libc } from '../../src/linux/base/libc.js';
 import { listenLocally } from '../../src/linux/sockets/local-socket.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
 import { Folder } from '../harness/command.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 
@@ -22,7 +22,7 @@ function ownSpace(listing: SpaceListing, pid = process.pid): SpaceListing['space
   return found;
 }
 
-test('a space is listed with its arrays, where their bytes are, and who uses it', async () => {
+longTest('a space is listed with its arrays, where their bytes are, and who uses it', async () => {
   await using space = await openSpace({
     hostMemory: '64MiB',
     storage: false,
@@ -91,7 +91,7 @@ test('with a handle only the arrays that it allows are listed', async () => {
   );
 });
 
-test('an owner that is stopped is named, and others are listed', async () => {
+longTest('an owner that is stopped is named, and others are listed', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   space.share();
   const stopped = new Agent();
@@ -115,13 +115,16 @@ test('a socket of the name that never answers does not keep the others from bein
   ownSpace(listing);
 });
 
-test('a text that is no handle is refused, and so is the handle of a process that has ended', async () => {
-  using folder = new Folder();
-  await folder.fail(2, /'abc' is no handle/, 'ls', 'abc');
-  const owner = new Agent();
-  const handle = await owner.do('open', '32MiB');
-  await owner.kill();
-  await folder.fail(1, /has ended or has closed/, 'ls', handle);
-});
+longTest(
+  'a text that is no handle is refused, and so is the handle of a process that has ended',
+  async () => {
+    using folder = new Folder();
+    await folder.fail(2, /'abc' is no handle/, 'ls', 'abc');
+    const owner = new Agent();
+    const handle = await owner.do('open', '32MiB');
+    await owner.kill();
+    await folder.fail(1, /has ended or has closed/, 'ls', handle);
+  },
+);
 
 await runTests();

@@ -139,7 +139,7 @@ longTest('rm frees arrays by name, and ends the space: users are told', () =>
   }),
 );
 
-test('a name that is taken is refused, and devices of the space serve its users', () =>
+longTest('a name that is taken is refused, and devices of the space serve its users', () =>
   named(async (name, folder) => {
     await served(folder, name, '--device', 'process:8MiB');
     await folder.fail(1, /there is a space test-\S+ already/, 'serve', '--name', name);
@@ -147,7 +147,8 @@ test('a name that is taken is refused, and devices of the space serve its users'
     await agent.do('make', 'x', 10, 1, false);
     await agent.do('launch', 'x');
     assert.equal(await agent.do('sum', 'x'), 20);
-  }));
+  }),
+);
 
 longTest('a saved space is served to programs that come and go', () =>
   named(async (name, folder) => {
@@ -169,7 +170,7 @@ test('a command line that cannot be is refused', async () => {
   await folder.refuse(1, /the name of a space is "\.\.\/x"/, 'rm', '../x');
 });
 
-test('a space that does not start says why', async () => {
+longTest('a space that does not start says why', async () => {
   await using agent = new Agent();
   await failsWith('SPACE_NAME', () => agent.do('openAt', '../x'));
   const error = await failsWith('SPACE_START', () =>

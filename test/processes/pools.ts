@@ -73,13 +73,16 @@ longTest('cluster: its workers attach by their environment', async () => {
   assert.equal(stdout, 'right\n');
 });
 
-test('a program that a daemon started, as pm2 does, attaches in its threads by its environment', () =>
-  withOnes(async (space) => {
-    const env = { ...process.env, ONEMEM_SPACE: space.share() };
-    const stdio = ['ignore', 'ignore', 'inherit'] as const;
-    const options = { env, stdio: [...stdio], detached: true, cwd: '/' };
-    const child = spawn(process.execPath, [program('threads')], options);
-    assert.deepEqual(await once(child, 'exit'), [0, null]);
-  }));
+longTest(
+  'a program that a daemon started, as pm2 does, attaches in its threads by its environment',
+  () =>
+    withOnes(async (space) => {
+      const env = { ...process.env, ONEMEM_SPACE: space.share() };
+      const stdio = ['ignore', 'ignore', 'inherit'] as const;
+      const options = { env, stdio: [...stdio], detached: true, cwd: '/' };
+      const child = spawn(process.execPath, [program('threads')], options);
+      assert.deepEqual(await once(child, 'exit'), [0, null]);
+    }),
+);
 
 await runTests();

@@ -145,7 +145,7 @@ test(
   }),
 );
 
-test(
+longTest(
   'a descriptor that serves no faults is no member, and leaves nothing',
   withSpace(async (space) => {
     const handle = space.share();
@@ -368,7 +368,7 @@ longTest(
   60,
 );
 
-test(
+longTest(
   'bytes that are no messages cut their sender off',
   withSpace(async (space) => {
     const handle = space.share();

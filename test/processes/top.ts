@@ -8,7 +8,7 @@ import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
 import { libc } from '../../src/linux/base/libc.js';
 import { listenLocally } from '../../src/linux/sockets/local-socket.js';
 import { Folder } from '../harness/command.js';
-import { runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test } from '../harness/suite.js';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 const MIB = 2 ** 20;
@@ -26,7 +26,7 @@ function observed(observable = true): Promise<AddressSpace> {
   });
 }
 
-test('it names arrays that move, with causes, and sums of bytes', async () => {
+longTest('it names arrays that move, with causes, and sums of bytes', async () => {
   await using space = await observed();
   const [device] = space.devices;
   const x = space.array(Float32Array, 4 * MIB, { name: 'x' });
@@ -51,7 +51,7 @@ test('it names arrays that move, with causes, and sums of bytes', async () => {
   assert.notEqual(frame.bottleneck.what, 'program', stdout);
 });
 
-test('a program that did not allow it is not looked at, and one is told how to', async () => {
+longTest('a program that did not allow it is not looked at, and one is told how to', async () => {
   await using _space = await observed(false);
   using folder = new Folder();
   await folder.fail(
@@ -73,7 +73,7 @@ test('a socket of the name that never answers keeps no program from being looked
   assert.equal((JSON.parse(stdout) as TopFrame).pid, process.pid);
 });
 
-test('in a terminal, keys sort and detach, and the screen is put back', async () => {
+longTest('in a terminal, keys sort and detach, and the screen is put back', async () => {
   await using space = await observed();
   space.array(Float32Array, MIB, { name: 'still' }).data.fill(1);
   const command = `stty rows 24 cols 80; exec ${process.execPath} ${MAIN} top ${process.pid} --interval 0.2`;

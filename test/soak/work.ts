@@ -20,6 +20,9 @@ const MIB = 2 ** 20;
  */
 const WARM_UP = 2;
 const STEPS_PER_ROUND = 160;
+/** Of a run of seconds. */
+const FEW_STEPS = 60;
+const SHORT_MS = 10_000;
 
 // The storage of the lasting space starts its threads, two that read and two that write, when there
 // is so much to do at once, which may be late.
@@ -57,6 +60,7 @@ if (!setParentDeathSignal(SIGKILL, process.ppid)) process.exit(1);
 const seed = Number(process.argv[2]);
 const milliseconds = Number(process.argv[3]);
 const logFd = openSync(process.argv[4], 'w');
+const stepsPerRound = milliseconds < SHORT_MS ? FEW_STEPS : STEPS_PER_ROUND;
 const random = new Random(seed);
 let spaces = 0;
 let steps = 0;
@@ -89,7 +93,7 @@ async function failToOpen(): Promise<void> {
 
 async function playRound(home: Player, round: number): Promise<void> {
   let others: Player[] = [];
-  for (let count = 0; count < STEPS_PER_ROUND; count++) {
+  for (let count = 0; count < stepsPerRound; count++) {
     if (others.length < 2 && random.chance(0.02))
       others.push(await open(`round ${round}, space ${spaces}`));
     if (others.length > 0 && random.chance(0.01)) {

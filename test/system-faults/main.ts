@@ -170,7 +170,7 @@ for (const [place, [call, ...errors]] of CALLS.entries()) {
       const chosen = ONLY_OPENING.has(call)
         ? when === 'opening'
         : index === (place + which) % WHENS.length;
-      if (all || named.length > 0 || (chosen && which === 0 && place % 2 === 0))
+      if (all || named.length > 0 || (chosen && which === 0 && place % 4 === 0))
         cases.push({ call, error, when, by: 'injection' });
     }
   }

@@ -158,7 +158,7 @@ longTest('a unit that ends between two launches is replaced', () =>
   }),
 );
 
-test('a kernel that closes its ports ends well, and the next launch runs', () =>
+longTest('a kernel that closes its ports ends well, and the next launch runs', () =>
   withDevice(1, async (space, x) => {
     const [device] = space.devices;
     const close = kernel(parameters, { module, export: 'closePorts' });
@@ -171,7 +171,8 @@ test('a kernel that closes its ports ends well, and the next launch runs', () =>
       x.data.fill(8);
     });
     sameData(x.data, () => 8);
-  }));
+  }),
+);
 
 longTest('a kernel that ends its process loses the device, and close() ends', () =>
   withDevice(2, async (space, x) => {

@@ -32,17 +32,18 @@ test('so does one after a load of the same element', async () => {
   hasEnded(outcome, 'late');
 });
 
-test('and one in another thread', async () =>
-  hasEnded(await runProgram('late-store', ['in another thread']), 'late'));
+longTest('and one in another thread', async () =>
+  hasEnded(await runProgram('late-store', ['in another thread']), 'late'),
+);
 
-test('a load gives zeros, with one warning, and the process ends by itself', async () => {
+longTest('a load gives zeros, with one warning, and the process ends by itself', async () => {
   const { code, stdout, stderr } = await runProgram('late-store', ['load']);
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^read 0$/m);
   assert.match(stderr, warned);
 });
 
-test('a system call that stores fails, or its process ends with the line', async () => {
+longTest('a system call that stores fails, or its process ends with the line', async () => {
   const { code, stdout, stderr } = await runProgram('late-store', ['store through a system call']);
   if (code === 0) assert.match(stdout, /^read failed with EFAULT$/m);
   assert.match(

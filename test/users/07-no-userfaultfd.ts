@@ -26,21 +26,24 @@ function denied(...program: string[]) {
   return runProgram('denied', [NOTHING, process.execPath, ...program]);
 }
 
-test('openSpace() fails with the whole list of remedies, and the process ends by itself', async () => {
-  const { code, stdout, stderr } = await denied(opening);
-  assert.equal(code, 0, stderr);
-  assert.match(stdout, /^OnememError UNSUPPORTED /);
-  assert.match(stdout, /npx onemem doctor/);
-  for (const place of PLACES) assert.match(stdout, place);
-  assert.doesNotMatch(
-    stdout,
-    /make userfaultfd available first/,
-    'what follows from the first is not said',
-  );
-  assert.equal(stderr, '');
-});
+longTest(
+  'openSpace() fails with the whole list of remedies, and the process ends by itself',
+  async () => {
+    const { code, stdout, stderr } = await denied(opening);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^OnememError UNSUPPORTED /);
+    assert.match(stdout, /npx onemem doctor/);
+    for (const place of PLACES) assert.match(stdout, place);
+    assert.doesNotMatch(
+      stdout,
+      /make userfaultfd available first/,
+      'what follows from the first is not said',
+    );
+    assert.equal(stderr, '');
+  },
+);
 
-test('doctor names the same remedies, and ends with 1', async () => {
+longTest('doctor names the same remedies, and ends with 1', async () => {
   const { code, stdout } = await denied(command, 'doctor');
   assert.equal(code, 1);
   for (const place of PLACES) assert.match(stdout, place);

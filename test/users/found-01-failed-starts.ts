@@ -63,22 +63,25 @@ test('so does what doctor tries out', () =>
     assert.ok(features.find(({ name }) => name === 'pidfd_getfd')?.available, stdout);
   }));
 
-test('where the user may have no more processes the device is refused, and the program goes on', async () => {
-  if (process.getuid?.() !== 0) {
-    note('left out: only root can be a user that has no other processes');
-    return;
-  }
-  const [lives, stdout, stderr] = await beside(
-    `ulimit -u 60; ${process.execPath} ${program} full`,
-    { uid: UID },
-  );
-  assert.ok(lives, `${stdout}${stderr}`);
-  assert.match(
-    stdout,
-    /^DEVICE_START: device process0 did not start: .* could not be started; .*\(ulimit -u/,
-  );
-  assert.match(stdout, /\ngoes on\n$/);
-});
+longTest(
+  'where the user may have no more processes the device is refused, and the program goes on',
+  async () => {
+    if (process.getuid?.() !== 0) {
+      note('left out: only root can be a user that has no other processes');
+      return;
+    }
+    const [lives, stdout, stderr] = await beside(
+      `ulimit -u 60; ${process.execPath} ${program} full`,
+      { uid: UID },
+    );
+    assert.ok(lives, `${stdout}${stderr}`);
+    assert.match(
+      stdout,
+      /^DEVICE_START: device process0 did not start: .* could not be started; .*\(ulimit -u/,
+    );
+    assert.match(stdout, /\ngoes on\n$/);
+  },
+);
 
 longTest(
   'where the working folder has been removed no space opens, and the error says how to go on',

@@ -116,7 +116,7 @@ longTest('a launch over a plain array for whose copy there is no room rejects', 
   }),
 );
 
-test('verify rejects where elements cannot be copied', async () => {
+longTest('verify rejects where elements cannot be copied', async () => {
   await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
   const x = await withheld['are protected'].make(space);
   await failsWith('ACCESS_DENIED', () =>

@@ -92,7 +92,7 @@ longTest('a store to a view from before a resize is told that the array has move
   assert.ok(signal !== null);
 });
 
-test('files that find no descriptor are named, with the limit and the remedy', async () => {
+longTest('files that find no descriptor are named, with the limit and the remedy', async () => {
   using folder = new Folder();
   const path = folder.file('x.bin');
   writeFileSync(path, new Uint8Array(4096));
@@ -106,7 +106,7 @@ test('files that find no descriptor are named, with the limit and the remedy', a
   }
 });
 
-test('a failure of a stream that nobody awaits is told when the space is closed', async () => {
+longTest('a failure of a stream that nobody awaits is told when the space is closed', async () => {
   const warned: (Error & { code?: string })[] = [];
   const take = (warning: Error): unknown => warned.push(warning);
   process.on('warning', take);

@@ -40,7 +40,7 @@ longTest('chunks of any length fill an array, larger than host memory, byte for 
   }),
 );
 
-test('a part is filled, and what is around it stays', () =>
+longTest('a part is filled, and what is around it stays', () =>
   withSpace(async (space) => {
     const x = space.array(Uint32Array, 3 * MIB);
     x.data.fill(5);
@@ -54,9 +54,10 @@ test('a part is filled, and what is around it stays', () =>
     for (let i = 0; i < expected.length; i += 4) expected[i] = 5;
     bytes.copy(expected, 4004);
     assert.ok(x.toBuffer().equals(expected));
-  }));
+  }),
+);
 
-test('a file that is shared gets what came', () =>
+longTest('a file that is shared gets what came', () =>
   withSpace(async (space) => {
     const path = join(folder, 'made.bin');
     const bytes = bytesOf(3 * MIB + 1);
@@ -64,7 +65,8 @@ test('a file that is shared gets what came', () =>
     await pipeline(Readable.from(chunksOf(bytes)), x.createWriteStream());
     await x.flush();
     assert.ok(readFileSync(path).equals(bytes));
-  }));
+  }),
+);
 
 test('bytes beyond the end, read-only and freed arrays fail the stream by a code', () =>
   withSpace(async (space) => {

@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { attachSpace, openSpace } from '../../src/index.js';
 import { runProgram } from '../harness/processes.js';
-import { note, runTests, test } from '../harness/suite.js';
+import { longTest, note, runTests, test } from '../harness/suite.js';
 
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
@@ -53,7 +53,7 @@ test('a machine without a GPU is told of one in software, with packages and vari
   );
 });
 
-test('no sysctl and no capability is offered where seccomp forbids the call', async () => {
+longTest('no sysctl and no capability is offered where seccomp forbids the call', async () => {
   const { stdout } = await runProgram('denied', [
     'userfaultfd,dev-userfaultfd',
     process.execPath,

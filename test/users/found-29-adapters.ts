@@ -7,7 +7,7 @@ import { parquetMetadataAsync } from 'hyparquet';
 import { f32, kernel, openSpace } from '../../src/index.js';
 import { Folder } from '../harness/command.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const FLIGHTS = '../../../node_modules/vega-datasets/data/flights-3m.parquet';
 
@@ -33,7 +33,7 @@ function model(folder: Folder): string {
   return path;
 }
 
-test('tensors of a safetensors file are arrays, with names, types and shapes', async () => {
+longTest('tensors of a safetensors file are arrays, with names, types and shapes', async () => {
   using folder = new Folder();
   await using space = await openSpace({
     hostMemory: '64MiB',
@@ -96,7 +96,7 @@ test('an array is a buffer that is read when it is asked for', async () => {
   assert.equal((await slice(10, 5)).byteLength, 0);
 });
 
-test('hyparquet reads the end of a Parquet file, and no more of it', async () => {
+longTest('hyparquet reads the end of a Parquet file, and no more of it', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   const path = fileURLToPath(new URL(FLIGHTS, import.meta.url));
   const file = space.fileArray(Uint8Array, path);

@@ -48,7 +48,7 @@ function printed(...program: string[]): string {
   return stdout;
 }
 
-test('the example prints what it says', () => {
+longTest('the example prints what it says', () => {
   const example = shown("{ name: 'saxpy' }");
   assert.equal(printed(example), `${/console\.log.*\/\/ (.*)$/m.exec(example)?.[1]}\n`);
 });
@@ -62,7 +62,7 @@ setTimeout(async () => {
   assert.equal(printed(IMPORTS, SAXPY, shown("from 'webgpu'"), ARRAYS, launches), '12\n');
 });
 
-test('overrides have the values that the kernel gives them', () => {
+longTest('overrides have the values that the kernel gives them', () => {
   const launch =
     'await space.devices[0].run(scaled, { data: x }, { size: 1000 }); console.log(x.data[999]);\n';
   assert.equal(
@@ -71,19 +71,22 @@ test('overrides have the values that the kernel gives them', () => {
   );
 });
 
-test('a hundred launches of a stream come one after the other, and tell how long the last one took', () => {
-  const launches = shown('const stream = ');
-  const program = [
-    IMPORTS,
-    SAXPY,
-    SPACE,
-    ARRAYS,
-    launches,
-    shown('const launched = '),
-    'console.log(y.data[999]);\n',
-  ];
-  assert.match(printed(...program, 'await space.close();'), /^(\S+) of \S+ ms\n606\n$/);
-});
+longTest(
+  'a hundred launches of a stream come one after the other, and tell how long the last one took',
+  () => {
+    const launches = shown('const stream = ');
+    const program = [
+      IMPORTS,
+      SAXPY,
+      SPACE,
+      ARRAYS,
+      launches,
+      shown('const launched = '),
+      'console.log(y.data[999]);\n',
+    ];
+    assert.match(printed(...program, 'await space.close();'), /^(\S+) of \S+ ms\n606\n$/);
+  },
+);
 
 longTest('a launch over more than the GPU has is cut', () => {
   const larger = shown('// 32 MB');
@@ -92,7 +95,7 @@ longTest('a launch over more than the GPU has is cut', () => {
   assert.equal(printed(IMPORTS, SAXPY, larger, look), 'true 0\n');
 });
 
-test('rows that data names are all that comes of a table', () => {
+longTest('rows that data names are all that comes of a table', () => {
   const lookup = shown('const lookup');
   const bytes = /console\.log.*\/\/ (.*)$/m.exec(lookup)?.[1];
   assert.equal(printed(IMPORTS, SPACE, lookup, 'await space.close();'), `${bytes}\n`);

@@ -271,7 +271,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_
     assert.equal(sum.data[0], 499_500);
   }));
 
-test('a launch picks the function or the module by its device', async () => {
+longTest('a launch picks the function or the module by its device', async () => {
   await using space = await openSpace({
     devices: [GPU, { kind: 'process', memory: '8MiB', name: 'cpu' }],
   });
@@ -485,26 +485,29 @@ const generated = (index: string) => ({
 });
 const generatedParameters = { table: u32.in, ids: u32.in, rows: u32.out, sizes: uniform };
 
-test('arrays and values by group and binding reach the module in each way that a launch runs', () =>
-  withGpu(async (space) => {
-    const [gpu] = space.devices;
-    for (const [mib, index, counter] of [
-      [1, 'i + 0u * table[i]', 'launches'],
-      [8, 'i + 0u * table[i]', 'windowedLaunches'],
-      [32, 'table[i] * 1024u', 'pagedLaunches'],
-    ] as const) {
-      const run = kernel(generatedParameters, generated(index));
-      const length = counter === 'pagedLaunches' ? 8192 : (mib * MIB) / 4;
-      const table = space.array(Uint32Array, (mib * MIB) / 4);
-      const [ids, rows] = [0, 1].map(() => space.array(Uint32Array, length));
-      filled(table.data, (i) => i);
-      filled(ids.data, (i) => (i * 5) % 8192);
-      const before = gpu.stats()[counter];
-      const args = { table, ids, rows, sizes: { v_10: length, v_11: 7 } };
-      await gpu.run(run, args, { size: length });
-      assert.equal(gpu.stats()[counter], before + 1);
-      sameData(rows.data, (i) => 7 + (counter === 'pagedLaunches' ? ((i * 5) % 8192) * 1024 : i));
-    }
-  }));
+longTest(
+  'arrays and values by group and binding reach the module in each way that a launch runs',
+  () =>
+    withGpu(async (space) => {
+      const [gpu] = space.devices;
+      for (const [mib, index, counter] of [
+        [1, 'i + 0u * table[i]', 'launches'],
+        [8, 'i + 0u * table[i]', 'windowedLaunches'],
+        [32, 'table[i] * 1024u', 'pagedLaunches'],
+      ] as const) {
+        const run = kernel(generatedParameters, generated(index));
+        const length = counter === 'pagedLaunches' ? 8192 : (mib * MIB) / 4;
+        const table = space.array(Uint32Array, (mib * MIB) / 4);
+        const [ids, rows] = [0, 1].map(() => space.array(Uint32Array, length));
+        filled(table.data, (i) => i);
+        filled(ids.data, (i) => (i * 5) % 8192);
+        const before = gpu.stats()[counter];
+        const args = { table, ids, rows, sizes: { v_10: length, v_11: 7 } };
+        await gpu.run(run, args, { size: length });
+        assert.equal(gpu.stats()[counter], before + 1);
+        sameData(rows.data, (i) => 7 + (counter === 'pagedLaunches' ? ((i * 5) % 8192) * 1024 : i));
+      }
+    }),
+);
 
 await runTests(60);

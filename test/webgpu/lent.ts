@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { type Device, kernel, openSpace, u32 } from '../../src/index.js';
 import { lookup, saxpy } from '../harness/gpu.js';
 import { ownGpu } from '../harness/own-gpu.js';
-import { failsWith, filled, runTests, sameData, sleep, test } from '../harness/suite.js';
+import { failsWith, filled, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 
@@ -71,26 +71,29 @@ test('what a launch only reads may be read by its thread meanwhile', async () =>
   sameData(y.data, (i) => 2 * i + 1);
 });
 
-test('launches larger than the memory that was given run in parts, and with pages as they are touched', async () => {
-  const { space, gpu: device } = await lend(gpu, '4MiB');
-  await using _ = space;
-  const [x, y] = [
-    space.array(Float32Array, (3 * MIB) / 4),
-    space.array(Float32Array, (3 * MIB) / 4),
-  ];
-  filled(x.data, (i) => i % 1000);
-  await device.run(saxpy, { x, y, alpha: 2 }, { size: y.length });
-  sameData(y.data, (i) => 2 * (i % 1000));
-  const table = space.array(Uint32Array, 2 * MIB);
-  const [ids, rows] = [space.array(Uint32Array, 500), space.array(Uint32Array, 500)];
-  filled(table.data, (i) => i ^ 0x55);
-  filled(ids.data, (i) => (i * 7919) % table.length);
-  await device.run(lookup, { table, ids, rows, width: 1 }, { size: rows.length });
-  sameData(rows.data, (i) => ((i * 7919) % table.length) ^ 0x55);
-  const { windowedLaunches, pagedLaunches } = device.stats();
-  assert.deepEqual([windowedLaunches, pagedLaunches], [1, 1]);
-  space.checkInvariants();
-});
+longTest(
+  'launches larger than the memory that was given run in parts, and with pages as they are touched',
+  async () => {
+    const { space, gpu: device } = await lend(gpu, '4MiB');
+    await using _ = space;
+    const [x, y] = [
+      space.array(Float32Array, (3 * MIB) / 4),
+      space.array(Float32Array, (3 * MIB) / 4),
+    ];
+    filled(x.data, (i) => i % 1000);
+    await device.run(saxpy, { x, y, alpha: 2 }, { size: y.length });
+    sameData(y.data, (i) => 2 * (i % 1000));
+    const table = space.array(Uint32Array, 2 * MIB);
+    const [ids, rows] = [space.array(Uint32Array, 500), space.array(Uint32Array, 500)];
+    filled(table.data, (i) => i ^ 0x55);
+    filled(ids.data, (i) => (i * 7919) % table.length);
+    await device.run(lookup, { table, ids, rows, width: 1 }, { size: rows.length });
+    sameData(rows.data, (i) => ((i * 7919) % table.length) ^ 0x55);
+    const { windowedLaunches, pagedLaunches } = device.stats();
+    assert.deepEqual([windowedLaunches, pagedLaunches], [1, 1]);
+    space.checkInvariants();
+  },
+);
 
 test('a lent GPU that is lost ends its device, whose results are all there; another one may be lent instead', async () => {
   const own = await ownGpu();

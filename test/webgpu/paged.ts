@@ -805,27 +805,30 @@ var<workgroup> tb: array<array<f32, 16>, 16>;
   { name: 'tiled' },
 );
 
-test('columns of a matrix come in smaller pages where there is no room for others', async () => {
-  await using space = await openSpace({ devices: [gpuWith('4MiB')] });
-  const [gpu] = space.devices;
-  const n = 1024;
-  const [a, c] = [0, 1].map(() => space.array(Float32Array, 16 * n));
-  const b = space.array(Float32Array, n * n);
-  filled(a.data, (i) => i % 5);
-  filled(b.data, (i) => i % 7);
-  await gpu.run(tiled, { a, b, c, n }, { size: [n, 16] });
-  const { launchRounds, plannedRounds } = gpu.stats();
-  assert.ok(plannedRounds > 0 && plannedRounds === launchRounds);
-  for (const [row, column] of [
-    [0, 0],
-    [15, n - 1],
-    [7, 700],
-  ]) {
-    let sum = 0;
-    for (let k = 0; k < n; k++) sum += a.data[row * n + k] * b.data[k * n + column];
-    assert.equal(c.data[row * n + column], sum);
-  }
-});
+longTest(
+  'columns of a matrix come in smaller pages where there is no room for others',
+  async () => {
+    await using space = await openSpace({ devices: [gpuWith('4MiB')] });
+    const [gpu] = space.devices;
+    const n = 1024;
+    const [a, c] = [0, 1].map(() => space.array(Float32Array, 16 * n));
+    const b = space.array(Float32Array, n * n);
+    filled(a.data, (i) => i % 5);
+    filled(b.data, (i) => i % 7);
+    await gpu.run(tiled, { a, b, c, n }, { size: [n, 16] });
+    const { launchRounds, plannedRounds } = gpu.stats();
+    assert.ok(plannedRounds > 0 && plannedRounds === launchRounds);
+    for (const [row, column] of [
+      [0, 0],
+      [15, n - 1],
+      [7, 700],
+    ]) {
+      let sum = 0;
+      for (let k = 0; k < n; k++) sum += a.data[row * n + k] * b.data[k * n + column];
+      assert.equal(c.data[row * n + column], sum);
+    }
+  },
+);
 
 /** Each workgroup needs all of `b` at once. */
 const whole = kernel(
@@ -849,24 +852,33 @@ var<workgroup> tile: array<f32, 64>;
   { name: 'whole' },
 );
 
-test('a workgroup that needs more pages than there is room for is refused before anything runs', async () => {
-  await using space = await openSpace({ devices: [gpuWith('4MiB')] });
-  const [gpu] = space.devices;
-  const b = space.array(Float32Array, 2 * MIB);
-  const c = space.array(Float32Array, 1024);
-  for (const each of [b, c]) each.data.fill(7);
-  const launch = [whole, { b, c }, { size: c.length }] as const;
-  const estimate = await gpu.estimate(...launch);
-  const before = gpu.stats();
-  const started = performance.now();
-  const { message } = await failsWith('DEVICE_MEMORY', () => gpu.run(...launch));
-  assert.ok(performance.now() - started < 2000);
-  assert.match(message, /a single workgroup touches more than the \d+ pages of 'b'/);
-  assert.equal(estimate.error?.message, message);
-  const after = gpu.stats();
-  for (const name of ['launches', 'launchParts', 'launchRounds', 'bytesIn', 'pagedBytes'] as const)
-    assert.equal(after[name], before[name], name);
-  sameData(c.data, () => 7);
-});
+longTest(
+  'a workgroup that needs more pages than there is room for is refused before anything runs',
+  async () => {
+    await using space = await openSpace({ devices: [gpuWith('4MiB')] });
+    const [gpu] = space.devices;
+    const b = space.array(Float32Array, 2 * MIB);
+    const c = space.array(Float32Array, 1024);
+    for (const each of [b, c]) each.data.fill(7);
+    const launch = [whole, { b, c }, { size: c.length }] as const;
+    const estimate = await gpu.estimate(...launch);
+    const before = gpu.stats();
+    const started = performance.now();
+    const { message } = await failsWith('DEVICE_MEMORY', () => gpu.run(...launch));
+    assert.ok(performance.now() - started < 2000);
+    assert.match(message, /a single workgroup touches more than the \d+ pages of 'b'/);
+    assert.equal(estimate.error?.message, message);
+    const after = gpu.stats();
+    for (const name of [
+      'launches',
+      'launchParts',
+      'launchRounds',
+      'bytesIn',
+      'pagedBytes',
+    ] as const)
+      assert.equal(after[name], before[name], name);
+    sameData(c.data, () => 7);
+  },
+);
 
 await runTests(60);

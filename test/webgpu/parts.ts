@@ -577,23 +577,26 @@ longTest(
   },
 );
 
-test('no GPU takes a time limit, whose error names the signal that ends a launch between two parts', async () => {
-  await using space = await openSpace(SLOW);
-  const [gpu] = space.devices;
-  const data = space.array(Uint32Array, 4);
-  const refused = await failsWith('NO_CANCELLATION', () =>
-    gpu.run(double, { data }, { size: data.length, timeoutMs: 10 }),
-  );
-  assert.match(
-    refused.message,
-    /cannot end a kernel that runs; leave out timeoutMs, .*signal: AbortSignal\.timeout\(ms\) ends a launch/,
-  );
-  const abort = new AbortController();
-  const { ended } = await begun(space, abort.signal);
-  abort.abort(new DOMException('aborted due to timeout', 'TimeoutError'));
-  assert.match((await failsWith('ABORTED', () => ended)).message, /aborted due to timeout/);
-  assert.ok(gpu.stats().launchParts < GIB / (4 * MIB));
-});
+longTest(
+  'no GPU takes a time limit, whose error names the signal that ends a launch between two parts',
+  async () => {
+    await using space = await openSpace(SLOW);
+    const [gpu] = space.devices;
+    const data = space.array(Uint32Array, 4);
+    const refused = await failsWith('NO_CANCELLATION', () =>
+      gpu.run(double, { data }, { size: data.length, timeoutMs: 10 }),
+    );
+    assert.match(
+      refused.message,
+      /cannot end a kernel that runs; leave out timeoutMs, .*signal: AbortSignal\.timeout\(ms\) ends a launch/,
+    );
+    const abort = new AbortController();
+    const { ended } = await begun(space, abort.signal);
+    abort.abort(new DOMException('aborted due to timeout', 'TimeoutError'));
+    assert.match((await failsWith('ABORTED', () => ended)).message, /aborted due to timeout/);
+    assert.ok(gpu.stats().launchParts < GIB / (4 * MIB));
+  },
+);
 
 longTest(
   'a signal ends a launch between two parts, and a device that is detached runs the rest',

@@ -8,7 +8,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Folder, ramp, saxpy } from '../harness/command.js';
 import { runProgram, until } from '../harness/processes.js';
-import { longTest, runTests, test } from '../harness/suite.js';
+import { longTest, runTests, test, variantTest } from '../harness/suite.js';
 
 const SAXPY = `
 struct Numbers { begin: u32, end: u32, alpha: f32 }
@@ -26,14 +26,17 @@ for (const [how, code] of [
   ['throw', 1],
   ['worker', 0],
 ] as const) {
-  test(`a program that ends by ${how} with launches pending ends at once, and its engine with it`, async () => {
-    const ended = await runProgram('ending', [how], { seconds: 60 });
-    assert.equal(ended.signal, null, ended.stderr);
-    assert.equal(ended.code, code, ended.stderr);
-    const [, engine] = /^engine (\d+)$/m.exec(ended.stdout) ?? [];
-    assert.ok(Number(engine) > 0, ended.stdout);
-    await until(`engine ${engine} has ended`, () => !existsSync(`/proc/${engine}`));
-  });
+  variantTest(
+    `a program that ends by ${how} with launches pending ends at once, and its engine with it`,
+    async () => {
+      const ended = await runProgram('ending', [how], { seconds: 60 });
+      assert.equal(ended.signal, null, ended.stderr);
+      assert.equal(ended.code, code, ended.stderr);
+      const [, engine] = /^engine (\d+)$/m.exec(ended.stdout) ?? [];
+      assert.ok(Number(engine) > 0, ended.stdout);
+      await until(`engine ${engine} has ended`, () => !existsSync(`/proc/${engine}`));
+    },
+  );
 }
 
 longTest('a launch of many rounds says so once, with its place and what to do', async () => {
@@ -243,7 +246,7 @@ longTest(
   },
 );
 
-test('doctor names the GPU, its memory and its limits', async () => {
+longTest('doctor names the GPU, its memory and its limits', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('doctor');
   assert.match(

@@ -17,7 +17,7 @@ import {
 } from '../../src/index.js';
 import { gpuWith, inSpaceWith } from '../harness/gpu.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, filled, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, filled, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 const withGpu = inSpaceWith(gpuWith('4MiB'));
@@ -71,26 +71,32 @@ const FORMS = [
   ],
 ] as const;
 
-test('the same numbers reach a uniform structure in every form, and a launch with them is cut into windows', () =>
-  withGpu(async (space) => {
-    const [device] = space.devices;
-    const [x, y] = [space.array(Float32Array, 2048 * 1024), space.array(Float32Array, 2048 * 1024)];
-    filled(x.data, (i) => i % 100);
-    for (const [name, form, args] of FORMS) {
-      const scale = kernel({ x: f32.in, y: f32.out, ...form }, { wgsl: SCALE }, { name });
-      const before = device.stats();
-      await device.run(scale as never, { x, y, ...args } as never, { size: [2048, 1024] });
-      const after = device.stats();
-      assert.deepEqual(
-        [
-          after.windowedLaunches - before.windowedLaunches,
-          after.pagedLaunches - before.pagedLaunches,
-        ],
-        [1, 0],
-      );
-      sameData(y.data, (i) => 3 * (i % 100) + 50.5);
-    }
-  }));
+longTest(
+  'the same numbers reach a uniform structure in every form, and a launch with them is cut into windows',
+  () =>
+    withGpu(async (space) => {
+      const [device] = space.devices;
+      const [x, y] = [
+        space.array(Float32Array, 2048 * 1024),
+        space.array(Float32Array, 2048 * 1024),
+      ];
+      filled(x.data, (i) => i % 100);
+      for (const [name, form, args] of FORMS) {
+        const scale = kernel({ x: f32.in, y: f32.out, ...form }, { wgsl: SCALE }, { name });
+        const before = device.stats();
+        await device.run(scale as never, { x, y, ...args } as never, { size: [2048, 1024] });
+        const after = device.stats();
+        assert.deepEqual(
+          [
+            after.windowedLaunches - before.windowedLaunches,
+            after.pagedLaunches - before.pagedLaunches,
+          ],
+          [1, 0],
+        );
+        sameData(y.data, (i) => 3 * (i % 100) + 50.5);
+      }
+    }),
+);
 
 const VIEWS = `
 struct View { stride: u32, offset: u32 }
