@@ -185,6 +185,12 @@ async function recordedSubjects(path: string): Promise<Subject[]> {
   const used = recordedUses(entries, policies, header.blocks).filter(
     ({ trace }) => trace.distinct > 0,
   );
+  if (used.length === 0)
+    throw new CommandError(
+      'NO_TRACE',
+      `${path}: no memory of this run took in a page, so that there is nothing to compare. A device that uses ` +
+        'memory of files or of the host in place takes none in; for onemem run, add --paged',
+    );
   const pressed = used.filter(
     ({ trace, budgetPages }) => trace.distinct * PAGES_PER_BLOCK > budgetPages,
   );

@@ -74,6 +74,7 @@ export const RUN_HELP = `onemem run KERNEL [options]: ${RUN_SUMMARY}
   --behind-memory SIZE      memory of that server to use
 
   --ui                      serves the live picture of the run, at an address on standard error
+  --record FILE             records the run, for onemem explain, view and replay
   --json                    one JSON object on standard output
   --debug                   stacks of errors
   -h, --help
@@ -101,7 +102,8 @@ Examples
   onemem run saxpy.js --in x=x.npy --inout y=y.npy --save y=sum.npy --set alpha=3 --units 2
   onemem run saxpy.wgsl --in x=x.npy --inout y=y.npy --set alpha=3 --device-memory 256MiB
   onemem run blur.wgsl --in x=x.npy --out y=y.npy --constant radius=3 --constant wide=128
-  onemem run norm.js --in v=vectors.bin:f64 --out n=norms.npy --size 1000000 --json`;
+  onemem run norm.js --in v=vectors.bin:f64 --out n=norms.npy --size 1000000 --json
+  onemem run saxpy.js --in x=x.npy --inout y=y.npy --set alpha=3 --paged --record saxpy.rec`;
 
 const OPTIONS = {
   in: { type: 'string', multiple: true },
@@ -123,6 +125,7 @@ const OPTIONS = {
   behind: { type: 'string', multiple: true },
   'behind-memory': { type: 'string' },
   ui: { type: 'boolean' },
+  record: { type: 'string' },
   json: { type: 'boolean' },
 } as const;
 
@@ -151,6 +154,7 @@ interface Plan {
   readonly storage: StorageSpecification | false | undefined;
   readonly behind: BehindSpecification | undefined;
   readonly ui: boolean;
+  readonly record: string | undefined;
   readonly json: boolean;
 }
 
@@ -237,6 +241,7 @@ function parsePlan(args: readonly string[]): Plan {
       sizeInBytes('behind-memory', values['behind-memory'], LEAST_STORED),
     ),
     ui: values.ui ?? false,
+    record: values.record,
     json: values.json ?? false,
   };
 }
@@ -256,7 +261,9 @@ function usualMemory(leastBytes: number): number {
   return Math.max(leastBytes, Math.min(USUAL_MEMORY, half));
 }
 
-function openFor({ device, hostMemory, storage, behind }: Plan): Promise<AddressSpace> {
+function openFor({ device, hostMemory, storage, behind, record }: Plan): Promise<AddressSpace> {
+  // The space of this command is the first of its process.
+  if (record !== undefined) process.env.ONEMEM_RECORD = record;
   const open = (wanted: DeviceSpecification) =>
     openSpace({
       devices: [wanted],
