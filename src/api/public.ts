@@ -687,6 +687,11 @@ export interface DeviceCapabilities {
    * costs nothing that could be shared.
    */
   readonly writeCombining: boolean;
+  /**
+   * Whether typed arrays of the program's own, as arguments, are copied straight into its memory and
+   * back. Otherwise they go over pages of host memory.
+   */
+  readonly directCopies: boolean;
   /** Whether a running launch can be ended. */
   readonly cancellation: boolean;
   /** What it runs: functions, or modules in WGSL. */

@@ -54,6 +54,8 @@ export interface ProcessDriver extends Driver {
   readonly engine: HasEngine | null;
   readonly wgsl: RunsWgsl | null;
   readonly lent: IsLent | null;
+  /** The file that is its memory, page by page as the space; -1: there is none. */
+  readonly memoryFile: number;
   /** Null: it is a thread of the program. */
   readonly pid: number | null;
   /** Ready for a poller when the process has ended. */

@@ -112,6 +112,7 @@ test('what devices can do', async () => {
     atomics: true,
     cancellation: true,
     writeCombining: false,
+    directCopies: true,
   };
   assert.deepEqual(
     space.devices.map(({ capabilities }) => capabilities),
@@ -125,6 +126,7 @@ test('what devices can do', async () => {
         atomics: false,
         cancellation: false,
         writeCombining: false,
+        directCopies: false,
         memorySurvives: false,
         units: 1,
       },

@@ -5,7 +5,8 @@
  * was.
  */
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
-import type { ArraySeen, SpaceSeen } from '../line/seen.js';
+import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
+import { giveStaging, type StagingArray, takeStaging } from './staging-pool.js';
 import type { StreamOrder } from './stream-order.js';
 
 /** Bytes of a buffer of the program's own. */
@@ -25,7 +26,7 @@ export interface PlainUse extends PlainBytes {
 }
 
 export interface PlainCopy extends PlainBytes {
-  readonly array: ArraySeen;
+  readonly staging: StagingArray;
   readonly uses: Set<PlainUse>;
   /** How many functions of the program's had been given by then. */
   readonly calls: number;
@@ -68,7 +69,7 @@ export function copyToShare(
   space: SpaceSeen,
   order: StreamOrder,
 ): PlainCopy | null {
-  if (copy.stale || copy.calls !== callsGiven || copy.array.space !== space) return null;
+  if (copy.stale || copy.calls !== callsGiven || copy.staging.array.space !== space) return null;
   if (bytes.begin < copy.begin || bytes.end > copy.end) return null;
   if ((bytes.begin - copy.begin) % bytesOf(type) !== 0) return null;
   for (const use of copy.uses) if (!order.isAfter(use)) return null;
@@ -79,13 +80,11 @@ export function makeCopy(
   space: SpaceSeen,
   plain: NumericArray,
   type: ElementType,
-  name: string,
+  device: DeviceSeen | null,
 ): PlainCopy {
-  const array = space.arrayOf(type, plain.byteLength / bytesOf(type), {
-    name: `a copy for ${name}`,
-  });
   const bytes = plainBytes(plain);
-  const copy = { ...bytes, array, uses: new Set<PlainUse>(), calls: callsGiven, stale: false };
+  const staging = takeStaging(space, plain.byteLength, type, device);
+  const copy = { ...bytes, staging, uses: new Set<PlainUse>(), calls: callsGiven, stale: false };
   const known = copies.get(bytes.buffer);
   if (known === undefined) copies.set(bytes.buffer, new Set([copy]));
   else known.add(copy);
@@ -107,14 +106,14 @@ export function useCopy(
   return use;
 }
 
-/** The operation has ended. A copy that nothing uses any more is freed. */
+/** The operation has ended. A copy that nothing uses any more is given back. */
 export function endUse(use: PlainUse): void {
   const { copy, order } = use;
   copy.uses.delete(use);
   order.end();
   if (copy.uses.size > 0) return;
   copies.get(copy.buffer)?.delete(copy);
-  copy.array.free();
+  giveStaging(copy.staging);
 }
 
 function overlap(one: PlainBytes, other: PlainBytes): boolean {

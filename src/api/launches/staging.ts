@@ -5,9 +5,8 @@
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
-import { putOwn, takeOwn } from '../arrays/byte-moves.js';
 import type { Place } from '../arrays/place.js';
-import type { SpaceSeen } from '../line/seen.js';
+import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
 import { textOf } from '../values/arguments.js';
 import { OnememError } from '../values/errors.js';
 import {
@@ -32,12 +31,14 @@ export class Staging {
 
   /**
    * @param what the operation, for messages
+   * @param device that uses the arrays; null: none
    * @param hasResults false: nothing comes back, whatever is said of an array
    */
   constructor(
     private readonly space: SpaceSeen,
     private readonly what: string,
     private readonly order: StreamOrder,
+    private readonly device: DeviceSeen | null,
     private readonly hasResults = true,
   ) {}
 
@@ -58,13 +59,13 @@ export class Staging {
     if (!writers.every((use) => order.isAfter(use))) throw this.conflict(name);
     const last = writers.at(-1);
     const shared = last === undefined ? null : copyToShare(bytes, type, last, space, order);
-    const copy = shared ?? makeCopy(space, plain, type, `${name} of ${this.what}`);
+    const copy = shared ?? makeCopy(space, plain, type, this.device);
     const use = useCopy(copy, bytes, order, back);
     this.uses.push(use);
     if (shared !== null) this.waits ||= back;
     else if (reads && (last !== undefined || order.isBehindCall)) this.late.push(use);
     else if (reads) take(use);
-    const { array } = copy;
+    const { array } = copy.staging;
     const offset = array.offset + bytes.begin - copy.begin;
     return { array, offset, length: plain.byteLength / bytesOf(type), bytes: plain.byteLength };
   }
@@ -131,7 +132,7 @@ export class Staging {
     }
     try {
       const { copy, begin } = use;
-      takeOwn(copy.array, begin - copy.begin, bytesIn(use));
+      copy.staging.take(begin - copy.begin, bytesIn(use));
       return null;
     } catch (error) {
       return this.goneError('has ended, but its results cannot be copied back', error);
@@ -174,5 +175,5 @@ function bytesIn({ buffer, begin, end }: PlainUse): Uint8Array {
 /** Has their copy in the space be as they are. */
 function take(use: PlainUse): void {
   const { copy, begin } = use;
-  putOwn(copy.array, begin - copy.begin, bytesIn(use));
+  copy.staging.put(begin - copy.begin, bytesIn(use));
 }

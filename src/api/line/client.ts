@@ -50,6 +50,11 @@ export class Client {
   onFreed: (range: number | null) => void = () => undefined;
   /** Hears of devices that any thread has added, or started again. */
   onDevice: (info: DeviceInfo, instead: number | null) => void = () => undefined;
+  /**
+   * Gives back memory of the space that this thread keeps for later. False: it keeps none. Asked
+   * when something is refused for want of memory, which is then tried again.
+   */
+  spare: () => boolean = () => false;
   readonly unseenFailures = new UnseenFailures();
   /** Why the manager is not there any more. */
   private loss: OnememError | null = null;
@@ -84,6 +89,15 @@ export class Client {
 
   /** Asks and waits for the answer, with the thread stopped: for what takes microseconds. */
   call<N extends keyof Requests>(name: N, value: Requests[N]['in']): Requests[N]['out'] {
+    try {
+      return this.ask(name, value);
+    } catch (error) {
+      if (!isShortage(error) || !this.spare()) throw error;
+      return this.ask(name, value);
+    }
+  }
+
+  private ask<N extends keyof Requests>(name: N, value: Requests[N]['in']): Requests[N]['out'] {
     this.assertOpen(name);
     const id = this.nextId++;
     let answer: { value: unknown; error: Error | null } | null = null;
@@ -108,7 +122,19 @@ export class Client {
   }
 
   /** Asks; the promise gets the answer. */
-  request<N extends keyof Requests>(
+  async request<N extends keyof Requests>(
+    name: N,
+    value: Requests[N]['in'],
+  ): Promise<Requests[N]['out']> {
+    try {
+      return await this.askLater(name, value);
+    } catch (error) {
+      if (!isShortage(error) || !this.spare()) throw error;
+      return await this.askLater(name, value);
+    }
+  }
+
+  private askLater<N extends keyof Requests>(
     name: N,
     value: Requests[N]['in'],
   ): Promise<Requests[N]['out']> {
@@ -321,6 +347,12 @@ export class Client {
   private unref(): void {
     if (--this.refs === 0) this.line.keepLoop(false);
   }
+}
+
+/** What may be had once memory is given back. */
+function isShortage(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === 'HOST_BUDGET' || code === 'ADDRESS_SPACE';
 }
 
 /**

@@ -17,9 +17,13 @@ export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
   /** Whether launches are verified that do not say otherwise. */
   readonly verifies: boolean;
   readonly devices: readonly D[];
+  /** Bytes of host memory that it may have. */
+  readonly hostBytes: number;
   placeNames(): PlaceNames;
   /** Makes an array that can be written. */
   arrayOf(type: ElementType, length: number, options?: { readonly name: string }): ArraySeen;
+  /** Makes one that this thread copies over. */
+  stagingArray(type: ElementType, length: number): ArraySeen;
   allocate(
     type: ElementType,
     length: number,
@@ -37,7 +41,13 @@ export interface DeviceSeen {
   readonly number: number;
   /** The number of its own memory. */
   readonly node: number;
-  readonly capabilities: { readonly cancellation: boolean; readonly kernels: 'functions' | 'wgsl' };
+  /** Bytes of memory of its own. */
+  readonly memory: number;
+  readonly capabilities: {
+    readonly cancellation: boolean;
+    readonly kernels: 'functions' | 'wgsl';
+    readonly directCopies: boolean;
+  };
   readonly isUsable: boolean;
   readonly sameAddresses: boolean;
   assertUsable(): void;

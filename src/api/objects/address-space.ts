@@ -104,6 +104,9 @@ import { SharedArray } from './shared-array.js';
 import { type EventsOptions, type SpaceEvents, spaceEvents } from './space-events.js';
 import { openGguf, openSafetensors } from './tensor-file.js';
 
+/** What reports call them. */
+const STAGING_NAME = 'a copy of a plain array';
+
 const CLOSE_OPTIONS: OptionNames<CloseOptions> = { timeoutMs: true };
 
 const ARRAY_OPTIONS: OptionNames<ArrayOptions> = {
@@ -191,6 +194,10 @@ export class AddressSpace implements api.AddressSpace {
 
   get numa(): readonly NumaNode[] {
     return numaNodes();
+  }
+
+  get hostBytes(): number {
+    return this.client.call('stats', null).processors[0].budgetBytes;
   }
 
   async setHostMemory(bytes: number | string): Promise<void> {
@@ -466,6 +473,8 @@ export class AddressSpace implements api.AddressSpace {
   }
 
   stats(): SpaceStats {
+    // What is kept for later launches is no memory that the program uses.
+    this.client.spare();
     return this.client.call('stats', null);
   }
 
@@ -592,6 +601,10 @@ export class AddressSpace implements api.AddressSpace {
     return this.allocate(type, length, shown, true, null, { maxLength, keep, place });
   }
 
+  stagingArray(type: ElementType, length: number): ManagedArray {
+    return this.allocate(type, length, STAGING_NAME, true, null, { staging: true });
+  }
+
   allocate(
     type: ElementType,
     length: number,
@@ -602,7 +615,11 @@ export class AddressSpace implements api.AddressSpace {
       maxLength = length,
       keep = false,
       place = null,
-    }: Pick<ArrayOptions, 'maxLength' | 'keep'> & { place?: NumaPlace | null } = {},
+      staging = false,
+    }: Pick<ArrayOptions, 'maxLength' | 'keep'> & {
+      place?: NumaPlace | null;
+      staging?: boolean;
+    } = {},
   ): ManagedArray {
     this.client.assertOpen('cannot allocate an array');
     const elementBytes = bytesOf(type);
@@ -617,6 +634,7 @@ export class AddressSpace implements api.AddressSpace {
       reserveBytes: maxLength * elementBytes,
       keep,
       numa: place,
+      staging,
     });
     const mapped = file?.mapped === true;
     return new ManagedArray(this, {

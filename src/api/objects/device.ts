@@ -75,9 +75,10 @@ export class Device implements api.Device {
   }
 
   get capabilities(): DeviceCapabilities {
-    const { pageFaults, atomics, remoteAccess, writeCombining, ...info } = this.info;
+    const { pageFaults, atomics, remoteAccess, writeCombining, directCopies, ...info } = this.info;
     const { cancellation, kernels, lossy, units } = info;
-    const can = { pageFaults, atomics, remoteAccess, writeCombining, cancellation, kernels };
+    const moves = { remoteAccess, writeCombining, directCopies };
+    const can = { pageFaults, atomics, ...moves, cancellation, kernels };
     return { ...can, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
   }
 
@@ -153,7 +154,7 @@ export class Device implements api.Device {
     const call = LaunchCall.read(this.space, this, kernel as Kernel, args, options);
     if (!call.runs) return estimateOf(null);
     const what = `the estimate of kernel ${kernel.name}`;
-    const staging = new Staging(this.space, what, new StreamOrder(), false);
+    const staging = new Staging(this.space, what, new StreamOrder(), null, false);
     const request = call.request(staging, options.timeoutMs ?? null);
     try {
       return estimateOf(await this.space.client.request('estimate', request));

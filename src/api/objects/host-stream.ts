@@ -149,7 +149,7 @@ export class HostStream implements api.HostStream {
     if (signal?.aborted === true)
       return this.add({ kind: 'cancelled', reason: reasonOf(signal) }, signal);
     if (target.bytes === 0) return this.add({ kind: 'marker' }, signal);
-    const staging = new Staging(this.space, 'a copy', this.order);
+    const staging = new Staging(this.space, 'a copy', this.order, null);
     const places = staging.attempt(() => stageEnds(target, source, staging));
     const event = this.addStaged(
       { kind: 'copy', ...places, bytes: target.bytes, at },

@@ -43,7 +43,7 @@ export class Stream extends HostStream implements api.Stream {
       sized === null && (options.verify ?? this.space.verifies)
         ? this.callback(() => verifyLaunch(this.device, kernel as Kernel, args, range), true)
         : null;
-    const staging = new Staging(this.space, `kernel ${kernel.name}`, this.order);
+    const staging = new Staging(this.space, `kernel ${kernel.name}`, this.order, this.device);
     const request = call.request(staging, timeoutMs ?? this.timeoutMs);
     const operation = { ...request, last: this.single };
     const event = this.addStaged(operation, staging, signal);

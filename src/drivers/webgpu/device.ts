@@ -111,6 +111,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   readonly engine: HasEngine = this;
   readonly wgsl: RunsWgsl = this;
   readonly lent: IsLent | null = null;
+  readonly memoryFile = -1;
   readonly kind = 'webgpu';
   readonly kernels = 'wgsl';
   readonly memory = 0;

@@ -41,6 +41,7 @@ const PURPOSES: { readonly [K in Exclude<OfPages, 'free'>]: Purpose } = {
   attributes: { verb: 'report on', freedToo: true, sharedToo: true },
   discard: { verb: 'discard a part of' },
   pin: { verb: 'pin a part of' },
+  stage: { verb: 'stage' },
   reload: { verb: 'reload' },
   residency: { verb: 'report on', freedToo: true, sharedToo: true },
   dirty: { verb: 'report on', freedToo: true, sharedToo: true },

@@ -290,6 +290,13 @@ export class Arrays {
     this.context.restore(firstPage, count);
   }
 
+  /** Frees all of an array, if it is there. */
+  freeAll(id: number): void {
+    const record = this.context.table.get(id);
+    if (record === undefined || this.hasGone(record)) return;
+    this.free({ range: id, firstPage: record.range.first, count: record.pages });
+  }
+
   /**
    * Frees pages of an array. `tried` is called when no processor may use any of them; some may be
    * kept for clones.

@@ -17,6 +17,7 @@ import type { ManagerCpu } from '../../cpus/placed-threads.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
 import type { HasEngine, ProcessDriver } from '../../drivers/process-driver.js';
 import type { Notifiers } from '../arrays/notifiers.js';
+import type { StagingDevice } from '../arrays/staged-memory.js';
 import type { ManagerContext } from '../core/context.js';
 import type { DeniedAccess } from '../core/deferred.js';
 import type { DeviceInfo, DeviceOptions, ProcessorStats } from '../protocol/space.js';
@@ -156,6 +157,14 @@ export class Devices implements DeviceOwner {
     for (const { info, driver } of this.byId.values())
       if (info.node === node) return driver.description.frames === 'identity' ? driver.memory : 0;
     return 0;
+  }
+
+  /** The device, if its memory can be mapped here. */
+  stagingOf(number: number): StagingDevice | null {
+    const device = this.byNumber(number);
+    const file = device?.process?.memoryFile ?? -1;
+    if (device === undefined || device.lost || file === -1) return null;
+    return { info: device.info, file };
   }
 
   /**
@@ -325,6 +334,7 @@ export class Devices implements DeviceOwner {
       atomics: description.atomics ?? false,
       remoteAccess: description.remoteAccess ?? false,
       writeCombining: description.writeCombining ?? false,
+      directCopies: (made.process?.memoryFile ?? -1) !== -1,
       sameAddresses: description.frames === 'identity',
       cancellation: made.guard === null ? made.driver.abort !== undefined : made.guard.canAbort,
       kernels: made.process?.wgsl == null ? 'functions' : 'wgsl',

@@ -31,6 +31,8 @@ export class Client implements Subscriber, StreamOwner {
   private views = new Map<number, number>();
   /** Its pins that have not ended. */
   private pins = new Set<number>();
+  /** Arrays of its own that it copies over. */
+  readonly staging = new Set<number>();
 
   constructor(readonly connection: Connection) {}
 
@@ -83,10 +85,14 @@ export class Client implements Subscriber, StreamOwner {
   note(message: ToManager): void {
     switch (message.name) {
       case 'pin':
+      case 'stage':
         this.pins.add(message.value.pin);
         break;
       case 'unpin':
         this.pins.delete(message.value.pin);
+        break;
+      case 'free':
+        this.staging.delete(message.value.range);
         break;
       case 'viewed':
         this.count(message.value.range, 1);

@@ -109,8 +109,13 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
   };
 
   return {
-    allocate: (wanted, answer, client) =>
-      later(arrays.allocate(wanted, answer, wanted.keep === true ? null : client.process)),
+    allocate: (wanted, answer, client) => {
+      const made: typeof answer = (allocated, failure) => {
+        if (wanted.staging === true && allocated !== null) client.staging.add(allocated.id);
+        answer(allocated, failure);
+      };
+      return later(arrays.allocate(wanted, made, wanted.keep === true ? null : client.process));
+    },
     attachArray: (handle) => done(arrays.check(handle)),
     usable: ({ range, name, verb }) => {
       arrays.usable(range, name, verb);
@@ -132,7 +137,11 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     advise: (wanted) => done(advice.advise(wanted)),
     attributes: (wanted) => advice.attributes(wanted),
     pin: (wanted, answer) => later(pins.pin(wanted, answer)),
-    unpin: ({ pin }) => done(pins.unpin(pin)),
+    unpin: ({ pin }) => done(parts.endPin(pin)),
+    stage: (wanted, answer, { isElsewhere }) => {
+      const device = isElsewhere ? null : devices.stagingOf(wanted.device);
+      return device === null ? { memory: null } : later(parts.staged.hold(wanted, device, answer));
+    },
 
     arrays: (_value, _answer, client) =>
       arrays.listings().filter(({ range }) => client.mayKnow(range)),

@@ -231,7 +231,9 @@ export class Pager implements ClientEvents {
   left(client: Client, views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void {
     this.parts.recordings.left(client);
     for (const [range, count] of views) this.parts.arrays.countView(range, -count);
-    for (const pin of pins) this.parts.pins.unpin(pin);
+    for (const pin of pins) this.parts.endPin(pin);
+    for (const range of client.staging) this.parts.arrays.freeAll(range);
+    client.staging.clear();
   }
 }
 

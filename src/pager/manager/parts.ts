@@ -35,6 +35,7 @@ import { Resizing } from '../arrays/resizing.js';
 import { Rights } from '../arrays/rights.js';
 import { SharedArrays } from '../arrays/shared-arrays.js';
 import { SharedUses } from '../arrays/shared-uses.js';
+import { StagedMemory } from '../arrays/staged-memory.js';
 import { Uses } from '../arrays/uses.js';
 import { ATTACHED_SLOTS, Attachments } from '../attached/attachments.js';
 import { type ManagerContext, openContext } from '../core/context.js';
@@ -217,7 +218,11 @@ function makeArrays(
       `warning: ${end - first} pages that were freed, from ${text} on, stay until their clones can be given copies: ${why}`,
     );
   });
-  const tellFreed = (range: number): void => clients.tellFreed(range);
+  const staged = new StagedMemory(context);
+  const tellFreed = (range: number): void => {
+    staged.freed(range);
+    clients.tellFreed(range);
+  };
   const shared = new SharedArrays(context);
   const quotas = new Quotas(context.table);
   const room = { commitment, quotas, kept };
@@ -241,6 +246,12 @@ function makeArrays(
   deferred.announceTo(notifiers);
   return {
     kept,
+    staged,
+    /** Pins, and holds of staging arrays, share their numbers. */
+    endPin: (pin: number): void => {
+      pins.unpin(pin);
+      staged.end(pin);
+    },
     quotas,
     shared,
     arrays,
@@ -385,6 +396,7 @@ function listOf(parts: AllParts) {
     parts.gathers,
     parts.plans,
     parts.pins,
+    parts.staged,
     parts.providers,
     parts.engine,
     parts.pipes,

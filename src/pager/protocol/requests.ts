@@ -76,6 +76,8 @@ export interface Requests {
       type?: ElementType;
       /** It stays when the process that makes it ends, if that is another one than the owner. */
       keep?: boolean;
+      /** It is memory that the thread which makes it copies over, and goes when that thread leaves. */
+      staging?: boolean;
       /** Where its pages are to lie; null: wherever there is room. */
       numa?: NumaPlace | null;
       /** Addresses to keep for it; as many as it has bytes, unless more. */
@@ -128,6 +130,14 @@ export interface Requests {
     out: PinReport;
   };
   unpin: { in: { pin: number }; out: null };
+  /**
+   * Has pages of a staging array be on a device until `unpin` with the same number, for this thread
+   * to write or read there. `memory`: where; null: only over the host.
+   */
+  stage: {
+    in: ArrayPages & { pin: number; device: number; write: boolean };
+    out: { memory: number | null };
+  };
   /** Has pages read from the file again. */
   reload: { in: ArrayPages & { discard: boolean }; out: null };
   /** Whether an array is what its handle says. */

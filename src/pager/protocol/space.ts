@@ -70,6 +70,8 @@ export interface DeviceInfo {
   readonly atomics: boolean;
   readonly remoteAccess: boolean;
   readonly writeCombining: boolean;
+  /** Threads of the program can map its memory, and copy there. */
+  readonly directCopies: boolean;
   /** Whether a page lies in its memory where it lies in the space. */
   readonly sameAddresses: boolean;
   /** Whether a launch that runs can be ended. */

@@ -1,0 +1,156 @@
+/**
+ * Staging arrays: memory of the space that typed arrays of the program's own go over. To make one
+ * for each launch costs many times what the copy does, so they are kept for a moment, and used
+ * again. One that was made for a device stays there, and this thread copies straight into the
+ * device's memory, where that can be.
+ */
+import { bytesOf, type ElementType } from '../../core/basics/elements.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
+import { readMemory, writeMemory } from '../../linux/memory/memory.js';
+import { putOwn, takeOwn } from '../arrays/byte-moves.js';
+import type { ArraySeen, DeviceSeen, SpaceSeen } from '../line/seen.js';
+
+/** What was not used for so long is given back. */
+const KEPT_MS = 500;
+/** Of the host's memory, what unused ones may take. */
+const HOST_SHARE = 1 / 8;
+/** Of a device's memory, what one of them may take, and what unused ones may take. */
+const DEVICE_SHARE = 1 / 4;
+
+export class StagingArray {
+  /** The device cannot be reached so: it goes over the host. */
+  private overHost: boolean;
+
+  /** @param device where operations use it; null: they say nothing, or use the host's memory */
+  constructor(
+    readonly array: ArraySeen,
+    readonly device: DeviceSeen | null,
+  ) {
+    const most = (device?.memory ?? 0) * DEVICE_SHARE;
+    this.overHost = device?.capabilities.directCopies !== true || array.byteLength > most;
+  }
+
+  get bytes(): number {
+    return this.array.byteLength;
+  }
+
+  /** Gives it these bytes, from a byte on. */
+  put(from: number, source: Uint8Array): void {
+    if (!this.direct(from, source, true)) putOwn(this.array, from, source);
+  }
+
+  /** Fills `target` with its bytes from a byte on. */
+  take(from: number, target: Uint8Array): void {
+    if (!this.direct(from, target, false)) takeOwn(this.array, from, target);
+  }
+
+  /** False: its device has no room for it just now, or cannot be reached so. */
+  private direct(from: number, bytes: Uint8Array, write: boolean): boolean {
+    const { array, device } = this;
+    if (this.overHost || device === null || bytes.length === 0) return false;
+    const { client } = array.space;
+    const size = bytesOf(array.type);
+    const begin = Math.floor(from / size);
+    const pages = array.pagesOf(begin, Math.ceil((from + bytes.length) / size));
+    const pin = client.newPin();
+    const { memory } = client.call('stage', { ...pages, pin, device: device.number, write });
+    if (memory === null) {
+      this.overHost = true;
+      return false;
+    }
+    // The pages begin before the bytes, where those begin within a page.
+    const address = memory + ((array.offset + from) % PAGE_BYTES);
+    try {
+      if (write) writeMemory(address, bytes);
+      else readMemory(bytes, address);
+    } finally {
+      client.tell('unpin', { pin });
+    }
+    return true;
+  }
+}
+
+/** Those of one thread and space that no operation uses. */
+class Pool {
+  private readonly idle: StagingArray[] = [];
+  private timer: NodeJS.Timeout | null = null;
+  private most = -1;
+
+  constructor(private readonly space: SpaceSeen) {
+    space.client.spare = () => this.giveBack();
+  }
+
+  take(bytes: number, type: ElementType, device: DeviceSeen | null): StagingArray | null {
+    let best = -1;
+    for (const [at, staging] of this.idle.entries()) {
+      const fits = staging.bytes >= bytes && staging.bytes <= 2 * bytes;
+      if (!fits || staging.array.type !== type || staging.device !== device) continue;
+      if (best === -1 || staging.bytes < this.idle[best].bytes) best = at;
+    }
+    return best === -1 ? null : this.idle.splice(best, 1)[0];
+  }
+
+  give(staging: StagingArray): void {
+    const { space, idle } = this;
+    if (space.isClosed) {
+      staging.array.free();
+      return;
+    }
+    if (this.most === -1) this.most = space.hostBytes * HOST_SHARE;
+    idle.push(staging);
+    // The oldest go first, and all of them if this one is too large.
+    while (this.bytesOf(null) > this.most || this.isTooMuch(staging.device))
+      idle.shift()?.array.free();
+    if (idle.length === 0) return;
+    // It keeps no program from its end.
+    this.timer ??= setTimeout(() => this.giveBack(), KEPT_MS).unref();
+    this.timer.refresh();
+  }
+
+  /** Gives all of it back. False: there was nothing. */
+  private giveBack(): boolean {
+    const had = this.idle.length > 0;
+    for (const { array } of this.idle.splice(0)) array.free();
+    return had;
+  }
+
+  private isTooMuch(device: DeviceSeen | null): boolean {
+    return device !== null && this.bytesOf(device) > device.memory * DEVICE_SHARE;
+  }
+
+  /** @param device null: wherever they are */
+  private bytesOf(device: DeviceSeen | null): number {
+    let sum = 0;
+    for (const staging of this.idle)
+      if (device === null || staging.device === device) sum += staging.bytes;
+    return sum;
+  }
+}
+
+const pools = new WeakMap<SpaceSeen, Pool>();
+
+function poolOf(space: SpaceSeen): Pool {
+  let pool = pools.get(space);
+  if (pool === undefined) {
+    pool = new Pool(space);
+    pools.set(space, pool);
+  }
+  return pool;
+}
+
+/** A staging array of at least so many bytes. What it holds is not known. */
+export function takeStaging(
+  space: SpaceSeen,
+  bytes: number,
+  type: ElementType,
+  device: DeviceSeen | null,
+): StagingArray {
+  const kept = poolOf(space).take(bytes, type, device);
+  if (kept !== null) return kept;
+  return new StagingArray(space.stagingArray(type, bytes / bytesOf(type)), device);
+}
+
+/** No operation uses it any more. */
+export function giveStaging(staging: StagingArray): void {
+  poolOf(staging.array.space).give(staging);
+}

@@ -1,0 +1,107 @@
+/** Memory of the space that typed arrays of the program's own go over as arguments. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { type AddressSpace, f32, i32, kernel, openSpace } from '../../src/index.js';
+import { sharedSpace } from '../harness/spaces.js';
+import { runTests, sameData, sleep, test } from '../harness/suite.js';
+
+const MIB = 2 ** 20;
+const NAME = 'a copy of a plain array';
+
+const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[i] += by;
+});
+const sum = kernel({ x: f32.in, result: f32.inout }, ({ x, result }, { begin, end }) => {
+  for (let i = begin; i < end; i++) result[0] += x[i];
+});
+
+function open(): Promise<AddressSpace> {
+  return sharedSpace({
+    hostMemory: '64MiB',
+    storage: false,
+    devices: [
+      { kind: 'process', memory: '32MiB', name: 'near' },
+      { kind: 'simulated', memory: '32MiB', name: 'far' },
+    ],
+  });
+}
+
+test('arrays of many lengths go over memory that is used again', async () => {
+  await using space = await open();
+  for (const device of space.devices) {
+    for (const length of [1, 1000, 600, 300_000, 299_999, 2 * MIB + 1, 3, 300_000]) {
+      // The elements begin and end within pages of the buffer.
+      const plain = new Int32Array(length + 20).subarray(7, length + 7).fill(5);
+      await device.run(add, { x: plain, by: length }, { size: length });
+      sameData(plain, () => 5 + length);
+      const around = new Int32Array(plain.buffer);
+      assert.deepEqual([...around.subarray(0, 7)], [0, 0, 0, 0, 0, 0, 0]);
+      assert.equal(around[length + 7], 0);
+    }
+  }
+});
+
+test('it is used again, and given back soon after', async () => {
+  await using space = await open();
+  const [device] = space.devices;
+  const plain = new Float32Array(MIB).fill(1);
+  const ranges = new Set<bigint | undefined>();
+  for (let run = 0; run < 3; run++) {
+    await device.run(sum, { x: plain, result: new Float32Array(1) }, { size: 4 });
+    ranges.add(space.find(NAME)?.address);
+  }
+  assert.equal(ranges.size, 1);
+  assert.ok(!ranges.has(undefined));
+  for (let tries = 0; tries < 50 && space.find(NAME) !== null; tries++) await sleep(50);
+  assert.equal(space.find(NAME), null);
+});
+
+test('it makes way for arrays of the program', async () => {
+  await using space = await open();
+  const [device] = space.devices;
+  const plain = new Int32Array(2 * MIB);
+  await device.run(add, { x: plain, by: 1 }, { size: plain.length });
+  assert.notEqual(space.find(NAME), null);
+  using all = space.array(Uint8Array, 64 * MIB);
+  assert.equal(all.length, 64 * MIB);
+});
+
+test('what is counted is what the program uses', async () => {
+  await using space = await open();
+  const [device] = space.devices;
+  await device.run(add, { x: new Int32Array(MIB), by: 1 }, { size: MIB });
+  assert.notEqual(space.find(NAME), null);
+  assert.equal(space.stats().allocatedBytes, 0);
+});
+
+test('it goes with the thread that copied over it', async () => {
+  await using space = await open();
+  const program = new URL('./programs/staging-thread.js', import.meta.url);
+  const worker = new Worker(program, { workerData: space.handle });
+  const [right] = await once(worker, 'message');
+  assert.equal(right, true);
+  assert.notEqual(space.find(NAME), null);
+  await worker.terminate();
+  // The manager looks which threads are left when another one comes.
+  for (let tries = 0; space.find(NAME) !== null && tries < 50; tries++) {
+    const other = new Worker(program, { workerData: null });
+    other.postMessage(space.handle);
+    await once(other, 'message');
+    await other.terminate();
+  }
+  assert.equal(space.find(NAME), null);
+});
+
+test('the device is started again: what was kept for it is not used', async () => {
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '32MiB' }] });
+  const [device] = space.devices;
+  const plain = new Int32Array(MIB);
+  for (let run = 1; run <= 3; run++) {
+    await device.run(add, { x: plain, by: 1 }, { size: plain.length });
+    sameData(plain, () => run);
+    await device.restart();
+  }
+});
+
+await runTests();
