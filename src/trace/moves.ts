@@ -34,6 +34,8 @@ export interface Launch {
   endedMs: number;
   /** Names of its arrays. */
   readonly arrays: readonly string[];
+  /** Of these, the ones that it writes; missing: it had begun before the record did. */
+  readonly written?: readonly string[];
 }
 
 /**
@@ -54,6 +56,8 @@ export interface Cause {
   page: number;
   readonly pages: number;
   readonly write: boolean;
+  /** Names of the arrays that its launch writes, if there is one. */
+  readonly written?: readonly string[];
   /** Of a launch: its number; otherwise -1. */
   readonly launch: number;
   /** Of a launch. */
@@ -129,4 +133,9 @@ export interface Names {
   readonly processors: readonly Processor[];
   /** The array that had the page at the end, or last; null: none. */
   arrayAt(page: number): RecordedArray | null;
+}
+
+/** Whether what caused a move of some of an array writes to it. */
+export function writesTo({ write, written }: Cause, array: string): boolean {
+  return write || written?.includes(array) === true;
 }

@@ -216,7 +216,8 @@ export class Reader implements Names {
     if (name === 'fault') {
       const [processor, page, write] = args as [number, number, boolean];
       const launch = this.launchOn(processor);
-      const whose = { launch: launch?.id ?? -1, kernel: launch?.kernel ?? '' };
+      const { id: number = -1, kernel = '', written } = launch ?? {};
+      const whose = { launch: number, kernel, written };
       this.faults++;
       this.watcher.faulted({ atMs, processor, page, write, launch: whose.launch });
       return { kind: 'touch', event: name, atMs, processor, page, pages: 1, write, ...whose };
@@ -225,15 +226,16 @@ export class Reader implements Names {
       const [launch, processor, given, kernel = ''] = args as [
         number,
         number,
-        { name: string }[],
+        { name: string; use?: string }[],
         string?,
       ];
       // A launch in parts begins once for each.
       const arrays = given.map((each) => each.name);
-      const { id } =
-        this.running.get(launch) ??
-        this.launches(launch, { kernel, processor, beganMs: atMs, endedMs: Number.NaN, arrays });
-      return { ...request(name, atMs), kind: 'launch', processor, launch: id, kernel };
+      const written = given.filter(({ use = 'in' }) => use !== 'in').map((each) => each.name);
+      const began = { kernel, processor, beganMs: atMs, endedMs: Number.NaN, arrays, written };
+      const { id } = this.running.get(launch) ?? this.launches(launch, began);
+      const whose = { processor, launch: id, kernel, written };
+      return { ...request(name, atMs), kind: 'launch', ...whose };
     }
     if (name === 'goAhead') return { ...request(name, atMs), kind: 'ahead' };
     if (name === 'acquire' || name === 'bring') {

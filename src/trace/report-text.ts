@@ -22,6 +22,8 @@ export function reportText(report: Report): string {
     const times = `${count(regretted, 'time')}, needed again after ${milliseconds(medianMs)} (median)`;
     lines.push(`${memory} evicted ${evicted} for ${sake}: ${times}, ${mebibytes(bytesReturned)}.`);
   }
+  lines.push(...report.conflicts.map(({ text }) => text));
+  if (report.unasked.length > 0) lines.push('', ...unaskedLines(report), '');
   for (const { text } of advice) lines.push(`- ${text}`);
   return lines.join('\n');
 }
@@ -59,6 +61,19 @@ function arrayLines({ arrays }: Report): string[] {
   ]);
   if (arrays.length > MOST_ARRAYS) lines.push(`and ${arrays.length - MOST_ARRAYS} more`);
   return lines;
+}
+
+/** What came before it was asked for. */
+function unaskedLines({ unasked }: Report): string[] {
+  const rows = unasked
+    .slice(0, MOST_ARRAYS)
+    .map(({ array, reason, bytes, unusedBytes }) => [
+      array,
+      reason,
+      mebibytes(bytes),
+      unusedBytes === null ? 'not known' : mebibytes(unusedBytes),
+    ]);
+  return alignColumns([['array', 'came as', 'bytes', 'unused, at least'], ...rows], 2);
 }
 
 /** @param place the element and its page; @param limit how many of the last moves are shown */

@@ -3,9 +3,20 @@
  * regretted most, and what the program can do about each.
  */
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
+import { type Conflict, Conflicts } from './conflicts.js';
 import type { History } from './history.js';
-import type { Departure, Fault, Held, Launch, Move, Names } from './moves.js';
+import { type Keeping, Returns } from './keeping.js';
+import {
+  type Departure,
+  type Fault,
+  type Held,
+  type Launch,
+  type Move,
+  type Names,
+  writesTo,
+} from './moves.js';
 import type { Watcher } from './reader.js';
+import { Unasked, type UnaskedCost } from './unasked.js';
 
 const MOST_DECISIONS = 3;
 /** Times of a kind of eviction that are kept, for their median. */
@@ -15,6 +26,8 @@ const MOST_TIMES = 1024;
  * forth.
  */
 const BACK_AND_FORTH = 3;
+/** Less that came ahead for nothing is not worth a word. */
+const LEAST_UNUSED = 4 * PAGES_PER_BLOCK * PAGE_BYTES;
 
 export interface MemoryCost {
   readonly name: string;
@@ -55,7 +68,12 @@ export interface RegrettedEvictions {
 
 export interface Remedy {
   readonly array: string | null;
-  readonly what: 'memory' | 'pin' | 'accessedBy' | 'readMostly';
+  readonly what: 'memory' | 'pin' | 'accessedBy' | 'readMostly' | 'random';
+  /** Of `pin`: where, which elements, and how much that is. */
+  readonly memory?: string;
+  readonly begin?: number;
+  readonly end?: number;
+  readonly bytes?: number;
   readonly text: string;
 }
 
@@ -66,6 +84,10 @@ export interface Report {
   readonly memories: readonly MemoryCost[];
   readonly arrays: readonly ArrayCost[];
   readonly decisions: readonly RegrettedEvictions[];
+  /** What came before it was asked for: what was of no use first. */
+  readonly unasked: readonly UnaskedCost[];
+  /** Where processors take pages from each other. */
+  readonly conflicts: readonly Conflict[];
   readonly advice: readonly Remedy[];
 }
 
@@ -91,6 +113,7 @@ interface MemorySums
   pages: number;
   peakPages: number;
   readonly blocks: Set<number>;
+  readonly returns: Returns;
 }
 
 interface ArraySums extends Sums<ArrayCost> {
@@ -109,10 +132,15 @@ export class Costs implements Watcher {
   private readonly memories = new Map<number, MemorySums>();
   private readonly arrays = new Map<number, ArraySums>();
   private readonly regrets = new Map<string, Regrets>();
+  private readonly unasked: Unasked;
+  private readonly conflicts: Conflicts;
   private launches = 0;
   private faults = 0;
 
-  constructor(private readonly names: Names) {}
+  constructor(private readonly names: Names) {
+    this.unasked = new Unasked(names);
+    this.conflicts = new Conflicts(names);
+  }
 
   report(durationMs: number): Report {
     const { launches, faults } = this;
@@ -126,23 +154,37 @@ export class Costs implements Watcher {
       return { ...each, medianMs: sorted[sorted.length >> 1] };
     });
     const arrays = sums.map(({ isWritten, ...each }) => each);
-    const advice = adviceOn(memories, sums, all);
-    return { durationMs, launches, faults, memories, arrays, decisions, advice };
+    const unasked = this.unasked.costs();
+    const conflicts = this.conflicts.places();
+    const advice = [
+      ...memoryAdvice(memories),
+      ...this.keepingAdvice(),
+      ...sharingAdvice(sums),
+      ...patternAdvice(unasked),
+    ];
+    return {
+      ...{ durationMs, launches, faults, memories, arrays, decisions },
+      ...{ unasked, conflicts, advice },
+    };
   }
 
   held({ memory, page, pages }: Held): void {
+    this.unasked.held(memory, page, pages);
     const sums = this.memory(memory);
     for (let at = page; at < page + pages; at += PAGES_PER_BLOCK) sums.blocks.add(blockOf(at));
     grow(sums, pages);
   }
 
-  launched(_launch: Launch): void {
+  launched(launch: Launch): void {
     this.launches++;
+    this.unasked.launched(launch);
   }
 
-  faulted({ page }: Fault): void {
+  faulted(fault: Fault): void {
     this.faults++;
-    const array = this.array(page);
+    this.unasked.faulted(fault);
+    this.conflicts.faulted(fault);
+    const array = this.array(fault.page);
     if (array !== null) array.faults++;
   }
 
@@ -150,19 +192,23 @@ export class Costs implements Watcher {
     const sums = this.memory(move.memory);
     const bytes = move.pages * PAGE_BYTES;
     const array = this.array(move.page);
-    if (array !== null && move.cause.write) array.isWritten = true;
+    if (array !== null && writesTo(move.cause, array.name)) array.isWritten = true;
     if (move.kind === 'arrival') {
+      this.unasked.arrived(move);
+      this.conflicts.arrived(move);
       const again = move.returned * PAGE_BYTES;
       sums.blocks.add(blockOf(move.page));
       grow(sums, move.pages);
       sums.bytesIn += bytes;
       sums.bytesReturned += again;
+      if (again > 0) sums.returns.add(move.page, move.returned);
       if (array === null) return;
       // Zeros cost no copy.
       if (move.source !== -1) array.bytesMoved += bytes;
       array.bytesReturned += again;
       return;
     }
+    this.unasked.departed(move);
     sums.pages = Math.max(0, sums.pages - move.pages);
     if (move.why === 'evicted') {
       sums.bytesEvicted += bytes;
@@ -191,6 +237,19 @@ export class Costs implements Watcher {
     group.timesMs.splice(0, MOST_TIMES, ...group.timesMs.filter((_, at) => at % 2 === 0));
   }
 
+  private keepingAdvice(): Remedy[] {
+    return this.names.memories.flatMap(({ id, name: memory, budgetPages }) => {
+      const { returns, blocks } = this.memory(id);
+      // With more room than it uses nothing had to go.
+      if (blocks.size * PAGES_PER_BLOCK <= budgetPages) return [];
+      return returns.worthKeeping(budgetPages, this.names).map((keeping) => {
+        const { array, begin, end, bytes } = keeping;
+        const text = keepingText(memory, keeping);
+        return { array: array.name, what: 'pin', memory, begin, end, bytes, text };
+      });
+    });
+  }
+
   private sakeOf({ cause }: Departure): string {
     if (cause.page >= 0) return this.names.arrayAt(cause.page)?.name ?? '?';
     return cause.kind === 'launch' ? `the arguments of ${cause.kernel}` : cause.event;
@@ -198,7 +257,7 @@ export class Costs implements Watcher {
 
   private memoryCost(id: number): MemoryCost {
     const { name, budgetPages } = this.names.memories[id];
-    const { pages, peakPages, blocks, ...sums } = this.memory(id);
+    const { pages, peakPages, blocks, returns, ...sums } = this.memory(id);
     const usedBytes = blocks.size * PAGES_PER_BLOCK * PAGE_BYTES;
     const peakBytes = Math.min(peakPages, budgetPages) * PAGE_BYTES;
     return { name, budgetBytes: budgetPages * PAGE_BYTES, peakBytes, usedBytes, ...sums };
@@ -209,7 +268,8 @@ export class Costs implements Watcher {
     if (sums === undefined) {
       const blocks = new Set<number>();
       const moved = { bytesIn: 0, bytesReturned: 0, bytesEvicted: 0, evictions: 0, regretted: 0 };
-      this.memories.set(id, (sums = { pages: 0, peakPages: 0, blocks, ...moved }));
+      const returns = new Returns();
+      this.memories.set(id, (sums = { pages: 0, peakPages: 0, blocks, returns, ...moved }));
     }
     return sums;
   }
@@ -235,31 +295,46 @@ function grow(sums: MemorySums, pages: number): void {
   sums.peakPages = Math.max(sums.peakPages, sums.pages);
 }
 
-function adviceOn(
-  memories: readonly MemoryCost[],
-  arrays: readonly ArraySums[],
-  decisions: readonly Omit<RegrettedEvictions, 'medianMs'>[],
-): Remedy[] {
+function memoryAdvice(memories: readonly MemoryCost[]): Remedy[] {
+  return memories
+    .filter((each) => each.bytesReturned > 0 && each.usedBytes > each.budgetBytes)
+    .map(({ name, usedBytes, budgetBytes, bytesReturned }) => {
+      const [used, had, again] = [usedBytes, budgetBytes, bytesReturned].map(mebibytes);
+      const text = `Give ${name} ${used} instead of ${had}: then nothing leaves it, and ${again} need not come again.`;
+      return { array: null, what: 'memory', text };
+    });
+}
+
+function keepingText(memory: string, keeping: Keeping): string {
+  const { array, begin, end, isWhole, bytes, bytesReturned } = keeping;
+  const { name } = array;
+  const all = mebibytes(array.pages * PAGE_BYTES);
+  const what = isWhole ? `${name} (${all})` : `${mebibytes(bytes)} of the ${all} of ${name}`;
+  const place = memory === 'host' ? "'host'" : 'device';
+  const part = isWhole ? '' : `, { begin: ${begin}, end: ${end} }`;
+  return (
+    `Keep ${what} in ${memory}: ${name}.advise({ preferredLocation: ${place} }${part}). ` +
+    `${mebibytes(bytesReturned)} of it came again.`
+  );
+}
+
+function patternAdvice(unasked: readonly UnaskedCost[]): Remedy[] {
+  return unasked
+    .filter(({ reason, bytes, unusedBytes }) => {
+      const unused = unusedBytes ?? 0;
+      return reason === 'read-ahead' && unused >= LEAST_UNUSED && unused * 4 >= bytes;
+    })
+    .map(({ array, bytes, unusedBytes }) => ({
+      array,
+      what: 'random',
+      text:
+        `Have less of ${array} come ahead: ${array}.advise({ pattern: 'random' }). ` +
+        `${mebibytes(unusedBytes ?? 0)} of ${mebibytes(bytes)} that came ahead was not used.`,
+    }));
+}
+
+function sharingAdvice(arrays: readonly ArraySums[]): Remedy[] {
   const advice: Remedy[] = [];
-  for (const { name, usedBytes, budgetBytes, bytesReturned } of memories) {
-    if (bytesReturned === 0 || usedBytes <= budgetBytes) continue;
-    const [used, had, again] = [usedBytes, budgetBytes, bytesReturned].map(mebibytes);
-    const text = `Give ${name} ${used} instead of ${had}: then nothing leaves it, and ${again} need not come again.`;
-    advice.push({ array: null, what: 'memory', text });
-  }
-  const told = new Set<string>();
-  for (const { memory, evicted, bytesReturned } of decisions) {
-    const array = arrays.find(({ name }) => name === evicted);
-    const room = memories.find(({ name }) => name === memory);
-    if (array === undefined || room === undefined || told.has(evicted)) continue;
-    if (array.bytes > room.budgetBytes / 2 || bytesReturned < array.bytes) continue;
-    told.add(evicted);
-    const size = mebibytes(array.bytes);
-    const text =
-      `Keep ${evicted} (${size}) in ${memory}: ${evicted}.advise({ preferredLocation: ${memory === 'host' ? "'host'" : 'device'} }). ` +
-      `${mebibytes(bytesReturned)} of it came again.`;
-    advice.push({ array: evicted, what: 'pin', text });
-  }
   for (const { name, bytes, moves, isWritten } of arrays) {
     const blocks = Math.max(1, Math.ceil(bytes / (PAGE_BYTES * PAGES_PER_BLOCK)));
     if (moves < BACK_AND_FORTH * blocks || moves < BACK_AND_FORTH * 2) continue;

@@ -23,23 +23,56 @@ for (const value of data.data.subarray(0, 10)) if (value !== 4) throw new Error(
 await space.close();
 `;
 
+/** Both processors touch the same pages in turn; the array `unused` is prefetched for nothing. */
+const IN_TURN = `
+import { f32, kernel, openSpace } from '${LIBRARY}';
+const add = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {
+  for (let i = begin; i < end; i++) x[300_000 + i]++;
+});
+const space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB' }] });
+const [device] = space.devices;
+const x = space.array(Float32Array, 1_048_576, { name: 'x' });
+const unused = space.array(Float32Array, 1_048_576, { name: 'unused' }); // 4 MiB
+x.data.fill(0);
+unused.data.fill(1);
+const stream = device.stream();
+stream.prefetch(unused);
+await stream.synchronize();
+for (let round = 0; round < 5; round++) {
+  await device.run(add, { x }, { size: 100 });
+  x.data[300_050]++;
+}
+if (x.data[300_050] !== 10) throw new Error('wrong');
+await space.close();
+`;
+
 interface Costs {
   memories: { name: string; regretted: number; bytesReturned: number; usedBytes: number }[];
   arrays: { name: string; faults: number; bytesReturned: number }[];
   decisions: { evicted: string; memory: string; regretted: number }[];
-  advice: { what: string; text: string }[];
+  advice: { what: string; text: string; array: string; bytes: number; memory: string }[];
+  conflicts: {
+    array: string;
+    begin: number;
+    end: number;
+    moves: number;
+    processors: { name: string; writes: boolean }[];
+  }[];
+  unasked: { array: string; reason: string; bytes: number; unusedBytes: number }[];
   launches: number;
 }
 
 const folder = new Folder();
 process.on('exit', () => folder[Symbol.dispose]());
 folder.write('thrash.mjs', THRASHING);
-const recorded = spawnSync(process.execPath, ['thrash.mjs'], {
-  cwd: folder.path,
-  env: { ...process.env, ONEMEM_RECORD: 'run.rec' },
-  encoding: 'utf8',
-});
-assert.equal(recorded.status, 0, recorded.stderr);
+record('thrash.mjs', 'run.rec');
+
+function record(program: string, to: string): void {
+  const env = { ...process.env, ONEMEM_RECORD: to };
+  const options = { cwd: folder.path, env, encoding: 'utf8' } as const;
+  const { status, stderr } = spawnSync(process.execPath, [program], options);
+  assert.equal(status, 0, stderr);
+}
 
 longTest('a recording says what its transfers would take on other links', async () => {
   const args = ['replay', 'run.rec', '--machine', 'pcie4,pcie5'];
@@ -83,6 +116,42 @@ test('a report names the memory, the arrays and the evictions that were regrette
     /process0 evicted (table|data) for (table|data): \d+ times?, needed again after/,
   );
   assert.match(text, /Give process0 12 MiB instead of 8 MiB/);
+});
+
+test('a report says which array to keep in the device, and how much of it', async () => {
+  const { stdout } = await folder.succeed('explain', 'run.rec', '--json');
+  const { advice } = JSON.parse(stdout) as Costs;
+  const pins = advice.filter(({ what }) => what === 'pin');
+  assert.ok(pins.length > 0 && pins.every(({ memory }) => memory === 'process0'), stdout);
+  // Half of the device stays for what passes by.
+  const bytes = pins.reduce((sum, each) => sum + each.bytes, 0);
+  assert.ok(bytes >= 2 * 2 ** 20 && bytes <= 4 * 2 ** 20, stdout);
+  const [{ text, array }] = pins;
+  assert.match(text, new RegExp(`${array}\\.advise\\({ preferredLocation: device }`));
+});
+
+test('a report says what two processors take from each other, and what came for nothing', async () => {
+  folder.write('turn.mjs', IN_TURN);
+  record('turn.mjs', 'turn.rec');
+  const { stdout } = await folder.succeed('explain', 'turn.rec', '--json');
+  const { conflicts, unasked } = JSON.parse(stdout) as Costs;
+  const [{ array, begin, end, moves, processors }] = conflicts;
+  assert.equal(array, 'x');
+  assert.ok(begin <= 300_000 && end > 300_000 && end - begin <= 16 * 1024, stdout);
+  assert.ok(moves >= 8, stdout);
+  assert.deepEqual(new Set(processors.map(({ name }) => name)), new Set(['host', 'process0']));
+  assert.ok(
+    processors.some(({ name, writes }) => name === 'process0' && writes),
+    stdout,
+  );
+  const prefetched = unasked.filter(({ reason }) => reason === 'prefetch');
+  const bytes = 4 * 2 ** 20;
+  assert.deepEqual(prefetched, [
+    { array: 'unused', reason: 'prefetch', bytes, unusedBytes: bytes },
+  ]);
+  const text = (await folder.succeed('explain', 'turn.rec')).stdout;
+  assert.match(text, /process0 writes x\[\d+ to \d+\].* touches took pages from another\./);
+  assert.match(text, /^unused +prefetch +4 MiB +4 MiB$/m);
 });
 
 test('the story of an element names each move with its cause', async () => {

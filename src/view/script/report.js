@@ -39,6 +39,20 @@ export function showReport({ durationMs, report }, choose) {
   const columns = ['evicted', 'for', 'from', 'times', 'needed again after', 'came again'];
   $('decisions').hidden = decisions.length === 0;
   table('decisions', 'Evictions that were regretted most', columns, decisions);
+  $('conflicts').replaceChildren(
+    ...report.conflicts.map(({ text }) => element('li', { textContent: text })),
+  );
+  const unasked = report.unasked
+    .slice(0, MOST_ARRAYS)
+    .map(({ array, reason, bytes, unusedBytes }) => [
+      array,
+      reason,
+      sizeOf(bytes),
+      unusedBytes === null ? 'not known' : sizeOf(unusedBytes),
+    ]);
+  $('unasked').hidden = unasked.length === 0;
+  const came = ['array', 'came as', 'bytes', 'unused, at least'];
+  table('unasked', 'What came before it was asked for', came, unasked);
 }
 
 function table(id, caption, header, lines) {
