@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { needNoSystemCalls } from '../api/opening/user-mode.js';
 import { DEMO_HELP, DEMO_SUMMARY, demo } from './demo/demo.js';
 import { DEMO_PACKAGES } from './demo/demo-data.js';
+import { BANDWIDTH_HELP, BANDWIDTH_SUMMARY, bandwidth } from './doctor/bandwidth.js';
 import { DOCTOR_HELP, DOCTOR_SUMMARY, doctor } from './doctor/doctor.js';
 import { GPU_HELP, GPU_SUMMARY, gpu } from './doctor/software-gpu.js';
 import { EXPLAIN_HELP, EXPLAIN_SUMMARY, explainRun } from './history/explain.js';
@@ -35,6 +36,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   view: { summary: VIEW_SUMMARY, help: VIEW_HELP, main: view },
   replay: { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay },
   doctor: { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor },
+  bandwidth: { summary: BANDWIDTH_SUMMARY, help: BANDWIDTH_HELP, main: bandwidth },
   serve: { summary: SERVE_SUMMARY, help: SERVE_HELP, main: serve },
   rm: { summary: RM_SUMMARY, help: RM_HELP, main: rm },
   ls: { summary: LS_SUMMARY, help: LS_HELP, main: ls },
@@ -45,7 +47,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 const HELP = `onemem: one address space for the CPU, devices, storage and other machines
 
 ${Object.entries(COMMANDS)
-  .map(([name, { summary }]) => `  onemem ${name.padEnd(8)} ${summary}`)
+  .map(([name, { summary }]) => `  onemem ${name.padEnd(9)} ${summary}`)
   .join('\n')}
 
   onemem COMMAND --help shows its options; onemem --version shows the version.

@@ -8,7 +8,16 @@ longTest('help of the command and of each of its commands, with examples', async
   using folder = new Folder();
   for (const args of [['--help'], ['-h'], ['help'], []]) {
     const { stdout, stderr } = await folder.succeed(...args);
-    for (const command of ['run', 'demo', 'explain', 'view', 'replay', 'doctor', 'gpu'])
+    for (const command of [
+      'run',
+      'demo',
+      'explain',
+      'view',
+      'replay',
+      'doctor',
+      'bandwidth',
+      'gpu',
+    ])
       assert.match(stdout, new RegExp(`onemem ${command} `));
     assert.match(stdout, /Examples/);
     assert.equal(stderr, '');
@@ -45,7 +54,7 @@ longTest('a command line that cannot be understood ends with 2', async () => {
   using folder = new Folder();
   await folder.fail(
     2,
-    /no command 'frob'; commands are run, demo, explain, view, replay, doctor, serve, rm, ls, top, gpu/,
+    /no command 'frob'; commands are run, demo, explain, view, replay, doctor, bandwidth, serve, rm, ls, top, gpu/,
     'frob',
   );
   await folder.fail(2, /no option '--frob'/, '--frob');
@@ -239,6 +248,49 @@ test('numbers that an option does not take are told with the option and what it 
     '1KiB',
   );
 });
+
+test('bandwidth measures each way of bytes to a device, and says which ones there are not', async () => {
+  using folder = new Folder();
+  const options = ['--device', 'process', '--size', '2MiB', '--passes', '1', '--json'];
+  const { stdout } = await folder.succeed('bandwidth', ...options);
+  const { bytes, memcpyBytesPerSecond, devices } = JSON.parse(stdout) as Bandwidth;
+  assert.ok(bytes === 2 ** 21 && memcpyBytesPerSecond > 0);
+  const [{ kind, copies }] = devices;
+  assert.equal(kind, 'process');
+  const [there, back] = ['host to device', 'device to host'];
+  assert.deepEqual(
+    copies.map(({ memory, direction }) => [memory, direction]),
+    [
+      ...['pageable', 'pinned', 'mapped'].flatMap((each) => [
+        [each, there],
+        [each, back],
+      ]),
+      ['write-combined', there],
+      ['managed', there],
+      ['managed', back],
+      ['device', 'device to device'],
+    ],
+  );
+  for (const { memory, bytesPerSecond, missing } of copies)
+    if (memory === 'write-combined') assert.match(missing ?? '', /by a copy of its own/);
+    else assert.ok(bytesPerSecond !== null && bytesPerSecond > 0, stdout);
+  await folder.fail(2, /--device is 'fpga'; there are process/, 'bandwidth', '--device', 'fpga');
+});
+
+interface Bandwidth {
+  readonly bytes: number;
+  readonly memcpyBytesPerSecond: number;
+  readonly devices: readonly {
+    readonly kind: string;
+    readonly problem: string | null;
+    readonly copies: readonly {
+      readonly memory: string;
+      readonly direction: string;
+      readonly bytesPerSecond: number | null;
+      readonly missing: string | null;
+    }[];
+  }[];
+}
 
 longTest('doctor lists features with remedies, and as JSON', async () => {
   using folder = new Folder();

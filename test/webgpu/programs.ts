@@ -246,6 +246,15 @@ longTest(
   },
 );
 
+longTest('bandwidth measures a GPU, whose small writes of the CPU go to it together', async () => {
+  using folder = new Folder();
+  const options = ['--device', 'webgpu', '--size', '4MiB', '--passes', '1'];
+  const { stdout } = await folder.succeed('bandwidth', ...options);
+  for (const memory of ['pageable', 'pinned', 'write-combined', 'managed'])
+    assert.match(stdout, new RegExp(`^  ${memory} +host to device +\\d.*/s$`, 'm'));
+  assert.match(stdout, /^ {2}mapped +host to device +no: kernels of this device do not use/m);
+});
+
 longTest('doctor names the GPU, its memory and its limits', async () => {
   using folder = new Folder();
   const { stdout } = await folder.succeed('doctor');

@@ -41,5 +41,5 @@ export type CommandErrorCode =
   | 'SAME_RESULT'
   /** The kernel has no parameter of this name. */
   | 'UNKNOWN_PARAMETER'
-  /** The demonstration computed a wrong result. Please report it. */
+  /** A computed or copied result is wrong. Please report it. */
   | 'WRONG_RESULT';
