@@ -1,4 +1,6 @@
 /** Spaces whose manager meets system calls that fail, as src/linux/base/failing-calls.ts says. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { type AddressSpace, openSpace, type SpaceOptions } from '../../src/index.js';
 import { FAILING_CALLS } from '../../src/linux/base/failing-calls.js';
 import { Control } from '../../src/pager/protocol/control.js';
@@ -9,6 +11,7 @@ export interface FailingSpace {
   arm(): void;
   /** From now on none fails. */
   disarm(): void;
+  readonly armed: boolean;
   /** How many have failed. */
   fired(): number;
 }
@@ -26,9 +29,32 @@ export async function openFailing(calls: string, options: SpaceOptions): Promise
       space,
       arm: () => Atomics.or(control, Control.FailingCalls, 1),
       disarm: () => Atomics.and(control, Control.FailingCalls, ~1),
+      get armed() {
+        return (Atomics.load(control, Control.FailingCalls) & 1) !== 0;
+      },
       fired: () => Atomics.load(control, Control.FailingCalls) >> 1,
     };
   } finally {
     delete process.env[FAILING_CALLS];
   }
+}
+
+/** Ends failures after a time, whatever the thread that made it waits for. */
+export interface Healer {
+  /** So many milliseconds from now on none fails. */
+  after(ms: number): void;
+  end(): Promise<unknown>;
+}
+
+export async function startHealer(space: AddressSpace): Promise<Healer> {
+  const code = `
+    const { parentPort, workerData: [control, at] } = require('node:worker_threads');
+    const heal = () => Atomics.and(new Int32Array(control), at, ~1);
+    parentPort.on('message', (ms) => setTimeout(heal, ms));
+    parentPort.postMessage('up');`;
+  const workerData = [space.handle.control, Control.FailingCalls];
+  const worker = new Worker(code, { eval: true, workerData });
+  await once(worker, 'message');
+  worker.unref();
+  return { after: (ms) => worker.postMessage(ms), end: () => worker.terminate() };
 }

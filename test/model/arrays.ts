@@ -26,11 +26,18 @@ export async function allocate(player: Player): Promise<void> {
     ? { name, maxLength: random.between(length, 2 * length) }
     : { name };
   player.log(`${name} = space.array(${type}, ${length}, ${JSON.stringify(options)})`);
-  const array: ManagedArray =
-    type === 'bytes'
-      ? player.space.bytes(length, options)
-      : player.space.array(CONSTRUCTORS[type] as typeof Float32Array, length, options);
-  player.track(new Tracked(name, array, plainArray(type, length), 'plain', true));
+  let array: ManagedArray | undefined;
+  const make = async (): Promise<void> => {
+    array =
+      type === 'bytes'
+        ? player.space.bytes(length, options)
+        : player.space.array(CONSTRUCTORS[type] as typeof Float32Array, length, options);
+  };
+  // Of small storage not much is left when there are many.
+  const may = player.disk === null ? [] : ['HOST_BUDGET'];
+  await player.judge(make(), [], may, `array() for ${name}`);
+  if (array !== undefined)
+    player.track(new Tracked(name, array, plainArray(type, length), 'plain', true));
 }
 
 export async function allocateFromFile(player: Player): Promise<void> {

@@ -5,7 +5,7 @@
  * a device that dies may take along is known, too.
  */
 import assert from 'node:assert/strict';
-import { closeSync, mkdtempSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
@@ -20,6 +20,7 @@ import {
   type Pin,
 } from '../../src/index.js';
 import type { Random } from '../simulation/random.js';
+import { Disk } from './disks.js';
 import type { Guest } from './guests.js';
 import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
 
@@ -62,6 +63,8 @@ export interface PlayOptions {
    * The devices of this space stay as they are: none is killed, detached, started again or added.
    */
   readonly lasting?: boolean;
+  /** It may lie on a disk that fails for a while. */
+  readonly onDisk?: boolean;
 }
 
 export class Player {
@@ -100,6 +103,7 @@ export class Player {
     public random: Random,
     readonly log: (text: string) => void,
     readonly options: PlayOptions,
+    readonly disk: Disk | null,
   ) {
     this.devices = space.devices.map((device, index) => ({
       device,
@@ -126,9 +130,13 @@ export class Player {
       storage: { bytes: '64MiB' },
       checkInvariants: random.chance(0.1),
     };
+    if (options.onDisk === true && random.chance(0.4)) {
+      const disk = await Disk.open(random, spaceOptions, log);
+      return new Player(name, disk.space, specifications, random, log, options, disk);
+    }
     log(`${name}: openSpace(${JSON.stringify(spaceOptions)})`);
     const space = await openSpace(spaceOptions);
-    return new Player(name, space, specifications, random, log, options);
+    return new Player(name, space, specifications, random, log, options, null);
   }
 
   /** Waits until nothing is under way, and looks up what dead devices took along. */
@@ -211,6 +219,7 @@ export class Player {
     const allowed = [...needed, ...(typeof may === 'function' ? may() : may)];
     // It is not known how much of a file that became shorter is in memory.
     if (this.arrays.some(({ gone }) => gone.includes('cut'))) allowed.push('FILE_CHANGED');
+    allowed.push(...(this.disk?.codes ?? []));
     if (!allowed.includes(code)) {
       throw new Error(`${what} failed: ${code}; allowed are ${allowed.join(', ') || 'none'}`, {
         cause: error,
@@ -270,17 +279,11 @@ export class Player {
   /** Elements that may be in memory or not, by a call that may fail; null: they are not. */
   private async ask(tracked: Tracked, part: Part): Promise<NumericArray | null> {
     const found = plainArray(tracked.array.type, part.end - part.begin);
-    const fd = openSync(this.newFile(new Uint8Array(0)), 'w+');
-    try {
-      const call = tracked.array.writeTo(fd, part);
-      // A device may die, and be the one that had them, after they were last looked at.
-      const may = (): string[] => this.lossOf(tracked, part);
-      if (!(await this.judge(call, [], may, `writeTo() of ${tracked.name}`))) return null;
-      readSync(fd, bytesOf(found), 0, found.byteLength, 0);
-      return found;
-    } finally {
-      closeSync(fd);
-    }
+    await this.disk?.whole(this);
+    const copy = async (): Promise<void> => bytesOf(found).set(tracked.array.toBuffer(part));
+    // A device may die, and be the one that had them, after they were last looked at.
+    const may = (): string[] => this.lossOf(tracked, part);
+    return (await this.judge(copy(), [], may, `toBuffer() of ${tracked.name}`)) ? found : null;
   }
 
   /** Pages that the manager calls lost must have been where they could be lost. */

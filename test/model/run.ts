@@ -32,7 +32,7 @@ function fail(error: unknown): never {
 process.on('unhandledRejection', fail);
 process.on('uncaughtException', fail);
 
-const player = await Player.open('a space', randomOf(-1), log);
+const player = await Player.open('a space', randomOf(-1), log, { onDisk: true });
 for (const number of steps) {
   // The program that watches hears that something happens.
   process.stdout.write('.');

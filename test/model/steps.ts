@@ -55,6 +55,7 @@ export async function step(player: Player, random: Random = player.random): Prom
         ? 0.2
         : 2;
   const many = player.arrays.length;
+  const { disk } = player;
   const several = player.arrays.some(({ kind }) => kind === 'several');
   const kinds: readonly [number, () => Promise<void>][] = [
     [many < MAX_ARRAYS ? 10 : 0, () => allocate(player)],
@@ -98,6 +99,8 @@ export async function step(player: Player, random: Random = player.random): Prom
     [changes && player.devices.length < MAX_DEVICES ? 0.4 : 0, () => addDevice(player)],
     [mortal ? 0.7 : 0, () => detach(player)],
     [mortal ? 1.2 : 0, () => kill(player)],
+    [disk === null ? 0 : 6, async () => disk?.turn(player)],
+    [disk === null ? 0 : 8, async () => disk?.press(player)],
   ];
   let weight = (random.next() / 2 ** 32) * kinds.reduce((sum, [each]) => sum + each, 0);
   for (const [each, run] of kinds) {
@@ -126,6 +129,7 @@ export async function clear(player: Player): Promise<void> {
 }
 
 export async function close(player: Player): Promise<void> {
+  await player.disk?.close(player);
   await player.rest();
   for (const tracked of player.arrays) {
     verifyAll(player, tracked);

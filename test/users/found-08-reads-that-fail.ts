@@ -6,10 +6,8 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { type AddressSpace, kernel, type ManagedArray, u32 } from '../../src/index.js';
-import { Control } from '../../src/pager/protocol/control.js';
-import { openFailing } from '../harness/failing.js';
+import { openFailing, startHealer } from '../harness/failing.js';
 import { failsWith, filled, longTest, runTests, sameData, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
@@ -44,15 +42,8 @@ async function withFailingDisk(action: (setting: Setting) => Promise<unknown>): 
 }
 
 /** Another thread heals the disk in a moment, whatever this one waits for. */
-async function healSoon(space: AddressSpace): Promise<Worker> {
-  const code = `
-    const { parentPort, workerData: [control, at, ms] } = require('node:worker_threads');
-    parentPort.postMessage('up');
-    setTimeout(() => Atomics.and(new Int32Array(control), at, ~1), ms);`;
-  const workerData = [space.handle.control, Control.FailingCalls, MOMENT_MS];
-  const worker = new Worker(code, { eval: true, workerData });
-  await new Promise((resolve) => worker.once('message', resolve));
-  return worker;
+async function healSoon(space: AddressSpace): Promise<void> {
+  (await startHealer(space)).after(MOMENT_MS);
 }
 
 longTest('a load waits while the disk fails for a moment, and gets what was stored', () =>
