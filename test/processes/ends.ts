@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { openSpace } from '../../src/index.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
 import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
@@ -106,6 +107,18 @@ test('a handle of a process that has ended is refused by name', async () => {
   await owner.kill();
   await using late = new Agent();
   await failsWith('OWNER_LOST', () => late.do('attach', handle));
+});
+
+test('processes that end at once leave no descriptors, though nobody asks for anything', async () => {
+  const owner = new Agent();
+  const handle = await owner.do('open', '32MiB');
+  const descriptors = (): number => readdirSync(`/proc/${owner.pid}/fd`).length;
+  const users = [await attachedAgent(handle), await attachedAgent(handle)];
+  const most = descriptors();
+  await Promise.all(users.map((user) => user.kill()));
+  // Of each its requests, its end, its faults, and the process itself.
+  while (descriptors() > most - 4 * users.length) await sleep(5);
+  await owner.kill();
 });
 
 test('an owner that ends by itself ends, though processes are attached', async () => {

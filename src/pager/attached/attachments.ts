@@ -210,8 +210,8 @@ export class Attachments implements Transport {
     return this.accepted.length > 0;
   }
 
-  /** Handles what the poller found. True: a client has ended. */
-  poll(): boolean {
+  /** Handles what the poller found. */
+  poll(): void {
     const { poller } = this;
     if (this.listener !== -1 && poller.readyAt(this.firstSlot) !== 0) this.greet();
     for (const member of [...this.members]) {
@@ -221,14 +221,17 @@ export class Attachments implements Transport {
     for (const line of [...this.lines])
       if (line !== undefined && poller.readyAt(this.socketSlot(line.place)) !== 0) this.hear(line);
     this.look();
+  }
+
+  /**
+   * Sends what waits, and has the poller tell what the manager must know. True: a client has ended
+   * since this was asked last.
+   */
+  prepare(): boolean {
+    for (const line of this.lines) if (line?.connection != null) this.pump(line, line.connection);
     const ended = this.someEnded;
     this.someEnded = false;
     return ended;
-  }
-
-  /** Sends what waits, and has the poller tell what the manager must know. */
-  prepare(): void {
-    for (const line of this.lines) if (line?.connection != null) this.pump(line, line.connection);
   }
 
   /** An access of an attached process was denied. False: the processor is none of these. */

@@ -207,7 +207,8 @@ export class Clients {
 
   /** Clients that have ended are forgotten when what they said last has been heard. */
   lookForEnded(): void {
-    if (this.ended.length === 0) this.ended = this.clients.filter(({ hasEnded }) => hasEnded);
+    this.ended = this.clients.filter(({ hasEnded }) => hasEnded);
+    if (this.ended.length > 0) this.busy = true;
   }
 
   broadcast(message: FromManager): void {

@@ -379,10 +379,10 @@ function listOf(parts: AllParts) {
   const faultReads = new FaultReads({ host, polls, attachments });
   const processes: Part = {
     hear: () => {
-      if (attachments.any && attachments.poll()) clients.lookForEnded();
+      if (attachments.any) attachments.poll();
     },
     flush: () => {
-      if (attachments.any) attachments.prepare();
+      if (attachments.any && attachments.prepare()) clients.lookForEnded();
     },
   };
   const all: readonly Part[] = [
