@@ -1,15 +1,18 @@
 /**
  * kill -9 at random moments: of the owner, a process that attached, or a device. Nobody hangs, no
- * byte is wrong.
+ * byte is wrong, nothing is left. ONEMEM_KILLS says how many of each.
  */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readHandle, socketName } from '../../src/pager/protocol/attaching.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
 import { LONG, longTest, note, runTests, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 10 * 2 ** 20;
 const ROUNDS = 200;
-const KILLS = LONG ? 100 : 1;
+/** Device and inode of what is mapped where spaces lie. */
+const MEMORY = /(?<=^6000[0-9a-f]{8}-.{20,40})[0-9a-f]+:[0-9a-f]+ \d+/m;
+const KILLS = Number(process.env.ONEMEM_KILLS ?? (LONG ? 100 : 1));
 /** Of a hundred groups of processes: on a busy machine one takes more than ten seconds. */
 const LONG_SECONDS = 3600;
 
@@ -18,12 +21,43 @@ interface Group {
   readonly users: readonly [Agent, Agent];
   /** The process of the device. */
   readonly device: number;
+  readonly handle: string;
+  /** Processes that map its memory: as long as there is one, its pages stay. */
+  readonly holders: readonly string[];
+  /** Descriptors that the owner had for other processes before one attached. */
+  readonly descriptors: number;
 }
 
 async function group(): Promise<Group> {
   const owner = new Agent();
   const { handle, device } = await owner.do('openWithDevice', LENGTH);
-  return { owner, users: [await attachedAgent(handle), await attachedAgent(handle)], device };
+  const descriptors = descriptorsForOthers(owner.pid);
+  const users = [await attachedAgent(handle), await attachedAgent(handle)] as const;
+  const holders = holdersOf(owner.pid);
+  for (const { pid } of users) assert.ok(holders.includes(`${pid}`));
+  return { owner, users, device, handle, holders, descriptors };
+}
+
+/** Empty: the process has ended meanwhile. */
+function lookAt(path: string): string {
+  try {
+    return path.includes('/fd/') ? readlinkSync(path) : readFileSync(path, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+/** What the owner needs for each attached process. */
+function descriptorsForOthers(pid: number): number {
+  const all = readdirSync(`/proc/${pid}/fd`).map((fd) => lookAt(`/proc/${pid}/fd/${fd}`));
+  return all.filter((name) => /^socket:|userfaultfd|pidfd/.test(name)).length;
+}
+
+function holdersOf(owner: number): string[] {
+  const [memory] = lookAt(`/proc/${owner}/maps`).match(MEMORY) ?? [];
+  assert.ok(memory !== undefined);
+  const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return processes.filter((pid) => lookAt(`/proc/${pid}/maps`).includes(memory));
 }
 
 /**
@@ -39,9 +73,12 @@ function randomMoment(): Promise<void> {
   return sleep(Math.random() * 400);
 }
 
-async function endAll({ owner, users, device }: Group): Promise<void> {
+/** Ends what is left of the group, of which nothing may stay. */
+async function endAll({ owner, users, device, handle, holders }: Group): Promise<void> {
   await Promise.all([owner, ...users].map((agent) => agent.kill()));
-  while (existsSync(`/proc/${device}`)) await sleep(5);
+  for (const pid of [device, ...holders]) while (existsSync(`/proc/${pid}`)) await sleep(5);
+  const socket = `@${socketName(readHandle(handle)?.socket ?? '')}`;
+  assert.ok(!lookAt('/proc/net/unix').includes(socket), `${socket} is left`);
 }
 
 const [forOwner, forUsers] = [true, false];
@@ -62,6 +99,8 @@ longTest(
       assert.deepEqual(await Promise.all(others), [0, 0]);
       assert.match(String(await cut), /SIGKILL/);
       assert.equal(await users[1].do('verify', ROUNDS, kill, forUsers), 0);
+      await users[1].kill();
+      while (descriptorsForOthers(owner.pid) > all.descriptors) await sleep(5);
       await endAll(all);
     }
   },
