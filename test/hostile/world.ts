@@ -14,7 +14,6 @@ import {
   ManagedArray,
   Notifier,
   type NpyArray,
-  type NumericArray,
   openSpace,
   type Pin,
   Recording,
@@ -27,12 +26,27 @@ import {
   ThreadBinding,
 } from '../../src/index.js';
 import { ValkeyServer, valkeyPrograms } from '../harness/valkey-server.js';
+import { Guest, startUser } from './guests.js';
 import { KERNELS } from './kernels.js';
+import { Victims } from './victims.js';
 
 const GUARD = new URL('./watchers.js', import.meta.url);
 const FILE_BYTES = 8192;
 /** No call may take longer, however much else the machine has to do. */
 const LIMIT_MS = 20_000;
+
+/**
+ * What a sequence has besides the spaces that last: none, or one of its own, with a device of this
+ * kind, which it may close. Or another process takes part: it has the space, or attached to it; and
+ * it may end meanwhile.
+ */
+export type Company =
+  | 'none'
+  | 'simulated'
+  | 'process'
+  | 'another owner'
+  | 'an owner that ends'
+  | 'a user that ends';
 
 /** What a value is picked from. */
 export type Pool =
@@ -66,11 +80,6 @@ export type Pool =
   | 'space handle'
   | 'array handle';
 
-interface Victim {
-  readonly array: ManagedArray;
-  readonly expected: Uint8Array;
-}
-
 /** Waits for a promise that must settle, however it does. */
 export async function settled<T>(promise: Promise<T>, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -88,23 +97,20 @@ export async function settled<T>(promise: Promise<T>, what: string): Promise<T> 
   }
 }
 
-function bytesOf(view: NumericArray): Uint8Array {
-  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-}
-
 function isPin(value: unknown): value is Pin {
   return typeof (value as Partial<Pin> | null | undefined)?.unpin === 'function';
 }
 
 /**
  * An object of an array that has moved since cannot free it; the one that moved it can, and is
- * among the others.
+ * among the others. What another process had has gone with that.
  */
 function freeLast(array: ManagedArray): void {
   try {
     array.free();
   } catch (error) {
-    if ((error as { code?: string }).code !== 'STALE_HANDLE') throw error;
+    const { code } = error as { code?: string };
+    if (code !== 'STALE_HANDLE' && code !== 'OWNER_LOST') throw error;
   }
 }
 
@@ -119,38 +125,6 @@ function npyFile(shape: readonly number[]): Uint8Array {
 
 function isNpy(result: unknown): result is NpyArray {
   return typeof result === 'object' && result !== null && 'dtype' in result && 'array' in result;
-}
-
-/** Arrays that no call may change, with what must be in them. */
-class Victims {
-  readonly all: Victim[] = [];
-
-  constructor(space: AddressSpace, seed: number) {
-    for (const array of [
-      space.array(Float32Array, 3000, { name: 'numbers to keep' }),
-      space.bytes(5000, { name: 'bytes to keep' }),
-      space.array(BigInt64Array, 600, { name: 'integers to keep' }),
-    ] as ManagedArray[]) {
-      const bytes = bytesOf(array.data);
-      for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 31 + seed + this.all.length) % 251;
-      this.all.push({ array, expected: bytes.slice() });
-    }
-  }
-
-  get arrays(): ManagedArray[] {
-    return this.all.map(({ array }) => array);
-  }
-
-  check(): void {
-    for (const { array, expected } of this.all) {
-      const bytes = bytesOf(array.data);
-      if (Buffer.compare(bytes, expected) === 0) continue;
-      const at = expected.findIndex((byte, i) => bytes[i] !== byte);
-      assert.fail(
-        `${array.name} of space ${array.space.devices.length} has ${bytes[at]} at byte ${at}, not ${expected[at]}`,
-      );
-    }
-  }
 }
 
 /** Spaces that last for many sequences. */
@@ -197,6 +171,7 @@ interface Homes {
 export class Field {
   private homes: Homes | null = null;
   private server: ValkeyServer | null = null;
+  private attached: Guest | null = null;
   private readonly folder = mkdtempSync(join(tmpdir(), 'onemem-hostile-'));
   private readonly fds: Record<string, number>;
 
@@ -336,12 +311,20 @@ export class Field {
     return this.homes;
   }
 
+  /** A space of another process; null: the addresses for those are used up. */
+  async guest(): Promise<Guest | null> {
+    if (this.attached?.lost !== false)
+      this.attached = Guest.isPossible ? await Guest.attach() : null;
+    return this.attached;
+  }
+
   /**
    * After something went wrong, what is left of the spaces proves nothing about the next sequence.
    */
   async renew(): Promise<void> {
     const { homes } = this;
     this.homes = null;
+    this.attached?.end();
     if (homes === null) return;
     for (const space of [homes.both, homes.simulated, homes.wreck])
       await space.close().catch(() => undefined);
@@ -350,6 +333,8 @@ export class Field {
   async closeSpaces(): Promise<void> {
     const { homes } = this;
     this.homes = null;
+    await this.attached?.close();
+    this.attached = null;
     if (homes === null) return;
     for (const space of [homes.both, homes.simulated, homes.wreck])
       await settled(space.close(), 'closing a space');
@@ -363,6 +348,18 @@ export class Field {
   }
 }
 
+/** The same with a space of another process in place of one. */
+function hosted(homes: Homes, { space, words, counters, victims, allocated }: Guest): Homes {
+  return {
+    ...homes,
+    both: space,
+    words,
+    counters,
+    victims: [victims, homes.victims[1]],
+    allocated: [allocated, homes.allocated[1]],
+  };
+}
+
 /** What one sequence of calls works on. */
 export class World {
   private readonly pools: Record<Pool, unknown[]>;
@@ -374,6 +371,9 @@ export class World {
     private readonly field: Field,
     private readonly homes: Homes,
     readonly mortal: AddressSpace | null,
+    /** Where `both` is a space of another process. */
+    private readonly guest: Guest | null = null,
+    private readonly user: { end(): Promise<void> } | null = null,
   ) {
     const {
       both,
@@ -465,16 +465,18 @@ export class World {
     if (mortal !== null) this.addMortal(mortal);
   }
 
-  /**
-   * @param mortal whether the sequence has a space of its own, which it may close, and devices that
-   * it may take away
-   */
-  static async make(field: Field, mortal: 'none' | 'simulated' | 'process'): Promise<World> {
+  static async make(field: Field, company: Company): Promise<World> {
     const homes = await field.open();
-    if (mortal === 'none') return new World(field, homes, null);
+    if (company === 'a user that ends')
+      return new World(field, homes, null, null, await startUser(homes.both));
+    if (company === 'another owner' || company === 'an owner that ends') {
+      const guest = await field.guest();
+      return new World(field, guest === null ? homes : hosted(homes, guest), null, guest);
+    }
+    if (company === 'none') return new World(field, homes, null);
     const own = await openSpace({
       devices: [
-        { kind: mortal, memory: '4MiB' },
+        { kind: company, memory: '4MiB' },
         { kind: 'simulated', memory: '4MiB' },
       ],
       hostMemory: '256MiB',
@@ -503,6 +505,12 @@ export class World {
     }
     this.pools['space handle'].push(space.handle);
     this.pools['array handle'].push(...prey.map(({ handle }) => handle));
+  }
+
+  /** The other process ends. */
+  async endCompany(): Promise<void> {
+    this.guest?.end();
+    await this.user?.end();
   }
 
   /** The array whose words have addresses. */
@@ -569,7 +577,8 @@ export class World {
    */
   async end(): Promise<void> {
     const { both, simulated, victims, allocated } = this.homes;
-    for (const space of [both, simulated]) {
+    const lasting = this.guest?.lost === true ? [simulated] : [both, simulated];
+    for (const space of lasting) {
       assert.ok(!space.isClosed, 'a space was closed that nobody closed');
       space.checkInvariants();
     }
@@ -592,11 +601,12 @@ export class World {
     for (const array of [...(this.pools.prey as ManagedArray[]), ...this.doomed]) freeLast(array);
     for (const space of [...this.opened, this.mortal])
       if (space !== null) await settled(space.close(), 'closing a space');
-    for (const [index, space] of [both, simulated].entries()) {
+    for (const space of lasting) {
+      const before = allocated[space === both ? 0 : 1];
       for (const { name, alive } of space.stats().processors) assert.ok(alive, `${name} is gone`);
       // An array is freed when its clones have what they need of it.
       const late = Date.now() + LIMIT_MS;
-      while (space.stats().allocatedBytes > allocated[index] && Date.now() < late) {
+      while (space.stats().allocatedBytes > before && Date.now() < late) {
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
       const { allocatedBytes: left, notifiers, pinnedBytes } = space.stats();
@@ -606,7 +616,7 @@ export class World {
         space === simulated ? 1 : 0,
         'notifiers when every one of the sequence has been closed',
       );
-      assert.equal(left, allocated[index], 'bytes allocated when every array has been freed');
+      assert.equal(left, before, 'bytes allocated when every array has been freed');
     }
   }
 }
