@@ -29,6 +29,8 @@ import type {
 
 /** Hears of each thing when it happens. */
 export interface Watcher {
+  /** Time goes on. */
+  comesTo?(atMs: number): void;
   /** Pages that a memory had already. */
   held(run: Held): void;
   launched(launch: Launch): void;
@@ -186,6 +188,7 @@ export class Reader implements Names {
 
   /** @param firstOf where an array lies, if the entry does not say */
   read(entry: Entry, atMs: number, firstOf: (range: number) => number = () => -1): void {
+    this.watcher.comesTo?.(atMs);
     this.now = atMs;
     if (entry[0] === '>') this.command(entry[1], entry[2], entry[3]);
     else if (entry[0] === '=') this.answered(entry[1], firstOf);

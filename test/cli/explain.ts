@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import type { TopFrame } from '../../src/cli/spaces/top-space.js';
 import { Folder } from '../harness/command.js';
 import { longTest, runTests, test } from '../harness/suite.js';
 
@@ -152,6 +153,32 @@ test('a report says what two processors take from each other, and what came for 
   const text = (await folder.succeed('explain', 'turn.rec')).stdout;
   assert.match(text, /process0 writes x\[\d+ to \d+\].* touches took pages from another\./);
   assert.match(text, /^unused +prefetch +4 MiB +4 MiB$/m);
+});
+
+test('top shows a recording interval by interval, with all that moved', async () => {
+  const report = JSON.parse((await folder.succeed('explain', 'run.rec', '--json')).stdout) as Costs;
+  const { stdout } = await folder.succeed('top', 'run.rec', '--interval', '0.1', '--json');
+  const frames = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as TopFrame);
+  assert.ok(frames.length > 1);
+  for (const [at, { fromMs, toMs, pid }] of frames.entries())
+    assert.ok(pid === null && toMs > fromMs && fromMs === (frames[at - 1]?.toMs ?? 0), stdout);
+  const sum = (of: (frame: TopFrame) => number): number =>
+    frames.reduce((all, frame) => all + of(frame), 0);
+  const returned = sum(({ memories }) =>
+    memories.reduce((all, each) => all + each.bytesReturned, 0),
+  );
+  assert.equal(
+    returned,
+    report.memories.reduce((all, each) => all + each.bytesReturned, 0),
+  );
+  const launches = sum(({ processors }) =>
+    processors.reduce((all, each) => all + each.launches, 0),
+  );
+  assert.equal(launches, 4);
+  await folder.fail(1, /thrash\.mjs is no recording/, 'top', 'thrash.mjs');
 });
 
 test('the story of an element names each move with its cause', async () => {

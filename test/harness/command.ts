@@ -130,6 +130,8 @@ class Running {
   readonly ended: Promise<Ended>;
   private readonly child: ChildProcess;
   private stderr = '';
+  /** What it has written so far. */
+  stdout = '';
 
   constructor(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     const child = spawn(process.execPath, [MAIN, ...args], {
@@ -138,9 +140,8 @@ class Running {
       env: { ...process.env, ...env },
     });
     this.child = child;
-    let stdout = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
+      this.stdout += text;
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text;
@@ -150,13 +151,14 @@ class Running {
         child.kill('SIGKILL');
         reject(
           new Error(
-            `onemem ${args.join(' ')} did not end within ${SECONDS} s; it had written:\n${stdout}${this.stderr}`,
+            `onemem ${args.join(' ')} did not end within ${SECONDS} s; it had written:\n${this.stdout}${this.stderr}`,
           ),
         );
       }, SECONDS * 1000);
       child.once('close', (code, signal) => {
         clearTimeout(watchdog);
-        resolve({ code, signal, stdout, stderr: this.stderr });
+        const { stdout, stderr } = this;
+        resolve({ code, signal, stdout, stderr });
       });
     });
     // A test that kills it on purpose may not wait for it at once.

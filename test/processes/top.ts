@@ -51,6 +51,26 @@ longTest('it names arrays that move, with causes, and sums of bytes', async () =
   assert.notEqual(frame.bottleneck.what, 'program', stdout);
 });
 
+longTest('each space of a process is told, and one that is closed is left out', async () => {
+  await using first = await observed();
+  const second = await observed();
+  first.array(Float32Array, MIB, { name: 'of-first' }).data.fill(1);
+  second.array(Float32Array, MIB, { name: 'of-second' }).data.fill(1);
+  using folder = new Folder();
+  const watching = folder.start('top', `${process.pid}`, '--json', '--interval', '0.2');
+  const tells = async (isTold: (lines: readonly string[]) => boolean): Promise<void> => {
+    while (!isTold(watching.stdout.split('\n').slice(0, -1)))
+      await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  await tells((lines) => lines.some((line) => line.includes('of-second')));
+  const [one, other] = watching.stdout.split('\n').map((line) => JSON.parse(line || 'null'));
+  assert.deepEqual([one.space, other.space, one.spaces, other.spaces], [1, 2, 2, 2]);
+  await second.close();
+  await tells((lines) => lines.slice(-3).every((line) => line.includes('of-first')));
+  watching.kill('SIGTERM');
+  await watching.ended;
+});
+
 longTest('a program that did not allow it is not looked at, and one is told how to', async () => {
   await using _space = await observed(false);
   using folder = new Folder();

@@ -22,7 +22,7 @@ export async function readPicture(path: string): Promise<PictureBuilder> {
   return builder;
 }
 
-async function readInto(reader: Reader, path: string): Promise<void> {
+export async function readInto(reader: Reader, path: string): Promise<void> {
   try {
     if (isMovesText(firstLine(path))) {
       readMoves(reader, path);

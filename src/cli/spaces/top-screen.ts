@@ -15,7 +15,7 @@ export interface ScreenOptions {
 }
 
 export function screenOf(frame: TopFrame, { sort, columns, rows }: ScreenOptions): string[] {
-  const { pid, command, name, toMs, fromMs, bottleneck } = frame;
+  const { toMs, fromMs, bottleneck } = frame;
   const windowMs = toMs - fromMs;
   const rate = (bytes: number): string => (bytes === 0 ? '-' : formatRate(bytes, windowMs));
   const perSecond = (value: number): string =>
@@ -46,7 +46,7 @@ export function screenOf(frame: TopFrame, { sort, columns, rows }: ScreenOptions
       causeOf(each),
     ]);
   const lines = [
-    `Space ${name === null ? '' : `${name} `}of process ${pid} (${plain(command)})`,
+    titleOf(frame),
     `Bottleneck in ${formatDuration(windowMs)}: ${bottleneck.text}`,
     '',
     ...alignColumns([['memory', 'used', 'of', 'in', 'again', 'evicted'], ...memories]),
@@ -56,6 +56,14 @@ export function screenOf(frame: TopFrame, { sort, columns, rows }: ScreenOptions
     ...alignColumns([['array', 'size', 'faults/s', 'moved', 'again', 'most for'], ...arrays]),
   ];
   return lines.slice(0, rows).map((line) => line.slice(0, columns));
+}
+
+function titleOf({ pid, command, name, space, spaces, fromMs, toMs }: TopFrame): string {
+  const what = plain(command);
+  if (pid === null)
+    return `Recording ${what}, from ${formatDuration(fromMs)} to ${formatDuration(toMs)}`;
+  const which = spaces === 1 ? '' : `${space} of ${spaces} `;
+  return `Space ${which}${name === null ? '' : `${name} `}of process ${pid} (${what})`;
 }
 
 function movedBytes({ bytesIn }: ArrayActivity): number {

@@ -1,49 +1,98 @@
-/** The space of a running program that `onemem top` looks at. */
+/** The spaces of a running program that `onemem top` looks at. */
 import { looksAt, type SeenSpace } from '../../api/objects/listing.js';
 import { Tail } from '../../live/tail.js';
 import { type Activity, ActivityWatcher } from '../../trace/activity.js';
 import { type Bottleneck, bottleneckOf, type ManagerTimes } from '../../trace/bottleneck.js';
-import { CommandError, UsageError } from '../terminal/failure.js';
+import { CommandError, codeOf, UsageError } from '../terminal/failure.js';
 
 const HOW =
   'programs allow it by ONEMEM_OBSERVABLE=1, openSpace({ observable: true }), serve() or share()';
 
 export interface TopFrame extends Activity {
-  readonly pid: number;
+  /** Null: a recording, which is named instead of the command. */
+  readonly pid: number | null;
   readonly command: string;
   /** Of a space that `onemem serve` keeps. */
   readonly name: string | null;
+  /** Counts from 1, of so many spaces of the process. */
+  readonly space: number;
+  readonly spaces: number;
   readonly bottleneck: Bottleneck;
 }
 
-export class TopSpace {
+/** What `onemem top` shows, window by window. */
+export interface TopSource {
+  /** What has happened since the last ones, by space; null: nothing comes any more. */
+  frames(): Promise<readonly TopFrame[] | null>;
+  close(): void;
+}
+
+/** The spaces of one process. */
+export class TopSpaces implements TopSource {
+  private constructor(private spaces: readonly TopSpace[]) {}
+
+  /** @param wanted a process or the name of a space; missing: the only one that there is */
+  static async find(wanted: string | undefined): Promise<TopSpaces> {
+    const { spaces: found, failures } = looksAt(wanted);
+    const close = (): void => {
+      for (const { look } of found) look[Symbol.dispose]();
+    };
+    if (found.length === 0 && failures.length > 0)
+      throw new CommandError(failures[0].code, failures[0].message);
+    if (found.length === 0)
+      throw new CommandError(
+        'NO_SPACE',
+        `there is no space of ${wanted === undefined ? 'this user' : wanted} to look at; ${HOW}`,
+      );
+    const pids = [...new Set(found.map(({ look }) => look.owner))];
+    if (pids.length > 1) {
+      close();
+      throw new UsageError(`there are several programs; name one: ${pids.join(', ')}`);
+    }
+    try {
+      const spaces: TopSpace[] = [];
+      for (const each of found)
+        spaces.push(await TopSpace.of(each, spaces.length + 1, found.length));
+      return new TopSpaces(spaces);
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  /** A space that is closed meanwhile is left out, unless it is the last one. */
+  async frames(): Promise<readonly TopFrame[]> {
+    const frames: TopFrame[] = [];
+    for (const space of this.spaces)
+      try {
+        frames.push(await space.frame());
+      } catch (error) {
+        if (codeOf(error) !== 'OWNER_LOST' || this.spaces.length === 1) throw error;
+        space.close();
+        this.spaces = this.spaces.filter((each) => each !== space);
+      }
+    return frames;
+  }
+
+  close(): void {
+    for (const space of this.spaces) space.close();
+  }
+}
+
+class TopSpace {
   private before: ManagerTimes;
 
   private constructor(
     private readonly found: SeenSpace,
     private readonly tail: Tail<ActivityWatcher>,
+    private readonly number: number,
+    private readonly count: number,
   ) {
     this.before = this.times();
   }
 
-  /** @param wanted a process or the name of a space; missing: the only one that there is */
-  static async find(wanted: string | undefined): Promise<TopSpace> {
-    const { spaces: found, failures } = looksAt(wanted);
-    const [first, ...more] = found;
-    if (first === undefined && failures.length > 0)
-      throw new CommandError(failures[0].code, failures[0].message);
-    if (first === undefined)
-      throw new CommandError(
-        'NO_SPACE',
-        `there is no space of ${wanted === undefined ? 'this user' : wanted} to look at; ${HOW}`,
-      );
-    for (const { look } of more) look[Symbol.dispose]();
-    const pids = [...new Set(found.map(({ look }) => look.owner))];
-    if (pids.length > 1) {
-      first.look[Symbol.dispose]();
-      throw new UsageError(`there are several programs; name one: ${pids.join(', ')}`);
-    }
-    const { look } = first;
+  static async of(found: SeenSpace, number: number, count: number): Promise<TopSpace> {
+    const { look } = found;
     const tail = await Tail.of(
       {
         // biome-ignore lint/suspicious/noExplicitAny: the compiler checks the calls of Tail.
@@ -52,7 +101,7 @@ export class TopSpace {
       },
       () => new ActivityWatcher(),
     );
-    const space = new TopSpace(first, tail);
+    const space = new TopSpace(found, tail, number, count);
     // Where pages are that had come before.
     await space.frame();
     return space;
@@ -70,7 +119,8 @@ export class TopSpace {
     const activity = this.tail.teller.take(this.tail.nowMs);
     const bottleneck = bottleneckOf(activity, since);
     const { look, name, command } = this.found;
-    return { pid: look.owner, command, name, bottleneck, ...activity };
+    const of = { space: this.number, spaces: this.count };
+    return { pid: look.owner, command, name, ...of, bottleneck, ...activity };
   }
 
   /** The program keeps no moves any more. */

@@ -1,18 +1,21 @@
-/** `onemem top`: what a running program of this user does at the moment. */
+/** `onemem top`: what a running program of this user does at the moment, or a recorded one did. */
+import { existsSync } from 'node:fs';
 import { UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { SORTS, type Sort, screenOf } from './top-screen.js';
-import { type TopFrame, TopSpace } from './top-space.js';
+import { type TopFrame, type TopSource, TopSpaces } from './top-space.js';
+import { TopTrace } from './top-trace.js';
 
 export const TOP_SUMMARY = 'watch a running program: memories, rates, arrays, the bottleneck';
 
-export const TOP_HELP = `onemem top [PID|NAME] [OPTIONS]: ${TOP_SUMMARY}
+export const TOP_HELP = `onemem top [PID|NAME|TRACE] [OPTIONS]: ${TOP_SUMMARY}
 
 The program allows it by ONEMEM_OBSERVABLE=1, openSpace({ observable: true }), space.serve() or
 space.share(). NAME is that of a space which 'onemem serve' keeps. The columns are rates: bytes that
 came in, of these the ones that came again after an eviction, and bytes evicted. 'most for' is why
-most of an array moved: a touch, a launch, read-ahead, or a request.
+most of an array moved: a touch, a launch, read-ahead, or a request. TRACE is a recording, by
+ONEMEM_RECORD=TRACE or space.record('TRACE'): it is shown interval by interval of its own time.
 
   --interval SECONDS  from 0.1 to 60 (1)
   --sort KEY          ${SORTS.join(', ')}
@@ -20,12 +23,13 @@ most of an array moved: a touch, a launch, read-ahead, or a request.
   --json              one object a line
   -h, --help
 
-Keys: s sorts by the next key, p pauses, q or Ctrl-C detaches. Without a terminal each interval is
-a block of plain lines. No colours are used.
+Keys: s sorts by the next key, n shows the process's next space, p pauses, q or Ctrl-C detaches.
+Without a terminal each interval is a block of plain lines for each space. No colours are used.
 
 Examples
   onemem top
   onemem top 1234 --sort again
+  onemem top run.rec --interval 0.5
   onemem top jobs --once --json | jq .bottleneck`;
 
 const CLEAR_LINE = '\u001b[K';
@@ -41,23 +45,27 @@ export async function top(args: readonly string[]): Promise<number> {
   });
   const [wanted, ...more] = positionals;
   if (more.length > 0)
-    throw new UsageError('onemem top takes one process or name; see: onemem top --help');
+    throw new UsageError('onemem top takes one process, name or file; see: onemem top --help');
   const intervalMs = intervalOf(values.interval);
   const sort = sortOf(values.sort);
-  const space = await TopSpace.find(wanted);
+  const isTrace = wanted !== undefined && existsSync(wanted);
+  const source = isTrace ? await TopTrace.of(wanted, intervalMs) : await TopSpaces.find(wanted);
   try {
     const { stdin, stdout } = process;
     const isScreen = stdin.isTTY && stdout.isTTY && process.env.TERM !== 'dumb';
-    if (isScreen && !values.json && !values.once) await new Screen(space, intervalMs, sort).run();
+    if (isScreen && !values.json && !values.once) await new Screen(source, intervalMs, sort).run();
     else
       do {
-        await new Promise((resolve) => setTimeout(resolve, intervalMs));
-        const frame = await space.frame();
-        if (values.json) print(JSON.stringify(frame));
-        else print(`${plainLines(frame, sort).join('\n')}\n`);
+        // A recording need not be waited for.
+        if (!isTrace) await new Promise((resolve) => setTimeout(resolve, intervalMs));
+        const frames = await source.frames();
+        if (frames === null) break;
+        for (const frame of frames)
+          if (values.json) print(JSON.stringify(frame));
+          else print(`${plainLines(frame, sort).join('\n')}\n`);
       } while (!values.once);
   } finally {
-    space.close();
+    source.close();
   }
   return 0;
 }
@@ -69,12 +77,14 @@ function plainLines(frame: TopFrame, sort: Sort): string[] {
 /** A terminal, with keys. */
 class Screen {
   private isPaused = false;
-  private frame: TopFrame | null = null;
+  private frames: readonly TopFrame[] = [];
+  /** Which of them is shown. */
+  private shown = 0;
   private wake = (): void => {};
   private hasEnded = false;
 
   constructor(
-    private readonly space: TopSpace,
+    private readonly source: TopSource,
     private readonly intervalMs: number,
     private sort: Sort,
   ) {}
@@ -90,15 +100,21 @@ class Screen {
       while (!this.hasEnded) {
         await this.wait();
         if (this.hasEnded) break;
-        // Moves are taken while it pauses, too, so that none is lost.
-        const frame = await this.space.frame();
-        if (!this.isPaused) this.frame = frame;
+        await this.next();
         this.draw();
       }
     } finally {
       this.write(END);
       stdin.off('data', hear).setRawMode(false).pause();
     }
+  }
+
+  /** Moves of a program are taken while it pauses, too, so that none is lost. */
+  private async next(): Promise<void> {
+    if (this.isPaused && this.frames[0]?.pid === null) return;
+    const frames = await this.source.frames();
+    // What a recording ends with stays.
+    if (frames !== null && !this.isPaused) this.frames = frames;
   }
 
   private wait(): Promise<void> {
@@ -115,6 +131,7 @@ class Screen {
     for (const key of text) {
       if (key === 'q' || key === '\u0003' || key === '\u0004') this.end();
       else if (key === 'p' || key === ' ') this.isPaused = !this.isPaused;
+      else if (key === 'n') this.shown++;
       else if (key === 's') this.sort = SORTS[(SORTS.indexOf(this.sort) + 1) % SORTS.length];
     }
     if (!this.hasEnded) this.draw();
@@ -126,10 +143,12 @@ class Screen {
   }
 
   private draw(): void {
-    if (this.frame === null) return;
+    const { frames } = this;
+    if (frames.length === 0) return;
+    const frame = frames[this.shown % frames.length];
     const { columns = 80, rows = 24 } = process.stdout;
-    const keys = `by ${this.sort}${this.isPaused ? ', paused' : ''}   s sort  p pause  q detach`;
-    const lines = screenOf(this.frame, { sort: this.sort, columns, rows: rows - 1 });
+    const keys = `by ${this.sort}${this.isPaused ? ', paused' : ''}   s sort  p pause${frames.length > 1 ? '  n next space' : ''}  q detach`;
+    const lines = screenOf(frame, { sort: this.sort, columns, rows: rows - 1 });
     const text = [...lines, keys.slice(0, columns)].map((line) => `${line}${CLEAR_LINE}`);
     this.write(`\u001b[H${text.join('\r\n')}\u001b[J`);
   }
