@@ -191,6 +191,24 @@ module.exports = {
       to: { path: '^src/drivers/' },
     },
     {
+      name: 'who-sees-kinds-of-devices',
+      comment:
+        'What one kind of device needs lies in its folder: the manager knows one file with a table of them, and the words of a GPU that it is told. A replay and the suite wrap the simulated device; the program lends a GPU and reads WGSL.',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: [
+          '^src/drivers/',
+          '^src/pager/devices/drivers\\.ts$',
+          '^src/pager/protocol/space\\.ts$',
+          '^src/(api|sim)/',
+          '^src/testing/broken-driver\\.ts$',
+          tests,
+        ],
+      },
+      to: { path: '^src/drivers/(process|simulated|webgpu)/' },
+    },
+    {
       name: 'api-sees-driver-types',
       comment:
         'The api describes launches; it never holds a driver. To compare a kernel, it loads its module as drivers do, and what reads WGSL; a GPU of the program is driven in the thread of the program.',

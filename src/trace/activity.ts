@@ -1,7 +1,7 @@
 /**
  * What a run does at the moment: sums over a short window of time, and where pages are at its end.
  */
-import { HOST, PAGE_BYTES } from '../core/basics/types.js';
+import { HOST_NODE, PAGE_BYTES } from '../core/basics/types.js';
 import { BusyTime } from './busy-time.js';
 import type {
   Arrival,
@@ -198,7 +198,7 @@ export class ActivityWatcher implements Watcher {
 
   /** A memory that is no processor's own. */
   private isStore(memory: number): boolean {
-    return memory !== HOST && !this.reader.processors.some((each) => each.memory === memory);
+    return memory !== HOST_NODE && !this.reader.processors.some((each) => each.memory === memory);
   }
 
   private change(memory: number, page: number, pages: number): void {

@@ -3,7 +3,7 @@
  * counted in columns of time and rows of addresses while the run goes on, so that neither time nor
  * memory grow with its length.
  */
-import { HOST, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
+import { HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import { Band, COLUMNS, mergeCounts, NOWHERE, rowsFor } from './band.js';
 import type { Cause, Departure, Fault, Held, Launch, Move, RecordedArray } from './moves.js';
 import { Reader, type Watcher } from './reader.js';
@@ -262,7 +262,7 @@ export class PictureBuilder implements Watcher {
     if (this.weights.length !== memories.length) {
       const own = new Set(processors.map(({ memory }) => memory));
       this.weights = memories.map(({ id }) =>
-        own.has(id) ? (id === HOST ? HOST_WEIGHT : DEVICE_WEIGHT) : 1,
+        own.has(id) ? (id === HOST_NODE ? HOST_WEIGHT : DEVICE_WEIGHT) : 1,
       );
     }
     for (const band of this.bands) band.columnEnds(this.column, this.weights);

@@ -104,7 +104,7 @@ export function* windowSlices(
   let best: Cut | null = null;
   let refused: string | null = null;
   for (const way of waysToCut(launch)) {
-    const cutter = new Cutter(description, launch, limits, best?.moved ?? Infinity);
+    const cutter: Cutter = new Cutter(description, launch, limits, best?.moved ?? Infinity);
     const found: Cut | null = yield* way(cutter, whole);
     yield;
     const reason: string | null =

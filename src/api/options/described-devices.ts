@@ -2,7 +2,14 @@
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { Injection } from '../../pager/protocol/space.js';
-import { checkName, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
+import {
+  checkName,
+  checkObject,
+  checkOptions,
+  checkSize,
+  enumerated,
+  show,
+} from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import { type AnyRules, customRules, processRules, simulatedRules } from './device-kinds.js';
 import type { DescribedDevice, DeviceSpecification } from './device-specification.js';
@@ -15,8 +22,9 @@ export const MAX_UNITS = 64;
 /** Places that reports name beside devices: host memory, and what is behind it. */
 const PLACES: ReadonlySet<string> = new Set(['host', 'storage', 'valkey']);
 
-type Kind = DeviceSpecification['kind'];
+export type Kind = DeviceSpecification['kind'];
 
+/** A kind has its rules here, and in the manager's table of drivers how its drivers are made. */
 const KINDS: Readonly<Record<Kind, AnyRules>> = {
   process: processRules,
   simulated: simulatedRules,
@@ -48,7 +56,7 @@ export function deviceOptions(
     if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
       throw typeError(
         'DEVICE_KIND',
-        `device ${index} has kind ${show(kind)}; there are 'process', 'simulated', 'webgpu' and 'custom'`,
+        `device ${index} has kind ${show(kind)}; there are ${enumerated(Object.keys(KINDS).map((each) => `'${each}'`))}`,
       );
     }
     const { name = `${kind}${before + index}` } = device;
@@ -105,14 +113,13 @@ function described(name: string, device: DeviceSpecification): DescribedDevice {
   };
 }
 
-/** How much memory a device must have, and why. */
-export function leastMemory(kind: Kind, units: number): { bytes: number; why: string } {
-  return KINDS[kind].leastMemory(units);
+export function rulesOf(kind: Kind): AnyRules {
+  return KINDS[kind];
 }
 
-/** Whether the memory of a device is the host's. */
-export function isOnHost(device: DescribedDevice): boolean {
-  return KINDS[device.kind].isOnHost(device);
+/** Kinds of devices that need to be told no more than how much memory they have. */
+export function plainKinds(): Kind[] {
+  return (Object.keys(KINDS) as Kind[]).filter((kind) => KINDS[kind].isPlain);
 }
 
 export function injectionOf(inject: Injection | undefined): { inject?: Injection } {

@@ -16,6 +16,12 @@ import type {
 /** Rules of a kind. */
 export interface KindRules<S extends DeviceSpecification> {
   readonly options: OptionNames<S>;
+  /** What its kernels are. */
+  readonly kernels: 'functions' | 'wgsl';
+  /** Whether a kind and a size say all that such a device must be told. */
+  readonly isPlain: boolean;
+  /** Whether each is a process of its own. */
+  readonly isProcess: boolean;
   /** How much memory a device must have, and why. */
   leastMemory(units: number): { bytes: number; why: string };
   /** Null: its driver is to tell. */
@@ -56,12 +62,15 @@ const ofThreads = {
   },
   memoryBytes: (name: string, { memory }: { readonly memory: number | string }): number =>
     toBytes(`memory of device ${name}`, memory),
+  kernels: 'functions',
   isOnHost: (): boolean => true,
-};
+} as const;
 
 export const processRules: KindRules<BuiltInDeviceSpecification> = {
   ...ofThreads,
   options: BUILT_IN_DEVICE,
+  isPlain: true,
+  isProcess: true,
   more(name, { lossy }) {
     checkFlag(`lossy of device ${name}`, lossy);
     return { lossy: lossy === true };
@@ -70,6 +79,7 @@ export const processRules: KindRules<BuiltInDeviceSpecification> = {
 
 export const simulatedRules: KindRules<BuiltInDeviceSpecification> = {
   ...processRules,
+  isProcess: false,
   more(name, { lossy }) {
     checkFlag(`lossy of device ${name}`, lossy);
     return { lossy: true };
@@ -79,6 +89,8 @@ export const simulatedRules: KindRules<BuiltInDeviceSpecification> = {
 export const customRules: KindRules<CustomDeviceSpecification> = {
   ...ofThreads,
   options: CUSTOM_DEVICE,
+  isPlain: false,
+  isProcess: false,
   more: (name, device) => ({ lossy: false, driver: driverModule(name, device) }),
 };
 

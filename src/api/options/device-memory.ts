@@ -23,20 +23,24 @@ export async function withMemory(
   return devices.map((device) => {
     const { memoryBytes } = device;
     // Each of them is on the GPU that WebGPU prefers.
-    const bytes =
-      memoryBytes ?? gpuMemory(device.name, found as FoundGpu, hostBytes(), asking.length);
+    const bytes = memoryBytes ?? gpuMemory(device, found as FoundGpu, hostBytes(), asking.length);
     return { ...device, memoryBytes: bytes };
   });
 }
 
-function gpuMemory(device: string, found: FoundGpu, budget: number, devices: number): number {
+function gpuMemory(
+  { name: device, kind }: DescribedDevice,
+  found: FoundGpu,
+  budget: number,
+  devices: number,
+): number {
   if ('problem' in found)
     throw new OnememError('DEVICE_START', `device ${device} did not start: ${found.problem}`, {
       device,
     });
   const { facts, memory } = found;
   const host = { limit: memoryLimit(), budget };
-  const remedy = "give it memory: { kind: 'webgpu', memory: '256MiB' }";
+  const remedy = `give it memory: { kind: '${kind}', memory: '256MiB' }`;
   const leftBytes = memory?.leftBytes ?? null;
   if (memory === null || leftBytes === null) {
     const reason =

@@ -14,7 +14,7 @@ import {
 } from '../../policy/host-budget.js';
 import { argumentError, OnememError } from '../values/errors.js';
 import { toBytes } from '../values/sizes.js';
-import { isOnHost } from './described-devices.js';
+import { rulesOf } from './described-devices.js';
 import type { DescribedDevice } from './device-specification.js';
 
 /**
@@ -90,9 +90,9 @@ function memoryThere(root: string): { limit: number; available: number; grouped:
 
 /** Devices whose memory is the host's. */
 function onHost(devices: readonly DescribedDevice[]): HostDevices {
-  const others = devices.filter(isOnHost);
+  const others = devices.filter((device) => rulesOf(device.kind).isOnHost(device));
   return {
-    processes: devices.filter(({ kind }) => kind === 'process').length,
+    processes: devices.filter(({ kind }) => rulesOf(kind).isProcess).length,
     bytes: others.reduce((sum, { memoryBytes }) => sum + (memoryBytes ?? 0), 0),
   };
 }

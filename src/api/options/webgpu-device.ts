@@ -23,6 +23,9 @@ const TRANSPORT_LIBRARY: OptionNames<{ readonly library: string }> = { library: 
 
 export const webgpuRules: KindRules<WebgpuDeviceSpecification> = {
   options: OPTIONS,
+  kernels: 'wgsl',
+  isPlain: true,
+  isProcess: false,
   leastMemory: () => ({ bytes: 2 * BLOCK_BYTES, why: 'two blocks of 2 MiB for a GPU' }),
   memoryBytes(name, { memory, device }) {
     if (memory !== undefined) return toBytes(`memory of device ${name}`, memory);

@@ -34,6 +34,11 @@ export function arrayTypeName(value: unknown): string | undefined {
   return typeNameOf.call(value);
 }
 
+/** Words as a sentence lists them: with commas, and 'and' before the last. */
+export function enumerated(words: readonly string[]): string {
+  return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(' and ');
+}
+
 export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

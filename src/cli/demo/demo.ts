@@ -4,8 +4,15 @@
  */
 
 import { fileURLToPath } from 'node:url';
-import { leastMemory } from '../../api/options/described-devices.js';
-import { type AddressSpace, type Device, type ManagedArray, openSpace } from '../../index.js';
+import { type Kind, plainKinds, rulesOf } from '../../api/options/described-devices.js';
+import { enumerated } from '../../api/values/arguments.js';
+import {
+  type AddressSpace,
+  type Device,
+  type DeviceSpecification,
+  type ManagedArray,
+  openSpace,
+} from '../../index.js';
 import { ARRAY_TYPES } from '../run/array-types.js';
 import { loadKernelFile } from '../run/kernel-file.js';
 import { launchInParts, partsOf } from '../run/launch.js';
@@ -57,8 +64,48 @@ const INPUTS = (Object.keys(demoColumns) as DemoColumn[]).filter((column) => col
 const RESULTS = ['difference', 'bearing', 'cell'] as const;
 
 const PARTS = 64;
-/** Of a flight, with the room that each device needs for it. */
-const RESULT_BYTES = { process: 10, webgpu: 12 } as const;
+
+/** How the flights are computed by devices of a kind. */
+interface Way {
+  /** Of the results of a flight, with the room that the device needs for them. */
+  readonly resultBytes: number;
+  map(space: AddressSpace, data: DemoData, column: DemoColumn): ManagedArray;
+  run(
+    space: AddressSpace,
+    device: Device,
+    inputs: Readonly<Record<string, ManagedArray>>,
+    rows: number,
+    silent: boolean,
+  ): Promise<Flights>;
+  /** What the device did for want of room. */
+  paging(used: ProcessorReport, parts: number): string;
+  /** That the result is right, and by what measure; throws where it is not. */
+  verdict(found: Flights, expected: Flights, data: DemoData): string;
+}
+
+const WAYS: Readonly<Record<string, Way>> = {
+  process: {
+    resultBytes: 10,
+    map: mapColumn,
+    run: flightsOnProcess,
+    paging: ({ faults }) => `It touched pages that it did not have ${formatCount(faults)} times`,
+    verdict(found, expected, { rows }) {
+      refuseWrong(found, expected);
+      return `every bit of ${formatCount(rows * RESULTS.length)} values is what a plain loop over plain arrays gives`;
+    },
+  },
+  webgpu: {
+    resultBytes: 12,
+    map: mapForGpu,
+    run: flightsOnGpu,
+    paging: (_used, parts) => `The launch was cut into ${formatCount(parts)} parts`,
+    verdict(found, expected, data) {
+      const distance = readColumnPlainly(data, 'distance') as Int32Array;
+      const most = deviationOf(found, expected, distance).toFixed(3);
+      return `all ${formatCount(data.rows)} flights end within ${most} miles of where a plain loop over plain arrays, in 64 bits, has them end`;
+    },
+  },
+};
 
 export async function demo(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseOptions('demo', args, {
@@ -71,13 +118,15 @@ export async function demo(args: readonly string[]): Promise<number> {
       `onemem demo takes no arguments (${positionals.join(' ')}); see: onemem demo --help`,
     );
   }
-  const kind = values.device ?? 'process';
-  if (kind !== 'process' && kind !== 'webgpu')
+  const kinds = plainKinds().filter((each) => Object.hasOwn(WAYS, each));
+  const kind =
+    values.device === undefined ? kinds[0] : kinds.find((each) => each === values.device);
+  if (kind === undefined)
     throw new UsageError(
-      `--device is '${kind}'; there are process and webgpu; see: onemem demo --help`,
+      `--device is '${values.device}'; there are ${enumerated(kinds)}; see: onemem demo --help`,
     );
-  const memory =
-    sizeInBytes('device-memory', values['device-memory'], leastMemory(kind, 1)) ?? DEFAULT_MEMORY;
+  const least = rulesOf(kind).leastMemory(1);
+  const memory = sizeInBytes('device-memory', values['device-memory'], least) ?? DEFAULT_MEMORY;
   const json = values.json ?? false;
   const say = (line: string): void => {
     if (!json) print(line);
@@ -103,26 +152,23 @@ async function prepare(silent: boolean): Promise<DemoData> {
 
 async function show(
   data: DemoData,
-  wanted: { readonly kind: 'process' | 'webgpu'; readonly memory: number },
+  wanted: { readonly kind: Kind; readonly memory: number },
   json: boolean,
   say: (line: string) => void,
 ): Promise<number> {
   const { rows } = data;
-  await using space = await openSpace({ devices: [wanted] });
+  await using space = await openSpace({ devices: [wanted as DeviceSpecification] });
   const [device] = space.devices;
-  const map = wanted.kind === 'webgpu' ? mapForGpu : mapColumn;
-  const inputs = Object.fromEntries(INPUTS.map((column) => [column, map(space, data, column)]));
-  const results = RESULT_BYTES[wanted.kind] * rows;
+  const way = WAYS[wanted.kind];
+  const inputs = Object.fromEntries(INPUTS.map((column) => [column, way.map(space, data, column)]));
+  const results = way.resultBytes * rows;
   const bytes = Object.values(inputs).reduce((sum, each) => sum + each.byteLength, results);
   say(
     `${formatCount(rows)} flights: ${formatBytes(bytes)} of arrays on a device that has ${formatBytes(device.memory)} of memory.`,
   );
 
   const started = performance.now();
-  const found =
-    wanted.kind === 'webgpu'
-      ? await flightsOnGpu(space, device, inputs, rows)
-      : await flightsOnProcess(space, device, inputs, rows, json);
+  const found = await way.run(space, device, inputs, rows, json);
   const runMs = performance.now() - started;
   const processors = processorReports(space.stats());
   say(
@@ -130,25 +176,14 @@ async function show(
   );
   for (const line of processorTable(processors)) say(`  ${line}`);
   const used = processors[1];
-  say(explainFigures(used, bytes, device.stats().launchParts));
+  say(explainFigures(used, bytes, way.paging(used, device.stats().launchParts)));
 
   const plainStarted = performance.now();
   const expected = await computePlainly(data);
   const plainMs = performance.now() - plainStarted;
   refuseOverBudget(used);
-  if (wanted.kind === 'webgpu') {
-    const most = deviationOf(found, expected, readColumnPlainly(data, 'distance') as Int32Array);
-    say(
-      `The result is right: all ${formatCount(rows)} flights end within ${most.toFixed(3)} miles of where a plain loop over plain arrays, in ` +
-        `64 bits, has them end (${formatDuration(plainMs)}).`,
-    );
-  } else {
-    refuseWrong(found, expected);
-    say(
-      `The result is right: every bit of ${formatCount(rows * RESULTS.length)} values is what a plain loop over plain arrays gives ` +
-        `(${formatDuration(plainMs)}).`,
-    );
-  }
+  const verdict = way.verdict(found, expected, data);
+  say(`The result is right: ${verdict} (${formatDuration(plainMs)}).`);
 
   const findings = summarizeFlights(
     found.cell,
@@ -248,13 +283,11 @@ function refuseOverBudget(used: ProcessorReport): void {
   );
 }
 
-function explainFigures(used: ProcessorReport, bytes: number, parts: number): string {
+function explainFigures(used: ProcessorReport, bytes: number, paging: string): string {
   const times = (bytes / used.budgetBytes).toFixed(1);
-  const faults = `It touched pages that it did not have ${formatCount(used.faults)} times`;
   return (
     `The arrays are ${times} times as large as the device. ` +
-    `${used.kind === 'webgpu' ? `The launch was cut into ${formatCount(parts)} parts` : faults}; ` +
-    `${formatBytes(used.bytesIn + used.bytesFromFiles)} came in, ${formatBytes(used.bytesOut)} of results went home to make room ` +
+    `${paging}; ${formatBytes(used.bytesIn + used.bytesFromFiles)} came in, ${formatBytes(used.bytesOut)} of results went home to make room ` +
     `(${formatCount(used.evictions)} evictions), and it never held more than ${formatBytes(used.peakBytes)}.`
   );
 }

@@ -1,4 +1,5 @@
 /** `onemem bandwidth`: how fast bytes go between the host and devices of each kind. */
+import { type Kind, plainKinds, rulesOf } from '../../api/options/described-devices.js';
 import { probeGpu } from '../../api/options/gpu-probe.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import { type AddressSpace, type DeviceSpecification, openSpace } from '../../index.js';
@@ -9,8 +10,7 @@ import { parseOptions, sizeInBytes, wholeNumber } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { MeasuredCopies, type MeasuredCopy } from './measured-copies.js';
 
-const KINDS = ['process', 'simulated', 'webgpu'] as const;
-type Kind = (typeof KINDS)[number];
+const KINDS = plainKinds();
 
 const USUAL_BYTES = 64 * 2 ** 20;
 const USUAL_PASSES = 5;
@@ -95,7 +95,7 @@ function kindsOf(text: string | undefined): readonly Kind[] {
 }
 
 async function measuredOf(kind: Kind, bytes: number, passes: number): Promise<MeasuredDevice> {
-  if (kind === 'webgpu') {
+  if (isGpu(kind)) {
     const found = await probeGpu();
     if ('problem' in found) return { kind, name: null, copies: [], problem: found.problem };
   }
@@ -105,6 +105,10 @@ async function measuredOf(kind: Kind, bytes: number, passes: number): Promise<Me
   return { kind, name: device.name, copies, problem: null };
 }
 
+function isGpu(kind: Kind): boolean {
+  return rulesOf(kind).kernels === 'wgsl';
+}
+
 /** A GPU may have no room for two devices. */
 async function openFor(kind: Kind, bytes: number): Promise<AddressSpace> {
   const memory = DEVICE_ARRAYS * bytes + BLOCK_BYTES;
@@ -112,9 +116,9 @@ async function openFor(kind: Kind, bytes: number): Promise<AddressSpace> {
     openSpace({
       hostMemory: HOST_ARRAYS * bytes + HOST_REST,
       storage: false,
-      devices: Array<DeviceSpecification>(count).fill({ kind, memory }),
+      devices: Array<DeviceSpecification>(count).fill({ kind, memory } as DeviceSpecification),
     });
-  if (kind !== 'webgpu') return await open(2);
+  if (!isGpu(kind)) return await open(2);
   return await open(2).catch(() => open(1));
 }
 

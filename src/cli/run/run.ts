@@ -3,8 +3,9 @@
 import { statSync } from 'node:fs';
 import { takesParts, wgslDimensions } from '../../api/kernels/wgsl-kernel.js';
 import { resultArray } from '../../api/objects/result-array.js';
-import { leastMemory, MAX_UNITS } from '../../api/options/described-devices.js';
+import { type Kind, MAX_UNITS, plainKinds, rulesOf } from '../../api/options/described-devices.js';
 import { type AUTO, memoryToShare } from '../../api/options/host-memory.js';
+import { enumerated } from '../../api/values/arguments.js';
 import { bytesOf } from '../../core/basics/elements.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import type { Dtype } from '../../files/npy.js';
@@ -187,14 +188,13 @@ function parsePlan(args: readonly string[]): Plan {
         : `too many arguments: ${positionals.join(' ')}`;
     throw new UsageError(`${what}; write onemem run KERNEL.js [options], see: onemem run --help`);
   }
-  const kind = values.device ?? (isWgslFile(positionals[0]) ? 'webgpu' : 'process');
-  if (kind !== 'process' && kind !== 'simulated' && kind !== 'webgpu')
-    throw new UsageError(`--device is '${kind}'; there are process, simulated and webgpu`);
-  if (kind !== 'webgpu' && isWgslFile(positionals[0]))
+  const kind = kindFor(values.device, isWgslFile(positionals[0]) ? 'wgsl' : 'functions');
+  const { kernels, isProcess, ...rules } = rulesOf(kind);
+  if (kernels !== 'wgsl' && isWgslFile(positionals[0]))
     throw new UsageError(
       `--device is '${kind}', which runs functions, and KERNEL.wgsl is for GPUs; leave --device out`,
     );
-  if (kind === 'webgpu' && (values.units !== undefined || values.lossy !== undefined))
+  if (kernels === 'wgsl' && (values.units !== undefined || values.lossy !== undefined))
     throw new UsageError(
       '--units and --lossy are for devices that run functions, and a GPU runs modules in WGSL',
     );
@@ -207,7 +207,7 @@ function parsePlan(args: readonly string[]): Plan {
       '--constant is for the overrides of KERNEL.wgsl; a number of a kernel is given by --set',
     );
   const units = wholeNumber('units', values.units, MAX_UNITS) ?? 1;
-  const memory = sizeInBytes('device-memory', values['device-memory'], leastMemory(kind, units));
+  const memory = sizeInBytes('device-memory', values['device-memory'], rules.leastMemory(units));
   const files = (option: 'in' | 'inout' | 'out' | 'save') =>
     new Map(
       [...assignments(option, values[option], 'FILE')].map(([name, text]) => [
@@ -224,16 +224,19 @@ function parsePlan(args: readonly string[]): Plan {
     chunks: wholeNumber('chunks', values.chunks, MOST_CHUNKS) ?? 64,
     entryPoint: values.entry,
     constants: assignments('constant', values.constant, 'VALUE'),
-    device:
-      kind === 'webgpu'
-        ? { kind, ...(memory === undefined ? {} : { memory }) }
+    device: {
+      kind,
+      ...(kernels === 'wgsl'
+        ? memory === undefined
+          ? {}
+          : { memory }
         : {
-            kind,
-            memory: memory ?? usualMemory(leastMemory(kind, units).bytes),
+            memory: memory ?? usualMemory(rules.leastMemory(units).bytes),
             units,
             lossy: values.lossy ?? false,
-          },
-    isMapped: kind === 'process' && values.paged !== true,
+          }),
+    } as DeviceSpecification,
+    isMapped: isProcess && values.paged !== true,
     hostMemory: hostMemoryFrom(values['host-memory']),
     storage: storageFrom(values.storage),
     behind: behindFrom(
@@ -244,6 +247,17 @@ function parsePlan(args: readonly string[]): Plan {
     record: values.record,
     json: values.json ?? false,
   };
+}
+
+/** The kind of the device that is asked for; the first that runs such kernels, if none is. */
+function kindFor(said: string | undefined, kernels: 'functions' | 'wgsl'): Kind {
+  const kinds = plainKinds();
+  const found = kinds.find((kind) =>
+    said === undefined ? rulesOf(kind).kernels === kernels : kind === said,
+  );
+  if (found === undefined)
+    throw new UsageError(`--device is '${said}'; there are ${enumerated(kinds)}`);
+  return found;
 }
 
 function behindFrom(
@@ -298,7 +312,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   const shapes = shapesOf(inputs, plan.files.out);
   const lengths = new Map([...shapes].map(([name, shape]) => [name, product(shape)]));
   const dimensions =
-    plan.device.kind === 'webgpu' && kernel.wgsl !== null
+    rulesOf(plan.device.kind).kernels === 'wgsl' && kernel.wgsl !== null
       ? wgslDimensions(kernel.name, kernel.wgsl)
       : null;
   const extent = extentOf(kernel.name, plan.size, shapes, dimensions);

@@ -2,6 +2,7 @@
 
 import { checkSpaceName, type NamedSpaceAnswer, nameSpace } from '../../api/opening/named-space.js';
 import { openSpace } from '../../api/opening/open-space.js';
+import { plainKinds } from '../../api/options/described-devices.js';
 import type { DeviceSpecification } from '../../api/options/device-specification.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { hostMemoryFrom, storageFrom } from '../terminal/memory-options.js';
@@ -37,7 +38,6 @@ const SERVE_OPTIONS = {
   quota: { type: 'string', multiple: true },
 } as const;
 
-const KINDS = ['process', 'simulated', 'webgpu'] as const;
 /** How long launches may run on when the space is to end. */
 const CLOSE_MS = 2000;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -97,10 +97,11 @@ function nameFrom(said: string): string {
 
 function deviceFrom(said: string): DeviceSpecification {
   const [, kind = said, memory] = /^(\w+):(.+)$/.exec(said) ?? [];
-  const known = KINDS.find((each) => each === kind);
+  const kinds = plainKinds();
+  const known = kinds.find((each) => each === kind);
   if (known === undefined)
     throw new UsageError(
-      `--device is '${said}'; write KIND or KIND:MEMORY, of ${KINDS.join(', ')}`,
+      `--device is '${said}'; write KIND or KIND:MEMORY, of ${kinds.join(', ')}`,
     );
   return { kind: known, ...(memory === undefined ? {} : { memory }) } as DeviceSpecification;
 }

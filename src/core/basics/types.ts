@@ -77,6 +77,12 @@ export const HOST: ProcessorId = 0;
 export const HOST_NODE: NodeId = 0;
 export const NO_NODE: NodeId = -1;
 export const NO_PROCESSOR: ProcessorId = -1;
+
+/** Whether it is the host's processor: that of the process that owns the space. */
+export function isOwner(processor: ProcessorId): boolean {
+  return processor === HOST;
+}
+
 /** Where changed pages go that their provider takes back. */
 export const PROVIDER: NodeId = -2;
 /** A node, SOURCE_ZERO or SOURCE_PROVIDER. */

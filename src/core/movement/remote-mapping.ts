@@ -17,7 +17,7 @@ import {
 import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
 import { holderOf, onlyOn } from '../table/contents.js';
 import type { Processor } from '../table/processors.js';
-import { isRemote, mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
+import { isAsked, isRemote, mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
 import { type Block, noteWaiting } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
@@ -40,11 +40,6 @@ export function bringToHost(state: State, block: Block, processor: Processor, ta
   task.written = true;
   if (task.map && !isAsked(block, processor)) mapHostPages(state, block, processor, -1, false);
   return 'done';
-}
-
-/** Whether someone is asked about each page before a thread of the processor gets a right to it. */
-function isAsked({ range }: Block, { own }: Processor): boolean {
-  return range.guarded && own === NO_NODE;
 }
 
 /**

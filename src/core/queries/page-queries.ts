@@ -7,7 +7,6 @@ import { clear, createMask, has, next, nextAbsent, size } from '../basics/mask.j
 import {
   Access,
   type DenyReason,
-  HOST,
   PAGES_PER_BLOCK,
   PageState,
   type ProcessorId,
@@ -15,7 +14,7 @@ import {
 import { firstLost, lossOf, sourceOf } from '../table/absence.js';
 import type { Node } from '../table/nodes.js';
 import type { Range } from '../table/range.js';
-import { isRemote, type State } from '../table/state.js';
+import { isRemote, type State, usesHostMemory } from '../table/state.js';
 import { type Block, changedPages, isInherited, perhapsNotZero } from '../table/va-block.js';
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
 import { type Whereabouts, whereaboutsOf } from './whereabouts.js';
@@ -134,7 +133,10 @@ export class PageQueries {
     return some ? (all ? 'in place' : 'partly') : 'migrates';
   }
 
-  /** Whether these pages may be used so, by what is known now: why not, or null. */
+  /**
+   * Whether these pages may be used so, by what is known now: why not, or null.
+   * @param processor NO_PROCESSOR: pages that are pinned in host memory may not be written
+   */
   denial(first: number, count: number, access: Access, processor: ProcessorId): DenyReason | null {
     const { state } = this;
     const range = state.va.rangeOfPage(first);
@@ -148,7 +150,9 @@ export class PageQueries {
         else if (allowed < access) reason ??= 'READ_ONLY';
       },
     );
-    if (reason !== null || access !== Access.Write || processor === HOST) return reason;
+    if (reason !== null || access !== Access.Write) return reason;
+    const user = state.processors[processor];
+    if (user !== undefined && usesHostMemory(user)) return null;
     return this.firstPinned(first, first + count) === -1 ? null : 'PINNED';
   }
 

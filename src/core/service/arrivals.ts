@@ -2,7 +2,6 @@
 
 import {
   type DeviceDescription,
-  HOST,
   HOST_NODE,
   MAX_NODES,
   MAX_PROCESSORS,
@@ -15,7 +14,7 @@ import {
 } from '../basics/types.js';
 import { createNode } from '../table/nodes.js';
 import { createProcessor } from '../table/processors.js';
-import { nodeOf, type State } from '../table/state.js';
+import { nodeOf, type State, usesHostMemory } from '../table/state.js';
 
 /** A processor with a memory of its own. */
 export function addDevice(
@@ -46,8 +45,7 @@ export function addProcessor(state: State, description: ProcessorDescription): P
   // Threads of the host, and of others that reach its memory, wait there, too.
   let others = 0;
   for (const each of state.processors)
-    if (each !== undefined && (each.id === HOST || each.own === NO_NODE))
-      others += each.description.units;
+    if (each !== undefined && usesHostMemory(each)) others += each.description.units;
   checkProcessor(
     state,
     description,

@@ -4,8 +4,8 @@ import { add, addRun, clear, has, type Mask, next, remove, WORDS } from '../basi
 import {
   Access,
   type DenyReason,
-  HOST,
   HOST_NODE,
+  isOwner,
   NO_NODE,
   type NodeId,
   PAGES_PER_BLOCK,
@@ -34,6 +34,7 @@ import { isHeld, isHeldAgainst } from '../table/holds.js';
 import type { Node } from '../table/nodes.js';
 import { type Processor, REFUSED } from '../table/processors.js';
 import {
+  isAsked,
   isRemote,
   makeReady,
   mappingOf,
@@ -42,6 +43,7 @@ import {
   residenceOf,
   type State,
   shortageOf,
+  usesHostMemory,
 } from '../table/state.js';
 import {
   type Block,
@@ -113,7 +115,7 @@ function waitsForRoom(state: State, block: Block, processor: Processor): boolean
     processor.lacksRoom = true;
     return true;
   }
-  if (processor.id !== HOST) processor.waited = REFUSED;
+  if (!isOwner(processor.id)) processor.waited = REFUSED;
   return false;
 }
 
@@ -188,7 +190,7 @@ function serviceFault(
   const reason = again ? null : lacks ? shortageOf(state) : found;
   // A late read of freed memory on the host gives zeros, after a warning: it is a mistake, but
   // spoils no content.
-  const late = reason === 'FREED' && processor.id === HOST && !wanted;
+  const late = reason === 'FREED' && isOwner(processor.id) && !wanted;
   if (late)
     state.commands.deny(processor.id, base + page, wanted, mapping.urgentThread, reason, false);
   else if (isForOthersToAllow(block, processor, reason))
@@ -237,8 +239,7 @@ function bringFor(
   // Of what is mostly read others keep their copies until a processor really writes.
   const { pattern } = block.advice;
   const base = block.index * PAGES_PER_BLOCK;
-  // Of a guarded range a thread of host memory gets what it asks for, and nothing else.
-  const guarded = block.range.guarded && processor.own === HOST_NODE;
+  const guarded = isAsked(block, processor);
   const readMostly = block.advice.readMostly || guarded;
   const intent =
     !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
@@ -381,10 +382,10 @@ function denial(
  */
 function isForOthersToAllow(
   { range }: Block,
-  { id, own }: Processor,
+  processor: Processor,
   reason: DenyReason | null,
 ): boolean {
-  const asks = id === HOST || own === NO_NODE;
+  const asks = usesHostMemory(processor);
   return range.shared === true && asks && (reason === 'NO_ACCESS' || reason === 'READ_ONLY');
 }
 
@@ -448,7 +449,7 @@ function deny(
 ): Outcome {
   const base = block.index * PAGES_PER_BLOCK;
   processor.counters.denied++;
-  if (processor.id === HOST) {
+  if (isOwner(processor.id)) {
     block.attempts = 0;
     state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
     // Others may still wait to read what this one may not write.

@@ -181,6 +181,19 @@ export function reachedBy(state: State, block: Block, processor: ProcessorId): N
   return mappingOf(state, block, processor).node;
 }
 
+/** Whether the processor's threads read and write host memory, and it has none of its own. */
+export function usesHostMemory({ own }: Processor): boolean {
+  return own === HOST_NODE || own === NO_NODE;
+}
+
+/**
+ * Whether each page of the block is asked about before a thread of the processor gets a right to
+ * it: that thread gets what it asks for, and nothing else.
+ */
+export function isAsked({ range }: Block, processor: Processor): boolean {
+  return range.guarded && usesHostMemory(processor);
+}
+
 /** Whether the processor reaches memory in place that is not its own, for all of the block. */
 export function isRemote(block: Block, { id, own }: Processor): boolean {
   const mapping = block.mappings[id];

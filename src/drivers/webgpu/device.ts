@@ -14,6 +14,7 @@ import {
 import { PlacedThread } from '../../cpus/placed-threads.js';
 import { copyMemory, readMemory } from '../../linux/memory/memory.js';
 import type { Injection, LaunchFailure, LaunchParameter } from '../driver.js';
+import { plannedDispatches } from '../planned-dispatches.js';
 import type {
   HasEngine,
   IsLent,
@@ -48,7 +49,6 @@ import {
 } from './launch-plan.js';
 import { jsonPacket, readJson } from './packets.js';
 import { noRoom, PagedLaunch, type PagedOutlet } from './paged-launch.js';
-import { plannedDispatches } from './planned-dispatches.js';
 import { PlannedRun } from './planned-run.js';
 import {
   type AdapterFacts,

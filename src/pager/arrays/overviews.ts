@@ -1,6 +1,6 @@
 /** What a space consists of, for those who look at it from outside. */
 
-import { HOST, NO_PROCESSOR, PAGE_BYTES } from '../../core/basics/types.js';
+import { isOwner, NO_PROCESSOR, PAGE_BYTES } from '../../core/basics/types.js';
 import type { PageQueries } from '../../core/queries/page-queries.js';
 import type { ProcessOverview, SpaceOverview } from '../protocol/attaching.js';
 import type { ArrayTable } from './array-table.js';
@@ -26,7 +26,7 @@ export class Overviews {
     return {
       memories: memories.map(({ owner, description, backedPages, budgetPages }) => ({
         name: description.name,
-        kind: owner === HOST ? 'host' : owner === NO_PROCESSOR ? 'store' : 'device',
+        kind: isOwner(owner) ? 'host' : owner === NO_PROCESSOR ? 'store' : 'device',
         usedBytes: backedPages * PAGE_BYTES,
         budgetBytes: budgetPages * PAGE_BYTES,
       })),

@@ -1,6 +1,6 @@
 /** What may be done to pages, and pages whose content is forgotten. */
 
-import { Access } from '../../core/basics/types.js';
+import { Access, NO_PROCESSOR } from '../../core/basics/types.js';
 import type { ArrayPages } from '../protocol/pages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
@@ -8,9 +8,6 @@ import { RequestError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Arrays } from './arrays.js';
 import type { SpaceContext } from './context.js';
-
-/** Any processor but the host: pages that are pinned there count as forbidden. */
-const DEVICE = 1;
 
 type Done = (failure: WireError | null) => void;
 
@@ -51,8 +48,8 @@ export class Rights {
   }
 
   discard({ firstPage, count }: ArrayPages, done: Done): void {
-    // Nothing is forgotten when not all of it may be.
-    const denial = this.context.manager.pages.denial(firstPage, count, Access.Write, DEVICE);
+    // Nothing is forgotten when not all of it may be, nor what is pinned.
+    const denial = this.context.manager.pages.denial(firstPage, count, Access.Write, NO_PROCESSOR);
     const refuse = (reason: NonNullable<typeof denial>): void => {
       const page = this.context.places.pageWith(reason, firstPage, count);
       done(this.context.places.denialError(reason, page, 'a discard', true));

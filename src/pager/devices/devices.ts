@@ -6,6 +6,7 @@
 import {
   HOST,
   HOST_NODE,
+  isOwner,
   MAX_PROCESSORS,
   type NodeId,
   PAGE_BYTES,
@@ -103,7 +104,7 @@ export class Devices implements DeviceOwner {
 
   /** The number of a processor's device, or of the host; -1 if it has gone. */
   numberOf(processor: ProcessorId): number {
-    return processor === HOST ? 0 : (this.byId.get(processor)?.info.number ?? -1);
+    return isOwner(processor) ? 0 : (this.byId.get(processor)?.info.number ?? -1);
   }
 
   /** Devices as the program knows them, also those that have gone. */

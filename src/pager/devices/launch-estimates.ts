@@ -4,7 +4,7 @@
  */
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
-import { plannedDispatches } from '../../drivers/webgpu/planned-dispatches.js';
+import { plannedDispatches } from '../../drivers/planned-dispatches.js';
 import type { PagedPart, Planning } from '../../drivers/wgsl-launch.js';
 import type { SpaceContext } from '../arrays/context.js';
 import type { SharedUses } from '../arrays/shared-uses.js';

@@ -2,7 +2,14 @@
  * The host as a processor: its driver, and what the core hears of the faults of the application's
  * threads.
  */
-import { HOST, HOST_NODE, NO_NODE, PAGE_BYTES, type Status } from '../../core/basics/types.js';
+import {
+  HOST,
+  HOST_NODE,
+  isOwner,
+  NO_NODE,
+  PAGE_BYTES,
+  type Status,
+} from '../../core/basics/types.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
 import type { DriverEvents } from '../../drivers/driver.js';
 import { HostDriver } from '../../drivers/host-linux/host.js';
@@ -67,7 +74,7 @@ export function openHost(
     (base) => new HostDriver(base, bytes, budgetPages, userModeOnly, events, copies),
   );
   driver.node.inject(options.inject);
-  if (manager.addDevice(driver.description, NO_NODE).processor !== HOST)
+  if (!isOwner(manager.addDevice(driver.description, NO_NODE).processor))
     throw new Error('the host must come first');
   router.attach(HOST, HOST_NODE, driver);
   return driver;

@@ -11,7 +11,7 @@
  */
 const IN_A_ROW = 8;
 /** Stands for the host's descriptor among the places of devices. */
-const HOST = -1;
+const OWN_PLACE = -1;
 
 /**
  * Where faults are read from: the host's descriptor, those of devices by their places, and those of
@@ -31,7 +31,7 @@ export class FaultReads {
   /** Whether there may be faults, as far as the poller has found or a thread's answer says. */
   expected = false;
   /** Whose descriptor had a fault last. */
-  private last = HOST;
+  private last = OWN_PLACE;
   private inARow = 0;
 
   constructor(private readonly parts: FaultSources) {}
@@ -49,7 +49,7 @@ export class FaultReads {
     const before = this.last;
     let found = first;
     this.inARow = 0;
-    for (let place = HOST; place < polls.length; place++) {
+    for (let place = OWN_PLACE; place < polls.length; place++) {
       if (place === before) continue;
       const more = this.readAt(place);
       if (more > 0) this.last = place;
@@ -60,6 +60,6 @@ export class FaultReads {
 
   private readAt(place: number): number {
     const { host, polls } = this.parts;
-    return place === HOST ? host.readFaults() : polls.readFaults(place);
+    return place === OWN_PLACE ? host.readFaults() : polls.readFaults(place);
   }
 }

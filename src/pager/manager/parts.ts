@@ -5,7 +5,7 @@
  */
 
 import { availableParallelism } from 'node:os';
-import { HOST, HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
+import { HOST, HOST_NODE, isOwner, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
 import type { Policies } from '../../core/table/processors.js';
 import type { KeptApart } from '../../cpus/apart.js';
 import { KeptThread } from '../../cpus/kept-thread.js';
@@ -429,7 +429,7 @@ function settling(parts: AllParts): () => void {
   const listener: CoreListener = {
     denied: (access) => {
       const { processor, page, reason } = access;
-      if (processor === HOST) hostDenials.denied(access);
+      if (isOwner(processor)) hostDenials.denied(access);
       else if (!attachments.denied(processor, page, reason)) devices.denied(access);
     },
     drained: (processor) => {

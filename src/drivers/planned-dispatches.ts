@@ -1,5 +1,5 @@
 /** What a part does by its plan, found out before the launch begins. */
-import type { PagedPart, PlannedDispatch, Planning } from '../wgsl-launch.js';
+import type { PagedPart, PlannedDispatch, Planning } from './wgsl-launch.js';
 
 /**
  * @returns null: it has no plan, or there is no room for the pages of a workgroup. `lost`: the
