@@ -34,7 +34,7 @@ async function run(settings: Settings): Promise<void> {
       name: `pageable/in/${size}`,
       unit: 'GB/s',
       better: 'higher',
-      warmUp: 3,
+      warmUp: 30,
       ours: async () => {
         const sum = new Float32Array(1);
         const start = performance.now();
@@ -51,7 +51,7 @@ async function run(settings: Settings): Promise<void> {
       name: `pageable/inout/${size}`,
       unit: 'GB/s',
       better: 'higher',
-      warmUp: 3,
+      warmUp: 30,
       ours: async () => {
         const start = performance.now();
         await device.run(stamp, { x: y }, { size: y.length });

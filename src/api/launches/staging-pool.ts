@@ -14,8 +14,10 @@ import type { ArraySeen, DeviceSeen, SpaceSeen } from '../line/seen.js';
 const KEPT_MS = 500;
 /** Of the host's memory, what unused ones may take. */
 const HOST_SHARE = 1 / 8;
-/** Of a device's memory, what one of them may take, and what unused ones may take. */
+/** Of a device's memory, what one of them may take. */
 const DEVICE_SHARE = 1 / 4;
+/** The same for all unused ones. */
+const KEPT_SHARE = 1 / 2;
 
 export class StagingArray {
   /** The device cannot be reached so: it goes over the host. */
@@ -115,7 +117,7 @@ class Pool {
   }
 
   private isTooMuch(device: DeviceSeen | null): boolean {
-    return device !== null && this.bytesOf(device) > device.memory * DEVICE_SHARE;
+    return device !== null && this.bytesOf(device) > device.memory * KEPT_SHARE;
   }
 
   /** @param device null: wherever they are */
