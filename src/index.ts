@@ -104,6 +104,12 @@ export type {
   StreamOptions,
 } from './api/launches/launch-options.js';
 export type { LaunchSize } from './api/launches/launch-size.js';
+export {
+  type RegisterableMemory,
+  type RegisterOptions,
+  Registration,
+  type WasmMemory,
+} from './api/launches/registration.js';
 export { addressView } from './api/objects/address-view.js';
 export { type ServeOptions, SpaceServer } from './api/objects/serve.js';
 export { type EventsOptions, type SpaceEventMap, SpaceEvents } from './api/objects/space-events.js';

@@ -50,6 +50,7 @@ import type {
 } from './kernels/kernel.js';
 import type { UniformValueOf } from './kernels/uniform-parameters.js';
 import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launches/launch-options.js';
+import type { RegisterableMemory, RegisterOptions, Registration } from './launches/registration.js';
 import type { ServeOptions, SpaceServer } from './objects/serve.js';
 import type { EventsOptions, SpaceEvents } from './objects/space-events.js';
 import type { DeviceSpecification } from './options/device-specification.js';
@@ -561,6 +562,18 @@ export interface AddressSpace {
    */
   addDevice(specification: DeviceSpecification): Promise<Device>;
   /**
+   * Has the space know memory that others made, so that it is used in place or over memory that is
+   * kept for it. Throws REGISTER and REGISTER_SIZE for what cannot be, REGISTERED where it overlaps
+   * memory that this thread has registered, and MEMORY_LOCK.
+   * @example
+   * const { Memory } = globalThis.WebAssembly;
+   * const memory = new Memory({ initial: 16 });
+   * const registration = space.register(memory);
+   * console.log(registration.mode, registration.bytes); // in place 1048576
+   * registration.unregister();
+   */
+  register(memory: RegisterableMemory, options?: RegisterOptions): Registration;
+  /**
    * A stream of the host: copies, prefetches, functions, discards and frees in order, also in a
    * space without devices. It waits for events of any stream of the space.
    * @example
@@ -692,6 +705,11 @@ export interface DeviceCapabilities {
    * back. Otherwise they go over pages of host memory.
    */
   readonly directCopies: boolean;
+  /**
+   * Whether kernels use registered memory of WebAssembly where it lies, as `in` and `inout`
+   * arguments. Otherwise it is copied.
+   */
+  readonly registeredInPlace: boolean;
   /** Whether a running launch can be ended. */
   readonly cancellation: boolean;
   /** What it runs: functions, or modules in WGSL. */

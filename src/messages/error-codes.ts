@@ -223,6 +223,8 @@ export type OnememErrorCode =
   | 'NOT_A_REGULAR_FILE'
   /** The event has not happened yet. */
   | 'NOT_READY'
+  /** Memory that is unregistered is not registered any more. */
+  | 'NOT_REGISTERED'
   /** Arrays of files and providers cannot be resized. */
   | 'NOT_RESIZABLE'
   /** `flush` is for arrays that were opened with `shared: true`. */
@@ -281,6 +283,14 @@ export type OnememErrorCode =
   | 'QUOTA'
   /** A recording names a file that cannot be written. */
   | 'RECORDING'
+  /** What is to be registered is no memory, or is managed memory. */
+  | 'REGISTER'
+  /** Memory that is to be registered overlaps memory that is registered. */
+  | 'REGISTERED'
+  /** Registered memory was transferred, resized or unmapped. */
+  | 'REGISTERED_GONE'
+  /** Memory that is to be registered has no bytes. */
+  | 'REGISTER_SIZE'
   /** `protect` takes `'none'`, `'read'` or `'readwrite'`; `share` takes `'read'` or `'write'`. */
   | 'RIGHTS'
   /** The live picture, or events, cannot be had, such as at a port that is in use. */

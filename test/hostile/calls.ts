@@ -87,6 +87,7 @@ const anyStream = fc.oneof(stream, values.from('host stream'));
 const notifier = values.from('notifier');
 const reader = values.from('reader');
 const pin = values.from('pin');
+const registration = values.from('registration');
 const guard = values.from('guard');
 const hold = values.from('hold');
 const binding = values.from('binding');
@@ -168,6 +169,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.checkInvariants', space, [], 1),
   method('AddressSpace.setHostMemory', space, [values.hostMemory]),
   method('AddressSpace.bindThread', space, [values.bindOptions]),
+  method('AddressSpace.register', space, [values.registerable, values.registerOptions], 6),
   method('AddressSpace.addDevice', mortalSpace, [values.addedDevice], 8),
   method('AddressSpace.close', mortalSpace, [], 2),
   method('AddressSpace.[Symbol.asyncDispose]', mortalSpace, [], 1),
@@ -260,6 +262,10 @@ export const CALLS: readonly Call[] = [
   method('Guard.report', guard, []),
   method('Guard.close', guard, []),
   method('Guard.[Symbol.asyncDispose]', guard, [], 1),
+
+  getter('Registration.isRegistered', registration),
+  method('Registration.unregister', registration, [], 4),
+  method('Registration.[Symbol.dispose]', registration, [], 1),
 
   method('Pin.unpin', pin, []),
   method('Pin.[Symbol.dispose]', pin, [], 1),

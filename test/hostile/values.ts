@@ -2,6 +2,7 @@
  * What is handed to the functions of the API: a good deal of it wrong, in every way that a program
  * may get wrong.
  */
+
 import fc from 'fast-check';
 import {
   f32,
@@ -14,6 +15,7 @@ import {
   u32,
   vec2u,
 } from '../../src/index.js';
+import { wasmMemory } from '../harness/wasm.js';
 import { KERNELS } from './kernels.js';
 import { add, entry } from './typegpu-kernels.js';
 import type { Pool, World } from './world.js';
@@ -577,6 +579,42 @@ export const advice = mostly(
 
 /** Memory of the program's own that many calls use, each perhaps before the last one has ended. */
 const kept = new Float32Array(900);
+/** Memory that is registered, and used by launches; what was transferred is made anew. */
+let wasm = wasmMemory({ initial: 1, maximum: 64 });
+let lost = new ArrayBuffer(4096);
+const REGISTERED: readonly Value[] = [
+  literal('the kept array', () => kept),
+  literal('the memory of WebAssembly', () => wasm),
+  literal('the buffer of that memory', () => wasm.buffer),
+  literal('memory of WebAssembly that has grown', () => {
+    if (wasm.buffer.byteLength >= 2 ** 20) wasm = wasmMemory({ initial: 1, maximum: 64 });
+    wasm.grow(1);
+    return wasm;
+  }),
+  literal('a buffer that is transferred', () => {
+    const given = lost;
+    setImmediate(() => {
+      if (given.byteLength > 0) structuredClone(given, { transfer: [given] });
+      lost = new ArrayBuffer(4096);
+    });
+    return given;
+  }),
+  literal('new SharedArrayBuffer(5000)', () => new SharedArrayBuffer(5000)),
+  literal('new ArrayBuffer(0)', () => new ArrayBuffer(0)),
+  literal('addresses that are not mapped', () => ({ address: 4096n, bytes: 4096 })),
+];
+export const registerable = mostly(
+  fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(...REGISTERED) },
+    { weight: 1, arbitrary: from('readable') },
+    { weight: 1, arbitrary: record({ address, bytes: length }) },
+  ),
+  8,
+);
+export const registerOptions = mostly(
+  record({ lock: mostly(choice({ true: true, false: false, "'require'": 'require' }), 8) }),
+  8,
+);
 
 /** Memory that is taken away while operations have it. */
 function taken(): Float32Array {
@@ -592,6 +630,8 @@ const plain: Values = fc.constantFrom(
   literal('numbers that are taken in a moment', taken),
   literal('new Float32Array(900)', () => new Float32Array(900)),
   literal('new Float32Array(1)', () => new Float32Array(1)),
+  literal('the memory of WebAssembly', () => new Float32Array(wasm.buffer, 0, 900)),
+  literal('a buffer that is transferred', () => new Float32Array(lost, 0, lost.byteLength / 4)),
   literal('new Uint8Array(900)', () => new Uint8Array(900)),
   literal('new BigInt64Array(900)', () => new BigInt64Array(900)),
 );

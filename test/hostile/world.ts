@@ -17,6 +17,7 @@ import {
   openSpace,
   type Pin,
   Recording,
+  Registration,
   SequenceReader,
   SharedArray,
   SpaceEvents,
@@ -71,6 +72,7 @@ export type Pool =
   | 'notifier'
   | 'reader'
   | 'pin'
+  | 'registration'
   | 'guard'
   | 'hold'
   | 'binding'
@@ -94,6 +96,19 @@ export async function settled<T>(promise: Promise<T>, what: string): Promise<T> 
     return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Ends it when what uses it has ended. */
+async function unregistered(registration: Registration): Promise<void> {
+  for (const late = Date.now() + LIMIT_MS; ; await new Promise((next) => setTimeout(next, 1))) {
+    try {
+      registration[Symbol.dispose]();
+      return;
+    } catch (error) {
+      assert.equal((error as { code?: string }).code, 'ARRAY_IN_USE');
+      assert.ok(Date.now() < late, 'an operation keeps registered memory');
+    }
   }
 }
 
@@ -157,6 +172,7 @@ interface Homes {
   /** One array that both spaces share by a server; never freed. None where there is no server. */
   readonly sharedArrays: readonly SharedArray[];
   readonly pins: readonly Pin[];
+  readonly registration: Registration;
   readonly guard: Guard;
   readonly hold: Hold;
   readonly binding: ThreadBinding;
@@ -264,6 +280,8 @@ export class Field {
     const pin = await counters.pin();
     pin.unpin();
     const pins = [pin];
+    const registration = both.register(new Float32Array(8));
+    registration.unregister();
     const guard = await counters.guard({ module: GUARD, export: 'allow' });
     await guard.close();
     const hold = await counters.hold();
@@ -299,6 +317,7 @@ export class Field {
       shared,
       sharedArrays,
       pins,
+      registration,
       guard,
       hold,
       binding,
@@ -451,6 +470,7 @@ export class World {
       notifier: [...homes.notifiers],
       reader: [homes.reader, ...homes.notifiers],
       pin: [...homes.pins],
+      registration: [homes.registration],
       guard: [homes.guard],
       hold: [homes.hold],
       binding: [homes.binding],
@@ -552,6 +572,7 @@ export class World {
       this.pools.notifier.push(result);
       this.pools.reader.push(result);
     } else if (isPin(result)) this.pools.pin.push(result);
+    else if (result instanceof Registration) this.pools.registration.push(result);
     else if (result instanceof Guard) this.pools.guard.push(result);
     else if (result instanceof Hold) this.pools.hold.push(result);
     else if (result instanceof ThreadBinding) this.pools.binding.push(result);
@@ -588,6 +609,7 @@ export class World {
       this.ownVictims?.check();
     }
     for (const pin of this.pools.pin as Pin[]) pin.unpin();
+    for (const each of this.pools.registration as Registration[]) await unregistered(each);
     for (const guard of this.pools.guard as Guard[]) await guard.close();
     for (const hold of this.pools.hold as Hold[]) hold.release();
     for (const binding of this.pools.binding as ThreadBinding[]) binding.release();

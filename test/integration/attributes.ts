@@ -113,6 +113,7 @@ test('what devices can do', async () => {
     cancellation: true,
     writeCombining: false,
     directCopies: true,
+    registeredInPlace: true,
   };
   assert.deepEqual(
     space.devices.map(({ capabilities }) => capabilities),
@@ -127,6 +128,7 @@ test('what devices can do', async () => {
         cancellation: false,
         writeCombining: false,
         directCopies: false,
+        registeredInPlace: false,
         memorySurvives: false,
         units: 1,
       },

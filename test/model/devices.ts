@@ -1,9 +1,10 @@
 /** What becomes of devices, and launches that say little about managed arrays. */
 import assert from 'node:assert/strict';
 import type { NumericArray } from '../../src/index.js';
+import { type Memory, wasmMemory } from '../harness/wasm.js';
 import { ELEMENT_TYPES, KERNELS, runHere } from './kernels.js';
 import { codeOf, type Player, someDevice, type TrackedDevice } from './player.js';
-import { bytesOf, plainArray } from './tracked.js';
+import { bytesOf, plainArray, plainOver } from './tracked.js';
 
 /** How long a device that was killed may take to be known as dead. */
 const DEATH_MS = 20_000;
@@ -22,6 +23,31 @@ export async function launchOnPlainArrays(player: Player): Promise<void> {
   assert.ok(
     Buffer.from(bytesOf(plain)).equals(bytesOf(expected as NumericArray)),
     'a plain array came back wrong',
+  );
+}
+
+/** A launch on memory that is registered for it, in place or staged. */
+export async function launchOnRegisteredMemory(player: Player): Promise<void> {
+  const device = player.pickDevice();
+  if (device === null) return;
+  const { random } = player;
+  const type = random.pick(ELEMENT_TYPES);
+  const length = random.between(1, 30_000);
+  const memory = random.chance(0.5)
+    ? wasmMemory({ initial: 5 })
+    : new SharedArrayBuffer(5 * 65_536);
+  const buffer = 'grow' in memory ? (memory as Memory).buffer : (memory as SharedArrayBuffer);
+  const x = player.randomize(plainOver(type, buffer, 64 * random.between(0, 100), length));
+  const expected = x.slice();
+  const by = typeof x[0] === 'bigint' ? 3n : 3;
+  const range = { begin: 0, end: length, size: length };
+  runHere(KERNELS[type].add, { x: expected as NumericArray, by }, range);
+  using registration = player.space.register(memory, { lock: random.chance(0.5) });
+  player.log(`${device.name}.run(add, { x: ${type}, ${length} of memory ${registration.mode} })`);
+  await device.device.run(KERNELS[type].add, { x, by } as never, range);
+  assert.ok(
+    Buffer.from(bytesOf(x)).equals(bytesOf(expected as NumericArray)),
+    'registered memory came back wrong',
   );
 }
 

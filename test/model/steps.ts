@@ -19,6 +19,7 @@ import {
   failingLaunch,
   kill,
   launchOnPlainArrays,
+  launchOnRegisteredMemory,
   restart,
   workInVain,
 } from './devices.js';
@@ -71,6 +72,7 @@ export async function step(player: Player, random: Random = player.random): Prom
     [several ? 1 : 0, () => fence(player)],
     [26, () => playStreams(player)],
     [2, () => launchOnPlainArrays(player)],
+    [1, () => launchOnRegisteredMemory(player)],
     [2, () => failingLaunch(player)],
     [5, () => readFrom(player)],
     [5, () => writeTo(player)],

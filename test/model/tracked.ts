@@ -36,6 +36,20 @@ export function plainArray(type: ElementType, length: number): NumericArray {
   return new CONSTRUCTORS[type === 'bytes' ? 'u8' : type](length);
 }
 
+/** The same over a part of a buffer. */
+export function plainOver(
+  type: ElementType,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  length: number,
+): NumericArray {
+  return new CONSTRUCTORS[type === 'bytes' ? 'u8' : type](
+    buffer as ArrayBuffer,
+    byteOffset,
+    length,
+  );
+}
+
 export function bytesOf(plain: NumericArray): Uint8Array {
   return new Uint8Array(plain.buffer, plain.byteOffset, plain.byteLength);
 }

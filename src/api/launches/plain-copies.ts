@@ -5,8 +5,10 @@
  * was.
  */
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
+import { addressOf } from '../../linux/base/libc.js';
 import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
-import { giveStaging, type StagingArray, takeStaging } from './staging-pool.js';
+import type { Registration } from './registration.js';
+import { plainPool, type Staged } from './staging-pool.js';
 import type { StreamOrder } from './stream-order.js';
 
 /** Bytes of a buffer of the program's own. */
@@ -19,6 +21,8 @@ interface PlainBytes {
 /** One operation's use of such bytes. */
 export interface PlainUse extends PlainBytes {
   readonly copy: PlainCopy;
+  /** The registration that the bytes lie in. */
+  readonly registration: Registration | null;
   readonly order: StreamOrder;
   /** Of the operation, once it has been given. */
   sequence: number;
@@ -26,7 +30,7 @@ export interface PlainUse extends PlainBytes {
 }
 
 export interface PlainCopy extends PlainBytes {
-  readonly staging: StagingArray;
+  readonly staging: Staged;
   readonly uses: Set<PlainUse>;
   /** How many functions of the program's had been given by then. */
   readonly calls: number;
@@ -69,7 +73,13 @@ export function copyToShare(
   space: SpaceSeen,
   order: StreamOrder,
 ): PlainCopy | null {
-  if (copy.stale || copy.calls !== callsGiven || copy.staging.array.space !== space) return null;
+  if (
+    copy.staging.isInPlace ||
+    copy.stale ||
+    copy.calls !== callsGiven ||
+    copy.staging.array.space !== space
+  )
+    return null;
   if (bytes.begin < copy.begin || bytes.end > copy.end) return null;
   if ((bytes.begin - copy.begin) % bytesOf(type) !== 0) return null;
   for (const use of copy.uses) if (!order.isAfter(use)) return null;
@@ -81,9 +91,25 @@ export function makeCopy(
   plain: NumericArray,
   type: ElementType,
   device: DeviceSeen | null,
+  registration: Registration | null,
 ): PlainCopy {
-  const bytes = plainBytes(plain);
-  const staging = takeStaging(space, plain.byteLength, type, device);
+  const pool = registration?.staging ?? plainPool(space);
+  return noteCopy(plainBytes(plain), pool.take(plain.byteLength, type, device));
+}
+
+/** Memory that is used where it lies, as a copy that needs no copying. */
+export function copyInPlace(
+  plain: NumericArray,
+  { address, bytes }: Registration,
+  staging: Staged,
+): PlainCopy {
+  const { buffer, byteOffset, byteLength } = plain;
+  const within = addressOf(new Uint8Array(buffer, byteOffset, byteLength)) - Number(address);
+  const begin = byteOffset - within;
+  return noteCopy({ buffer, begin, end: begin + bytes }, staging);
+}
+
+function noteCopy(bytes: PlainBytes, staging: Staged): PlainCopy {
   const copy = { ...bytes, staging, uses: new Set<PlainUse>(), calls: callsGiven, stale: false };
   const known = copies.get(bytes.buffer);
   if (known === undefined) copies.set(bytes.buffer, new Set([copy]));
@@ -96,8 +122,11 @@ export function useCopy(
   bytes: PlainBytes,
   order: StreamOrder,
   writes: boolean,
+  registration: Registration | null,
 ): PlainUse {
-  const use = { ...bytes, copy, order, sequence: Number.POSITIVE_INFINITY, writes };
+  const sequence = Number.POSITIVE_INFINITY;
+  const use = { ...bytes, copy, registration, order, sequence, writes };
+  if (registration !== null) registration.uses++;
   copy.uses.add(use);
   order.begin();
   if (writes)
@@ -108,12 +137,13 @@ export function useCopy(
 
 /** The operation has ended. A copy that nothing uses any more is given back. */
 export function endUse(use: PlainUse): void {
-  const { copy, order } = use;
+  const { copy, order, registration } = use;
+  if (registration !== null) registration.uses--;
   copy.uses.delete(use);
   order.end();
   if (copy.uses.size > 0) return;
   copies.get(copy.buffer)?.delete(copy);
-  giveStaging(copy.staging);
+  copy.staging.give();
 }
 
 function overlap(one: PlainBytes, other: PlainBytes): boolean {

@@ -19,7 +19,21 @@ const DEVICE_SHARE = 1 / 4;
 /** The same for all unused ones. */
 const KEPT_SHARE = 1 / 2;
 
-export class StagingArray {
+/** Memory of the space that bytes of the program's own lie in while operations use them. */
+export interface Staged {
+  readonly array: ArraySeen;
+  /** It is the program's memory itself: nothing is copied, and nothing is ever out of date. */
+  readonly isInPlace: boolean;
+  /** Gives it these bytes, from a byte on. */
+  put(from: number, source: Uint8Array): void;
+  /** Fills `target` with its bytes from a byte on. */
+  take(from: number, target: Uint8Array): void;
+  /** No operation uses it any more. */
+  give(): void;
+}
+
+export class StagingArray implements Staged {
+  readonly isInPlace = false;
   /** The device cannot be reached so: it goes over the host. */
   private overHost: boolean;
 
@@ -27,6 +41,7 @@ export class StagingArray {
   constructor(
     readonly array: ArraySeen,
     readonly device: DeviceSeen | null,
+    private readonly pool: StagingPool,
   ) {
     const most = (device?.memory ?? 0) * DEVICE_SHARE;
     this.overHost = device?.capabilities.directCopies !== true || array.byteLength > most;
@@ -36,14 +51,16 @@ export class StagingArray {
     return this.array.byteLength;
   }
 
-  /** Gives it these bytes, from a byte on. */
   put(from: number, source: Uint8Array): void {
     if (!this.direct(from, source, true)) putOwn(this.array, from, source);
   }
 
-  /** Fills `target` with its bytes from a byte on. */
   take(from: number, target: Uint8Array): void {
     if (!this.direct(from, target, false)) takeOwn(this.array, from, target);
+  }
+
+  give(): void {
+    this.pool.give(this);
   }
 
   /** False: its device has no room for it just now, or cannot be reached so. */
@@ -72,24 +89,37 @@ export class StagingArray {
   }
 }
 
-/** Those of one thread and space that no operation uses. */
-class Pool {
+/** Staging arrays of one thread and space, of which it keeps those that no operation uses. */
+export class StagingPool {
   private readonly idle: StagingArray[] = [];
   private timer: NodeJS.Timeout | null = null;
-  private most = -1;
+  private most: number;
 
-  constructor(private readonly space: SpaceSeen) {
-    space.client.spare = () => this.giveBack();
+  /**
+   * @param kept bytes that are kept until `giveBack`, for memory that is registered; null: what was
+   * not used for a moment is given back
+   */
+  constructor(
+    private readonly space: SpaceSeen,
+    private readonly kept: number | null,
+  ) {
+    this.most = kept ?? -1;
+    const pools = poolsOf(space);
+    pools.add(this);
+    space.client.spare = () => [...pools].map((pool) => pool.giveBack()).includes(true);
   }
 
-  take(bytes: number, type: ElementType, device: DeviceSeen | null): StagingArray | null {
+  /** One of at least so many bytes. What it holds is not known. */
+  take(bytes: number, type: ElementType, device: DeviceSeen | null): StagingArray {
+    const { idle, space } = this;
     let best = -1;
-    for (const [at, staging] of this.idle.entries()) {
-      const fits = staging.bytes >= bytes && staging.bytes <= 2 * bytes;
+    for (const [at, staging] of idle.entries()) {
+      const fits = staging.bytes >= bytes && (this.kept !== null || staging.bytes <= 2 * bytes);
       if (!fits || staging.array.type !== type || staging.device !== device) continue;
-      if (best === -1 || staging.bytes < this.idle[best].bytes) best = at;
+      if (best === -1 || staging.bytes < idle[best].bytes) best = at;
     }
-    return best === -1 ? null : this.idle.splice(best, 1)[0];
+    if (best !== -1) return idle.splice(best, 1)[0];
+    return new StagingArray(space.stagingArray(type, bytes / bytesOf(type)), device, this);
   }
 
   give(staging: StagingArray): void {
@@ -103,17 +133,24 @@ class Pool {
     // The oldest go first, and all of them if this one is too large.
     while (this.bytesOf(null) > this.most || this.isTooMuch(staging.device))
       idle.shift()?.array.free();
-    if (idle.length === 0) return;
+    if (idle.length === 0 || this.kept !== null) return;
     // It keeps no program from its end.
     this.timer ??= setTimeout(() => this.giveBack(), KEPT_MS).unref();
     this.timer.refresh();
   }
 
   /** Gives all of it back. False: there was nothing. */
-  private giveBack(): boolean {
+  giveBack(): boolean {
     const had = this.idle.length > 0;
     for (const { array } of this.idle.splice(0)) array.free();
     return had;
+  }
+
+  /** Nothing is taken of it any more. What operations use goes when they have ended. */
+  end(): void {
+    this.most = 0;
+    poolsOf(this.space).delete(this);
+    this.giveBack();
   }
 
   private isTooMuch(device: DeviceSeen | null): boolean {
@@ -129,30 +166,26 @@ class Pool {
   }
 }
 
-const pools = new WeakMap<SpaceSeen, Pool>();
+/** All pools of this thread. */
+const pools = new WeakMap<SpaceSeen, Set<StagingPool>>();
+/** Those of plain arrays. */
+const plain = new WeakMap<SpaceSeen, StagingPool>();
 
-function poolOf(space: SpaceSeen): Pool {
-  let pool = pools.get(space);
+function poolsOf(space: SpaceSeen): Set<StagingPool> {
+  let found = pools.get(space);
+  if (found === undefined) {
+    found = new Set();
+    pools.set(space, found);
+  }
+  return found;
+}
+
+/** Where plain arrays are staged. */
+export function plainPool(space: SpaceSeen): StagingPool {
+  let pool = plain.get(space);
   if (pool === undefined) {
-    pool = new Pool(space);
-    pools.set(space, pool);
+    pool = new StagingPool(space, null);
+    plain.set(space, pool);
   }
   return pool;
-}
-
-/** A staging array of at least so many bytes. What it holds is not known. */
-export function takeStaging(
-  space: SpaceSeen,
-  bytes: number,
-  type: ElementType,
-  device: DeviceSeen | null,
-): StagingArray {
-  const kept = poolOf(space).take(bytes, type, device);
-  if (kept !== null) return kept;
-  return new StagingArray(space.stagingArray(type, bytes / bytesOf(type)), device);
-}
-
-/** No operation uses it any more. */
-export function giveStaging(staging: StagingArray): void {
-  poolOf(staging.array.space).give(staging);
 }

@@ -10,6 +10,7 @@ import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
 import { textOf } from '../values/arguments.js';
 import { OnememError } from '../values/errors.js';
 import {
+  copyInPlace,
   copyToShare,
   endUse,
   makeCopy,
@@ -18,6 +19,7 @@ import {
   useCopy,
   writersOf,
 } from './plain-copies.js';
+import { registrationOf } from './registration.js';
 import type { StreamOrder } from './stream-order.js';
 
 /** Where the bytes of a plain array lie in the space. */
@@ -52,18 +54,25 @@ export class Staging {
     name: string,
     { in: reads, back: isResult }: StagedUse,
   ): StagedPlace {
-    const { space, order } = this;
+    const { space, order, device } = this;
     const back = isResult && this.hasResults;
     const bytes = plainBytes(plain);
+    const registration = registrationOf(space, plain);
+    // What begins with zeros is not to be seen so before the launch begins.
+    const itself = reads ? registration?.inPlaceFor(device) : null;
     const writers = writersOf(bytes);
     if (!writers.every((use) => order.isAfter(use))) throw this.conflict(name);
     const last = writers.at(-1);
-    const shared = last === undefined ? null : copyToShare(bytes, type, last, space, order);
-    const copy = shared ?? makeCopy(space, plain, type, this.device);
-    const use = useCopy(copy, bytes, order, back);
+    const inPlace = itself && registration && copyInPlace(plain, registration, itself);
+    const canShare = last !== undefined && !inPlace;
+    const shared = canShare ? copyToShare(bytes, type, last, space, order) : null;
+    const copy = inPlace ?? shared ?? makeCopy(space, plain, type, device, registration);
+    const use = useCopy(copy, bytes, order, back, registration);
     this.uses.push(use);
+    const unfinished = writers.some((each) => !each.copy.staging.isInPlace);
     if (shared !== null) this.waits ||= back;
-    else if (reads && (last !== undefined || order.isBehindCall)) this.late.push(use);
+    else if (inPlace ? unfinished : reads && (last !== undefined || order.isBehindCall))
+      this.late.push(use);
     else if (reads) take(use);
     const { array } = copy.staging;
     const offset = array.offset + bytes.begin - copy.begin;

@@ -197,6 +197,11 @@ export class Client {
     return Atomics.load(this.control, Control.OtherProcesses) === 1;
   }
 
+  /** Whether the space is another process's. */
+  get hasOwner(): boolean {
+    return this.handle.attachedBy !== undefined;
+  }
+
   /** This thread, as requests name it. */
   get thread(): number {
     return this.line.thread;

@@ -24,6 +24,8 @@ export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
   arrayOf(type: ElementType, length: number, options?: { readonly name: string }): ArraySeen;
   /** Makes one that this thread copies over. */
   stagingArray(type: ElementType, length: number): ArraySeen;
+  /** Makes one over memory of the program's, whose file becomes the manager's to close. */
+  registeredArray(fd: number, bytes: number): ArraySeen;
   allocate(
     type: ElementType,
     length: number,
@@ -47,6 +49,7 @@ export interface DeviceSeen {
     readonly cancellation: boolean;
     readonly kernels: 'functions' | 'wgsl';
     readonly directCopies: boolean;
+    readonly registeredInPlace: boolean;
   };
   readonly isUsable: boolean;
   readonly sameAddresses: boolean;

@@ -7,6 +7,7 @@ import {
   type ReadonlyView,
 } from '../../core/basics/elements.js';
 import type { Lender } from '../../drivers/webgpu/lender.js';
+import { closeDescriptor } from '../../linux/base/libc.js';
 import { type NumaNode, type NumaPlace, numaNodes } from '../../linux/memory/numa.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { FileSource } from '../../pager/protocol/requests.js';
@@ -47,6 +48,13 @@ import {
 import { notify, type WaitResult, wait } from '../arrays/wait.js';
 import { closeSpace, closeWithThread, type OpenedSpace } from '../endings/closing.js';
 import { HOST_STREAM_OPTIONS, type HostStreamOptions } from '../launches/launch-options.js';
+import {
+  endRegistrations,
+  type RegisterableMemory,
+  type RegisterOptions,
+  type Registration,
+  register,
+} from '../launches/registration.js';
 import { checkSignal } from '../line/cancellation.js';
 import { Client, type Connect } from '../line/client.js';
 import type { ManagerThreads } from '../line/manager-threads.js';
@@ -542,10 +550,12 @@ export class AddressSpace implements api.AddressSpace {
     );
     try {
       await this.closing;
+      endRegistrations(this);
     } catch (error) {
       // What could not be flushed is lost with a space that has been closed nevertheless: there is
       // nothing to close again.
       this.closing = this.client.isClosed ? Promise.resolve() : null;
+      if (this.client.isClosed) endRegistrations(this);
       throw error;
     }
   }
@@ -605,6 +615,21 @@ export class AddressSpace implements api.AddressSpace {
     return this.allocate(type, length, STAGING_NAME, true, null, { staging: true });
   }
 
+  registeredArray(fd: number, bytes: number): ManagedArray {
+    const path = 'registered memory';
+    const file = { fd, path, offset: 0, bytes, shared: true, mapped: true };
+    try {
+      return this.allocate('bytes', bytes, path, true, file, { unlisted: true });
+    } catch (error) {
+      closeDescriptor(fd);
+      throw error;
+    }
+  }
+
+  register(memory: RegisterableMemory, options: RegisterOptions = {}): Registration {
+    return register(this, memory, options);
+  }
+
   allocate(
     type: ElementType,
     length: number,
@@ -616,9 +641,12 @@ export class AddressSpace implements api.AddressSpace {
       keep = false,
       place = null,
       staging = false,
+      unlisted = false,
     }: Pick<ArrayOptions, 'maxLength' | 'keep'> & {
       place?: NumaPlace | null;
       staging?: boolean;
+      /** Nobody finds it by its name. */
+      unlisted?: boolean;
     } = {},
   ): ManagedArray {
     this.client.assertOpen('cannot allocate an array');
@@ -630,7 +658,7 @@ export class AddressSpace implements api.AddressSpace {
       file,
       provider: null,
       elementBytes,
-      type,
+      ...(unlisted ? {} : { type }),
       reserveBytes: maxLength * elementBytes,
       keep,
       numa: place,

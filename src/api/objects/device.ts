@@ -75,9 +75,9 @@ export class Device implements api.Device {
   }
 
   get capabilities(): DeviceCapabilities {
-    const { pageFaults, atomics, remoteAccess, writeCombining, directCopies, ...info } = this.info;
-    const { cancellation, kernels, lossy, units } = info;
-    const moves = { remoteAccess, writeCombining, directCopies };
+    const { pageFaults, atomics, remoteAccess, writeCombining, ...info } = this.info;
+    const { cancellation, kernels, lossy, units, directCopies, registeredInPlace } = info;
+    const moves = { remoteAccess, writeCombining, directCopies, registeredInPlace };
     const can = { pageFaults, atomics, ...moves, cancellation, kernels };
     return { ...can, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
   }

@@ -86,6 +86,7 @@ export const PROT_WRITE = 2;
 export const MAP_SHARED = 0x01;
 export const MAP_PRIVATE = 0x02;
 export const MAP_FIXED = 0x10;
+export const MS_ASYNC = 1;
 export const MAP_ANONYMOUS = 0x20;
 export const MAP_NORESERVE = 0x4000;
 export const MAP_POPULATE = 0x8000;

@@ -102,6 +102,7 @@ export const libc = {
   mprotect: onUse<Call<3>>('int mprotect(uint64_t address, uint64_t length, int protection)'),
   madvise: declare<Call<3>>('int madvise(uint64_t address, uint64_t length, int advice)'),
   mlock: onUse<Call<2>>('int mlock(uint64_t address, uint64_t length)'),
+  msync: onUse<Call<3>>('int msync(uint64_t address, uint64_t length, int flags)'),
   munlock: onUse<Call<2>>('int munlock(uint64_t address, uint64_t length)'),
   memcpy: declare<Call<3>>(
     'uint64_t memcpy(uint64_t destination, uint64_t source, uint64_t length)',

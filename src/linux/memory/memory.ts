@@ -11,6 +11,7 @@ import {
   MFD_ALLOW_SEALING,
   MFD_CLOEXEC,
   MFD_NOEXEC_SEAL,
+  MS_ASYNC,
   SC_PAGESIZE,
   SEEK_DATA,
   SEEK_HOLE,
@@ -92,6 +93,16 @@ export function munlock(address: number, length: number): void {
   let result = libc.munlock(address, length);
   for (let tries = 0; result < 0 && tries < 100; tries++) result = libc.munlock(address, length);
   check(result, 'munlock', { address, length });
+}
+
+/** The same for memory that may not be mapped any more. */
+export function tryMunlock(address: number, length: number): void {
+  libc.munlock(address, length);
+}
+
+/** Returns 0 where all pages are mapped, else the error number. */
+export function tryMsync(address: number, length: number): number {
+  return libc.msync(address, length, MS_ASYNC) < 0 ? errno() : 0;
 }
 
 /** A file that lives in memory only, of the given size and without any page yet. */

@@ -335,6 +335,7 @@ export class Devices implements DeviceOwner {
       atomics: description.atomics ?? false,
       remoteAccess: description.remoteAccess ?? false,
       writeCombining: description.writeCombining ?? false,
+      registeredInPlace: made.process?.files != null,
       directCopies: (made.process?.memoryFile ?? -1) !== -1,
       sameAddresses: description.frames === 'identity',
       cancellation: made.guard === null ? made.driver.abort !== undefined : made.guard.canAbort,

@@ -81,6 +81,20 @@ describe('mapped files of a device', () => {
     expect(hidden).toEqual([]);
   });
 
+  it('are unreachable where they are memory of the program, which has no pages here', () => {
+    Object.assign(range.source, { shared: true });
+    const x = { name: 'x', kind: 'array', type: 'f32', use: 'in', length: 10 } as const;
+    const given = [{ ...x, offset: 512 * PAGE_BYTES }];
+    parameters();
+    expect(asked[0].part.writable).toBe(true);
+    asked[0].shown(null);
+    expect(mapped.unreachable(device, given)).toBe('x');
+    files.onEnd(range);
+    parameters();
+    asked[1].shown(2 ** 40);
+    expect(mapped.unreachable(device, given)).toBe(null);
+  });
+
   it('are hidden when their array has gone, also where they are shown later', () => {
     parameters();
     files.onEnd(range);

@@ -62,6 +62,20 @@ export class MappedFiles {
     return found;
   }
 
+  /**
+   * The name of an argument that its process cannot map, and that has no other place: memory of the
+   * program, of which the space has no pages. Null: there is none.
+   */
+  unreachable(device: Device, parameters: readonly LaunchParameter[]): string | null {
+    for (const each of parameters) {
+      if (each.kind !== 'array' || each.length === 0) continue;
+      const range = this.files.rangeOf(Math.floor(each.offset / PAGE_BYTES));
+      if (range?.source.mapped !== true || !range.source.shared) continue;
+      if (this.windows.get(device)?.get(range)?.at == null) return each.name;
+    }
+    return null;
+  }
+
   /** The device has gone, and with it what its process had mapped. */
   drop(device: Device): void {
     this.windows.delete(device);

@@ -72,6 +72,8 @@ export interface DeviceInfo {
   readonly writeCombining: boolean;
   /** Threads of the program can map its memory, and copy there. */
   readonly directCopies: boolean;
+  /** Its process can map registered memory. */
+  readonly registeredInPlace: boolean;
   /** Whether a page lies in its memory where it lies in the space. */
   readonly sameAddresses: boolean;
   /** Whether a launch that runs can be ended. */

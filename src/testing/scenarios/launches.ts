@@ -1,7 +1,21 @@
 /** What a launch is given besides its arrays. */
-import { BUFFER_WORDS, same, WORDS_PER_PAGE } from '../context.js';
-import { flip, mix, mixed, pattern } from '../kernels.js';
+import type { RegisterableMemory, WasmMemory } from '../../index.js';
+import { BUFFER_WORDS, PAGE_BYTES, same, WORDS_PER_PAGE } from '../context.js';
+import { copy, flip, mix, mixed, pattern, write } from '../kernels.js';
 import type { Scenario } from '../suite.js';
+
+/** Memory that a device may map, and memory that is copied. */
+function registered(): { memory: RegisterableMemory; buffer: ArrayBufferLike }[] {
+  const { WebAssembly } = globalThis as unknown as {
+    WebAssembly: { Memory: new (size: { initial: number }) => WasmMemory };
+  };
+  const wasm = new WebAssembly.Memory({ initial: 4 });
+  const shared = new SharedArrayBuffer(64 * PAGE_BYTES);
+  return [
+    { memory: wasm, buffer: wasm.buffer },
+    { memory: shared, buffer: shared },
+  ];
+}
 
 export const launches: readonly Scenario[] = [
   {
@@ -46,6 +60,31 @@ export const launches: readonly Scenario[] = [
         .launch(mix, { data: array, seed: 0x51ab_0022 }, { size: sizes.range(0, 1) })
         .synchronize();
       same('what the CPU reads after a launch of size 0', array.data, content);
+    },
+  },
+  {
+    name: 'registered_memory',
+    devices: 1,
+    holds: 'memory that others made is read and written by launches, and nothing beside it',
+    run: async ({ device, space }) => {
+      const length = 3 * WORDS_PER_PAGE + 100;
+      for (const { memory, buffer } of registered()) {
+        using registration = space.register(memory, { lock: false });
+        const x = new Uint32Array(buffer, 40, length);
+        const y = new Uint32Array(buffer, 16 * PAGE_BYTES, length);
+        const size = length;
+        await device.run(write, { data: x, seed: 0x51ab_0026 }, { size });
+        const written = pattern(length, 0x51ab_0026);
+        same(`what was written, ${registration.mode}`, x, written);
+        using stream = device.stream();
+        stream.launch(mix, { data: x, seed: 0x51ab_0027 }, { size });
+        stream.launch(copy, { source: x, destination: y }, { size });
+        await stream.synchronize();
+        same(`what was changed, ${registration.mode}`, x, mixed(written, 0x51ab_0027));
+        same(`what was copied, ${registration.mode}`, y, mixed(written, 0x51ab_0027));
+        const all = new Uint32Array(buffer);
+        same('what lies beside it', all.subarray(length + 10, length + 50), new Uint32Array(40));
+      }
     },
   },
 ];

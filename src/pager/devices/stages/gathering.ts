@@ -4,6 +4,7 @@
  * where it has them.
  */
 import type { ManagerContext } from '../../core/context.js';
+import { type WireError, wireError } from '../../protocol/wire.js';
 import type { GatherPlans, LaunchPart } from '../gather-plans.js';
 import type { Launch } from '../launch.js';
 import type { MappedFiles } from '../mapped-files.js';
@@ -53,7 +54,14 @@ export class Mapping implements Stage {
       });
     const parameters = this.mapped.parametersOf(device, operation.parameters, again);
     if (parameters === null || handed === null) return;
-    launch.handed = { ...handed, parameters };
+    const unreachable = this.mapped.unreachable(device, operation.parameters);
+    if (unreachable === null) launch.handed = { ...handed, parameters };
+    else launch.fail(unreachableError(launch, unreachable));
     done();
   }
+}
+
+function unreachableError({ device, kernel }: Launch, parameter: string): WireError {
+  const message = `${kernel}: the process of device ${device.info.name} cannot map the registered memory of parameter ${parameter}; unregister() it, and it is copied`;
+  return wireError('FILE_NOT_MAPPED', message, { parameter });
 }

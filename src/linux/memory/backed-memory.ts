@@ -1,0 +1,80 @@
+/**
+ * Puts a memory file under anonymous memory that is in use, at the same addresses and with the same
+ * content, so that other processes can map it too; and takes it away again. No other thread may
+ * write the memory meanwhile.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import {
+  MAP_ANONYMOUS,
+  MAP_FIXED,
+  MAP_PRIVATE,
+  MAP_SHARED,
+  PROT_READ,
+  PROT_WRITE,
+} from '../base/constants.js';
+import { closeDescriptor } from '../base/libc.js';
+import { preadToAddress, pwriteFromAddress } from '../files/file-io.js';
+import { createMemoryFile, mmap, nextData, nextHole, PAGE_SIZE } from './memory.js';
+
+/** Of an entry of the page map, in its upper half: the page is in memory, or is swapped. */
+const PRESENT = 0x8000_0000;
+const SWAPPED = 0x4000_0000;
+const ENTRY_BYTES = 8;
+/** Entries that are read at once. */
+const ENTRIES = 2 ** 13;
+
+/** Both are multiples of the size of a page. Returns the file, which is the caller's to close. */
+export function backByFile(name: string, address: number, bytes: number): number {
+  const fd = createMemoryFile(name, bytes);
+  try {
+    // What was never touched stays without memory.
+    eachTouched(address, bytes, (offset, length) =>
+      pwriteFromAddress(fd, address + offset, length, offset),
+    );
+    const protection = PROT_READ | PROT_WRITE;
+    mmap(bytes, { protection, flags: MAP_SHARED | MAP_FIXED, address, fd });
+  } catch (error) {
+    closeDescriptor(fd);
+    throw error;
+  }
+  return fd;
+}
+
+/** The memory is anonymous again, with the file's content. The file stays open. */
+export function unbackFile(fd: number, address: number, bytes: number): void {
+  const protection = PROT_READ | PROT_WRITE;
+  mmap(bytes, { protection, flags: MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, address });
+  for (let at = nextData(fd, 0); at < bytes; ) {
+    const end = nextHole(fd, at);
+    preadToAddress(fd, address + at, end - at, at);
+    at = nextData(fd, end);
+  }
+}
+
+/** Calls `run` with each run of pages that have content, by byte from the address on. */
+function eachTouched(
+  address: number,
+  bytes: number,
+  run: (offset: number, length: number) => void,
+): void {
+  const map = openSync('/proc/self/pagemap', 'r');
+  try {
+    const entries = new DataView(new ArrayBuffer(ENTRIES * ENTRY_BYTES));
+    const first = address / PAGE_SIZE;
+    const pages = bytes / PAGE_SIZE;
+    let begin = -1;
+    for (let page = 0; page < pages; page++) {
+      const at = page % ENTRIES;
+      if (at === 0) readSync(map, entries, { position: (first + page) * ENTRY_BYTES });
+      const state = entries.getUint32(at * ENTRY_BYTES + 4, true);
+      const hasContent = (state & (PRESENT | SWAPPED)) !== 0;
+      if (hasContent && begin === -1) begin = page;
+      if (hasContent || begin === -1) continue;
+      run(begin * PAGE_SIZE, (page - begin) * PAGE_SIZE);
+      begin = -1;
+    }
+    if (begin !== -1) run(begin * PAGE_SIZE, (pages - begin) * PAGE_SIZE);
+  } finally {
+    closeSync(map);
+  }
+}
