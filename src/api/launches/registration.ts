@@ -4,8 +4,8 @@
  */
 import { types } from 'node:util';
 import { addressOf, closeDescriptor } from '../../linux/base/libc.js';
+import { backByFile, unbackFile } from '../../linux/files/backed-memory.js';
 import { duplicateDescriptor } from '../../linux/files/file-io.js';
-import { backByFile, unbackFile } from '../../linux/memory/backed-memory.js';
 import { mlock, PAGE_SIZE, tryMsync, tryMunlock } from '../../linux/memory/memory.js';
 import { lockedMemoryLimit } from '../../linux/processes/process.js';
 import type { OptionNames } from '../../messages/option-names.js';

@@ -13,8 +13,8 @@ import {
   PROT_WRITE,
 } from '../base/constants.js';
 import { closeDescriptor } from '../base/libc.js';
-import { preadToAddress, pwriteFromAddress } from '../files/file-io.js';
-import { createMemoryFile, mmap, nextData, nextHole, PAGE_SIZE } from './memory.js';
+import { createMemoryFile, mmap, nextData, nextHole, PAGE_SIZE } from '../memory/memory.js';
+import { preadToAddress, pwriteFromAddress } from './file-io.js';
 
 /** Of an entry of the page map, in its upper half: the page is in memory, or is swapped. */
 const PRESENT = 0x8000_0000;

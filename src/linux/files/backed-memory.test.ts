@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { addressOf, closeDescriptor } from '../base/libc.js';
 import { NativeBuffer } from '../base/native-buffer.js';
-import { preadToAddress, pwriteFromAddress } from '../files/file-io.js';
+import { allocatedBytes, readMemory } from '../memory/memory.js';
 import { backByFile, unbackFile } from './backed-memory.js';
-import { allocatedBytes, readMemory } from './memory.js';
+import { preadToAddress, pwriteFromAddress } from './file-io.js';
 
 const KIB = 1024;
 
