@@ -1,12 +1,14 @@
 /** `onemem ls`: what a space shows to those who look from outside. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { release } from 'node:os';
 import type { SpaceListing } from '../../src/api/objects/listing.js';
 import { openSpace } from '../../src/index.js';
 import { libc } from '../../src/linux/base/libc.js';
 import { listenLocally } from '../../src/linux/sockets/local-socket.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
 import { Folder } from '../harness/command.js';
-import { longTest, runTests, test } from '../harness/suite.js';
+import { longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const MIB = 2 ** 20;
 
@@ -125,6 +127,47 @@ longTest(
     await owner.kill();
     await folder.fail(1, /has ended or has closed/, 'ls', handle);
   },
+);
+
+/** KiB of page tables. */
+function tablesOf(pid: number): number {
+  return Number(/VmPTE:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]);
+}
+
+const [major, minor] = release().split('.').map(Number);
+
+longTest(
+  'page tables of what an attached process has not used for long are given back',
+  async () => {
+    await using space = await openSpace({
+      hostMemory: '320MiB',
+      devices: [{ kind: 'process', memory: '8MiB' }],
+    });
+    const x = space.array(Int32Array, 64 * MIB, { name: 'x' });
+    const y = space.array(Int32Array, MIB, { name: 'y' });
+    x.data.fill(1);
+    y.data.fill(2);
+    await using agent = await attachedAgent(space.share());
+    const before = tablesOf(agent.pid);
+    assert.equal(await agent.do('sum', 'x'), 64 * MIB);
+    const most = tablesOf(agent.pid);
+    assert.ok(most > before + 450);
+    await agent.do('fill', 'x', 32 * MIB, 64 * MIB, 3);
+    // The device has copies of this one, so that a store must be seen.
+    await agent.do('launch', 'y');
+    assert.equal(await agent.do('sum', 'y'), 3 * MIB);
+    if (major * 100 + minor >= 614) while (tablesOf(agent.pid) > most - 400) await sleep(100);
+    else await sleep(150_000);
+    await agent.do('add', 'y', 0, MIB);
+    await agent.do('launch', 'y');
+    assert.equal(await agent.do('sum', 'y'), 5 * MIB);
+    assert.equal(await agent.do('sum', 'x'), 4 * 32 * MIB);
+    await agent.do('add', 'x', 0, 64 * MIB);
+    sameData(x.data, (i) => (i < 32 * MIB ? 2 : 4));
+    sameData(y.data, () => 5);
+    space.checkInvariants();
+  },
+  300,
 );
 
 await runTests();

@@ -3,11 +3,18 @@
  * memory file at the same addresses, and hands over the userfaultfd that serves its faults. Nothing
  * here waits for that process, which may be stopped or end at any moment.
  */
-import { Access, PAGE_BYTES, type ProcessorDescription, Status } from '../../core/basics/types.js';
+import {
+  Access,
+  BLOCK_BYTES,
+  PAGE_BYTES,
+  type ProcessorDescription,
+  Status,
+} from '../../core/basics/types.js';
 import type { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { ProcessorDriver } from '../driver.js';
 import { NodeError, PageTable } from '../page-table.js';
 import type { HostSharer, SharedHost } from '../shared-host.js';
+import { IdleBlocks } from './idle-blocks.js';
 
 /** Threads whose last page is kept until they fault again. */
 const THREADS = 1;
@@ -25,6 +32,7 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
   /** Pages whose accesses are about to fail: no thread of the process is woken for them. */
   private readonly denied = new Set<number>();
   private readonly report: AttachedEvents['fault'];
+  private readonly blocks = new IdleBlocks();
   private dead = false;
 
   constructor(
@@ -57,6 +65,7 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
   map(page: number, count: number, access: Access, previous: Access): void {
     if (this.dead) return;
     if (this.denied.size > 0) this.forgive(page, count);
+    this.blocks.touch(page, count);
     try {
       this.table.map(page, count, this.given(access), previous);
     } catch (error) {
@@ -82,6 +91,7 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
 
   wake(page: number, count: number, access: Access): void {
     if (this.dead || (this.denied.size > 0 && this.denied.has(page))) return;
+    this.blocks.touch(page, count);
     try {
       this.table.wake(page, count, this.given(access));
     } catch (error) {
@@ -103,6 +113,31 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
 
   remap(): Status {
     return Status.Done;
+  }
+
+  /** Whether it is time to look for blocks that the process has not used for long. */
+  isIdleDue(nowMs: number): boolean {
+    return !this.dead && this.blocks.isDue(nowMs);
+  }
+
+  /**
+   * Blocks that the process is to take out of its page tables. Where its threads may not write, that leaves marks, and so the tables: they are removed
+   * here, where nobody maps a page meanwhile, and the process is asked once more.
+   *
+   * @param done it has taken out those of the time before
+   */
+  takeIdle(done: boolean): number[] {
+    if (!done) this.blocks.forget();
+    // A page whose accesses fail must stay as it is.
+    if (this.denied.size > 0) return [];
+    const { base, userfaultfd } = this.table;
+    const empty = this.blocks
+      .takeEmpty()
+      .filter(
+        (block) =>
+          userfaultfd.writeProtect(base + block * BLOCK_BYTES, BLOCK_BYTES, false, true) === 0,
+      );
+    return [...empty, ...this.blocks.look()].sort((a, b) => a - b);
   }
 
   /** It has ended: nothing of it is left to be changed. */

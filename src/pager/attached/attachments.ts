@@ -11,18 +11,12 @@ import type { Router } from '../../drivers/router.js';
 import type { SharedHost } from '../../drivers/shared-host.js';
 import { POLLIN, POLLOUT } from '../../linux/base/constants.js';
 import { SystemCallError } from '../../linux/base/errors.js';
-import { addressOf, closeDescriptor, libc } from '../../linux/base/libc.js';
-import { scratch } from '../../linux/base/native-buffer.js';
+import { closeDescriptor } from '../../linux/base/libc.js';
 import { randomName } from '../../linux/base/random.js';
 import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
 import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { mayOpenPidfd, pidfdOpen } from '../../linux/processes/process.js';
-import {
-  acceptLocally,
-  listenLocally,
-  peerOf,
-  setNonBlocking,
-} from '../../linux/sockets/local-socket.js';
+import { acceptLocally, listenLocally, peerOf } from '../../linux/sockets/local-socket.js';
 import type { Poller } from '../../linux/sockets/poll.js';
 import { MessageSocket } from '../../linux/sockets/socket.js';
 import { figuresOf, NO_LAUNCHES } from '../devices/figures.js';
@@ -35,7 +29,6 @@ import {
   type AttachWelcome,
   type Codec,
   DENIED_OUTCOME,
-  type DenialNotice,
   handleText,
   namedSocket,
   nameOfSocket,
@@ -48,6 +41,7 @@ import type { Connection, Transport } from '../protocol/transport.js';
 import { RequestError, toWire } from '../protocol/wire.js';
 import { ProcessGate } from './gate.js';
 import { type Grant, Grants } from './grants.js';
+import { Life } from './life.js';
 import { type Gate, LineConnection } from './line-connection.js';
 import { LookGate } from './look-gate.js';
 
@@ -102,7 +96,11 @@ interface Member {
    * By which threads of it are told of denied accesses, and of the owner's end. They outlive its
    * clients: views do, too.
    */
-  lives: number[];
+  lives: Life[];
+  /** Its threads take blocks out of its page tables when they are asked. */
+  readonly letsGo: boolean;
+  /** Who was asked last; null: nobody heard it. */
+  asked: Life | null;
   gone: boolean;
 }
 
@@ -232,6 +230,17 @@ export class Attachments implements Transport {
     const ended = this.someEnded;
     this.someEnded = false;
     return ended;
+  }
+
+  /** Has processes give back page tables of what they have not used for long. */
+  lookForIdle(nowMs: number): void {
+    for (const member of this.members) {
+      if (member === undefined || member.gone || !member.driver.isIdleDue(nowMs)) continue;
+      const life = member.lives.find((each) => each.isThere());
+      if (!member.letsGo || life === undefined || life.isAsked) continue;
+      const idle = member.driver.takeIdle(life === member.asked);
+      member.asked = idle.length === 0 || life.ask({ idle: runsOf(idle) }) ? life : null;
+    }
   }
 
   /** An access of an attached process was denied. False: the processor is none of these. */
@@ -397,7 +406,7 @@ export class Attachments implements Transport {
   }
 
   /** The process has mapped the memory: it is a processor from now on. */
-  private join({ pid, grant }: Line, { faults: number }: AttachMapped, fd: number): Member {
+  private join({ pid, grant, codec }: Line, { faults: number }: AttachMapped, fd: number): Member {
     const place = firstFree(this.members);
     const name = `process ${pid}`;
     const events = {
@@ -433,6 +442,8 @@ export class Attachments implements Transport {
       pidfd,
       faults: number,
       lives: [],
+      letsGo: codec === 'v8',
+      asked: null,
       gone: false,
     };
     this.members[place] = member;
@@ -443,10 +454,9 @@ export class Attachments implements Transport {
 
   /** A thread of the process wants to be told. */
   private watch(member: Member, life: number): void {
-    setNonBlocking(life);
-    const ended = member.lives.filter((each) => libc.read(each, scratch.address, 1) === 0);
-    for (const each of ended) closeDescriptor(each);
-    member.lives = [...member.lives.filter((each) => !ended.includes(each)), life];
+    const ended = member.lives.filter((each) => !each.isThere());
+    for (const each of ended) each.close();
+    member.lives = [...member.lives.filter((each) => !ended.includes(each)), new Life(life)];
   }
 
   private welcome(
@@ -493,11 +503,7 @@ export class Attachments implements Transport {
     if (!driver.deny(page)) return;
     const what = `touched ${this.around.placeOf(page)}, ${why}`;
     const say = `onemem: denied access: this process (${pid}) ${what}. ${DENIED_OUTCOME}\n`;
-    const notice = Buffer.from(`${JSON.stringify({ say, page } satisfies DenialNotice)}\n`);
-    const heard = lives.some(
-      (life) => libc.write(life, addressOf(notice), notice.length) === notice.length,
-    );
-    if (heard) return;
+    if (lives.some((life) => life.deny({ say, page }))) return;
     this.around.warn(`denied access: process ${pid} ${what}. ${DENIED_OUTCOME}`);
     driver.poison(page);
   }
@@ -516,7 +522,7 @@ export class Attachments implements Transport {
     this.poller.clear(this.lifeSlot(member.place));
     if (member.pidfd !== -1) closeDescriptor(member.pidfd);
     member.pidfd = -1;
-    for (const life of member.lives.splice(0)) closeDescriptor(life);
+    for (const life of member.lives.splice(0)) life.close();
   }
 
   private pump(line: Line, connection: LineConnection): void {
@@ -589,6 +595,17 @@ function firstFree(places: readonly unknown[]): number {
   let place = 0;
   while (places[place] !== undefined) place++;
   return place;
+}
+
+/** Sorted numbers as runs: the first, and how many. */
+function runsOf(numbers: readonly number[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const number of numbers) {
+    const last = runs.at(-1);
+    if (last !== undefined && number === last[0] + last[1]) last[1]++;
+    else runs.push([number, 1]);
+  }
+  return runs;
 }
 
 function bytesOf(message: object): Uint8Array {

@@ -1,12 +1,12 @@
 /**
  * A thread of a process that attached to a space of another one. It writes why an access was
- * denied, and ends the access. When the owner is not there any more, it answers the faults of this
+ * denied, and ends the access. It takes blocks out of the page tables that were not used for long. When the owner is not there any more, it answers the faults of this
  * process: a touch of a page that is not here would wait for ever otherwise.
  */
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { workerData } from 'node:worker_threads';
-import { PAGE_BYTES } from '../../core/basics/types.js';
+import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
 import { PageTable } from '../../drivers/page-table.js';
 import { MADV_DONTNEED } from '../../linux/base/constants.js';
 import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
@@ -16,6 +16,7 @@ import {
   type AttachedWatchData,
   DENIED_OUTCOME,
   type DenialNotice,
+  type IdleNotice,
 } from '../protocol/attaching.js';
 
 /** Between two looks for faults that nobody else answers. */
@@ -30,7 +31,11 @@ const socket = new Socket({ fd: life, readable: true, writable: true });
 socket.on('data', (piece: Buffer) => {
   const lines = (text + piece.toString()).split('\n');
   text = lines.pop() ?? '';
-  for (const line of lines) deny(JSON.parse(line) as DenialNotice);
+  for (const line of lines) {
+    const notice = JSON.parse(line) as DenialNotice | IdleNotice;
+    if ('idle' in notice) letGo(notice);
+    else deny(notice);
+  }
 });
 socket.on('error', () => undefined);
 socket.on('close', () => setInterval(serveAlone, LOOK_MS));
@@ -39,6 +44,13 @@ socket.on('close', () => setInterval(serveAlone, LOOK_MS));
 function deny({ say, page }: DenialNotice): void {
   write(say);
   poison(page);
+}
+
+/** The content stays in the memory file: a page that is touched again comes back by a fault. */
+function letGo({ idle }: IdleNotice): void {
+  for (const [block, count] of idle)
+    tryMadvise(base + block * BLOCK_BYTES, count * BLOCK_BYTES, MADV_DONTNEED);
+  socket.write('+');
 }
 
 function serveAlone(): void {

@@ -381,6 +381,9 @@ function listOf(parts: AllParts) {
     hear: () => {
       if (attachments.any) attachments.poll();
     },
+    look: (nowMs) => {
+      if (attachments.any) attachments.lookForIdle(nowMs);
+    },
     flush: () => {
       if (attachments.any && attachments.prepare()) clients.lookForEnded();
     },

@@ -66,7 +66,7 @@ export interface AttachRefusal {
 
 /** What the thread of a process that watches for the owner's end is started with. */
 export interface AttachedWatchData {
-  /** The end of a stream by which the owner says `DenialNotice`, a line each. */
+  /** The end of a stream by which the owner says `DenialNotice` and `IdleNotice`, a line each. */
   readonly life: number;
   readonly faults: number;
   readonly base: number;
@@ -86,6 +86,14 @@ export const DENIED_OUTCOME =
 export interface DenialNotice {
   readonly say: string;
   readonly page: number;
+}
+
+/**
+ * Blocks, first and number of each run, that the process is to take out of its page tables, which
+ * those keep small. It answers by a byte when it has.
+ */
+export interface IdleNotice {
+  readonly idle: readonly (readonly [number, number])[];
 }
 
 /** An array as other processes find it. */

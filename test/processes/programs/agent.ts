@@ -89,8 +89,11 @@ const deeds = {
   async openWithDevice(length: number): Promise<{ handle: string; device: number }> {
     const devices = [{ kind: 'process', memory: '8MiB' }] as const;
     space = await openSpace({ hostMemory: '32MiB', storage: true, devices });
-    const { data } = space.array(Int32Array, length, { name: 'x' });
+    const array = space.array(Int32Array, length, { name: 'x' });
+    const { data } = array;
     for (let i = 0; i < length; i++) data[i] = i;
+    // With its first launch a device opens what it keeps.
+    await space.devices[0].run(same, { x: array }, { size: 4096 });
     return { handle: space.share(), device: space.devices[0].pid ?? 0 };
   },
   /** Milliseconds that it takes to attach and to read one page in so many. */
