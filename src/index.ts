@@ -111,6 +111,7 @@ export {
   type WasmMemory,
 } from './api/launches/registration.js';
 export { addressView } from './api/objects/address-view.js';
+export type { MetricsOptions, MetricsRegistry } from './api/objects/prom-client.js';
 export { type ServeOptions, SpaceServer } from './api/objects/serve.js';
 export { type EventsOptions, type SpaceEventMap, SpaceEvents } from './api/objects/space-events.js';
 export { attachArray, attachSpace } from './api/opening/attach.js';

@@ -51,6 +51,7 @@ import type {
 import type { UniformValueOf } from './kernels/uniform-parameters.js';
 import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launches/launch-options.js';
 import type { RegisterableMemory, RegisterOptions, Registration } from './launches/registration.js';
+import type { MetricsOptions } from './objects/prom-client.js';
 import type { ServeOptions, SpaceServer } from './objects/serve.js';
 import type { EventsOptions, SpaceEvents } from './objects/space-events.js';
 import type { DeviceSpecification } from './options/device-specification.js';
@@ -596,6 +597,17 @@ export interface AddressSpace {
    * console.log(space.metrics().includes('# TYPE onemem_faults_total counter')); // true
    */
   metrics(): string;
+  /**
+   * Has the package `prom-client` collect these counters, too: `register.metrics()` reads them each
+   * time. Several spaces share the metrics, told apart by the label `space`; one that is closed is
+   * left out. Rejects with PACKAGE_MISSING without the package.
+   * @example
+   * import { register } from 'prom-client';
+   *
+   * await space.collectMetrics();
+   * console.log((await register.metrics()).includes('onemem_faults_total{')); // true
+   */
+  collectMetrics(options?: MetricsOptions): Promise<void>;
   /**
    * Writes moves of pages down in a file, with their causes and times, until `stop()`: for `onemem
    * explain` and `onemem view`. It has names of arrays and kernels, and no content. A disk that is

@@ -30,10 +30,8 @@ class Run {
           { id: GPU, name: 'gpu', memory: GPU },
         ],
         arrays: [array(0, 'a'), array(1, 'b')],
-        held: [
-          [HOST, 0, pages],
-          [HOST, pages, pages],
-        ],
+        // The next array goes on where one ends.
+        held: [[HOST, 0, 2 * pages]],
         coming: [],
         launches: [],
       },

@@ -172,12 +172,16 @@ export class Reader implements Names {
     for (const processor of processors) this.processors[processor.id] = processor;
     for (const { reserved, ...array } of arrays) this.arrayComes(array, reserved);
     for (const [memory, page, pages] of held) {
-      this.watcher.held({ memory, page, pages });
+      // A run may go on in the next array.
+      let told = page;
       for (let at = page; at < page + pages; ) {
         const block = Math.floor(at / PAGES_PER_BLOCK) * PAGES_PER_BLOCK;
         const end = Math.min(page + pages, block + PAGES_PER_BLOCK);
         this.residence(memory, at).come(at - block, end - at, () => undefined);
         at = end;
+        if (at < page + pages && this.arrayAt(at) === this.arrayAt(told)) continue;
+        this.watcher.held({ memory, page: told, pages: at - told });
+        told = at;
       }
     }
     for (const [token, node, source, page, count] of coming)

@@ -19,6 +19,7 @@ const PACKAGES = [
   'hyparquet',
   'mmdb-lib',
   'piscina',
+  'prom-client',
   'usearch',
   'vega-datasets',
 ];

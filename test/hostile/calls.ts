@@ -161,6 +161,7 @@ export const CALLS: readonly Call[] = [
   method('AddressSpace.toJSON', space, [], 1),
   method('AddressSpace.toString', space, [], 1),
   method('AddressSpace.metrics', space, [], 1),
+  method('AddressSpace.collectMetrics', space, [values.metricsOptions], 1),
   method('AddressSpace.record', space, [values.recordPath, values.recordOptions], 1),
   method('AddressSpace.report', space, [], 1),
   method('AddressSpace.explain', space, [values.array, values.begin], 1),

@@ -932,6 +932,7 @@ export const recordPath = fc.constantFrom(
 const size = choice({ "'64KiB'": '64KiB', "'1MiB'": '1MiB', '1': 1 });
 export const recordOptions = mostly(record({ limit: mostly(size) }));
 
+export const metricsOptions = mostly(record({ register: choice({ '{}': {} }) }));
 export const eventsOptions = mostly(record({ performance: flag }));
 export const serveOptions = mostly(record({ port: mostly(whole(-1, 2)) }));
 

@@ -105,6 +105,7 @@ import { Device } from './device.js';
 import { HostStream } from './host-stream.js';
 import { ManagedArray } from './managed-array.js';
 import { metricsText } from './metrics.js';
+import { collectMetrics, type MetricsOptions } from './prom-client.js';
 import { saveSpace } from './saved-space.js';
 import { type ServeOptions, type SpaceServer, serve } from './serve.js';
 import { shareWish } from './share-options.js';
@@ -488,6 +489,11 @@ export class AddressSpace implements api.AddressSpace {
 
   metrics(): string {
     return metricsText(this.stats(), this.spaceHandle.name);
+  }
+
+  async collectMetrics(options: MetricsOptions = {}): Promise<void> {
+    this.client.assertOpen('cannot collect metrics');
+    await collectMetrics(this, this.spaceHandle.name, options);
   }
 
   record(file: FilePath, options: RecordOptions = {}): Promise<Recording> {

@@ -97,8 +97,23 @@ const SPACE: readonly Metric<SpaceStats>[] = [
   gauge('notifiers', 'Subscriptions that have not ended.', ({ notifiers }) => [[notifiers]]),
 ];
 
-/** Names of a program's spaces tell them apart. */
-export function metricsText(stats: SpaceStats, space: string): string {
+/** All metrics, whatever their samples are read from. */
+export const METRICS: readonly Pick<Metric<never>, 'name' | 'type' | 'help'>[] = [
+  ...PROCESSOR,
+  ...STORE,
+  ...SPACE,
+];
+/** Of these each metric has some. */
+export const LABELS = ['space', 'processor', 'kind', 'store', 'access', 'source', 'up_to_bytes'];
+
+/** What a metric says now. */
+interface Reading {
+  readonly metric: Pick<Metric<never>, 'name' | 'type' | 'help'>;
+  readonly samples: readonly (readonly [Labels, number])[];
+}
+
+/** @param space its name, which tells it from others of the program */
+export function readingsOf(stats: SpaceStats, space: string): Reading[] {
   const processors = stats.processors.map(
     (each) => [each, { processor: each.name, kind: each.kind }] as const,
   );
@@ -106,29 +121,35 @@ export function metricsText(stats: SpaceStats, space: string): string {
   if (stats.storage !== null) stores.push([stats.storage, { store: 'storage' }]);
   if (stats.behind !== null) stores.push([stats.behind, { store: stats.behind.kind }]);
   return [
-    ...lines(PROCESSOR, processors, space),
-    ...lines(STORE, stores, space),
-    ...lines(SPACE, [[stats, {}]], space),
-  ]
+    ...readings(PROCESSOR, processors, space),
+    ...readings(STORE, stores, space),
+    ...readings(SPACE, [[stats, {}]], space),
+  ];
+}
+
+export function metricsText(stats: SpaceStats, space: string): string {
+  return readingsOf(stats, space)
+    .flatMap(({ metric: { name, type, help }, samples }) => [
+      `# HELP onemem_${name} ${help}`,
+      `# TYPE onemem_${name} ${type}`,
+      ...samples.map(([labels, value]) => `onemem_${name}{${labelText(labels)}} ${value}`),
+    ])
     .map((line) => `${line}\n`)
     .join('');
 }
 
-function lines<T>(
+function readings<T>(
   metrics: readonly Metric<T>[],
   all: readonly (readonly [T, Labels])[],
   space: string,
-): string[] {
+): Reading[] {
   if (all.length === 0) return [];
-  return metrics.flatMap(({ name, type, help, of }) => [
-    `# HELP onemem_${name} ${help}`,
-    `# TYPE onemem_${name} ${type}`,
-    ...all.flatMap(([from, own]) =>
-      of(from).map(
-        ([value, more]) => `onemem_${name}{${labelText({ space, ...own, ...more })}} ${value}`,
-      ),
+  return metrics.map((metric) => ({
+    metric,
+    samples: all.flatMap(([from, own]) =>
+      metric.of(from).map(([value, more]) => [{ space, ...own, ...more }, value] as const),
     ),
-  ]);
+  }));
 }
 
 function labelText(labels: Labels): string {
