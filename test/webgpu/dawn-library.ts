@@ -13,7 +13,7 @@ import { mistakesOf } from '../../src/drivers/webgpu/dawn/check.js';
 import { type Dawn, loadDawn, packagedLibrary } from '../../src/drivers/webgpu/dawn/library.js';
 import { openNative } from '../../src/drivers/webgpu/dawn/open-native.js';
 import { mapShared } from '../../src/drivers/webgpu/staging.js';
-import type { WaitedTransport } from '../../src/drivers/webgpu/transport.js';
+import type { Transport } from '../../src/drivers/webgpu/transport.js';
 import { kernel, openSpace, u32 } from '../../src/index.js';
 import { createMemoryFile, view } from '../../src/linux/memory/memory.js';
 import { failsWith, note, runTests, sameData, test } from '../harness/suite.js';
@@ -116,7 +116,7 @@ if (isThere) {
   test('the GPU writes what is read of it to memory itself, and only there', async () => {
     const { address, content } = readBytes();
     const gpu = await filled(dawn);
-    const read = gpu.readTo?.(1, 2 * PAGE, READ, address + PAGE, () => undefined);
+    const read = gpu.readTo(1, 2 * PAGE, READ, address + PAGE, () => undefined);
     if (read === null) {
       note('SKIPPED: this GPU has memory of its own, and is asked for nothing like that');
       gpu.release();
@@ -133,11 +133,11 @@ if (isThere) {
     const { address } = readBytes();
     const gpu = await filled(dawn);
     assert.equal(
-      gpu.readTo?.(1, 0, READ, address + 1, () => undefined),
+      gpu.readTo(1, 0, READ, address + 1, () => undefined),
       null,
     );
     assert.equal(
-      gpu.readTo?.(1, 0, READ, address, () => undefined),
+      gpu.readTo(1, 0, READ, address, () => undefined),
       null,
     );
     let found = new Uint8Array();
@@ -175,7 +175,7 @@ if (isThere) {
 }
 
 /** A GPU whose buffer 1 holds a pattern. */
-async function filled(dawn: Dawn): Promise<WaitedTransport> {
+async function filled(dawn: Dawn): Promise<Transport> {
   const gpu = openNative(dawn, null);
   const bytes = READ + 4 * PAGE;
   await gpu.create(1, bytes);
@@ -191,14 +191,14 @@ function readBytes(): { readonly address: number; readonly content: Uint8Array }
   return { address, content: new Uint8Array(view(address, bytes)) };
 }
 
-async function over(gpu: WaitedTransport, work: Promise<void> | null | undefined): Promise<void> {
+async function over(gpu: Transport, work: Promise<void> | null): Promise<void> {
   assert.ok(work, 'nothing is under way');
   let isOver = false;
   void work.then(() => {
     isOver = true;
   });
   while (!isOver) {
-    gpu.wait(1e9);
+    gpu.waits?.wait(1e9);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -8,7 +8,7 @@ import { openNative } from './dawn/open-native.js';
 import { openDawn } from './dawn-transport.js';
 import type { FailingGpu } from './failing-gpu.js';
 import type { TransportChoice } from './protocol.js';
-import type { Transport, WaitedTransport } from './transport.js';
+import type { Transport } from './transport.js';
 
 /**
  * Dawn writes that it takes no more than it can use of limits, of many GPUs and each time that one
@@ -46,14 +46,14 @@ function usual(): TransportChoice {
 export function openTransport(
   choice: TransportChoice | undefined,
   failing: FailingGpu | null,
-): Promise<Transport | WaitedTransport> {
+): Promise<Transport> {
   return withoutLines(NOTICES, () => open(choice, failing));
 }
 
 async function open(
   choice: TransportChoice | undefined,
   failing: FailingGpu | null,
-): Promise<Transport | WaitedTransport> {
+): Promise<Transport> {
   const way = choice ?? chosen() ?? usual();
   if (way === 'dawn-node') return openDawn(failing);
   if (way === 'dawn-ffi') return openNative(loadDawn(packagedLibrary()), failing);

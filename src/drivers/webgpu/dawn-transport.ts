@@ -4,7 +4,8 @@
  */
 import { collector } from './collect.js';
 import type { FailingGpu } from './failing-gpu.js';
-import { factsOf, GpuTransport } from './gpu-transport.js';
+import { GpuTransport } from './gpu-transport.js';
+import { factsOf, StandardGpu } from './standard-gpu.js';
 import type { Transport } from './transport.js';
 import { NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES, WANTED_LIMITS } from './wanted.js';
 
@@ -48,9 +49,8 @@ export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
     [vendor, architecture, model].filter(Boolean).join(' ') ||
     'a GPU without a name';
   return new GpuTransport(
-    device,
+    new StandardGpu(device, collector()),
     { ...factsOf(device, name), transport: 'dawn-node', model, features: [...requiredFeatures] },
     failing,
-    collector(),
   );
 }

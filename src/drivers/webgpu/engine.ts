@@ -69,10 +69,11 @@ async function start(): Promise<void> {
   const { hostBytes, stagingBytes, transport } = readJson<Hello>(message.bytes);
   const failing = failingGpu();
   const gpu = await openTransport(transport, failing);
+  const { waits } = gpu;
   const files = [0, mapShared(HOST, hostBytes), mapShared(STAGING, stagingBytes)];
   const turn =
-    'wait' in gpu
-      ? async (): Promise<void> => gpu.wait(0)
+    waits !== null
+      ? async (): Promise<void> => waits.wait(0)
       : (): Promise<void> => {
           yieldProcessor();
           return new Promise((resolve) => setImmediate(resolve));
@@ -104,7 +105,7 @@ async function start(): Promise<void> {
     // The driver has gone: nothing of the device is wanted any more.
     closed: () => exitImmediately(0),
   };
-  if ('wait' in gpu) runWaitingLoop(socket, gpu, work);
+  if (waits !== null) runWaitingLoop(socket, waits, work);
   else runEngineLoop(socket, work);
 }
 

@@ -182,7 +182,7 @@ export class Executor {
       const address = to;
       to += bytes;
       const direct =
-        file === File.Host ? this.gpu.readTo?.(buffer, offset, bytes, address, ended) : null;
+        file === File.Host ? this.gpu.readTo(buffer, offset, bytes, address, ended) : null;
       if (direct) return direct;
       return this.gpu.read(buffer, offset, bytes, (content) => {
         if (this.owner.wants()) writeMemory(address, content);

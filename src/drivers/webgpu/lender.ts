@@ -10,7 +10,7 @@ import { createMemoryFile, munmap, view } from '../../linux/memory/memory.js';
 import { threadId } from '../../linux/processes/process.js';
 import { closeEventfd, createEventfd, notifyEventfd } from '../../linux/threads/eventfd.js';
 import { Executor } from './executor.js';
-import { factsOf, GpuTransport } from './gpu-transport.js';
+import { GpuTransport } from './gpu-transport.js';
 import {
   GIVEN_UP_AT,
   type LentFacts,
@@ -23,11 +23,13 @@ import {
 import { jsonPacket, readJson } from './packets.js';
 import { type Hello, Packet } from './protocol.js';
 import { mapShared } from './staging.js';
+import { factsOf, StandardGpu } from './standard-gpu.js';
+import type { Transport } from './transport.js';
 
 /** The device from its start to its end; one that is started again has another. */
 interface Life {
   readonly executor: Executor;
-  readonly transport: GpuTransport;
+  readonly transport: Transport;
   readonly memory: LentMemory;
   readonly bytes: number;
   /** What came last has been done when this resolves. */
@@ -126,7 +128,7 @@ export class Lender {
     const { address } = memory;
     const givenUp = new Int32Array(view(address + GIVEN_UP_AT, Int32Array.BYTES_PER_ELEMENT));
     const transport = new GpuTransport(
-      this.device,
+      new StandardGpu(this.device),
       factsOf(this.device, nameOf(this.device)),
       null,
     );

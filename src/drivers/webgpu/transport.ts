@@ -1,7 +1,5 @@
-/**
- * What a GPU does for its driver: buffers by number, bytes in and out, kernels. One thing that
- * drives GPUs is one transport.
- */
+/** What a GPU does for its driver: buffers by number, bytes in and out, kernels. */
+import type { Waits } from './gpu.js';
 import type { AdapterFacts, Dispatch, Launched } from './protocol.js';
 
 /** How a kernel has run. */
@@ -15,6 +13,8 @@ export interface Order {
 
 export interface Transport {
   readonly facts: AdapterFacts;
+  /** Null: it does all by the event loop of the thread. */
+  readonly waits: Waits | null;
   /**
    * Resolves with the reason when the GPU is gone. Nothing else throws then; what is under way may
    * never end.
@@ -56,9 +56,9 @@ export interface Transport {
   ): Promise<void>;
   /**
    * Has the GPU itself write what a buffer holds now to an address, at which nothing else reads or
-   * writes until it is `there`. Null: not these bytes, which `read` is for. Left out: it never can.
+   * writes until it is `there`. Null: not these bytes, which `read` is for.
    */
-  readTo?(
+  readTo(
     buffer: number,
     offset: number,
     bytes: number,
@@ -78,17 +78,6 @@ export interface Transport {
   lose(): void;
   /** Gives back what was made of the GPU's. The program that opened the GPU may go on with it. */
   release(): void;
-}
-
-/**
- * One that does nothing by an event loop of its own: the engine waits for what is under way, by a
- * call that blocks the thread.
- */
-export interface WaitedTransport extends Transport {
-  /** Whether something is under way. */
-  readonly busy: boolean;
-  /** Waits until something of that has ended, but no longer than so many nanoseconds. */
-  wait(nanoseconds: number): void;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { MessageSocket } from '../../linux/sockets/socket.js';
-import type { WaitedTransport } from './transport.js';
+import type { Waits } from './gpu.js';
 import { runWaitingLoop } from './waiting-loop.js';
 
 const packet = (number: number): { bytes: Uint8Array } => ({ bytes: Uint8Array.of(number) });
@@ -25,7 +25,7 @@ function played(packets: readonly (number | null)[]): Promise<string[]> {
       return busy;
     },
     wait: (nanoseconds: number) => happened.push(nanoseconds === 0 ? 'look' : 'wait'),
-  } as unknown as WaitedTransport;
+  } as unknown as Waits;
   return new Promise((resolve) => {
     runWaitingLoop(socket, gpu, {
       isBusy: false,

@@ -5,13 +5,13 @@
  */
 import type { MessageSocket } from '../../linux/sockets/socket.js';
 import type { Work } from './engine-loop.js';
-import type { WaitedTransport } from './transport.js';
+import type { Waits } from './gpu.js';
 
 /** How long packets may stand while the GPU works. What the GPU ends is heard of at once. */
 const WAIT_NANOSECONDS = 500_000;
 
 /** Runs until the other end has gone. */
-export function runWaitingLoop(socket: MessageSocket, gpu: WaitedTransport, work: Work): void {
+export function runWaitingLoop(socket: MessageSocket, gpu: Waits, work: Work): void {
   const turn = (): void => {
     // All promises that could be settled have been since the last turn: what is under way waits for
     // the GPU.

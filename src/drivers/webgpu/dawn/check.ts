@@ -5,9 +5,10 @@
  * tests of the table.
  */
 import { TIMESTAMPS } from '../gpu-clock.js';
+import { GpuTransport } from '../gpu-transport.js';
 import type { Dispatch } from '../protocol.js';
 import { WANTED_FEATURES, WANTED_LIMITS } from '../wanted.js';
-import { Gpu, MAPS_HOST, UNDEFINED } from './gpu.js';
+import { DawnGpu, MAPS_HOST, UNDEFINED } from './dawn-gpu.js';
 import { hostBufferProblem } from './host-buffer.js';
 import {
   BufferDescriptor,
@@ -23,7 +24,7 @@ import {
   StructureType,
 } from './layouts.js';
 import type { Dawn } from './library.js';
-import { NativeTransport } from './native-transport.js';
+import { NativeGpu } from './native-gpu.js';
 import { compile } from './pipelines.js';
 
 /** The least that every GPU has, by the standard; what is asked for is at least that. */
@@ -78,7 +79,7 @@ export async function mistakesOf(dawn: Dawn): Promise<string[]> {
   const hold = (what: string, isSo: boolean, said: unknown = ''): void => {
     if (!isSo) mistakes.push(`${what}${said === '' ? '' : `: ${said}`}`);
   };
-  const bare = new Gpu(dawn);
+  const bare = new DawnGpu(dawn);
   hold('it finds no GPU', bare.adapter !== 0);
   if (mistakes.length > 0) return mistakes;
   const limits = bare.limits();
@@ -93,7 +94,7 @@ export async function mistakesOf(dawn: Dawn): Promise<string[]> {
   const excess = refusal(() => bare.open(wrongLimits, [], []));
   hold('limits that are required', excess?.includes(`(${limits.maxBufferSize})`) === true, excess);
   bare.open(NO_LIMITS, [], []);
-  const full = new Gpu(dawn);
+  const full = new DawnGpu(dawn);
   const features = WANTED_FEATURES.filter((name) => full.has(name));
   const mapsHost = full.has(MAPS_HOST);
   full.open(
@@ -125,7 +126,7 @@ export async function mistakesOf(dawn: Dawn): Promise<string[]> {
 
 type Hold = (what: string, isSo: boolean, said?: unknown) => void;
 
-function structures(gpu: Gpu, hold: Hold): void {
+function structures(gpu: DawnGpu, hold: Hold): void {
   for (const [name, number] of Object.entries(StructureType)) {
     if (number === StructureType.DawnFakeBufferOOMForTesting) continue;
     const message = bufferError(gpu, BufferUsage.CopyDst, 16, { sType: number })?.message;
@@ -140,7 +141,7 @@ function structures(gpu: Gpu, hold: Hold): void {
   );
 }
 
-function usages(gpu: Gpu, hold: Hold): void {
+function usages(gpu: DawnGpu, hold: Hold): void {
   for (const [name, usage] of Object.entries(BufferUsage)) {
     // Nothing but one kind of copies goes with a buffer that is mapped.
     const other =
@@ -155,7 +156,7 @@ function usages(gpu: Gpu, hold: Hold): void {
   hold('maxBufferSize', message?.includes(`size limit (${maxBufferSize})`) === true, message);
 }
 
-function maps(gpu: Gpu, hold: Hold): void {
+function maps(gpu: DawnGpu, hold: Hold): void {
   const { arena, dawn, futures } = gpu;
   for (const [usage, mode] of [
     [BufferUsage.MapRead, MapMode.Read],
@@ -186,7 +187,7 @@ function maps(gpu: Gpu, hold: Hold): void {
   arena.reset();
 }
 
-function kernels(gpu: Gpu, hold: Hold): void {
+function kernels(gpu: DawnGpu, hold: Hold): void {
   const right = compile(gpu, ORDER, KERNEL);
   hold('a kernel', !('failure' in right), 'failure' in right ? right.failure.message : '');
   const swapped = ORDER.bound.map((each) =>
@@ -200,13 +201,10 @@ function kernels(gpu: Gpu, hold: Hold): void {
 }
 
 /** What the kernel makes of 1 to 2.5, with 5 for n. */
-async function launchedOn(gpu: Gpu): Promise<string> {
-  const transport = new NativeTransport(
-    gpu,
-    { name: '', limits: gpu.limits(), features: [] },
-    { measures: gpu.has(TIMESTAMPS), mapsHost: false },
-    null,
-  );
+async function launchedOn(gpu: DawnGpu): Promise<string> {
+  const native = new NativeGpu(gpu, { measures: gpu.has(TIMESTAMPS), mapsHost: false });
+  const facts = { name: '', limits: gpu.limits(), features: [] };
+  const transport = new GpuTransport(native, facts, null);
   await transport.create(1, 16);
   await transport.create(2, 16);
   transport.write(1, 0, 16, new Uint8Array(Float32Array.of(1, 1.5, 2, 2.5).buffer), false);
@@ -223,7 +221,7 @@ async function launchedOn(gpu: Gpu): Promise<string> {
     isOver = true;
   });
   while (!isOver) {
-    transport.wait(WAIT_NANOSECONDS);
+    native.waits.wait(WAIT_NANOSECONDS);
     await new Promise((resolve) => setImmediate(resolve));
   }
   await over;
@@ -232,7 +230,7 @@ async function launchedOn(gpu: Gpu): Promise<string> {
 }
 
 /** What is refused of the use of a feature; null: nothing. */
-function useOf(gpu: Gpu, name: (typeof WANTED_FEATURES)[number]): string | null {
+function useOf(gpu: DawnGpu, name: (typeof WANTED_FEATURES)[number]): string | null {
   const { arena, dawn, device } = gpu;
   if (name === 'timestamp-query') {
     dawn.deviceCreateQuerySet(
@@ -248,11 +246,11 @@ function useOf(gpu: Gpu, name: (typeof WANTED_FEATURES)[number]): string | null 
 }
 
 function bufferError(
-  gpu: Gpu,
+  gpu: DawnGpu,
   usage: number,
   size: number,
   chained?: { readonly sType: number; readonly fakeOOMAtDevice?: number },
-): ReturnType<Gpu['takeProblem']> {
+): ReturnType<DawnGpu['takeProblem']> {
   const { arena, dawn, device } = gpu;
   const nextInChain = chained === undefined ? 0 : arena.put(FakeMemoryError, chained);
   dawn.deviceCreateBuffer(device, arena.put(BufferDescriptor, { nextInChain, usage, size }));

@@ -5,7 +5,7 @@ import { PAGE_BYTES } from '../../../core/basics/types.js';
 import { closeDescriptor } from '../../../linux/base/libc.js';
 import { createMemoryFile, munmap } from '../../../linux/memory/memory.js';
 import { mapShared } from '../staging.js';
-import type { Gpu } from './gpu.js';
+import type { DawnGpu } from './dawn-gpu.js';
 import {
   BufferDescriptor,
   BufferHostMappedPointer,
@@ -15,7 +15,7 @@ import {
 
 /** The buffer for bytes to be copied to an address, the first of a page; or why there is none. */
 export function hostBuffer(
-  gpu: Gpu,
+  gpu: DawnGpu,
   pointer: number,
   size: number,
 ): { readonly handle: number } | { problem: string } {
@@ -37,7 +37,7 @@ export function hostBuffer(
   return { problem: problem.message };
 }
 
-export function freeBuffer({ dawn }: Gpu, handle: number): void {
+export function freeBuffer({ dawn }: DawnGpu, handle: number): void {
   dawn.bufferDestroy(handle);
   dawn.bufferRelease(handle);
 }
@@ -46,7 +46,7 @@ export function freeBuffer({ dawn }: Gpu, handle: number): void {
  * Why a GPU takes no memory that processes share; null: it does. Some drivers take only what is a
  * process's own, and to ask for other memory may cost the device.
  */
-export function hostBufferProblem(gpu: Gpu): string | null {
+export function hostBufferProblem(gpu: DawnGpu): string | null {
   const fd = createMemoryFile('onemem-gpu-probe', PAGE_BYTES);
   const address = mapShared(fd, PAGE_BYTES);
   const made = hostBuffer(gpu, address, PAGE_BYTES);

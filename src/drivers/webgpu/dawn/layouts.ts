@@ -13,7 +13,7 @@ export const ErrorType = { Validation: 2, OutOfMemory: 3, Internal: 4 } as const
 export const FeatureLevel = { Core: 2 } as const;
 export const PowerPreference = { HighPerformance: 2 } as const;
 export const BackendType = { Vulkan: 6 } as const;
-export const BufferBindingType = { Uniform: 2, Storage: 3, ReadOnlyStorage: 4 } as const;
+export const BufferBindingType = { uniform: 2, storage: 3, 'read-only-storage': 4 } as const;
 export const BufferUsage = {
   MapRead: 0x1,
   MapWrite: 0x2,

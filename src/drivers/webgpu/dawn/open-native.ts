@@ -1,21 +1,22 @@
 /** Opens the GPU that the system prefers by Dawn's C functions. */
 import type { FailingGpu } from '../failing-gpu.js';
 import { TIMESTAMPS } from '../gpu-clock.js';
-import { LIMITS } from '../gpu-transport.js';
+import { GpuTransport } from '../gpu-transport.js';
 import type { Limits } from '../protocol.js';
-import type { WaitedTransport } from '../transport.js';
+import { LIMITS } from '../standard-gpu.js';
+import type { Transport } from '../transport.js';
 import { NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES, WANTED_LIMITS } from '../wanted.js';
-import { Gpu, type LimitName, MAPS_HOST, UNDEFINED } from './gpu.js';
+import { DawnGpu, type LimitName, MAPS_HOST, UNDEFINED } from './dawn-gpu.js';
 import { hostBufferProblem } from './host-buffer.js';
 import { Feature, Limits as LimitsLayout } from './layouts.js';
 import type { Dawn } from './library.js';
-import { NativeTransport } from './native-transport.js';
+import { NativeGpu } from './native-gpu.js';
 
 /**
  * Throws why there is none.
  * @param failing has it find no memory, for tests
  */
-export function openNative(dawn: Dawn, failing: FailingGpu | null): WaitedTransport {
+export function openNative(dawn: Dawn, failing: FailingGpu | null): Transport {
   const asked = opened(dawn, true);
   const takesHost = asked.mapsHost && hostBufferProblem(asked.gpu) === null;
   if (asked.mapsHost && !takesHost) dawn.deviceDestroy(asked.gpu.device);
@@ -28,17 +29,13 @@ export function openNative(dawn: Dawn, failing: FailingGpu | null): WaitedTransp
     limits: Object.fromEntries(LIMITS.map((name) => [name, given[name]])) as unknown as Limits,
     features,
   };
-  return new NativeTransport(
-    gpu,
-    facts,
-    { measures: features.includes(TIMESTAMPS), mapsHost: takesHost },
-    failing,
-  );
+  const able = { measures: features.includes(TIMESTAMPS), mapsHost: takesHost };
+  return new GpuTransport(new NativeGpu(gpu, able), facts, failing);
 }
 
 /** @param host whether it is asked for buffers whose memory is the program's, if it has them */
 function opened(dawn: Dawn, host: boolean) {
-  const gpu = new Gpu(dawn);
+  const gpu = new DawnGpu(dawn);
   if (gpu.adapter === 0) throw new Error(NO_GPU);
   const most = gpu.limits();
   const names = Object.keys(LimitsLayout.offsets).filter(

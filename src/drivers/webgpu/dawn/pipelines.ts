@@ -3,10 +3,9 @@
 import { NativeBuffer } from '../../../linux/base/native-buffer.js';
 import { textAt } from '../../../linux/base/shared-library.js';
 import { copyMemory } from '../../../linux/memory/memory.js';
-import { BoundGroups } from '../bound-groups.js';
-import type { Bound, Dispatch, Launched } from '../protocol.js';
-import type { Uniform } from '../uniforms.js';
-import type { Gpu } from './gpu.js';
+import { type Failure, type GpuKernel, typeOf } from '../gpu.js';
+import type { Bound, Dispatch } from '../protocol.js';
+import type { DawnGpu } from './dawn-gpu.js';
 import {
   BindGroupLayoutDescriptor,
   BindGroupLayoutEntry,
@@ -23,15 +22,10 @@ import {
   StructureType,
 } from './layouts.js';
 
-export interface Pipeline {
+export interface NativeKernel extends GpuKernel {
   readonly pipeline: number;
   readonly layouts: readonly number[];
-  /** Its uniform variables, by their places. */
-  readonly uniforms: Map<string, Uniform<number>>;
-  readonly groups: BoundGroups<number>;
 }
-
-export type Compiled = Pipeline | { readonly failure: NonNullable<Launched['failure']> };
 
 const ADDRESS_BYTES = 8;
 
@@ -40,10 +34,10 @@ const ADDRESS_BYTES = 8;
  * point does not use.
  */
 export function compile(
-  gpu: Gpu,
+  gpu: DawnGpu,
   { bound, entryPoint, constants }: Dispatch,
   source: string,
-): Compiled {
+): NativeKernel | { readonly failure: Failure } {
   const { arena, dawn, device } = gpu;
   gpu.takeProblem();
   const chained = arena.put(ShaderSourceWGSL, {
@@ -88,22 +82,23 @@ export function compile(
   dawn.pipelineLayoutRelease(layout);
   dawn.shaderModuleRelease(module);
   const problem = gpu.takeProblem();
-  if (problem === null) {
-    const groups = new BoundGroups<number>((group) => dawn.bindGroupRelease(group));
-    return { pipeline, layouts, uniforms: new Map(), groups };
-  }
+  if (problem === null) return { pipeline, layouts };
   dawn.computePipelineRelease(pipeline);
   for (const each of layouts) dawn.bindGroupLayoutRelease(each);
   return { failure: { code: 'KERNEL_ERROR', message: problem.message } };
 }
 
-function layoutOf({ arena, dawn, device }: Gpu, bound: readonly Bound[], group: number): number {
+function layoutOf(
+  { arena, dawn, device }: DawnGpu,
+  bound: readonly Bound[],
+  group: number,
+): number {
   const entries = bound
     .filter((each) => each.group === group)
     .map((each) => ({
       binding: each.binding,
       visibility: ShaderStage.Compute,
-      buffer: { type: typeOf(each) },
+      buffer: { type: BufferBindingType[typeOf(each)] },
     }));
   const descriptor = {
     entryCount: entries.length,
@@ -112,13 +107,8 @@ function layoutOf({ arena, dawn, device }: Gpu, bound: readonly Bound[], group: 
   return dawn.deviceCreateBindGroupLayout(device, arena.put(BindGroupLayoutDescriptor, descriptor));
 }
 
-function typeOf(each: Bound): number {
-  if (each.kind === 'uniform') return BufferBindingType.Uniform;
-  return each.writable ? BufferBindingType.Storage : BufferBindingType.ReadOnlyStorage;
-}
-
 /** What is wrong in a module, first of all. */
-function mistakeIn(gpu: Gpu, module: number, source: string): string | null {
+function mistakeIn(gpu: DawnGpu, module: number, source: string): string | null {
   const { dawn, futures } = gpu;
   let wrong: string | null = null;
   // What the callback is shown is there as long as it runs.

@@ -43,7 +43,7 @@ export type LimitName = Exclude<keyof typeof Limits.offsets, 'nextInChain'>;
 /** In 32 and in 64 bits: a limit that is not asked for. */
 export const UNDEFINED = -1;
 
-export class Gpu {
+export class DawnGpu {
   readonly futures: Futures;
   readonly arena = new Arena();
   readonly instance: number;
