@@ -16,6 +16,8 @@ export const BLOCK_BYTES = PAGE_BYTES * PAGES_PER_BLOCK;
 export const PAGES_PER_TRANSFER = 64;
 /** 64 KiB, the unit in which a fault is widened and in which medium chunks are cut. */
 export const PAGES_PER_GROUP = 16;
+/** The most blocks that come ahead of a fault. */
+export const MOST_AHEAD = 8;
 /** Rights of processors to a page are reported as two bits each, of a word of 32. */
 export const MAX_PROCESSORS = 16;
 /** Nodes that hold a page are reported as a bit each. */
@@ -334,16 +336,14 @@ export interface EvictionPolicy {
 
 /**
  * Why so much comes: the program's advice; a walk, upwards or from where content begins; steps that
- * are all alike; a launch that does again what one before did; pages nearby that are there already;
- * nothing but its neighbourhood; a look at which pages of a block are touched; touches here and
- * there; no reason to bring more.
+ * are all alike; pages nearby that are there already; nothing but its neighbourhood; a look at which
+ * pages of a block are touched; touches here and there; no reason to bring more.
  */
 export type Reason =
   | 'advice'
   | 'walk'
   | 'begin'
   | 'stride'
-  | 'repeat'
   | 'dense'
   | 'near'
   | 'trial'
@@ -411,7 +411,7 @@ export interface Touch {
   goneFor(step: number): number;
   /** The answer: pages to bring, with the touched one. Empty at first. */
   result: Int32Array;
-  /** How many of the blocks after this one to bring; 0 at first. */
+  /** How many of the blocks after this one to bring, 8 at most; 0 at first. */
   ahead: number;
   /**
    * These come wholly but for the last, so that no fault says that the processor has come into them.

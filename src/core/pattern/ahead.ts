@@ -8,6 +8,7 @@ import { copy, createMask, isEmpty } from '../basics/mask.js';
 import {
   type Access,
   HOST_NODE,
+  MOST_AHEAD,
   NO_NODE,
   NO_PROCESSOR,
   type ProcessorId,
@@ -22,9 +23,6 @@ import type { Task } from '../table/work.js';
 /** The request number of tasks that no request waits for. */
 const NO_REQUEST = 0;
 
-/** The most blocks that a policy may have brought at once. */
-const MOST = 8;
-
 /**
  * Begins to bring so many of the blocks after this one.
  * @param certain no fault is to say that the processor has come into one that is not the last
@@ -38,7 +36,7 @@ export function bringAhead(
   count: number,
   certain: boolean,
 ): void {
-  const blocks = Math.min(count, MOST);
+  const blocks = Math.min(count, MOST_AHEAD);
   for (let step = 1; step <= blocks; step++) {
     const ahead = state.va.block(block.index + step);
     if (ahead === undefined || ahead.range !== block.range) return;

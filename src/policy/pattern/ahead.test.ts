@@ -92,12 +92,6 @@ function goAhead(): string[] {
   return log;
 }
 
-function launch(first: number, blocks: number, walk: () => void): void {
-  manager.launchBegin(1, device, [{ first, count: blocks * BLOCK, use: 'in' }]);
-  walk();
-  manager.launchEnd(1);
-}
-
 /** As a kernel goes through blocks that the device lacks. */
 function walk(first: number, blocks: number): void {
   for (let page = first; page < first + blocks * BLOCK; page += 16) {
@@ -157,26 +151,6 @@ describe('reading ahead of a device that walks', () => {
     for (const page of [0, 16, 32]) fault(first + page);
     expect(fault(first + BLOCK)).toEqual([`to 1 ${first + BLOCK}+16`]);
   });
-
-  it('is known to walk though some of the block before has been taken from it again', () => {
-    const first = allocate(4);
-    walk(first, 1);
-    manager.fault(HOST, first + 5, true, 1);
-    expect(fault(first + BLOCK)).toContain(`to 1 ${first + BLOCK}+64`);
-    expect(manager.waitsToGoAhead).toBe(true);
-  });
-
-  it.each([
-    [1, 16],
-    [2, 64],
-  ])(
-    'gets, after %i faults that followed each other up to the border, %i pages at once',
-    (followers, brought) => {
-      const first = allocate(4);
-      for (let page = BLOCK - 16 * (followers + 1); page < BLOCK; page += 16) fault(first + page);
-      expect(fault(first + BLOCK)[0]).toBe(`to 1 ${first + BLOCK}+${brought}`);
-    },
-  );
 
   it('is known to walk from a block that it has, by whatever way, and not from one of which it lacks a page', () => {
     const first = allocate(4);
@@ -353,96 +327,6 @@ describe('reading ahead of a device that walks', () => {
     for (const first of arrays) fault(first + BLOCK);
     const brought = arrays.flatMap(() => goAhead());
     for (const first of arrays) expect(brought).toContain(`to 1 ${first + 2 * BLOCK}+16`);
-  });
-});
-
-describe('a launch that uses an array as the one before did', () => {
-  it('gets whole blocks from where that one began to walk', () => {
-    const first = allocate(4);
-    launch(first, 4, () => {
-      expect(fault(first)).toEqual([`to 1 ${first}+16`]);
-      walk(first, 2);
-    });
-    writeAgain(first, 4);
-    launch(first, 4, () => {
-      expect(fault(first)).toContain(`to 1 ${first}+64`);
-      expect(goAhead()).toContain(`to 1 ${first + BLOCK}+16`);
-    });
-  });
-
-  it('gets them again only once it has walked on', () => {
-    const first = allocate(4);
-    launch(first, 4, () => walk(first, 4));
-    for (const brought of [64, 16, 16]) {
-      writeAgain(first, 4);
-      launch(first, 4, () => expect(fault(first)).toContain(`to 1 ${first}+${brought}`));
-    }
-  });
-
-  it('is known to walk from there, though some of that block has been taken from it again', () => {
-    const first = allocate(4);
-    launch(first, 4, () => walk(first, 2));
-    writeAgain(first, 4);
-    launch(first, 4, () => {
-      fault(first);
-      manager.fault(HOST, first + 5, true, 1);
-      expect(fault(first + BLOCK)).toContain(`to 1 ${first + BLOCK}+64`);
-    });
-  });
-
-  it('is not taken to walk where it lacks only some of the block', () => {
-    const first = allocate(4);
-    launch(first, 4, () => walk(first, 2));
-    writeAgain(first + BLOCK, 3);
-    for (let page = 0; page < 16; page++) manager.fault(HOST, first + page, true, 1);
-    launch(first, 4, () => fault(first));
-    expect(manager.waitsToGoAhead).toBe(false);
-  });
-
-  it('gets single groups of the parts before and behind the one that it uses', () => {
-    const first = allocate(4);
-    launch(first, 4, () => walk(first + BLOCK, 3));
-    for (const used of [0, 2]) {
-      writeAgain(first, 4);
-      launch(first + used * BLOCK, 1, () =>
-        expect(fault(first + BLOCK)).toEqual([`to 1 ${first + BLOCK}+16`]),
-      );
-    }
-  });
-
-  it('is not taken to walk where the program has said since that it will touch here and there', () => {
-    const first = allocate(4);
-    launch(first, 4, () => walk(first, 2));
-    writeAgain(first, 4);
-    manager.advise(manager.state.va.rangeOfPage(first) as Range, 0, 4 * BLOCK, {
-      pattern: 'random',
-    });
-    launch(first, 4, () => fault(first));
-    expect(manager.waitsToGoAhead).toBe(false);
-  });
-
-  it('gets single groups where that one did not go on from', () => {
-    const first = allocate(4);
-    launch(first, 4, () => {
-      fault(first + 100);
-      walk(first + BLOCK, 2);
-    });
-    for (const brought of [64, 16]) {
-      writeAgain(first, 4);
-      launch(first, 4, () => {
-        expect(fault(first + BLOCK)).toContain(`to 1 ${first + BLOCK}+${brought}`);
-        expect(fault(first + 100)).toEqual([`to 1 ${first + 96}+16`]);
-      });
-    }
-  });
-
-  it('gets single groups elsewhere, and without a launch', () => {
-    const first = allocate(4);
-    launch(first, 4, () => walk(first, 4));
-    writeAgain(first, 4);
-    launch(first, 4, () => expect(fault(first + 100)).toEqual([`to 1 ${first + 96}+16`]));
-    writeAgain(first, 4);
-    expect(fault(first)).toEqual([`to 1 ${first}+16`]);
   });
 });
 

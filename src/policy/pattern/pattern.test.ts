@@ -104,21 +104,6 @@ describe('what comes while there is room', () => {
 });
 
 describe('what comes while there is none', () => {
-  it('is a page alone from host memory, unless it may begin a walk', () => {
-    const full = (page: number, about: Partial<Touch> = {}) =>
-      ask(page, [], { full: true, source: 'host', ...about });
-    expect(full(37)).toEqual([[37, 1]]);
-    expect(last.reason).toBe('lone');
-    expect(full(37, { source: 'near' })).toEqual([group(2)]);
-    expect(full(37, { full: false })).toEqual([group(2)]);
-    expect(full(2 * PAGES_PER_GROUP)).toEqual([group(2)]);
-    full(37);
-    expect(next(38, [[37, 1]], { full: true, source: 'host' })).toEqual([
-      [32, 5],
-      [38, 10],
-    ]);
-  });
-
   it('is the group, however dense the block is, and twice as much each time for a walk', () => {
     expect(ask(100, [group(0)], { full: true })).toEqual([group(6)]);
     expect(ask(0, [], { full: true, hasWhole: (step) => step === -1 })).toEqual([group(0, 32)]);

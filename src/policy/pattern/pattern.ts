@@ -2,8 +2,9 @@
  * What comes with a touch: one picture of how a processor goes through a range, and one decision.
  * docs/internals/patterns.md says where each part of it comes from, and which figure needs it.
  */
-import { addRun, has, isEmpty, nextAbsent, sizeOfRun, WORDS } from '../../core/basics/mask.js';
+import { addRun, has, nextAbsent, sizeOfRun, WORDS } from '../../core/basics/mask.js';
 import {
+  MOST_AHEAD,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
   type PrefetchPolicy,
@@ -15,8 +16,9 @@ import { type OptionNames, refuseUnknown } from '../../messages/option-names.js'
 import { checkOption } from '../option-range.js';
 import { next } from './next.js';
 import { Share } from './share.js';
+import { Stride } from './stride.js';
 import { Trial } from './trial.js';
-import { blockOf, blocksOf, type Walk, Walks } from './walks.js';
+import { blocksOf, type Walk, Walks } from './walks.js';
 
 /** Options of `pattern`. */
 export interface PatternOptions {
@@ -29,109 +31,93 @@ export interface PatternOptions {
 
 const OPTIONS: OptionNames<PatternOptions> = { thresholdPercent: true };
 
-/** Touches that went on with each other from which on a processor is taken to walk. */
-const WALK = 2;
 /** Touches after which the window of a walk has grown to a block. */
 const LONG = 1 + Math.log2(PAGES_PER_BLOCK / PAGES_PER_GROUP);
-/** So many touches whose pages left and came back: neighbours would leave before they are used. */
-const SCATTERED = 16;
 /**
- * The most of them that are counted, and what one that follows another takes off: a walk is known
- * for one after a few.
+ * From so many touches here and there on, neighbours would leave before they are used. No more are
+ * counted, and one that follows another takes off several: a walk is soon known for one.
  */
-const MOST_SCATTERED = 64;
+const SCATTERED = 16;
 const FOLLOWED = 4;
-/** A block is back soon if the memory gave up so many meanwhile for each that it has room for. */
-const SOON = 4;
-/** The most blocks that come ahead. */
-const MOST_AHEAD = 8;
 
 /** Why a processor is taken to go on into the next block. */
-const MOVES_ON: readonly Reason[] = ['walk', 'advice', 'repeat', 'begin'];
+const MOVES_ON: readonly Reason[] = ['walk', 'advice', 'begin'];
+
+/** Why pages come without their neighbours. */
+const ALONE: readonly Reason[] = ['trial', 'scattered', 'stride'];
 
 /** What is known of a processor's way through a range. */
 class Picture {
   readonly walks = new Walks();
   readonly trial = new Trial();
+  readonly stride = new Stride();
   /** Touches that lay scattered while the memory was full, less those that followed others. */
   scattered = 0;
   /** Of the touch at hand: its walk, and how often it went on. */
   walk!: Walk;
-  /** It came out of the block before by this walk, or has that wholly. */
-  comes = false;
   reason: Reason = 'near';
 
   observe(touch: Touch, page: number): void {
-    const { advice, mapped } = touch;
-    const guess = advice === 'normal' && this.scattered === 0;
+    const { advice } = touch;
+    const normal = advice === 'normal';
+    const guess = normal && this.scattered === 0;
+    // To read an element and then to write it is one touch.
+    const again = touch.again || has(touch.mapped, touch.page);
+    if (!again) this.stride.look(page);
     const together = !this.trial.sparse || this.scattered === 0;
-    const near = together && this.walks.areNear(page);
-    const begins = this.follow(touch, page, together, guess);
-    const { walk } = this;
-    const repeats = this.reason === 'repeat';
-    const walks = repeats || (guess && this.streams(touch));
+    const begins = this.follow(touch, page, together, again);
+    const walks = guess && this.streams(touch);
     const trial = guess ? this.trial.look(touch, walks) : 'none';
-    if (trial === 'sparse') this.scattered = MOST_SCATTERED;
-    if (trial === 'alone') {
-      this.reason = 'trial';
+    if (trial === 'sparse') this.scattered = SCATTERED;
+    if (trial === 'alone') this.reason = 'trial';
+    else if (advice === 'sequential') this.reason = 'advice';
+    else if (trial === 'dense' || walks) this.reason = 'walk';
+    else if (begins) this.reason = 'begin';
+    if (!normal || this.reason === 'trial') return;
+    const follows = this.reason !== 'near' || this.walk.length > 0;
+    const scattered = this.scattered >= SCATTERED;
+    if (trial !== 'dense' && (scattered ? this.stride.isKnown : !follows && this.stride.isWide)) {
+      this.reason = 'stride';
       return;
     }
-    if (advice === 'sequential') this.reason = 'advice';
-    else if (trial === 'dense' || walks) this.reason = repeats ? 'repeat' : 'walk';
-    else if (begins) this.reason = 'begin';
-    // To read an element and then to write it is one touch.
-    const again = has(mapped, touch.page);
-    const follows = this.reason !== 'near' || walk.length > 0 || near;
-    if (advice === 'normal' && !again && !touch.again) this.count(touch, follows);
-    if (advice === 'normal' && (again || !follows) && this.scattered >= SCATTERED)
-      this.reason = 'scattered';
+    if (!again) this.count(touch, follows);
+    if ((again || !follows) && this.scattered >= SCATTERED) this.reason = 'scattered';
   }
 
   /** Finds the walk of the touch. Returns whether it begins where content does. */
-  private follow(touch: Touch, page: number, together: boolean, guess: boolean): boolean {
+  private follow(touch: Touch, page: number, together: boolean, again: boolean): boolean {
     const { walks } = this;
     this.reason = 'near';
-    this.comes = false;
-    const again = touch.again || has(touch.mapped, touch.page);
     const known = walks.goingOn(page, together, again);
     if (known !== null) {
       this.walk = known;
       if (known.at === page) return false;
-      this.comes = blockOf(known.at) < touch.block && known.length >= WALK;
       // From here on it is brought whole blocks.
       known.length = Math.min(known.length + 1, LONG);
       known.at = page;
       return false;
     }
     const before = walks.beganAt(page);
-    // What a launch did it mostly does again.
-    const goesOn = before !== null && blocksOf(before) > 0;
-    const repeats = guess && goesOn && touch.declared && isEmpty(touch.mapped);
     const begins = touch.source === 'far' && !touch.continues;
     const walk = before ?? walks.begin(page);
     if (begins) walk.asked = before === null ? 1 : asLastTime(before);
     else walk.asked = -1;
     walk.begin = page;
     walk.at = page;
-    walk.length = repeats ? WALK : begins ? 1 : 0;
-    if (repeats) this.reason = 'repeat';
+    walk.length = begins ? 1 : 0;
     this.walk = walk;
     return begins;
   }
 
   /** It comes in at the border to a block that it has wholly, or has walked through. */
   private streams(touch: Touch): boolean {
-    if (touch.page < PAGES_PER_GROUP) return (this.comes ||= touch.hasWhole(-1));
+    if (touch.page < PAGES_PER_GROUP) return touch.hasWhole(-1);
     return touch.page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && touch.hasWhole(1);
   }
 
   private count(touch: Touch, follows: boolean): void {
     if (follows) this.scattered = Math.max(0, this.scattered - FOLLOWED);
-    else if (touch.pressed) {
-      const gone = touch.goneFor(0);
-      if (gone !== -1 && gone * PAGES_PER_BLOCK <= SOON * touch.budgetPages)
-        this.scattered = Math.min(this.scattered + 1, MOST_SCATTERED);
-    }
+    else if (touch.pressed) this.scattered = Math.min(this.scattered + 1, SCATTERED);
   }
 }
 
@@ -175,8 +161,8 @@ export function pattern(
     decide(touch, picture, most, thresholdPercent);
     const { walk, reason } = picture;
     const base = page - touch.page;
-    // Only of a walk it is known that it goes on over what is there already.
     const streams = MOVES_ON.includes(reason);
+    // Only of a walk it is known that it goes on over what is there already.
     walk.next = base + (streams ? endOfWhatIsThere(touch) : nextAbsent(touch.result, touch.page));
     if (streams) goAhead(touch, picture, most, readAhead);
   };
@@ -198,22 +184,16 @@ function decide(touch: Touch, picture: Picture, most: number, thresholdPercent: 
   const group = page & ~(PAGES_PER_GROUP - 1);
   let first = group;
   let count: number = PAGES_PER_GROUP;
-  if (touch.reason === 'trial' || touch.reason === 'scattered') {
+  if (ALONE.includes(touch.reason)) {
     first = page;
     count = 1;
+    if (touch.reason === 'stride') picture.stride.expect(result, page);
   } else if (touch.reason !== 'near' && touch.reason !== 'begin') {
     first = 0;
     count = PAGES_PER_BLOCK;
   } else if (touch.full) {
     // A processor that has walked through two groups gets twice as much each time.
     if (length > 1) count = Math.min(PAGES_PER_GROUP << (length - 1), PAGES_PER_BLOCK - first);
-    else if (touch.source === 'host' && length === 0 && page !== first) {
-      // A touch in the middle of a group, and not next to the one before it, is no walk: its
-      // neighbours would push out what is needed.
-      touch.reason = 'lone';
-      first = page;
-      count = 1;
-    }
   } else if (touch.source === 'far' && length > (touch.write ? 1 : 0)) {
     // To wait for another fault's pages there costs more than to bring a block in vain. A write
     // takes the pages away from there, so that it must be a walk for longer.
@@ -241,13 +221,13 @@ function decide(touch: Touch, picture: Picture, most: number, thresholdPercent: 
 /** Says how many blocks come ahead of a walk. */
 function goAhead(
   touch: Touch,
-  { walk, trial, comes }: Picture,
+  { walk, trial }: Picture,
   most: number,
   readAhead: ReadAheadPolicy,
 ): void {
   const begins = touch.reason === 'begin';
   const advised = touch.reason === 'advice';
-  if (touch.reason === 'walk' && !comes && !touch.hasWhole(-1)) return;
+  if (touch.reason === 'walk' && !touch.hasWhole(-1)) return;
   // The walks have no room for a block each, let alone for the next ones.
   if (most < PAGES_PER_BLOCK) return;
   const nodeBlocks = Math.floor(touch.budgetPages / PAGES_PER_BLOCK);

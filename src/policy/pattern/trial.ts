@@ -15,8 +15,6 @@ const FIRST = 8;
 const LAST = 1024;
 /** Fewer pages tell nothing: another thread of the processor may have come in between. */
 const FEWEST = 4;
-/** So many faults of a page each take as long as a block that comes whole. */
-const WORTH = 40;
 /** The part of a memory that the pages of one range may take, in quarters. */
 const QUARTERS = 3;
 
@@ -68,7 +66,7 @@ export class Trial {
   private conclude({ pages: all, budgetPages }: Touch): boolean {
     const { pages } = this;
     const used = pages * Math.ceil(all / PAGES_PER_BLOCK);
-    this.settle(pages >= FEWEST && (pages < WORTH || used * 4 <= budgetPages * QUARTERS));
+    this.settle(pages >= FEWEST && used * 4 <= budgetPages * QUARTERS);
     return this.sparse;
   }
 

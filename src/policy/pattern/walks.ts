@@ -49,16 +49,6 @@ export class Walks {
     return null;
   }
 
-  /** Whether the touch lies in the 64 KiB that the last one in its block brought, or in the next. */
-  areNear(page: number): boolean {
-    for (const { at, next } of this.all) {
-      if (blockOf(at) !== blockOf(page)) continue;
-      const groups = groupOf(page) - groupOf(next - 1);
-      return groups === 0 || groups === 1;
-    }
-    return false;
-  }
-
   /** The walk that began where this touch is. */
   beganAt(page: number): Walk | null {
     for (let index = 0; index < this.all.length; index++)
@@ -66,20 +56,11 @@ export class Walks {
     return null;
   }
 
-  /** A touch that goes on with nothing: it takes the place of the oldest such, or the oldest. */
+  /** A touch that goes on with nothing: it takes the place of the oldest walk. */
   begin(page: number): Walk {
     const { all } = this;
-    let index = all.length;
-    if (index < MOST) all.push({ begin: page, at: page, next: page, length: 0, asked: -1 });
-    else {
-      index--;
-      for (let each = index; each > 0; each--)
-        if (all[each].length === 0) {
-          index = each;
-          break;
-        }
-    }
-    const walk = this.toFront(index);
+    if (all.length < MOST) all.push({ begin: page, at: page, next: page, length: 0, asked: -1 });
+    const walk = this.toFront(all.length - 1);
     walk.begin = page;
     walk.asked = -1;
     return walk;

@@ -1,0 +1,173 @@
+/**
+ * Rules of src/policy/pattern, each left out. None of them can make a page wrong: each is caught by a
+ * way through memory that takes longer without it, by counts that are the same on every machine.
+ */
+import type { Mutant } from '../harness/mutants.js';
+
+export interface PatternMutant extends Mutant {
+  /** What is played: a name in test/patterns/plays.ts. */
+  readonly play: string;
+  /** What there is more of without the rule: all that is counted, weighed; or faults. */
+  readonly more: 'cost' | 'faults';
+}
+
+const rule = (
+  name: string,
+  file: string,
+  original: string,
+  instead: string,
+  play: string,
+  more: PatternMutant['more'] = 'cost',
+): PatternMutant => ({
+  name: `patterns: ${name}`,
+  file: `src/policy/pattern/${file}.ts`,
+  original,
+  instead,
+  play,
+  more,
+});
+
+export const patternMutants: readonly PatternMutant[] = [
+  rule(
+    'see no strides',
+    'pattern',
+    'scattered ? this.stride.isKnown : !follows && this.stride.isWide',
+    'false',
+    'columns-2048',
+  ),
+  rule(
+    'see strides only where pages come alone',
+    'pattern',
+    'scattered ? this.stride.isKnown : !follows && this.stride.isWide',
+    'scattered && this.stride.isKnown',
+    'every-64th-page',
+  ),
+  rule(
+    'forget a stride at the first touch elsewhere',
+    'stride',
+    'this.votes > 1',
+    'false',
+    'every-16th-page',
+  ),
+  rule(
+    'take the middle of a page for the place of a stride',
+    'stride',
+    'Math.min(Math.max((low + high) / 2, at + 0.01), at + 0.99)',
+    'at + 0.5',
+    'columns-some',
+  ),
+  rule(
+    'go on with the whole window of a stride at another place',
+    'stride',
+    'this.window = Math.min(this.window, FEW);',
+    '',
+    'columns',
+  ),
+  rule(
+    'keep the window of a stride that went wrong',
+    'stride',
+    'this.window >> 1',
+    'this.window',
+    'columns-some',
+  ),
+  rule(
+    'try no block page by page',
+    'trial',
+    'used * 4 <= budgetPages * QUARTERS',
+    'false',
+    'columns-2048',
+  ),
+  rule(
+    'have pages come alone though they use too much',
+    'trial',
+    'used * 4 <= budgetPages * QUARTERS',
+    'true',
+    'every-2nd-page',
+  ),
+  rule(
+    'try blocks as often as at first',
+    'trial',
+    'sparse ? FIRST : Math.min(this.every * 2, LAST)',
+    'FIRST',
+    'every-5th-page',
+  ),
+  rule(
+    'bring a block ahead that is to be tried',
+    'pattern',
+    "touch.advice === 'normal' && isTried(touch, trial, touch.ahead + 1)",
+    'false',
+    'columns-wide',
+  ),
+  rule(
+    'bring 64 KiB to touches here and there',
+    'pattern',
+    "if ((again || !follows) && this.scattered >= SCATTERED) this.reason = 'scattered';",
+    '',
+    'file-random',
+  ),
+  rule(
+    'know no walk soon after touches here and there',
+    'pattern',
+    'this.scattered - FOLLOWED',
+    'this.scattered - 1',
+    'hot-and-scan',
+  ),
+  rule(
+    'bring no part of a block because most of it is there',
+    'pattern',
+    'there * 100 <= width * thresholdPercent',
+    'true',
+    'fits-read',
+  ),
+  rule(
+    'bring a walk no more than at first while the memory is full',
+    'pattern',
+    'length > 1',
+    'false',
+    'nine-arrays',
+  ),
+  rule(
+    'bring a block to each of more walks than there is room for',
+    'share',
+    'uses.length > 0',
+    'false',
+    'nine-arrays',
+  ),
+  rule(
+    'bring a block though blocks come back too soon',
+    'share',
+    'touch.pressed && isEmpty(touch.mapped)',
+    'false',
+    'forty-files-at-once',
+  ),
+  rule(
+    'know no walk downwards',
+    'pattern',
+    'touch.page >= PAGES_PER_BLOCK - PAGES_PER_GROUP && touch.hasWhole(1)',
+    'false',
+    'reverse',
+  ),
+  rule(
+    'bring nothing ahead of a walk',
+    'pattern',
+    'goAhead(touch, picture, most, readAhead);',
+    '',
+    'triad',
+  ),
+  rule(
+    'bring one block where content of an engine begins, however it went last time',
+    'pattern',
+    'before === null ? 1 : asLastTime(before)',
+    '1',
+    'gpu-results',
+    'faults',
+  ),
+  rule(
+    'bring a walk no rest of a block from an engine',
+    'pattern',
+    "touch.source === 'far' && length > (touch.write ? 1 : 0)",
+    'false',
+    'gpu-results-part',
+    'faults',
+  ),
+];
