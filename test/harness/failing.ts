@@ -19,9 +19,14 @@ export interface FailingSpace {
 /**
  * @param calls such as `sendmsg:ENOBUFS:1-3,fdatasync:EIO`: the call, the error, and which of its
  * uses fail
+ * @param always the same of calls that fail armed or not
  */
-export async function openFailing(calls: string, options: SpaceOptions): Promise<FailingSpace> {
-  process.env[FAILING_CALLS] = `later,${calls}`;
+export async function openFailing(
+  calls: string,
+  options: SpaceOptions,
+  always = '',
+): Promise<FailingSpace> {
+  process.env[FAILING_CALLS] = `${always},later,${calls}`;
   try {
     const space = await openSpace(options);
     const control = new Int32Array(space.handle.control);

@@ -14,20 +14,25 @@ const MIB = 2 ** 20;
 /** Shorter than a read is tried again, and a thread waits for room. */
 const MOST_MS = 400;
 /** Nothing else uses it: to touch it pushes pages of other arrays out. */
-const CROWD_BYTES = 24 * MIB;
-const HOST_MIB = 36;
+const CROWD_BYTES = 32 * MIB;
+const HOST_MIB = 32;
+/** Threads read and write, whose calls can fail one by one. */
+const NO_RING = 'ioUringSetup:ENOSYS:1-1000000';
 /** Much longer than a failed write waits for its next try. */
 const RETRY_MS = 20_000;
 
 /** The calls that fail of each kind, and by which codes calls of the program may fail then. */
 const KINDS = {
-  'cannot be read': { calls: 'io/pread:EIO', codes: ['FILE_IO'] },
+  'cannot be read': {
+    calls: 'io/pread:EIO:1-1000000,manager/preadv2:EAGAIN:1-1000000',
+    codes: ['FILE_IO'],
+  },
   'cannot be written': {
-    calls: 'io/pwrite:EIO',
+    calls: 'io/pwrite:EIO:1-1000000',
     codes: ['OUT_OF_STORAGE', 'FILE_IO', 'FLUSH_FAILED'],
   },
   'is full': {
-    calls: 'io/pwrite:ENOSPC',
+    calls: 'io/pwrite:ENOSPC:1-1000000',
     codes: ['OUT_OF_STORAGE', 'FILE_IO', 'FLUSH_FAILED'],
   },
 };
@@ -45,6 +50,8 @@ export class Disk {
   ) {
     const { space } = failing;
     this.crowd = space.array(Uint32Array, this.wanted.length, { name: 'crowd' }).data;
+    this.crowd.fill(1);
+    this.wanted.fill(1);
   }
 
   static async open(
@@ -53,15 +60,15 @@ export class Disk {
     log: (text: string) => void,
   ): Promise<Disk> {
     const kind = random.pick(Object.keys(KINDS) as (keyof typeof KINDS)[]);
-    const bytes = `${random.pick([24, 64])}MiB`;
+    const bytes = `${random.pick([32, 64])}MiB`;
     const crowded = {
       ...options,
       hostMemory: `${HOST_MIB}MiB`,
       storage: { path: tmpdir(), bytes },
     };
     log(`openSpace(${JSON.stringify(crowded)}), on a disk that at times ${kind}`);
-    const calls = `${KINDS[kind].calls}:1-1000000,ioUringSetup:ENOSYS:1-1000000`;
-    const failing = await openFailing(calls, crowded);
+    const { calls } = KINDS[kind];
+    const failing = await openFailing(calls, crowded, NO_RING);
     return new Disk(failing, await startHealer(failing.space), kind);
   }
 
@@ -78,20 +85,21 @@ export class Disk {
   async turn(player: Player): Promise<void> {
     if (this.failed) {
       await this.recover(player);
-      return;
+      if (player.random.chance(0.3)) return;
     }
     const ms = player.random.between(1, MOST_MS);
     player.log(`the disk ${this.kind} for ${ms} ms`);
     this.failed = true;
     this.failing.arm();
     this.healer.after(ms);
+    this.press(player);
   }
 
   /** Others' pages go to the disk, and those come back that went there before. */
   press({ random, log }: Player): void {
     const { length } = this.wanted;
     const begin = random.below(length);
-    const end = Math.min(length, begin + random.between(1, length / 2));
+    const end = Math.min(length, begin + random.between(length / 8, length / 2));
     const item = random.below(100);
     log(`the crowd: ${begin} to ${end} is read, and filled with ${item}`);
     this.verify(begin, end);
@@ -102,6 +110,7 @@ export class Disk {
   async close(player: Player): Promise<void> {
     await this.recover(player);
     this.verify(0, this.wanted.length);
+    player.log(`${this.failing.fired()} calls failed`);
     await this.healer.end();
   }
 

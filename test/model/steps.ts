@@ -101,8 +101,8 @@ export async function step(player: Player, random: Random = player.random): Prom
     [changes && player.devices.length < MAX_DEVICES ? 0.4 : 0, () => addDevice(player)],
     [mortal ? 0.7 : 0, () => detach(player)],
     [mortal ? 1.2 : 0, () => kill(player)],
-    [disk === null ? 0 : 6, async () => disk?.turn(player)],
-    [disk === null ? 0 : 8, async () => disk?.press(player)],
+    [disk === null ? 0 : 12, async () => disk?.turn(player)],
+    [disk === null ? 0 : 12, async () => disk?.press(player)],
   ];
   let weight = (random.next() / 2 ** 32) * kinds.reduce((sum, [each]) => sum + each, 0);
   for (const [each, run] of kinds) {

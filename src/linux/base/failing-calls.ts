@@ -45,8 +45,8 @@ function siteOf(call: string): { name: keyof typeof libc; argument: number; valu
 
 /**
  * Has calls of this thread fail: `CALL:ERROR:FIRST-LAST`, separated by commas, where the use
- * numbered FIRST fails and all up to LAST, or FIRST alone. A text that begins with `later,` waits
- * until bit 0 of the word is set. `THREAD/CALL` means threads of one kind alone.
+ * numbered FIRST fails and all up to LAST, or FIRST alone. What stands behind `later` fails while
+ * bit 0 of the word is set. `THREAD/CALL` means threads of one kind alone.
  *
  * @param thread the kind of this thread
  * @param word shared with the test: bit 0 arms the failures, and the rest counts those that have
@@ -59,9 +59,10 @@ export function failCalls(
   index: number,
 ): void {
   const parts = text.split(',').filter((part) => part !== '');
-  if (parts[0] === 'later') parts.shift();
-  else Atomics.or(word, index, ARMED);
-  for (const part of parts) {
+  if (!parts.includes('later')) Atomics.or(word, index, ARMED);
+  const always = parts.indexOf('later');
+  for (const [at, part] of parts.entries()) {
+    if (at === always) continue;
     const [where, error, uses = '1'] = part.split(':');
     const [call, kind = thread] = where.split('/').reverse();
     if (kind !== thread) continue;
@@ -74,7 +75,8 @@ export function failCalls(
     const original = libc[name] as AnyCall;
     const replaced: AnyCall = (...args) => {
       const meant = argument === -1 || args[argument] === value;
-      if (!meant || (Atomics.load(word, index) & ARMED) === 0) return original(...args);
+      const armed = at < always || (Atomics.load(word, index) & ARMED) !== 0;
+      if (!meant || !armed) return original(...args);
       failure.uses++;
       if (failure.uses < failure.first || failure.uses > failure.last) return original(...args);
       Atomics.add(word, index, FIRED);
