@@ -17,6 +17,7 @@ import { ARRAY_TYPES } from '../run/array-types.js';
 import { loadKernelFile } from '../run/kernel-file.js';
 import { launchInParts, partsOf } from '../run/launch.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from '../run/report.js';
+import type { Command } from '../terminal/command.js';
 import { CommandError, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { endOnSignals } from '../terminal/interrupt.js';
@@ -37,11 +38,11 @@ import {
 } from './demo-data.js';
 import { deviationOf, type Flights, flightsOnGpu, mapForGpu } from './demo-gpu.js';
 
-export const DEMO_SUMMARY = 'run a kernel over three million flights, and check the result';
+const DEMO_SUMMARY = 'run a kernel over three million flights, and check the result';
 
 const DEFAULT_MEMORY = 32 * 2 ** 20;
 
-export const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
+const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
 
 Three million flights within the United States, January to June 2001 (Bureau of Transportation
 Statistics, from the npm package vega-datasets). The kernel computes distance, direction and hour of
@@ -229,7 +230,7 @@ async function flightsOnProcess(
       size: rows,
       parts: partsOf(rows, PARTS),
       onProgress: (done) =>
-        progress.update(done, `${formatCount(faultsOf(device.stats()))} faults`),
+        progress.update(done, () => `${formatCount(faultsOf(device.stats()))} faults`),
     },
   );
   return { difference: difference.data, bearing: bearing.data, cell: cell.data };
@@ -303,3 +304,5 @@ function explainFindings({ directions, worstHour, meanDifferenceMiles }: FlightS
     `Reported distances are within ${meanDifferenceMiles.toFixed(2)} miles of the great circle on average.`
   );
 }
+
+export const command: Command = { summary: DEMO_SUMMARY, help: DEMO_HELP, main: demo };

@@ -4,6 +4,7 @@ import { probeGpu } from '../../api/options/gpu-probe.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import { type AddressSpace, type DeviceSpecification, openSpace } from '../../index.js';
 import { alignColumns } from '../../trace/columns.js';
+import type { Command } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { formatBytes, formatRate } from '../terminal/format.js';
 import { parseOptions, sizeInBytes, wholeNumber } from '../terminal/options.js';
@@ -20,9 +21,9 @@ const HOST_ARRAYS = 6;
 /** The host has this besides its arrays. */
 const HOST_REST = 64 * 2 ** 20;
 
-export const BANDWIDTH_SUMMARY = 'measure how fast bytes go between the host and devices';
+const BANDWIDTH_SUMMARY = 'measure how fast bytes go between the host and devices';
 
-export const BANDWIDTH_HELP = `onemem bandwidth [OPTIONS]: ${BANDWIDTH_SUMMARY}
+const BANDWIDTH_HELP = `onemem bandwidth [OPTIONS]: ${BANDWIDTH_SUMMARY}
 
 It copies from the host to a device of each kind that there is, back, and to a second one, and checks
 what arrives. Each rate is a median, with the time that a program waits for it.
@@ -149,3 +150,9 @@ function linesOf({ kind, name, copies, problem }: MeasuredDevice): string[] {
 function rateText(bytesPerSecond: number): string {
   return formatRate(bytesPerSecond, 1000);
 }
+
+export const command: Command = {
+  summary: BANDWIDTH_SUMMARY,
+  help: BANDWIDTH_HELP,
+  main: bandwidth,
+};

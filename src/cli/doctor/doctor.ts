@@ -8,16 +8,16 @@ import { interruptedCpu } from '../../linux/files/disk-interrupts.js';
 import { idleFeature } from '../../linux/idle-cpus.js';
 import { openTrigger, pressureFile } from '../../linux/memory/pressure.js';
 import { memoryGroups, textReader } from '../../linux/memory/system-memory.js';
+import type { Command } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { EXPLAINED, explainCode } from './explain-code.js';
 import { gpuFeature } from './gpu.js';
 
-export const DOCTOR_SUMMARY =
-  'tell whether onemem works here, and the remedy for each missing feature';
+const DOCTOR_SUMMARY = 'tell whether onemem works here, and the remedy for each missing feature';
 
-export const DOCTOR_HELP = `onemem doctor [OPTIONS]: ${DOCTOR_SUMMARY}
+const DOCTOR_HELP = `onemem doctor [OPTIONS]: ${DOCTOR_SUMMARY}
 
 The first line says whether onemem works on this machine. A line for each feature follows: page
 faults, write protection, poisoned and huge pages, limits of memory, addresses, idle CPUs of virtual
@@ -130,3 +130,5 @@ function table(features: readonly Feature[]): string[] {
     return [line, ...remediesOf(feature).map((each) => `${' '.repeat(11 + width)}${each}`)];
   });
 }
+
+export const command: Command = { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor };

@@ -1,14 +1,16 @@
 /** `onemem gpu --software`: a program on a GPU in software, where the machine has none. */
+
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import { signalChild } from '../../linux/processes/kill.js';
+import type { Command } from '../terminal/command.js';
 import { CommandError, UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
 
-export const GPU_SUMMARY = 'run a program on a GPU in software, where the machine has none';
+const GPU_SUMMARY = 'run a program on a GPU in software, where the machine has none';
 
 /** SwiftShader out of Debian's package of Chromium, and the loader of Vulkan. */
 const PACKAGES = ['chromium-common', 'libvulkan1'];
@@ -16,7 +18,7 @@ const BY_HAND =
   `by hand: apt-get install ${PACKAGES.join(' ')}, and VK_DRIVER_FILES and VK_ICD_FILENAMES set to the path of ` +
   'vk_swiftshader_icd.json, with the folder of libvulkan.so.1 in LD_LIBRARY_PATH where it is not installed';
 
-export const GPU_HELP = `onemem gpu --software [--fetch] -- COMMAND ...
+const GPU_HELP = `onemem gpu --software [--fetch] -- COMMAND ...
 
 ${GPU_SUMMARY.replace(/^./, (first) => first.toUpperCase())}. It sets the variables by which
 WebGPU finds SwiftShader, a GPU in software (Vulkan), and ends as COMMAND does. That GPU is slow: it
@@ -141,3 +143,5 @@ export async function gpu(args: readonly string[]): Promise<number> {
     );
   return runWith(environment(found), command);
 }
+
+export const command: Command = { summary: GPU_SUMMARY, help: GPU_HELP, main: gpu };

@@ -1,18 +1,20 @@
 /** `onemem explain`: why pages moved in a recorded run, and what to do about it. */
+
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { History } from '../../trace/history.js';
 import type { RecordedArray } from '../../trace/moves.js';
 import { pageOfElement, storyOf } from '../../trace/page-story.js';
 import { reportOf } from '../../trace/report.js';
 import { reportText, storyText } from '../../trace/report-text.js';
+import type { Command } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { readHistory } from './recorded-history.js';
 
-export const EXPLAIN_SUMMARY = 'say why pages of a recorded run moved';
+const EXPLAIN_SUMMARY = 'say why pages of a recorded run moved';
 
-export const EXPLAIN_HELP = `onemem explain TRACE [--array NAME --element N]: ${EXPLAIN_SUMMARY}
+const EXPLAIN_HELP = `onemem explain TRACE [--array NAME --element N]: ${EXPLAIN_SUMMARY}
 
 TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The report names the arrays
 that cost most, the evictions that were regretted most (their pages were needed again), and what to
@@ -94,3 +96,5 @@ function printStory(
     storyText(story, `${array.name}[${element}], page ${page - array.first} of the array`, limit),
   );
 }
+
+export const command: Command = { summary: EXPLAIN_SUMMARY, help: EXPLAIN_HELP, main: explainRun };

@@ -1,10 +1,12 @@
 /** `onemem replay`: plays a recorded run of the memory manager again, event by event. */
+
 import { EVENTS } from '../../core/recording/events.js';
 import type { Entry } from '../../core/recording/recording.js';
 import { replay as play, ReplayError } from '../../core/recording/replay.js';
 import { type Recording, readRecording } from '../../files/recording-file.js';
 import { loadPolicies } from '../../policy/choices.js';
 import { EVICTION_POLICIES } from '../../policy/eviction/named.js';
+import type { Command } from '../terminal/command.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
@@ -12,14 +14,14 @@ import { compareOn } from './compare-policies.js';
 import { chosenMachines } from './machine-files.js';
 import { timesOn } from './machine-times.js';
 
-export const REPLAY_SUMMARY = 'play a recorded run again, or compare eviction policies on a trace';
+const REPLAY_SUMMARY = 'play a recorded run again, or compare eviction policies on a trace';
 
 /** In two lines. */
 const policyNames = Object.keys(EVICTION_POLICIES)
   .join(', ')
   .replace(/^(.{40,60}?,) /, (line) => `${line.trimEnd()}\n${' '.repeat(28)}`);
 
-export const REPLAY_HELP = `onemem replay FILE [--events] [--json]
+const REPLAY_HELP = `onemem replay FILE [--events] [--json]
 onemem replay TRACE --policy NAME,... [--device-memory SIZE,...] [--machine NAME,...] [--json]
 onemem replay TRACE --machine NAME,... [--json]
 
@@ -157,3 +159,5 @@ function missing(line: number): string {
   const why = 'its program was killed, did not close its space, or could not write more';
   return `it was played up to line ${line}, and lacks what came after that; ${why}.`;
 }
+
+export const command: Command = { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay };

@@ -1,17 +1,19 @@
 /** `onemem view`: a recorded run as a picture, in one page that needs no network. */
+
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { frameOf, pageOf } from '../../live/page.js';
 import { chromeTraceOf } from '../../trace/chrome-trace.js';
+import type { Command } from '../terminal/command.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { formatBytes } from '../terminal/format.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { readHistory, readPicture } from './recorded-history.js';
 
-export const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, transfers, launches';
+const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, transfers, launches';
 
-export const VIEW_HELP = `onemem view TRACE [options]: ${VIEW_SUMMARY}
+const VIEW_HELP = `onemem view TRACE [options]: ${VIEW_SUMMARY}
 
 TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The command writes one page
 for a browser. The page loads nothing, and can be sent to others: it has names of arrays and
@@ -56,3 +58,5 @@ function write(file: string, text: string, use: string): void {
   }
   print(`${file}: ${formatBytes(text.length)}; ${use}`);
 }
+
+export const command: Command = { summary: VIEW_SUMMARY, help: VIEW_HELP, main: view };

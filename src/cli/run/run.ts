@@ -22,6 +22,7 @@ import {
   openSpace,
   type StorageSpecification,
 } from '../../index.js';
+import type { Command } from '../terminal/command.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { endOnSignals } from '../terminal/interrupt.js';
@@ -44,9 +45,9 @@ import {
   ResultFiles,
 } from './run-files.js';
 
-export const RUN_SUMMARY = 'run a kernel over files that may be larger than the device';
+const RUN_SUMMARY = 'run a kernel over files that may be larger than the device';
 
-export const RUN_HELP = `onemem run KERNEL [options]: ${RUN_SUMMARY}
+const RUN_HELP = `onemem run KERNEL [options]: ${RUN_SUMMARY}
 
   --in NAME=FILE            an array to read
   --inout NAME=FILE         an array to read and write; the file is replaced at the end
@@ -364,7 +365,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
         {
           size: extent,
           parts,
-          onProgress: (done) => progress.update(done, detail()),
+          onProgress: (done) => progress.update(done, detail),
         },
       );
     } catch (error) {
@@ -373,7 +374,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
     }
     refuseCut(inputs);
     launchMs = performance.now() - launchStarted;
-    await results.write((path) => progress.update(size, `writing ${path}`));
+    await results.write((path) => progress.update(size, () => `writing ${path}`));
   }
   return {
     kernel: kernel.name,
@@ -741,3 +742,5 @@ function describe(report: RunReport): string[] {
     ...results.map(({ parameter, file, bytes }) => `${parameter}: ${file} (${formatBytes(bytes)})`),
   ];
 }
+
+export const command: Command = { summary: RUN_SUMMARY, help: RUN_HELP, main: run };

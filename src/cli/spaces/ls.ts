@@ -1,4 +1,5 @@
 /** `onemem ls`: spaces of this user, their arrays, and the processes that use them. */
+
 import {
   allSpaces,
   type ListedProcess,
@@ -8,14 +9,15 @@ import {
 } from '../../api/objects/listing.js';
 import { readHandle } from '../../pager/protocol/attaching.js';
 import { alignColumns } from '../../trace/columns.js';
+import type { Command } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, plain } from '../terminal/format.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 
-export const LS_SUMMARY = 'list spaces of this user: processes, arrays, bytes in each memory';
+const LS_SUMMARY = 'list spaces of this user: processes, arrays, bytes in each memory';
 
-export const LS_HELP = `onemem ls [HANDLE] [OPTIONS]: ${LS_SUMMARY}
+const LS_HELP = `onemem ls [HANDLE] [OPTIONS]: ${LS_SUMMARY}
 
 A space is listed if its program called share() or serve(), or runs with ONEMEM_OBSERVABLE=1. With
 HANDLE, the text that share() gives, only the arrays that it allows are listed. The columns are
@@ -78,3 +80,5 @@ function shownProcess({ pid, command, pageTableBytes }: ListedProcess): string {
   const shown = plain(command.length > 60 ? `${command.slice(0, 57)}...` : command);
   return `${pid} (${shown}), page tables ${formatBytes(pageTableBytes)}`;
 }
+
+export const command: Command = { summary: LS_SUMMARY, help: LS_HELP, main: ls };

@@ -1,12 +1,14 @@
 /** `onemem rm`: ends a space that `onemem serve` keeps, or frees arrays of it. */
+
 import { attachNamed, checkSpaceName, endNamed } from '../../api/opening/named-space.js';
+import type { Command } from '../terminal/command.js';
 import { CommandError, UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 
-export const RM_SUMMARY = 'end a kept space, or free arrays of it';
+const RM_SUMMARY = 'end a kept space, or free arrays of it';
 
-export const RM_HELP = `onemem rm NAME [ARRAY ...]: ${RM_SUMMARY}
+const RM_HELP = `onemem rm NAME [ARRAY ...]: ${RM_SUMMARY}
 
 Without ARRAY the space NAME is closed, and its process ends. With arrays only these are freed, each
 the newest of its name. Programs that use them then fail by a line that says so.
@@ -42,3 +44,5 @@ export async function rm(args: readonly string[]): Promise<number> {
 function noSpace(name: string): CommandError {
   return new CommandError('SPACE_NAME', `there is no space ${name}; see: onemem ls`);
 }
+
+export const command: Command = { summary: RM_SUMMARY, help: RM_HELP, main: rm };

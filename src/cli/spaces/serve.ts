@@ -4,14 +4,15 @@ import { checkSpaceName, type NamedSpaceAnswer, nameSpace } from '../../api/open
 import { openSpace } from '../../api/opening/open-space.js';
 import { plainKinds } from '../../api/options/described-devices.js';
 import type { DeviceSpecification } from '../../api/options/device-specification.js';
+import type { Command } from '../terminal/command.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { hostMemoryFrom, storageFrom } from '../terminal/memory-options.js';
 import { assignments, parseOptions, sizeInBytes } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 
-export const SERVE_SUMMARY = 'keep a space for programs that come and go';
+const SERVE_SUMMARY = 'keep a space for programs that come and go';
 
-export const SERVE_HELP = `onemem serve --name NAME [OPTIONS]: ${SERVE_SUMMARY}
+const SERVE_HELP = `onemem serve --name NAME [OPTIONS]: ${SERVE_SUMMARY}
 
 Programs of this user reach the space by openSpace({ at: 'NAME' }). Arrays that they make with
 keep: true wait there for the next program. SIGTERM, SIGINT and 'onemem rm NAME' end the space.
@@ -128,3 +129,5 @@ function tellStarter(answer: NamedSpaceAnswer): void {
     if (process.connected) process.disconnect();
   });
 }
+
+export const command: Command = { summary: SERVE_SUMMARY, help: SERVE_HELP, main: serve };

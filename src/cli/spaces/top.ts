@@ -1,5 +1,7 @@
 /** `onemem top`: what a running program of this user does at the moment, or a recorded one did. */
+
 import { existsSync } from 'node:fs';
+import type { Command } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
@@ -7,9 +9,9 @@ import { SORTS, type Sort, screenOf } from './top-screen.js';
 import { type TopFrame, type TopSource, TopSpaces } from './top-space.js';
 import { TopTrace } from './top-trace.js';
 
-export const TOP_SUMMARY = 'watch a running program: memories, rates, arrays, the bottleneck';
+const TOP_SUMMARY = 'watch a running program: memories, rates, arrays, the bottleneck';
 
-export const TOP_HELP = `onemem top [PID|NAME|TRACE] [OPTIONS]: ${TOP_SUMMARY}
+const TOP_HELP = `onemem top [PID|NAME|TRACE] [OPTIONS]: ${TOP_SUMMARY}
 
 The program allows it by ONEMEM_OBSERVABLE=1, openSpace({ observable: true }), space.serve() or
 space.share(). NAME is that of a space which 'onemem serve' keeps. The columns are rates: bytes that
@@ -169,3 +171,5 @@ function sortOf(text = 'moved'): Sort {
   if (found !== undefined) return found;
   throw new UsageError(`--sort is '${text}'; it must be one of ${SORTS.join(', ')}`);
 }
+
+export const command: Command = { summary: TOP_SUMMARY, help: TOP_HELP, main: top };

@@ -45,7 +45,7 @@ describe('lines', () => {
       stream,
       now: () => time,
     });
-    for (; time < 30_000; time += 500) progress.update(2 ** 30 - 1, '3 faults');
+    for (; time < 30_000; time += 500) progress.update(2 ** 30 - 1, () => '3 faults');
     expect(text()).not.toContain('100%');
     expect(text().trimEnd().split('\n')).toHaveLength(3);
     expect(text()).toContain('99% (1 GiB of 1 GiB) after 10 s, 3 faults');
@@ -68,10 +68,9 @@ test('a terminal gets a bar, drawn to the end', () => {
   // cli-progress moves the cursor with methods that only a real terminal has.
   const { stream, text } = capture(true);
   const progress = createProgress({ label: 'run', total: 64 * 2 ** 20, unit: 'bytes', stream });
-  progress.update(32 * 2 ** 20, '12 faults');
+  progress.update(32 * 2 ** 20, () => '12 faults');
   progress.note('a warning');
-  progress.update(
-    64 * 2 ** 20,
+  progress.update(64 * 2 ** 20, () =>
     'a detail that is far longer than the terminal is wide, and so is cut'.repeat(2),
   );
   progress.finish();

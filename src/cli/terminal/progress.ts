@@ -1,12 +1,16 @@
 // How far a long command is: a bar on a terminal, lines where the output goes to a file or a pipe,
 // and nothing where a program reads it.
 
-import cliProgress from 'cli-progress';
+import { createRequire } from 'node:module';
+import type * as CliProgress from 'cli-progress';
 import { formatBytes, formatCount, formatDuration } from './format.js';
 
 export interface Progress {
-  /** Done so far, in the same unit as `total`. `detail` is a few words that stand at the end. */
-  update(done: number, detail?: string): void;
+  /**
+   * Done so far, in the same unit as `total`. `detail` gives a few words that stand at the end; it
+   * is called when they are shown.
+   */
+  update(done: number, detail?: () => string): void;
   /** A line of text that stays above the bar. */
   note(line: string): void;
   /**
@@ -42,6 +46,10 @@ export function createProgress(options: ProgressOptions): Progress {
     : lines(options, stream);
 }
 
+function none(): string {
+  return '';
+}
+
 function percent(done: number, total: number): number {
   // Nothing to do is done. 100 means done: 99.9 must not look like it.
   if (total <= 0) return 100;
@@ -57,9 +65,10 @@ function lines(options: ProgressOptions, stream: NodeJS.WritableStream): Progres
   const started = now();
   let shownAt = Number.NEGATIVE_INFINITY;
   let shownPercent = -1;
-  let last: { done: number; detail: string } | null = null;
+  let last: { done: number; detail: () => string } | null = null;
   let finished = false;
-  const show = (done: number, detail: string) => {
+  const show = (done: number, detailOf: () => string) => {
+    const detail = detailOf();
     const at = percent(done, options.total);
     stream.write(
       `${options.label}: ${at}% (${amount(done, options)} of ${amount(options.total, options)}) after ` +
@@ -70,7 +79,7 @@ function lines(options: ProgressOptions, stream: NodeJS.WritableStream): Progres
     last = null;
   };
   return {
-    update(done, detail = '') {
+    update(done, detail = none) {
       if (finished) return;
       last = { done, detail };
       if (now() - shownAt < LINE_EVERY_MS) return;
@@ -94,7 +103,9 @@ function lines(options: ProgressOptions, stream: NodeJS.WritableStream): Progres
 
 function bar(options: ProgressOptions, stream: NodeJS.WritableStream): Progress {
   let finished = false;
-  let text = '';
+  let text = none;
+  // Loaded where a bar is shown.
+  const cliProgress = createRequire(import.meta.url)('cli-progress') as typeof CliProgress;
   const single = new cliProgress.SingleBar(
     {
       stream: stream as NodeJS.WriteStream,
@@ -114,9 +125,10 @@ function bar(options: ProgressOptions, stream: NodeJS.WritableStream): Progress 
           Math.min(1, Math.max(0, params.progress)) * (settings.barsize ?? 30),
         );
         const picture = `${'█'.repeat(filled)}${'░'.repeat((settings.barsize ?? 30) - filled)}`;
+        const detail = text();
         const line =
           `${options.label} ${picture} ${String(percent(params.value, options.total)).padStart(3)}%  ` +
-          `${amount(params.value, options)} of ${amount(options.total, options)}${text === '' ? '' : `  ${text}`}`;
+          `${amount(params.value, options)} of ${amount(options.total, options)}${detail === '' ? '' : `  ${detail}`}`;
         return line.slice(0, Math.max(20, ((stream as NodeJS.WriteStream).columns || 80) - 1));
       },
     },
@@ -124,7 +136,7 @@ function bar(options: ProgressOptions, stream: NodeJS.WritableStream): Progress 
   );
   single.start(Math.max(options.total, 1), options.total <= 0 ? 1 : 0);
   return {
-    update(done, detail = '') {
+    update(done, detail = none) {
       if (finished) return;
       text = detail;
       single.update(Math.min(done, Math.max(options.total, 1)));
