@@ -140,6 +140,13 @@ test('a process waits for a word that another one changes', async () => {
   assert.equal(await woken, 'ok');
 });
 
+test('an attached process hands memory of its own to a device', async () => {
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '16MiB' }] });
+  await using agent = await attachedAgent(space.share());
+  assert.deepEqual(await agent.do('launchOwn'), ['staged', 1, 1]);
+  space.checkInvariants();
+});
+
 test('an attached process leaves, attaches again, and the space goes on', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   const x = space.array(Int32Array, 1000, { name: 'x' });

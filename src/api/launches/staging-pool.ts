@@ -32,7 +32,7 @@ export interface Staged {
   give(): void;
 }
 
-export class StagingArray implements Staged {
+class StagingArray implements Staged {
   readonly isInPlace = false;
   /** The device cannot be reached so: it goes over the host. */
   private overHost: boolean;
@@ -44,7 +44,11 @@ export class StagingArray implements Staged {
     private readonly pool: StagingPool,
   ) {
     const most = (device?.memory ?? 0) * DEVICE_SHARE;
-    this.overHost = device?.capabilities.directCopies !== true || array.byteLength > most;
+    // What one process maps of a device's memory another one cannot see.
+    this.overHost =
+      device?.capabilities.directCopies !== true ||
+      array.space.client.hasOwner ||
+      array.byteLength > most;
   }
 
   get bytes(): number {

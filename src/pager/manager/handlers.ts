@@ -138,8 +138,8 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
     attributes: (wanted) => advice.attributes(wanted),
     pin: (wanted, answer) => later(pins.pin(wanted, answer)),
     unpin: ({ pin }) => done(parts.endPin(pin)),
-    stage: (wanted, answer, { isElsewhere }) => {
-      const device = isElsewhere ? null : devices.stagingOf(wanted.device);
+    stage: (wanted, answer) => {
+      const device = devices.stagingOf(wanted.device);
       return device === null ? { memory: null } : later(parts.staged.hold(wanted, device, answer));
     },
 

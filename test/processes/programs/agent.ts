@@ -12,6 +12,7 @@ import {
   kernel,
   openSpace,
 } from '../../../src/index.js';
+import { wasmMemory } from '../../harness/wasm.js';
 
 let space: AddressSpace;
 
@@ -183,6 +184,18 @@ const deeds = {
   async launch(name: string): Promise<void> {
     const x = space.find<Int32Array>(name);
     if (x !== null) await space.devices[0].run(addOne, { x }, { size: x.length });
+  },
+  /** Launches over memory of its own; what it was registered as, and what is there then. */
+  async launchOwn(): Promise<[mode: string, plain: number, registered: number]> {
+    const [device] = space.devices;
+    const plain = new Int32Array(100_000);
+    await device.run(addOne, { x: plain }, { size: plain.length });
+    const memory = wasmMemory({ initial: 16 });
+    const x = new Int32Array(memory.buffer);
+    const registration = space.register(memory);
+    await device.run(addOne, { x }, { size: x.length });
+    registration.unregister();
+    return [registration.mode, plain[99_999], x[x.length - 1]];
   },
   async copy(to: string, from: string): Promise<number> {
     using stream = space.stream();
