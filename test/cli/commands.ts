@@ -90,6 +90,11 @@ test('eviction policies are compared on a trace of block numbers', async () => {
   assert.equal(row.policies[0].misses, 1000);
   assert.ok(row.policies[1].misses < 500);
   assert.ok(row.optimum <= row.policies[1].misses);
+  await folder.succeed(...args, '--html', 'compared.html');
+  const page = folder.read('compared.html').toString();
+  assert.match(page, /<tr><td>optimum<\/td><td>\d+<\/td><td>1\.00<\/td>/);
+  assert.match(page, /<tr><td>lru<\/td><td>1,000<\/td><td>\d\.\d\d<\/td>/);
+  assert.doesNotMatch(page, /https?:|src=|<script/);
   const csv = (await folder.succeed(...args, '--csv')).stdout.split('\n');
   assert.equal(
     csv[1],

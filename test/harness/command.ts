@@ -35,8 +35,14 @@ export interface Ended {
 export class Folder {
   readonly path = mkdtempSync(join(tmpdir(), 'onemem-cli-'));
 
-  /** @param env of the commands, beside that of this process */
-  constructor(private readonly env: NodeJS.ProcessEnv = {}) {}
+  /**
+   * @param env of the commands, beside that of this process
+   * @param seconds after which one that is still there hangs
+   */
+  constructor(
+    private readonly env: NodeJS.ProcessEnv = {},
+    private readonly seconds = SECONDS,
+  ) {}
 
   file(name: string): string {
     return join(this.path, name);
@@ -65,7 +71,7 @@ export class Folder {
   }
 
   start(...args: string[]): Running {
-    return new Running(this.path, args, this.env);
+    return new Running(this.path, args, this.env, this.seconds);
   }
 
   run(...args: string[]): Promise<Ended> {
@@ -133,7 +139,7 @@ class Running {
   /** What it has written so far. */
   stdout = '';
 
-  constructor(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  constructor(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv, seconds: number) {
     const child = spawn(process.execPath, [MAIN, ...args], {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -151,10 +157,10 @@ class Running {
         child.kill('SIGKILL');
         reject(
           new Error(
-            `onemem ${args.join(' ')} did not end within ${SECONDS} s; it had written:\n${this.stdout}${this.stderr}`,
+            `onemem ${args.join(' ')} did not end within ${seconds} s; it had written:\n${this.stdout}${this.stderr}`,
           ),
         );
-      }, SECONDS * 1000);
+      }, seconds * 1000);
       child.once('close', (code, signal) => {
         clearTimeout(watchdog);
         const { stdout, stderr } = this;

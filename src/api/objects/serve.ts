@@ -1,14 +1,14 @@
 /** The live picture of a space, for a browser: a web server in a thread of its own. */
 import type { Worker } from 'node:worker_threads';
 import { liveFile } from '../../linux/own-files.js';
-import type { FromLiveThread, LiveThreadData } from '../../live/protocol.js';
+import type { Failed, FromLiveThread, LiveThreadData } from '../../live/protocol.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
 import { INSPECT, inspectHolding } from '../arrays/description.js';
 import type { Client } from '../line/client.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
-import { argumentError, OnememError } from '../values/errors.js';
+import { argumentError } from '../values/errors.js';
 import { endLiveThread, startLiveThread } from './live-thread.js';
 
 /** Options of `space.serve`. */
@@ -69,20 +69,16 @@ export async function serve(
   const { port = 0 } = options;
   if (options.port !== undefined && (!isWhole(port, 1) || port > LAST_PORT))
     throw argumentError('PORT', `port is ${show(port)}; it must be from 1 to ${LAST_PORT}`);
-  client.assertOpen('cannot serve the picture');
   const data: LiveThreadData = { handle, port, title: `process ${client.handle.owner}` };
-  const { thread, said } = await startLiveThread<FromLiveThread>(
-    liveFile(),
-    data,
-    'onemem picture',
-  );
-  if ('url' in said) return new SpaceServer(thread, said.url);
-  await thread.terminate();
-  client.assertOpen('cannot serve the picture');
-  throw new OnememError('SERVE', `cannot serve the picture: ${problem(said, port)}`);
+  const { thread, said } = await startLiveThread<FromLiveThread>(client, liveFile(), data, {
+    name: 'onemem picture',
+    what: 'cannot serve the picture',
+    problem: (failed) => problem(failed, port),
+  });
+  return new SpaceServer(thread, said.url);
 }
 
-function problem(said: { readonly failed: string; readonly code?: string }, port: number): string {
+function problem(said: Failed, port: number): string {
   if (said.code === 'EADDRINUSE')
     return `port ${port} is in use; name another one, or none for any that is free`;
   if (said.code === 'EACCES')

@@ -18,7 +18,6 @@ import { INSPECT, inspectHolding } from '../arrays/description.js';
 import type { Client } from '../line/client.js';
 import { checkFlag, checkOptions } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
-import { OnememError } from '../values/errors.js';
 import { endLiveThread, startLiveThread } from './live-thread.js';
 
 /** Options of `space.events`. */
@@ -118,13 +117,10 @@ export async function spaceEvents(
 ): Promise<SpaceEvents> {
   checkOptions('events()', options, EVENTS_OPTIONS);
   checkFlag('performance', options.performance);
-  client.assertOpen('cannot tell events');
   const data: SignalsThreadData = { handle };
-  const started = await startLiveThread<FromSignalsThread>(signalsFile(), data, 'onemem events');
-  const { thread, said } = started;
-  if (!('failed' in said))
-    return new SpaceEvents(thread, client.handle.name, options.performance ?? false);
-  await thread.terminate();
-  client.assertOpen('cannot tell events');
-  throw new OnememError('SERVE', `cannot tell events: ${said.failed}`);
+  const { thread } = await startLiveThread<FromSignalsThread>(client, signalsFile(), data, {
+    name: 'onemem events',
+    what: 'cannot tell events',
+  });
+  return new SpaceEvents(thread, client.handle.name, options.performance ?? false);
 }

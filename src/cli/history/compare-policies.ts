@@ -3,6 +3,7 @@
  * trace.
  */
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { BLOCK_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import { readRecording } from '../../files/recording-file.js';
 import { evictionName, loadPolicies } from '../../policy/choices.js';
@@ -17,7 +18,9 @@ import { formatBytes, formatCount, formatDuration } from '../terminal/format.js'
 import { sizeInBytes } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { comparedPolicies, played } from './compared-policies.js';
+import { comparisonPage } from './comparison-page.js';
 import { csvField } from './csv.js';
+import { writePage } from './written-page.js';
 
 const USUAL_OVERSUBSCRIPTION = [1.25, 2, 4];
 /** Of a recorded memory: half of it, all, twice. */
@@ -29,6 +32,7 @@ export interface ComparisonOptions {
   readonly oversubscription?: string;
   readonly block?: string;
   readonly csv?: boolean;
+  readonly html?: string;
   readonly json?: boolean;
 }
 
@@ -85,7 +89,9 @@ export async function compareOn(
     );
   });
   warn(subjects, Object.keys(policies));
-  if (options.json) print(JSON.stringify(rows));
+  if (options.html !== undefined)
+    writePage(options.html, comparisonPage(basename(path), rows), 'open it in a browser');
+  else if (options.json) print(JSON.stringify(rows));
   else if (options.csv) printCsv(rows);
   else printTables(subjects, rows);
   return 0;

@@ -46,6 +46,7 @@ beside the optimum (Belady's MIN).
   --oversubscription N,...  the same by how often the blocks fit; 1.25,2,4 for traces by default
   --block SIZE              size of a trace's block (2MiB)
   --csv                     a line for each memory, size and policy
+  --html FILE               the same as a page for a browser
 
 With --machine and a recording, the command prints what its transfers would take on other links.
 With --policy besides, it prints the times of what each policy brings.
@@ -70,6 +71,7 @@ export async function replay(args: readonly string[]): Promise<number> {
     events: { type: 'boolean' },
     json: { type: 'boolean' },
     csv: { type: 'boolean' },
+    html: { type: 'string' },
     policy: { type: 'string' },
     'device-memory': { type: 'string' },
     oversubscription: { type: 'string' },
@@ -91,7 +93,7 @@ export async function replay(args: readonly string[]): Promise<number> {
   }
   if (machines !== undefined && events)
     throw new UsageError('--events prints a recording; --machine computes times of it');
-  for (const option of ['csv', 'device-memory', 'oversubscription', 'block'] as const) {
+  for (const option of ['csv', 'html', 'device-memory', 'oversubscription', 'block'] as const) {
     if (values[option] !== undefined && !(option === 'csv' && machines !== undefined))
       throw new UsageError(`--${option} goes with --policy; see: onemem replay --help`);
   }

@@ -1,15 +1,12 @@
 /** `onemem view`: a recorded run as a picture, in one page that needs no network. */
-
-import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { frameOf, pageOf } from '../../live/page.js';
 import { chromeTraceOf } from '../../trace/chrome-trace.js';
 import type { Command } from '../terminal/command.js';
-import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
-import { formatBytes } from '../terminal/format.js';
+import { UsageError } from '../terminal/failure.js';
 import { parseOptions } from '../terminal/options.js';
-import { print } from '../terminal/output.js';
 import { readHistory, readPicture } from './recorded-history.js';
+import { writePage } from './written-page.js';
 
 const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, transfers, launches';
 
@@ -41,22 +38,13 @@ export async function view(args: readonly string[]): Promise<number> {
     throw new UsageError('--html and --chrome are two forms; write one of them at a time');
   if (chrome !== undefined) {
     const text = JSON.stringify(chromeTraceOf(await readHistory(path)));
-    write(chrome, text, 'open it at ui.perfetto.dev');
+    writePage(chrome, text, 'open it at ui.perfetto.dev');
     return 0;
   }
   const builder = await readPicture(path);
   const whole = { ...frameOf(builder.picture()), details: builder.details() };
-  write(html ?? `${path}.html`, pageOf(basename(path), whole).html, 'open it in a browser');
+  writePage(html ?? `${path}.html`, pageOf(basename(path), whole).html, 'open it in a browser');
   return 0;
-}
-
-function write(file: string, text: string, use: string): void {
-  try {
-    writeFileSync(file, text);
-  } catch (error) {
-    throw new CommandError(codeOf(error), explain(error), [], { cause: error });
-  }
-  print(`${file}: ${formatBytes(text.length)}; ${use}`);
 }
 
 export const command: Command = { summary: VIEW_SUMMARY, help: VIEW_HELP, main: view };
