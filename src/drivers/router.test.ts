@@ -67,6 +67,7 @@ function open(reserve: Status) {
     backed: false,
     whole: false,
     urgent: true,
+    reason: null,
   };
   return { router, order, log };
 }

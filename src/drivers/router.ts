@@ -65,7 +65,7 @@ export interface Staging {
 }
 
 /** A transfer under way. */
-interface Pending extends Transfer {
+interface Pending extends Omit<Transfer, 'reason'> {
   active: boolean;
   /** When it was handed out, in milliseconds. */
   startedMs: number;

@@ -233,8 +233,9 @@ export class MoveRecorder {
   }
 
   private transfer(call: Call, transfer: Transfer): unknown {
-    const { token, node, source, page, count } = transfer;
-    const said = `{"token":${token},"node":${node},"source":${source},"page":${page},"count":${count}}`;
+    const { token, node, source, page, count, reason } = transfer;
+    const why = reason === null ? '' : `,"reason":"${reason}"`;
+    const said = `{"token":${token},"node":${node},"source":${source},"page":${page},"count":${count}${why}}`;
     return this.commanded(true, `[">","transfer",[${said}]`, () => call(transfer));
   }
 

@@ -1,4 +1,5 @@
 /** What a recorded run tells: memories, arrays, launches, faults, and moves with their causes. */
+import type { Reason } from '../core/basics/types.js';
 import type { Whereabouts } from '../core/queries/whereabouts.js';
 
 /** A memory that holds pages. */
@@ -76,6 +77,8 @@ export interface Arrival {
   readonly page: number;
   readonly pages: number;
   readonly cause: Cause;
+  /** Why they came with a touch, as the policy said; null: they were asked for. */
+  readonly reason: Reason | null;
   /** Pages that had been evicted from this memory before. */
   returned: number;
   /** From the command to its end. */

@@ -343,7 +343,7 @@ export class Reader implements Names {
     this.waiting.set(token, { cause: this.cause, sinceMs: this.now, transfer });
   }
 
-  private arrived({ node, source, page, count }: Transfer, tookMs: number): void {
+  private arrived({ node, source, page, count, reason = null }: Transfer, tookMs: number): void {
     if (node < 0) return;
     const { cause, now: atMs } = this;
     let returned = 0;
@@ -355,7 +355,7 @@ export class Reader implements Names {
       eviction.regret ??= { afterMs, afterFaults: this.faults - eviction.faults, cause };
       this.watcher.regretted?.(eviction, pages, isFirst);
     });
-    const what = { memory: node, source, page, pages: count, cause, returned, tookMs };
+    const what = { memory: node, source, page, pages: count, cause, reason, returned, tookMs };
     this.watcher.moved({ kind: 'arrival', atMs, ...what });
   }
 

@@ -15,6 +15,7 @@ export function reportText(report: Report): string {
     '',
     ...arrayLines(report),
     '',
+    ...reasonLines(report),
   ];
   if (decisions.length === 0)
     lines.push('No eviction was regretted: no page was needed again in a memory that it had left.');
@@ -74,6 +75,16 @@ function unaskedLines({ unasked }: Report): string[] {
       unusedBytes === null ? 'not known' : mebibytes(unusedBytes),
     ]);
   return alignColumns([['array', 'came as', 'bytes', 'unused, at least'], ...rows], 2);
+}
+
+function reasonLines({ reasons }: Report): string[] {
+  if (reasons.length === 0) return [];
+  const rows = reasons.map((each) => [
+    each.reason,
+    mebibytes(each.bytes),
+    mebibytes(each.bytesReturned),
+  ]);
+  return [...alignColumns([['reason', 'moved in', 'of it again'], ...rows]), ''];
 }
 
 /** @param place the element and its page; @param limit how many of the last moves are shown */

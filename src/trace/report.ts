@@ -16,6 +16,7 @@ import {
   writesTo,
 } from './moves.js';
 import type { Watcher } from './reader.js';
+import { type ReasonCost, Reasons } from './reasons.js';
 import { Unasked, type UnaskedCost } from './unasked.js';
 
 const MOST_DECISIONS = 3;
@@ -84,6 +85,8 @@ export interface Report {
   readonly memories: readonly MemoryCost[];
   readonly arrays: readonly ArrayCost[];
   readonly decisions: readonly RegrettedEvictions[];
+  /** Why pages came, most first. */
+  readonly reasons: readonly ReasonCost[];
   /** What came before it was asked for: what was of no use first. */
   readonly unasked: readonly UnaskedCost[];
   /** Where processors take pages from each other. */
@@ -132,6 +135,7 @@ export class Costs implements Watcher {
   private readonly memories = new Map<number, MemorySums>();
   private readonly arrays = new Map<number, ArraySums>();
   private readonly regrets = new Map<string, Regrets>();
+  private readonly reasons = new Reasons();
   private readonly unasked: Unasked;
   private readonly conflicts: Conflicts;
   private launches = 0;
@@ -164,7 +168,7 @@ export class Costs implements Watcher {
     ];
     return {
       ...{ durationMs, launches, faults, memories, arrays, decisions },
-      ...{ unasked, conflicts, advice },
+      ...{ reasons: this.reasons.costs(), unasked, conflicts, advice },
     };
   }
 
@@ -194,6 +198,7 @@ export class Costs implements Watcher {
     const array = this.array(move.page);
     if (array !== null && writesTo(move.cause, array.name)) array.isWritten = true;
     if (move.kind === 'arrival') {
+      this.reasons.arrived(move);
       this.unasked.arrived(move);
       this.conflicts.arrived(move);
       const again = move.returned * PAGE_BYTES;

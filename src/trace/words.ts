@@ -1,5 +1,5 @@
 /** Sentences on causes and moves, for people. */
-import { PAGE_BYTES } from '../core/basics/types.js';
+import { PAGE_BYTES, type Reason } from '../core/basics/types.js';
 import type { Arrival, Cause, Departure, Names, RecordedArray } from './moves.js';
 
 /** Requests in the words of the program's calls. */
@@ -49,7 +49,23 @@ function causeText(names: Names, cause: Cause): string {
   }
 }
 
-export function arrivalText(names: Names, { source, memory, cause, returned }: Arrival): string {
+/** Why pages come with the one that is touched. */
+const REASONS: Readonly<Record<Reason, string>> = {
+  advice: 'the program advised sequential',
+  walk: 'it walks',
+  begin: 'content begins there',
+  stride: 'its touches lie a stride apart',
+  dense: 'most of that part was there',
+  near: 'with its neighbourhood',
+  trial: 'alone, to see what is touched',
+  scattered: 'its touches lie scattered',
+  lone: 'alone',
+};
+
+export function arrivalText(
+  names: Names,
+  { source, memory, cause, reason, returned }: Arrival,
+): string {
   const from =
     source >= 0
       ? `came from ${names.memories[source]?.name} to`
@@ -57,7 +73,8 @@ export function arrivalText(names: Names, { source, memory, cause, returned }: A
         ? 'began as zeros in'
         : 'was read from its file or provider into';
   const back = returned > 0 ? '; it had been evicted from there' : '';
-  return `${from} ${names.memories[memory].name}, for ${causeText(names, cause)}${back}`;
+  const why = reason === null ? '' : ` (${reason}: ${REASONS[reason]})`;
+  return `${from} ${names.memories[memory].name}, for ${causeText(names, cause)}${why}${back}`;
 }
 
 export function departureText(names: Names, departure: Departure): string {

@@ -192,6 +192,8 @@ export interface Transfer {
   whole: boolean;
   /** A thread waits for this run. */
   urgent: boolean;
+  /** Why it comes with a touch, as the policy said; null: it was asked for, or makes room. */
+  reason: Reason | null;
 }
 
 /**

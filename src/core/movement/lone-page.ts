@@ -101,6 +101,7 @@ export function bringAlone(
     order.backed = backed;
     order.whole = false;
     order.urgent = true;
+    order.reason = processor.reason;
     const status = state.commands.transfer(order);
     if (status !== Status.Done) {
       goOnAsOperation(state, block, node, processor, access, mask, page, backed, 'transfer', 1);
@@ -202,6 +203,7 @@ function goOnAsOperation(
   operation.access = access;
   operation.map = true;
   operation.urgentPage = page;
+  operation.reason = processor.reason;
   operation.progress = false;
   operation.whole = false;
   operation.phase = phase;

@@ -154,6 +154,7 @@ function transferTo(
   operation.map = mapped !== null;
   operation.entry = task?.entry ?? false;
   operation.urgentPage = urgentPage;
+  operation.reason = task === null ? (mapped?.reason ?? null) : task.reason;
   operation.exclusive = task?.exclusive ?? false;
   operation.task = task;
   start(state, block, operation);

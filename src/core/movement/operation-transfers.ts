@@ -115,6 +115,7 @@ function giveBack(state: State, block: Block, operation: Operation): void {
     order.access = Access.None;
     order.backed = true;
     order.urgent = false;
+    order.reason = null;
     const status = state.commands.transfer(order);
     if (status !== Status.Pending) {
       endToken(state, token);
@@ -251,6 +252,7 @@ function transfer(
   order.whole = operation.whole;
   operation.whole = false;
   order.urgent = operation.urgentPage !== -1 && chunkOf(operation.urgentPage) === chunkOf(first);
+  order.reason = operation.reason;
   const status = state.commands.transfer(order);
   if (status === Status.Pending) return status;
   endToken(state, token);

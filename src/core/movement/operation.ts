@@ -47,6 +47,7 @@ export function open(
   operation.entry = false;
   operation.exclusive = false;
   operation.urgentPage = -1;
+  operation.reason = null;
   operation.task = null;
   return operation;
 }

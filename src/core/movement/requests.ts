@@ -212,6 +212,7 @@ export class Requests {
       lastChance,
       request: id,
       kept: null,
+      reason: null,
       keptFor: null,
       forgot: 0,
       written: false,

@@ -12,6 +12,7 @@ import {
   NO_NODE,
   NO_PROCESSOR,
   type ProcessorId,
+  type Reason,
 } from '../basics/types.js';
 import { endAhead } from '../table/backing.js';
 import type { Node } from '../table/nodes.js';
@@ -64,10 +65,11 @@ function bringOne(
   // An engine answers late, and what the program has advised is no guess; what is only copied
   // otherwise waits until no thread does: one that goes through several arrays is about to come
   // into the next of them.
+  const { reason } = processor;
   const advised = ahead.advice.pattern === 'sequential';
   if (!entry || stored || advised || node.id === HOST_NODE)
-    begin(state, ahead, processor.id, access, stored, entry);
-  else state.later.push({ block: ahead, processor: processor.id, access });
+    begin(state, ahead, processor.id, access, stored, entry, reason);
+  else state.later.push({ block: ahead, processor: processor.id, access, reason });
 }
 
 /**
@@ -77,14 +79,14 @@ function bringOne(
 export function beginLater(state: State): void {
   const next = state.later.shift();
   if (next === undefined) return;
-  const { block, access } = next;
+  const { block, access, reason } = next;
   const processor = state.processors[next.processor];
   if (processor?.state !== 'alive') return;
   const residence = block.residences[processor.own];
   // A processor has come into it by now, or its addresses are another range's.
   if (residence?.ahead !== true) return;
   if (mayCome(block, processor) && isEmpty(residence.resident))
-    begin(state, block, processor.id, access, false, true);
+    begin(state, block, processor.id, access, false, true, reason);
   else endAhead(block, nodeOf(state, processor.own));
 }
 
@@ -99,6 +101,7 @@ function begin(
   access: Access,
   stored: boolean,
   entry: boolean,
+  reason: Reason,
 ): void {
   const mask = createMask();
   copy(mask, ahead.inside);
@@ -120,6 +123,7 @@ function begin(
     forgot: 0,
     request: NO_REQUEST,
     written: false,
+    reason,
   };
   // An engine is asked for all alike; what is mapped is mapped when that is there.
   if (stored) ahead.tasks.push({ ...task, map: false, entry: false });

@@ -260,6 +260,7 @@ function bringFor(
   );
   processor.prefetch(touch);
   touch.keep();
+  processor.reason = touch.reason;
   const { result, ahead, certain } = touch;
   const outcome =
     bringAlone(state, block, node, processor, mapping, access, result, page) ??

@@ -7,6 +7,7 @@ import type {
   PrefetchPolicy,
   ProcessorDescription,
   ProcessorId,
+  Reason,
 } from '../basics/types.js';
 
 /** What is counted for each processor. */
@@ -58,6 +59,8 @@ export interface Processor {
   lacksRoom: boolean;
   /** The page of its last fault that found no room; -1: the last one did. */
   stalled: number;
+  /** Why so much came with its last fault. */
+  reason: Reason;
   /** Pages of its own that stand in for denied ones where it reaches host memory in place. */
   coveredPages: number;
   readonly intents: Intent[];
@@ -90,6 +93,7 @@ export function createProcessor(
     waited: 0,
     lacksRoom: false,
     stalled: -1,
+    reason: 'lone',
     coveredPages: 0,
     intents: [],
     slotThread: new Int32Array(description.units).fill(-1),

@@ -10,6 +10,7 @@ import {
   NO_NODE,
   type NodeId,
   type ProcessorId,
+  type Reason,
   type Transfer,
 } from '../basics/types.js';
 import type { Node } from './nodes.js';
@@ -73,6 +74,7 @@ export interface State extends TokenTable {
     readonly block: Block;
     readonly processor: ProcessorId;
     readonly access: Access;
+    readonly reason: Reason;
   }[];
   /** Blocks on which a thread waits for room that a store, or a file, may have again soon. */
   readonly patient: IntrusiveList;
@@ -103,6 +105,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
       backed: false,
       whole: false,
       urgent: false,
+      reason: null,
     },
     activeOperations: 0,
     dependentOperations: 0,

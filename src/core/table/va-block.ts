@@ -411,6 +411,7 @@ function createOperation(): Operation {
     outstanding: 0,
     transferPages: 0,
     urgentPage: -1,
+    reason: null,
     failure: Status.Done,
     lostSource: NO_NODE,
     evictingPages: 0,

@@ -1,6 +1,14 @@
 /** What a block may be asked for besides faults, and the change that it is going through. */
 import type { Mask } from '../basics/mask.js';
-import type { Access, DenyReason, NodeId, ProcessorId, Source, Status } from '../basics/types.js';
+import type {
+  Access,
+  DenyReason,
+  NodeId,
+  ProcessorId,
+  Reason,
+  Source,
+  Status,
+} from '../basics/types.js';
 
 /**
  * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the
@@ -64,6 +72,8 @@ export interface Task {
   forgot: number;
   /** What may be written has come; what may only be read is to follow. */
   written: boolean;
+  /** Of blocks that come ahead of a touch: why; otherwise null. */
+  readonly reason: Reason | null;
 }
 
 export type OperationKind =
@@ -133,6 +143,8 @@ export interface Operation {
   /** Pages of one transfer at most; shrinks when a node refuses large allocations. */
   transferPages: number;
   urgentPage: number;
+  /** Why it brings pages with a touch; null: they were asked for, or make room. */
+  reason: Reason | null;
   failure: Status;
   /** Where the transfer that was lost came from. */
   lostSource: Source;
