@@ -26,6 +26,7 @@ import { patternCounts } from './pattern-counts.js';
 import { patternsBench } from './patterns.js';
 import { picture } from './picture.js';
 import { policyTraces } from './policy-traces.js';
+import { policyWorkloads } from './policy-workloads.js';
 import { processBenches } from './processes.js';
 import { pythonBenches } from './python.js';
 import { record } from './record.js';
@@ -48,6 +49,7 @@ const benches: readonly Bench[] = [
   patternCounts,
   patternsBench,
   policyTraces,
+  policyWorkloads,
   resident,
   fitsCold,
   fitsWarm,

@@ -12,7 +12,7 @@ import { formatOf, parseTrace } from '../src/sim/trace-formats.js';
 import { type Bench, rounded, type Settings } from './harness.js';
 
 const OVERSUBSCRIPTION = [1.25, 2, 4];
-const OURS: EvictionName = 'tournament';
+const OURS: EvictionName = 'plan';
 const UNIT = 'of MIN';
 const MOST_BYTES = 1 << 30;
 

@@ -681,15 +681,23 @@ export class MemoryManager {
    * Prepares a launch: `out` ranges are emptied; a device without faults gets all pages at once and
    * keeps them. When `requestDone` has come for `id`, the launch may run; `launchEnd` must follow,
    * whatever became of it. One launch of a device at a time may be between the two.
-   * @param _kernel its name, for those who read a recording of the core
+   * @param kernel its name: what it uses is remembered by it
    */
   launchBegin(
     id: number,
     processor: ProcessorId,
     args: readonly LaunchArgument[],
-    _kernel = '',
+    kernel = '',
   ): void {
-    this.launches.begin(id, processor, args);
+    this.launches.begin(id, processor, args, kernel);
+  }
+
+  /**
+   * A launch waits for those of its processor that were told of before it. It may be told of another
+   * one instead.
+   */
+  launchWaits(processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
+    this.launches.wait(processor, args, kernel);
   }
 
   /**

@@ -19,7 +19,7 @@ describe('choices of policies', () => {
       /no policy evict; did you mean eviction/,
     );
     expect(() => checkChoices({ eviction: 'belady' } as unknown as PolicyChoices)).toThrow(
-      /there are 'tournament', 'lru', 'fifo', 'clock'/,
+      /there are 'plan', 'tournament', 'lru', 'fifo', 'clock'/,
     );
     expect(() =>
       checkChoices({ prefetch: { name: 'pattern', thresholdPercent: 60 } }),

@@ -41,7 +41,7 @@ export interface PolicyModule {
 /** Policies by name or module. Each node, or processor, gets one of its own. */
 export interface PolicyChoices {
   /**
-   * Which block leaves a full node: 'tournament' (the default), 'lru', 'fifo', 'clock', 'sieve',
+   * Which block leaves a full node: 'plan' (the default), 'tournament', 'lru', 'fifo', 'clock', 'sieve',
    * 's3-fifo', 'arc', 'lirs', 'w-tinylfu' or 'uvm'.
    */
   readonly eviction?: EvictionName | PolicyModule;
@@ -106,7 +106,7 @@ export function checkChoices(choices: PolicyChoices): void {
 
 /** All four, by what is chosen or usual. */
 function completed({
-  eviction = 'tournament',
+  eviction = 'plan',
   prefetch = 'pattern',
   readAhead = 'next',
   placement = 'advised',

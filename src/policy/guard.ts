@@ -152,6 +152,14 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
       fail(`threw in ${name}: ${kernelError(error).message}`);
     }
   };
+  const attempt = (name: string, action: () => void): void => {
+    if (failed) return;
+    try {
+      action();
+    } catch (error) {
+      fail(`threw in ${name}: ${kernelError(error).message}`);
+    }
+  };
   const fail = (problem: string): void => {
     failed = true;
     warn(`onemem: warning: the eviction policy ${problem}; onemem's own takes its place\n`);
@@ -187,5 +195,10 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
       }
       return 0;
     },
+    launchBegins: (kernel, spans) =>
+      attempt('launchBegins', () => theirs.launchBegins?.(kernel, spans)),
+    launchEnds: () => attempt('launchEnds', () => theirs.launchEnds?.()),
+    launchWaits: (kernel, spans) =>
+      attempt('launchWaits', () => theirs.launchWaits?.(kernel, spans)),
   };
 }

@@ -3,6 +3,7 @@
  * interfaces.
  */
 export type {
+  BlockSpan,
   EvictionPolicy,
   Place,
   PlacementPolicy,
@@ -28,4 +29,5 @@ export { wTinyLfu } from './eviction/w-tiny-lfu.js';
 export { type NextOptions, next, noReadAhead } from './pattern/next.js';
 export { none, type PatternOptions, pattern } from './pattern/pattern.js';
 export { advised, migrate } from './placement/advised.js';
+export { plan } from './plan/plan.js';
 export { uvmEviction, uvmPrefetch } from './uvm.js';

@@ -72,6 +72,9 @@ function showing(policy: EvictionPolicy, spy: { uses: number[]; brought: number 
       policy.deactivate(block);
     },
     evict: (evictable) => policy.evict(evictable),
+    launchBegins: (kernel, spans) => policy.launchBegins?.(kernel, spans),
+    launchEnds: () => policy.launchEnds?.(),
+    launchWaits: (kernel, spans) => policy.launchWaits?.(kernel, spans),
     ...(policy.ahead === undefined
       ? {}
       : { ahead: (blocks: number) => policy.ahead?.(blocks) ?? 0 }),

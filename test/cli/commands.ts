@@ -113,7 +113,7 @@ test('a comparison of policies that cannot be understood', async () => {
     folder.refuse(code, message, 'replay', 'loop.txt', ...args);
   await refuse(
     2,
-    /--policy: there is no policy 'best'; there are tournament, lru/,
+    /--policy: there is no policy 'best'; there are plan, tournament, lru/,
     '--policy',
     'best',
   );

@@ -111,6 +111,8 @@ export class Programs {
         this.startLaunch(launch, 'DEVICE_LOST');
       }
     });
+    // Whether it was known before changes what leaves for it, and nothing else.
+    if (id % 2 === 0) this.world.manager.launchWaits(processor, args, '');
     this.world.manager.arrange(request, processor, args);
   }
 

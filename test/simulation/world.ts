@@ -31,6 +31,7 @@ import { tournament } from '../../src/policy/eviction/tournament.js';
 import { next } from '../../src/policy/pattern/next.js';
 import { none, pattern } from '../../src/policy/pattern/pattern.js';
 import { advised } from '../../src/policy/placement/advised.js';
+import { plan } from '../../src/policy/plan/plan.js';
 import { Announcements } from './announcements.js';
 import { Arrays } from './arrays.js';
 import { Audit } from './audit.js';
@@ -64,6 +65,8 @@ import { WatchedDevice } from './watched-device.js';
 const TURNS = 0x3c6ef372;
 const FILLING_TURNS = [1, 3, 6, 9, 10];
 /** Of the schedules about stores that fail, one in so many has a store that forgets what it has. */
+/** Seeds of this rest, by 16, make plans of launches. */
+const PLANNING = 9;
 const FORGETTING_SHARE = 5;
 const OTHERS = 0x1b873593;
 const GUARDS = 0x6c078965;
@@ -340,7 +343,8 @@ export class World implements Surroundings {
     // Memories are small here, so that none would ever be freed ahead by the usual share.
     const { choices } = this;
     const ahead = choices.below(3);
-    const recent = choices.chance(0.5) ? tournament : lru;
+    const usual = seed % 16 === PLANNING ? plan : tournament;
+    const recent = choices.chance(0.5) ? usual : lru;
     const turn = new Random(seed ^ TURNS).below(20);
     this.overflows = turn < 2;
     this.resizes = turn >= 2 && turn < 5;

@@ -334,6 +334,22 @@ export interface EvictionPolicy {
    * default.
    */
   ahead?(nodeBlocks: number): number;
+  /**
+   * A launch begins on the processor whose memory this is. `spans` are the blocks of its arguments.
+   */
+  launchBegins?(kernel: string, spans: readonly BlockSpan[]): void;
+  /** It has ended, well or not. */
+  launchEnds?(): void;
+  /** A launch waits for those that are known to come before it. It may never begin. */
+  launchWaits?(kernel: string, spans: readonly BlockSpan[]): void;
+}
+
+/** The blocks [first, end). */
+export interface BlockSpan {
+  readonly first: number;
+  readonly end: number;
+  /** The launch begins them from zeros: what is in them now is not needed. */
+  readonly emptied: boolean;
 }
 
 /**

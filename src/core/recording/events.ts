@@ -32,6 +32,7 @@ export const EVENTS = [
   'guard',
   'launchBegin',
   'launchEnd',
+  'launchWaits',
   'nodeFull',
   'nodeLost',
   'own',

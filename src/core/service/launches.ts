@@ -5,6 +5,7 @@
 import { addRun, clear, createMask, isEmpty, size, sizeOfRun, WORDS } from '../basics/mask.js';
 import {
   Access,
+  type BlockSpan,
   type DenyReason,
   NO_NODE,
   PAGES_PER_BLOCK,
@@ -47,8 +48,11 @@ interface Launch {
    * The processor itself, since its number may have been given to another one when the launch ends.
    */
   readonly owner: Processor | undefined;
+  readonly kernel: string;
   readonly arguments: readonly LaunchArgument[];
   stage: 'emptying' | 'gathering' | 'running';
+  /** The eviction policy knows of it. */
+  isTold: boolean;
   outstanding: number;
   failure: DenyReason | null;
   /** Blocks that are still to be gathered, the last one first. */
@@ -68,6 +72,14 @@ function blocksOf(args: readonly { first: number; count: number }[]): number[] {
     for (let block = Math.floor(first / PAGES_PER_BLOCK); block <= last; block++) blocks.add(block);
   }
   return [...blocks].sort((a, b) => b - a);
+}
+
+function spansOf(args: readonly LaunchArgument[]): BlockSpan[] {
+  return args.flatMap(({ first, count, use }) => {
+    const end = Math.ceil((first + count) / PAGES_PER_BLOCK);
+    const span = { first: Math.floor(first / PAGES_PER_BLOCK), end, emptied: use === 'out' };
+    return count === 0 ? [] : [span];
+  });
 }
 
 /** The pages of an argument that lie in a block. */
@@ -151,14 +163,23 @@ export class Launches {
     this.requests.close(request);
   }
 
-  begin(id: number, processor: ProcessorId, args: readonly LaunchArgument[]): void {
+  /** A launch waits for those before it. */
+  wait(processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
+    const { state } = this;
+    const own = state.processors[processor]?.own ?? NO_NODE;
+    state.nodes[own]?.eviction.launchWaits?.(kernel, spansOf(args));
+  }
+
+  begin(id: number, processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
     const owner = this.state.processors[processor];
     const launch: Launch = {
       id,
       processor,
       owner,
+      kernel,
       arguments: args,
       stage: 'emptying',
+      isTold: false,
       outstanding: 1,
       failure: owner?.state === 'alive' ? null : 'DEVICE_LOST',
       blocks: [],
@@ -187,6 +208,7 @@ export class Launches {
     const processor = launch.owner;
     if (processor === undefined || processor !== this.state.processors[launch.processor]) return;
     this.state.effort++;
+    if (launch.isTold) this.state.nodes[processor.own]?.eviction.launchEnds?.();
     this.endHolds(launch);
     if (processor.state === 'dead') return;
     // Until now it was used, whatever was asked meanwhile.
@@ -272,6 +294,9 @@ export class Launches {
       }
       noteUse(this.state, launch.processor, launch.arguments);
       noteArguments(this.state, owner.own, launch.arguments, !owner.description.faults);
+      const node = this.state.nodes[owner.own];
+      node?.eviction.launchBegins?.(launch.kernel, spansOf(launch.arguments));
+      launch.isTold = true;
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
       this.expect(launch, new Set(launch.blocks));
     }

@@ -26,7 +26,7 @@ import {
   lostError,
   messageOf,
 } from './launch.js';
-import { EdgeClearing } from './launch-arguments.js';
+import { argumentsOf, EdgeClearing } from './launch-arguments.js';
 import { LaunchChecks } from './launch-checks.js';
 import { LaunchEndings } from './launch-endings.js';
 import type { LaunchPlans } from './launch-plans.js';
@@ -117,6 +117,12 @@ export class Launches implements Part {
     countUse(this.parts.arrays, operation, 1);
     if (queue.launches.length === 1 && !queue.isTelling) this.begin(launch);
     else this.running.bringNext(queue);
+  }
+
+  /** A launch will be given when those of its stream before it have ended: its device hears early. */
+  wait(device: Device, { parameters, kernelName }: LaunchOperation): void {
+    const args = argumentsOf(parameters, this.context.table);
+    this.context.manager.launchWaits(device.info.id, args, kernelName);
   }
 
   look(nowMs: number): void {

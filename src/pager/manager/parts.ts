@@ -344,7 +344,10 @@ function makeTransfers(context: SpaceContext, before: BeforeTransfers) {
   const operations = new Operations({ ...before, prefetches, copies, freeing });
   const streamShare = new Share(wall);
   const streams = new Streams({
-    given: (operation) => uses.begin(operation),
+    given: (operation, waits) => {
+      uses.begin(operation);
+      if (waits && operation.kind === 'launch') operations.wait(operation);
+    },
     over: (operation) => uses.end(operation),
     execute: (operation, done) => operations.execute(operation, done),
     withdraw: (operation, reason) => operations.withdraw(operation, reason),

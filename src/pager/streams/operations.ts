@@ -9,6 +9,7 @@ import type { UsedPages } from '../arrays/shared-arrays.js';
 import { type SharedUse, type SharedUses, usedBytes } from '../arrays/shared-uses.js';
 import type { Uses } from '../arrays/uses.js';
 import type { Devices } from '../devices/devices.js';
+import type { LaunchOperation } from '../devices/launch.js';
 import type { Launches } from '../devices/launches.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { toWire } from '../protocol/wire.js';
@@ -51,6 +52,12 @@ export class Operations {
       else if (operation.kind === 'discard') this.parts.rights.discard(operation, done);
       else if (operation.kind === 'free') this.parts.freeing.free(operation, done);
     });
+  }
+
+  /** A launch waits for what its stream was given before. */
+  wait(operation: LaunchOperation): void {
+    const device = this.parts.devices.byNumber(operation.device);
+    if (device?.alive === true) this.parts.launches.wait(device, operation);
   }
 
   /**

@@ -27,8 +27,11 @@ export interface StreamSurroundings {
    * must have ended.
    */
   mostTogether(operation: StreamOperation, next: StreamOperation): number;
-  /** An operation has been given, and will end in some way. */
-  given(operation: StreamOperation): void;
+  /**
+   * An operation has been given, and will end in some way.
+   * @param waits for others of its stream
+   */
+  given(operation: StreamOperation, waits: boolean): void;
   over(operation: StreamOperation): void;
   /** Whether the thread of a function is still there. */
   threadExists(thread: number): boolean;
@@ -127,7 +130,7 @@ export class Streams {
     const stream = this.stream(operation.stream);
     stream.owner = owner;
     if (operation.last === true) stream.ended = true;
-    this.around.given(operation);
+    this.around.given(operation, !isIdle(stream));
     if (operation.kind === 'wait') this.watch(operation);
     stream.queue.push(operation);
     this.advance(stream);

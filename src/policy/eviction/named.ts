@@ -1,5 +1,6 @@
 /** Eviction policies by the names that programs and commands know them by. */
 import type { EvictionPolicy } from '../../core/basics/types.js';
+import { plan } from '../plan/plan.js';
 import { uvmEviction } from '../uvm.js';
 import { arc } from './arc.js';
 import { clock } from './clock.js';
@@ -12,6 +13,7 @@ import { tournament } from './tournament.js';
 import { wTinyLfu } from './w-tiny-lfu.js';
 
 export const EVICTION_POLICIES = {
+  plan: () => plan(),
   tournament,
   lru,
   fifo,

@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { BlockSpan, EvictionPolicy } from '../../core/basics/types.js';
+import { blockTrace } from '../../sim/block-trace.js';
+import { minMisses } from '../../sim/min.js';
+import { tournament } from '../eviction/tournament.js';
+import { plan } from './plan.js';
+
+const ROOM = 64;
+
+/** A launch that goes through the blocks of its arguments side by side. */
+interface Played {
+  readonly kernel: string;
+  readonly spans: readonly BlockSpan[];
+}
+
+function span(first: number, blocks: number, emptied = false): BlockSpan {
+  return { first, end: first + blocks, emptied };
+}
+
+function usesOf({ spans }: Played): number[] {
+  const uses: number[] = [];
+  const most = Math.max(...spans.map(({ first, end }) => end - first));
+  for (let at = 0; at < most; at++)
+    for (const { first, end } of spans) if (first + at < end) uses.push(first + at);
+  return uses;
+}
+
+/** A node with room for some blocks, whose policy sees what faults. */
+class Node {
+  readonly there = new Set<number>();
+  misses = 0;
+
+  constructor(readonly policy: EvictionPolicy) {}
+
+  launch(launch: Played, uses = usesOf(launch)): void {
+    this.policy.launchBegins?.(launch.kernel, launch.spans);
+    for (const block of uses) this.use(block);
+    this.policy.launchEnds?.();
+  }
+
+  use(block: number): void {
+    const { policy, there } = this;
+    if (there.has(block)) return;
+    this.misses++;
+    policy.used(block);
+    if (there.size === ROOM) {
+      const victim = policy.evict((each) => there.has(each));
+      if (!there.delete(victim)) throw new Error(`block ${victim} is not there`);
+      policy.deactivate(victim);
+    }
+    there.add(block);
+    policy.activate(block, 512);
+  }
+}
+
+function missesOf(launches: readonly Played[], policy: EvictionPolicy, waiting = 0): number {
+  const node = new Node(policy);
+  const wait = (at: number): void => {
+    const launch = launches[at];
+    if (launch !== undefined) policy.launchWaits?.(launch.kernel, launch.spans);
+  };
+  for (let at = 0; at < waiting; at++) wait(at);
+  for (const [at, launch] of launches.entries()) {
+    if (waiting > 0) wait(at + waiting);
+    node.launch(launch);
+  }
+  return node.misses;
+}
+
+function least(launches: readonly Played[]): number {
+  return minMisses(blockTrace(launches.flatMap(usesOf)), ROOM);
+}
+
+function repeated(iteration: readonly Played[], times: number): Played[] {
+  return Array.from({ length: times }, () => iteration).flat();
+}
+
+const [from, to] = [span(0, 40), span(40, 40)];
+const there = { kernel: 'step', spans: [from, to] };
+const back = { kernel: 'step', spans: [to, from] };
+
+describe('plan', () => {
+  it('lets go what an iteration that comes again uses last', () => {
+    const once = missesOf(repeated([there, back], 3), plan());
+    const more = missesOf(repeated([there, back], 13), plan()) - once;
+    const best = least(repeated([there, back], 13)) - least(repeated([there, back], 3));
+    expect(more / best).toBeLessThan(1.1);
+  });
+
+  it('knows what launches that wait will use, from the first one on', () => {
+    const launches = repeated([there, back], 4);
+    expect(missesOf(launches, plan(), 4) / least(launches)).toBeLessThan(1.2);
+    expect(missesOf(launches, tournament()) / least(launches)).toBeGreaterThan(1.5);
+  });
+
+  it('lets go first what the next launch begins from zeros', () => {
+    const policy = plan();
+    const node = new Node(policy);
+    const other = { kernel: 'other', spans: [span(40, 24)] };
+    const third = { kernel: 'third', spans: [span(100, 8)] };
+    const fresh = { kernel: 'fresh', spans: [span(0, 40, true), span(40, 24)] };
+    for (const { kernel, spans } of [third, fresh]) policy.launchWaits?.(kernel, spans);
+    node.launch({ kernel: 'first', spans: [span(0, 40)] });
+    node.launch(other);
+    node.launch(third);
+    for (let block = 40; block < 64; block++) expect(node.there.has(block)).toBe(true);
+  });
+
+  it('is no worse than the tournament by much where launches come in no order', () => {
+    let state = 1;
+    const launches = Array.from({ length: 200 }, () => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      const at = Math.floor((state / 2 ** 32) * 8);
+      return { kernel: `${at}`, spans: [span(at * 16, 16)] };
+    });
+    expect(missesOf(launches, plan()) / missesOf(launches, tournament())).toBeLessThan(1.1);
+  });
+
+  it('leaves a plan where the launches turn to something else', () => {
+    const turned = repeated([{ kernel: 'hot', spans: [span(200, 60)] }], 8);
+    const launches = [...repeated([there, back], 6), ...turned];
+    const before = missesOf(launches.slice(0, 12), plan());
+    expect(missesOf(launches, plan()) - before).toBeLessThanOrEqual(2.5 * 60);
+  });
+
+  it('leaves it where a launch goes through its blocks at random', () => {
+    let state = 1;
+    const uses = Array.from({ length: 4000 }, () => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return Math.floor((state / 2 ** 32) * 80);
+    });
+    const count = (policy: EvictionPolicy): number => {
+      const node = new Node(policy);
+      for (let time = 0; time < 4; time++) node.launch(there, uses);
+      return node.misses;
+    };
+    expect(count(plan()) / count(tournament())).toBeLessThan(1.1);
+  });
+
+  it('names only blocks that are there and may go, and any of them where no other may', () => {
+    const step = fc.record({
+      what: fc.nat(5),
+      block: fc.nat(40),
+      blocks: fc.integer({ min: 1, max: 20 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const policy = plan();
+        const here = new Set<number>();
+        const drop = (block: number): void => {
+          here.delete(block);
+          policy.deactivate(block);
+        };
+        for (const { what, block, blocks } of steps) {
+          const spans = [span(block, blocks, blocks % 3 === 0)];
+          if (what === 0) policy.launchBegins?.('kernel', spans);
+          else if (what === 1) policy.launchWaits?.('kernel', spans);
+          else if (what === 2) policy.launchEnds?.();
+          else if (what === 3) drop(block);
+          else {
+            if (!here.has(block) && here.size === 10) {
+              const kept = [...here][0];
+              const victim = policy.evict((each) => each !== kept && here.has(each));
+              expect(victim !== kept && here.has(victim)).toBe(true);
+              drop(victim);
+            }
+            here.add(block);
+            policy.activate(block, 512);
+            policy.used(block);
+          }
+        }
+        for (const block of here) expect(policy.evict((each) => each === block)).toBe(block);
+        for (const block of [...here]) drop(block);
+        expect(policy.evict(() => true)).toBe(-1);
+      }),
+    );
+  });
+});

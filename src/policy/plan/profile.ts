@@ -1,0 +1,235 @@
+/**
+ * What one kind of launch uses, block by block: when in the launch a processor comes to a block, and
+ * until when it needs it. Times go from 0 to 1. They are learned from faults; of blocks that were
+ * there, and did not fault, they lie between those of their neighbours.
+ */
+import type { BlockSpan } from '../../core/basics/types.js';
+
+/** The launch does not use the block. */
+const NEVER = 2;
+/** A launch begins the block from zeros. */
+const EMPTIED = -1;
+/** Profiles of more blocks keep no times: a launch goes evenly through what it declares. */
+const MOST_BLOCKS = 1 << 16;
+/** What processors are in stays, though others are a little further on. */
+const SLACK = 0.02;
+/** Moments are counted on from run to run, up to this. */
+const MOST_MOMENTS = 2 ** 30;
+/** Blocks that were come to last, for each argument, while times are not known. */
+const RECENT = 3;
+/** How much longer than it was seen a block is needed that was let go too early. */
+const LONGER = 2;
+
+export class Profile {
+  /** It has run before. */
+  private known = false;
+  private readonly from: Float32Array;
+  private readonly until: Float32Array;
+  /**
+   * By block, the moment at which a processor came to it; less than 0 where it was brought and not
+   * come to. Up to `began` a moment is of an earlier run; `began` itself: it went unseen.
+   */
+  private readonly seen: Int32Array;
+  /** By block: 1 where its time was seen, and is not only between others. */
+  private readonly sure: Uint8Array;
+  private began = 1;
+  private moment = 1;
+  private progress = 0;
+  /** Some block left in the run at hand. */
+  private anyLeft = false;
+
+  /** @param sizes the kernel, and the sizes of its arguments */
+  constructor(
+    readonly sizes: string,
+    private readonly spans: readonly BlockSpan[],
+  ) {
+    const blocks = spans.reduce((sum, { first, end }) => sum + end - first, 0);
+    const kept = blocks > MOST_BLOCKS ? 0 : blocks;
+    this.from = new Float32Array(kept);
+    this.until = new Float32Array(kept);
+    this.seen = new Int32Array(kept);
+    this.sure = new Uint8Array(kept);
+    let at = 0;
+    for (const { first, end } of spans)
+      for (let block = first; block < end && kept > 0; block++, at++) {
+        this.from[at] = (block - first) / (end - first);
+        this.until[at] = (block + 1 - first) / (end - first);
+      }
+  }
+
+  /** @param like the last one that ended of the same sizes: the kernel does the same with these */
+  begin(like: Profile | undefined): void {
+    if (!this.known && like?.known === true) {
+      this.from.set(like.from);
+      this.until.set(like.until);
+      this.sure.set(like.sure);
+      this.known = true;
+    }
+    if (this.moment > MOST_MOMENTS) {
+      this.seen.fill(0);
+      this.moment = 0;
+    }
+    this.began = ++this.moment;
+    this.progress = 0;
+    this.anyLeft = false;
+  }
+
+  /** A processor came to a block. */
+  see(block: number): void {
+    const at = this.placeOf(block);
+    if (at === -1) return;
+    if (this.seen.length === 0) this.progress = Math.max(this.progress, this.evenly(block));
+    else if (this.seen[at] <= this.began) {
+      this.seen[at] = ++this.moment;
+      if (this.known) this.meet(at);
+    }
+  }
+
+  /** A block came, perhaps before a processor did. */
+  arrive(block: number): void {
+    const at = this.placeOf(block);
+    if (at === -1 || this.seen.length === 0) return;
+    if (this.seen[at] > this.began) this.extend(at);
+    else this.seen[at] = -++this.moment;
+  }
+
+  /** A block leaves that the launch may have used unseen, since it was there. */
+  leave(block: number): void {
+    this.anyLeft = true;
+    const at = this.placeOf(block);
+    if (at !== -1 && this.seen.length > 0 && !this.isTime(at)) this.seen[at] = this.began;
+  }
+
+  /** The times say nothing: from now on all that it uses is needed all the time. */
+  scatter(): void {
+    this.known = true;
+    this.from.fill(0);
+    this.until.fill(1);
+  }
+
+  /** @param isHere whether the memory has a block */
+  end(isHere: (block: number) => boolean): void {
+    const { from, until, seen, began } = this;
+    // Without this what fits would cost a look at each block after each launch.
+    if (seen.length === 0 || (this.known && !this.anyLeft)) return;
+    const length = this.moment - began;
+    let at = 0;
+    for (const { first, end } of this.spans) {
+      for (let block = first; block < end; block++, at++) {
+        if (!this.known && this.isTime(at)) {
+          from[at] = (Math.abs(seen[at]) - began - 1) / length;
+          this.sure[at] = 1;
+        } else if (!this.isTime(at) && seen[at] !== began && !isHere(block))
+          until[at] = from[at] = NEVER;
+      }
+      if (!this.known) this.fill(at - (end - first), at);
+    }
+    this.known = true;
+  }
+
+  /**
+   * When the launch needs what the block has now, from its beginning: Infinity where it does not;
+   * less than 0 where it begins the block from zeros.
+   */
+  firstUse(block: number): number {
+    let at = 0;
+    for (const { first, end, emptied } of this.spans) {
+      if (block >= first && block < end) {
+        if (emptied) return EMPTIED;
+        const from = this.from.length === 0 ? this.evenly(block) : this.from[at + block - first];
+        return from < NEVER ? from : Number.POSITIVE_INFINITY;
+      }
+      at += end - first;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** For how long the launch at hand does not need the block: 0 is now; or Infinity. */
+  nextUse(block: number): number {
+    const at = this.placeOf(block);
+    if (at === -1) return Number.POSITIVE_INFINITY;
+    const { seen, progress } = this;
+    if (!this.known && seen.length > 0) {
+      if (seen[at] <= this.began) return this.from[at];
+      const isRecent = this.moment - seen[at] < RECENT * this.spans.length;
+      const isNeeded = isRecent || this.until[at] === 1 || !this.isPassed(at);
+      return isNeeded ? 0 : Number.POSITIVE_INFINITY;
+    }
+    const from = seen.length === 0 ? this.evenly(block) : this.from[at];
+    if (from >= NEVER) return Number.POSITIVE_INFINITY;
+    const until = seen.length === 0 ? from : this.until[at];
+    if (progress > until + SLACK) return Number.POSITIVE_INFINITY;
+    return Math.max(0, from - progress);
+  }
+
+  /** Whether the blocks behind it, or before it, have been come to after it, one after the other. */
+  private isPassed(at: number): boolean {
+    const { seen } = this;
+    const time = seen[at];
+    const isUp = seen[at + 1] > time && seen[at + 2] > seen[at + 1] && seen[at + 3] > seen[at + 2];
+    return isUp || (seen[at - 1] > time && seen[at - 2] > seen[at - 1]);
+  }
+
+  /** A block was come to at a time that the profile knows, or now learns. */
+  private meet(at: number): void {
+    const { from, until, sure, progress } = this;
+    if (sure[at] === 1 && from[at] < NEVER && from[at] >= progress - SLACK) {
+      this.progress = Math.max(progress, from[at]);
+      return;
+    }
+    const length = from[at] >= NEVER ? SLACK : Math.max(SLACK, until[at] - from[at]);
+    // It came after what came before it, though by how much is not known.
+    if (sure[at] === 0) this.progress = Math.min(1, progress + 1 / from.length);
+    sure[at] = 1;
+    from[at] = this.progress;
+    until[at] = Math.min(1, this.progress + length);
+  }
+
+  /** Times of blocks that did not fault, and for how long each is needed: until the next one is. */
+  private fill(begin: number, end: number): void {
+    const { from, until } = this;
+    let before = -1;
+    for (let at = begin; at < end; at++) {
+      if (!this.isTime(at)) continue;
+      if (before !== -1)
+        for (let between = before + 1; between < at; between++)
+          if (from[between] < NEVER)
+            from[between] =
+              from[before] + ((from[at] - from[before]) * (between - before)) / (at - before);
+      before = at;
+    }
+    const length = 1 / (end - begin);
+    for (let at = begin; at < end; at++) {
+      if (until[at] === 1 && at < end - 1) continue;
+      const next = at + 1 < end && from[at + 1] < NEVER ? from[at + 1] - from[at] : length;
+      until[at] = Math.min(1, from[at] + (next > 0 ? Math.min(next, 4 * length) : length));
+    }
+  }
+
+  private evenly(block: number): number {
+    for (const { first, end } of this.spans)
+      if (block >= first && block < end) return (block - first) / (end - first);
+    return 0;
+  }
+
+  /** A block comes again that the launch has used before: it is needed for longer. */
+  private extend(at: number): void {
+    const { progress, from } = this;
+    const longer = from[at] + (progress - from[at]) * LONGER + SLACK;
+    this.until[at] = Math.min(1, Math.max(this.until[at], longer));
+  }
+
+  /** Whether it is known when the block came, or a processor to it, in the run at hand. */
+  private isTime(at: number): boolean {
+    return Math.abs(this.seen[at]) > this.began;
+  }
+
+  private placeOf(block: number): number {
+    let before = 0;
+    for (const { first, end } of this.spans) {
+      if (block >= first && block < end) return before + block - first;
+      before += end - first;
+    }
+    return -1;
+  }
+}
