@@ -114,6 +114,24 @@ test('it is right in streams, staged and in place one after the other', async ()
   assert.equal(registration.mode, 'in place');
 });
 
+test('a device that copies it comes between two that have it in place', async () => {
+  await using space = await open();
+  const [near, far] = space.devices;
+  const memory = wasmMemory({ initial: 16 });
+  using registration = space.register(memory);
+  const x = new Int32Array(memory.buffer);
+  const size = x.length;
+  const [one, other] = [near.stream(), far.stream()];
+  other.wait(one.launch(add, { x, by: 1 }, { size }));
+  one.wait(other.launch(add, { x, by: 10 }, { size }));
+  one.launch(add, { x, by: 100 }, { size });
+  // Meanwhile this thread puts no results back.
+  for (const end = performance.now() + 200; performance.now() < end; );
+  await one.synchronize();
+  sameData(x, () => 111);
+  assert.equal(registration.mode, 'in place');
+});
+
 test('what cannot be registered is refused by name', async () => {
   await using space = await open();
   const managed = space.array(Int32Array, 1000);
