@@ -1189,14 +1189,14 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
   toBuffer(part?: ArrayPart): Buffer;
   /**
    * A copy-on-write snapshot, always writable. Pages are copied when one of the two is written, or
-   * the clone is touched. Rejects with HOST_BUDGET, and DATA_LOST if the source has lost pages.
+   * the clone is touched. `keep` is as for `space.array`. Rejects with HOST_BUDGET, and DATA_LOST if the source has lost pages.
    * @example
    * const x = space.array(Float32Array, 1000);
    * const before = await x.clone();
    * x.data[0] = 1;
    * console.log(before.data[0]); // 0
    */
-  clone(options?: { readonly name?: string }): Promise<ManagedArray<WritableView<T>>>;
+  clone(options?: Pick<ArrayOptions, 'name' | 'keep'>): Promise<ManagedArray<WritableView<T>>>;
   /**
    * Advises how whole blocks of 2 MiB around a part will be used. Advice that is not named stays.
    * Returns the elements that it covers.

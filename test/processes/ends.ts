@@ -91,6 +91,26 @@ longTest('an attached process that is stopped stops nobody else', async () => {
   await Promise.all([stopped.kill(), other.kill()]);
 });
 
+longTest(
+  'the owner, a device or a process is stopped for 15 seconds: all go on',
+  async () => {
+    const owner = new Agent();
+    const { handle, device } = await owner.do('openWithDevice', MIB);
+    const [one, two] = [await attachedAgent(handle), await attachedAgent(handle)];
+    for (const pid of [owner.pid, device, one.pid]) {
+      process.kill(pid, 'SIGSTOP');
+      const others = [one, two].filter((agent) => agent.pid !== pid);
+      const work = others.map((agent, at) => agent.do('verify', 200, at, true));
+      await sleep(15_000);
+      process.kill(pid, 'SIGCONT');
+      for (const wrong of await Promise.all(work)) assert.equal(wrong, 0);
+      assert.equal(await one.do('verify', 200, 5, true), 0);
+    }
+    await Promise.all([owner, one, two].map((agent) => agent.kill()));
+  },
+  120,
+);
+
 test('an owner that closes the space lets processes read on, and tells their calls', async () => {
   const space = await openSpace({ hostMemory: '64MiB' });
   space.array(Int32Array, MIB, { name: 'x' }).data.fill(4);

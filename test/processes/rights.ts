@@ -344,6 +344,11 @@ class RudeClient {
     while (libc.read(this.stream, this.area.address, this.area.length) > 0);
   }
 
+  /** Says it as often as the owner takes it, and reads no answer. */
+  flood(bytes: Uint8Array): void {
+    while (libc.write(this.stream, addressOf(bytes), bytes.length) > 0);
+  }
+
   close(): void {
     closeDescriptor(this.stream);
     closeDescriptor(this.life);
@@ -380,6 +385,21 @@ longTest(
     }
   }),
   60,
+);
+
+longTest(
+  'clients that ask and stop reading are cut off, however many come',
+  withSpace(async (space, x) => {
+    const handle = space.share();
+    const request = encodeFrame({ id: 1, name: 'stats', value: null }, 'v8');
+    for (let count = 0; count < (LONG ? 100 : 5); count++) {
+      const client = await RudeClient.attach(handle);
+      client.flood(request);
+      client.close();
+    }
+    sameData(x, () => 5);
+  }),
+  120,
 );
 
 longTest(

@@ -147,6 +147,40 @@ test('an attached process hands memory of its own to a device', async () => {
   space.checkInvariants();
 });
 
+test('what only the owner can do is refused by name, and changes nothing', async () => {
+  await using space = await openSpace({
+    hostMemory: '64MiB',
+    devices: [{ kind: 'process', memory: '8MiB' }],
+  });
+  const x = space.array(Int32Array, 1000, { name: 'x' });
+  x.data.fill(2);
+  await using agent = await attachedAgent(space.share());
+  for (const what of [
+    'file',
+    'provider',
+    'watch',
+    'guard',
+    'device',
+    'detach',
+    'hostMemory',
+    'bind',
+  ])
+    await failsWith('OTHER_PROCESS', () => agent.do('doForOwner', what, import.meta.url));
+  assert.equal(await agent.do('sum', 'x'), 2000);
+  assert.equal(space.devices.length, 1);
+});
+
+test('a clone with keep stays when the process that made it ends, and another one goes', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  space.array(Int32Array, 1000, { name: 'x' }).data.fill(6);
+  const agent = await attachedAgent(space.share());
+  await agent.do('clone', 'x', 'kept', true);
+  await agent.do('clone', 'x', 'gone');
+  await agent.kill();
+  while (space.find('gone') !== null) await sleep(5);
+  sameData(space.find<Int32Array>('kept')?.data ?? [], () => 6);
+});
+
 test('an attached process leaves, attaches again, and the space goes on', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   const x = space.array(Int32Array, 1000, { name: 'x' });

@@ -50,7 +50,7 @@ import { noteArray, type SpaceSeen } from '../line/seen.js';
 import { handOut } from '../line/space-handle.js';
 import { noteView } from '../line/view-owners.js';
 import type * as api from '../public.js';
-import type { Advice, FlushOptions, ViewedRange, WatchOptions } from '../public.js';
+import type { Advice, ArrayOptions, FlushOptions, ViewedRange, WatchOptions } from '../public.js';
 import {
   checkFlag,
   checkName,
@@ -382,16 +382,20 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return bufferOf(this, begin, end);
   }
 
-  async clone(options: { readonly name?: string } = {}): Promise<ManagedArray<WritableView<T>>> {
+  async clone(
+    options: Pick<ArrayOptions, 'name' | 'keep'> = {},
+  ): Promise<ManagedArray<WritableView<T>>> {
     this.assertUsable('clone');
-    checkOptions(`the clone of array ${this.name}`, options, { name: true });
+    checkOptions(`the clone of array ${this.name}`, options, { name: true, keep: true });
     checkName(`the clone of array ${this.name}`, options.name);
-    const { name = `a clone of ${this.name}` } = options;
+    const { name = `a clone of ${this.name}`, keep = false } = options;
+    checkFlag('keep', keep);
     const { range, space, length, type } = this.placement;
     const made = await this.space.client.request('clone', {
       range,
       name: this.name,
       cloneName: name,
+      keep,
     });
     const { id, firstPage, pages } = made;
     const clone = new ManagedArray<WritableView<T>>(this.space, {

@@ -171,7 +171,7 @@ export function shapesOf(
     }),
     resize: plus(ofRange, record({ bytes: size })),
     usable: plus(ofRange, record({ verb: text })),
-    clone: plus(ofRange, record({ cloneName: text })),
+    clone: plus(ofRange, record({ cloneName: text, keep: optional(flag) })),
     free: plus(pages, record({ whole: optional(flag) })),
     flush: plus(pages, record({ durable: flag })),
     protect: plus(pages, record({ access: oneOf(0, 1, 2) })),

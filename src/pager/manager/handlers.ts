@@ -121,7 +121,8 @@ export function handlersOf(parts: Parts, closing: Closing): Handlers {
       arrays.usable(range, name, verb);
       return null;
     },
-    clone: (wanted, answer, client) => later(cloning.clone(wanted, answer, client.process)),
+    clone: (wanted, answer, client) =>
+      later(cloning.clone(wanted, answer, wanted.keep === true ? null : client.process)),
     resize: (wanted, answer) => later(resizing.resize(wanted, answer)),
     free: (wanted, answer) => {
       freeing.free(wanted);

@@ -97,7 +97,7 @@ export interface Requests {
    * can be seen in it.
    */
   clone: {
-    in: { range: number; name: string; cloneName: string };
+    in: { range: number; name: string; cloneName: string; keep?: boolean };
     out: { id: number; firstPage: number; pages: number };
   };
   /** `whole`: all that the array has by now, which may be nothing. */

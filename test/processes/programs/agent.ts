@@ -207,8 +207,20 @@ const deeds = {
     await stream.synchronize();
     return called;
   },
-  async clone(name: string, cloneName: string): Promise<void> {
-    await space.find(name)?.clone({ name: cloneName });
+  async clone(name: string, cloneName: string, keep = false): Promise<void> {
+    await space.find(name)?.clone({ name: cloneName, keep });
+  },
+  /** What only the owner can do. */
+  async doForOwner(what: string, url: string): Promise<void> {
+    const x = space.find<Int32Array>('x');
+    if (what === 'file') space.fileArray(Uint8Array, new URL(url));
+    else if (what === 'provider') await space.providedArray(Int32Array, 10, { module: url });
+    else if (what === 'watch') await x?.watch();
+    else if (what === 'guard') await x?.guard({ module: url });
+    else if (what === 'device') await space.addDevice({ kind: 'simulated', memory: '8MiB' });
+    else if (what === 'detach') await space.devices[0].detach();
+    else if (what === 'hostMemory') await space.setHostMemory('64MiB');
+    else if (what === 'bind') space.bindThread();
   },
   async pin(name: string): Promise<void> {
     await space.find(name)?.pin();
