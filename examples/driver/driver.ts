@@ -72,8 +72,8 @@ export const create: CreateDriver = (context) => {
     },
     // No thread of the device waits: its accesses do not fault.
     wake: () => {},
-    transferIn: (...copy) => copies.transferIn(...copy),
-    transferOut: (...copy) => copies.transferOut(...copy),
+    transferIn: (order) => copies.transferIn(order),
+    transferOut: (order) => copies.transferOut(order),
     launch: (launch) => launches.add(launch),
     // Copies come first: a launch that was asked for has its pages already.
     progress: () => copies.progress() || launches.progress(),

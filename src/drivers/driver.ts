@@ -110,6 +110,26 @@ export interface ByteAccess {
   write(address: number, source: Uint8Array): void;
 }
 
+/**
+ * A copy to or from a device. The manager fills it in again for the next one: a driver that answers
+ * Pending keeps what it needs later, and not the order.
+ */
+export interface TransferOrder {
+  /** By which the driver answers. */
+  readonly token: number;
+  /** The other end, in memory that the manager addresses. */
+  readonly address: number;
+  readonly page: number;
+  readonly count: number;
+  readonly frame: number;
+  /** Of copies to the device: the right to the pages that its threads get with it. */
+  readonly access: Access;
+  /** Of copies to the device: whether the frames have memory already. */
+  readonly backed: boolean;
+  /** Whether a thread waits for it. */
+  readonly urgent: boolean;
+}
+
 /** Memory: the part of a driver that moves bytes. */
 export interface NodeDriver {
   readonly kind: string;
@@ -121,18 +141,10 @@ export interface NodeDriver {
    */
   release(token: number, page: number, count: number, frame: number): Status;
   /**
-   * Fills frames from memory at `address` (0: with zeros), then maps them in one step if `access`
-   * is not None. On any result but Done and Pending the pages are as they were.
+   * Fills frames from memory at the order's address (0: with zeros), then maps them in one step if
+   * its `access` is not None. On any result but Done and Pending the pages are as they were.
    */
-  transferIn(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    frame: number,
-    access: Access,
-    backed: boolean,
-  ): Status;
+  transferIn(order: TransferOrder): Status;
   /**
    * Gives frames memory without a mapping, for someone who writes them by address. Done or
    * NoMemory.
@@ -142,17 +154,8 @@ export interface NodeDriver {
   reserveBlock?(page: number): void;
   /** Whether `reserveBlock` took memory for the page. */
   isReserved?(page: number): boolean;
-  /**
-   * Copies frames to memory at `address`, if the manager cannot address them. A thread waits for an
-   * `urgent` copy.
-   */
-  transferOut?(
-    token: number,
-    frame: number,
-    count: number,
-    address: number,
-    urgent: boolean,
-  ): Status;
+  /** Copies frames to memory at the order's address, if the manager cannot address them. */
+  transferOut?(order: TransferOrder): Status;
   /** Goes on with pending work. False when there is none. */
   progress?(): boolean;
   close(): void;

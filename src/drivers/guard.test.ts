@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Access, type DeviceDescription, Status } from '../core/basics/types.js';
 import type { Driver, DriverLaunch } from './driver.js';
 import { DriverGuard } from './guard.js';
+import { orderIn } from './test-orders.js';
 
 const description: DeviceDescription = {
   name: 'd',
@@ -28,7 +29,8 @@ describe('DriverGuard', () => {
   let driver: { -readonly [K in keyof Driver]: Driver[K] };
   let guard: DriverGuard;
 
-  const copyIn = (token: number): Status => guard.transferIn(token, 0, 0, 1, 0, Access.Read, false);
+  const copyIn = (token: number): Status =>
+    guard.transferIn(orderIn(token, 0, 0, 1, 0, Access.Read, false));
 
   beforeEach(() => {
     heard = [];
@@ -61,7 +63,7 @@ describe('DriverGuard', () => {
   });
 
   it('tells what the driver says when the command has returned', () => {
-    driver.transferIn = (token) => {
+    driver.transferIn = ({ token }) => {
       guard.events.transferred(token, Status.Done);
       return Status.Pending;
     };

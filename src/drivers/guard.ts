@@ -8,7 +8,14 @@
 import { type Access, Status } from '../core/basics/types.js';
 import { kernelError } from '../messages/kernel-error.js';
 import { describeDriver, type GuardedDescription } from './description.js';
-import type { Driver, DriverContext, DriverEvents, DriverLaunch, LaunchFailure } from './driver.js';
+import type {
+  Driver,
+  DriverContext,
+  DriverEvents,
+  DriverLaunch,
+  LaunchFailure,
+  TransferOrder,
+} from './driver.js';
 
 /** What a token is pending for. */
 const NOTHING = 0;
@@ -131,31 +138,13 @@ export class DriverGuard implements Driver {
     this.attempt('wake', (driver) => driver.wake(page, count, access));
   }
 
-  transferIn(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    frame: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
-    return this.copy('transferIn', token, (driver) =>
-      driver.transferIn(token, address, page, count, frame, access, backed),
-    );
+  transferIn(order: TransferOrder): Status {
+    return this.copy('transferIn', order.token, (driver) => driver.transferIn(order));
   }
 
-  transferOut(
-    token: number,
-    frame: number,
-    count: number,
-    address: number,
-    urgent: boolean,
-  ): Status {
+  transferOut(order: TransferOrder): Status {
     // That a driver without addressable memory has this command was looked at when it came.
-    return this.copy('transferOut', token, (driver) =>
-      driver.transferOut?.(token, frame, count, address, urgent),
-    );
+    return this.copy('transferOut', order.token, (driver) => driver.transferOut?.(order));
   }
 
   reserve(page: number, count: number): Status {

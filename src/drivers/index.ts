@@ -20,6 +20,7 @@ export type {
   LaunchFailure,
   LaunchParameter,
   PlainValue,
+  TransferOrder,
 } from './driver.js';
 export { CopyEngine } from './toolkit/copy-engine.js';
 export { BufferFrames, type FrameStore } from './toolkit/frame-store.js';

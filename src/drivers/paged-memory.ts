@@ -35,7 +35,7 @@ import {
 import type { Userfaultfd } from '../linux/memory/userfaultfd.js';
 import { Kind } from './copies/copy-ring.js';
 import type { CopyThread } from './copies/copy-thread.js';
-import type { Injection } from './driver.js';
+import type { Injection, TransferOrder } from './driver.js';
 import { insertPages } from './page-filling.js';
 import { NodeError, PageTable, passes, persist } from './page-table.js';
 import { WholeBlocks } from './whole-blocks.js';
@@ -79,6 +79,9 @@ export function releaseZeroArea(): void {
   if (zeros !== 0) munmap(zeros, ZERO_BYTES);
   zeros = 0;
 }
+
+/** What a copy to pages is told. */
+type Filling = Pick<TransferOrder, 'address' | 'page' | 'count' | 'access' | 'backed'>;
 
 export class PagedMemory {
   readonly fd: number;
@@ -181,7 +184,7 @@ export class PagedMemory {
   }
 
   /** As `Driver.transferIn`. */
-  fill(address: number, page: number, count: number, access: Access, backed: boolean): Status {
+  fill({ address, page, count, access, backed }: Filling): Status {
     const target = this.alias + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
     if (!backed && count > this.refuseLargerThan) return Status.NoMemory;
@@ -200,27 +203,21 @@ export class PagedMemory {
   }
 
   /** As `fill`, for a copy that no thread waits for: Pending where another thread makes it. */
-  fillBeside(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
+  fillBeside(order: TransferOrder): Status {
     const { copies } = this;
+    const { token, address, page, count, access, backed } = order;
     if (
       copies === null ||
       count < LEAST_BESIDE ||
       (!backed && count > this.refuseLargerThan) ||
       !copies.mayTake()
     ) {
-      return this.fill(address, page, count, access, backed);
+      return this.fill(order);
     }
     const there = backed || this.wholeBlocks.has(page);
     const insert = !there && access !== Access.None;
     // To clear memory that is there, or to get it cleared, is as good as nothing.
-    if (address === 0 && !insert) return this.fill(address, page, count, access, backed);
+    if (address === 0 && !insert) return this.fill(order);
     if (!there) this.wholeBlocks.taken(page, count);
     const target = this.base + page * PAGE_BYTES;
     const length = count * PAGE_BYTES;
@@ -237,7 +234,7 @@ export class PagedMemory {
           if (insert) return this.inserted(errno, progress, address, page, count, access);
           // Where there was no memory nothing has been done yet; this thread tries what else may be
           // tried.
-          if (progress < 0) return this.fill(address, page, count, access, backed);
+          if (progress < 0) return this.fill({ address, page, count, access, backed });
           return errno === 0
             ? Status.Done
             : this.table.publish(target + progress, length - progress, access === Access.Read);

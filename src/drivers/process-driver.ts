@@ -2,8 +2,14 @@
  * What the manager needs of a driver whose device is a process of its own: descriptors to wait at,
  * and what to do when they are ready.
  */
-import type { Access, Status } from '../core/basics/types.js';
-import type { Driver, DriverEvents, LaunchFailure, LaunchParameter } from './driver.js';
+import type { Status } from '../core/basics/types.js';
+import type {
+  Driver,
+  DriverEvents,
+  LaunchFailure,
+  LaunchParameter,
+  TransferOrder,
+} from './driver.js';
 import type { LaunchDivision, Planning, WantedFor, WgslLaunch } from './wgsl-launch.js';
 
 /** A node that has copies made beside the manager, which other drivers need not know of. */
@@ -11,14 +17,7 @@ export interface CopiedBeside {
   /**
    * As `transferIn`, for a copy that no thread waits for: Pending where another thread makes it.
    */
-  transferBeside(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    access: Access,
-    backed: boolean,
-  ): Status;
+  transferBeside(order: TransferOrder): Status;
 }
 
 /** A part of a file; `offset` is a multiple of the size of a page. */

@@ -7,7 +7,7 @@ import {
   Status,
   type Transfer,
 } from '../core/basics/types.js';
-import type { Driver, NodeDriver } from './driver.js';
+import type { Driver, NodeDriver, TransferOrder } from './driver.js';
 import { Router } from './router.js';
 
 const STORE = 1;
@@ -25,15 +25,7 @@ function open(reserve: Status) {
       log.push(`reserve ${page}+${count}`);
       return reserve;
     },
-    transferIn: (
-      _token: number,
-      address: number,
-      page: number,
-      count: number,
-      _f: number,
-      _a: number,
-      backed: boolean,
-    ) => {
+    transferIn: ({ address, page, count, backed }: TransferOrder) => {
       log.push(
         `fill ${page}+${count} from ${address.toString(16)}${backed ? ', which has memory' : ''}`,
       );
@@ -43,7 +35,7 @@ function open(reserve: Status) {
   const store = {
     kind: 'store',
     memory: 0,
-    transferOut: (_token: number, frame: number, count: number) => {
+    transferOut: ({ frame, count }: TransferOrder) => {
       log.push(`read ${frame}+${count}`);
       return Status.Pending;
     },

@@ -20,7 +20,7 @@ import {
   Status,
   type Transfer,
 } from '../core/basics/types.js';
-import type { Driver, NodeDriver, ProcessorDriver } from './driver.js';
+import type { Driver, NodeDriver, ProcessorDriver, TransferOrder } from './driver.js';
 import type { CopiedBeside } from './process-driver.js';
 
 /**
@@ -64,8 +64,11 @@ export interface Staging {
   give(address: number): void;
 }
 
+/** A transfer, without what only the record of it wants. */
+type Copied = Omit<Transfer, 'reason'>;
+
 /** A transfer under way. */
-interface Pending extends Omit<Transfer, 'reason'> {
+interface Pending extends Copied {
   active: boolean;
   /** When it was handed out, in milliseconds. */
   startedMs: number;
@@ -117,6 +120,17 @@ export class Router implements Commands {
   private readonly copied: number[] = [];
   private readonly received: number[] = [];
   private readonly queue: number[] = [];
+  /** What the driver of a copy is told: filled in again for each, since faults allocate nothing. */
+  private readonly copy: { -readonly [K in keyof TransferOrder]: TransferOrder[K] } = {
+    token: 0,
+    address: 0,
+    page: 0,
+    count: 0,
+    frame: 0,
+    access: Rights.None,
+    backed: false,
+    urgent: false,
+  };
   private queueHead = 0;
   /**
    * The block of the last run that a thread waited for, as long as runs of no other block have
@@ -271,7 +285,7 @@ export class Router implements Commands {
    * mostly at once: there is nothing to be kept in mind then. Null: it is not so.
    */
   private clear(order: Readonly<Transfer>): Status | null {
-    const { token, node, processor, page, count, frame, access, backed, whole } = order;
+    const { node, processor, page, access, whole } = order;
     const target = this.node(node);
     if (
       whole ||
@@ -280,7 +294,7 @@ export class Router implements Commands {
     )
       return null;
     this.urgentBlock = Math.floor(page / PAGES_PER_BLOCK);
-    const status = target.transferIn(token, 0, page, count, frame, access, backed);
+    const status = target.transferIn(this.ordered(order, 0, access));
     if (status !== Status.Pending) this.answers++;
     else this.record(order).visible = true;
     return status;
@@ -396,7 +410,7 @@ export class Router implements Commands {
   }
 
   private begin(transfer: Pending): Status {
-    const { token, source, sourceFrame, page, count, frame, backed } = transfer;
+    const { source, sourceFrame, page, count, frame, backed } = transfer;
     if (transfer.node === PROVIDER) return this.takeBack(transfer);
     const target = this.node(transfer.node);
     const from = source >= 0 ? this.nodes[source] : undefined;
@@ -426,8 +440,8 @@ export class Router implements Commands {
           ? (target as NodeDriver & Partial<CopiedBeside>)
           : undefined;
       status =
-        beside?.transferBeside?.(token, address, page, count, access, backed) ??
-        target.transferIn(token, address, page, count, frame, access, backed);
+        beside?.transferBeside?.(this.ordered(transfer, address, access)) ??
+        target.transferIn(this.ordered(transfer, address, access));
     } else {
       status = backed ? Status.Done : (target.reserve?.(page, count) ?? Status.Done);
       const address = target.memory + frame * this.pageBytes;
@@ -470,9 +484,9 @@ export class Router implements Commands {
 
   private readStaged(transfer: Pending): Status {
     transfer.half = false;
-    const { token, source, sourceFrame, count, staged, urgent } = transfer;
+    const { source, staged } = transfer;
     const status =
-      this.node(source).transferOut?.(token, sourceFrame, count, staged, urgent) ?? Status.Failed;
+      this.node(source).transferOut?.(this.orderedOut(transfer, staged)) ?? Status.Failed;
     const result = status === Status.Pending ? status : this.goOn(transfer, status);
     return result === Status.Pending ? result : this.publish(transfer, result);
   }
@@ -482,9 +496,9 @@ export class Router implements Commands {
     let status = ended;
     if (status === Status.Done && !transfer.half) {
       transfer.half = true;
-      const { token, staged, node, page, count, frame, backed, visible } = transfer;
+      const { staged, node, visible } = transfer;
       const access = visible ? transfer.access : Rights.None;
-      status = this.node(node).transferIn(token, staged, page, count, frame, access, backed);
+      status = this.node(node).transferIn(this.ordered(transfer, staged, access));
     }
     if (status === Status.Pending) return status;
     this.staging?.give(transfer.staged);
@@ -511,13 +525,38 @@ export class Router implements Commands {
 
   /** The provider, or the source's engine, writes where the manager addresses the target. */
   private fill(way: Way, transfer: Pending, from: NodeDriver | undefined, address: number): Status {
-    const { token, source, sourceFrame, page, count, urgent } = transfer;
+    const { token, source, page, count, urgent } = transfer;
     if (way === Way.Provider) return this.provider.provide(token, page, count, address, urgent);
     if (way === Way.Source && from?.transferOut !== undefined)
-      return from.transferOut(token, sourceFrame, count, address, urgent);
+      return from.transferOut(this.orderedOut(transfer, address));
     throw new Error(
       `there is no way for page ${page} from ${from?.kind ?? source} to node ${transfer.node}`,
     );
+  }
+
+  /** What the target's driver is told. */
+  private ordered(
+    { token, page, count, frame, backed, urgent }: Readonly<Copied>,
+    address: number,
+    access: Access,
+  ): TransferOrder {
+    const { copy } = this;
+    copy.token = token;
+    copy.address = address;
+    copy.page = page;
+    copy.count = count;
+    copy.frame = frame;
+    copy.access = access;
+    copy.backed = backed;
+    copy.urgent = urgent;
+    return copy;
+  }
+
+  /** What the source's driver is told. */
+  private orderedOut(transfer: Readonly<Copied>, address: number): TransferOrder {
+    const order = this.ordered(transfer, address, Rights.None);
+    this.copy.frame = transfer.sourceFrame;
+    return order;
   }
 
   /** The transfer is through: content that something else wrote into the target becomes visible. */

@@ -13,6 +13,7 @@ import {
   type DriverEvents,
   type DriverLaunch,
   Status,
+  type TransferOrder,
 } from '../drivers/index.js';
 import { SimulatedDevice } from '../drivers/simulated/simulated-device.js';
 import type { DriverFault } from './faults.js';
@@ -66,15 +67,8 @@ class BrokenDevice implements Driver {
 
   wake(): void {}
 
-  transferIn(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    frame: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
+  transferIn(order: TransferOrder): Status {
+    const { address, page, count, frame, access } = order;
     if (address === 0 && this.faults.has('leaves memory as it was')) {
       this.inner.map(page, count, access, 0, frame);
       return Status.Done;
@@ -84,14 +78,14 @@ class BrokenDevice implements Driver {
       this.late.push(() => this.copyIn(address, count, frame));
       return Status.Done;
     }
-    const status = this.inner.transferIn(token, address, page, count, frame, access, backed);
+    const status = this.inner.transferIn(order);
     return status === Status.NoMemory && this.faults.has('says Done on failure')
       ? Status.Done
       : status;
   }
 
-  transferOut(token: number, frame: number, count: number, address: number): Status {
-    return this.inner.transferOut(token, frame, count, address);
+  transferOut(order: TransferOrder): Status {
+    return this.inner.transferOut(order);
   }
 
   launch(launch: DriverLaunch): void {

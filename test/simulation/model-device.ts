@@ -13,7 +13,7 @@ import {
   type ProcessorId,
   Status,
 } from '../../src/core/basics/types.js';
-import type { Driver } from '../../src/drivers/driver.js';
+import type { Driver, TransferOrder } from '../../src/drivers/driver.js';
 import type { Random } from './random.js';
 
 /** Bytes of a page in the simulation: room for one value, twice, so that half a copy shows. */
@@ -293,15 +293,7 @@ export class ModelDevice implements Driver {
     }
   }
 
-  transferIn(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    frame: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
+  transferIn({ token, address, page, count, frame, access, backed }: TransferOrder): Status {
     const { random, weather } = this.around;
     if (this.dead) return Status.Lost;
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);

@@ -3,7 +3,9 @@
  * all of it takes long; and with readers that are late: something of the device may still read
  * frames that were released, until the device says that nothing does.
  */
+
 import { Access, Status } from '../../src/core/basics/types.js';
+import type { TransferOrder } from '../../src/drivers/driver.js';
 import { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
 import { PAGE_BYTES, PAGES } from './model-device.js';
 
@@ -50,11 +52,11 @@ export class WatchedDevice extends SimulatedDevice {
     return super.revoke(...args);
   }
 
-  override readonly transferIn = (...copy: Parameters<SimulatedDevice['transferIn']>): Status => {
+  override readonly transferIn = (order: TransferOrder): Status => {
     if (this.away) return Status.Failed;
-    const [, , , count, frame] = copy;
+    const { count, frame } = order;
     for (let each = frame; each < frame + count; each++) this.forgotten.delete(each);
-    return this.copies.transferIn(...copy);
+    return this.copies.transferIn(order);
   };
 
   /**
@@ -73,17 +75,13 @@ export class WatchedDevice extends SimulatedDevice {
     return Status.Pending;
   }
 
-  override readonly transferOut = (
-    token: number,
-    frame: number,
-    count: number,
-    address: number,
-  ): Status => {
+  override readonly transferOut = (order: TransferOrder): Status => {
     if (this.away) return Status.Unreachable;
+    const { token, frame, count } = order;
     let isForgotten = false;
     for (let each = frame; each < frame + count; each++) isForgotten ||= this.forgotten.has(each);
     if (this.copies.lost || !(isForgotten || this.spoils())) {
-      const status = this.copies.transferOut(token, frame, count, address);
+      const status = this.copies.transferOut(order);
       if (status === Status.Pending) this.reading.add(token);
       return status;
     }

@@ -1,10 +1,12 @@
 /**
  * The driver of a GPU and its engine, without a space: bytes by both ways, and a GPU that is lost.
  */
+
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { Access, PAGE_BYTES, Status } from '../../src/core/basics/types.js';
 import type { LaunchFailure } from '../../src/drivers/driver.js';
+import { orderIn, orderOut } from '../../src/drivers/test-orders.js';
 import type { WebgpuDevice } from '../../src/drivers/webgpu/device.js';
 import { openWebgpu } from '../../src/drivers/webgpu/open.js';
 import {
@@ -72,13 +74,18 @@ class World {
   }
 
   async in(token: number, address: number, page: number, count: number): Promise<void> {
-    const status = this.device.transferIn(token, address, page, count, page, Access.Write, false);
+    const status = this.device.transferIn(
+      orderIn(token, address, page, count, page, Access.Write, false),
+    );
     assert.equal(status, Status.Pending);
     await this.until(`copy ${token}`, () => this.transferred.has(token));
   }
 
   async out(token: number, page: number, count: number, address: number): Promise<void> {
-    assert.equal(this.device.transferOut(token, page, count, address, true), Status.Pending);
+    assert.equal(
+      this.device.transferOut(orderOut(token, page, count, address, true)),
+      Status.Pending,
+    );
     await this.until(`copy ${token}`, () => this.transferred.has(token));
   }
 
@@ -135,7 +142,7 @@ test('pages that are asked for together come by reads of their own, each to its 
   ];
   for (const [token, page, count, address] of wanted)
     assert.equal(
-      world.device.transferOut(token, page, count, address, token === 2),
+      world.device.transferOut(orderOut(token, page, count, address, token === 2)),
       Status.Pending,
     );
   await world.until('all are there', () => wanted.every(([token]) => world.transferred.has(token)));
@@ -151,13 +158,13 @@ test('zeros for a buffer that is there need no answer, and are there before what
   await world.until('the GPU is there', () => world.ready !== undefined);
   world.bytes(world.host, 0, 8).fill(7);
   assert.equal(
-    world.device.transferIn(1, 0, 0, 4, 0, Access.Write, false),
+    world.device.transferIn(orderIn(1, 0, 0, 4, 0, Access.Write, false)),
     Status.Pending,
     'a buffer may not be there',
   );
   await world.until('copy 1', () => world.transferred.has(1));
   await world.in(2, world.host, 0, 8);
-  assert.equal(world.device.transferIn(3, 0, 2, 2, 2, Access.Write, true), Status.Done);
+  assert.equal(world.device.transferIn(orderIn(3, 0, 2, 2, 2, Access.Write, true)), Status.Done);
   await world.out(4, 0, 8, world.host + 16 * PAGE_BYTES);
   const found = [...world.bytes(world.host, 16, 8)].filter((_, at) => at % PAGE_BYTES === 5);
   assert.deepEqual(found, [7, 7, 0, 0, 7, 7, 7, 7]);
@@ -169,11 +176,11 @@ test('a GPU that is destroyed ends its device: what is under way is lost, and sa
   await world.until('the GPU is there', () => world.ready !== undefined);
   await world.in(1, 0, 0, 4);
   world.device.lose();
-  assert.equal(world.device.transferOut(2, 0, 4, world.host, false), Status.Pending);
+  assert.equal(world.device.transferOut(orderOut(2, 0, 4, world.host, false)), Status.Pending);
   await world.until('the device has died', () => world.died !== null);
   assert.match(world.died ?? '', /its GPU was lost/);
   assert.ok(world.transferred.has(2), 'a copy was never answered');
-  assert.equal(world.device.transferIn(3, 0, 8, 1, 8, Access.Write, false), Status.Lost);
+  assert.equal(world.device.transferIn(orderIn(3, 0, 8, 1, 8, Access.Write, false)), Status.Lost);
 });
 
 await runTests(60);

@@ -19,7 +19,7 @@ import { FAULT_FEATURES, FAULT_MODES, settleMapping } from '../../linux/memory/m
 import { mmap, tryMadvise } from '../../linux/memory/memory.js';
 import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { CopyThread } from '../copies/copy-thread.js';
-import type { Driver, DriverEvents } from '../driver.js';
+import type { Driver, DriverEvents, TransferOrder } from '../driver.js';
 import { NodeError, persist } from '../page-table.js';
 import { PagedMemory, releaseZeroArea } from '../paged-memory.js';
 import type { CopiedBeside } from '../process-driver.js';
@@ -125,29 +125,16 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
     this.node.table.wake(page, count, this.poisoned.has(page) ? Rights.None : access);
   }
 
-  transferIn(
-    _token: number,
-    address: number,
-    page: number,
-    count: number,
-    _frame: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
-    if (this.poisoned.size > 0 && access !== Rights.None) this.restore(page, count);
-    return this.node.fill(address, page, count, access, backed);
+  transferIn(order: TransferOrder): Status {
+    if (this.poisoned.size > 0 && order.access !== Rights.None)
+      this.restore(order.page, order.count);
+    return this.node.fill(order);
   }
 
-  transferBeside(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
-    if (this.poisoned.size > 0 && access !== Rights.None) this.restore(page, count);
-    return this.node.fillBeside(token, address, page, count, access, backed);
+  transferBeside(order: TransferOrder): Status {
+    if (this.poisoned.size > 0 && order.access !== Rights.None)
+      this.restore(order.page, order.count);
+    return this.node.fillBeside(order);
   }
 
   reserve(page: number, count: number): Status {

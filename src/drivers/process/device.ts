@@ -19,7 +19,13 @@ import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { descriptorsOf, type Message, type MessageSocket } from '../../linux/sockets/socket.js';
 import { LIMITS } from '../../linux/threads/threads.js';
 import type { CopyThread } from '../copies/copy-thread.js';
-import type { DriverEvents, DriverLaunch, Injection, LaunchFailure } from '../driver.js';
+import type {
+  DriverEvents,
+  DriverLaunch,
+  Injection,
+  LaunchFailure,
+  TransferOrder,
+} from '../driver.js';
 import { NodeError } from '../page-table.js';
 import { PagedMemory } from '../paged-memory.js';
 import type {
@@ -514,33 +520,18 @@ export class ProcessDevice
     }
   }
 
-  transferIn(
-    _token: number,
-    address: number,
-    page: number,
-    count: number,
-    _frame: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
+  transferIn(order: TransferOrder): Status {
     if (this.dead) return Status.Lost;
     try {
-      return this.node.fill(address, page, count, access, backed);
+      return this.node.fill(order);
     } catch (error) {
       this.failIn(error);
       return Status.Lost;
     }
   }
 
-  transferBeside(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
-    return this.filled(() => this.node.fillBeside(token, address, page, count, access, backed));
+  transferBeside(order: TransferOrder): Status {
+    return this.filled(() => this.node.fillBeside(order));
   }
 
   private filled(fill: () => Status): Status {

@@ -8,6 +8,7 @@ import type {
   DriverLaunch,
   LaunchFailure,
 } from '../driver.js';
+import { orderIn, orderOut } from '../test-orders.js';
 import { SimulatedDevice } from './simulated-device.js';
 
 const PAGE = 64;
@@ -100,7 +101,7 @@ describe('SimulatedDevice', () => {
   it('copies in when it gets to it, maps then, and copies out again', () => {
     host.fill(5, 0, PAGE);
     host.fill(6, PAGE, 2 * PAGE);
-    expect(device.transferIn(1, HOME, 100, 2, 3, Access.Read, false)).toBe(Status.Pending);
+    expect(device.transferIn(orderIn(1, HOME, 100, 2, 3, Access.Read, false))).toBe(Status.Pending);
     expect(device.table.access(100)).toBe(Access.None);
     expect(transfers).toEqual([]);
     expect(device.progress()).toBe(true);
@@ -109,7 +110,7 @@ describe('SimulatedDevice', () => {
       1, 1, 0,
     ]);
     expect([device.table.frame(100), device.table.frame(101)]).toEqual([3, 4]);
-    device.transferOut(2, 4, 1, HOME + 8 * PAGE);
+    device.transferOut(orderOut(2, 4, 1, HOME + 8 * PAGE));
     run();
     expect([...host.subarray(8 * PAGE, 9 * PAGE)]).toEqual(new Array(PAGE).fill(6));
     expect(device.progress()).toBe(false);
@@ -117,9 +118,9 @@ describe('SimulatedDevice', () => {
 
   it('fills frames with zeros that held something else', () => {
     host.fill(9);
-    device.transferIn(1, HOME, 0, 1, 0, Access.None, false);
-    device.transferIn(2, 0, 5, 1, 0, Access.Write, true);
-    device.transferOut(3, 0, 1, HOME);
+    device.transferIn(orderIn(1, HOME, 0, 1, 0, Access.None, false));
+    device.transferIn(orderIn(2, 0, 5, 1, 0, Access.Write, true));
+    device.transferOut(orderOut(3, 0, 1, HOME));
     run();
     expect(host.subarray(0, PAGE).every((byte) => byte === 0)).toBe(true);
     expect(host[PAGE]).toBe(9);
@@ -138,11 +139,11 @@ describe('SimulatedDevice', () => {
 
   it('has no memory and fails when told so', () => {
     device.copies.mishaps.refuseLargerThanPages = 2;
-    expect(device.transferIn(1, 0, 0, 3, 0, Access.None, false)).toBe(Status.NoMemory);
-    expect(device.transferIn(2, 0, 0, 3, 0, Access.None, true)).toBe(Status.Pending);
+    expect(device.transferIn(orderIn(1, 0, 0, 3, 0, Access.None, false))).toBe(Status.NoMemory);
+    expect(device.transferIn(orderIn(2, 0, 0, 3, 0, Access.None, true))).toBe(Status.Pending);
     device.copies.mishaps.refusals = 1;
-    expect(device.transferIn(3, 0, 4, 1, 4, Access.None, false)).toBe(Status.NoMemory);
-    expect(device.transferIn(4, 0, 4, 1, 4, Access.Read, false)).toBe(Status.Pending);
+    expect(device.transferIn(orderIn(3, 0, 4, 1, 4, Access.None, false))).toBe(Status.NoMemory);
+    expect(device.transferIn(orderIn(4, 0, 4, 1, 4, Access.Read, false))).toBe(Status.Pending);
     device.copies.mishaps.failures = 1;
     run();
     expect(transfers).toEqual([
@@ -154,7 +155,7 @@ describe('SimulatedDevice', () => {
   it('runs a kernel over whole arrays that cross pages and start within one', () => {
     const x = new Float32Array(host.buffer, 4, 20);
     for (let i = 0; i < 20; i++) x[i] = i;
-    device.transferIn(1, HOME, 0, 2, 6, Access.Write, false);
+    device.transferIn(orderIn(1, HOME, 0, 2, 6, Access.Write, false));
     kernel = ({ x, alpha }, { begin, end, size, unit, units }) => {
       expect([begin, end, size, unit, units]).toEqual([0, 20, 20, 0, 1]);
       const values = x as Float32Array;
@@ -169,7 +170,7 @@ describe('SimulatedDevice', () => {
     expect(launches).toEqual([]);
     run();
     expect(launches).toEqual([[7, null]]);
-    device.transferOut(2, 6, 2, HOME);
+    device.transferOut(orderOut(2, 6, 2, HOME));
     host.fill(0);
     run();
     expect([...x]).toEqual(Array.from({ length: 20 }, (_, i) => i * 3));
@@ -182,11 +183,11 @@ describe('SimulatedDevice', () => {
       launch([{ name: 'x', kind: 'array', type: 'bytes', use: 'in', offset: 0, length: 4 }]),
     );
     host.fill(7);
-    device.transferOut(2, 0, 1, HOME);
+    device.transferOut(orderOut(2, 0, 1, HOME));
     run();
     expect(launches).toEqual([[7, null]]);
     expect(host[0]).toBe(0);
-    device.transferOut(3, 0, 1, HOME);
+    device.transferOut(orderOut(3, 0, 1, HOME));
     run();
     expect(host[0]).toBe(0);
   });
@@ -227,20 +228,20 @@ describe('SimulatedDevice', () => {
     expect(launches[0][1]).toMatchObject({ code: 'KERNEL_ERROR', message: 'no such thing' });
     expect(launches[0][1]?.stack).toContain('TypeError');
     host.fill(8);
-    device.transferOut(1, 0, 1, HOME);
+    device.transferOut(orderOut(1, 0, 1, HOME));
     run();
     expect(host[0]).toBe(0);
   });
 
   it('answers everything before it says that it died, and loses what it had', () => {
-    device.transferIn(1, HOME, 0, 1, 0, Access.Read, false);
+    device.transferIn(orderIn(1, HOME, 0, 1, 0, Access.Read, false));
     device.launch(launch([]));
     device.lose('fell off the bus');
     expect(transfers).toEqual([[1, Status.Lost]]);
     expect(launches[0][1]?.code).toBe('DEVICE_LOST');
     expect(deaths).toEqual(['fell off the bus']);
-    expect(device.transferIn(2, HOME, 0, 1, 0, Access.Read, false)).toBe(Status.Lost);
-    expect(device.transferOut(3, 0, 1, HOME)).toBe(Status.Lost);
+    expect(device.transferIn(orderIn(2, HOME, 0, 1, 0, Access.Read, false))).toBe(Status.Lost);
+    expect(device.transferOut(orderOut(3, 0, 1, HOME))).toBe(Status.Lost);
     expect(device.progress()).toBe(false);
   });
 });

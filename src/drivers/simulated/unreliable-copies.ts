@@ -2,8 +2,8 @@
  * The copies of a simulated device, which go wrong on demand, so that tests can see what becomes of
  * it.
  */
-import { type Access, Status } from '../../core/basics/types.js';
-import type { Injection } from '../driver.js';
+import { Status } from '../../core/basics/types.js';
+import type { Injection, TransferOrder } from '../driver.js';
 import { CopyEngine } from '../toolkit/copy-engine.js';
 import type { DriverParts } from '../toolkit/parts.js';
 
@@ -27,21 +27,14 @@ export class UnreliableCopies extends CopyEngine {
     this.mishaps = mishaps;
   }
 
-  override transferIn(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    frame: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
+  override transferIn(order: TransferOrder): Status {
     const { mishaps } = this;
-    if (!this.lost && !backed && mishaps.refusals > 0 && count <= mishaps.refuseLargerThanPages) {
+    const mayFail = !this.lost && !order.backed && mishaps.refusals > 0;
+    if (mayFail && order.count <= mishaps.refuseLargerThanPages) {
       mishaps.refusals--;
       return Status.NoMemory;
     }
-    return super.transferIn(token, address, page, count, frame, access, backed);
+    return super.transferIn(order);
   }
 
   override progress(): boolean {

@@ -6,7 +6,7 @@
  * writes have threads of their own.
  */
 import { PAGE_BYTES, Status } from '../../core/basics/types.js';
-import type { NodeDriver } from '../driver.js';
+import type { NodeDriver, TransferOrder } from '../driver.js';
 import { gonePage, type SpillFile, spoiledPage } from './disk.js';
 import type { PatientReads } from './patient-reads.js';
 
@@ -77,20 +77,14 @@ export class StorageDriver implements NodeDriver {
     private readonly events: StorageEvents,
   ) {}
 
-  transferIn(token: number, address: number, _page: number, count: number, frame: number): Status {
+  transferIn({ token, address, frame, count }: TransferOrder): Status {
     if (this.failing) return Status.Failed;
     this.writes.push({ token, address, frame, count });
     this.isFresh = true;
     return Status.Pending;
   }
 
-  transferOut(
-    token: number,
-    frame: number,
-    count: number,
-    address: number,
-    urgent: boolean,
-  ): Status {
+  transferOut({ token, address, frame, count, urgent }: TransferOrder): Status {
     const queue = urgent ? this.urgentReads : this.reads;
     queue.push({ token, address, frame, count });
     if (urgent) this.readUrgent();

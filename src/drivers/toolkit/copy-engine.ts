@@ -2,7 +2,9 @@
  * Copies between a device's frames and memory that the manager addresses, carried out one by one
  * when the driver gets to it.
  */
+
 import { Access, PAGE_BYTES, Status } from '../../core/basics/types.js';
+import type { TransferOrder } from '../driver.js';
 import { type DriverParts, pagesAtOnceOf } from './parts.js';
 
 interface Copy {
@@ -42,38 +44,16 @@ export class CopyEngine {
   }
 
   /** As `Driver.transferIn`: Pending, NoMemory (by `inject`), or Lost. */
-  transferIn(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    frame: number,
-    access: Access,
-    backed: boolean,
-  ): Status {
+  transferIn({ token, address, page, count, frame, access, backed }: TransferOrder): Status {
     const most = this.parts.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY;
     if (!this.gone && !backed && count > most) return Status.NoMemory;
     return this.enqueue({ token, address, out: false, page, count, frame, access, done: 0 });
   }
 
   /** As `Driver.transferOut`: Pending, or Lost. */
-  transferOut(
-    token: number,
-    frame: number,
-    count: number,
-    address: number,
-    _urgent?: boolean,
-  ): Status {
-    return this.enqueue({
-      token,
-      address,
-      out: true,
-      page: 0,
-      count,
-      frame,
-      access: Access.None,
-      done: 0,
-    });
+  transferOut({ token, address, page, count, frame }: TransferOrder): Status {
+    const access = Access.None;
+    return this.enqueue({ token, address, out: true, page, count, frame, access, done: 0 });
   }
 
   /** Copies up to `pagesAtOnce` pages of the oldest copy. False when there is none. */

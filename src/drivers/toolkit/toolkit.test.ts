@@ -7,6 +7,7 @@ import type {
   LaunchFailure,
   LaunchParameter,
 } from '../driver.js';
+import { orderIn, orderOut } from '../test-orders.js';
 import { CopyEngine } from './copy-engine.js';
 import { BufferFrames, type FrameStore } from './frame-store.js';
 import { LaunchQueue } from './launch-queue.js';
@@ -141,9 +142,11 @@ describe.each([
 ])('CopyEngine with %s', (_name, framesOf) => {
   it('copies in, maps, and copies out what was copied in', () => {
     const engine = new CopyEngine(partsOf(framesOf()));
-    expect(engine.transferIn(1, HOME, 100, 3, 2, Access.Write, false)).toBe(Status.Pending);
-    expect(engine.transferIn(2, 0, 200, 1, 3, Access.Read, true)).toBe(Status.Pending);
-    expect(engine.transferOut(3, 2, 3, HOME + 4 * PAGE_BYTES)).toBe(Status.Pending);
+    expect(engine.transferIn(orderIn(1, HOME, 100, 3, 2, Access.Write, false))).toBe(
+      Status.Pending,
+    );
+    expect(engine.transferIn(orderIn(2, 0, 200, 1, 3, Access.Read, true))).toBe(Status.Pending);
+    expect(engine.transferOut(orderOut(3, 2, 3, HOME + 4 * PAGE_BYTES))).toBe(Status.Pending);
     const before = host.slice();
     expect(stepsOf({ progress: () => engine.progress() })).toBe(3);
     expect(transfers).toEqual([1, 2, 3].map((token) => [token, Status.Done]));
@@ -156,7 +159,7 @@ describe.each([
 
   it('moves so many pages at once, and maps them in one step at the end', () => {
     const engine = new CopyEngine(partsOf(framesOf(), 2));
-    engine.transferIn(1, HOME, 0, 5, 0, Access.Read, false);
+    engine.transferIn(orderIn(1, HOME, 0, 5, 0, Access.Read, false));
     engine.progress();
     engine.progress();
     expect([transfers.length, table.access(0)]).toEqual([0, Access.None]);
@@ -166,7 +169,7 @@ describe.each([
       Access.Read,
       Access.Read,
     ]);
-    engine.transferOut(2, 0, 5, HOME);
+    engine.transferOut(orderOut(2, 0, 5, HOME));
     const before = host.slice();
     host.fill(0, 0, 5 * PAGE_BYTES);
     expect(stepsOf({ progress: () => engine.progress() })).toBe(3);
@@ -180,17 +183,17 @@ describe('CopyEngine', () => {
       ...partsOf(new BufferFrames(8)),
       inject: { refuseLargerThanPages: 2 },
     });
-    expect(engine.transferIn(1, 0, 0, 3, 0, Access.Read, false)).toBe(Status.NoMemory);
-    expect(engine.transferIn(2, 0, 0, 2, 0, Access.Read, false)).toBe(Status.Pending);
-    expect(engine.transferIn(3, 0, 0, 3, 0, Access.Read, true)).toBe(Status.Pending);
+    expect(engine.transferIn(orderIn(1, 0, 0, 3, 0, Access.Read, false))).toBe(Status.NoMemory);
+    expect(engine.transferIn(orderIn(2, 0, 0, 2, 0, Access.Read, false))).toBe(Status.Pending);
+    expect(engine.transferIn(orderIn(3, 0, 0, 3, 0, Access.Read, true))).toBe(Status.Pending);
   });
 
   it('answers what is queued when the memory is gone, and takes nothing more', () => {
     const engine = new CopyEngine(partsOf(new BufferFrames(8)));
-    engine.transferIn(1, HOME, 0, 1, 0, Access.Read, false);
+    engine.transferIn(orderIn(1, HOME, 0, 1, 0, Access.Read, false));
     engine.lose();
     expect(transfers).toEqual([[1, Status.Lost]]);
-    expect(engine.transferOut(2, 0, 1, HOME)).toBe(Status.Lost);
+    expect(engine.transferOut(orderOut(2, 0, 1, HOME))).toBe(Status.Lost);
     expect(engine.progress()).toBe(false);
   });
 

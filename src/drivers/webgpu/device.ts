@@ -5,15 +5,10 @@
  */
 
 import { RecentMap } from '../../core/basics/recent-map.js';
-import {
-  type Access,
-  type DeviceDescription,
-  PAGE_BYTES,
-  Status,
-} from '../../core/basics/types.js';
+import { type DeviceDescription, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import { PlacedThread } from '../../cpus/placed-threads.js';
 import { copyMemory, readMemory } from '../../linux/memory/memory.js';
-import type { Injection, LaunchFailure, LaunchParameter } from '../driver.js';
+import type { Injection, LaunchFailure, LaunchParameter, TransferOrder } from '../driver.js';
 import { plannedDispatches } from '../planned-dispatches.js';
 import type {
   HasEngine,
@@ -312,15 +307,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     this.runs.expect(runs.filter(({ first, end }) => first < end && end - first <= budgetPages));
   }
 
-  transferIn(
-    token: number,
-    address: number,
-    page: number,
-    count: number,
-    _frame: number,
-    _access: Access,
-    backed: boolean,
-  ): Status {
+  transferIn({ token, address, page, count, backed }: TransferOrder): Status {
     if (this.dead) return Status.Lost;
     if (!backed && this.isTooLarge(count)) return Status.NoMemory;
     const bytes = count * PAGE_BYTES;
@@ -355,13 +342,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     return count > (this.options.inject?.refuseLargerThanPages ?? Number.POSITIVE_INFINITY);
   }
 
-  transferOut(
-    token: number,
-    page: number,
-    count: number,
-    address: number,
-    urgent: boolean,
-  ): Status {
+  transferOut({ token, frame: page, count, address, urgent }: TransferOrder): Status {
     if (this.dead) return Status.Lost;
     const bytes = count * PAGE_BYTES;
     const at = this.inHost(address, bytes);

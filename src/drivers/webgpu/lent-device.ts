@@ -5,9 +5,9 @@
  * has is a copy of it: what comes is written there when the thread gets round to it, and what a
  * launch has written is read back before the launch counts as ended.
  */
-import { type Access, PAGE_BYTES, Status } from '../../core/basics/types.js';
+import { PAGE_BYTES, Status } from '../../core/basics/types.js';
 import { copyMemory, punchHole, view } from '../../linux/memory/memory.js';
-import type { LaunchFailure } from '../driver.js';
+import type { LaunchFailure, TransferOrder } from '../driver.js';
 import type { IsLent, LaunchRefusal, ProcessEvents } from '../process-driver.js';
 import type { LaunchDivision, Planning, WgslLaunch } from '../wgsl-launch.js';
 import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
@@ -87,15 +87,7 @@ export class LentDevice extends WebgpuDevice {
     this.lender = place.thread;
   }
 
-  override transferIn(
-    _token: number,
-    address: number,
-    page: number,
-    count: number,
-    _frame: number,
-    _access: Access,
-    backed: boolean,
-  ): Status {
+  override transferIn({ address, page, count, backed }: TransferOrder): Status {
     if (this.dead || this.own === null) return Status.Lost;
     if (!backed && this.isTooLarge(count)) return Status.NoMemory;
     if (address === 0) this.clear(page, count);
@@ -105,7 +97,7 @@ export class LentDevice extends WebgpuDevice {
   }
 
   /** What the GPU had when it was lost is here. */
-  override transferOut(_token: number, page: number, count: number, address: number): Status {
+  override transferOut({ frame: page, count, address }: TransferOrder): Status {
     copyMemory(address, this.mirror(page), count * PAGE_BYTES);
     return Status.Done;
   }

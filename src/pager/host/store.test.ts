@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { expect, test } from 'vitest';
 import type { NodeDriver } from '../../drivers/driver.js';
+import { orderIn } from '../../drivers/test-orders.js';
 import type { ManagerContext } from '../core/context.js';
 import { type Chance, Store, type StorePlace } from './store.js';
 
@@ -35,7 +36,7 @@ function open(chance: Chance) {
   const context = { manager, router, now: () => clock.ms, warn: () => {} };
   const store = new Store(place as unknown as StorePlace, context as unknown as ManagerContext, 0);
   const write = (): void => {
-    nodes[0].transferIn(1, 0, 0, 1, 0, 0, false);
+    nodes[0].transferIn(orderIn(1, 0, 0, 1, 0, 0, false));
     store.look();
   };
   const lookLater = (): void => {
