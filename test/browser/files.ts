@@ -131,7 +131,7 @@ function writeLongRecord(path: string): void {
 longTest(
   'a recording of 1 GB opens in 3 seconds, with 500 MB',
   async () => {
-    // The command reads all of it, in half a minute of a processor.
+    // The command reads all of it, in some 40 s of a processor.
     using folder = new Folder({}, 240);
     writeLongRecord(folder.file('long.rec'));
     const { stdout } = await folder.succeed('view', 'long.rec');
