@@ -795,6 +795,11 @@ export interface Device {
   readonly pageFaults: boolean;
   /** The process of the device; null if it has none. */
   readonly pid: number | null;
+  /**
+   * The node of memory (NUMA) beside which the device is: of the CPUs on which its process may run,
+   * or of the machine's GPUs. Null if there are several, or the machine does not tell.
+   */
+  readonly numaNode: number | null;
   /** What the device can do, by its driver's description. */
   readonly capabilities: DeviceCapabilities;
   /**

@@ -181,6 +181,7 @@ export const CALLS: readonly Call[] = [
   getter('Device.units', device),
   getter('Device.pageFaults', device),
   getter('Device.pid', device),
+  getter('Device.numaNode', device),
   getter('Device.capabilities', device),
   method('Device.memoryInfo', device, [], 1),
   method('Device.stream', device, [values.streamOptions]),

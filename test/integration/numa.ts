@@ -31,6 +31,13 @@ test('the nodes of the machine have its CPUs and its memory', async () => {
   }
 });
 
+test('a device of a machine with one node is on that node', async () => {
+  await using space = await openSpace({ devices: [{ kind: 'process', memory: '8MiB' }] });
+  const nodes = space.numa.map(({ node }) => node);
+  assert.ok([...nodes, null].includes(space.devices[0].numaNode));
+  if (nodes.length === 1) assert.equal(space.devices[0].numaNode, nodes[0]);
+});
+
 test('pages of an array lie on its node', async () => {
   await using space = await openSpace();
   const [{ node }] = space.numa;

@@ -1,6 +1,7 @@
 /** Devices of a space. */
 
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import { nodeOfDevice } from '../../linux/memory/numa.js';
 import type { DeviceInfo, ProcessorStats } from '../../pager/protocol/space.js';
 import {
   type DeviceDescription,
@@ -72,6 +73,10 @@ export class Device implements api.Device {
 
   get pid(): number | null {
     return this.info.pid;
+  }
+
+  get numaNode(): number | null {
+    return nodeOfDevice(this.pid);
   }
 
   get capabilities(): DeviceCapabilities {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MAP_ANONYMOUS, MAP_SHARED, PROT_READ, PROT_WRITE } from '../base/constants.js';
 import { mmap, munmap } from './memory.js';
-import { numaNodes, placeMemory } from './numa.js';
+import { nodeOfDevice, numaNodes, placeMemory } from './numa.js';
 
 const FILES: Record<string, string> = {
   '/sys/devices/system/node/online': '0,2\n',
@@ -32,6 +32,27 @@ test('a machine that does not tell is one node', () => {
   expect(numaNodes(read)).toEqual([
     { node: 0, cpus: [0, 1, 2, 3], bytes: 102_400, freeBytes: 40_960, distances: [10] },
   ]);
+});
+
+test('a device is beside the CPUs of its process, or where the GPUs are', () => {
+  const files: Record<string, string> = {
+    ...FILES,
+    '/sys/devices/system/node/node2/cpulist': '2-3\n',
+    '/proc/7/status': 'Name:\tnode\nCpus_allowed_list:\t2-3\n',
+    '/proc/8/status': 'Name:\tnode\nCpus_allowed_list:\t0-3\n',
+    '/sys/class/drm/card0/device/numa_node': '2\n',
+    '/sys/class/drm/card1/device/numa_node': '0\n',
+    '/sys/class/drm/card2/device/numa_node': '-1\n',
+  };
+  const nodeOf = (pid: number | null, ...cards: string[]): number | null =>
+    nodeOfDevice(
+      pid,
+      (path) => files[path] ?? null,
+      () => cards,
+    );
+  expect([nodeOf(7), nodeOf(8), nodeOf(9)]).toEqual([2, null, null]);
+  expect([nodeOf(null, 'card0'), nodeOf(null, 'card0', 'card1')]).toEqual([2, null]);
+  expect([nodeOf(null), nodeOf(null, 'card2')]).toEqual([null, null]);
 });
 
 test('the kernel takes a node that is there, and no other one', () => {

@@ -1,4 +1,5 @@
 /** Nodes of memory of this machine, and on which of them pages come to lie. */
+import { readdirSync } from 'node:fs';
 import { errno, libc, SYSTEM_CALL } from '../base/libc.js';
 import { scratch } from '../base/native-buffer.js';
 import { type ReadText, systemMemory, textReader } from './system-memory.js';
@@ -21,6 +22,7 @@ export interface NumaPlace {
 }
 
 const FOLDER = '/sys/devices/system/node';
+const DISPLAYS = '/sys/class/drm';
 /** From linux/mempolicy.h. */
 const MPOL_DEFAULT = 0;
 const MPOL_PREFERRED = 1;
@@ -61,6 +63,43 @@ export function numaNodes(read: ReadText = textReader('')): NumaNode[] {
       distances,
     };
   });
+}
+
+/**
+ * The node beside which a device is: that of the CPUs on which its process may run, or that of the
+ * GPUs of this machine. Null: there are several, or the machine does not tell.
+ * @param pid the process of the device; null: it has none
+ */
+export function nodeOfDevice(
+  pid: number | null,
+  read: ReadText = textReader(''),
+  displays: () => readonly string[] = namesOfDisplays,
+): number | null {
+  const nodes = numaNodes(read);
+  if (nodes.length === 1) return nodes[0].node;
+  if (pid === null)
+    return theOnly(
+      displays().map((name) => Number(read(`${DISPLAYS}/${name}/device/numa_node`) ?? -1)),
+    );
+  const status = read(`/proc/${pid}/status`) ?? '';
+  const allowed = new Set(listOf(/^Cpus_allowed_list:\t(.*)$/m.exec(status)?.[1] ?? ''));
+  return theOnly(
+    nodes.filter(({ cpus }) => cpus.some((cpu) => allowed.has(cpu))).map(({ node }) => node),
+  );
+}
+
+/** The number that all are; null where they differ, where there is none, or where it is negative. */
+function theOnly(numbers: readonly number[]): number | null {
+  const [first = -1, ...others] = numbers;
+  return first >= 0 && others.every((each) => each === first) ? first : null;
+}
+
+function namesOfDisplays(): readonly string[] {
+  try {
+    return readdirSync(DISPLAYS).filter((name) => /^card\d+$/.test(name));
+  } catch {
+    return [];
+  }
 }
 
 /**
