@@ -1,6 +1,6 @@
 /**
- * The form of saved spaces: a head of one page, the content of each array from a page on, and behind
- * them a list of the arrays, whose checksum the head has.
+ * The form of saved spaces: a head of one page, the content of each array from a page on, behind
+ * them a checksum of each page, and a list of the arrays, whose checksum the head has.
  */
 import { bytesOf, type ElementType, isElementType } from '../core/basics/elements.js';
 import { PAGE_BYTES } from '../core/basics/types.js';
@@ -13,9 +13,13 @@ export interface SavedArray {
   readonly length: number;
   /** Byte of the file with the first element. */
   readonly offset: number;
+  /** Byte of the file with the checksum of its first page. */
+  readonly sums: number;
 }
 
-const MAGIC = 'onemem space 1\n';
+const MAGIC = 'onemem space 2\n';
+/** Bytes of a checksum. */
+const SUM_BYTES = 4;
 const HASH = 'sha256';
 const HASH_BYTES = 32;
 /** Of the head: where the list begins, its bytes, its checksum, and that of all before. */
@@ -28,18 +32,22 @@ const HEAD_BYTES = HEAD_HASH + HASH_BYTES;
 /** What is wrong with a file, as the rest of a sentence. */
 export class SpaceFileError extends Error {}
 
-/** Where each array lies, in the order given, and what follows them. */
-export function placeArrays(arrays: readonly Omit<SavedArray, 'offset'>[]): {
+/** Where each array lies, in the order given, and where the list begins. */
+export function placeArrays(arrays: readonly Omit<SavedArray, 'offset' | 'sums'>[]): {
   readonly placed: readonly SavedArray[];
   readonly end: number;
 } {
   let end = PAGE_BYTES;
-  const placed = arrays.map(({ name, type, length }) => {
+  const offsets = arrays.map(({ type, length }) => {
     const offset = end;
     end += Math.ceil((length * bytesOf(type)) / PAGE_BYTES) * PAGE_BYTES;
-    return { name, type, length, offset };
+    return offset;
   });
-  return { placed, end };
+  const placed = arrays.map(({ name, type, length }, at) => {
+    const sums = end + (offsets[at] / PAGE_BYTES) * SUM_BYTES;
+    return { name, type, length, offset: offsets[at], sums };
+  });
+  return { placed, end: end + (end / PAGE_BYTES) * SUM_BYTES };
 }
 
 /** The head and the list, for arrays that end at a byte of the file. */

@@ -1,6 +1,7 @@
 /** Spaces in files: all arrays at once, opened again in milliseconds. */
 import { ftruncateSync, writeSync } from 'node:fs';
 import { bytesOf } from '../../core/basics/elements.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import {
   framesOf,
   placeArrays,
@@ -8,6 +9,7 @@ import {
   type SavedArray,
   SpaceFileError,
 } from '../../files/space-file.js';
+import { SUM_BYTES, sumsOfFile } from '../../linux/files/file-sums.js';
 import { lookAtFile, partOfFile, withFile } from '../arrays/file-array.js';
 import { incomplete, writeResult } from '../arrays/result-file.js';
 import type { SpaceSeen } from '../line/seen.js';
@@ -36,7 +38,7 @@ export async function saveSpace(arrays: readonly ManagedArray[], file: FilePath)
 
 async function saveArray(
   array: ManagedArray,
-  { offset }: SavedArray,
+  { offset, sums }: SavedArray,
   fd: number,
   path: string,
 ): Promise<void> {
@@ -48,6 +50,10 @@ async function saveArray(
       const written = await array.writeTo(fd, { begin, end, position: offset + begin * size });
       const bytes = (end - begin) * size;
       if (written !== bytes) throw incomplete(path, written, bytes);
+      const first = Math.floor((begin * size) / PAGE_BYTES);
+      const count = Math.ceil((end * size) / PAGE_BYTES) - first;
+      const words = sumsOfFile(fd, offset / PAGE_BYTES + first, count);
+      writeSync(fd, new Uint8Array(words.buffer), 0, words.byteLength, sums + first * SUM_BYTES);
     }
   }
 }
@@ -65,7 +71,7 @@ function contentOf(
 
 /** Makes the arrays of a file again: their pages come from it when they are touched. */
 export function openSaved(space: SpaceSeen, path: string): void {
-  for (const { name, type, length, offset } of savedArrays(path)) {
+  for (const { name, type, length, offset, sums } of savedArrays(path)) {
     if (length === 0) space.arrayOf(type, 0, { name });
     else
       withFile(path, 'read', (fd, size) => {
@@ -74,7 +80,7 @@ export function openSaved(space: SpaceSeen, path: string): void {
           byteOffset: offset,
           length,
         });
-        return space.allocate(type, length, name, true, source);
+        return space.allocate(type, length, name, true, { ...source, sums });
       });
   }
 }

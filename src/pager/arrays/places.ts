@@ -98,7 +98,7 @@ export class Places {
     if (reason === 'SOURCE_CHANGED') {
       // What a clone could not have its source's file did not give.
       const change = this.files.changeOf(this.context.manager.pages.originOf(page));
-      return change === null ? why : `whose file has become shorter: ${change}; lengthen it again`;
+      return change ?? why;
     }
     const failure = this.providerFailure(reason, page);
     return failure === null ? why : `${why}: ${failure.message}`;

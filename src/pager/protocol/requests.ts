@@ -36,6 +36,8 @@ export interface FileSource {
    * than at pages of the space.
    */
   readonly mapped: boolean;
+  /** The byte of the file with the checksum of the array's first page, where it has checksums. */
+  readonly sums?: number;
 }
 
 /**

@@ -11,6 +11,7 @@ import { MAP_PRIVATE, PROT_READ } from '../../linux/base/constants.js';
 import { errnoName, SystemCallError } from '../../linux/base/errors.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import { preadWithoutWaiting } from '../../linux/files/file-io.js';
+import { firstDamaged, SUM_BYTES } from '../../linux/files/file-sums.js';
 import { fillMemory, mmap } from '../../linux/memory/memory.js';
 import type { ManagerContext } from '../core/context.js';
 import type { FileMapping, FileSource } from '../protocol/requests.js';
@@ -24,6 +25,8 @@ export interface FileRange {
   readonly source: FileSource;
   /** Pages that were written for want of room, since the write-back noted it last. */
   readonly takenBack: PageRuns;
+  /** A page that was not as its checksum in the file says; -1: none. */
+  damaged: number;
 }
 
 /**
@@ -58,7 +61,7 @@ export class FileProvider {
   }
 
   add(firstPage: number, pages: number, source: FileSource): void {
-    const range = { firstPage, pages, source, takenBack: new PageRuns() };
+    const range = { firstPage, pages, source, takenBack: new PageRuns(), damaged: -1 };
     this.ranges.push(range);
     this.context.sources.add(firstPage, pages, {
       kind: 'file',
@@ -85,17 +88,20 @@ export class FileProvider {
   }
 
   /**
-   * What has become of the file of a page that could not be read, as the rest of a sentence; null:
+   * What has become of the file of a page that could not be read, as a part of a sentence; null:
    * that cannot be seen.
    */
   changeOf(page: number): string | null {
-    const source = this.sourceOf(page);
-    if (source === null) return null;
-    const { size } = fstatSync(source.fd);
-    const end = source.offset + source.bytes;
-    return size < end
-      ? `${source.path} has ${size} bytes now, and the array ends at byte ${end} of it`
-      : null;
+    const range = this.rangeOf(page);
+    if (range === null) return null;
+    const { fd, path, offset, bytes } = range.source;
+    const { size } = fstatSync(fd);
+    const end = offset + bytes;
+    if (size < end)
+      return `whose file has become shorter: ${path} has ${size} bytes now, and the array ends at byte ${end} of it; lengthen it again`;
+    if (range.damaged === -1) return null;
+    const at = offset + (range.damaged - range.firstPage) * PAGE_BYTES;
+    return `whose file is damaged: the checksum of the page at byte ${at} of ${path} does not match; use another copy of it`;
   }
 
   /**
@@ -109,7 +115,7 @@ export class FileProvider {
     const { size } = fstatSync(fd);
     return size < offset + bytes
       ? range.firstPage + Math.floor(Math.max(0, size - offset) / PAGE_BYTES)
-      : -1;
+      : range.damaged;
   }
 
   get all(): readonly FileRange[] {
@@ -225,29 +231,43 @@ export class FileProvider {
   }
 
   /** Pages that the kernel has in memory are read into the buffer. */
-  private contentOf({ firstPage, source }: FileRange, page: number, count: number): number {
+  private contentOf(range: FileRange, page: number, count: number): number {
     if (count > PAGES_PER_TRANSFER) return 0;
+    const { firstPage, source } = range;
     const within = (page - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
     const { address } = this.buffer;
     if (preadWithoutWaiting(source.fd, address, bytes, source.offset + within) !== bytes) return 0;
     clearRest(address, bytes, count);
-    return address;
+    return this.isWhole(range, page, count, address) ? address : 0;
+  }
+
+  /** Whether pages are as the checksums in their file say, where it has any. */
+  private isWhole(range: FileRange, page: number, count: number, address: number): boolean {
+    const { firstPage, source } = range;
+    if (source.sums === undefined) return true;
+    const place = page - firstPage;
+    const inFile = source.offset / PAGE_BYTES + place;
+    const sumsAt = source.sums + place * SUM_BYTES;
+    const wrong = firstDamaged(source.fd, address, count, inFile, sumsAt);
+    if (wrong !== -1) range.damaged = page + wrong;
+    return wrong === -1;
   }
 
   private provide(
-    { firstPage, source }: FileRange,
+    range: FileRange,
     token: number,
     page: number,
     count: number,
     target: number,
   ): Status {
+    const { firstPage, source } = range;
     const within = (page - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
     const got = preadWithoutWaiting(source.fd, target, bytes, source.offset + within);
     if (got === bytes) {
       clearRest(target, bytes, count);
-      return Status.Done;
+      return this.isWhole(range, page, count, target) ? Status.Done : Status.SourceChanged;
     }
     const done = Math.max(got, 0);
     const read = (failedAt: number): void =>
@@ -260,7 +280,8 @@ export class FileProvider {
           if (result === bytes - done) {
             this.patient.succeeded();
             clearRest(target, bytes, count);
-            this.context.router.completed(token, Status.Done);
+            const isWhole = this.isWhole(range, page, count, target);
+            this.context.router.completed(token, isWhole ? Status.Done : Status.SourceChanged);
             // Fewer bytes than the file had when it was opened: a program has cut it.
           } else if (result >= 0 || !this.patient.failed(failedAt, read))
             this.context.router.completed(token, Status.SourceChanged);
