@@ -602,10 +602,13 @@ export interface AddressSpace {
    * time. Several spaces share the metrics, told apart by the label `space`; one that is closed is
    * left out. Rejects with PACKAGE_MISSING without the package.
    * @example
+   * import { openSpace } from 'onemem';
    * import { register } from 'prom-client';
    *
+   * const space = await openSpace();
    * await space.collectMetrics();
    * console.log((await register.metrics()).includes('onemem_faults_total{')); // true
+   * await space.close();
    */
   collectMetrics(options?: MetricsOptions): Promise<void>;
   /**

@@ -150,6 +150,33 @@ test('cut, foreign and damaged files are refused by name, before anything is sta
   await failsWith('ENOENT', () => openSpace({ from: folder.file('nothing') }));
 });
 
+test('a damaged page is refused by its byte in the file, and all others are there', async () => {
+  using folder = new Folder();
+  const path = folder.file('damaged');
+  {
+    await using space = await openSpace(options);
+    space.array(Int32Array, 3000, { name: 'x' }).data.fill(3);
+    const holes = space.array(Int32Array, 2 ** 20, { name: 'holes' });
+    holes.data[0] = 7;
+    await space.save(path);
+  }
+  // The arrays begin at bytes 4096 and 16384: the second page of one, a hole of the other.
+  flip(path, 2 * 4096 + 1);
+  flip(path, 16384 + 100 * 4096);
+  await using space = await openSpace({ ...options, from: path });
+  const x = space.find<Int32Array>('x');
+  const holes = space.find<Int32Array>('holes');
+  assert.ok(x !== null && holes !== null);
+  const nothing = openSync('/dev/null', 'w');
+  const error = await failsWith('FILE_CHANGED', () => x.writeTo(nothing));
+  assert.match(error.message, /the checksum of the page at byte 8192 of .*damaged does not match/);
+  await failsWith('FILE_CHANGED', () => holes.writeTo(nothing));
+  closeSync(nothing);
+  sameData(x.data.subarray(0, 1024), () => 3);
+  sameData(x.data.subarray(2048), () => 3);
+  assert.deepEqual([holes.data[0], holes.data[2 ** 20 - 1]], [7, 0]);
+});
+
 function flip(path: string, at: number): void {
   const fd = openSync(path, 'r+');
   const byte = Buffer.alloc(1);

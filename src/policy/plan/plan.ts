@@ -32,8 +32,8 @@ const FIRST_BLOCKS = 64;
  * policy.launchEnds();
  * policy.launchBegins('kernel', [y]);
  * policy.activate(2, 512);
- * policy.activate(3, 512);
- * console.log(policy.evict(() => true)); // 3: no launch uses it, though it came last
+ * policy.activate(3, 512); // which no launch uses
+ * console.log(policy.evict(() => true)); // 3
  */
 export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
   const profiles = new Map<string, Profile>();
@@ -87,7 +87,7 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
   function victim(may: (block: number) => boolean): number {
     let latest = 0;
     chosen = -1;
-    let block = here.has(hand) ? hand : here.head;
+    let block = hand !== -1 && here.has(hand) ? hand : here.head;
     for (let looks = Math.min(here.size, LOOKS); looks > 0; looks--) {
       if (may(block)) {
         const use = nextUse(block);

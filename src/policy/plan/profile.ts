@@ -17,6 +17,8 @@ const SLACK = 0.02;
 const MOST_MOMENTS = 2 ** 30;
 /** Blocks that were come to last, for each argument, while times are not known. */
 const RECENT = 3;
+/** Blocks of which the order says whether it is one. */
+const LEAST_LOOKED = 6;
 /** How much longer than it was seen a block is needed that was let go too early. */
 const LONGER = 2;
 
@@ -35,6 +37,8 @@ export class Profile {
   private began = 1;
   private moment = 1;
   private progress = 0;
+  /** The times say nothing: all that it uses is needed all the time. */
+  private scattered = false;
   /** Some block left in the run at hand. */
   private anyLeft = false;
 
@@ -63,6 +67,7 @@ export class Profile {
       this.from.set(like.from);
       this.until.set(like.until);
       this.sure.set(like.sure);
+      this.scattered = like.scattered;
       this.known = true;
     }
     if (this.moment > MOST_MOMENTS) {
@@ -81,7 +86,7 @@ export class Profile {
     if (this.seen.length === 0) this.progress = Math.max(this.progress, this.evenly(block));
     else if (this.seen[at] <= this.began) {
       this.seen[at] = ++this.moment;
-      if (this.known) this.meet(at);
+      if (this.known && !this.scattered) this.meet(at);
     }
   }
 
@@ -100,9 +105,9 @@ export class Profile {
     if (at !== -1 && this.seen.length > 0 && !this.isTime(at)) this.seen[at] = this.began;
   }
 
-  /** The times say nothing: from now on all that it uses is needed all the time. */
+  /** From now on its times say nothing. */
   scatter(): void {
-    this.known = true;
+    this.known = this.scattered = true;
     this.from.fill(0);
     this.until.fill(1);
   }
@@ -111,7 +116,11 @@ export class Profile {
   end(isHere: (block: number) => boolean): void {
     const { from, until, seen, began } = this;
     // Without this what fits would cost a look at each block after each launch.
-    if (seen.length === 0 || (this.known && !this.anyLeft)) return;
+    if (seen.length === 0 || this.scattered || (this.known && !this.anyLeft)) return;
+    if (!this.known && this.isScattered()) {
+      this.scatter();
+      return;
+    }
     const length = this.moment - began;
     let at = 0;
     for (const { first, end } of this.spans) {
@@ -160,6 +169,28 @@ export class Profile {
     const until = seen.length === 0 ? from : this.until[at];
     if (progress > until + SLACK) return Number.POSITIVE_INFINITY;
     return Math.max(0, from - progress);
+  }
+
+  /**
+   * Whether processors came to blocks at random: among three at random, the one in the middle comes
+   * first or last in two of three cases; along a walk it does where the walk turns.
+   */
+  private isScattered(): boolean {
+    const { seen } = this;
+    let looked = 0;
+    let turns = 0;
+    let at = 0;
+    for (const { first, end } of this.spans) {
+      const stop = at + end - first;
+      for (at++; at + 1 < stop; at++) {
+        const [before, here, after] = [seen[at - 1], seen[at], seen[at + 1]];
+        if (Math.min(before, here, after) <= this.began) continue;
+        looked++;
+        if (here > before === here > after) turns++;
+      }
+      at = stop;
+    }
+    return looked >= LEAST_LOOKED && turns * 2 > looked;
   }
 
   /** Whether the blocks behind it, or before it, have been come to after it, one after the other. */
