@@ -105,7 +105,10 @@ export type OnememErrorCode =
   | 'EVENT'
   /** Elements of a mapped file would not begin at a multiple of their size. */
   | 'FILE_ALIGNMENT'
-  /** The file became shorter, or cannot be read any more. Everything else stays. */
+  /**
+   * The file became shorter, cannot be read any more, or a page of a saved space is damaged.
+   * Everything else stays.
+   */
   | 'FILE_CHANGED'
   /** The file descriptor is none. */
   | 'FILE_DESCRIPTOR'

@@ -85,7 +85,10 @@ test('frames go on from each other, and show what moved where', async () => {
   const { text } = await ask(server.url, `${new URL(server.url).pathname}moves?row=2&ms=0`);
   const [move] = JSON.parse(text) as { array: string; text: string }[];
   assert.equal(move.array, 'y');
-  assert.match(move.text, /^began as zeros in host, for a write of y\[0\] by host$/);
+  assert.match(
+    move.text,
+    /^began as zeros in host, for a write of y\[0\] by host \(near: with its neighbourhood\)$/,
+  );
 });
 
 test('the metrics stand behind the token', async () => {

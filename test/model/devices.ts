@@ -1,7 +1,7 @@
 /** What becomes of devices, and launches that say little about managed arrays. */
 import assert from 'node:assert/strict';
 import type { NumericArray } from '../../src/index.js';
-import { type Memory, wasmMemory } from '../harness/wasm.js';
+import { wasmMemory } from '../harness/wasm.js';
 import { ELEMENT_TYPES, KERNELS, runHere } from './kernels.js';
 import { codeOf, type Player, someDevice, type TrackedDevice } from './player.js';
 import { bytesOf, plainArray, plainOver } from './tracked.js';
@@ -36,7 +36,7 @@ export async function launchOnRegisteredMemory(player: Player): Promise<void> {
   const memory = random.chance(0.5)
     ? wasmMemory({ initial: 5 })
     : new SharedArrayBuffer(5 * 65_536);
-  const buffer = 'grow' in memory ? (memory as Memory).buffer : (memory as SharedArrayBuffer);
+  const buffer = memory instanceof SharedArrayBuffer ? memory : memory.buffer;
   const x = player.randomize(plainOver(type, buffer, 64 * random.between(0, 100), length));
   const expected = x.slice();
   const by = typeof x[0] === 'bigint' ? 3n : 3;

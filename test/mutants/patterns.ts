@@ -148,13 +148,6 @@ export const patternMutants: readonly PatternMutant[] = [
     'reverse',
   ),
   rule(
-    'bring nothing ahead of a walk',
-    'pattern',
-    'goAhead(touch, picture, most, readAhead);',
-    '',
-    'triad',
-  ),
-  rule(
     'bring one block where content of an engine begins, however it went last time',
     'pattern',
     'before === null ? 1 : asLastTime(before)',

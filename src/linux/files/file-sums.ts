@@ -17,7 +17,7 @@ let pages: NativeBuffer | null = null;
 let noted: NativeBuffer | null = null;
 
 /** @param page the number of the first page in the file */
-export function sumsOfPages(address: number, count: number, page: number): Uint32Array {
+function sumsOfPages(address: number, count: number, page: number): Uint32Array {
   return pageSums(address, count, page).slice(0, count).map(notZero);
 }
 
