@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EvictionPolicy } from '../../core/basics/types.js';
+import { evictionName } from '../../policy/choices.js';
 import { EVICTION_POLICIES, type EvictionName } from '../../policy/eviction/named.js';
 import { checkEviction } from '../../policy/guard.js';
 import { CommandError, UsageError } from '../terminal/failure.js';
@@ -13,13 +14,14 @@ export type Makers = Readonly<Record<string, () => EvictionPolicy>>;
 export async function comparedPolicies(text: string): Promise<Makers> {
   const all = Object.keys(EVICTION_POLICIES) as EvictionName[];
   const makers: Record<string, () => EvictionPolicy> = {};
-  for (const name of text === 'all' ? all : text.split(',')) {
+  for (const each of text === 'all' ? all : text.split(',')) {
+    const name = each === 'default' ? evictionName({}) : each;
     if (Object.hasOwn(EVICTION_POLICIES, name))
       makers[name] = EVICTION_POLICIES[name as EvictionName];
     else if (/\/|\.m?js(#|$)/.test(name)) makers[basename(name)] = await ofModule(name);
     else
       throw new UsageError(
-        `--policy: there is no policy '${name}'; there are ${all.join(', ')}, all, and modules such as ./my-policy.mjs`,
+        `--policy: there is no policy '${name}'; there are ${all.join(', ')}, default, all, and modules such as ./my-policy.mjs`,
       );
   }
   return makers;

@@ -40,7 +40,7 @@ With --policy, TRACE is a recording, a block number a line, JSON lines with hash
 (libCacheSim), or - for standard input. The command prints how many blocks each policy would bring,
 beside the optimum (Belady's MIN).
 
-  --policy NAME,...         ${policyNames}, or all;
+  --policy NAME,...         ${policyNames}, default, or all;
                             or the path of a module, such as ./my-policy.mjs or ./mine.mjs#export
   --device-memory SIZE,...  sizes of memory; of a recording half, all and twice its own
   --oversubscription N,...  the same by how often the blocks fit; 1.25,2,4 for traces by default
