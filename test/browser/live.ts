@@ -180,9 +180,7 @@ test('keys pause, follow, zoom and pan', async () => {
 test('a page of a run that ends keeps its picture, and says so', async () => {
   const view = await openPage();
   await (await program)?.space.close();
-  await view.page.waitForFunction(
-    `document.getElementById('status').textContent === 'the run has ended'`,
-  );
+  await view.page.locator('#status', { hasText: 'the run has ended' }).waitFor();
   assert.equal((await view.shown()).frame.report.launches, LAUNCHES + 1);
   // The browser itself says that nobody answers.
   await view.page.close();

@@ -56,6 +56,30 @@ longTest(
   },
 );
 
+test('a process comes while another one ends: its number is given again', async () => {
+  const owner = new Agent();
+  const handle = await owner.do('open', '32MiB');
+  await owner.do('make', 'x', 1024, 1);
+  for (let delay = 4; delay <= 20; delay += 4) {
+    const old = await attachedAgent(handle);
+    const next = new Agent();
+    // It has started when it answers.
+    await next.do('has', 'x').catch(() => undefined);
+    const attached = next.do('attach', handle);
+    await sleep(delay);
+    // The owner hears of both at once.
+    owner.process.kill('SIGSTOP');
+    await owner.stopped();
+    await old.kill();
+    await sleep(50);
+    owner.process.kill('SIGCONT');
+    await attached;
+    assert.equal(await next.do('sum', 'x'), 1024);
+    await next.kill();
+  }
+  await owner.kill();
+});
+
 longTest('an attached process that is killed in the middle takes nothing along', async () => {
   await using space = await openSpace({ hostMemory: '32MiB', storage: true });
   const x = space.array(Int32Array, 10 * MIB, { name: 'x' });

@@ -2,11 +2,11 @@
  * Checksums of the pages of a file, a word each, that the file itself has. The word of a page that
  * was never written is 0, as in a hole.
  */
-import { PAGE_BYTES } from '../../core/basics/types.js';
 import { NativeBuffer } from '../base/native-buffer.js';
 import { pageSums, SUMMED_PAGES } from '../memory/checksum.js';
 import { preadToAddress } from './file-io.js';
 
+const PAGE_BYTES = 4096;
 /** Bytes of a checksum. */
 export const SUM_BYTES = 4;
 /** Stands for a sum that is 0. */

@@ -353,17 +353,34 @@ export class Attachments implements Transport {
     }
     const { watched } = said as unknown as AttachMapped;
     expectDescriptors(1 + (watched === true ? 0 : 1) + (line.member === null ? 1 : 0), fds);
+    if (line.member !== null) {
+      this.enter(line, said as unknown as AttachMapped, fds);
+      return;
+    }
+    // The number of a process that has ended is given again: its end is told first.
+    this.around.later(() => {
+      try {
+        if (this.lines.includes(line)) this.enter(line, said as unknown as AttachMapped, fds);
+        else for (const fd of fds) closeDescriptor(fd);
+      } catch (error) {
+        this.refuse(line, error);
+      }
+    });
+  }
+
+  /** A thread of a process comes in, and with the first one the process. */
+  private enter(line: Line, said: AttachMapped, fds: readonly number[]): void {
     const [stream, ...others] = fds;
     try {
-      if (line.member === null)
-        line.member = this.join(line, said as unknown as AttachMapped, others[others.length - 1]);
+      line.member ??= this.join(line, said, others[others.length - 1]);
     } catch (error) {
       for (const fd of fds) closeDescriptor(fd);
       throw error;
     }
-    if (watched !== true) this.watch(line.member, others[0]);
-    const gate = new ProcessGate(line.grant, this.around, this.clients + 1);
-    this.welcome(line, gate, line.grant.ranges, stream);
+    if (said.watched !== true) this.watch(line.member, others[0]);
+    const grant = line.grant as Grant;
+    const gate = new ProcessGate(grant, this.around, this.clients + 1);
+    this.welcome(line, gate, grant.ranges, stream);
   }
 
   /** The process only looks: it becomes a client, and no processor. */
