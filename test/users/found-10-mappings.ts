@@ -21,15 +21,19 @@ async function openAndClose(): Promise<void> {
   await space.close();
 }
 
+/** The heap comes and goes by tens of mappings: the least of several looks says what is kept. */
 async function keepsThreeEach(spaces: number): Promise<void> {
-  for (let time = 0; time < 2; time++) await openAndClose();
-  const before = mappings();
-  for (let time = 0; time < spaces; time++) await openAndClose();
-  const kept = mappings() - before;
+  for (let time = 0; time < 3; time++) await openAndClose();
+  const looks: number[] = [];
+  for (let time = 0; time < spaces; time++) {
+    await openAndClose();
+    looks.push(mappings());
+  }
+  const kept = Math.min(...looks.slice(-4)) - Math.min(...looks.slice(0, 4));
   assert.ok(kept <= spaces * KEPT + OTHERS, `${kept} mappings after ${spaces} spaces`);
 }
 
-test('spaces one after the other keep three mappings each', () => keepsThreeEach(6), 60);
+test('spaces one after the other keep three mappings each', () => keepsThreeEach(12), 60);
 
 longTest('many spaces one after the other keep three mappings each', () => keepsThreeEach(60), 120);
 
