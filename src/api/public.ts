@@ -1197,7 +1197,8 @@ export interface ManagedArray<T extends NumericArray = NumericArray> {
   toBuffer(part?: ArrayPart): Buffer;
   /**
    * A copy-on-write snapshot, always writable. Pages are copied when one of the two is written, or
-   * the clone is touched. `keep` is as for `space.array`. Rejects with HOST_BUDGET, and DATA_LOST if the source has lost pages.
+   * the clone is touched. `keep` is as for `space.array`. Rejects with HOST_BUDGET, and DATA_LOST if
+   * the source has lost pages.
    * @example
    * const x = space.array(Float32Array, 1000);
    * const before = await x.clone();

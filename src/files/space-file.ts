@@ -18,8 +18,6 @@ export interface SavedArray {
 }
 
 const MAGIC = 'onemem space 2\n';
-/** Bytes of a checksum. */
-const SUM_BYTES = 4;
 const HASH = 'sha256';
 const HASH_BYTES = 32;
 /** Of the head: where the list begins, its bytes, its checksum, and that of all before. */
@@ -32,8 +30,14 @@ const HEAD_BYTES = HEAD_HASH + HASH_BYTES;
 /** What is wrong with a file, as the rest of a sentence. */
 export class SpaceFileError extends Error {}
 
-/** Where each array lies, in the order given, and where the list begins. */
-export function placeArrays(arrays: readonly Omit<SavedArray, 'offset' | 'sums'>[]): {
+/**
+ * Where each array lies, in the order given, and where the list begins.
+ * @param sumBytes of the checksum of a page
+ */
+export function placeArrays(
+  arrays: readonly Omit<SavedArray, 'offset' | 'sums'>[],
+  sumBytes: number,
+): {
   readonly placed: readonly SavedArray[];
   readonly end: number;
 } {
@@ -44,10 +48,10 @@ export function placeArrays(arrays: readonly Omit<SavedArray, 'offset' | 'sums'>
     return offset;
   });
   const placed = arrays.map(({ name, type, length }, at) => {
-    const sums = end + (offsets[at] / PAGE_BYTES) * SUM_BYTES;
+    const sums = end + (offsets[at] / PAGE_BYTES) * sumBytes;
     return { name, type, length, offset: offsets[at], sums };
   });
-  return { placed, end: end + (end / PAGE_BYTES) * SUM_BYTES };
+  return { placed, end: end + (end / PAGE_BYTES) * sumBytes };
 }
 
 /** The head and the list, for arrays that end at a byte of the file. */

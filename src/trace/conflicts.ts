@@ -2,11 +2,12 @@
  * Where processors take pages from each other: which of them writes and which reads, and at which
  * elements. What counts are the pages that were touched, not those that moved with them.
  */
-import { HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../core/basics/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../core/basics/types.js';
 import {
   type Arrival,
   type Cause,
   type Fault,
+  memoryOf,
   type Names,
   type RecordedArray,
   writesTo,
@@ -73,7 +74,7 @@ export class Conflicts {
     const { kind, processor } = cause;
     if (processor < 0 || (kind !== 'touch' && kind !== 'launch')) return;
     // Not what makes room.
-    if (source < 0 || memory !== this.memoryOf(processor)) return;
+    if (source < 0 || memory !== memoryOf(this.names, processor)) return;
     const block = this.block(page);
     if (block === null || !this.comes(block, page, pages, memory)) return;
     const isTouched = kind === 'touch' && cause.page >= block.first;
@@ -128,12 +129,6 @@ export class Conflicts {
     const end = Math.max(...processors.map((each) => each.end));
     const conflict = { array: array.name, begin, end, moves, processors };
     return { ...conflict, text: conflictText(conflict) };
-  }
-
-  /** The memory that a processor's touches bring pages to. */
-  private memoryOf(processor: number): number {
-    const own = this.names.processors[processor]?.memory ?? -1;
-    return own === -1 ? HOST_NODE : own;
   }
 
   private block(page: number): Block | null {
@@ -216,7 +211,7 @@ function conflictText({ array, moves, processors }: Omit<Conflict, 'text'>): str
     const verb = writes ? 'writes' : 'touches';
     return `${name} ${verb} ${array}[${begin} to ${end - 1}]`;
   });
-  return `${who.join(', ')}: ${count(moves, 'touch').replace(/touchs$/, 'touches')} took pages from another.`;
+  return `${who.join(', ')}: ${count(moves, 'touch', 'touches')} took pages from another.`;
 }
 
 function elementsOf(

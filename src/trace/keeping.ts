@@ -2,14 +2,13 @@
  * Which parts of arrays to keep in a memory, and how much of them: those whose pages came again most
  * after evictions. Half of the memory stays for what passes by.
  */
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
+import { BLOCK_BYTES, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import type { Names, RecordedArray } from './moves.js';
 
 /** Of the returns that a part could save, a smaller part that saves so much is enough. */
 const ENOUGH = 0.9;
 /** More than any number of pages that return by block. */
 const WHOLE = 2 ** 40;
-const BLOCK_BYTES = PAGE_BYTES * PAGES_PER_BLOCK;
 
 export interface Keeping {
   readonly array: RecordedArray;

@@ -1,5 +1,5 @@
 /** What a recorded run tells: memories, arrays, launches, faults, and moves with their causes. */
-import type { Reason } from '../core/basics/types.js';
+import { HOST_NODE, type Reason } from '../core/basics/types.js';
 import type { Whereabouts } from '../core/queries/whereabouts.js';
 
 /** A memory that holds pages. */
@@ -136,6 +136,12 @@ export interface Names {
   readonly processors: readonly Processor[];
   /** The array that had the page at the end, or last; null: none. */
   arrayAt(page: number): RecordedArray | null;
+}
+
+/** The memory that a processor's touches bring pages to. */
+export function memoryOf({ processors }: Names, processor: number): number {
+  const own = processors[processor]?.memory ?? -1;
+  return own === -1 ? HOST_NODE : own;
 }
 
 /** Whether what caused a move of some of an array writes to it. */

@@ -9,7 +9,7 @@ const MOST_ARRAYS = 8;
 export function reportText(report: Report): string {
   const { durationMs, launches, faults, decisions, advice } = report;
   const lines = [
-    `${milliseconds(durationMs)}, ${count(launches, 'launch').replace(/launchs$/, 'launches')}, ${count(faults, 'fault')}`,
+    `${milliseconds(durationMs)}, ${count(launches, 'launch', 'launches')}, ${count(faults, 'fault')}`,
     '',
     ...memoryLines(report),
     '',

@@ -4,11 +4,16 @@
  * that no fault says to have been entered; what was prefetched to a device, and was no argument of
  * a launch there.
  */
-import { HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
-import type { Arrival, Cause, Departure, Fault, Launch, Names } from './moves.js';
-
-/** A walk enters the last of the blocks that came ahead by a fault, and maybe no other one. */
-const MOST_AHEAD = 8;
+import { HOST_NODE, MOST_AHEAD, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
+import {
+  type Arrival,
+  type Cause,
+  type Departure,
+  type Fault,
+  type Launch,
+  memoryOf,
+  type Names,
+} from './moves.js';
 
 /** `companions`: pages that came with one that was touched. */
 export type UnaskedReason = 'read-ahead' | 'prefetch' | 'companions';
@@ -81,7 +86,7 @@ export class Unasked {
 
   launched(launch: Launch): void {
     this.launches.set(launch.processor, launch);
-    const waiting = this.waiting.get(this.memoryOf(launch.processor));
+    const waiting = this.waiting.get(memoryOf(this.names, launch.processor));
     if (waiting === undefined) return;
     for (const stay of waiting) {
       if (!launch.arrays.includes(stay.array)) continue;
@@ -91,8 +96,9 @@ export class Unasked {
   }
 
   faulted({ processor, page, atMs }: Fault): void {
-    const memory = this.memoryOf(processor);
+    const memory = memoryOf(this.names, processor);
     const block = blockOf(page);
+    // A walk enters the last of the blocks that came ahead by a fault, and maybe no other one.
     for (let at = Math.max(0, block - MOST_AHEAD); at <= block; at++) {
       const stay = this.stay(memory, at * PAGES_PER_BLOCK);
       if (stay === null) continue;
@@ -162,15 +168,13 @@ export class Unasked {
 
   private isInUse(memory: number, array: string): boolean {
     for (const { processor, endedMs, arrays } of this.launches.values())
-      if (Number.isNaN(endedMs) && this.memoryOf(processor) === memory && arrays.includes(array))
+      if (
+        Number.isNaN(endedMs) &&
+        memoryOf(this.names, processor) === memory &&
+        arrays.includes(array)
+      )
         return true;
     return false;
-  }
-
-  /** The memory that a processor's touches bring pages to. */
-  private memoryOf(processor: number): number {
-    const own = this.names.processors[processor]?.memory ?? -1;
-    return own === -1 ? HOST_NODE : own;
   }
 
   private isProcessors(memory: number): boolean {

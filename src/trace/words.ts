@@ -94,6 +94,6 @@ export function milliseconds(value: number): string {
   return `${(value / 1000).toFixed(1)} s`;
 }
 
-export function count(value: number, noun: string): string {
-  return `${value.toLocaleString('en-US')} ${noun}${value === 1 ? '' : 's'}`;
+export function count(value: number, noun: string, nouns = `${noun}s`): string {
+  return `${value.toLocaleString('en-US')} ${value === 1 ? noun : nouns}`;
 }

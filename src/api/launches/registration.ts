@@ -81,7 +81,8 @@ export class Registration {
   /** @internal Operations that use it and have not ended. */
   uses = 0;
   private ended = false;
-  private readonly pool: StagingPool;
+  /** @internal For operations that cannot use it in place. */
+  readonly staging: StagingPool;
   private readonly place: InPlace | null;
 
   /** @internal */
@@ -100,7 +101,7 @@ export class Registration {
       this.place?.end();
       throw lockError(found, problem);
     }
-    this.pool = new StagingPool(space, found.bytes);
+    this.staging = new StagingPool(space, found.bytes);
   }
 
   /** False: it has ended, the space has been closed, or the memory is not there any more. */
@@ -147,7 +148,7 @@ export class Registration {
     if (this.ended) return;
     this.ended = true;
     registrations.get(this.space)?.delete(this);
-    this.pool.end();
+    this.staging.end();
     if (this.locked) unlockPages(this.found);
     this.place?.end();
   }
@@ -170,11 +171,6 @@ export class Registration {
   /** @internal The memory itself, where a device can use it; null: it is to be staged. */
   inPlaceFor(device: DeviceSeen | null): Staged | null {
     return device?.capabilities.registeredInPlace === true ? this.place : null;
-  }
-
-  /** @internal */
-  get staging(): StagingPool {
-    return this.pool;
   }
 }
 
@@ -426,7 +422,7 @@ function lockPages(found: Found): string | null {
 
 function unlockPages(found: Found): void {
   const { first, length } = pagesWithin(found);
-  // Memory that has gone may be nobody's by now.
+  // Memory that has gone may be unmapped by now.
   tryMunlock(first, length);
 }
 

@@ -651,7 +651,7 @@ export class AddressSpace implements api.AddressSpace {
     }: Pick<ArrayOptions, 'maxLength' | 'keep'> & {
       place?: NumaPlace | null;
       staging?: boolean;
-      /** Nobody finds it by its name. */
+      /** `find` does not give it by its name. */
       unlisted?: boolean;
     } = {},
   ): ManagedArray {

@@ -9,7 +9,8 @@ import {
   type SavedArray,
   SpaceFileError,
 } from '../../files/space-file.js';
-import { SUM_BYTES, sumsOfFile } from '../../linux/files/file-sums.js';
+import { sumsOfFile } from '../../linux/files/file-sums.js';
+import { SUM_BYTES } from '../../linux/memory/checksum.js';
 import { lookAtFile, partOfFile, withFile } from '../arrays/file-array.js';
 import { incomplete, writeResult } from '../arrays/result-file.js';
 import type { SpaceSeen } from '../line/seen.js';
@@ -23,11 +24,11 @@ const WINDOW_BYTES = 256 * 2 ** 20;
 /** Writes arrays to a file. Returns the bytes of the file. */
 export async function saveSpace(arrays: readonly ManagedArray[], file: FilePath): Promise<number> {
   const path = pathOf(file);
-  const { placed, end } = placeArrays(arrays);
+  const { placed, end } = placeArrays(arrays, SUM_BYTES);
   const { head, list } = framesOf(placed, end);
   return writeResult(path, async (fd) => {
     const bytes = end + list.length;
-    // What nobody writes is a hole: it reads as zero and takes no room.
+    // What was never written is a hole: it reads as zero and takes no room.
     ftruncateSync(fd, bytes);
     for (const [at, array] of arrays.entries()) await saveArray(array, placed[at], fd, path);
     writeSync(fd, list, 0, list.length, end);

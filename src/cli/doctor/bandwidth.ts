@@ -9,7 +9,7 @@ import { UsageError } from '../terminal/failure.js';
 import { formatBytes, formatRate } from '../terminal/format.js';
 import { parseOptions, sizeInBytes, wholeNumber } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
-import { MeasuredCopies, type MeasuredCopy } from './measured-copies.js';
+import { MeasuredCopies, type MeasuredCopy, rateOf } from './measured-copies.js';
 
 const KINDS = plainKinds();
 
@@ -134,7 +134,7 @@ function memcpyRate(bytes: number, passes: number): number {
     // The first one gets memory.
     if (pass > 0) times.push(performance.now() - began);
   }
-  return (bytes * 1000) / times.sort((a, b) => a - b)[times.length >> 1];
+  return rateOf(bytes, times);
 }
 
 function linesOf({ kind, name, copies, problem }: MeasuredDevice): string[] {

@@ -236,9 +236,8 @@ export class MeasuredCopies {
     await measure();
     const times: number[] = [];
     for (let pass = 0; pass < this.passes; pass++) times.push(await measure());
-    const medianMs = times.sort((a, b) => a - b)[times.length >> 1];
     const { bytes } = this;
-    return { memory, direction, bytes, bytesPerSecond: (bytes * 1000) / medianMs, missing: null };
+    return { memory, direction, bytes, bytesPerSecond: rateOf(bytes, times), missing: null };
   }
 
   private missing(memory: HostMemory, why: string): MeasuredCopy[] {
@@ -277,6 +276,11 @@ export class MeasuredCopies {
   private check(data: Uint32Array): void {
     for (let at = 0; at < data.length; at += PAGE_WORDS) if (data[at] !== this.value) throw wrong();
   }
+}
+
+/** Bytes a second, by the median of times in milliseconds. */
+export function rateOf(bytes: number, times: readonly number[]): number {
+  return (bytes * 1000) / [...times].sort((a, b) => a - b)[times.length >> 1];
 }
 
 function missing(

@@ -121,8 +121,9 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
   }
 
   /**
-   * Blocks that the process is to take out of its page tables. Where its threads may not write, that leaves marks, and so the tables: they are removed
-   * here, where nobody maps a page meanwhile, and the process is asked once more.
+   * Blocks that the process is to take out of its page tables. Where its threads may not write, that
+   * leaves marks, and so the tables: the marks are removed here, where no page is mapped meanwhile,
+   * and the process is asked once more.
    *
    * @param done it has taken out those of the time before
    */

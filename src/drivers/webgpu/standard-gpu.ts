@@ -11,6 +11,7 @@ import {
 } from './gpu.js';
 import { ALL_STAMP_BYTES, ALL_STAMPS, STAMP_BYTES, TIMESTAMPS } from './gpu-clock.js';
 import type { AdapterFacts, Dispatch, Limits } from './protocol.js';
+import { WANTED_LIMITS } from './wanted.js';
 
 export interface StandardKernel extends GpuKernel {
   readonly pipeline: GPUComputePipeline;
@@ -33,20 +34,8 @@ const COMPUTE = 4;
 
 /** Limits that launches meet. */
 export const LIMITS = [
-  'maxBufferSize',
-  'maxStorageBufferBindingSize',
-  'maxUniformBufferBindingSize',
-  'maxStorageBuffersPerShaderStage',
-  'maxUniformBuffersPerShaderStage',
-  'maxBindGroups',
-  'maxBindingsPerBindGroup',
+  ...WANTED_LIMITS,
   'minStorageBufferOffsetAlignment',
-  'maxComputeWorkgroupsPerDimension',
-  'maxComputeInvocationsPerWorkgroup',
-  'maxComputeWorkgroupStorageSize',
-  'maxComputeWorkgroupSizeX',
-  'maxComputeWorkgroupSizeY',
-  'maxComputeWorkgroupSizeZ',
 ] as const satisfies readonly (keyof Limits)[];
 
 /** What launches must know of a device. */

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { NativeBuffer } from '../base/native-buffer.js';
+import { SUM_BYTES } from '../memory/checksum.js';
 import { preadToAddress } from './file-io.js';
-import { firstDamaged, SUM_BYTES, sumsOfFile } from './file-sums.js';
+import { firstDamaged, sumsOfFile } from './file-sums.js';
 
 const PAGE = 4096;
 const PAGES = 40;

@@ -3,12 +3,10 @@
  * was never written is 0, as in a hole.
  */
 import { NativeBuffer } from '../base/native-buffer.js';
-import { pageSums, SUMMED_PAGES } from '../memory/checksum.js';
+import { pageSums, SUM_BYTES, SUMMED_PAGES } from '../memory/checksum.js';
 import { preadToAddress } from './file-io.js';
 
 const PAGE_BYTES = 4096;
-/** Bytes of a checksum. */
-export const SUM_BYTES = 4;
 /** Stands for a sum that is 0. */
 const ZERO_SUM = 1;
 

@@ -19,12 +19,10 @@ import {
 } from '../base/constants.js';
 import { closeDescriptor, errno, libc } from '../base/libc.js';
 import { randomName } from '../base/random.js';
-import { pageSums, SUMMED_PAGES } from '../memory/checksum.js';
+import { pageSums, SUM_BYTES, SUMMED_PAGES } from '../memory/checksum.js';
 import { offsetInView, viewAt } from '../memory/memory-views.js';
 
 const PAGE = 4096;
-/** Bytes of a checksum. */
-const SUM = 4;
 
 /** Makes the file in a folder. Returns its descriptor, or the negative error number. */
 export function openSpillFile(folder: string): number {
@@ -102,8 +100,8 @@ function firstPage(
     const count = Math.min(SUMMED_PAGES, length / PAGE - page);
     const found = pageSums(address + page * PAGE, count, offset / PAGE + page);
     for (let each = 0; each < count; each++) {
-      const noted = sums + (page + each) * SUM;
-      if (is(viewAt(noted).words, offsetInView(noted) / SUM, found[each])) return page + each;
+      const noted = sums + (page + each) * SUM_BYTES;
+      if (is(viewAt(noted).words, offsetInView(noted) / SUM_BYTES, found[each])) return page + each;
     }
   }
   return -1;

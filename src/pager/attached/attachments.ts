@@ -99,7 +99,7 @@ interface Member {
   lives: Life[];
   /** Its threads take blocks out of its page tables when they are asked. */
   readonly letsGo: boolean;
-  /** Who was asked last; null: nobody heard it. */
+  /** The thread that was asked last; null: none heard it. */
   asked: Life | null;
   gone: boolean;
 }

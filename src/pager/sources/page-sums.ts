@@ -9,9 +9,8 @@ import {
   PROT_READ,
   PROT_WRITE,
 } from '../../linux/base/constants.js';
+import { SUM_BYTES } from '../../linux/memory/checksum.js';
 import { mmap, munmap, PAGE_SIZE } from '../../linux/memory/memory.js';
-
-const SUM_BYTES = 4;
 
 export class PageSums {
   private memory = 0;

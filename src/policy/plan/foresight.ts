@@ -15,7 +15,7 @@ export class Foresight {
   /** Those that began, the last one is at hand; then those that wait. */
   private readonly sequence: Profile[] = [];
   private waiting = 0;
-  /** Of the sequence: what comes after its end is what is there; -1: nobody knows. */
+  /** Of the sequence: what comes after its end is what is there; -1: unknown. */
   private follows = -1;
   /** How often what was to follow did not, of late: so much longer an end must have been there. */
   private doubt = 0;
