@@ -51,15 +51,43 @@ function launch(): Promise<boolean> {
   return unlessFailed('launch', run);
 }
 
+/** Of each block, the most that was seen of its additions, and how often less was seen later. */
+const most = new Uint32Array(BLOCKS);
+let less = 0;
+
+function see(block: number, value: number): void {
+  if (value < most[block]) less++;
+  most[block] = value;
+}
+
+/** Copies a word out by a call of the library, which fails by a code where it cannot be had. */
+async function copyOut(block: number, way: 'toBuffer' | 'copy'): Promise<void> {
+  const word = new Uint32Array(1);
+  const [begin, end] = [block * BLOCK, block * BLOCK + 1];
+  const copied = await unlessFailed(way, async () => {
+    if (way === 'toBuffer') {
+      new Uint8Array(word.buffer).set(shared.toBuffer({ begin, end }));
+      return;
+    }
+    using stream = space.stream();
+    stream.copy(word, shared.range(begin, end));
+    await stream.synchronize();
+  });
+  if (copied) see(block, word[0]);
+}
+
 async function step(): Promise<void> {
-  const element = below(BLOCKS) * BLOCK;
+  const block = below(BLOCKS);
+  const element = block * BLOCK;
   const what = below(20);
   if (what === 0 && (await launch())) made.launched++;
   else if (what === 1) await unlessFailed('fence', () => shared.fence());
-  else if (what < 10) {
+  else if (what === 2) await copyOut(block, 'toBuffer');
+  else if (what === 3) await copyOut(block, 'copy');
+  else if (what < 12) {
     Atomics.add(shared.data, element, 1);
     made.adds++;
-  } else Atomics.load(shared.data, element);
+  } else see(block, Atomics.load(shared.data, element));
 }
 
 let ends = false;
@@ -81,4 +109,4 @@ const sums = [0, 1].map((element) => {
 });
 await shared.barrier('read', Number(programs));
 await space.close();
-say(JSON.stringify({ ...made, failed, sums }));
+say(JSON.stringify({ ...made, less, failed, sums }));
