@@ -116,7 +116,6 @@ export { type ServeOptions, SpaceServer } from './api/objects/serve.js';
 export { type EventsOptions, type SpaceEventMap, SpaceEvents } from './api/objects/space-events.js';
 export { attachArray, attachSpace } from './api/opening/attach.js';
 export { openSpace, type SpaceOptions } from './api/opening/open-space.js';
-export type { BehindSpecification } from './api/options/behind.js';
 export type {
   BuiltInDeviceSpecification,
   CustomDeviceSpecification,
@@ -131,6 +130,7 @@ export {
   type RecordOptions,
   type SpaceReport,
 } from './api/options/recording.js';
+export type { BehindSpecification } from './api/options/server-memory.js';
 export type { SharedArrayOptions, SharingServer } from './api/options/sharing.js';
 export type { StorageSpecification } from './api/options/storage.js';
 export type {

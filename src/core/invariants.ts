@@ -259,7 +259,7 @@ function checkNobodyForgotten(state: State): void {
   if (state.holds > 0 || state.breaks > 0 || state.quarantines > 0) return;
   for (const block of state.va.blocks.values()) {
     // A thread may wait for room, of which the pager tells.
-    if (block.operation !== null || state.patient.has(block.index)) continue;
+    if (block.operation !== null || state.waitsForRoom.has(block.index)) continue;
     // Such a block waits for the event that tells which device died.
     if (block.ended.failure === Status.Lost) continue;
     for (let id = 0; id < block.mappings.length; id++) {

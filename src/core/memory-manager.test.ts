@@ -387,7 +387,7 @@ describe('MemoryManager', () => {
       ]);
       expect(fault(HOST, source + 3, true)).toEqual([`break copy-on-write ${source}+10`]);
       expect(fault(1, source + 4, true)).toEqual([]);
-      expect(event(() => manager.own(2, clone + 3, 1, false))).toEqual([
+      expect(event(() => manager.materialize(2, clone + 3, 1, false))).toEqual([
         `host gets ${clone + 3}+1 from provider as none`,
         'request 2 done, 1',
       ]);
@@ -428,7 +428,7 @@ describe('MemoryManager', () => {
     it('has whoever would write the page refused, and not lost it', () => {
       fault(1, source + 3, true);
       commands.transferStatus = (from) => (from === -2 ? Status.Refused : Status.Done);
-      event(() => manager.own(2, clone + 3, 1, false));
+      event(() => manager.materialize(2, clone + 3, 1, false));
       expect(manager.pages.isInherited(clone + 3)).toBe(true);
       expect(event(() => manager.copyOnWriteBroken(source, 10, 'OUT_OF_MEMORY'))).toEqual([
         `dev denied write ${source + 3} OUT_OF_MEMORY`,
@@ -454,7 +454,7 @@ describe('MemoryManager', () => {
         `break copy-on-write ${source + 3}+1, the last chance`,
       ]);
       commands.transferStatus = () => Status.Refused;
-      event(() => manager.own(3, clone + 3, 1, true));
+      event(() => manager.materialize(3, clone + 3, 1, true));
       expect(manager.pages.lossOf(clone + 3)).toBe('ACCESS_REFUSED');
     });
 
@@ -479,7 +479,7 @@ describe('MemoryManager', () => {
         'host revoke 3+1 to none',
         'request 2 done, 10',
       ]);
-      const held = { hold: true, ahead: true };
+      const held = { hold: true, overtakes: true };
       expect(event(() => manager.bring(3, HOST_NODE, source + 3, 1, Access.Read, held))).toEqual([
         'request 3 done, 1',
       ]);

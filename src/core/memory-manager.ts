@@ -37,7 +37,7 @@ import { revokeDone } from './movement/operation.js';
 import { transferDone } from './movement/operation-transfers.js';
 import { type AcquireOptions, Requests } from './movement/requests.js';
 import { Room } from './movement/room.js';
-import { beginLater } from './pattern/ahead.js';
+import { beginLater } from './pattern/read-ahead.js';
 import { PageQueries } from './queries/page-queries.js';
 import { forgetUse } from './queries/usage.js';
 import { aboutKnown, changeAdvice } from './service/advice.js';
@@ -62,13 +62,15 @@ import {
   processorOf,
   type State,
 } from './table/state.js';
-import { endPatience, NO_PAGES, rareMask } from './table/va-block.js';
+import { endRoomWait, NO_PAGES, rareMask } from './table/va-block.js';
 
 /**
  * What is known of a processor. It is another object for each that was ever added, though numbers
  * are given again.
  */
-export type KnownProcessor = Readonly<Pick<Processor, 'id' | 'description' | 'own' | 'state'>>;
+export type KnownProcessor = Readonly<
+  Pick<Processor, 'id' | 'description' | 'localNode' | 'state'>
+>;
 /** The same of a node. */
 export type KnownNode = Readonly<
   Pick<Node, 'id' | 'description' | 'state' | 'budgetPages' | 'backedPages'>
@@ -170,7 +172,7 @@ export class MemoryManager {
     nodeOf(state, mapping.node).eviction.used(index);
     addRun(write ? mapping.waitingWrite : mapping.waitingRead, inBlock, 1);
     mapping.waiting = true;
-    mapping.patient = false;
+    mapping.waitsForRoom = false;
     mapping.urgentPage = inBlock;
     mapping.urgentThread = thread;
     makeReady(state, block);
@@ -302,7 +304,7 @@ export class MemoryManager {
       if (processor !== undefined) refuseWanted(state, block, processor, from, count, reason);
     }
     const waits = block.mappings.some((mapping) => mapping?.waiting);
-    if (waits && !state.patient.has(index)) makeReady(state, block);
+    if (waits && !state.waitsForRoom.has(index)) makeReady(state, block);
     this.run();
   }
 
@@ -332,7 +334,7 @@ export class MemoryManager {
     removeRun(block.breaking, inBlock, count);
     if (failure === null) {
       removeRun(block.copyOnWrite, inBlock, count);
-      endPatience(block);
+      endRoomWait(block);
       range.copyOnWrite.set(first - range.first, first - range.first + count, false);
     } else {
       block.unbroken ??= new Map();
@@ -349,14 +351,14 @@ export class MemoryManager {
    * filled for good is lost; of several each must be asked for again. What is dirty, blank or freed
    * already stays as it is.
    */
-  own(request: number, first: number, count: number, lastChance: boolean): void {
+  materialize(request: number, first: number, count: number, lastChance: boolean): void {
     this.requests.ask({
       id: request,
-      kind: 'own',
+      kind: 'materialize',
       first,
       count,
       access: Access.Read,
-      ahead: true,
+      overtakes: true,
       lastChance,
     });
   }
@@ -569,7 +571,7 @@ export class MemoryManager {
 
   /** Whether a thread waits for room that a store, or a file, may have again soon. */
   get waitsForRoom(): boolean {
-    return this.state.patient.size > 0;
+    return this.state.waitsForRoom.size > 0;
   }
 
   /**
@@ -717,7 +719,8 @@ export class MemoryManager {
   used(id: ProcessorId, page: number): void {
     const { state } = this;
     const index = Math.floor(page / PAGES_PER_BLOCK);
-    const reached = state.va.blocks.get(index)?.mappings[id]?.node ?? processorOf(state, id).own;
+    const reached =
+      state.va.blocks.get(index)?.mappings[id]?.node ?? processorOf(state, id).localNode;
     state.nodes[reached]?.eviction.used(index);
   }
 

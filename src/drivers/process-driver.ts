@@ -13,11 +13,11 @@ import type {
 import type { LaunchDivision, Planning, WantedFor, WgslLaunch } from './wgsl-launch.js';
 
 /** A node that has copies made beside the manager, which other drivers need not know of. */
-export interface CopiedBeside {
+export interface CopiesInThreads {
   /**
    * As `transferIn`, for a copy that no thread waits for: Pending where another thread makes it.
    */
-  transferBeside(order: TransferOrder): Status;
+  transferInThread(order: TransferOrder): Status;
 }
 
 /** A part of a file; `offset` is a multiple of the size of a page. */

@@ -21,7 +21,7 @@ import {
   type Transfer,
 } from '../core/basics/types.js';
 import type { Driver, NodeDriver, ProcessorDriver, TransferOrder } from './driver.js';
-import type { CopiedBeside } from './process-driver.js';
+import type { CopiesInThreads } from './process-driver.js';
 
 /**
  * Fills pages from outside: a file, later a module of the user's. Done or a failure at once, or
@@ -78,7 +78,7 @@ interface Pending extends Copied {
   /** The target's driver makes the pages visible itself, in the same step. */
   visible: boolean;
   /** No thread waits for its block, so that another thread may copy it. */
-  beside: boolean;
+  inThread: boolean;
 }
 
 /** What the content of pages comes out of or goes into, as far as a copy is concerned. */
@@ -306,7 +306,7 @@ export class Router implements Commands {
     const block = Math.floor(order.page / PAGES_PER_BLOCK);
     if (order.urgent) this.urgentBlock = block;
     else if (block !== this.urgentBlock) this.urgentBlock = -1;
-    transfer.beside = this.urgentBlock === -1;
+    transfer.inThread = this.urgentBlock === -1;
     if (order.urgent) return this.start(transfer);
     this.queue.push(order.token);
     return Status.Pending;
@@ -435,12 +435,12 @@ export class Router implements Commands {
       const address = from === undefined ? content : from.memory + sourceFrame * this.pageBytes;
       const access = transfer.visible ? transfer.access : Rights.None;
       // What a provider has is read into memory that is used again.
-      const beside =
-        transfer.beside && content === 0
-          ? (target as NodeDriver & Partial<CopiedBeside>)
+      const copier =
+        transfer.inThread && content === 0
+          ? (target as NodeDriver & Partial<CopiesInThreads>)
           : undefined;
       status =
-        beside?.transferBeside?.(this.ordered(transfer, address, access)) ??
+        copier?.transferInThread?.(this.ordered(transfer, address, access)) ??
         target.transferIn(this.ordered(transfer, address, access));
     } else {
       status = backed ? Status.Done : (target.reserve?.(page, count) ?? Status.Done);
@@ -613,7 +613,7 @@ function pendingOf(order: Readonly<Transfer>): Pending {
     staged: 0,
     half: false,
     visible: false,
-    beside: false,
+    inThread: false,
   };
 }
 

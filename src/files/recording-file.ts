@@ -10,7 +10,7 @@ import type { PolicyChoices } from '../policy/choices.js';
 import { LineFile } from './line-file.js';
 
 /** Changes with what entries mean. */
-const FORMAT = 6;
+const FORMAT = 7;
 /** Entries closer together than this share a time, in milliseconds. */
 const TIME_STEP_MS = 0.02;
 /** The last line. */

@@ -184,14 +184,14 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
       }
       return own.evict(evictable);
     },
-    ahead(nodeBlocks) {
-      if (failed || theirs.ahead === undefined) return own.ahead?.(nodeBlocks) ?? 0;
+    keepFree(nodeBlocks) {
+      if (failed || theirs.keepFree === undefined) return own.keepFree?.(nodeBlocks) ?? 0;
       try {
-        const blocks = theirs.ahead(nodeBlocks);
+        const blocks = theirs.keepFree(nodeBlocks);
         if (Number.isSafeInteger(blocks) && blocks >= 0) return Math.min(blocks, nodeBlocks / 2);
-        fail(`answered ${String(blocks)} blocks to free ahead`);
+        fail(`answered ${String(blocks)} blocks to keep free`);
       } catch (error) {
-        fail(`threw in ahead: ${kernelError(error).message}`);
+        fail(`threw in keepFree: ${kernelError(error).message}`);
       }
       return 0;
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstBudget, type MemorySeen, nextBudget } from './host-budget.js';
+import { firstBudget, type MemoryReadings, nextBudget } from './host-budget.js';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -17,7 +17,7 @@ const CALM = {
   stalled: 0,
   calmMs: 60_000,
 };
-const seen = (change: Partial<typeof CALM>): MemorySeen => {
+const seen = (change: Partial<typeof CALM>): MemoryReadings => {
   const { limit, available, promised, own, least, stalled, calmMs } = { ...CALM, ...change };
   const memory = { limit: limit * MIB, available: available * MIB, promised: promised * MIB };
   return { ...memory, own: own * MIB, least: least * MIB, stalled, calmMs };

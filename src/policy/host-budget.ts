@@ -13,7 +13,7 @@ const SPACE_BYTES = 64 * MIB;
 /** The same for each device that is a process. Measured: 28 MiB. */
 const PROCESS_BYTES = 32 * MIB;
 
-export interface MemorySeen {
+export interface MemoryReadings {
   /** The least that the machine, or a control group around the process, may have. */
   readonly limit: number;
   /** What can still be taken until that is reached. */
@@ -62,12 +62,12 @@ const CALM_MS = 5000;
 const GROWTH = 1 / 32;
 
 /** Whether others are pressed for memory. */
-export function isPressed({ stalled }: MemorySeen): boolean {
+export function isPressed({ stalled }: MemoryReadings): boolean {
   return stalled > CALM;
 }
 
 /** The budget of the host that should follow on one. */
-export function nextBudget(budget: number, seen: MemorySeen): number {
+export function nextBudget(budget: number, seen: MemoryReadings): number {
   const wanted = wantedBudget(budget, seen);
   if (wanted < budget) return budget - wanted >= budget * STEP ? wanted : budget;
   if (isPressed(seen) || seen.calmMs < CALM_MS || wanted - budget < budget * STEP) return budget;
@@ -110,7 +110,7 @@ export function firstBudget(limit: number, available: number, devices: HostDevic
 
 function wantedBudget(
   budget: number,
-  { limit, available, promised, own, least, stalled }: MemorySeen,
+  { limit, available, promised, own, least, stalled }: MemoryReadings,
 ): number {
   let wanted = Math.min(own + available - promised, limit) - slackOf(limit);
   if (stalled >= PRESSED) wanted = Math.min(wanted, budget * (1 - GIVEN_UP));

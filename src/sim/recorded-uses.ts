@@ -75,8 +75,8 @@ function showing(policy: EvictionPolicy, spy: { uses: number[]; brought: number 
     launchBegins: (kernel, spans) => policy.launchBegins?.(kernel, spans),
     launchEnds: () => policy.launchEnds?.(),
     launchWaits: (kernel, spans) => policy.launchWaits?.(kernel, spans),
-    ...(policy.ahead === undefined
+    ...(policy.keepFree === undefined
       ? {}
-      : { ahead: (blocks: number) => policy.ahead?.(blocks) ?? 0 }),
+      : { keepFree: (blocks: number) => policy.keepFree?.(blocks) ?? 0 }),
   };
 }

@@ -241,7 +241,7 @@ export const mutants: readonly Mutant[] = [
     file: 'src/core/movement/operation.ts',
     original: 'meanwhile(operation, id, mapping.node)',
     instead:
-      'state.processors[id]?.own === NO_NODE ? Access.Write : meanwhile(operation, id, mapping.node)',
+      'state.processors[id]?.localNode === NO_NODE ? Access.Write : meanwhile(operation, id, mapping.node)',
     why: 'A processor without memory of its own reads old values.',
   },
   {
@@ -346,7 +346,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'refuse at once who needs room of a store that is full',
     file: 'src/core/service/faults.ts',
-    original: 'processor.waited < PATIENCE',
+    original: 'processor.waited < ROOM_TRIES',
     instead: 'false',
     why: 'A disk that is full for a moment ends the program.',
   },
@@ -382,7 +382,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'make what came to be read the own of a block beyond the budget of the host',
     file: 'src/core/service/tasks.ts',
-    original: "task.kind !== 'own' || mayBeWritten(state, block, node, allowed)",
+    original: "task.kind !== 'materialize' || mayBeWritten(state, block, node, allowed)",
     instead: 'true',
     why: 'The room for what is only read is taken by what stays.',
   },
@@ -396,7 +396,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'bring pages for a clone that it has written meanwhile',
     file: 'src/core/service/tasks.ts',
-    original: "task.kind === 'own'",
+    original: "task.kind === 'materialize'",
     instead: 'false',
     why: 'A launch that holds them waits for the other pages of the same clone, and these for the launch.',
   },
@@ -459,7 +459,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'never refuse who needs room of a store that is full',
     file: 'src/core/service/faults.ts',
-    original: 'processor.waited < PATIENCE',
+    original: 'processor.waited < ROOM_TRIES',
     instead: 'true',
     why: 'A thread hangs in a fault for as long as the disk is full.',
   },
@@ -530,7 +530,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep from clones what their source is protected against',
     file: 'src/core/service/tasks.ts',
-    original: 'ahead ? null : protection(block, mask, access)',
+    original: 'overtakes ? null : protection(block, mask, access)',
     instead: 'protection(block, mask, access)',
     why: 'A clone cannot be read any more when its source is protected against all access.',
   },
@@ -687,7 +687,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'switch memory before the old one is empty',
     file: 'src/core/movement/remote-mapping.ts',
-    original: 'sendHome(state, block, task, processor.own)',
+    original: 'sendHome(state, block, task, processor.localNode)',
     instead: "'done'",
     why: 'What the device had of the block is behind a mapping that is gone.',
   },
@@ -716,10 +716,10 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'free ahead the block that memory is wanted for',
     file: 'src/core/movement/reclaim.ts',
-    original: 'if (node.pressed) demoteAhead(state, node, pages); block.kept--;',
+    original: 'if (node.pressed) keepFree(state, node, pages); block.kept--;',
     instead: `
       block.kept--;
-      if (node.pressed) demoteAhead(state, node, pages);`,
+      if (node.pressed) keepFree(state, node, pages);`,
     why: 'A block goes while it is being brought: two operations at once, or a thread that waits for ever.',
   },
   {
@@ -854,7 +854,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'leave a block first of those that wait to be brought ahead',
-    file: 'src/core/pattern/ahead.ts',
+    file: 'src/core/pattern/read-ahead.ts',
     original: 'state.later.shift()',
     instead: 'state.later[0]',
     why: 'The manager goes ahead without end, and a thread that faults is never answered.',
@@ -868,7 +868,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'count a block as a guess again',
-    file: 'src/core/pattern/ahead.ts',
+    file: 'src/core/pattern/read-ahead.ts',
     original: 'residence.ahead || !isEmpty(residence.resident)',
     instead: '!isEmpty(residence.resident)',
     why: 'The policy hears of more guesses than there are, and after some of them no block is brought ahead.',

@@ -7,7 +7,7 @@ import {
   NO_NODE,
   type ProcessorId,
 } from '../../src/core/basics/types.js';
-import { PATIENCE } from '../../src/core/service/faults.js';
+import { ROOM_TRIES } from '../../src/core/service/faults.js';
 import { passes } from '../../src/core/table/absence.js';
 import { ModelDevice } from './model-device.js';
 import type { Sources } from './sources.js';
@@ -54,7 +54,7 @@ export class Reasons {
     const { timesWithoutRoom } = world.behind;
     if (
       reason === 'OUT_OF_STORAGE' &&
-      timesWithoutRoom < PATIENCE &&
+      timesWithoutRoom < ROOM_TRIES &&
       manager.pages.lossOf(page) === null
     )
       throw new Error(`page ${page} is denied for want of room that may come soon`);
@@ -72,7 +72,7 @@ export class Reasons {
       !kept
     )
       throw new Error(`page ${page} may be read`);
-    const own = world.manager.state.processors[id]?.own;
+    const own = world.manager.state.processors[id]?.localNode;
     if (
       (reason === 'NO_ACCESS' || reason === 'READ_ONLY') &&
       (id === HOST || own === NO_NODE) &&

@@ -11,7 +11,7 @@ import {
   PAGES_PER_BLOCK,
   Status,
 } from '../../src/core/basics/types.js';
-import { PATIENCE } from '../../src/core/service/faults.js';
+import { ROOM_TRIES } from '../../src/core/service/faults.js';
 import { REFUSED } from '../../src/core/table/processors.js';
 import { hasLongCopies } from './processors.js';
 import { WatchedDevice } from './watched-device.js';
@@ -86,7 +86,7 @@ export class Stores {
     this.timesWithoutRoom++;
     this.world.manager.stillNoRoom();
     for (const processor of this.world.manager.state.processors)
-      if (processor !== undefined && processor.waited > PATIENCE && processor.waited !== REFUSED)
+      if (processor !== undefined && processor.waited > ROOM_TRIES && processor.waited !== REFUSED)
         throw new Error(`processor ${processor.id} waits for room for ever`);
   }
 

@@ -356,7 +356,7 @@ export class World implements Surroundings {
     if (this.overflows || this.resizes || this.plots.starves) this.tight = true;
     const eviction = this.whims.chance(0.8) ? recent : fifo;
     this.policies = {
-      eviction: () => ({ ...eviction(), ahead: () => ahead }),
+      eviction: () => ({ ...eviction(), keepFree: () => ahead }),
       prefetch: () => (byPattern ? pattern({}, next({ share })) : none),
       placement: () => advised,
     };

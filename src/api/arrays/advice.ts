@@ -5,7 +5,7 @@
 
 import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
 import type { AdviceChange, AdviceRun } from '../../pager/protocol/pages.js';
-import type { ArraySeen, DeviceSeen } from '../line/seen.js';
+import type { ArrayInternals, DeviceInternals } from '../line/internals.js';
 import { isObject, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import type { PlaceNames, Residency } from '../values/residency.js';
@@ -32,14 +32,14 @@ export interface Attributes {
 }
 
 /** Advice, as it comes in. */
-interface AdviceSeen {
+interface AdviceGiven {
   readonly readMostly?: boolean;
   readonly preferredLocation?: unknown;
   readonly accessedBy?: unknown;
   readonly pattern?: 'normal' | 'sequential' | 'random';
 }
 
-const NAMES: OptionNames<AdviceSeen> = {
+const NAMES: OptionNames<AdviceGiven> = {
   readMostly: true,
   preferredLocation: true,
   accessedBy: true,
@@ -48,7 +48,7 @@ const NAMES: OptionNames<AdviceSeen> = {
 const PATTERNS = ['normal', 'sequential', 'random'];
 
 /** The change in the manager's words, after a look at every part of it. */
-export function adviceChange(array: ArraySeen, advice: AdviceSeen): AdviceChange {
+export function adviceChange(array: ArrayInternals, advice: AdviceGiven): AdviceChange {
   if (!isObject(advice)) {
     throw typeError(
       'ADVICE',
@@ -72,12 +72,12 @@ export function adviceChange(array: ArraySeen, advice: AdviceSeen): AdviceChange
   };
 }
 
-function nodeOf(array: ArraySeen, location: unknown): number {
+function nodeOf(array: ArrayInternals, location: unknown): number {
   if (location === null) return -1;
   return location === 'host' ? 0 : deviceOf(array, location, 'preferredLocation').node;
 }
 
-function bitsOf(array: ArraySeen, devices: unknown): number {
+function bitsOf(array: ArrayInternals, devices: unknown): number {
   const list: readonly unknown[] =
     devices === null ? [] : Array.isArray(devices) ? devices : [devices];
   let bits = 0;
@@ -85,7 +85,7 @@ function bitsOf(array: ArraySeen, devices: unknown): number {
   return bits;
 }
 
-function deviceOf(array: ArraySeen, device: unknown, what: string): DeviceSeen {
+function deviceOf(array: ArrayInternals, device: unknown, what: string): DeviceInternals {
   const known = array.space.devices.find((each) => each === device);
   if (known === undefined) {
     throw typeError(

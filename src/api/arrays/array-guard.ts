@@ -2,7 +2,7 @@
 import type { OptionNames } from '../../messages/option-names.js';
 import type { GuardReport, GuardSource } from '../../pager/protocol/guards.js';
 import { exportOf, moduleUrl } from '../kernels/kernel.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { checkOptions, textOf } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { OnememError, typeError } from '../values/errors.js';
@@ -36,7 +36,7 @@ export class Guard {
   private closed = false;
 
   /** @internal */
-  constructor(private readonly array: ArraySeen) {}
+  constructor(private readonly array: ArrayInternals) {}
 
   /** Whether the guard has ended: closed, or gone with its array or space. */
   get isClosed(): boolean {
@@ -101,7 +101,7 @@ export class Guard {
 }
 
 /** @internal */
-export async function guardArray(array: ArraySeen, options: GuardOptions): Promise<Guard> {
+export async function guardArray(array: ArrayInternals, options: GuardOptions): Promise<Guard> {
   checkOptions(`the guard of array ${array.name}`, options, OPTIONS, EXAMPLE);
   const source: GuardSource = {
     url: moduleUrl('GUARD_MODULE', options.module),

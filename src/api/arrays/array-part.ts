@@ -2,7 +2,7 @@
 import { bytesOf } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { argumentError } from '../values/errors.js';
 
@@ -19,7 +19,7 @@ const PART: OptionNames<ArrayPart> = { begin: true, end: true };
  * refused.
  */
 export function partOf<P extends ArrayPart>(
-  array: ArraySeen,
+  array: ArrayInternals,
   options: P,
   names: OptionNames<P> = PART as OptionNames<P>,
 ): { begin: number; end: number } {
@@ -33,7 +33,7 @@ export function partOf<P extends ArrayPart>(
     array: other = array,
   } = options as ArrayPart & { array?: unknown };
   if (other !== array) {
-    const what = (other as Partial<ArraySeen> | null)?.name;
+    const what = (other as Partial<ArrayInternals> | null)?.name;
     throw argumentError(
       'ARRAY_RANGE',
       `a part of array ${array.name} is wanted, not one of ${show(what)}`,
@@ -44,7 +44,7 @@ export function partOf<P extends ArrayPart>(
 }
 
 /** Refuses what is no part of the array, by name. */
-export function checkRange(array: ArraySeen, begin: unknown, end: unknown): void {
+export function checkRange(array: ArrayInternals, begin: unknown, end: unknown): void {
   if (isWhole(begin, 0) && isWhole(end, 0) && begin <= end && end <= array.length) return;
   throw argumentError(
     'ARRAY_RANGE',
@@ -53,7 +53,7 @@ export function checkRange(array: ArraySeen, begin: unknown, end: unknown): void
 }
 
 export function noWholePage(
-  array: ArraySeen,
+  array: ArrayInternals,
   begin: number,
   end: number,
   done: string,

@@ -5,7 +5,7 @@ import {
   elementTypeOf,
   type NumericArray,
 } from '../../core/basics/elements.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { arrayTypeName, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 
@@ -33,6 +33,6 @@ export function elementOf(type: unknown): ElementType {
 }
 
 /** As messages name the type of an array's elements. */
-export function typeName(array: ArraySeen): string {
+export function typeName(array: ArrayInternals): string {
   return array.type === 'bytes' ? 'bytes' : constructorName(array.type);
 }

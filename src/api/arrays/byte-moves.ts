@@ -5,7 +5,7 @@
  */
 import { bytesOf } from '../../core/basics/elements.js';
 import { READ_BYTES } from '../../pager/protocol/requests.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 
 /** What is held at once: much for one request, and little of the smallest host memory. */
 const WINDOW_BYTES = 2 ** 23;
@@ -16,7 +16,7 @@ const WINDOW_BYTES = 2 ** 23;
  * than asked for where the program has pinned too much to hold more.
  */
 function inWindows(
-  array: ArraySeen,
+  array: ArrayInternals,
   from: number,
   length: number,
   touch: (window: Uint8Array, at: number) => void,
@@ -45,13 +45,13 @@ function inWindows(
 }
 
 /** Fills `target` with the bytes of a copy of ours, from a byte on. */
-export function takeOwn(array: ArraySeen, from: number, target: Uint8Array): void {
+export function takeOwn(array: ArrayInternals, from: number, target: Uint8Array): void {
   const done = inWindows(array, from, target.length, (window, at) => target.set(window, at));
   if (done < target.length) takeBytes(array, from + done, target.subarray(done));
 }
 
 /** Gives a copy of ours these bytes, from a byte on. */
-export function putOwn(array: ArraySeen, from: number, source: Uint8Array): void {
+export function putOwn(array: ArrayInternals, from: number, source: Uint8Array): void {
   const done = inWindows(array, from, source.length, (window, at) =>
     window.set(source.subarray(at, at + window.length)),
   );
@@ -59,7 +59,7 @@ export function putOwn(array: ArraySeen, from: number, source: Uint8Array): void
 }
 
 /** Fills `target` with the bytes of an array from a byte on. */
-export function takeBytes(array: ArraySeen, from: number, target: Uint8Array): void {
+export function takeBytes(array: ArrayInternals, from: number, target: Uint8Array): void {
   const { rangeId: range, name, offset } = array;
   for (let at = 0; at < target.length; at += READ_BYTES) {
     const bytes = Math.min(READ_BYTES, target.length - at);
@@ -69,7 +69,7 @@ export function takeBytes(array: ArraySeen, from: number, target: Uint8Array): v
 }
 
 /** Gives an array these bytes, from a byte on. */
-export function putBytes(array: ArraySeen, from: number, source: Uint8Array): void {
+export function putBytes(array: ArrayInternals, from: number, source: Uint8Array): void {
   const { rangeId: range, name, offset } = array;
   for (let at = 0; at < source.length; at += READ_BYTES) {
     // A part of a buffer is sent with the whole of it.
@@ -80,7 +80,7 @@ export function putBytes(array: ArraySeen, from: number, source: Uint8Array): vo
 }
 
 /** A copy of elements. */
-export function copyOfElements(array: ArraySeen, begin: number, end: number): ArrayBuffer {
+export function copyOfElements(array: ArrayInternals, begin: number, end: number): ArrayBuffer {
   const size = bytesOf(array.type);
   const copy = new ArrayBuffer((end - begin) * size);
   takeBytes(array, begin * size, new Uint8Array(copy));

@@ -7,7 +7,7 @@ import { Readable, Writable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { bytesOf } from '../../core/basics/elements.js';
 import { READ_BYTES } from '../../pager/protocol/requests.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import { checkRange } from './array-part.js';
@@ -18,7 +18,7 @@ class ByteReader {
   private at: number;
 
   constructor(
-    private readonly array: ArraySeen,
+    private readonly array: ArrayInternals,
     private readonly begin: number,
     private readonly end: number,
   ) {
@@ -45,7 +45,7 @@ class ByteReader {
   }
 }
 
-export function readStreamOf(array: ArraySeen, begin: number, end: number): Readable {
+export function readStreamOf(array: ArrayInternals, begin: number, end: number): Readable {
   const reader = new ByteReader(array, begin, end);
   const stream = new Readable({
     highWaterMark: READ_BYTES,
@@ -62,7 +62,7 @@ export function readStreamOf(array: ArraySeen, begin: number, end: number): Read
 }
 
 export function webStreamOf(
-  array: ArraySeen,
+  array: ArrayInternals,
   begin: number,
   end: number,
 ): ReadableStream<Uint8Array> {
@@ -86,7 +86,7 @@ class ByteWriter {
   private at: number;
 
   constructor(
-    private readonly array: ArraySeen,
+    private readonly array: ArrayInternals,
     private readonly begin: number,
     private readonly end: number,
   ) {
@@ -122,7 +122,7 @@ class ByteWriter {
   }
 }
 
-export function writeStreamOf(array: ArraySeen, begin: number, end: number): Writable {
+export function writeStreamOf(array: ArrayInternals, begin: number, end: number): Writable {
   const writer = new ByteWriter(array, begin, end);
   return new Writable({
     highWaterMark: READ_BYTES,
@@ -136,7 +136,7 @@ export function writeStreamOf(array: ArraySeen, begin: number, end: number): Wri
   });
 }
 
-export function bufferOf(array: ArraySeen, begin: number, end: number): Buffer {
+export function bufferOf(array: ArrayInternals, begin: number, end: number): Buffer {
   return Buffer.from(copyOfElements(array, begin, end));
 }
 
@@ -147,7 +147,7 @@ export interface AsyncBuffer {
   slice(begin: number, end?: number): Promise<ArrayBuffer>;
 }
 
-export function asyncBufferOf(array: ArraySeen): AsyncBuffer {
+export function asyncBufferOf(array: ArrayInternals): AsyncBuffer {
   return {
     byteLength: array.byteLength,
     slice: async (begin, end = array.byteLength) => {

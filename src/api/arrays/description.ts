@@ -3,7 +3,7 @@
  * sends them where they cannot go.
  */
 
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { typeName } from './array-type.js';
 
 /** An array as `JSON.stringify` shows it. */
@@ -33,7 +33,7 @@ export const UNSENDABLE_SPACE: unique symbol = Symbol(
   'an AddressSpace, which is sent by its handle: postMessage(space.handle), and attachSpace(handle) over there',
 ) as never;
 
-export function describe(array: ArraySeen): ArrayDescription {
+export function describe(array: ArrayInternals): ArrayDescription {
   const { name, length, byteLength } = array;
   const state = array.isFreed ? 'freed' : array.space.isClosed ? 'closed' : 'allocated';
   const address = `0x${array.address.toString(16)}`;
@@ -96,7 +96,7 @@ export function describeDevice({
 }
 
 /** One line; elements are not shown, since a look at them would bring their pages. */
-export function inspectArray(array: ArraySeen, inspect: (value: unknown) => string): string {
+export function inspectArray(array: ArrayInternals, inspect: (value: unknown) => string): string {
   const { name, type, length, address, state } = describe(array);
   const where =
     state === 'allocated'

@@ -5,8 +5,8 @@ import { closeDescriptor } from '../../linux/base/libc.js';
 import { duplicateDescriptor, tryLockFile } from '../../linux/files/file-io.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { FileSource } from '../../pager/protocol/requests.js';
+import type { ArrayInternals, SpaceInternals } from '../line/internals.js';
 import { descriptorError } from '../line/opening-errors.js';
-import type { ArraySeen, SpaceSeen } from '../line/seen.js';
 import { checkFlag, checkName, checkOptions, checkSize } from '../values/arguments.js';
 import { checkLength } from '../values/array-length.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
@@ -202,17 +202,17 @@ export function checkCreated(
  * pages of the array begin as those of one without a file do: none is read from it.
  */
 export function createdArray(
-  space: SpaceSeen,
+  space: SpaceInternals,
   path: string,
   element: ElementType,
   name: string,
   { head, length }: { readonly head: Uint8Array | number; readonly length: number },
-): ArraySeen {
+): ArrayInternals {
   return withFile(path, 'created', (fd) => {
     const offset = typeof head === 'number' ? head : head.length;
     const bytes = length * bytesOf(element);
     const own = duplicateDescriptor(fd);
-    let array: ArraySeen;
+    let array: ArrayInternals;
     try {
       array = space.allocate(element, length, name, true, {
         fd: own,

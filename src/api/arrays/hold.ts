@@ -1,7 +1,7 @@
 /** Elements that system calls find where they are. */
 import { bytesOf, type NumericArray } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { ASYNC_DISPOSE, DISPOSE } from '../values/disposal.js';
 import { INSPECT, inspectHolding } from './description.js';
 import type { Pin } from './pin.js';
@@ -41,7 +41,7 @@ export class Hold {
    */
   constructor(
     private readonly pin: Pin | null,
-    array: ArraySeen,
+    array: ArrayInternals,
     private readonly begin: number,
     private readonly end: number,
   ) {

@@ -11,7 +11,7 @@ import {
   SEQUENCE_ENDED,
 } from '../../pager/protocol/notifiers.js';
 import { exportOf, moduleUrl } from '../kernels/kernel.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { isObject, show, textOf } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
@@ -141,7 +141,7 @@ export class Notifier extends SequenceReader {
   /** @internal */
   constructor(
     readonly handle: NotifierHandle,
-    private readonly array: ArraySeen,
+    private readonly array: ArrayInternals,
     private readonly id: number,
   ) {
     super(handle);
@@ -249,7 +249,7 @@ export function attachNotifier(handle: NotifierHandle): SequenceReader {
 }
 
 /** @internal Elements are checked by the array. */
-export async function watchArray(array: ArraySeen, options: Wishes): Promise<Notifier> {
+export async function watchArray(array: ArrayInternals, options: Wishes): Promise<Notifier> {
   const { client } = array.space;
   const whole = options.begin === undefined && options.end === undefined;
   const { begin = 0, end = array.length, queue = QUEUE } = options;
@@ -292,7 +292,7 @@ export async function watchArray(array: ArraySeen, options: Wishes): Promise<Not
 }
 
 function sourceOf(
-  array: ArraySeen,
+  array: ArrayInternals,
   options: Wishes,
 ): { url: string; exportName: string; data: unknown } | null {
   const { module, data } = options;
@@ -316,7 +316,7 @@ function sourceOf(
   return { url, exportName, data };
 }
 
-function ownerOf(array: ArraySeen, owner: Wishes['owner']): number | null {
+function ownerOf(array: ArrayInternals, owner: Wishes['owner']): number | null {
   if (owner === undefined) return null;
   if (owner === 'host') return HOST;
   const device = array.space.devices.find((each) => each === owner);

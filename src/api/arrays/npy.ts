@@ -10,7 +10,7 @@ import {
   readNpyLayout,
 } from '../../files/npy.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import { type ArraySeen, isManaged, type SpaceSeen } from '../line/seen.js';
+import { type ArrayInternals, isManaged, type SpaceInternals } from '../line/internals.js';
 import { checkFlag, checkOptions, isObject, isWhole, show } from '../values/arguments.js';
 import { checkLength } from '../values/array-length.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
@@ -63,10 +63,10 @@ const SAVE_NPY_OPTIONS: OptionNames<SaveNpyOptions> = { shape: true, dtype: true
 
 /** An array over a file, with what the file says about it. */
 export function openNpy<T extends NumericArray>(
-  space: SpaceSeen,
+  space: SpaceInternals,
   file: FilePath,
   options: OpenNpyOptions<T>,
-): { array: ArraySeen; shape: readonly number[]; dtype: NumpyType } {
+): { array: ArrayInternals; shape: readonly number[]; dtype: NumpyType } {
   const path = pathOf(file);
   const use = checkUse('openNpy()', path, options, OPEN_NPY_OPTIONS);
   const { type, allowTrailingBytes = false } = options;
@@ -93,12 +93,12 @@ export function openNpy<T extends NumericArray>(
 }
 
 function createNpy(
-  space: SpaceSeen,
+  space: SpaceInternals,
   path: string,
   use: CheckedUse,
   element: ElementType | null,
   wanted: readonly number[],
-): { array: ArraySeen; shape: readonly number[]; dtype: NumpyType } {
+): { array: ArrayInternals; shape: readonly number[]; dtype: NumpyType } {
   if (element === null)
     throw typeError('ARRAY_TYPE', `openNpy() with \`create\` needs \`type\`, such as Float32Array`);
   const shape = Object.freeze([...checkShape(wanted, 'such as [2, 3]')]);
@@ -111,7 +111,7 @@ function createNpy(
 }
 
 export async function saveNpy(
-  space: SpaceSeen,
+  space: SpaceInternals,
   file: FilePath,
   source: unknown,
   options: SaveNpyOptions,
@@ -160,9 +160,9 @@ function layoutOf(
 }
 
 function rangeOf(
-  space: SpaceSeen,
+  space: SpaceInternals,
   source: unknown,
-): { array: ArraySeen; begin: number; end: number } {
+): { array: ArrayInternals; begin: number; end: number } {
   const range: unknown = isManaged(source)
     ? { array: source, begin: 0, end: source.length }
     : source;
@@ -205,7 +205,7 @@ function checkShape(shape: unknown, example: string): readonly number[] {
   throw typeError('SHAPE', `a shape is an array of whole numbers ${example}, not ${show(shape)}`);
 }
 
-function numpyTypeOf(array: ArraySeen, type: Dtype, wanted: unknown): NumpyType {
+function numpyTypeOf(array: ArrayInternals, type: Dtype, wanted: unknown): NumpyType {
   const own = dtypes[type].numpyType;
   if (wanted === undefined || wanted === own) return own;
   if (wanted === 'bool' && type === 'u8') return 'bool';

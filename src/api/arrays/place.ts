@@ -11,7 +11,7 @@ import {
 } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
-import { type ArraySeen, isManaged, type SpaceSeen } from '../line/seen.js';
+import { type ArrayInternals, isManaged, type SpaceInternals } from '../line/internals.js';
 import { ownerOfView } from '../line/view-owners.js';
 import { arrayTypeName } from '../values/arguments.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
@@ -19,7 +19,7 @@ import { checkRange } from './array-part.js';
 
 /** Some bytes of a managed array, as elements of one type. */
 export interface Place {
-  readonly array: ArraySeen;
+  readonly array: ArrayInternals;
   /** Byte offset in the space. */
   readonly offset: number;
   readonly length: number;
@@ -33,7 +33,7 @@ export interface Place {
  * own. A view of another space's array is nothing else than that here.
  * @param verb what is to be done with it, for messages
  */
-export function placeOf(space: SpaceSeen, verb: string, value: unknown): Place | null {
+export function placeOf(space: SpaceInternals, verb: string, value: unknown): Place | null {
   if (isManaged(value)) return partPlace(space, verb, value, 0, value.length);
   if (ArrayBuffer.isView(value)) return viewPlace(space, verb, value);
   const { array, begin, end } = (typeof value === 'object' && value !== null ? value : {}) as {
@@ -69,9 +69,9 @@ export function pagesAround({
 }
 
 function partPlace(
-  space: SpaceSeen,
+  space: SpaceInternals,
   verb: string,
-  array: ArraySeen,
+  array: ArrayInternals,
   begin: unknown,
   end: unknown,
 ): Place {
@@ -91,7 +91,7 @@ function partPlace(
   );
 }
 
-function viewPlace(space: SpaceSeen, verb: string, view: ArrayBufferView): Place | null {
+function viewPlace(space: SpaceInternals, verb: string, view: ArrayBufferView): Place | null {
   const owner = ownerOfView(view);
   const type = elementTypeOf(arrayTypeName(view) ?? '');
   if (owner === null || type === undefined || owner.array.space !== space) return null;
@@ -115,7 +115,12 @@ function viewPlace(space: SpaceSeen, verb: string, view: ArrayBufferView): Place
   return placeIn(array, known, view.byteOffset, view.byteLength / bytesOf(type));
 }
 
-function placeIn(array: ArraySeen, type: ElementType, byteOffset: number, length: number): Place {
+function placeIn(
+  array: ArrayInternals,
+  type: ElementType,
+  byteOffset: number,
+  length: number,
+): Place {
   const begin = byteOffset / bytesOf(type);
   const name = type === 'bytes' ? 'bytes' : constructorName(type);
   const text = `array ${array.name} (${name}), elements ${begin} to ${begin + length}`;

@@ -1,12 +1,12 @@
 /** What an address is: of which array, where, whose. */
 
-import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
+import type { DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 import { type ResidencyRun, reportPage } from '../values/residency.js';
 
 /** What is known of an address, with the devices as the space has them. */
-interface KnownAddress<D extends DeviceSeen> extends Pick<ResidencyRun, 'state'> {
+interface KnownAddress<D extends DeviceInternals> extends Pick<ResidencyRun, 'state'> {
   readonly array: string;
   readonly element: number;
   readonly byteOffset: number;
@@ -17,8 +17,8 @@ interface KnownAddress<D extends DeviceSeen> extends Pick<ResidencyRun, 'state'>
   readonly deviceAddresses: Readonly<Record<string, bigint | null>>;
 }
 
-export function pointerAttributes<D extends DeviceSeen>(
-  space: SpaceSeen<D>,
+export function pointerAttributes<D extends DeviceInternals>(
+  space: SpaceInternals<D>,
   address: bigint,
 ): KnownAddress<D> | null {
   if (typeof address !== 'bigint') {

@@ -1,7 +1,7 @@
 /** What processors, transfers and copies may do to elements, in the words of programs. */
 import { bytesOf } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 
@@ -9,7 +9,7 @@ import { argumentError, typeError } from '../values/errors.js';
 export type Rights = 'none' | 'read' | 'readwrite';
 
 /** The right in the manager's words. */
-export function rightsOf(array: ArraySeen, rights: Rights): 0 | 1 | 2 {
+export function rightsOf(array: ArrayInternals, rights: Rights): 0 | 1 | 2 {
   const access = ['none', 'read', 'readwrite'].indexOf(rights);
   if (access !== -1) return access as 0 | 1 | 2;
   const message = `rights of array ${array.name} are ${show(rights)}; they are 'none', 'read' or 'readwrite'`;
@@ -20,7 +20,7 @@ export function rightsOf(array: ArraySeen, rights: Rights): 0 | 1 | 2 {
  * Refuses what does not lie at the beginning of a page, or at the end of the array, and names what
  * does.
  */
-export function checkBoundary(array: ArraySeen, which: string, index: number): void {
+export function checkBoundary(array: ArrayInternals, which: string, index: number): void {
   const perPage = PAGE_BYTES / bytesOf(array.type);
   if (index % perPage === 0 || index === array.length) return;
   const below = index - (index % perPage);

@@ -5,7 +5,7 @@
 import { read, write } from 'node:fs';
 import { promisify } from 'node:util';
 import { READ_BYTES } from '../../pager/protocol/requests.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { putBytes, takeBytes } from './byte-moves.js';
 
 /** Bytes of an array, and where they are in the file; undefined: where that stands. */
@@ -20,7 +20,7 @@ const writeFile = promisify(write);
 
 /** Reads from a file into an array, to its end at most. Returns the bytes. */
 export async function readHere(
-  array: ArraySeen,
+  array: ArrayInternals,
   fd: number,
   { from, count, position }: Part,
 ): Promise<number> {
@@ -38,7 +38,7 @@ export async function readHere(
 
 /** Writes an array to a file. Returns the bytes. */
 export async function writeHere(
-  array: ArraySeen,
+  array: ArrayInternals,
   fd: number,
   { from, count, position }: Part,
 ): Promise<number> {

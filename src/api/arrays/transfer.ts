@@ -2,7 +2,7 @@
 
 import { bytesOf } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { isObject, isWhole, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import { partOf } from './array-part.js';
@@ -24,7 +24,7 @@ const MAX_DESCRIPTOR = 2 ** 31 - 1;
 /** What to write in place of what stands for a file elsewhere: a path, a FileHandle, a stream. */
 function descriptorRemedy(
   given: unknown,
-  { name }: ArraySeen,
+  { name }: ArrayInternals,
   direction: 'read' | 'write',
 ): string {
   if (typeof given === 'string' || given instanceof URL) {
@@ -44,7 +44,7 @@ function descriptorRemedy(
 
 /** Returns the bytes that were moved, and whether they are all of the array. */
 export async function transfer(
-  array: ArraySeen,
+  array: ArrayInternals,
   direction: 'read' | 'write',
   fd: number,
   options: TransferOptions,

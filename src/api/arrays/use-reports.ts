@@ -1,6 +1,6 @@
 /** Which elements have been written, and which processors have used them. */
 import type { OptionNames } from '../../messages/option-names.js';
-import type { ArraySeen } from '../line/seen.js';
+import type { ArrayInternals } from '../line/internals.js';
 import { namesOf } from '../values/residency.js';
 import type { ArrayPart } from './array-part.js';
 
@@ -19,7 +19,7 @@ export const YOUNG_OPTIONS: OptionNames<ArrayPart & { clear?: boolean }> = {
 
 /** Elements that may have been written since the array was clean. */
 export function dirtyRuns(
-  array: ArraySeen,
+  array: ArrayInternals,
   begin: number,
   end: number,
 ): { begin: number; end: number }[] {
@@ -34,7 +34,7 @@ export function dirtyRuns(
 
 /** @param clear whether to begin anew to note which processors use the elements */
 export function youngRuns(
-  array: ArraySeen,
+  array: ArrayInternals,
   begin: number,
   end: number,
   clear: boolean,

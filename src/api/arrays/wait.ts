@@ -4,7 +4,7 @@
  * that its page may move meanwhile, and need not be there to wake a thread.
  */
 import { futexWait, futexWake } from '../../linux/threads/futex.js';
-import { type ArraySeen, isManaged } from '../line/seen.js';
+import { type ArrayInternals, isManaged } from '../line/internals.js';
 import { show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import { typeName } from './array-type.js';
@@ -22,7 +22,7 @@ export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
 const LOOK_MS = 200;
 
 export function wait(
-  array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>,
+  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
   index: number,
   value: number,
   timeoutMs: number,
@@ -58,7 +58,10 @@ export function wait(
  * The element, which the manager reads: a touch of one that may not be read, or whose content is
  * lost, would end the process, and the manager says why as an error.
  */
-function read(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, index: number): number {
+function read(
+  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
+  index: number,
+): number {
   const { client } = array.space;
   const { rangeId: range, name, offset } = array;
   const { data } = client.call('readBytes', { range, name, offset: offset + index * 4, bytes: 4 });
@@ -67,7 +70,7 @@ function read(array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>, index: numb
 }
 
 export function notify(
-  array: ArraySeen<Int32Array> | ArraySeen<Uint32Array>,
+  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
   index: number,
   count: number,
 ): number {
@@ -88,11 +91,11 @@ export function notify(
   return woken + futexWake(address, most - woken, 'shared');
 }
 
-function addressOf(array: ArraySeen, index: number): number {
+function addressOf(array: ArrayInternals, index: number): number {
   return Number(array.address) + index * 4;
 }
 
-function checkElement(verb: string, array: ArraySeen, index: number): void {
+function checkElement(verb: string, array: ArrayInternals, index: number): void {
   if (!isManaged(array)) {
     throw typeError(
       'WAIT_ARRAY',
@@ -114,7 +117,7 @@ function checkElement(verb: string, array: ArraySeen, index: number): void {
   );
 }
 
-function checkValue(array: ArraySeen, value: number): void {
+function checkValue(array: ArrayInternals, value: number): void {
   if (typeof value === 'number' && value === (array.type === 'i32' ? value | 0 : value >>> 0))
     return;
   throw argumentError(

@@ -13,7 +13,7 @@ import type { ManagerThreads } from '../line/manager-threads.js';
 import type { Views } from '../line/views.js';
 import { endLending } from '../options/lending.js';
 import { fromWire } from '../values/errors.js';
-import { keepLoopForCompiler } from './compiler-rest.js';
+import { keepLoopForCompiler } from './compiler-wait.js';
 import { Takeover } from './late-uses.js';
 import { type Leftover, leaveBehind, reclaim } from './leftovers.js';
 

@@ -8,7 +8,7 @@ import {
 } from '../../core/basics/elements.js';
 import type { BytePlace } from '../../pager/protocol/pages.js';
 import { type Place, placeOf, refuseTaken } from '../arrays/place.js';
-import type { SpaceSeen } from '../line/seen.js';
+import type { SpaceInternals } from '../line/internals.js';
 import { arrayTypeName, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import type { StagedPlace, Staging } from './staging.js';
@@ -23,7 +23,7 @@ export interface CopyEnd {
   readonly text: string;
 }
 
-export function copyEnd(space: SpaceSeen, which: 'to' | 'from', given: unknown): CopyEnd {
+export function copyEnd(space: SpaceInternals, which: 'to' | 'from', given: unknown): CopyEnd {
   const place = placeOf(space, `copy ${which}`, given);
   if (place !== null) {
     const { array, bytes, text } = place;

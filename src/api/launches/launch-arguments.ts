@@ -20,7 +20,7 @@ import { type ValueType, valueTypeOf } from '../kernels/uniform-parameters.js';
 import { bytesOfBytes, bytesOfValue, plainValue } from '../kernels/uniform-values.js';
 import { type ModuleArguments, moduleArguments } from '../kernels/wgsl-kernel.js';
 import type { UniformLayout } from '../kernels/wgsl-uniforms.js';
-import { type DeviceSeen, isManaged, type SpaceSeen } from '../line/seen.js';
+import { type DeviceInternals, isManaged, type SpaceInternals } from '../line/internals.js';
 import { arrayTypeName, isObject, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import type { Staging } from './staging.js';
@@ -67,7 +67,7 @@ export function checkArgumentNames({ name, parameters }: Kernel, args: unknown):
  * @param code what the device runs of the kernel
  */
 export function checkArguments(
-  space: SpaceSeen,
+  space: SpaceInternals,
   kernel: Kernel,
   code: AnyKernelCode,
   args: Readonly<Record<string, unknown>>,
@@ -84,7 +84,7 @@ export function checkArguments(
 export function refuseEmpty(
   { name }: Kernel,
   given: readonly LaunchArgument[],
-  device: DeviceSeen,
+  device: DeviceInternals,
 ): void {
   if (device.capabilities.kernels !== 'wgsl') return;
   for (const each of given) {
@@ -167,7 +167,7 @@ function managedPlace(
 }
 
 function argumentOf(
-  space: SpaceSeen,
+  space: SpaceInternals,
   kernel: Kernel,
   name: string,
   parameter: KernelParameters[string],

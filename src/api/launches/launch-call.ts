@@ -4,7 +4,7 @@ import type { LaunchRequest } from '../../pager/protocol/operations.js';
 import { type Place, pagesAround } from '../arrays/place.js';
 import { checkKernel, type Kernel } from '../kernels/kernel.js';
 import { checkSignal, checkTimeout } from '../line/cancellation.js';
-import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
+import type { DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { checkFlag, checkOptions } from '../values/arguments.js';
 import { argumentError } from '../values/errors.js';
 import {
@@ -32,7 +32,7 @@ const UNKNOWN = { begin: 0, end: 1, size: 1 } as const;
 export class LaunchCall {
   private constructor(
     private readonly kernel: Kernel,
-    private readonly device: DeviceSeen,
+    private readonly device: DeviceInternals,
     private readonly code: LaunchRequest['code'],
     readonly given: readonly LaunchArgument[],
     readonly range: LaunchRange,
@@ -45,8 +45,8 @@ export class LaunchCall {
 
   /** Throws what is wrong with what the program hands in. */
   static read(
-    space: SpaceSeen,
-    device: DeviceSeen,
+    space: SpaceInternals,
+    device: DeviceInternals,
     kernel: Kernel,
     args: Readonly<Record<string, unknown>>,
     options: LaunchOptions,

@@ -2,14 +2,14 @@
 import type { AnyKernelCode, LaunchWay } from '../../drivers/wgsl-launch.js';
 import type { Kernel } from '../kernels/kernel.js';
 import { takesParts } from '../kernels/wgsl-kernel.js';
-import type { DeviceSeen } from '../line/seen.js';
+import type { DeviceInternals } from '../line/internals.js';
 import { show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 
 /** @param whole whether the launch covers all of its size */
 export function codeFor(
   { name, code, wgsl }: Kernel,
-  device: DeviceSeen,
+  device: DeviceInternals,
   whole: boolean,
 ): AnyKernelCode {
   if (device.capabilities.kernels === 'functions') {
@@ -36,7 +36,10 @@ export function codeFor(
 }
 
 /** Work items of a workgroup of what the device runs, for a launch that counts workgroups. */
-export function workgroupOf(kernel: Kernel, device: DeviceSeen): readonly [number, number, number] {
+export function workgroupOf(
+  kernel: Kernel,
+  device: DeviceInternals,
+): readonly [number, number, number] {
   const code = codeFor(kernel, device, true);
   if (code.kind === 'wgsl') return code.workgroupSize;
   throw argumentError(
@@ -49,7 +52,7 @@ export function workgroupOf(kernel: Kernel, device: DeviceSeen): readonly [numbe
 const WAYS: readonly unknown[] = ['direct', 'windowed', 'paged'] satisfies LaunchWay[];
 
 /** Refuses what is no way to run a launch, and a way for devices that know one only. */
-export function checkWay(way: unknown, device: DeviceSeen): void {
+export function checkWay(way: unknown, device: DeviceInternals): void {
   if (way === undefined) return;
   if (!WAYS.includes(way))
     throw typeError(

@@ -2,7 +2,7 @@
 
 import { constructorName } from '../../core/basics/elements.js';
 import { type Place, placeOf } from '../arrays/place.js';
-import type { SpaceSeen } from '../line/seen.js';
+import type { SpaceInternals } from '../line/internals.js';
 import { isWhole, show } from '../values/arguments.js';
 import { argumentError } from '../values/errors.js';
 
@@ -32,7 +32,7 @@ export type Counted = 'size' | 'workgroups';
  * The elements that say how large a launch is when its turn has come; null: `given` says it now.
  */
 export function sizePlace(
-  space: SpaceSeen,
+  space: SpaceInternals,
   given: LaunchSize,
   counted: Counted,
   begin: unknown,

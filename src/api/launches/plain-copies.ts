@@ -6,7 +6,7 @@
  */
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
 import { addressOf } from '../../linux/base/libc.js';
-import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
+import type { DeviceInternals, SpaceInternals } from '../line/internals.js';
 import type { Registration } from './registration.js';
 import { plainPool, type Staged } from './staging-pool.js';
 import type { StreamOrder } from './stream-order.js';
@@ -70,7 +70,7 @@ export function copyToShare(
   bytes: PlainBytes,
   type: ElementType,
   { copy }: PlainUse,
-  space: SpaceSeen,
+  space: SpaceInternals,
   order: StreamOrder,
 ): PlainCopy | null {
   if (
@@ -87,10 +87,10 @@ export function copyToShare(
 }
 
 export function makeCopy(
-  space: SpaceSeen,
+  space: SpaceInternals,
   plain: NumericArray,
   type: ElementType,
-  device: DeviceSeen | null,
+  device: DeviceInternals | null,
   registration: Registration | null,
 ): PlainCopy {
   const pool = registration?.staging ?? plainPool(space);

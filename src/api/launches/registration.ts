@@ -10,7 +10,7 @@ import { mlock, PAGE_SIZE, tryMsync, tryMunlock } from '../../linux/memory/memor
 import { lockedMemoryLimit } from '../../linux/processes/process.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import { INSPECT, inspectHolding } from '../arrays/description.js';
-import type { ArraySeen, DeviceSeen, SpaceSeen } from '../line/seen.js';
+import type { ArrayInternals, DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { ownerOfView } from '../line/view-owners.js';
 import { checkOptions, isObject, isWhole, show } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
@@ -57,7 +57,7 @@ interface Found {
 const backed = new WeakSet<WasmMemory>();
 
 /** All of one thread, by their spaces. */
-const registrations = new WeakMap<SpaceSeen, Set<Registration>>();
+const registrations = new WeakMap<SpaceInternals, Set<Registration>>();
 
 /**
  * Memory of the program's that a space knows; `space.register` makes it.
@@ -87,7 +87,7 @@ export class Registration {
 
   /** @internal */
   constructor(
-    private readonly space: SpaceSeen,
+    private readonly space: SpaceInternals,
     private readonly found: Found,
     lock: boolean | 'require',
   ) {
@@ -169,7 +169,7 @@ export class Registration {
   }
 
   /** @internal The memory itself, where a device can use it; null: it is to be staged. */
-  inPlaceFor(device: DeviceSeen | null): Staged | null {
+  inPlaceFor(device: DeviceInternals | null): Staged | null {
     return device?.capabilities.registeredInPlace === true ? this.place : null;
   }
 }
@@ -179,7 +179,7 @@ class InPlace implements Staged {
   readonly isInPlace = true;
 
   constructor(
-    readonly array: ArraySeen,
+    readonly array: ArrayInternals,
     private readonly file: number,
     private readonly found: Found,
   ) {}
@@ -207,7 +207,7 @@ class InPlace implements Staged {
 }
 
 /** Puts a file under memory where that can be, and makes an array of it; null: it cannot. */
-function placeOf(space: SpaceSeen, found: Found): InPlace | null {
+function placeOf(space: SpaceInternals, found: Found): InPlace | null {
   const { address, bytes, wasm } = found;
   if (wasm === null || backed.has(wasm) || space.client.hasOwner || bytes % PAGE_SIZE !== 0)
     return null;
@@ -231,7 +231,7 @@ function placeOf(space: SpaceSeen, found: Found): InPlace | null {
 }
 
 export function register(
-  space: SpaceSeen,
+  space: SpaceInternals,
   memory: unknown,
   options: RegisterOptions = {},
 ): Registration {
@@ -260,14 +260,14 @@ export function register(
 }
 
 /** All registrations of a space that has been closed end. */
-export function endRegistrations(space: SpaceSeen): void {
+export function endRegistrations(space: SpaceInternals): void {
   for (const each of [...(registrations.get(space) ?? [])]) each.end();
 }
 
 /**
  * The registration that all of a typed array lies in; null: none. Throws where the memory has gone.
  */
-export function registrationOf(space: SpaceSeen, plain: ArrayBufferView): Registration | null {
+export function registrationOf(space: SpaceInternals, plain: ArrayBufferView): Registration | null {
   const known = registrations.get(space);
   if (known === undefined || known.size === 0 || plain.byteLength === 0) return null;
   const address = addressOf(bytesOf(plain));
@@ -280,7 +280,7 @@ export function registrationOf(space: SpaceSeen, plain: ArrayBufferView): Regist
   return null;
 }
 
-function knownOf(space: SpaceSeen): Set<Registration> {
+function knownOf(space: SpaceInternals): Set<Registration> {
   let known = registrations.get(space);
   if (known === undefined) {
     known = new Set();
@@ -384,7 +384,7 @@ function isMapped(address: number, bytes: number): boolean {
 }
 
 /** Managed memory is known already, and its pages move. */
-function refuseManaged({ client: { handle } }: SpaceSeen, { address, bytes }: Found): void {
+function refuseManaged({ client: { handle } }: SpaceInternals, { address, bytes }: Found): void {
   if (address < handle.base + handle.bytes && address + bytes > handle.base) throw managedError();
 }
 

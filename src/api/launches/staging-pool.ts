@@ -8,7 +8,7 @@ import { bytesOf, type ElementType } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import { readMemory, writeMemory } from '../../linux/memory/memory.js';
 import { putOwn, takeOwn } from '../arrays/byte-moves.js';
-import type { ArraySeen, DeviceSeen, SpaceSeen } from '../line/seen.js';
+import type { ArrayInternals, DeviceInternals, SpaceInternals } from '../line/internals.js';
 
 /** What was not used for so long is given back. */
 const KEPT_MS = 500;
@@ -21,7 +21,7 @@ const KEPT_SHARE = 1 / 2;
 
 /** Memory of the space that bytes of the program's own lie in while operations use them. */
 export interface Staged {
-  readonly array: ArraySeen;
+  readonly array: ArrayInternals;
   /** It is the program's memory itself: nothing is copied, and nothing is ever out of date. */
   readonly isInPlace: boolean;
   /** Gives it these bytes, from a byte on. */
@@ -39,8 +39,8 @@ class StagingArray implements Staged {
 
   /** @param device where operations use it; null: they say nothing, or use the host's memory */
   constructor(
-    readonly array: ArraySeen,
-    readonly device: DeviceSeen | null,
+    readonly array: ArrayInternals,
+    readonly device: DeviceInternals | null,
     private readonly pool: StagingPool,
   ) {
     const most = (device?.memory ?? 0) * DEVICE_SHARE;
@@ -104,7 +104,7 @@ export class StagingPool {
    * not used for a moment is given back
    */
   constructor(
-    private readonly space: SpaceSeen,
+    private readonly space: SpaceInternals,
     private readonly kept: number | null,
   ) {
     this.most = kept ?? -1;
@@ -114,7 +114,7 @@ export class StagingPool {
   }
 
   /** One of at least so many bytes. What it holds is not known. */
-  take(bytes: number, type: ElementType, device: DeviceSeen | null): StagingArray {
+  take(bytes: number, type: ElementType, device: DeviceInternals | null): StagingArray {
     const { idle, space } = this;
     let best = -1;
     for (const [at, staging] of idle.entries()) {
@@ -157,12 +157,12 @@ export class StagingPool {
     this.giveBack();
   }
 
-  private isTooMuch(device: DeviceSeen | null): boolean {
+  private isTooMuch(device: DeviceInternals | null): boolean {
     return device !== null && this.bytesOf(device) > device.memory * KEPT_SHARE;
   }
 
   /** @param device null: wherever they are */
-  private bytesOf(device: DeviceSeen | null): number {
+  private bytesOf(device: DeviceInternals | null): number {
     let sum = 0;
     for (const staging of this.idle)
       if (device === null || staging.device === device) sum += staging.bytes;
@@ -171,11 +171,11 @@ export class StagingPool {
 }
 
 /** All pools of this thread. */
-const pools = new WeakMap<SpaceSeen, Set<StagingPool>>();
+const pools = new WeakMap<SpaceInternals, Set<StagingPool>>();
 /** Those of plain arrays. */
-const plain = new WeakMap<SpaceSeen, StagingPool>();
+const plain = new WeakMap<SpaceInternals, StagingPool>();
 
-function poolsOf(space: SpaceSeen): Set<StagingPool> {
+function poolsOf(space: SpaceInternals): Set<StagingPool> {
   let found = pools.get(space);
   if (found === undefined) {
     found = new Set();
@@ -185,7 +185,7 @@ function poolsOf(space: SpaceSeen): Set<StagingPool> {
 }
 
 /** Where plain arrays are staged. */
-export function plainPool(space: SpaceSeen): StagingPool {
+export function plainPool(space: SpaceInternals): StagingPool {
   let pool = plain.get(space);
   if (pool === undefined) {
     pool = new StagingPool(space, null);

@@ -6,7 +6,7 @@ import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
 import type { Place } from '../arrays/place.js';
-import type { DeviceSeen, SpaceSeen } from '../line/seen.js';
+import type { DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { textOf } from '../values/arguments.js';
 import { OnememError } from '../values/errors.js';
 import {
@@ -37,10 +37,10 @@ export class Staging {
    * @param hasResults false: nothing comes back, whatever is said of an array
    */
   constructor(
-    private readonly space: SpaceSeen,
+    private readonly space: SpaceInternals,
     private readonly what: string,
     private readonly order: StreamOrder,
-    private readonly device: DeviceSeen | null,
+    private readonly device: DeviceInternals | null,
     private readonly hasResults = true,
   ) {}
 

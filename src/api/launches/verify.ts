@@ -14,7 +14,7 @@ import { importKernel } from '../../drivers/kernel-loader.js';
 import { takeBytes } from '../arrays/byte-moves.js';
 import type { Kernel, KernelRange } from '../kernels/kernel.js';
 import { kernelSource } from '../kernels/kernel-source.js';
-import { type ArraySeen, isManaged } from '../line/seen.js';
+import { type ArrayInternals, isManaged } from '../line/internals.js';
 import { isObject, textOf } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { OnememError } from '../values/errors.js';
@@ -125,7 +125,7 @@ async function failureOf(action: () => unknown): Promise<{ text: string } | null
 }
 
 /** A managed array as an argument, or the part of one; null: the argument is a plain one. */
-function managedPart(value: unknown): { array: ArraySeen; begin: number; end: number } | null {
+function managedPart(value: unknown): { array: ArrayInternals; begin: number; end: number } | null {
   if (isManaged(value)) return { array: value, begin: 0, end: value.length };
   const { array, begin, end } = value as { array?: unknown; begin: number; end: number };
   return isObject(value) && isManaged(array) ? { array, begin, end } : null;

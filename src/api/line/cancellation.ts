@@ -2,7 +2,7 @@
 import { isObject, show, textOf } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import type { Client } from './client.js';
-import type { DeviceSeen } from './seen.js';
+import type { DeviceInternals } from './internals.js';
 
 /** Refuses what is no signal, by name. */
 export function checkSignal(signal: unknown): void {
@@ -24,7 +24,7 @@ function isSignal(signal: unknown): boolean {
 }
 
 /** Refuses what is no time, and a time for what cannot be ended. */
-export function checkTimeout(timeoutMs: unknown, device: DeviceSeen): void {
+export function checkTimeout(timeoutMs: unknown, device: DeviceInternals): void {
   if (timeoutMs === undefined) return;
   if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
     throw argumentError(

@@ -3,10 +3,10 @@
  * handed in.
  */
 import type { NumericArray } from '../../core/basics/elements.js';
-import type { ArraySeen } from './seen.js';
+import type { ArrayInternals } from './internals.js';
 
 interface Owner {
-  readonly array: ArraySeen;
+  readonly array: ArrayInternals;
   /** The range that the array was when the view was made. */
   readonly range: number;
 }
@@ -17,12 +17,12 @@ interface Owner {
  */
 const owners = new WeakMap<
   ArrayBufferLike,
-  { readonly array: WeakRef<ArraySeen>; readonly range: number }
+  { readonly array: WeakRef<ArrayInternals>; readonly range: number }
 >();
 /** Code that has the view need not have the array, too. */
-const kept = new WeakMap<NumericArray, ArraySeen>();
+const kept = new WeakMap<NumericArray, ArrayInternals>();
 
-export function noteView(view: NumericArray, array: ArraySeen): void {
+export function noteView(view: NumericArray, array: ArrayInternals): void {
   owners.set(view.buffer, { array: new WeakRef(array), range: array.rangeId });
   kept.set(view, array);
 }

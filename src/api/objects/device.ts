@@ -21,7 +21,7 @@ import {
 import { Staging } from '../launches/staging.js';
 import { StreamOrder } from '../launches/stream-order.js';
 import { checkSignal, checkTimeout } from '../line/cancellation.js';
-import { noteDevice, type SpaceSeen } from '../line/seen.js';
+import { noteDevice, type SpaceInternals } from '../line/internals.js';
 import type * as api from '../public.js';
 import type {
   DeviceCapabilities,
@@ -35,7 +35,7 @@ import { OnememError } from '../values/errors.js';
 import { Stream } from './stream.js';
 
 /** The space that a device is in. */
-interface Home extends SpaceSeen {
+interface Home extends SpaceInternals {
   /** The device has been started again. */
   takeDevice(info: DeviceInfo, instead: number): unknown;
 }

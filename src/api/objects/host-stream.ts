@@ -21,7 +21,7 @@ import {
   reasonOf,
   type StreamState,
 } from '../line/cancellation.js';
-import { type DeviceSeen, isDevice, type SpaceSeen } from '../line/seen.js';
+import { type DeviceInternals, isDevice, type SpaceInternals } from '../line/internals.js';
 import type * as api from '../public.js';
 import type { CopyOptions, CopyPlace, ManagedElements } from '../public.js';
 import { checkOptions, show } from '../values/arguments.js';
@@ -47,7 +47,7 @@ export class HostStream implements api.HostStream {
   private readonly ignoreSignal: () => void;
 
   constructor(
-    readonly space: api.AddressSpace & SpaceSeen,
+    readonly space: api.AddressSpace & SpaceInternals,
     readonly signal: AbortSignal | null = null,
     /**
      * A launch is all that it will ever have, which ends it: so a launch by itself is one message
@@ -55,7 +55,7 @@ export class HostStream implements api.HostStream {
      */
     protected readonly single = false,
     /** Where prefetches go that say nothing else; null: the host. */
-    private readonly home: (api.Device & DeviceSeen) | null = null,
+    private readonly home: (api.Device & DeviceInternals) | null = null,
   ) {
     if (typeof space?.client !== 'object')
       throw madeElsewhere('a stream', 'space.stream() and device.stream()');

@@ -46,7 +46,7 @@ import { PIN_OPTIONS, Pin, type PinOptions } from '../arrays/pin.js';
 import { checkBoundary, type Rights, rightsOf } from '../arrays/rights.js';
 import { type TransferOptions, transfer } from '../arrays/transfer.js';
 import { dirtyRuns, YOUNG_OPTIONS, type YoungRun, youngRuns } from '../arrays/use-reports.js';
-import { noteArray, type SpaceSeen } from '../line/seen.js';
+import { noteArray, type SpaceInternals } from '../line/internals.js';
 import { handOut } from '../line/space-handle.js';
 import { noteView } from '../line/view-owners.js';
 import type * as api from '../public.js';
@@ -89,7 +89,7 @@ const KERNEL_ADVICE = {
 export class ManagedArray<T extends NumericArray = NumericArray> implements api.ManagedArray<T> {
   /** Comes before what cannot be cloned either, so that postMessage(array) says what to do. */
   readonly unsendable = UNSENDABLE;
-  readonly space: api.AddressSpace & SpaceSeen;
+  readonly space: api.AddressSpace & SpaceInternals;
   readonly type: ElementType;
   readonly name: string;
   private cached: T | null = null;
@@ -102,7 +102,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   indeterminate = false;
 
   constructor(
-    space: api.AddressSpace & SpaceSeen,
+    space: api.AddressSpace & SpaceInternals,
     private placement: ArrayHandle<T>,
     /**
      * Whether it was made from a handle: the thread that made it may have resized or freed it

@@ -8,7 +8,7 @@ import { errnoName } from '../../linux/base/errors.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
 import { duplicateDescriptor } from '../../linux/files/file-io.js';
 import { allocate, resizeFile } from '../../linux/memory/memory.js';
-import type { SpaceSeen } from '../line/seen.js';
+import type { SpaceInternals } from '../line/internals.js';
 import type { ManagedArray } from '../public.js';
 import { OnememError } from '../values/errors.js';
 
@@ -36,7 +36,7 @@ export function resultArray(
   const fd = duplicateDescriptor(own);
   try {
     const source = { fd, path, offset, bytes: length * bytesOf(type), shared: true, mapped: true };
-    return (space as SpaceSeen).allocate(
+    return (space as SpaceInternals).allocate(
       type,
       length,
       name,

@@ -13,7 +13,7 @@ import { sumsOfFile } from '../../linux/files/file-sums.js';
 import { SUM_BYTES } from '../../linux/memory/checksum.js';
 import { lookAtFile, partOfFile, withFile } from '../arrays/file-array.js';
 import { incomplete, writeResult } from '../arrays/result-file.js';
-import type { SpaceSeen } from '../line/seen.js';
+import type { SpaceInternals } from '../line/internals.js';
 import { OnememError } from '../values/errors.js';
 import { type FilePath, pathOf } from '../values/file-path.js';
 import type { ManagedArray } from './managed-array.js';
@@ -71,7 +71,7 @@ function contentOf(
 }
 
 /** Makes the arrays of a file again: their pages come from it when they are touched. */
-export function openSaved(space: SpaceSeen, path: string): void {
+export function openSaved(space: SpaceInternals, path: string): void {
   for (const { name, type, length, offset, sums } of savedArrays(path)) {
     if (length === 0) space.arrayOf(type, 0, { name });
     else

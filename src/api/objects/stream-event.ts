@@ -10,16 +10,16 @@ import {
 } from '../arrays/description.js';
 import { refuseDeadlock } from '../launches/stream-call.js';
 import type { StreamOrder } from '../launches/stream-order.js';
-import type { SpaceSeen } from '../line/seen.js';
+import type { SpaceInternals } from '../line/internals.js';
 import type { Attention } from '../line/unseen-failures.js';
 import type * as api from '../public.js';
 import { show } from '../values/arguments.js';
 import { fromWire, OnememError, typeError } from '../values/errors.js';
 
 /** The stream that an event is a place in. */
-interface StreamSeen extends api.HostStream {
+interface StreamInternals extends api.HostStream {
   readonly id: number;
-  readonly space: api.AddressSpace & SpaceSeen;
+  readonly space: api.AddressSpace & SpaceInternals;
   readonly order: StreamOrder;
   /** The place that it is of, in words. */
   placeText(inspect: (name: string) => string): string;
@@ -43,7 +43,7 @@ export class StreamEvent implements api.StreamEvent {
   readonly after: StreamOrder['now'];
 
   constructor(
-    readonly stream: StreamSeen,
+    readonly stream: StreamInternals,
     readonly sequence: number,
   ) {
     this.after = stream.order.now;

@@ -7,7 +7,7 @@ import type { LaunchOptions } from '../launches/launch-options.js';
 import { Staging } from '../launches/staging.js';
 import { verifyLaunch } from '../launches/verify.js';
 import { reasonOf } from '../line/cancellation.js';
-import type { ArraySeen, DeviceSeen, SpaceSeen } from '../line/seen.js';
+import type { ArrayInternals, DeviceInternals, SpaceInternals } from '../line/internals.js';
 import type * as api from '../public.js';
 import type { LaunchArguments, ManagedElements } from '../public.js';
 import { HostStream } from './host-stream.js';
@@ -15,8 +15,8 @@ import type { StreamEvent } from './stream-event.js';
 
 export class Stream extends HostStream implements api.Stream {
   constructor(
-    space: api.AddressSpace & SpaceSeen,
-    readonly device: api.Device & DeviceSeen,
+    space: api.AddressSpace & SpaceInternals,
+    readonly device: api.Device & DeviceInternals,
     signal: AbortSignal | null = null,
     private readonly timeoutMs: number | null = null,
     single = false,
@@ -47,7 +47,7 @@ export class Stream extends HostStream implements api.Stream {
     const request = call.request(staging, timeoutMs ?? this.timeoutMs);
     const operation = { ...request, last: this.single };
     const event = this.addStaged(operation, staging, signal);
-    const arrays: { readonly array: ArraySeen; readonly emptied: boolean }[] = [];
+    const arrays: { readonly array: ArrayInternals; readonly emptied: boolean }[] = [];
     for (const each of given) {
       if (each.kind !== 'array' || each.use === 'in' || each.place === null) continue;
       const { array, bytes } = each.place;

@@ -16,7 +16,7 @@ import {
   partOfFile,
   withFile,
 } from '../arrays/file-array.js';
-import type { ArraySeen, SpaceSeen } from '../line/seen.js';
+import type { ArrayInternals, SpaceInternals } from '../line/internals.js';
 import type { TensorFile } from '../public.js';
 import { show } from '../values/arguments.js';
 import { argumentError, OnememError } from '../values/errors.js';
@@ -41,15 +41,15 @@ const ELEMENTS: Readonly<Record<string, ElementType>> = {
 
 type Read = (fd: number, size: number, file: string) => TensorFileLayout;
 
-export function openSafetensors(space: SpaceSeen, file: FilePath): TensorFile {
+export function openSafetensors(space: SpaceInternals, file: FilePath): TensorFile {
   return openTensors(space, file, readSafetensors);
 }
 
-export function openGguf(space: SpaceSeen, file: FilePath): TensorFile {
+export function openGguf(space: SpaceInternals, file: FilePath): TensorFile {
   return openTensors(space, file, readGguf);
 }
 
-function openTensors(space: SpaceSeen, file: FilePath, read: Read): TensorFile {
+function openTensors(space: SpaceInternals, file: FilePath, read: Read): TensorFile {
   const path = pathOf(file);
   try {
     return tensorFile(
@@ -64,7 +64,7 @@ function openTensors(space: SpaceSeen, file: FilePath, read: Read): TensorFile {
 }
 
 function tensorFile(
-  space: SpaceSeen,
+  space: SpaceInternals,
   path: string,
   { tensors, metadata }: TensorFileLayout,
 ): TensorFile {
@@ -81,12 +81,12 @@ function tensorFile(
 }
 
 function tensorArray(
-  space: SpaceSeen,
+  space: SpaceInternals,
   path: string,
   tensors: readonly TensorLayout[],
   name: string,
   options: FileUse,
-): ArraySeen {
+): ArrayInternals {
   const found = tensors.find((each) => each.name === name);
   if (found === undefined) {
     const near = nearest(

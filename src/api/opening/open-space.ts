@@ -30,7 +30,6 @@ import {
 import { addressesFor, basesFor, beginningAt, freeBases, slotOf } from '../line/space-addresses.js';
 import { AddressSpace as SpaceClass } from '../objects/address-space.js';
 import { openSaved, savedArrays } from '../objects/saved-space.js';
-import { type BehindSpecification, behindOf } from '../options/behind.js';
 import { deviceOptions, injectionOf } from '../options/described-devices.js';
 import { withMemory } from '../options/device-memory.js';
 import type { DeviceSpecification } from '../options/device-specification.js';
@@ -38,6 +37,7 @@ import { AUTO, hostBudget } from '../options/host-memory.js';
 import { endLending, lend } from '../options/lending.js';
 import { checkPolicies } from '../options/policies.js';
 import { recordedBytes } from '../options/recording.js';
+import { type BehindSpecification, serverMemoryOf } from '../options/server-memory.js';
 import { type StorageSpecification, storageOf } from '../options/storage.js';
 import type { AddressSpace } from '../public.js';
 import { checkFlag, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
@@ -200,7 +200,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const from = options.from === undefined ? null : pathOf(options.from);
   // Before anything is started: the file may be none.
   if (from !== null) savedArrays(from);
-  const behind = await behindOf(options.behind);
+  const behind = await serverMemoryOf(options.behind);
   checkWorkingFolder();
   reapOrphans();
   const files = managerFiles();

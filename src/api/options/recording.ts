@@ -11,7 +11,7 @@ import type { PageStory } from '../../trace/page-story.js';
 import type { Report } from '../../trace/report.js';
 import { INSPECT, inspectHolding } from '../arrays/description.js';
 import type { Client } from '../line/client.js';
-import { type ArraySeen, isManaged } from '../line/seen.js';
+import { type ArrayInternals, isManaged } from '../line/internals.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
@@ -128,7 +128,7 @@ export async function report(client: Client): Promise<SpaceReport> {
 
 export async function explain(
   client: Client,
-  array: ArraySeen,
+  array: ArrayInternals,
   element: number,
 ): Promise<Explanation> {
   if (!isManaged(array))

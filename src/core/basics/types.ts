@@ -333,7 +333,7 @@ export interface EvictionPolicy {
    * Blocks that a full node of `nodeBlocks` keeps free, or on their way out, ahead of need; none by
    * default.
    */
-  ahead?(nodeBlocks: number): number;
+  keepFree?(nodeBlocks: number): number;
   /**
    * A launch begins on the processor whose memory this is. `spans` are the blocks of its arguments.
    */

@@ -147,7 +147,7 @@ function transferTo(
 ): Outcome {
   const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
   // What becomes a block's own cannot go any more, no more than what is written.
-  const use = task?.kind === 'own' ? Access.Write : access;
+  const use = task?.kind === 'materialize' ? Access.Write : access;
   if (!hasRoom(state, block, node, use, mask, operation.firstWord, operation.endWord))
     return waitForMemory(state, block, node, task);
   operation.access = access;

@@ -117,13 +117,13 @@ const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
     command: switchMemory,
     finish: finishRemote,
   },
-  mapOwn: {
+  mapLocal: {
     reason: 'migrate',
     moves: false,
     left: othersKeep,
     meanwhile: all,
     command: switchMemory,
-    finish: finishOwn,
+    finish: finishLocal,
   },
   zero: {
     reason: 'discard',
@@ -191,17 +191,17 @@ function finishRemote(state: State, block: Block, { processor }: Operation): voi
   const owner = state.processors[processor];
   const mapping = mappingOf(state, block, processor);
   uncover(state, block, processor);
-  if (owner === undefined || owner.state === 'dead' || owner.own === HOST_NODE) return;
+  if (owner === undefined || owner.state === 'dead' || owner.localNode === HOST_NODE) return;
   mapping.remapped = mapping.node !== HOST_NODE || mapping.remapped;
   mapping.node = HOST_NODE;
 }
 
-function finishOwn(state: State, block: Block, { processor }: Operation): void {
+function finishLocal(state: State, block: Block, { processor }: Operation): void {
   const owner = state.processors[processor];
   const mapping = mappingOf(state, block, processor);
   uncover(state, block, processor);
   if (owner === undefined) return;
-  mapping.node = owner.own;
+  mapping.node = owner.localNode;
   mapping.remapped = false;
   owner.remoteBlocks--;
 }
@@ -309,7 +309,7 @@ function finishUnmap(state: State, block: Block, { mask }: Operation): void {
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping?.node !== HOST_NODE || !mapping.waiting) continue;
-    mapping.patient = false;
+    mapping.waitsForRoom = false;
     const { waitingRead, waitingWrite } = mapping;
     for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page + 1)) {
       if (!has(waitingRead, page) && !has(waitingWrite, page)) continue;

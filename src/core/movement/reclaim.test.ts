@@ -55,7 +55,7 @@ function start(hostBlocks = 8, choose?: EvictionPolicy['evict'], threads = 1): v
   const lru = policies.eviction;
   const eviction = () => ({
     ...lru(),
-    ahead: () => 0,
+    keepFree: () => 0,
     ...(choose === undefined ? {} : { evict: choose }),
   });
   manager = managerOf(hostOf(hostBlocks, { units: threads }), commands, { ...policies, eviction });

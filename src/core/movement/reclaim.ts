@@ -52,7 +52,7 @@ export function reclaim(state: State, block: Block, node: Node, pages: number): 
   block.kept++;
   notePressure(node, pages);
   const room = findRoom(state, node, pages);
-  if (node.pressed) demoteAhead(state, node, pages);
+  if (node.pressed) keepFree(state, node, pages);
   block.kept--;
   return room;
 }
@@ -76,13 +76,13 @@ function notePressure(node: Node, pages: number): void {
 }
 
 /** What goes next is sent home before anybody waits for its memory. */
-function demoteAhead(state: State, node: Node, pages: number): void {
+function keepFree(state: State, node: Node, pages: number): void {
   // Stale memory is free as soon as it is needed: nothing has to go before.
   if (firstStale(state, node) !== null) return;
   const most = mostPages(node);
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
-  const ahead = (node.eviction.ahead?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
-  while (node.backedPages - node.leavingPages + pages + ahead > most) {
+  const free = (node.eviction.keepFree?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
+  while (node.backedPages - node.leavingPages + pages + free > most) {
     const victim = chooseVictim(state, node, false, MOST_RANK - 1);
     // What need not be sent anywhere goes at once when it must.
     if (victim === null || !mustBeSent(state, victim, node) || !evictBlock(state, victim, node))

@@ -152,11 +152,12 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
     processor.state !== 'alive' ||
     isSwitched(state, block, processor, remote)
   ) {
-    if (remote && processor !== undefined && processor.own !== NO_NODE) processor.remoteBlocks--;
+    if (remote && processor !== undefined && processor.localNode !== NO_NODE)
+      processor.remoteBlocks--;
     return 'done';
   }
-  if (remote && processor.own !== NO_NODE) {
-    const left = sendHome(state, block, task, processor.own);
+  if (remote && processor.localNode !== NO_NODE) {
+    const left = sendHome(state, block, task, processor.localNode);
     if (left === 'stuck') {
       // The host has no room for what would have to come home: then the block goes on migrating.
       processor.remoteBlocks--;
@@ -164,7 +165,14 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
     }
     if (left !== 'done') return left;
   }
-  return immediate(state, block, remote ? 'mapRemote' : 'mapOwn', task, Access.None, block.inside);
+  return immediate(
+    state,
+    block,
+    remote ? 'mapRemote' : 'mapLocal',
+    task,
+    Access.None,
+    block.inside,
+  );
 }
 
 /**
@@ -172,6 +180,7 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
  * denied.
  */
 function isSwitched(state: State, block: Block, processor: Processor, remote: boolean): boolean {
-  if (processor.own === NO_NODE) return isEmpty(mappingOf(state, block, processor.id).standIn);
+  if (processor.localNode === NO_NODE)
+    return isEmpty(mappingOf(state, block, processor.id).standIn);
   return isRemote(block, processor) === remote;
 }

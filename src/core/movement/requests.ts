@@ -28,7 +28,7 @@ export interface AcquireOptions {
    * Pages of a clone wait for these: what was asked for before does not hold this up, and what the
    * pages are protected against does not matter, since no processor gets a right to them.
    */
-  readonly ahead?: boolean;
+  readonly overtakes?: boolean;
   /** The pages are needed later, and are asked for again then: nothing else waits behind this. */
   readonly early?: boolean;
 }
@@ -69,7 +69,7 @@ export function isAlive(
  * memory in place holds nothing.
  */
 function nodeOfHold(state: State, { node, processor }: Request): NodeId {
-  return node === NO_NODE ? processorOf(state, processor).own : node;
+  return node === NO_NODE ? processorOf(state, processor).localNode : node;
 }
 
 export class Requests {
@@ -126,7 +126,7 @@ export class Requests {
       map: wanted.map ?? false,
       hold: wanted.hold ?? false,
       exclusive: wanted.exclusive ?? false,
-      ahead: wanted.ahead ?? false,
+      overtakes: wanted.overtakes ?? false,
       early: wanted.early ?? false,
       lastChance: wanted.lastChance ?? false,
       first,
@@ -196,7 +196,7 @@ export class Requests {
     request.outstanding++;
     // The part that writes back holds the pages already: what waits for the end of holds must not
     // stand in its way.
-    const ahead = request.ahead || kind === 'clean';
+    const overtakes = request.overtakes || kind === 'clean';
     block.tasks.push({
       kind,
       mask,
@@ -207,7 +207,7 @@ export class Requests {
       entry: false,
       hold,
       exclusive,
-      ahead,
+      overtakes,
       early,
       lastChance,
       request: id,

@@ -5,7 +5,7 @@
 import type { IntrusiveList } from '../basics/intrusive-list.js';
 import { HOST_NODE, type NodeId } from '../basics/types.js';
 import { nodeOf, type State, somethingMoves } from '../table/state.js';
-import { endPatience } from '../table/va-block.js';
+import { endRoomWait } from '../table/va-block.js';
 import { shrink } from './reclaim.js';
 
 export class Room {
@@ -53,7 +53,7 @@ export class Room {
       processor.lacksRoom = false;
       processor.waited++;
     }
-    this.tryPatient();
+    this.tryWaiting();
     this.run();
   }
 
@@ -71,8 +71,8 @@ export class Room {
 
   /** Lets blocks that wait for memory try again where some was given back. */
   pump(): boolean {
-    const { nodes, parked, patient } = this.state;
-    let waiting = patient.size + parked.size;
+    const { nodes, parked, waitsForRoom } = this.state;
+    let waiting = waitsForRoom.size + parked.size;
     for (const node of nodes) if (node !== undefined) waiting += node.waiters.size;
     if (waiting === 0) {
       for (const node of nodes) if (node !== undefined) node.pump = node.spare = false;
@@ -93,7 +93,7 @@ export class Room {
       const idle = !somethingMoves(this.state, node.id);
       const { pump } = node;
       if (!pump && !node.spare && !(idle && node.waiters.size > 0)) continue;
-      if (pump) any = this.tryPatient() || any;
+      if (pump) any = this.tryWaiting() || any;
       if (node.id === HOST_NODE && (pump || node.spare)) any = this.tryAgain(parked) || any;
       node.pump = node.spare = false;
       any = this.tryAgain(node.waiters) || any;
@@ -101,13 +101,13 @@ export class Room {
     return any;
   }
 
-  private tryPatient(): boolean {
-    const { patient, va } = this.state;
-    for (let index = patient.head; index !== -1; index = patient.after(index)) {
+  private tryWaiting(): boolean {
+    const { waitsForRoom, va } = this.state;
+    for (let index = waitsForRoom.head; index !== -1; index = waitsForRoom.after(index)) {
       const block = va.blocks.get(index);
-      if (block !== undefined) endPatience(block);
+      if (block !== undefined) endRoomWait(block);
     }
-    return this.tryAgain(patient);
+    return this.tryAgain(waitsForRoom);
   }
 
   /** Has the blocks of a list looked at; false: there are none. */

@@ -16,7 +16,7 @@ import type { Node } from '../table/nodes.js';
 import type { Processor } from '../table/processors.js';
 import { nodeOf, residenceOf, type State } from '../table/state.js';
 import { type Block, type Mapping, NO_PAGES } from '../table/va-block.js';
-import { isStored } from './ahead.js';
+import { isStored } from './read-ahead.js';
 
 export class SeenTouch implements Touch {
   memory: unknown = undefined;
@@ -93,14 +93,14 @@ export class SeenTouch implements Touch {
 
   get continues(): boolean {
     const page = this.page - (this.page % PAGES_PER_GROUP);
-    const before = page > 0 ? this.seen : this.beside(-1);
+    const before = page > 0 ? this.seen : this.neighbour(-1);
     const residence = before?.residences[this.holder];
     const last = (page + PAGES_PER_BLOCK - 1) % PAGES_PER_BLOCK;
     return residence !== undefined && has(residence.resident, last);
   }
 
   hasWhole(step: number): boolean {
-    const block = this.beside(step);
+    const block = this.neighbour(step);
     const mapping = block?.mappings[this.processor.id];
     if (block === undefined || mapping === undefined) return false;
     for (let word = 0; word < WORDS; word++)
@@ -109,7 +109,7 @@ export class SeenTouch implements Touch {
   }
 
   placeOf(step: number): Place {
-    const block = this.beside(step);
+    const block = this.neighbour(step);
     // What was never touched is zeros, or its provider's.
     if (block === undefined) return this.isInside(step) ? 'near' : 'outside';
     const residence = block.residences[this.node.id];
@@ -120,11 +120,11 @@ export class SeenTouch implements Touch {
   }
 
   goneFor(step: number): number {
-    const gaveUp = this.beside(step)?.residences[this.node.id]?.gaveUp ?? -1;
+    const gaveUp = this.neighbour(step)?.residences[this.node.id]?.gaveUp ?? -1;
     return gaveUp === -1 ? -1 : this.evictions - gaveUp;
   }
 
-  private beside(step: number): Block | undefined {
+  private neighbour(step: number): Block | undefined {
     if (step === 0) return this.seen;
     const block = this.state.va.blocks.get(this.seen.index + step);
     return block?.range === this.seen.range ? block : undefined;

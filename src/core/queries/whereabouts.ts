@@ -41,7 +41,7 @@ export function whereaboutsOf(state: State): Whereabouts {
   const processors = state.processors.flatMap((processor) =>
     processor === undefined
       ? []
-      : [{ id: processor.id, name: processor.description.name, memory: processor.own }],
+      : [{ id: processor.id, name: processor.description.name, memory: processor.localNode }],
   );
   const arrays = Array.from(
     state.va.allRanges(),

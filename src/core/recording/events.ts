@@ -35,7 +35,7 @@ export const EVENTS = [
   'launchWaits',
   'nodeFull',
   'nodeLost',
-  'own',
+  'materialize',
   'pin',
   'processorLost',
   'protect',

@@ -46,7 +46,7 @@ function recordRun(): Entry[] {
     manager.fault(id, range.first + 5, true, 1);
     settle();
   }
-  manager.acquire(7, device, range.first, 700, Access.Read, { hold: true, ahead: true });
+  manager.acquire(7, device, range.first, 700, Access.Read, { hold: true, overtakes: true });
   settle();
   manager.release(own, range.first, 700, Access.Read);
   manager.free(8, range.first, 700);

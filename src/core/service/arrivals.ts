@@ -63,10 +63,10 @@ export function setHome(state: State, node: NodeId, home: NodeId): void {
   nodeOf(state, node).home = home;
 }
 
-function join(state: State, description: ProcessorDescription, own: NodeId): ProcessorId {
+function join(state: State, description: ProcessorDescription, localNode: NodeId): ProcessorId {
   const id = freeNumber(state.processors);
-  state.processors[id] = createProcessor(state.policies, id, description, own);
-  const node = state.nodes[own];
+  state.processors[id] = createProcessor(state.policies, id, description, localNode);
+  const node = state.nodes[localNode];
   if (node !== undefined) node.owner = id;
   return id;
 }

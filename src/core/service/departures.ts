@@ -122,19 +122,19 @@ export class Departures {
       return last;
     }
     const { budgetPages, backedPages, peakPages, counters } =
-      this.state.nodes[processor.own] ?? NO_FIGURES;
+      this.state.nodes[processor.localNode] ?? NO_FIGURES;
     return {
       budgetPages,
       backedPages,
       peakPages,
       counters: { ...processor.counters, ...counters },
-      ...freeOf(this.state.nodes[processor.own]),
+      ...freeOf(this.state.nodes[processor.localNode]),
     };
   }
 
   /** The memory that leaves with the processor. */
-  private nodeLeftBy({ own }: Processor): Node | null {
-    return own === HOST_NODE ? null : (this.state.nodes[own] ?? null);
+  private nodeLeftBy({ localNode }: Processor): Node | null {
+    return localNode === HOST_NODE ? null : (this.state.nodes[localNode] ?? null);
   }
 
   private passive(id: NodeId): Node {

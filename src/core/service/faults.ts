@@ -25,7 +25,7 @@ import {
 import { ATTEMPTS, open, start } from '../movement/operation.js';
 import { evictBlock, evictShielded, failsToLeave, reclaim } from '../movement/reclaim.js';
 import { serviceRemote } from '../movement/remote-mapping.js';
-import { bringAhead } from '../pattern/ahead.js';
+import { bringAhead } from '../pattern/read-ahead.js';
 import { SeenTouch } from '../pattern/touch.js';
 import { isFinal, lossIn, reasonOf } from '../table/absence.js';
 import { endAhead, releaseBacking } from '../table/backing.js';
@@ -59,7 +59,7 @@ import {
  * How often it must have been said that there is no room still, with no page brought for a
  * processor meanwhile, until it is refused.
  */
-export const PATIENCE = 5;
+export const ROOM_TRIES = 5;
 
 /**
  * Each page that stands in where host memory is reached in place splits a mapping, of which the
@@ -78,7 +78,7 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
     const mapping = block.mappings[id];
     while (mapping?.waiting === true) {
       const processor = processorOf(state, id);
-      if (mapping.patient && processor.state === 'alive') break;
+      if (mapping.waitsForRoom && processor.state === 'alive') break;
       const { mark } = state.masks;
       let outcome = serviceFault(state, block, processor, mapping, failure, false, false);
       // There may be room for the page alone, to be read at least.
@@ -109,9 +109,9 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
  */
 function waitsForRoom(state: State, block: Block, processor: Processor): boolean {
   if (processor.state !== 'alive' || shortageOf(state) !== 'OUT_OF_STORAGE') return false;
-  if (processor.waited < PATIENCE) {
-    state.patient.append(block.index);
-    mappingOf(state, block, processor.id).patient = true;
+  if (processor.waited < ROOM_TRIES) {
+    state.waitsForRoom.append(block.index);
+    mappingOf(state, block, processor.id).waitsForRoom = true;
     processor.lacksRoom = true;
     return true;
   }
@@ -529,7 +529,7 @@ function standIn(
   const mask = state.masks.take();
   clear(mask);
   add(mask, page);
-  const operation = open(block, kind, processor.own, processor.id, mask);
+  const operation = open(block, kind, processor.localNode, processor.id, mask);
   operation.access = Access.Write;
   operation.map = true;
   operation.urgentPage = page;

@@ -129,14 +129,14 @@ export class Launches {
     parts: readonly { first: number; count: number }[],
   ): void {
     const { state } = this;
-    if (!state.inPlace && processorOf(state, processor).own !== NO_NODE) {
+    if (!state.inPlace && processorOf(state, processor).localNode !== NO_NODE) {
       state.commands.requestDone(id, 0, null);
       return;
     }
     const owner = processorOf(state, processor);
     const request = this.requests.open(id, 'mapRemote', NO_NODE, processor);
-    const own = owner.own;
-    for (const index of owner.description.remoteAccess === true || own === NO_NODE
+    const localNode = owner.localNode;
+    for (const index of owner.description.remoteAccess === true || localNode === NO_NODE
       ? blocksOf(parts)
       : []) {
       const range = state.va.rangeOfPage(index * PAGES_PER_BLOCK);
@@ -146,18 +146,19 @@ export class Launches {
           : state.va.block(index);
       if (block === undefined) continue;
       const { accessedBy, preferred } = block.advice;
-      const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== own;
+      const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== localNode;
       const inPlace = isRemote(block, owner);
       const remote =
-        own === NO_NODE || owner.placement({ processor, advised, remote: inPlace }) === 'remote';
-      const wanted = remote && (own === NO_NODE || !mayBeDenied(block));
+        localNode === NO_NODE ||
+        owner.placement({ processor, advised, remote: inPlace }) === 'remote';
+      const wanted = remote && (localNode === NO_NODE || !mayBeDenied(block));
       const covered = inPlace && !isEmpty(mappingOf(state, block, processor).standIn);
       if (wanted === inPlace && !covered) continue;
       const all = createMask().fill(-1);
       // What stood in for pages that an earlier launch was denied goes with the mapping.
-      if (inPlace && own !== NO_NODE) this.requests.addTask(block, request, all, 'mapOwn');
+      if (inPlace && localNode !== NO_NODE) this.requests.addTask(block, request, all, 'mapLocal');
       if (!wanted || (!inPlace && owner.remoteBlocks >= REMOTE_BLOCKS)) continue;
-      if (own !== NO_NODE) owner.remoteBlocks++;
+      if (localNode !== NO_NODE) owner.remoteBlocks++;
       this.requests.addTask(block, request, all, 'mapRemote');
     }
     this.requests.close(request);
@@ -166,8 +167,8 @@ export class Launches {
   /** A launch waits for those before it. */
   wait(processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
     const { state } = this;
-    const own = state.processors[processor]?.own ?? NO_NODE;
-    state.nodes[own]?.eviction.launchWaits?.(kernel, spansOf(args));
+    const localNode = state.processors[processor]?.localNode ?? NO_NODE;
+    state.nodes[localNode]?.eviction.launchWaits?.(kernel, spansOf(args));
   }
 
   begin(id: number, processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
@@ -208,7 +209,7 @@ export class Launches {
     const processor = launch.owner;
     if (processor === undefined || processor !== this.state.processors[launch.processor]) return;
     this.state.effort++;
-    if (launch.isTold) this.state.nodes[processor.own]?.eviction.launchEnds?.();
+    if (launch.isTold) this.state.nodes[processor.localNode]?.eviction.launchEnds?.();
     this.endHolds(launch);
     if (processor.state === 'dead') return;
     // Until now it was used, whatever was asked meanwhile.
@@ -293,8 +294,8 @@ export class Launches {
         owner.intents.push({ launch: launch.id, first, end: first + count, write: use !== 'in' });
       }
       noteUse(this.state, launch.processor, launch.arguments);
-      noteArguments(this.state, owner.own, launch.arguments, !owner.description.faults);
-      const node = this.state.nodes[owner.own];
+      noteArguments(this.state, owner.localNode, launch.arguments, !owner.description.faults);
+      const node = this.state.nodes[owner.localNode];
       node?.eviction.launchBegins?.(launch.kernel, spansOf(launch.arguments));
       launch.isTold = true;
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
@@ -364,7 +365,7 @@ export class Launches {
   /** Begins to make room for the block whose turn it is, and for those that come beside it. */
   private makeRoom({ owner, arguments: args, blocks }: Launch, current: number): void {
     const { state } = this;
-    const node = state.nodes[owner?.own ?? NO_NODE];
+    const node = state.nodes[owner?.localNode ?? NO_NODE];
     if (node === undefined) return;
     const { mark } = state.masks;
     const mask = state.masks.take();
@@ -406,7 +407,7 @@ export class Launches {
       owner !== this.state.processors[processor]
     )
       return;
-    const node = this.state.nodes[owner.own];
+    const node = this.state.nodes[owner.localNode];
     if (node !== undefined) node.expected = blocks;
   }
 
@@ -418,11 +419,11 @@ export class Launches {
     launch.held.length = 0;
   }
 
-  private dropScratch({ own }: Processor): void {
-    const node = this.state.nodes[own];
+  private dropScratch({ localNode }: Processor): void {
+    const node = this.state.nodes[localNode];
     if (node === undefined) return;
     for (const block of node.scratchBlocks) {
-      const residence = block.residences[own];
+      const residence = block.residences[localNode];
       if (residence === undefined || isEmpty(residence.scratch)) continue;
       releaseBacking(this.state, block, node, residence.scratch);
       makeReady(this.state, block);

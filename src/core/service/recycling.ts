@@ -35,7 +35,7 @@ export function recycle(state: State, range: Range): boolean {
       node.eviction.deactivate(index);
       node.waiters.remove(index);
     }
-    state.patient.remove(index);
+    state.waitsForRoom.remove(index);
     for (const processor of state.processors) {
       if (processor === undefined) continue;
       const { slotBlock } = processor;

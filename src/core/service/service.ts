@@ -17,7 +17,16 @@ import { type State, shortageOf } from '../table/state.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
 import type { Ended, Task } from '../table/work.js';
 import { serviceFaults } from './faults.js';
-import { absence, doTask, loss, own, pagesDone, protection, refusal, remoteness } from './tasks.js';
+import {
+  absence,
+  doTask,
+  loss,
+  materialize,
+  pagesDone,
+  protection,
+  refusal,
+  remoteness,
+} from './tasks.js';
 
 /** Called when a task of the block has been done for `pages` pages, or has failed. */
 export type TaskDone = (task: Task, pages: number, failure: DenyReason | null) => void;
@@ -59,7 +68,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
   let blocked = false;
   for (let at = 0; at < block.tasks.length; ) {
     const task = block.tasks[at];
-    if (blocked && !task.ahead) {
+    if (blocked && !task.overtakes) {
       at++;
       continue;
     }
@@ -80,7 +89,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       if (outcome === 'blocked') {
         // Tasks keep their order, but pages that cannot go home for want of room there must not
         // hold up what may make that room.
-        if (task.kind !== 'home' && task.kind !== 'mapRemote' && !task.ahead && !task.early)
+        if (task.kind !== 'home' && task.kind !== 'mapRemote' && !task.overtakes && !task.early)
           blocked = true;
         at++;
         continue;
@@ -90,7 +99,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     }
     block.tasks.splice(at, 1);
     // Now, while nothing is under way in the block.
-    if (task.kind === 'own') own(state, block, task, reason);
+    if (task.kind === 'materialize') materialize(state, block, task, reason);
     const kept =
       reason === null || (task.kind === 'present' && !task.hold && reason !== 'DEVICE_LOST');
     // A launch that has waited for it makes room at once, which must not begin with this block.

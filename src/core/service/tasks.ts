@@ -82,10 +82,11 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
   }
   if (task.kind === 'clean') return beginCleaning(state, block, task);
   if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
-  if (task.kind === 'mapRemote' || task.kind === 'mapOwn') return switchMemory(state, block, task);
+  if (task.kind === 'mapRemote' || task.kind === 'mapLocal')
+    return switchMemory(state, block, task);
   if (task.kind === 'unmap') return unmap(state, block, task);
   if (task.kind === 'protect' || task.kind === 'copyOnWrite') return restrict(state, block, task);
-  if (task.kind !== 'present' && task.kind !== 'own') return empty(state, block, task);
+  if (task.kind !== 'present' && task.kind !== 'materialize') return empty(state, block, task);
   if (task.lastChance && block.range.derived === true) loseInherited(state, block, task.mask);
   const outcome = bringPages(state, block, task);
   const request = state.requests.get(task.request);
@@ -106,7 +107,7 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
  * them. At the last chance a single page that cannot be had for good is lost; of several it is not
  * known which one failed, and they are tried again.
  */
-export function own(
+export function materialize(
   state: State,
   block: Block,
   { mask, lastChance }: Task,
@@ -187,7 +188,13 @@ function bringPages(state: State, block: Block, task: Task): Outcome {
   if (task.node === NO_NODE) {
     const processor = processorOf(state, task.processor);
     if (isRemote(block, processor)) return bringToHost(state, block, processor, task);
-    return bringTo(state, block, nodeOf(state, processor.own), task.map ? processor : null, task);
+    return bringTo(
+      state,
+      block,
+      nodeOf(state, processor.localNode),
+      task.map ? processor : null,
+      task,
+    );
   }
   return bringTo(state, block, nodeOf(state, task.node), null, task);
 }
@@ -247,10 +254,11 @@ function bringTo(
   // rights to read it.
   for (let word = 0; word < WORDS; word++) {
     allowed[word] = task.mask[word] & present(block, word);
-    if (task.ahead) allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
+    if (task.overtakes)
+      allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
     // What was written meanwhile is its own already: a launch that holds such pages may wait for
     // the very clones that are to have the others.
-    if (task.kind === 'own') allowed[word] &= ~block.dirty[word];
+    if (task.kind === 'materialize') allowed[word] &= ~block.dirty[word];
     if (task.access === Access.Write) {
       allowed[word] &=
         node.id === HOST_NODE
@@ -261,14 +269,15 @@ function bringTo(
   excludeScratch(block, node.id, allowed);
   if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) {
     // It may have come before, to be read.
-    const mayBeOwn = task.kind !== 'own' || mayBeWritten(state, block, node, allowed);
-    return mayBeOwn ? 'done' : waitForMemory(state, block, node, task);
+    const mayBeMaterialized =
+      task.kind !== 'materialize' || mayBeWritten(state, block, node, allowed);
+    return mayBeMaterialized ? 'done' : waitForMemory(state, block, node, task);
   }
   return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
 }
 
 export function absence(state: State, block: Block, task: Task): DenyReason | null {
-  const { mask, access, ahead } = task;
+  const { mask, access, overtakes } = task;
   let lost = -1;
   let pinned = 0;
   for (let word = 0; word < WORDS; word++) {
@@ -281,7 +290,7 @@ export function absence(state: State, block: Block, task: Task): DenyReason | nu
   // To wait until the program unpins them could be for ever.
   if (pinned !== 0 && access === Access.Write && goalOf(state, block, task) !== HOST_NODE)
     return 'PINNED';
-  return ahead ? null : protection(block, mask, access);
+  return overtakes ? null : protection(block, mask, access);
 }
 
 /** Why pages that the task would write could not be copied for their clones. */

@@ -188,7 +188,7 @@ function forgetBacking(
     const mapping = block.mappings[id];
     if (mapping === undefined || mapping.node !== node) continue;
     // What stands in for a page that is reached in place is not of this memory.
-    const own = mapping.standIn !== NO_PAGES && state.processors[id]?.own === node;
+    const own = mapping.standIn !== NO_PAGES && state.processors[id]?.localNode === node;
     for (let word = 0; word < WORDS; word++) {
       if (own) mapping.standIn[word] &= ~going[word];
       const kept = ~going[word] | mapping.standIn[word];

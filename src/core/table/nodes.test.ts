@@ -10,7 +10,7 @@ import {
   Status,
 } from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
-import { PATIENCE } from '../service/faults.js';
+import { ROOM_TRIES } from '../service/faults.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, overheard } from '../test-parts.js';
 import type { Range, RangeOptions } from './range.js';
 
@@ -345,7 +345,7 @@ describe('a store behind the host', () => {
   /** Has a host of six blocks send what goes next, one block, before its memory is needed. */
   function sendAhead(): void {
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none', eviction: 'lru' });
-    const eviction = () => ({ ...policies.eviction(), ahead: () => 1 });
+    const eviction = () => ({ ...policies.eviction(), keepFree: () => 1 });
     manager = managerOf(hostOf(6), commands, { ...policies, eviction });
     behind = manager.addNode({ ...store, budgetPages: 16 * BLOCK });
     manager.setHome(HOST_NODE, behind);
@@ -452,7 +452,7 @@ describe('a store behind the host', () => {
     manager.nodeFull(behind, 0);
     log = [];
     manager.fault(HOST, first + 3 * BLOCK, true, 1);
-    for (let second = 1; second < PATIENCE; second++) manager.stillNoRoom();
+    for (let second = 1; second < ROOM_TRIES; second++) manager.stillNoRoom();
     expect([...log, manager.waitsForRoom]).toEqual([true]);
     manager.stillNoRoom();
     expect([...log, manager.waitsForRoom]).toEqual([
@@ -481,7 +481,7 @@ describe('a store behind the host', () => {
     ]);
     manager.fault(HOST, first + BLOCK, true, 1);
     // At the first time those that read get the room that this thread has given up.
-    for (let time = 0; time <= PATIENCE; time++) manager.stillNoRoom();
+    for (let time = 0; time <= ROOM_TRIES; time++) manager.stillNoRoom();
     expect(log.at(-1)).toBe(`denied ${first + BLOCK} OUT_OF_STORAGE`);
     manager.nodeFull(behind, null);
     expect(manager.figures(HOST).backedPages).toBeLessThanOrEqual(3 * BLOCK);
@@ -495,10 +495,10 @@ describe('a store behind the host', () => {
     manager.acquire(7, HOST, first, 64, Access.Read);
     expect(manager.figures(HOST).backedPages).toBe(3 * BLOCK + 64);
     log = [];
-    manager.own(8, first, 64, false);
+    manager.materialize(8, first, 64, false);
     expect([...log, manager.pages.isInherited(first)]).toEqual(['done 8 0 OUT_OF_STORAGE', true]);
     manager.nodeFull(behind, null);
-    manager.own(9, first, 64, false);
+    manager.materialize(9, first, 64, false);
     expect([log.at(-1), manager.pages.isInherited(first)]).toEqual(['done 9 64 null', false]);
     expect(manager.figures(HOST).backedPages).toBeLessThanOrEqual(3 * BLOCK);
     manager.checkInvariants();
@@ -509,7 +509,7 @@ describe('a store behind the host', () => {
     manager.nodeFull(behind, manager.node(behind)?.backedPages ?? 0);
     const first = allocate(1, { provided: true });
     manager.fault(HOST, first, false, 1);
-    manager.own(8, first, 1, true);
+    manager.materialize(8, first, 1, true);
     expect([log.at(-1), manager.pages.isInherited(first)]).toEqual([
       'done 8 0 OUT_OF_STORAGE',
       true,
@@ -588,7 +588,7 @@ describe('a store behind the host', () => {
     manager.nodeFull(behind, 0);
     log = [];
     manager.fault(HOST, first, true, 1);
-    for (let time = 0; time < PATIENCE; time++) {
+    for (let time = 0; time < ROOM_TRIES; time++) {
       expect(log).toEqual([`break ${first}+16`]);
       manager.copyOnWriteBroken(first, 16, 'OUT_OF_STORAGE');
       expect(manager.waitsForRoom).toBe(true);
@@ -634,7 +634,7 @@ describe('a store behind the host', () => {
     // A copy for a clone finds no room, and says so before the next one begins.
     commands.breakCopyOnWrite = (page, count) =>
       steps.push(() => {
-        manager.own(page, clone + page - file, count, false);
+        manager.materialize(page, clone + page - file, count, false);
         manager.copyOnWriteBroken(page, count, 'OUT_OF_STORAGE');
       });
     const settle = (): void => {
@@ -733,7 +733,7 @@ describe('a store behind the host', () => {
     manager.nodeFull(behind, 0);
     log = [];
     manager.fault(HOST, shared, true, 1);
-    for (let time = 0; time < PATIENCE; time++) {
+    for (let time = 0; time < ROOM_TRIES; time++) {
       expect(log).toEqual([`want ${shared} write`]);
       log = [];
       manager.refuse(shared, BLOCK, 'OUT_OF_STORAGE');

@@ -41,7 +41,7 @@ export interface Processor {
    * The memory of its own, which its faults bring pages to; NO_NODE: it has none, and reaches host
    * memory in place.
    */
-  readonly own: NodeId;
+  readonly localNode: NodeId;
   state: 'alive' | 'draining' | 'dead';
   readonly prefetch: PrefetchPolicy;
   readonly placement: PlacementPolicy;
@@ -80,12 +80,12 @@ export function createProcessor(
   policies: Policies,
   id: ProcessorId,
   description: ProcessorDescription,
-  own: NodeId,
+  localNode: NodeId,
 ): Processor {
   return {
     id,
     description,
-    own,
+    localNode,
     state: 'alive',
     prefetch: policies.prefetch(),
     placement: policies.placement(),

@@ -42,6 +42,6 @@ export function unshieldAll(state: State, processor: Processor): void {
     unshield(state, processor, slot);
     processor.slotThread[slot] = -1;
   }
-  const node = state.nodes[processor.own];
+  const node = state.nodes[processor.localNode];
   if (node !== undefined) node.pump = true;
 }

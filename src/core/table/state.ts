@@ -77,7 +77,7 @@ export interface State extends TokenTable {
     readonly reason: Reason;
   }[];
   /** Blocks on which a thread waits for room that a store, or a file, may have again soon. */
-  readonly patient: IntrusiveList;
+  readonly waitsForRoom: IntrusiveList;
 }
 
 export function createState(commands: Commands, policies: Policies, blockCount: number): State {
@@ -118,7 +118,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     effort: 0,
     parked: new IntrusiveList(),
     later: [],
-    patient: new IntrusiveList(),
+    waitsForRoom: new IntrusiveList(),
   };
 }
 
@@ -137,8 +137,8 @@ export function nodeOf(state: State, id: NodeId): Node {
 export function mappingOf(state: State, block: Block, processor: ProcessorId): Mapping {
   const known = block.mappings[processor];
   if (known !== undefined) return known;
-  const { own } = processorOf(state, processor);
-  const made = createMapping(own === NO_NODE ? HOST_NODE : own);
+  const { localNode } = processorOf(state, processor);
+  const made = createMapping(localNode === NO_NODE ? HOST_NODE : localNode);
   block.mappings[processor] = made;
   return made;
 }
@@ -185,8 +185,8 @@ export function reachedBy(state: State, block: Block, processor: ProcessorId): N
 }
 
 /** Whether the processor's threads read and write host memory, and it has none of its own. */
-export function usesHostMemory({ own }: Processor): boolean {
-  return own === HOST_NODE || own === NO_NODE;
+export function usesHostMemory({ localNode }: Processor): boolean {
+  return localNode === HOST_NODE || localNode === NO_NODE;
 }
 
 /**
@@ -198,9 +198,9 @@ export function isAsked({ range }: Block, processor: Processor): boolean {
 }
 
 /** Whether the processor reaches memory in place that is not its own, for all of the block. */
-export function isRemote(block: Block, { id, own }: Processor): boolean {
+export function isRemote(block: Block, { id, localNode }: Processor): boolean {
   const mapping = block.mappings[id];
-  return mapping === undefined ? own === NO_NODE : mapping.node !== own;
+  return mapping === undefined ? localNode === NO_NODE : mapping.node !== localNode;
 }
 
 export function makeReady(state: State, block: Block): void {

@@ -76,7 +76,7 @@ export interface Mapping {
    * They have found no room, and are not tried again before there may be some: the block may be
    * looked at for no more than that others took its pages.
    */
-  patient: boolean;
+  waitsForRoom: boolean;
   /**
    * Pages that threads wait for until other machines let them have the right: nothing is done about
    * them meanwhile.
@@ -345,7 +345,7 @@ export function wakeWanting(block: Block, pages: Mask): void {
       (mapping.wantedRead === NO_PAGES && mapping.wantedWrite === NO_PAGES)
     )
       continue;
-    mapping.patient = false;
+    mapping.waitsForRoom = false;
     for (let word = 0; word < pages.length; word++) {
       mapping.waitingRead[word] |= mapping.wantedRead[word] & pages[word];
       mapping.waitingWrite[word] |= mapping.wantedWrite[word] & pages[word];
@@ -357,8 +357,8 @@ export function wakeWanting(block: Block, pages: Mask): void {
 }
 
 /** Threads that found no room for pages of the block are tried again. */
-export function endPatience({ mappings }: Block): void {
-  for (const mapping of mappings) if (mapping !== undefined) mapping.patient = false;
+export function endRoomWait({ mappings }: Block): void {
+  for (const mapping of mappings) if (mapping !== undefined) mapping.waitsForRoom = false;
 }
 
 /** Pages have been taken out of what threads wait for. */
@@ -379,7 +379,7 @@ export function createMapping(node: NodeId): Mapping {
     waitingRead: createMask(),
     waitingWrite: createMask(),
     waiting: false,
-    patient: false,
+    waitsForRoom: false,
     wantedRead: NO_PAGES,
     wantedWrite: NO_PAGES,
     urgentPage: -1,

@@ -14,14 +14,14 @@ import type {
  * What is asked of a block besides faults. `home`: everything that a node holds of it leaves the
  * node. `clean`: no processor writes its changed pages any more without being noticed. `drop`:
  * unchanged pages come from the provider again; `revert`: all pages. `mapRemote`: the processor
- * reaches host memory in place; `mapOwn`: its own again. `protect`: no processor may do more than
+ * reaches host memory in place; `mapLocal`: its own again. `protect`: no processor may do more than
  * `access`. `own`: the pages are brought to the host, and their content is no longer what their
  * provider gives. `copyOnWrite`: no processor writes the pages before their clones have copies.
  * `unmap`: what reaches host memory loses its rights, and gets them again by faults.
  */
 export type TaskKind =
   | 'present'
-  | 'own'
+  | 'materialize'
   | 'home'
   | 'zero'
   | 'free'
@@ -32,7 +32,7 @@ export type TaskKind =
   | 'copyOnWrite'
   | 'unmap'
   | 'mapRemote'
-  | 'mapOwn';
+  | 'mapLocal';
 
 export interface Task {
   readonly kind: TaskKind;
@@ -44,7 +44,7 @@ export interface Task {
   readonly node: NodeId;
   /**
    * The processor that they are mapped for, or that is switched to other memory (mapRemote,
-   * mapOwn).
+   * mapLocal).
    */
   readonly processor: ProcessorId;
   readonly access: Access;
@@ -58,7 +58,7 @@ export interface Task {
    * Does not wait for the tasks before it: pages of another block wait for this one, on which those
    * may depend.
    */
-  readonly ahead: boolean;
+  readonly overtakes: boolean;
   /** Comes before its turn, and need not: no task waits behind it. */
   readonly early: boolean;
   /** The source forgets the content afterwards: what cannot be had for good is lost (own). */
@@ -88,7 +88,7 @@ export type OperationKind =
   | 'copyOnWrite'
   | 'unmap'
   | 'mapRemote'
-  | 'mapOwn'
+  | 'mapLocal'
   | 'cover';
 
 /**
@@ -179,7 +179,7 @@ export interface Request {
   readonly map: boolean;
   readonly hold: boolean;
   readonly exclusive: boolean;
-  readonly ahead: boolean;
+  readonly overtakes: boolean;
   readonly early: boolean;
   readonly lastChance: boolean;
   /** First page and the page after the last. */

@@ -98,7 +98,7 @@ export class CopyThread {
   add(copy: PageCopy): void {
     if (this.running.length === 0) {
       this.lastEnd = this.now();
-      this.stayApart();
+      this.leaveManagerCpu();
     }
     const { words, signal } = this;
     const number = Atomics.load(signal, Signal.End);
@@ -135,7 +135,7 @@ export class CopyThread {
    * Has the thread run on another CPU than this one: where CPUs are busy the kernel looks for none
    * that is idle, and wakes threads where they ran last.
    */
-  private stayApart(): void {
+  private leaveManagerCpu(): void {
     this.placed ??= new PlacedThread(Atomics.load(this.signal, Signal.Thread));
     this.placed.keepOff();
   }

@@ -22,7 +22,7 @@ import type { CopyThread } from '../copies/copy-thread.js';
 import type { Driver, DriverEvents, TransferOrder } from '../driver.js';
 import { NodeError, persist } from '../page-table.js';
 import { PagedMemory, releaseZeroArea } from '../paged-memory.js';
-import type { CopiedBeside } from '../process-driver.js';
+import type { CopiesInThreads } from '../process-driver.js';
 import type { HostSharer, SharedHost } from '../shared-host.js';
 import { watchClosed } from './closed-space.js';
 
@@ -31,7 +31,7 @@ const THREADS = 64;
 /** What those take at most of the budget: threads of other processes may come. */
 const SHARE = 3 / 4;
 
-export class HostDriver implements Driver, CopiedBeside, SharedHost {
+export class HostDriver implements Driver, CopiesInThreads, SharedHost {
   readonly kind = 'host';
   readonly description: DeviceDescription;
   readonly memory: number;
@@ -131,7 +131,7 @@ export class HostDriver implements Driver, CopiedBeside, SharedHost {
     return this.node.fill(order);
   }
 
-  transferBeside(order: TransferOrder): Status {
+  transferInThread(order: TransferOrder): Status {
     if (this.poisoned.size > 0 && order.access !== Rights.None)
       this.restore(order.page, order.count);
     return this.node.fillBeside(order);

@@ -29,7 +29,7 @@ import type {
 import { NodeError } from '../page-table.js';
 import { PagedMemory } from '../paged-memory.js';
 import type {
-  CopiedBeside,
+  CopiesInThreads,
   FilePart,
   ProcessDriver,
   SeesEnds,
@@ -113,7 +113,7 @@ interface RunningLaunch {
 }
 
 export class ProcessDevice
-  implements ProcessDriver, SeesEnds, ShowsFiles, CopiedBeside, HostSharer
+  implements ProcessDriver, SeesEnds, ShowsFiles, CopiesInThreads, HostSharer
 {
   readonly ends: SeesEnds = this;
   readonly files: ShowsFiles = this;
@@ -530,7 +530,7 @@ export class ProcessDevice
     }
   }
 
-  transferBeside(order: TransferOrder): Status {
+  transferInThread(order: TransferOrder): Status {
     return this.filled(() => this.node.fillBeside(order));
   }
 

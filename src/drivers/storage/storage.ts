@@ -8,7 +8,7 @@
 import { PAGE_BYTES, Status } from '../../core/basics/types.js';
 import type { NodeDriver, TransferOrder } from '../driver.js';
 import { gonePage, type SpillFile, spoiledPage } from './disk.js';
-import type { PatientReads } from './patient-reads.js';
+import type { RetriedReads } from './retried-reads.js';
 
 /** The most bytes of one call. */
 const LONGEST_BYTES = 2 ** 21;
@@ -67,13 +67,13 @@ export class StorageDriver implements NodeDriver {
 
   /**
    * @param unreadable how a transfer ends that could not be read
-   * @param patient has reads that failed tried again; null: whoever reads has done so
+   * @param retried has reads that failed tried again; null: whoever reads has done so
    */
   constructor(
     readonly kind: string,
     private readonly file: SpillFile,
     private readonly unreadable: Status,
-    private readonly patient: PatientReads | null,
+    private readonly retried: RetriedReads | null,
     private readonly events: StorageEvents,
   ) {}
 
@@ -189,7 +189,7 @@ export class StorageDriver implements NodeDriver {
     if (well && write) this.pagesWritten += pages;
     else if (well) {
       this.pagesRead += pages - bad.length;
-      this.patient?.succeeded();
+      this.retried?.succeeded();
     }
     // A file that is shorter than what was written to it is as broken as a disk that says so.
     else {
@@ -198,7 +198,7 @@ export class StorageDriver implements NodeDriver {
       for (const { token } of write ? this.writes.splice(0) : [])
         this.events.transferred(token, Status.Failed);
       const again = (failedAt: number): void => this.move({ ...job, failedAt }, from);
-      if (!write && this.patient?.failed(job.failedAt, again) === true) {
+      if (!write && this.retried?.failed(job.failedAt, again) === true) {
         this.go();
         return;
       }

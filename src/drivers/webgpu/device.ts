@@ -150,7 +150,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   /** The same, if it is paged. */
   protected paged: PagedLaunch | null = null;
   /** What the next part of it needs, while this one runs. */
-  private ahead: PlannedRun | null = null;
+  private nextRun: PlannedRun | null = null;
   /** The buffer for tables of pages of launches that are paged; null: there is none. */
   private table: Part | null = null;
   protected facts: AdapterFacts | null = null;
@@ -509,17 +509,17 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   }
 
   step(): boolean {
-    return (this.ahead ?? this.paged)?.step() === true;
+    return (this.nextRun ?? this.paged)?.step() === true;
   }
 
   supply(launch: number, there: boolean): void {
-    const asker = this.ahead ?? (this.launched === launch ? this.paged : null);
+    const asker = this.nextRun ?? (this.launched === launch ? this.paged : null);
     asker?.supplied(there);
   }
 
   over(): void {
-    this.ahead?.close();
-    this.ahead = null;
+    this.nextRun?.close();
+    this.nextRun = null;
   }
 
   /** Has the GPU be lost, as a driver that resets it does; the engine goes on. For tests. */
@@ -566,10 +566,10 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
       return this.use(pagesAround(arrayOf({ parameters }, table.name)));
     });
     const outlet = this.pagedOutlet(id);
-    const { ahead } = this;
-    this.ahead = null;
-    const plan = ahead === null ? paged.plan() : null;
-    const planned = ahead ?? (plan && new PlannedRun(plan, paged, outlet));
+    const { nextRun } = this;
+    this.nextRun = null;
+    const plan = nextRun === null ? paged.plan() : null;
+    const planned = nextRun ?? (plan && new PlannedRun(plan, paged, outlet));
     this.paged = new PagedLaunch(
       kernelName,
       order,
@@ -580,7 +580,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
       outlet,
       planned,
     );
-    if (ahead === null) planned?.start();
+    if (nextRun === null) planned?.start();
   }
 
   private pagedOutlet(id: number): PagedOutlet {
@@ -611,8 +611,8 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
           parts,
         } satisfies Fill);
       },
-      ahead: (run) => {
-        this.ahead = run;
+      nextRun: (run) => {
+        this.nextRun = run;
         run.start();
       },
       ended: (failure) => {

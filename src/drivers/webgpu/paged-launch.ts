@@ -39,7 +39,7 @@ export interface PagedOutlet extends PlannedOutlet {
   needTable(table: Part): void;
   giveUpTable(): void;
   /** The part after this one runs by a plan: what it touches may be prepared. */
-  ahead(run: PlannedRun): void;
+  nextRun(run: PlannedRun): void;
   ended(failure: LaunchFailure | null): void;
 }
 
@@ -247,7 +247,7 @@ export class PagedLaunch {
     // While the GPU works on it: what the next one needs, or the next part.
     if (planned.goOn()) return;
     const plan = this.paged.next();
-    if (plan !== null) this.outlet.ahead(new PlannedRun(plan, this.paged, this.outlet));
+    if (plan !== null) this.outlet.nextRun(new PlannedRun(plan, this.paged, this.outlet));
   }
 
   /** Has the engine run something, when it has written the table of pages and the rest. */

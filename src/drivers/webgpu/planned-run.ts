@@ -61,7 +61,7 @@ export class PlannedRun {
   }
 
   step(): boolean {
-    return this.goAhead() || this.next?.feed.step() === true;
+    return this.advance() || this.next?.feed.step() === true;
   }
 
   /** Calls `take` when the pages of the next dispatch have been sent to parts of buffers. */
@@ -106,11 +106,11 @@ export class PlannedRun {
       return new Uint32Array(content.buffer);
     });
     this.search = this.plan.dispatches(numbers);
-    this.goAhead();
+    this.advance();
   }
 
   /** Finds out a little more of what it touches. False: it is known. */
-  private goAhead(): boolean {
+  private advance(): boolean {
     const { search } = this;
     if (search === null) return false;
     const end = performance.now() + SLICE_MS;

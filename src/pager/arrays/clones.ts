@@ -124,7 +124,7 @@ export class Clones {
     const run = runFrom(range, page, count, source);
     this.requests.start(
       (request) =>
-        manager.bring(request, HOST_NODE, from, run, Access.Read, { hold: true, ahead: true }),
+        manager.bring(request, HOST_NODE, from, run, Access.Read, { hold: true, overtakes: true }),
       (_pages, failure) => {
         // What the source was given while its pages were on their way is not the clone's, which has
         // them from elsewhere by now.
@@ -240,7 +240,7 @@ export class Clones {
    */
   private settle(page: number, done: () => void): void {
     this.requests.start(
-      (request) => this.manager.own(request, page, 1, false),
+      (request) => this.manager.materialize(request, page, 1, false),
       () => this.later(done),
     );
   }
@@ -256,7 +256,7 @@ export class Clones {
     const { manager } = this;
     const half = Math.ceil(count / 2);
     this.requests.start(
-      (request) => manager.own(request, first, count, breaking.lastChance),
+      (request) => manager.materialize(request, first, count, breaking.lastChance),
       (_pages, failure) => {
         const starves = failure === 'OUT_OF_MEMORY' || failure === 'OUT_OF_STORAGE';
         if (failure !== null && count > 1 && !(starves && breaking.starved)) {

@@ -127,7 +127,7 @@ export class SharedBlocks<C> {
   private fill(block: number, right: 'read' | 'write'): void {
     this.start(
       block,
-      (request, first, count) => this.manager.own(request, first, count, false),
+      (request, first, count) => this.manager.materialize(request, first, count, false),
       (failure) => {
         if (failure === null) {
           this.arrived.delete(block);
@@ -157,7 +157,7 @@ export class SharedBlocks<C> {
       (request, first, count) =>
         this.manager.bring(request, HOST_NODE, first, count, Access.Read, {
           hold: true,
-          ahead: true,
+          overtakes: true,
         }),
       (failure) => {
         if (failure !== null) {

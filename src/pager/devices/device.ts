@@ -2,8 +2,8 @@
 
 import type { Status } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import type { Apart } from '../../cpus/apart.js';
-import type { Beside } from '../../cpus/beside.js';
+import type { SameCpu } from '../../cpus/same-cpu.js';
+import type { SeparateCpu } from '../../cpus/separate-cpu.js';
 import type { Driver, LaunchFailure } from '../../drivers/driver.js';
 import type { DriverGuard } from '../../drivers/guard.js';
 import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.js';
@@ -95,9 +95,9 @@ export class DeviceEvents implements ProcessEvents {
   /**
    * Keeps threads of its process off the manager's CPU; null: it has none that the manager knows.
    */
-  apart: Apart | null = null;
+  separateCpu: SeparateCpu | null = null;
   /** Keeps one on it whose touches lie scattered. */
-  beside: Beside | null = null;
+  sameCpu: SameCpu | null = null;
 
   constructor(
     private readonly manager: MemoryManager,
@@ -107,12 +107,12 @@ export class DeviceEvents implements ProcessEvents {
 
   fault(page: number, write: boolean, thread: number): void {
     if (this.device === null) return;
-    this.apart?.before(thread);
-    this.beside?.before(thread);
+    this.separateCpu?.before(thread);
+    this.sameCpu?.before(thread);
     this.manager.fault(this.device.info.id, page, write, thread);
     const moving = this.router.busy || this.manager.waitsToGoAhead;
-    this.apart?.after(moving);
-    this.beside?.after(moving);
+    this.separateCpu?.after(moving);
+    this.sameCpu?.after(moving);
   }
 
   transferred(token: number, status: Status): void {
@@ -128,14 +128,14 @@ export class DeviceEvents implements ProcessEvents {
   }
 
   launched(launch: number, failure: LaunchFailure | null, gpuMs?: number): void {
-    this.apart?.end();
-    this.beside?.end();
+    this.separateCpu?.end();
+    this.sameCpu?.end();
     if (this.device !== null) this.owner.launched(this.device, launch, failure, gpuMs);
   }
 
   died(reason: string): void {
-    this.apart?.end();
-    this.beside?.end();
+    this.separateCpu?.end();
+    this.sameCpu?.end();
     if (this.device !== null) this.owner.died(this.device, reason);
   }
 }

@@ -12,9 +12,9 @@ import {
   PAGE_BYTES,
   type ProcessorId,
 } from '../../core/basics/types.js';
-import { Apart, type KeptApart } from '../../cpus/apart.js';
-import { Beside } from '../../cpus/beside.js';
 import type { ManagerCpu } from '../../cpus/placed-threads.js';
+import { SameCpu } from '../../cpus/same-cpu.js';
+import { SeparateCpu, type SeparatedThreads } from '../../cpus/separate-cpu.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
 import type { HasEngine, ProcessDriver } from '../../drivers/process-driver.js';
 import type { Notifiers } from '../arrays/notifiers.js';
@@ -84,7 +84,7 @@ export class Devices implements DeviceOwner {
     private readonly notifiers: Notifiers,
     private readonly maker: DriverMaker,
     private readonly polls: DevicePolls,
-    private readonly keptApart: KeptApart,
+    private readonly separated: SeparatedThreads,
     private readonly managerCpu: ManagerCpu,
   ) {}
 
@@ -345,8 +345,8 @@ export class Devices implements DeviceOwner {
     const device = new Device(info, made);
     events.device = device;
     if (info.pid !== null && description.faults) {
-      events.apart = new Apart(this.keptApart, info.pid);
-      events.beside = new Beside(this.managerCpu, info.pid);
+      events.separateCpu = new SeparateCpu(this.separated, info.pid);
+      events.sameCpu = new SameCpu(this.managerCpu, info.pid);
     }
     this.byId.set(id, device);
     this.polls.add(device);

@@ -1,10 +1,10 @@
 /** A store behind the host: what of it the core hears, and what is said of it when it fails. */
 import { type NodeId, PAGE_BYTES, type Status } from '../../core/basics/types.js';
-import { PatientReads, READ_MS } from '../../drivers/storage/patient-reads.js';
+import { READ_MS, RetriedReads } from '../../drivers/storage/retried-reads.js';
 import { StorageDriver } from '../../drivers/storage/storage.js';
 import type { ManagerContext } from '../core/context.js';
 import type { StoreFile } from '../sources/io-engines.js';
-import { ROOM_MS } from './patience.js';
+import { ROOM_MS } from './room-wait.js';
 
 /**
  * After an error it is tried again so much later, so that requests that wait for room are told of
@@ -69,7 +69,7 @@ export class Store {
   private toldOfRead = false;
   private toldOfKept = false;
   private readErrno = 0;
-  private readonly patient: PatientReads | null;
+  private readonly retried: RetriedReads | null;
 
   /** @param before the node whose pages go there when it has no room */
   constructor(
@@ -79,8 +79,8 @@ export class Store {
   ) {
     const { manager, router, now } = context;
     const budgetPages = Math.floor(place.bytes / PAGE_BYTES);
-    this.patient = place.retriesReads ? new PatientReads(now) : null;
-    this.driver = new StorageDriver(place.name, place.file, place.unreadable, this.patient, {
+    this.retried = place.retriesReads ? new RetriedReads(now) : null;
+    this.driver = new StorageDriver(place.name, place.file, place.unreadable, this.retried, {
       transferred: (token, status) => router.completed(token, status),
       released: (token) => manager.released(token),
       spoiled: (token, page, reason) => {
@@ -107,7 +107,7 @@ export class Store {
    */
   look(): void {
     if (this.driver.isFresh) this.driver.go();
-    this.patient?.look();
+    this.retried?.look();
     if (this.errno === 0 || !this.driver.isStill) return;
     const now = this.context.now();
     if (now - this.lookedAt < LOOK_MS) return;
@@ -138,11 +138,11 @@ export class Store {
 
   /** Why they cannot just now, as a sentence; null: none was given up. */
   get lasting(): string | null {
-    return this.patient?.gaveUp === true ? this.readProblem : null;
+    return this.retried?.gaveUp === true ? this.readProblem : null;
   }
 
   sleepMs(most: number): number {
-    return this.patient?.sleepMs(most) ?? most;
+    return this.retried?.sleepMs(most) ?? most;
   }
 
   get details(): Record<string, unknown> {
@@ -186,7 +186,7 @@ export class Store {
       this.readErrno = errno;
       if (!this.toldOfRead)
         this.context.warn(
-          `warning: ${this.readProblem}; it is tried again${this.patient === null ? '' : ` for ${READ_MS / 1000} s`}`,
+          `warning: ${this.readProblem}; it is tried again${this.retried === null ? '' : ` for ${READ_MS / 1000} s`}`,
         );
       this.toldOfRead = true;
       return;

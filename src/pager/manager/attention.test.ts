@@ -17,19 +17,19 @@ test('a manager that is not up, or sleeps, is woken, and one that is awake is no
   expect(ask()).toBe(true);
   attention.wake();
   expect(ask()).toBe(false);
-  attention.rest();
+  attention.sleep();
   expect(ask()).toBe(true);
 });
 
 test('what was asked of a manager that was awake keeps it from sleeping', () => {
   const { attention, ask } = made();
   attention.wake();
-  expect(attention.rest()).toBe(true);
+  expect(attention.sleep()).toBe(true);
   attention.wake();
   ask();
-  expect(attention.rest()).toBe(false);
+  expect(attention.sleep()).toBe(false);
   expect([attention.take(), attention.take(), attention.isAsked]).toEqual([true, false, false]);
-  expect(attention.rest()).toBe(true);
+  expect(attention.sleep()).toBe(true);
 });
 
 test('a word that has come round is news', () => {

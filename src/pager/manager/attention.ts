@@ -29,7 +29,7 @@ export class Attention {
    * From now on the manager must be woken. False: it must not sleep, since something was asked of
    * one that was awake.
    */
-  rest(): boolean {
+  sleep(): boolean {
     // The word of a client comes before its look whether to wake, and ours in the other order: one
     // of the two sees what the other did.
     Atomics.store(this.control, Control.Awake, 0);

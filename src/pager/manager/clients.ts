@@ -12,7 +12,7 @@ import type { StreamEvent } from '../protocol/operations.js';
 import type { Connection, Transport } from '../protocol/transport.js';
 import type { WireError } from '../protocol/wire.js';
 import type { StreamOwner } from '../streams/streams.js';
-import type { Share } from './share.js';
+import type { TimeSlice } from './time-slice.js';
 
 /** What comes of clients. */
 export interface ClientEvents {
@@ -147,10 +147,10 @@ export class Clients {
   }
 
   /** Hands on messages that have come, of each client in turn, as many as the share allows. */
-  read(share: Share, events: ClientEvents): void {
+  read(slice: TimeSlice, events: ClientEvents): void {
     this.greet();
     let silent = 0;
-    while (silent < this.clients.length && share.take()) {
+    while (silent < this.clients.length && slice.take()) {
       const client = this.clients[this.turn++ % this.clients.length];
       const message = client.connection.take();
       if (message === undefined) silent++;

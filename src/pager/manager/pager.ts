@@ -18,9 +18,9 @@ import { toWire, type WireError } from '../protocol/wire.js';
 import type { Client, ClientEvents } from './clients.js';
 import { Closing } from './closing.js';
 import { carryOut, type Handlers, handlersOf } from './handlers.js';
+import { IdleWait } from './idle-wait.js';
 import { HOST_SLOT, makeParts, type Parts, WAKE_SLOT } from './parts.js';
-import { Rest } from './rest.js';
-import { Share } from './share.js';
+import { TimeSlice } from './time-slice.js';
 
 /** How long the manager sleeps at most, so that its heartbeat goes on. */
 const SLEEP_MS = 200;
@@ -33,11 +33,11 @@ export class Pager implements ClientEvents {
   private readonly handlers: Handlers;
   private readonly closing: Closing;
   private readonly spin = new Spin();
-  private readonly rest: Rest;
+  private readonly idleWait: IdleWait;
   /** How many answers threads had been given when that was asked last. */
   private answers = 0;
   /** What a round does of requests. */
-  private readonly requestShare: Share;
+  private readonly requestSlice: TimeSlice;
   /** There was more to do than is done in a row. */
   private more = false;
 
@@ -50,8 +50,8 @@ export class Pager implements ClientEvents {
   ) {
     this.parts = makeParts(options, policies, say, reserve);
     this.asked = askedOf(this.parts);
-    this.requestShare = new Share(this.parts.wall);
-    this.rest = new Rest(this.parts, this.spin);
+    this.requestSlice = new TimeSlice(this.parts.wall);
+    this.idleWait = new IdleWait(this.parts, this.spin);
     this.closing = new Closing(this.parts, this);
     this.handlers = handlersOf(this.parts, this.closing);
   }
@@ -107,7 +107,7 @@ export class Pager implements ClientEvents {
       }
       await this.closing.complete();
     } finally {
-      this.rest.end();
+      this.idleWait.end();
       this.parts.recording?.close();
       this.parts.recordings.close();
     }
@@ -161,10 +161,10 @@ export class Pager implements ClientEvents {
    * when nothing has.
    */
   private goRound(): boolean {
-    const { control, clients, streams, streamShare, stores, poller, attachments } = this.parts;
+    const { control, clients, streams, streamSlice, stores, poller, attachments } = this.parts;
     Atomics.add(control, Control.Heartbeat, 1);
-    this.requestShare.renew();
-    streamShare.renew();
+    this.requestSlice.renew();
+    streamSlice.renew();
     if (Atomics.load(control, Control.Stop) === 1) {
       // To sleep once more would keep the process from ending for as long.
       this.closing.stop();
@@ -173,11 +173,11 @@ export class Pager implements ClientEvents {
     if (!this.sleep(this.parts.now())) return false;
     for (const part of this.asked.hear) part.hear();
     const woken = poller.readyAt(WAKE_SLOT) !== 0;
-    const asked = this.rest.takeAsked();
+    const asked = this.idleWait.takeAsked();
     if (woken) drainEventfd(this.options.wakeFd);
     if (woken || stores.hasAnswers) this.poll();
     if (clients.busy || woken || asked || (attachments.any && attachments.haveMessages))
-      clients.read(this.requestShare, this);
+      clients.read(this.requestSlice, this);
     streams.go();
     this.parts.settle();
     return true;
@@ -197,8 +197,8 @@ export class Pager implements ClientEvents {
     for (const part of this.asked.flush) part.flush();
     const isWorking = this.more || clients.busy || this.asked.busy.some(({ busy }) => busy);
     if (!isWorking) for (const part of this.asked.idle) part.idle();
-    const ready = isWorking ? poller.wait(0) : this.rest.wait(this.longestSleep(nowMs));
-    return ready > 0 || clients.busy || streams.busy || this.rest.isOver;
+    const ready = isWorking ? poller.wait(0) : this.idleWait.wait(this.longestSleep(nowMs));
+    return ready > 0 || clients.busy || streams.busy || this.idleWait.isOver;
   }
 
   private longestSleep(nowMs: number): number {

@@ -7,9 +7,9 @@
 import { availableParallelism } from 'node:os';
 import { HOST, HOST_NODE, isOwner, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
 import type { Policies } from '../../core/table/processors.js';
-import type { KeptApart } from '../../cpus/apart.js';
 import { KeptThread } from '../../cpus/kept-thread.js';
 import { NearDisk } from '../../cpus/near-disk.js';
+import type { SeparatedThreads } from '../../cpus/separate-cpu.js';
 import { COPY_THREADS, CopyThreads } from '../../drivers/copies/copy-threads.js';
 import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { copyMemory, fillMemory } from '../../linux/memory/memory.js';
@@ -52,8 +52,8 @@ import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
 import { PageSupplies } from '../devices/page-supply.js';
 import { openHost } from '../host/host.js';
-import { Patience } from '../host/patience.js';
 import { Poison } from '../host/poison.js';
+import { RoomWait } from '../host/room-wait.js';
 import { StoppedThreads } from '../host/stopped-threads.js';
 import { Stores } from '../host/stores.js';
 import { Control } from '../protocol/control.js';
@@ -76,8 +76,8 @@ import { WriteBack } from '../transfers/write-back.js';
 import { Clients } from './clients.js';
 import { FaultReads } from './fault-reads.js';
 import { Movement } from './movement.js';
-import { Share } from './share.js';
 import { ThreadBindings } from './thread-bindings.js';
+import { TimeSlice } from './time-slice.js';
 
 /**
  * Slots of the poller: what wakes the manager, the host's faults, pressure on the machine's memory,
@@ -266,7 +266,7 @@ function makeArrays(
     sharing: new SharedUses(shared, places, later),
     rights: new Rights(context, arrays, files),
     reports: new PageReports(pages, places, sources),
-    patience: new Patience(manager, now),
+    roomWait: new RoomWait(manager, now),
     resizing: new Resizing(context, arrays, room, cloning, pins, notifiers, guards),
     hostDenials: new HostDenials(places, poison, say),
   };
@@ -317,8 +317,8 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const { base, fd: hostMemory } = host.node;
   const space = { base, bytes: options.bytes, hostMemory, hostAddress: memory, host };
   const maker = new DriverMaker(space, launches.modules.kernelOf, warn, copyThreads.in);
-  const keptApart: KeptApart = { count: 0, most: availableParallelism() - 1 };
-  const devices = new Devices(context, launches, notifiers, maker, polls, keptApart, bindings);
+  const separated: SeparatedThreads = { count: 0, most: availableParallelism() - 1 };
+  const devices = new Devices(context, launches, notifiers, maker, polls, separated, bindings);
   const estimates = new LaunchEstimates(context, {
     devices,
     plans,
@@ -342,7 +342,7 @@ function makeTransfers(context: SpaceContext, before: BeforeTransfers) {
   const { pins, notifiers, guards, shared } = before;
   const freeing = new Freeing(arrays, pins, notifiers, guards, writeBack, shared, say);
   const operations = new Operations({ ...before, prefetches, copies, freeing });
-  const streamShare = new Share(wall);
+  const streamSlice = new TimeSlice(wall);
   const streams = new Streams({
     given: (operation, waits) => {
       uses.begin(operation);
@@ -354,7 +354,7 @@ function makeTransfers(context: SpaceContext, before: BeforeTransfers) {
     mostTogether: (operation, next) => operations.mostTogether(operation, next),
     threadExists: before.clients.threadExists,
     now: wall,
-    mayBegin: () => streamShare.take(),
+    mayBegin: () => streamSlice.take(),
   });
   return {
     copies,
@@ -362,7 +362,7 @@ function makeTransfers(context: SpaceContext, before: BeforeTransfers) {
     fileTransfers: new FileTransfers(context, engine, pipes, mappedReads),
     writeBack,
     freeing,
-    streamShare,
+    streamSlice,
     streams,
   };
 }
@@ -411,7 +411,7 @@ function listOf(parts: AllParts) {
     parts.nearDisk,
     parts.follower,
     parts.hostBudget,
-    parts.patience,
+    parts.roomWait,
     parts.kept,
     parts.poison,
     parts.launches,

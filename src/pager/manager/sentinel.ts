@@ -11,7 +11,7 @@ import { count, type ToSentinel } from '../protocol/output.js';
 import type { SentinelData } from '../protocol/space.js';
 import { endStart } from '../protocol/starting.js';
 import { Messages } from './messages.js';
-import { Stillness } from './stillness.js';
+import { StallDetector } from './stall-detector.js';
 
 const TICK_MS = 500;
 const HEARTBEAT_LIMIT_MS = 10_000;
@@ -46,11 +46,11 @@ manager.on('message', (message: ToSentinel) => {
   else end = message;
 });
 
-const stillness = new Stillness(TICK_MS);
+const stalls = new StallDetector(TICK_MS);
 let watch = setInterval(() => {
   const beat = Atomics.load(control, Control.Heartbeat);
-  const still = stillness.look(beat, threadState(Atomics.load(control, Control.ManagerThread)));
-  if (Atomics.load(control, Control.State) !== SpaceState.Running) stillness.forgive();
+  const still = stalls.look(beat, threadState(Atomics.load(control, Control.ManagerThread)));
+  if (Atomics.load(control, Control.State) !== SpaceState.Running) stalls.forgive();
   else if (still >= limitMs) fail(`has not moved for ${limitMs / 1000} s`);
   else if (still > limitMs / 2) messages.prepare();
 }, TICK_MS);

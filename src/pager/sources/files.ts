@@ -6,7 +6,7 @@
 
 import { fstatSync } from 'node:fs';
 import { PAGE_BYTES, PAGES_PER_TRANSFER, Status } from '../../core/basics/types.js';
-import { PatientReads } from '../../drivers/storage/patient-reads.js';
+import { RetriedReads } from '../../drivers/storage/retried-reads.js';
 import { MAP_PRIVATE, PROT_READ } from '../../linux/base/constants.js';
 import { errnoName, SystemCallError } from '../../linux/base/errors.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
@@ -50,7 +50,7 @@ export class FileProvider {
     { readonly since: number; readonly problem: string }
   >();
   private readonly told = new WeakSet<FileRange>();
-  private readonly patient: PatientReads;
+  private readonly retried: RetriedReads;
   /** Called when an array over a file has gone, before the file is closed. */
   onEnd: (range: FileRange) => void = () => undefined;
 
@@ -58,7 +58,7 @@ export class FileProvider {
     private readonly context: ManagerContext,
     private readonly engine: IoEngine,
   ) {
-    this.patient = new PatientReads(context.now);
+    this.retried = new RetriedReads(context.now);
   }
 
   add(firstPage: number, pages: number, source: FileSource): void {
@@ -178,7 +178,7 @@ export class FileProvider {
    * room.
    */
   step(): number {
-    this.patient.look();
+    this.retried.look();
     for (const [range, { since }] of this.refusing) {
       if (this.context.now() - since < PAUSE_MS) continue;
       this.refusing.delete(range);
@@ -193,7 +193,7 @@ export class FileProvider {
 
   /** Milliseconds that the manager may sleep. */
   sleepMs(most: number): number {
-    return this.patient.sleepMs(most);
+    return this.retried.sleepMs(most);
   }
 
   private takeBack(
@@ -279,12 +279,12 @@ export class FileProvider {
         source.offset + within + done,
         (result) => {
           if (result === bytes - done) {
-            this.patient.succeeded();
+            this.retried.succeeded();
             clearRest(target, bytes, count);
             const isWhole = this.isWhole(range, page, count, target);
             this.context.router.completed(token, isWhole ? Status.Done : Status.SourceChanged);
             // Fewer bytes than the file had when it was opened: a program has cut it.
-          } else if (result >= 0 || !this.patient.failed(failedAt, read))
+          } else if (result >= 0 || !this.retried.failed(failedAt, read))
             this.context.router.completed(token, Status.SourceChanged);
         },
       );

@@ -246,7 +246,7 @@ export class Copies {
 
   /** The memory of its own of the device that a copy is to end on; the host's if none was named. */
   private nodeAt(at: ProcessorId | null): NodeId {
-    return at === null ? HOST_NODE : (this.context.manager.processor(at)?.own ?? NO_NODE);
+    return at === null ? HOST_NODE : (this.context.manager.processor(at)?.localNode ?? NO_NODE);
   }
 
   /**

@@ -40,8 +40,8 @@ export class Prefetches {
       return;
     }
     // More than the node holds would push out what the same prefetch brought.
-    const budgetPages = this.context.manager.node(processor.own)?.budgetPages ?? 0;
-    const room = budgetPages - (processor.own === HOST_NODE ? 0 : PAGES_PER_BLOCK);
+    const budgetPages = this.context.manager.node(processor.localNode)?.budgetPages ?? 0;
+    const room = budgetPages - (processor.localNode === HOST_NODE ? 0 : PAGES_PER_BLOCK);
     const count = Math.min(wanted, room);
     const access = exclusive ? Access.Write : Access.Read;
     const operation = exclusive ? 'exclusive access' : 'a prefetch';

@@ -4,7 +4,7 @@
  */
 import { IntrusiveList } from '../../core/basics/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/basics/types.js';
-import { aheadOf } from './ahead.js';
+import { keepFree } from './keep-free.js';
 
 /** First in, first out. */
 export function fifo(): EvictionPolicy {
@@ -16,6 +16,6 @@ export function fifo(): EvictionPolicy {
     used: () => undefined,
     deactivate: (block) => list.remove(block),
     evict: (evictable) => list.find(evictable),
-    ahead: aheadOf,
+    keepFree,
   };
 }

@@ -7,8 +7,8 @@
  * before it says for which block. The adapter below closes that gap once for all algorithms.
  */
 import { type EvictionPolicy, PAGES_PER_BLOCK } from '../../core/basics/types.js';
-import { aheadOf } from './ahead.js';
 import { BlockTable } from './block-table.js';
+import { keepFree } from './keep-free.js';
 
 /** A page replacement algorithm as papers describe it, over blocks of 2 MiB. */
 export interface Replacement {
@@ -104,6 +104,6 @@ export function evictionBy(replacement: Replacement): EvictionPolicy {
       look();
       return replacement.victim(evictable);
     },
-    ahead: aheadOf,
+    keepFree,
   };
 }

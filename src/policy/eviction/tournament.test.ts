@@ -81,6 +81,6 @@ describe('tournament', () => {
   });
 
   it('frees a small part of a node ahead, and nothing of a small one', () => {
-    expect([8, 64, 4096].map((blocks) => tournament().ahead?.(blocks))).toEqual([0, 4, 4]);
+    expect([8, 64, 4096].map((blocks) => tournament().keepFree?.(blocks))).toEqual([0, 4, 4]);
   });
 });

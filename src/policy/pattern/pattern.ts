@@ -15,10 +15,10 @@ import {
 import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
 import { checkOption } from '../option-range.js';
 import { next } from './next.js';
-import { Share } from './share.js';
 import { Stride } from './stride.js';
 import { Trial } from './trial.js';
 import { blocksOf, type Walk, Walks } from './walks.js';
+import { WindowCap } from './window-cap.js';
 
 /** Options of `pattern`. */
 export interface PatternOptions {
@@ -149,13 +149,13 @@ export function pattern(
   refuseUnknown('OPTIONS', 'pattern() has no option', Object.keys(options), Object.keys(OPTIONS));
   const { thresholdPercent = 51 } = options;
   checkOption('thresholdPercent of pattern()', thresholdPercent, 0, 100, false);
-  const share = new Share();
+  const cap = new WindowCap();
   return (touch) => {
     // Another policy may have kept something until it failed.
     if (!(touch.memory instanceof Picture)) touch.memory = new Picture();
     const picture = touch.memory as Picture;
     const page = touch.block * PAGES_PER_BLOCK + touch.page;
-    const most = share.of(touch, page, picture.walks.last);
+    const most = cap.of(touch, page, picture.walks.last);
     picture.observe(touch, page);
     touch.reason = picture.reason;
     decide(touch, picture, most, thresholdPercent);

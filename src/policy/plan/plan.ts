@@ -149,8 +149,8 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
       const block = chosen !== -1 && evictable(chosen) ? chosen : victim(evictable);
       return block === -1 ? otherwise.evict(evictable) : block;
     },
-    ahead(nodeBlocks) {
-      const blocks = otherwise.ahead?.(nodeBlocks) ?? 0;
+    keepFree(nodeBlocks) {
+      const blocks = otherwise.keepFree?.(nodeBlocks) ?? 0;
       return isPlanned() ? Math.min(1, blocks) : blocks;
     },
     launchWaits(kernel, spans) {

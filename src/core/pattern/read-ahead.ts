@@ -82,12 +82,12 @@ export function beginLater(state: State): void {
   const { block, access, reason } = next;
   const processor = state.processors[next.processor];
   if (processor?.state !== 'alive') return;
-  const residence = block.residences[processor.own];
+  const residence = block.residences[processor.localNode];
   // A processor has come into it by now, or its addresses are another range's.
   if (residence?.ahead !== true) return;
   if (mayCome(block, processor) && isEmpty(residence.resident))
     begin(state, block, processor.id, access, false, true, reason);
-  else endAhead(block, nodeOf(state, processor.own));
+  else endAhead(block, nodeOf(state, processor.localNode));
 }
 
 function mayCome(block: Block, processor: Processor): boolean {
@@ -115,7 +115,7 @@ function begin(
     entry,
     hold: false,
     exclusive: false,
-    ahead: false,
+    overtakes: false,
     early: false,
     lastChance: false,
     kept: null,

@@ -20,7 +20,7 @@ const IN_TIME = 64;
  * @param uses the pages [first, end) of each argument of the launches that run
  * @param units threads that may be in different parts of an argument
  */
-export function walkShare(uses: Touch['uses'], units: number, budgetPages: number): number {
+export function pagesPerWalk(uses: Touch['uses'], units: number, budgetPages: number): number {
   let walks = 0;
   let pages = 0;
   for (const { first, end } of uses) {
@@ -33,7 +33,7 @@ export function walkShare(uses: Touch['uses'], units: number, budgetPages: numbe
   return share;
 }
 
-export class Share {
+export class WindowCap {
   private found: number = PAGES_PER_BLOCK;
   /** Blocks that came back too soon, less those that did not, since it was changed. */
   private tooSoon = 0;
@@ -44,7 +44,7 @@ export class Share {
    */
   of(touch: Touch, page: number, last: Walk | undefined): number {
     const { uses, units, budgetPages } = touch;
-    if (uses.length > 0) return walkShare(uses, units, budgetPages);
+    if (uses.length > 0) return pagesPerWalk(uses, units, budgetPages);
     // Only where it has nothing of the block does a touch tell anything.
     if (touch.pressed && isEmpty(touch.mapped)) this.note(isTooSoon(touch, page, last));
     return this.found;

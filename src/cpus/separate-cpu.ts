@@ -17,25 +17,25 @@ const WALK = 2;
  * After so many faults in a row behind which nothing was left to move a device's threads are let
  * go.
  */
-const PATIENCE = 8;
+const FAULTS_KEPT = 8;
 
 /**
  * How many threads are kept apart, and how many may be: one CPU is left that any of them may use.
  */
-export interface KeptApart {
+export interface SeparatedThreads {
   count: number;
   readonly most: number;
 }
 
-export class Apart {
+export class SeparateCpu {
   private readonly threads: PlacedThreads;
   /** Faults that may still come behind which nothing is left to move. */
-  private patience = 0;
+  private left = 0;
   /** Faults in a row behind which something was left. */
   private moving = 0;
 
   constructor(
-    private readonly all: KeptApart,
+    private readonly all: SeparatedThreads,
     pid: number,
   ) {
     this.threads = new PlacedThreads(pid);
@@ -43,19 +43,19 @@ export class Apart {
 
   /** A thread has faulted, and is about to be answered. */
   before(thread: number): void {
-    if (this.patience > 0) (this.threads.get(thread) ?? this.begin(thread))?.keepOff();
+    if (this.left > 0) (this.threads.get(thread) ?? this.begin(thread))?.keepOff();
   }
 
   /** @param moving pages are left to be moved now that the thread has been answered */
   after(moving: boolean): void {
     this.moving = moving ? this.moving + 1 : 0;
-    if (this.moving >= WALK) this.patience = PATIENCE;
-    else if (this.patience > 0 && --this.patience === 0) this.end();
+    if (this.moving >= WALK) this.left = FAULTS_KEPT;
+    else if (this.left > 0 && --this.left === 0) this.end();
   }
 
   /** Threads may run where they could before: nothing of the device runs any more. */
   end(): void {
-    this.patience = 0;
+    this.left = 0;
     this.moving = 0;
     this.all.count -= this.threads.size;
     this.threads.lift();

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { PatientReads, READ_MS } from './patient-reads.js';
+import { READ_MS, RetriedReads } from './retried-reads.js';
 
 /** Reads of a disk that fails until it is healed. */
 function open() {
   const clock = { ms: 1000 };
   const disk = { fails: true };
   const log: string[] = [];
-  const reads = new PatientReads(() => clock.ms);
+  const reads = new RetriedReads(() => clock.ms);
   const read = (name: string, since = 0): void => {
     if (!disk.fails) {
       reads.succeeded();

@@ -10,7 +10,7 @@ import type { PlaceNames } from '../values/residency.js';
 import type { Client } from './client.js';
 import type { Views } from './views.js';
 
-export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
+export interface SpaceInternals<D extends DeviceInternals = DeviceInternals> {
   readonly client: Client;
   readonly views: Views;
   readonly isClosed: boolean;
@@ -21,21 +21,21 @@ export interface SpaceSeen<D extends DeviceSeen = DeviceSeen> {
   readonly hostBytes: number;
   placeNames(): PlaceNames;
   /** Makes an array that can be written. */
-  arrayOf(type: ElementType, length: number, options?: { readonly name: string }): ArraySeen;
+  arrayOf(type: ElementType, length: number, options?: { readonly name: string }): ArrayInternals;
   /** Makes one that this thread copies over. */
-  stagingArray(type: ElementType, length: number): ArraySeen;
+  stagingArray(type: ElementType, length: number): ArrayInternals;
   /** Makes one over memory of the program's, whose file becomes the manager's to close. */
-  registeredArray(fd: number, bytes: number): ArraySeen;
+  registeredArray(fd: number, bytes: number): ArrayInternals;
   allocate(
     type: ElementType,
     length: number,
     name: string,
     writable: boolean,
     file: FileSource | null,
-  ): ArraySeen;
+  ): ArrayInternals;
 }
 
-export interface DeviceSeen {
+export interface DeviceInternals {
   readonly name: string;
   readonly kind: string;
   /** Of the processor, in the core; and another one each time that the device is started. */
@@ -56,8 +56,8 @@ export interface DeviceSeen {
   assertUsable(): void;
 }
 
-export interface ArraySeen<T extends NumericArray = NumericArray> {
-  readonly space: SpaceSeen;
+export interface ArrayInternals<T extends NumericArray = NumericArray> {
+  readonly space: SpaceInternals;
   readonly name: string;
   readonly type: ElementType;
   /** Elements. */
@@ -93,21 +93,21 @@ const arrays = new WeakSet<object>();
 const devices = new WeakSet<object>();
 
 /** An array has been made. */
-export function noteArray(array: ArraySeen): void {
+export function noteArray(array: ArrayInternals): void {
   arrays.add(array);
 }
 
 /** A device has been made. */
-export function noteDevice(device: DeviceSeen): void {
+export function noteDevice(device: DeviceInternals): void {
   devices.add(device);
 }
 
 /** Whether it is a device, of this space or another one. */
-export function isDevice(value: unknown): value is DeviceSeen & { readonly space: object } {
+export function isDevice(value: unknown): value is DeviceInternals & { readonly space: object } {
   return typeof value === 'object' && value !== null && devices.has(value);
 }
 
 /** Whether it is a managed array, of this space or another one. */
-export function isManaged(value: unknown): value is ArraySeen {
+export function isManaged(value: unknown): value is ArrayInternals {
   return typeof value === 'object' && value !== null && arrays.has(value);
 }

@@ -4,13 +4,13 @@
  */
 
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { PATIENCE } from '../../core/service/faults.js';
+import { ROOM_TRIES } from '../../core/service/faults.js';
 
 /** How long a thread waits for room in all, at most. */
 export const ROOM_MS = 5000;
-const STEP_MS = ROOM_MS / PATIENCE;
+const STEP_MS = ROOM_MS / ROOM_TRIES;
 
-export class Patience {
+export class RoomWait {
   private toldAt = 0;
 
   constructor(

@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
 import type { ThreadState } from '../../linux/threads/thread-state.js';
-import { Stillness } from './stillness.js';
+import { StallDetector } from './stall-detector.js';
 
 /**
  * What the looks say of a manager that beats no more and does the same from one look to the next.
  */
 function stillAfter(looks: number, doing: ThreadState['doing'], ranEach: number): number {
-  const stillness = new Stillness(500);
+  const stalls = new StallDetector(500);
   let ranMs = 1000;
-  let still = stillness.look(7, { doing, ranMs });
+  let still = stalls.look(7, { doing, ranMs });
   for (let look = 0; look < looks; look++) {
     ranMs += ranEach;
-    still = stillness.look(7, { doing, ranMs });
+    still = stalls.look(7, { doing, ranMs });
   }
   return still;
 }
@@ -34,11 +34,11 @@ it('counts a sleep, and a wait in the kernel in which nothing moves', () => {
 });
 
 it('begins again with every beat, and counts all when nothing is known', () => {
-  const stillness = new Stillness(500);
-  expect(stillness.look(1, null)).toBe(0);
-  expect(stillness.look(1, null)).toBe(500);
-  expect(stillness.look(2, null)).toBe(0);
-  expect(stillness.look(2, { doing: 'sleeping', ranMs: 5 })).toBe(500);
-  stillness.forgive();
-  expect(stillness.look(2, { doing: 'sleeping', ranMs: 5 })).toBe(500);
+  const stalls = new StallDetector(500);
+  expect(stalls.look(1, null)).toBe(0);
+  expect(stalls.look(1, null)).toBe(500);
+  expect(stalls.look(2, null)).toBe(0);
+  expect(stalls.look(2, { doing: 'sleeping', ranMs: 5 })).toBe(500);
+  stalls.forgive();
+  expect(stalls.look(2, { doing: 'sleeping', ranMs: 5 })).toBe(500);
 });

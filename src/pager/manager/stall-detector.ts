@@ -10,7 +10,7 @@
  */
 import type { ThreadState } from '../../linux/threads/thread-state.js';
 
-export class Stillness {
+export class StallDetector {
   private beat = -1;
   private ranMs = 0;
   private still = 0;

@@ -45,7 +45,7 @@ const LEAST_LEASE_MS = 1000;
  * What was said about memory behind; null: none. Connects once, so that what is wrong is said where
  * it was written.
  */
-export async function behindOf(
+export async function serverMemoryOf(
   said: BehindSpecification | undefined,
 ): Promise<ServerOptions | null> {
   if (said === undefined) return null;

@@ -14,7 +14,7 @@ const SCATTERED = 16;
  */
 const WALK = 2;
 
-export class Beside {
+export class SameCpu {
   private readonly threads: PlacedThreads;
   /** The CPU that one is bound to; null: none is. */
   private cpu: number | null = null;

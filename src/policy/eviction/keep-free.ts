@@ -6,6 +6,6 @@
 const MOST_BLOCKS = 4;
 const SHARE = 16;
 
-export function aheadOf(nodeBlocks: number): number {
+export function keepFree(nodeBlocks: number): number {
   return Math.min(MOST_BLOCKS, Math.floor(nodeBlocks / SHARE));
 }

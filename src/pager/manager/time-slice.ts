@@ -7,11 +7,11 @@
  * Longer than a look at the faults by far, so that little is lost, and short for a thread that
  * waits in a fault.
  */
-const SHARE_MS = 1;
+const SLICE_MS = 1;
 /** Looks at the clock are a little dearer than counting. */
 const BETWEEN_LOOKS = 8;
 
-export class Share {
+export class TimeSlice {
   private end = 0;
   private taken = 0;
 
@@ -27,7 +27,7 @@ export class Share {
    * is always given.
    */
   take(): boolean {
-    if (this.taken === 0) this.end = this.now() + SHARE_MS;
+    if (this.taken === 0) this.end = this.now() + SLICE_MS;
     else if (this.taken % BETWEEN_LOOKS === 0 && this.now() >= this.end) return false;
     this.taken++;
     return true;

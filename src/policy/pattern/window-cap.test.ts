@@ -10,7 +10,7 @@ import {
   touchIn,
 } from '../../core/test-parts.js';
 import { namedPolicies } from '../choices.js';
-import { walkShare } from './share.js';
+import { pagesPerWalk } from './window-cap.js';
 
 let manager: OpenManager;
 let faults: number;
@@ -58,21 +58,21 @@ describe('the share of a walk', () => {
     Array.from({ length: count }, (_, at) => ({ first: at * 8192, end: at * 8192 + pages }));
 
   it('is a block where each may have one', () => {
-    expect(walkShare(args(4, 4096), 1, 4 * BLOCK)).toBe(BLOCK);
-    expect(walkShare(args(2, 4096), 2, 4 * BLOCK)).toBe(BLOCK);
-    expect(walkShare([], 1, 2 * BLOCK)).toBe(BLOCK);
+    expect(pagesPerWalk(args(4, 4096), 1, 4 * BLOCK)).toBe(BLOCK);
+    expect(pagesPerWalk(args(2, 4096), 2, 4 * BLOCK)).toBe(BLOCK);
+    expect(pagesPerWalk([], 1, 2 * BLOCK)).toBe(BLOCK);
   });
 
   it('is a power of two of which each walk may have one, and 64 KiB at least', () => {
-    expect(walkShare(args(5, 4096), 1, 4 * BLOCK)).toBe(256);
-    expect(walkShare(args(5, 4096), 2, 4 * BLOCK)).toBe(128);
-    expect(walkShare(args(9, 4096), 1, 2 * BLOCK)).toBe(64);
-    expect(walkShare(args(500, 4096), 1, 2 * BLOCK)).toBe(16);
+    expect(pagesPerWalk(args(5, 4096), 1, 4 * BLOCK)).toBe(256);
+    expect(pagesPerWalk(args(5, 4096), 2, 4 * BLOCK)).toBe(128);
+    expect(pagesPerWalk(args(9, 4096), 1, 2 * BLOCK)).toBe(64);
+    expect(pagesPerWalk(args(500, 4096), 1, 2 * BLOCK)).toBe(16);
   });
 
   it('counts of small arguments only what they have', () => {
-    expect(walkShare(args(20, 16), 8, 4 * BLOCK)).toBe(BLOCK);
-    expect(walkShare(args(3, 300), 2, 2 * BLOCK)).toBe(BLOCK);
+    expect(pagesPerWalk(args(20, 16), 8, 4 * BLOCK)).toBe(BLOCK);
+    expect(pagesPerWalk(args(3, 300), 2, 2 * BLOCK)).toBe(BLOCK);
   });
 });
 

@@ -38,7 +38,7 @@ interface Awaited {
   last: number;
 }
 
-export class Rest {
+export class IdleWait {
   private readonly attention: Attention;
   private readonly diskLookout = new Lookout(DISK_MS, DISK_PAUSE);
   /** The page of storage that was awaited last. */
@@ -135,7 +135,7 @@ export class Rest {
     const ended = polls.unwatch();
     // No unit, no client, no thread of copies and no disk tells of what came before it knew of the
     // sleep.
-    const calm = this.attention.rest() && !ended && !copyThreads.haveEnds && !stores.hasAnswers;
+    const calm = this.attention.sleep() && !ended && !copyThreads.haveEnds && !stores.hasAnswers;
     const ready = poller.wait(calm ? longestMs : 0);
     this.attention.wake();
     if (calm && poller.readyAt(WAKE_SLOT) === 0) this.spin.slept(now() - began);
@@ -144,7 +144,7 @@ export class Rest {
 
   /** From now on clients must wake the manager, which ends. */
   end(): void {
-    this.attention.rest();
+    this.attention.sleep();
   }
 
   /** How many descriptors are ready where something has come; null: nothing has. */

@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';
 import { threadId } from '../linux/processes/process.js';
 import { currentCpu, getAffinity, setAffinity } from '../linux/threads/affinity.js';
-import { Beside } from './beside.js';
 import type { ManagerCpu } from './placed-threads.js';
+import { SameCpu } from './same-cpu.js';
 
 const all = getAffinity();
 const me = threadId();
@@ -30,90 +30,90 @@ class StandingManager implements ManagerCpu {
 describe.skipIf(availableParallelism() < 2)(
   'threads of devices whose touches lie scattered',
   () => {
-    function open(): { beside: Beside; manager: StandingManager } {
+    function open(): { same: SameCpu; manager: StandingManager } {
       const manager = new StandingManager();
-      return { beside: new Beside(manager, process.pid), manager };
+      return { same: new SameCpu(manager, process.pid), manager };
     }
 
-    function faults(beside: Beside, count: number, moving = false, thread = me): void {
+    function faults(same: SameCpu, count: number, moving = false, thread = me): void {
       for (let fault = 0; fault < count; fault++) {
-        beside.before(thread);
-        beside.after(moving);
+        same.before(thread);
+        same.after(moving);
       }
     }
 
     it('are bound to the CPU of the manager, until the launch has ended', () => {
-      const { beside, manager } = open();
-      faults(beside, 16);
+      const { same, manager } = open();
+      faults(same, 16);
       expect(getAffinity()).toEqual(all);
-      faults(beside, 1);
+      faults(same, 1);
       expect(getAffinity()).toEqual([manager.cpu]);
       expect(manager.holds).toBe(1);
-      beside.end();
+      same.end();
       expect(getAffinity()).toEqual(all);
       expect(manager.holds).toBe(0);
     });
 
     it('are asked for less and less often where they may run on one CPU alone', () => {
-      const { beside, manager } = open();
+      const { same, manager } = open();
       setAffinity([currentCpu()]);
-      faults(beside, 17);
+      faults(same, 17);
       setAffinity(all);
-      faults(beside, 31);
+      faults(same, 31);
       expect(manager.holds).toBe(0);
-      faults(beside, 1);
+      faults(same, 1);
       expect(manager.holds).toBe(1);
-      beside.end();
+      same.end();
     });
 
     it('are left alone where something is left to move now and then', () => {
-      const { beside, manager } = open();
+      const { same, manager } = open();
       for (let round = 0; round < 5; round++) {
-        faults(beside, 10);
-        faults(beside, 1, true);
+        faults(same, 10);
+        faults(same, 1, true);
       }
       expect(getAffinity()).toEqual(all);
       expect(manager.holds).toBe(0);
     });
 
     it('are let go when they begin to walk', () => {
-      const { beside, manager } = open();
-      faults(beside, 17);
-      faults(beside, 1, true);
+      const { same, manager } = open();
+      faults(same, 17);
+      faults(same, 1, true);
       expect(getAffinity()).toEqual([manager.cpu]);
-      faults(beside, 1, true);
+      faults(same, 1, true);
       expect(getAffinity()).toEqual(all);
       expect(manager.holds).toBe(0);
     });
 
     it('are let go when another thread of the device faults as well', () => {
-      const { beside, manager } = open();
-      faults(beside, 17);
-      faults(beside, 1, false, me + 1);
+      const { same, manager } = open();
+      faults(same, 17);
+      faults(same, 1, false, me + 1);
       expect(getAffinity()).toEqual(all);
       expect(manager.holds).toBe(0);
     });
 
     it('are let go when the manager is on another CPU: the program said so', () => {
-      const { beside, manager } = open();
-      faults(beside, 17);
+      const { same, manager } = open();
+      faults(same, 17);
       manager.cpu = all.find((cpu) => cpu !== manager.cpu) ?? null;
-      faults(beside, 1);
+      faults(same, 1);
       expect(getAffinity()).toEqual(all);
       expect(manager.holds).toBe(0);
     });
 
     it('are left alone where the manager is on a CPU that they may not use', () => {
-      const { beside, manager } = open();
+      const { same, manager } = open();
       manager.cpu = Math.max(...all) + 1;
-      faults(beside, 17);
+      faults(same, 17);
       expect(getAffinity()).toEqual(all);
       expect(manager.holds).toBe(0);
     });
 
     it('and have ended meanwhile are nothing to bind', () => {
-      const { beside, manager } = open();
-      faults(beside, 17, false, 2 ** 30);
+      const { same, manager } = open();
+      faults(same, 17, false, 2 ** 30);
       expect(manager.holds).toBe(0);
     });
   },

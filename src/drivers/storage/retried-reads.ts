@@ -13,7 +13,7 @@ interface Waiting {
   readonly again: (since: number) => void;
 }
 
-export class PatientReads {
+export class RetriedReads {
   private waiting: Waiting[] = [];
   private triedAt = 0;
   /** One was given up, and none has gone well since. */
