@@ -1,8 +1,5 @@
 #!/usr/bin/env node
-/**
- * The `onemem` command. Ends with 0 when all went well, 1 when something failed, 2 when the command
- * line was wrong.
- */
+/** The `onemem` command. Ends with 0: all went well; 1: something failed; 2: wrong arguments. */
 
 import { readFileSync } from 'node:fs';
 import { needNoSystemCalls } from '../api/opening/user-mode.js';
@@ -74,10 +71,7 @@ function version(): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
-/**
- * One line on standard error, with what the user needs below; for programs that asked for JSON an
- * object, too.
- */
+/** One line on standard error, more below it; for programs that asked for JSON an object, too. */
 function report(error: unknown): void {
   const message = explain(error);
   console.error(`onemem: ${message}`);

@@ -36,10 +36,7 @@ export interface CachedBlock {
   version: number;
   /** The owner's content is other than the server's, as far as is known. */
   changed: boolean;
-  /**
-   * The number by which the content was flushed, without an answer yet; 0: it was not, or threads
-   * may have written since.
-   */
+  /** The number of an unanswered flush; 0: none, or threads may have written since. */
   unheard: number;
   /** What threads wait for. */
   wanted: Rights;
@@ -50,10 +47,7 @@ export interface CachedBlock {
   /** A flush has been asked for. */
   flush: boolean;
   doing: Doing;
-  /**
-   * What is installed, or what is kept of the right that is being given up. An owner that flushes
-   * keeps all of it, and reads meanwhile.
-   */
+  /** What is installed, or kept of a right being given up. An owner that flushes still reads. */
   target: Rights;
 }
 
@@ -67,9 +61,7 @@ export interface CacheState {
   flushes: number;
   /** A new session has been asked for. */
   greeting: boolean;
-  /**
-   * The one that has been given, in which nothing but the claim has been said; 0: there is none.
-   */
+  /** The one given in which nothing but the claim has been said; 0: there is none. */
   coming: number;
   /** Names the array that was opened. */
   readonly made: string;
@@ -81,24 +73,13 @@ export interface CacheState {
 /** What the machine does for its cache. */
 export interface CacheCommands<C> {
   send(request: Request<C>): void;
-  /**
-   * Puts content in its place, unless it is there (null), and then lets threads have the right;
-   * `installed` follows.
-   */
+  /** Puts content in place (null: it is there), then lets threads have the right. */
   install(block: number, content: C | null, right: Right): void;
-  /**
-   * Leaves threads no more than this right; `restricted` follows when none can use more any longer.
-   */
+  /** Leaves threads this right at most; `restricted` follows when none uses more. */
   restrict(block: number, right: Rights): void;
-  /**
-   * The machine has no right to any block: what is being restricted waits for no operation any
-   * more.
-   */
+  /** The machine has no right to any block: no operation is waited for. */
   ended(): void;
-  /**
-   * The server does not have the content as it was written: threads that wait for the block are
-   * told.
-   */
+  /** The server's content is not as written: waiting threads are told. */
   spoiled(block: number): void;
   /** The content of a block that stands still. */
   contentOf(block: number): C;
@@ -106,10 +87,7 @@ export interface CacheCommands<C> {
   clean(block: number): void;
   /** The server has what was written before the flush was asked for. */
   flushed(block: number): void;
-  /**
-   * What was written is lost: another machine has had the block before it was flushed, or the
-   * server has forgotten it since.
-   */
+  /** What was written is lost: another machine had the block first, or the server forgot it. */
   lost(block: number): void;
   /** The server has forgotten the array, and no thread has any right to it. */
   forgotten(): void;
@@ -168,18 +146,12 @@ export class Cache<C> {
     this.goOn(block);
   }
 
-  /**
-   * No thread waits for the block any more. What is granted nevertheless is given up when others
-   * want it.
-   */
+  /** No thread waits any more. What is granted is given up when others want it. */
   forget(block: number): void {
     this.state.blocks[block].wanted = 'none';
   }
 
-  /**
-   * As `forget`; and the server is not to grant what the machine waits for. The release gives back
-   * what it has granted already.
-   */
+  /** As `forget`, and the server is not to grant it. The release gives back what it has. */
   withdraw(block: number): void {
     this.forget(block);
     const state = this.state.blocks[block];
@@ -188,10 +160,7 @@ export class Cache<C> {
     this.commands.send({ kind: 'release', session: this.state.session, block });
   }
 
-  /**
-   * What is waited for may be held by a machine whose lease is over, which the server notices when
-   * it is asked to look.
-   */
+  /** The holder's lease may be over, which the server notices when asked to look. */
   remind(): void {
     const { session, blocks } = this.state;
     for (const [block, { waiting }] of blocks.entries())
@@ -203,10 +172,7 @@ export class Cache<C> {
     this.endSession();
   }
 
-  /**
-   * Nothing of this connection will be heard any more. Rights remain until the lease is over, or
-   * there is another connection.
-   */
+  /** Nothing of this connection will be heard. Rights last until the lease is over. */
   disconnected(): void {
     this.state.connected = false;
     this.state.greeting = false;
@@ -479,10 +445,7 @@ export class Cache<C> {
   }
 }
 
-/**
- * What threads may do with a block while what they wrote is taken to the server: nothing moves
- * under the content.
- */
+/** What threads may do with a block while it is flushed: nothing moves under the content. */
 function meanwhile(kept: Rights): Rights {
   return kept === 'none' ? 'none' : 'read';
 }

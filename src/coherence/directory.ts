@@ -228,10 +228,7 @@ export class Directory<C> {
     state.queue = state.queue.filter((each) => this.isAlive(each.session));
   }
 
-  /**
-   * Whether a session that waits can have what it waits for: readers together, a writer when it is
-   * the first and alone.
-   */
+  /** Whether a waiting session can have the right: readers together, a writer first and alone. */
   private isNext(state: DirectoryBlock<C>, session: number): boolean {
     const at = state.queue.findIndex((each) => each.session === session);
     const { right } = state.queue[at];

@@ -1,7 +1,4 @@
-/**
- * What a machine that shares an array and the server that has its content say to each other. `C` is
- * the content of a block.
- */
+/** What a machine and the server of a shared array say to each other. `C` is a block's content. */
 
 export type Right = 'read' | 'write';
 export type Rights = 'none' | Right;
@@ -27,10 +24,7 @@ export interface Claim {
 }
 
 export type Request<C> =
-  /**
-   * Begins a session. `made` names the array that the machine has opened: one that was made again
-   * under its name is another one.
-   */
+  /** Begins a session. `made` tells the array from others made under its name. */
   | { readonly kind: 'hello'; readonly made: string }
   /**
    * The first of a session, in place of an earlier one (0: of none), whose copies are gone and
@@ -65,10 +59,7 @@ export type Request<C> =
       readonly content: C | null;
       readonly keep: Rights;
     }
-  /**
-   * The copy that was read is gone, and nothing is waited for. What was granted before the server
-   * heard it is given back.
-   */
+  /** The copy that was read is gone. What was granted before the server heard it is given back. */
   | { readonly kind: 'release'; readonly session: number; readonly block: number }
   /** A session that is in the way of this one may have gone: the server looks again. */
   | { readonly kind: 'remind'; readonly session: number; readonly block: number };
@@ -77,10 +68,7 @@ export type Request<C> =
 export const SPOILED = 'spoiled';
 export type Spoiled = typeof SPOILED;
 
-/**
- * `content` is null if the machine has it. One that is spoiled no machine uses: what was granted is
- * given back.
- */
+/** `content` is null if the machine has it. A spoiled one is given back unused. */
 export interface Granted<C> {
   readonly kind: 'granted';
   readonly block: number;
@@ -119,8 +107,5 @@ export type Notice<C> =
   | { readonly kind: 'recall'; readonly to: number; readonly block: number; readonly right: Right }
   /** The machine has what it waited for. */
   | (Granted<C> & { readonly to: number })
-  /**
-   * For all sessions: the lease of the block's owner has ended, and what it had not flushed is
-   * lost.
-   */
+  /** For all sessions: the owner's lease has ended, and what it had not flushed is lost. */
   | { readonly kind: 'lost'; readonly to: 'all'; readonly block: number };

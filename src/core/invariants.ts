@@ -1,7 +1,4 @@
-/**
- * What must hold between any two events. Costs a walk over all blocks: for tests, the simulator,
- * and production on demand.
- */
+/** What holds between any two events. Walks over all blocks: for tests and on demand. */
 import { add, has, isEmpty, type Mask, next, size, WORDS } from './basics/mask.js';
 import { HOST_NODE, NO_NODE, PAGES_PER_BLOCK, type ProcessorId, Status } from './basics/types.js';
 import { readingRoomOf } from './movement/reading-room.js';
@@ -251,10 +248,7 @@ function checkBudget(node: Node, held: number): void {
   }
 }
 
-/**
- * With nothing under way, a thread that waits must wait for a launch's hold; anybody else would
- * wait for ever (invariant 6).
- */
+/** With nothing under way a thread may wait only for a launch's hold (invariant 6). */
 function checkNobodyForgotten(state: State): void {
   if (state.holds > 0 || state.breaks > 0 || state.quarantines > 0) return;
   for (const block of state.va.blocks.values()) {

@@ -64,10 +64,7 @@ import {
 } from './table/state.js';
 import { endRoomWait, NO_PAGES, rareMask } from './table/va-block.js';
 
-/**
- * What is known of a processor. It is another object for each that was ever added, though numbers
- * are given again.
- */
+/** What is known of a processor: another object for each, though numbers are given again. */
 export type KnownProcessor = Readonly<
   Pick<Processor, 'id' | 'description' | 'localNode' | 'state'>
 >;
@@ -140,10 +137,7 @@ export class MemoryManager {
     return this.state.va.allocate(pages, options, reserved);
   }
 
-  /**
-   * A thread of the processor waits for a page. A hint only: what is there already wakes the thread
-   * and changes nothing.
-   */
+  /** A thread waits for a page. A hint: for a page that is there it only wakes the thread. */
   fault(id: ProcessorId, page: number, write: boolean, thread: number): void {
     const { state } = this;
     const processor = state.processors[id];
@@ -206,10 +200,7 @@ export class MemoryManager {
     this.run();
   }
 
-  /**
-   * The driver of a node says that nothing reads or writes frames any more which were released
-   * (`Pending`).
-   */
+  /** A node's driver says that nothing uses frames any more which were released (`Pending`). */
   released(token: number): void {
     const entry = this.state.tokens[token];
     if (entry === undefined) throw new Error(`unknown token ${token}`);
@@ -391,10 +382,7 @@ export class MemoryManager {
     range.pages = Math.max(range.pages, pages);
   }
 
-  /**
-   * These pages are zero, whatever their provider would give; what a node holds of them already
-   * stays.
-   */
+  /** These pages are zero, whatever their provider would give; nodes keep what they hold. */
   blank(first: number, count: number): void {
     for (let page = first; page < first + count; page++) {
       const block = this.state.va.block(Math.floor(page / PAGES_PER_BLOCK));
@@ -402,10 +390,7 @@ export class MemoryManager {
     }
   }
 
-  /**
-   * Notes what the program says about its use of whole blocks. It moves nothing and takes nothing
-   * from anybody.
-   */
+  /** Notes advice for whole blocks. It moves nothing and takes nothing from anybody. */
   advise(range: Range, first: number, end: number, change: Partial<Advice>): void {
     const known = aboutKnown(this.state, change);
     changeAdvice(this.state, range, first, end, (advice) => ({ ...advice, ...known }));
@@ -440,17 +425,12 @@ export class MemoryManager {
     this.requests.ask({ id: request, kind: 'unmap', first, count });
   }
 
-  /**
-   * A subscriber wants to know of invalidations of the range from now on (`by` 1), or no more (-1).
-   */
+  /** A subscriber wants to know of invalidations of the range (`by` 1), or no more (-1). */
   watch(range: Range, by: 1 | -1): void {
     range.watchers += by;
   }
 
-  /**
-   * From now on these pages of a range, by page of it, are what the same pages of another range
-   * are; null: of no other one.
-   */
+  /** From now on these pages of a range are those of another one; null: of none. */
   derive(range: Range, begin: number, end: number, source: Range | null): void {
     range.sources.set(begin, end, source);
   }
@@ -488,10 +468,7 @@ export class MemoryManager {
     this.requests.ask({ id: request, kind: 'clean', first, count });
   }
 
-  /**
-   * Pages have been written back, or could not be. Those that were not written since are what their
-   * provider would give.
-   */
+  /** Pages were written back, or could not be. Those not changed since are their provider's. */
   cleaned(first: number, count: number, written: boolean): void {
     const run = createMask();
     for (let page = first; page < first + count; ) {
@@ -513,42 +490,27 @@ export class MemoryManager {
     }
   }
 
-  /**
-   * Has pages come from their provider again. What was changed is kept, or with `all` forgotten,
-   * too.
-   */
+  /** Has pages come from their provider again. Changes are kept, or with `all` forgotten. */
   drop(request: number, first: number, count: number, all: boolean): void {
     this.requests.ask({ id: request, kind: all ? 'revert' : 'drop', first, count });
   }
 
-  /**
-   * Brings every page home from the processor's node, then forgets the processor. Its launches must
-   * have ended.
-   */
+  /** Brings all pages home from a processor's node, then forgets it. Its launches are over. */
   detach(id: ProcessorId): void {
     this.departures.detach(id);
   }
 
-  /**
-   * The processor is dead. Its pages come home if its memory survives; otherwise what only it held
-   * is lost.
-   */
+  /** The processor is dead. Its pages come home if its memory survives; else they are lost. */
   processorLost(id: ProcessorId): void {
     this.departures.lost(id);
   }
 
-  /**
-   * Has the pages of a node that no processor calls its own go home, or to the host, then forgets
-   * the node.
-   */
+  /** Sends the pages of a node without a processor home, or to the host, then forgets it. */
   removeNode(id: NodeId): void {
     this.departures.remove(id);
   }
 
-  /**
-   * A node that no processor calls its own is dead: what only it held is lost, unless its memory
-   * survives.
-   */
+  /** A node without a processor is dead: what only it held is lost, unless its memory survives. */
   nodeLost(id: NodeId): void {
     this.departures.nodeLost(id);
   }
@@ -652,17 +614,12 @@ export class MemoryManager {
     return this.state.nodes[id];
   }
 
-  /**
-   * Figures of a processor and of the memory of its own; those of one that has gone are its last.
-   */
+  /** Figures of a processor and its own memory; of one that has gone, the last ones. */
   figures(id: ProcessorId): ProcessorFigures {
     return this.departures.figures(id);
   }
 
-  /**
-   * The most written pages that there can be: those that the host can hold, and what it can send
-   * on.
-   */
+  /** The most written pages that there can be: what the host holds, and what it can send on. */
   capacityPages(): number {
     return capacityOf(this.state.nodes);
   }
@@ -694,18 +651,12 @@ export class MemoryManager {
     this.launches.begin(id, processor, args, kernel);
   }
 
-  /**
-   * A launch waits for those of its processor that were told of before it. It may be told of another
-   * one instead.
-   */
+  /** A launch waits for earlier ones of its processor. It may be told of another one instead. */
   launchWaits(processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
     this.launches.wait(processor, args, kernel);
   }
 
-  /**
-   * The launch has ended, or will not run. Its pages may move again; scratch pages of denied
-   * accesses go.
-   */
+  /** The launch has ended, or will not run. Its pages may move; scratch pages of denials go. */
   launchEnd(id: number): void {
     this.launches.end(id);
   }
@@ -724,18 +675,12 @@ export class MemoryManager {
     state.nodes[reached]?.eviction.used(index);
   }
 
-  /**
-   * Throws an Error that names what does not hold, if something does not (invariants.ts). Walks
-   * over all blocks.
-   */
+  /** Throws an Error that names what does not hold (invariants.ts). Walks over all blocks. */
   checkInvariants(): void {
     checkInvariants(this.state);
   }
 
-  /**
-   * Makes the addresses of a range usable again, all of whose pages are freed and whose views are
-   * gone.
-   */
+  /** Makes a range's addresses usable again once all pages are freed and no view is left. */
   recycle(range: Range): boolean {
     if (!recycle(this.state, range)) return false;
     this.run();

@@ -16,10 +16,7 @@ import { OpenManager } from './open-manager.js';
 import type { Policies } from './table/processors.js';
 import type { RangeOptions } from './table/range.js';
 
-/**
- * A device with room for so many blocks. One of its threads faults, and the manager reaches its
- * memory, unless `more` says otherwise.
- */
+/** A device with room for so many blocks, whose memory the manager reaches. */
 export function deviceOf(blocks: number, more: Partial<DeviceDescription> = {}): DeviceDescription {
   return {
     name: 'device',
@@ -74,10 +71,7 @@ export function managerOf(
   return manager;
 }
 
-/**
- * Makes an array of zeros that may be written, unless `about` says otherwise. Returns its first
- * page.
- */
+/** Makes an array of zeros that may be written. Returns its first page. */
 export function allocateIn(
   manager: OpenManager,
   pages: number,
@@ -104,10 +98,7 @@ export function hasPage(
   return mapping !== undefined && has(mapping[as], page % BLOCK);
 }
 
-/**
- * A thread reads the page, and what is to come ahead of it comes. Returns whether it faulted: the
- * processor did not have the page.
- */
+/** A thread reads the page, and what comes ahead comes. Returns whether it faulted. */
 export function touchIn(manager: OpenManager, processor: ProcessorId, page: number): boolean {
   if (hasPage(manager, processor, page)) return false;
   manager.fault(processor, page, false, 1);
@@ -115,9 +106,7 @@ export function touchIn(manager: OpenManager, processor: ProcessorId, page: numb
   return true;
 }
 
-/**
- * A policy that answers as those that `make` makes do, once `tell` has been told what it is asked.
- */
+/** A policy that answers as those of `make`, once `tell` has heard what it is asked. */
 export function overheard<Request, Answer>(
   make: () => (request: Request) => Answer,
   tell: (request: Request) => void,

@@ -7,10 +7,7 @@
 
 import { type Backoff, LATE_MS, latePause } from './backoff.js';
 
-/**
- * How long to look, unless said otherwise: a launch of an empty kernel takes as long, and a program
- * that launches the next one.
- */
+/** How long to look, unless said otherwise: as long as a launch of an empty kernel takes. */
 const LIMIT_MS = 0.1;
 /** Times in a row that it may be in vain. */
 const TRIES = 3;
@@ -25,10 +22,7 @@ export class Lookout {
   /** Each look gives the CPU away: one that ends late is once too often. */
   private readonly latePause: Backoff;
 
-  /**
-   * @param limitMs how long to look
-   * @param pauses how many times it is not tried after it was in vain
-   */
+  /** @param limitMs how long to look @param pauses tries left out after one in vain */
   constructor(
     private readonly limitMs = LIMIT_MS,
     private readonly pauses = PAUSE,

@@ -48,10 +48,7 @@ export class NearDisk {
     this.faulting = thread;
   }
 
-  /**
-   * The disk has begun to read a page. It is taken for the one of the last fault, where there was
-   * one since the page before.
-   */
+  /** The disk reads a page: that of the last fault, if there was one since the page before. */
   begun(nowMs: number): void {
     const thread = this.faulting;
     if (thread === 0 || this.isOff) return;
@@ -74,10 +71,7 @@ export class NearDisk {
       this.enough = FEW;
   }
 
-  /**
-   * No page is awaited, and the thread has not waited for the next one at once: it may run where it
-   * likes.
-   */
+  /** No page is awaited, and the thread is not waiting again: it may run anywhere. */
   threadRests(): void {
     this.own = 0;
     this.threads.letGo();
@@ -88,10 +82,7 @@ export class NearDisk {
     if (this.isHeld && nowMs - this.lastRead >= REST_MS) this.end();
   }
 
-  /**
-   * The manager looks for the disk no more: its CPU was wanted by another thread, or the disk takes
-   * long.
-   */
+  /** The manager looks no more: another thread wants its CPU, or the disk is slow. */
   end(): void {
     this.reads = 0;
     this.enough = MANY;

@@ -8,10 +8,7 @@ import { type ManagerCpu, PlacedThreads } from './placed-threads.js';
 
 /** So many faults of one thread in a row, behind which nothing was left to move, are scattered. */
 const SCATTERED = 16;
-/**
- * So many faults in a row behind which something was left end that: the manager has something to do
- * while the thread computes.
- */
+/** So many faults in a row with something left end it: the manager has work meanwhile. */
 const WALK = 2;
 
 export class SameCpu {
@@ -51,10 +48,7 @@ export class SameCpu {
     else if (this.moving >= WALK) this.end();
   }
 
-  /**
-   * The thread may run where it could before: nothing of the device runs any more, or others of it
-   * do as well.
-   */
+  /** The thread may run anywhere: nothing of the device runs, or other threads of it do. */
   end(): void {
     this.alone = 0;
     this.scattered = SCATTERED;

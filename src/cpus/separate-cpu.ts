@@ -8,20 +8,12 @@
  */
 import { type PlacedThread, PlacedThreads } from './placed-threads.js';
 
-/**
- * So many faults in a row behind which something was left to move are a walk: one may be a touch in
- * the middle of others.
- */
+/** So many faults in a row with something left to move are a walk, not one stray touch. */
 const WALK = 2;
-/**
- * After so many faults in a row behind which nothing was left to move a device's threads are let
- * go.
- */
+/** After so many faults in a row with nothing left to move the threads are let go. */
 const FAULTS_KEPT = 8;
 
-/**
- * How many threads are kept apart, and how many may be: one CPU is left that any of them may use.
- */
+/** How many threads are kept apart, and may be: one CPU is left for all of them. */
 export interface SeparatedThreads {
   count: number;
   readonly most: number;

@@ -8,10 +8,7 @@ import { Backoff } from './backoff.js';
 
 /** How long one is taken to be left. */
 const LEFT_MS = 0.2;
-/**
- * How long none is taken to be: the thread that asks for a copy may be about to sleep. Twice as
- * long each time.
- */
+/** How long none is free: a thread that asks for a copy may be about to sleep. It doubles. */
 const FIRST_MS = 0.05;
 const LONGEST_MS = 25;
 

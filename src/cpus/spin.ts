@@ -16,14 +16,9 @@ const FEW = 12;
 const MANY_READS = 32;
 /** Tries in a row that may have been in vain. */
 const TRIES = 3;
-/**
- * Times that a fault comes soon after the manager has slept before it tries to look longer again.
- */
+/** Faults soon after a sleep before longer looks are tried again. */
 const PAUSE = 192;
-/**
- * After longer sleeps than this no thread was about to fault: to have looked longer would have
- * found nothing.
- */
+/** After longer sleeps no thread was about to fault: looking longer finds nothing. */
 const SOON_MS = 1;
 
 export class Spin {

@@ -2,9 +2,7 @@
 import type { DeviceDescription } from '../core/basics/types.js';
 import type { Driver, DriverContext } from './driver.js';
 
-/**
- * As the driver gave it, except that a driver which has failed has no memory that could be trusted.
- */
+/** As the driver gave it; memory of a failed driver is not trusted. */
 export type GuardedDescription = { memorySurvives: boolean } & Omit<
   DeviceDescription,
   'memorySurvives'
@@ -27,9 +25,7 @@ const OPTIONAL = [
   'lose',
 ] as const satisfies readonly (keyof Driver)[];
 
-/**
- * A copy of the driver's description. Throws a TypeError that says what is missing or cannot be.
- */
+/** A copy of the driver's description. Throws a TypeError that says what is wrong. */
 export function describeDriver(
   made: unknown,
   { name, budgetPages }: Pick<DriverContext, 'name' | 'budgetPages'>,

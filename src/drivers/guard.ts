@@ -33,10 +33,7 @@ const DIED = 5;
 const RELEASED = 6;
 const EVENT_NUMBERS = 4;
 
-/**
- * Looks, about a second apart, after which an answer is overdue. They are counted, since a
- * suspended machine takes none.
- */
+/** Looks, a second apart, after which an answer is overdue: suspended machines take none. */
 const LOOKS_ALLOWED = 10;
 
 export class DriverGuard implements Driver {
@@ -271,10 +268,7 @@ export class DriverGuard implements Driver {
     this.fail(`answered ${name} with ${String(status)}, which is no answer to it`);
   }
 
-  /**
-   * The device counts as dead from the next step on, and its memory as lost: what it left undone is
-   * not known.
-   */
+  /** The device counts as dead from the next step on, and its memory as lost. */
   private fail(what: string): void {
     if (this.gone) return;
     this.reason = `its driver ${what}`;

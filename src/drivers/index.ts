@@ -1,7 +1,4 @@
-/**
- * `onemem/driver`: what a driver of a device is, for programmers who write one.
- * docs/guides/drivers.md says how.
- */
+/** `onemem/driver`: for programmers of drivers. docs/guides/drivers.md says how. */
 export { bytesOf, type ElementType, type NumericArray, viewOf } from '../core/basics/elements.js';
 export { Access, type DeviceDescription, PAGE_BYTES, Status } from '../core/basics/types.js';
 export { type KernelError, kernelError, refuseAsynchronous } from '../messages/kernel-error.js';

@@ -15,10 +15,7 @@ const inline = new RecentMap<string, KernelFunction>(MOST_KERNELS);
 
 const PREFIX = '"use strict"; return (';
 
-/**
- * With a name and places that the author's stack traces are made of. By no `Script`, of which
- * Node.js 20 keeps a kilobyte for ever.
- */
+/** With name and places for stack traces. `Script` keeps a kilobyte for ever (Node.js 20). */
 function compile(source: string): (name: (value: unknown) => unknown) => unknown {
   const options = { filename: 'onemem:kernel', columnOffset: -PREFIX.length };
   return compileFunction(`${PREFIX}${source});`, ['__name'], options) as ReturnType<typeof compile>;

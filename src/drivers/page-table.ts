@@ -18,10 +18,7 @@ import { type CallArguments, SystemCallError } from '../linux/base/errors.js';
 import type { Userfaultfd } from '../linux/memory/userfaultfd.js';
 import { RETRIES } from './page-filling.js';
 
-/**
- * Errors that pass: the address space was changing, a signal came, or the kernel found no memory
- * for its tables just then.
- */
+/** Errors that pass: addresses changed, a signal came, or the kernel had no memory. */
 export function passes(errno: number): boolean {
   return errno === EAGAIN || errno === EINTR || errno === ENOMEM;
 }
@@ -125,10 +122,7 @@ export class PageTable {
     );
   }
 
-  /**
-   * Maps pages that have memory. Pages that are mapped already get the right that is asked for, and
-   * their threads are woken.
-   */
+  /** Maps pages that have memory. Mapped ones get the right, and their threads are woken. */
   publish(address: number, length: number, readOnly: boolean): Status {
     const { userfaultfd } = this;
     let done = 0;

@@ -64,17 +64,12 @@ function zeroArea(): number {
   return zeros;
 }
 
-/**
- * A zero page can only be mapped writable; one that is to be watched for writes is copied from an
- * area of zeros.
- */
+/** Zero pages are mapped writable; one watched for writes is copied from an area of zeros. */
 function insertedFrom(source: number, access: Access): number {
   return source === 0 && access === Access.Read ? zeroArea() : source;
 }
 
-/**
- * Gives that area back: this thread needs no zeros any more, and a program may open many spaces.
- */
+/** Gives that area back: a program may open many spaces. */
 export function releaseZeroArea(): void {
   if (zeros !== 0) munmap(zeros, ZERO_BYTES);
   zeros = 0;
@@ -87,10 +82,7 @@ export class PagedMemory {
   readonly fd: number;
   /** The manager's mapping. */
   readonly alias: number;
-  /**
-   * Pieces of more pages are refused memory, as by an allocator that has no large piece left; for
-   * tests.
-   */
+  /** Larger pieces are refused memory, as by an allocator without any; for tests. */
   private refuseLargerThan = Number.POSITIVE_INFINITY;
   private served: PageTable | null = null;
   private readonly wholeBlocks: WholeBlocks;
@@ -160,10 +152,7 @@ export class PagedMemory {
     this.wholeBlocks.released(page, count);
   }
 
-  /**
-   * Has pages lie in other memory, with the content that they have; nobody can write them
-   * meanwhile.
-   */
+  /** Moves pages to other memory with their content; nobody can write them meanwhile. */
   renew(page: number, count: number): void {
     const length = count * PAGE_BYTES;
     const target = this.alias + page * PAGE_BYTES;
@@ -244,10 +233,7 @@ export class PagedMemory {
     return Status.Pending;
   }
 
-  /**
-   * As `Driver.reserve`. Without it a writer would take the pages one by one, and die of a signal
-   * when there are no more.
-   */
+  /** As `Driver.reserve`: a writer would take pages one by one, and die when there are none. */
   reserve(page: number, count: number): Status {
     if (count > this.refuseLargerThan) return Status.NoMemory;
     return this.wholeBlocks.has(page) ? Status.Done : this.populate(page, count, false);
@@ -263,10 +249,7 @@ export class PagedMemory {
     return this.wholeBlocks.has(page);
   }
 
-  /**
-   * Gives pages memory before they are written through the alias: one call instead of a fault a
-   * page.
-   */
+  /** Gives pages memory before they are written through the alias: one call, no faults. */
   private populate(page: number, count: number, zero: boolean): Status {
     this.wholeBlocks.taken(page, count);
     const offset = page * PAGE_BYTES;
@@ -306,10 +289,7 @@ export class PagedMemory {
     return this.inserted(result, userfaultfd.progress, source, page, count, access);
   }
 
-  /**
-   * What becomes of pages that were to be filled and mapped by one call, by its result and the
-   * bytes that were mapped by then.
-   */
+  /** What becomes of pages to be filled and mapped by one call, by result and bytes mapped. */
   private inserted(
     result: number,
     progress: number,

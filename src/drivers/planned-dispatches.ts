@@ -1,10 +1,7 @@
 /** What a part does by its plan, found out before the launch begins. */
 import type { PagedPart, PlannedDispatch, Planning } from './wgsl-launch.js';
 
-/**
- * @returns null: it has no plan, or there is no room for the pages of a workgroup. `lost`: the
- * numbers that name pages cannot be had.
- */
+/** @returns null: no plan, or no room for a workgroup's pages. `lost`: no numbers to plan by. */
 export function* plannedDispatches({
   plan,
 }: PagedPart): Planning<readonly PlannedDispatch[] | null | 'lost'> {

@@ -1,7 +1,4 @@
-/**
- * What the manager needs of a driver whose device is a process of its own: descriptors to wait at,
- * and what to do when they are ready.
- */
+/** A driver whose device is a process: descriptors to wait at, and what is then done. */
 import type { Status } from '../core/basics/types.js';
 import type {
   Driver,
@@ -14,9 +11,7 @@ import type { LaunchDivision, Planning, WantedFor, WgslLaunch } from './wgsl-lau
 
 /** A node that has copies made beside the manager, which other drivers need not know of. */
 export interface CopiesInThreads {
-  /**
-   * As `transferIn`, for a copy that no thread waits for: Pending where another thread makes it.
-   */
+  /** As `transferIn` for a copy without a waiter: Pending where another thread makes it. */
   transferInThread(order: TransferOrder): Status;
 }
 
@@ -29,10 +24,7 @@ export interface FilePart {
   readonly writable: boolean;
 }
 
-/**
- * Why a launch does not begin. `DEVICE_LIMIT`: its device has room for it, and cannot run it as it
- * is.
- */
+/** Why a launch does not begin. `DEVICE_LIMIT`: there is room, and it cannot run as it is. */
 export interface LaunchRefusal extends Omit<LaunchFailure, 'code'> {
   readonly code: LaunchFailure['code'] | 'DEVICE_LIMIT';
 }
@@ -43,10 +35,7 @@ export interface ProcessEvents extends DriverEvents {
   launched(id: number, failure: LaunchFailure | null, gpuMs?: number): void;
 }
 
-/**
- * A driver whose device is a process of its own. What only some can do is a capability; a driver
- * without it has null there.
- */
+/** A driver whose device is a process. Capabilities that only some have are null elsewhere. */
 export interface ProcessDriver extends Driver {
   readonly ends: SeesEnds | null;
   readonly files: ShowsFiles | null;
@@ -78,9 +67,7 @@ export interface ProcessDriver extends Driver {
   /** The process has ended: everything that is pending is answered, then `died` is reported. */
   processEnded(): void;
   sendRest(): void;
-  /**
-   * Looks whether the process still does what it is there for; to be called about once a second.
-   */
+  /** Looks whether the process still works; to be called about once a second. */
   look(): void;
   /** Ends the process at once; `processEnded` follows. */
   kill(why?: string | null): void;
@@ -92,19 +79,13 @@ export interface SeesEnds {
   readonly awaited: number;
   /** Whether that launch has ended, which `readPackets` then says. */
   readonly hasEnd: boolean;
-  /**
-   * The manager will not look: a packet must tell. True: the launch has ended by now, of which none
-   * tells.
-   */
+  /** The manager will not look: a packet must tell. True: the launch has ended untold. */
   unwatch(): boolean;
 }
 
 /** Files are mapped there beside the space. Without this kernels get the pages of arrays over them. */
 export interface ShowsFiles {
-  /**
-   * Maps a part of a file. `shown` is told where, by byte, as offsets of arguments are; null: it
-   * cannot, or the process has ended.
-   */
+  /** Maps a part of a file. `shown` is told where, as arguments' offsets are; null: it cannot. */
   showFile(part: FilePart, shown: (at: number | null) => void): void;
   /** What was mapped there is used no more. */
   hideFile(at: number): void;
@@ -122,10 +103,7 @@ export interface HasEngine {
    * any more.
    */
   expect(runs: readonly { readonly first: number; readonly end: number }[]): void;
-  /**
-   * Does a piece of what it has to do, no more than may stand between two looks for faults. False:
-   * there is nothing.
-   */
+  /** Does as much as may stand between two looks for faults. False: there is nothing. */
   step(): boolean;
 }
 
@@ -146,10 +124,7 @@ export interface RunsWgsl {
   joins(launch: Omit<WgslLaunch, 'id'>): boolean;
   /** How many launches it takes at once. */
   readonly launchesAtOnce: number;
-  /**
-   * As `launch`: launches that run one after the other. What comes after one that fails does not
-   * run, and fails, too.
-   */
+  /** As `launch`, for launches one after the other. After a failure the rest fail, too. */
   launchWgsl(launches: readonly WgslLaunch[]): void;
   /**
    * Called when a part that is paged lacks pages, or has written some, which are copied to the host
@@ -175,9 +150,6 @@ export interface RunsWgsl {
 export interface IsLent {
   /** The kernel's id of that thread. */
   readonly lender: number;
-  /**
-   * Ends a launch at once that cannot go on before the lender does, which waits for it. `launched`
-   * follows.
-   */
+  /** Ends a launch at once that waits for its waiting lender. `launched` follows. */
   abandon(launch: number, why: string): void;
 }

@@ -23,24 +23,13 @@ import {
 import type { Driver, NodeDriver, ProcessorDriver, TransferOrder } from './driver.js';
 import type { CopiesInThreads } from './process-driver.js';
 
-/**
- * Fills pages from outside: a file, later a module of the user's. Done or a failure at once, or
- * Pending.
- */
+/** Fills pages from outside: a file, a user's module. At once, or Pending. */
 export interface ProviderPort {
-  /**
-   * `target` is where the manager can write the pages; it maps them itself once they are filled.
-   */
+  /** `target`: where the manager writes the pages, and maps them afterwards. */
   provide(token: number, page: number, count: number, target: number, urgent: boolean): Status;
-  /**
-   * Takes changed pages back that the manager can read at `address` until it has answered: Pending,
-   * or a failure.
-   */
+  /** Takes changed pages, readable at `address` until the answer: Pending or a failure. */
   takeBack?(token: number, page: number, count: number, address: number): Status;
-  /**
-   * Where the manager can read the content of pages just now, until it asks for anything else; 0:
-   * they must be provided.
-   */
+  /** Where pages can be read until the next request; 0: they must be provided. */
   contentOf?(page: number, count: number): number;
 }
 
@@ -85,10 +74,7 @@ interface Pending extends Copied {
 const Memory = { Addressable: 0, Engine: 1, Zero: 2, Provider: 3 } as const;
 type Memory = (typeof Memory)[keyof typeof Memory];
 
-/**
- * What carries a copy out: the target's driver, the source's, the provider, or first the source's
- * and then the target's; nothing can.
- */
+/** What carries a copy out: the target's driver, the source's, a provider, both, nothing. */
 const Way = { Target: 0, Source: 1, Provider: 2, Staged: 3, None: 4 } as const;
 type Way = (typeof Way)[keyof typeof Way];
 
@@ -105,10 +91,7 @@ const WAYS: readonly (readonly [Way, Way])[] = [
   /* provider    */ [Way.Provider, Way.None],
 ];
 
-/**
- * Pages that are read into memory between: as many as one call of the disk's takes at once without
- * a thread of its own.
- */
+/** Pages read into memory between: what one call of a disk takes without a thread. */
 const MOST_STAGED = 16;
 
 export class Router implements Commands {
@@ -132,10 +115,7 @@ export class Router implements Commands {
     urgent: false,
   };
   private queueHead = 0;
-  /**
-   * The block of the last run that a thread waited for, as long as runs of no other block have
-   * come: what follows belongs to the same fault.
-   */
+  /** The block that a thread waited for last: more of its runs belong to the same fault. */
   private urgentBlock = -1;
   /**
    * How often pages were filled or mapped at once, or threads woken: a thread that waited for that
@@ -145,10 +125,7 @@ export class Router implements Commands {
   answers = 0;
   /** Transfers that wait for memory to go over. */
   private readonly unstaged: number[] = [];
-  /**
-   * Transfers that are through, of which the core has not heard, and whether it is to hear of none
-   * just now.
-   */
+  /** Ended transfers that the core has not heard of, and whether it is to hear of none now. */
   private readonly untold: number[] = [];
   private putsOff = false;
 
@@ -355,10 +332,7 @@ export class Router implements Commands {
     return { source, first: page };
   }
 
-  /**
-   * Takes the next queued piece. Returns how many pages were copied meanwhile, 1 if others will
-   * copy them, 0 when there is none.
-   */
+  /** Takes the next piece. Pages copied meanwhile, 1 if others copy them, 0: there is none. */
   step(): number {
     if (!this.busy) {
       // To set the length of an array costs as much as a system call, and each look at the faults
@@ -462,18 +436,12 @@ export class Router implements Commands {
     return this.readStaged(transfer);
   }
 
-  /**
-   * Whether pages that are visible where they are filled come over memory between. What comes whole
-   * gets its memory in one piece.
-   */
+  /** Whether pages that show as they are filled come by way of memory. Whole blocks do not. */
   private fitsStaging({ backed, whole, count, access }: Pending): boolean {
     return !backed && !whole && count <= MOST_STAGED && access !== Rights.None;
   }
 
-  /**
-   * Pages of one thread's get their memory while the source's engine reads, so that less is left to
-   * be done when they are there.
-   */
+  /** A thread's pages get memory while the source is read: less is left to do then. */
   private readWaitedFor(transfer: Pending, target: NodeDriver): Status {
     const { urgent, page, count } = transfer;
     const status = this.readStaged(transfer);

@@ -56,10 +56,7 @@ export type AnyKernelCode = KernelCode | WgslCode;
 /** One launch of a WGSL module. */
 export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
   readonly code: WgslCode;
-  /**
-   * How many invocations there are in each dimension, where the size has dimensions; their product
-   * is `size`.
-   */
+  /** Invocations in each dimension, where the size has some; their product is `size`. */
   readonly dimensions?: readonly [number, number, number];
   /** Set where this is a part of a launch that was cut. */
   readonly part?: WgslPart;
@@ -80,10 +77,7 @@ export interface BytesWanted {
 /** Plans in slices: what it yields is to be answered with these bytes; null: they cannot be had. */
 export type Planning<T> = Generator<BytesWanted | undefined, T, Uint8Array | null>;
 
-/**
- * As it is, in parts on windows of its arrays, or with pages of its arrays brought as they are
- * touched.
- */
+/** As it is, in parts on windows, or with pages brought as they are touched. */
 export type LaunchWay = 'direct' | 'windowed' | 'paged';
 
 /** Which workgroups a part of a launch has, and where its module is told that. */
@@ -108,10 +102,7 @@ export interface PagedPart {
   readonly once: string | null;
   /** Where the arrays begin whose pages these are, by byte, in the order of the tables. */
   readonly offsets: readonly number[];
-  /**
-   * Bindings of the table of pages and of what is noted, in the group of the part's uniform
-   * variable.
-   */
+  /** Bindings of the page table and of notes, in the part's uniform group. */
   readonly pages: number;
   readonly notes: number;
   /** How many invocations, or workgroups, are run by themselves. */
@@ -132,17 +123,11 @@ export interface PagedPart {
   next(): PagePlan | null;
 }
 
-/**
- * A part whose pages are told by numbers that arrays hold: it runs once, when they have come, by a
- * module that does not ask for them.
- */
+/** A part whose pages arrays name by number: it runs once they have come, unchecked. */
 export interface PagePlan {
   /** Where the numbers lie, by byte. */
   readonly numbers: readonly { readonly at: number; readonly bytes: number }[];
-  /**
-   * Finds them in slices.
-   * @returns null: there is no room for the pages that a workgroup touches
-   */
+  /** Finds them in slices. @returns null: there is no room for a workgroup's pages */
   dispatches(
     numbers: readonly Uint32Array[],
   ): Generator<undefined, readonly PlannedDispatch[] | null>;
@@ -167,19 +152,13 @@ export interface PlannedDispatch {
  */
 export type WantedFor = 'device' | 'plan' | 'home' | 'look';
 
-/**
- * The parts of a launch that is too large for its device. They run one after the other, in any
- * order.
- */
+/** Parts of a launch that is too large. They run one at a time, in any order. */
 export interface LaunchDivision {
   readonly way: Exclude<LaunchWay, 'direct'>;
   readonly count: number;
   /** Bytes of memory that parts want besides, for pages of arrays that are not there as a whole. */
   readonly poolBytes: number;
-  /**
-   * What is not as in the launch: the arguments are windows of its arrays, none is `out`.
-   * @param pool where that memory begins
-   */
+  /** What differs: arguments are windows, none is `out`. @param pool where memory begins */
   partAt(index: number, pool: number): Pick<WgslLaunch, 'code' | 'parameters' | 'part'>;
   /** It runs: the next one like it begins with what its last part leaves on the device. */
   begin(): void;

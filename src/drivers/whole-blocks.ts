@@ -8,10 +8,7 @@ import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import { takeFolio } from '../linux/files/block-file.js';
 import { nextData, punchHole } from '../linux/memory/memory.js';
 
-/**
- * Blocks that are not tried after one that the kernel had no piece for; twice as many after the
- * next.
- */
+/** Blocks left out after one without a piece; twice as many after the next. */
 const FIRST_PAUSE = 16;
 const LONGEST_PAUSE = 4096;
 

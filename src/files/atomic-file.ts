@@ -28,10 +28,7 @@ export const TEMPORARY = '.onemem-tmp';
 /** A name may have 255 bytes; the longest character has four. */
 const MOST_CHARACTERS = 50;
 
-/**
- * How paths of temporary files for a result begin; the number of the process and random digits
- * follow.
- */
+/** How temporary files for a result begin; process number and random digits follow. */
 export function temporaryPrefix(path: string): string {
   return join(dirname(path), `.${basename(path).slice(0, MOST_CHARACTERS)}.`);
 }
@@ -47,10 +44,7 @@ const unfinished = new Set<AtomicFile>();
 let exitListener = false;
 
 export class AtomicFile {
-  /**
-   * The file that commit() replaces, with symbolic links followed: a link keeps pointing to the
-   * result.
-   */
+  /** The file that commit() replaces, links followed: a link keeps pointing to the result. */
   readonly path: string;
   readonly temporaryPath: string;
   /** Open for reading and writing until commit() or abort(). */

@@ -14,10 +14,7 @@ export interface Leftover {
   readonly bytes: number;
 }
 
-/**
- * A new result, in place of what killed processes left of earlier ones.
- * @param onLeftover told what is removed
- */
+/** A new result, without what killed processes left. @param onLeftover told what is removed */
 export function createResult(
   file: string,
   onLeftover: (leftover: Leftover) => void = () => undefined,

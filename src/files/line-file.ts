@@ -1,7 +1,4 @@
-/**
- * A file that lines are added to while a program runs. If it takes no more, it ends, and the
- * program goes on.
- */
+/** A file that gets lines while a program runs. If it takes no more, the program goes on. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 
 const BUFFER_CHARACTERS = 256 * 1024;

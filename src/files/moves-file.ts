@@ -17,10 +17,7 @@ export class MovesFile {
   private before = 0;
   failure: Error | null = null;
 
-  /**
-   * @param limitBytes of all lines; null: none
-   * @param failed told once, why the files take no more
-   */
+  /** @param limitBytes of all lines; null: none @param failed told once why no more fits */
   constructor(
     readonly path: string,
     private readonly limitBytes: number | null,

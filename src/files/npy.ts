@@ -72,10 +72,7 @@ export interface ArrayLayout {
   readonly byteLength: number;
 }
 
-/**
- * A file that is no array file, or one of a kind that cannot be used as it is. The message names
- * the remedy.
- */
+/** No array file, or one of a kind that cannot be used. The message names the remedy. */
 export class ArrayFileError extends Error {
   override readonly name = 'ArrayFileError';
   readonly code:
@@ -413,10 +410,7 @@ function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: N
 
 type PythonValue = string | bigint | boolean | null | PythonValue[] | Map<string, PythonValue>;
 
-/**
- * Strings, whole numbers, True, False, None, tuples, lists and dictionaries: all that a header may
- * hold.
- */
+/** All that a header may hold: strings, whole numbers, True, False, None, tuples, lists, dicts. */
 function parsePythonLiteral(text: string): PythonValue {
   let at = 0;
   const fail = (what: string) => new SyntaxError(`${what} at character ${at}`);

@@ -30,10 +30,7 @@ const HEAD_BYTES = HEAD_HASH + HASH_BYTES;
 /** What is wrong with a file, as the rest of a sentence. */
 export class SpaceFileError extends Error {}
 
-/**
- * Where each array lies, in the order given, and where the list begins.
- * @param sumBytes of the checksum of a page
- */
+/** Where arrays lie, in order, and where the list begins. @param sumBytes of a page's checksum */
 export function placeArrays(
   arrays: readonly Omit<SavedArray, 'offset' | 'sums'>[],
   sumBytes: number,

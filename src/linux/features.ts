@@ -54,16 +54,11 @@ export interface Feature {
   readonly detail: string;
   /** The command or setting that makes it available; null when nothing is missing. */
   readonly remedy: string | null;
-  /**
-   * Where several things would do, what each is called and how to get it; `remedy` says so then.
-   */
+  /** Where several things would do: what each is called, and how to get it. */
   readonly alternatives?: readonly string[];
 }
 
-/**
- * What makes userfaultfd available; one is enough. Containers forbid the system call by seccomp,
- * hosts by privilege.
- */
+/** What makes userfaultfd available, one is enough: seccomp or privilege may forbid it. */
 const BY_PROFILE: readonly string[] = [
   'Docker: docker run --security-opt seccomp=unconfined (or seccomp=FILE, a profile that allows userfaultfd); add --cap-add SYS_PTRACE to have ' +
     'system calls on pages that are not present served, too',
@@ -80,25 +75,17 @@ const BY_PRIVILEGE: readonly string[] = [
     'cap_sys_ptrace+ep on a copy of node)',
 ];
 
-/**
- * What depends on another feature that is missing says this, and nothing else need be said of it.
- */
+/** What needs a missing feature says this, and no more. */
 const NEEDS_USERFAULTFD = 'needs userfaultfd';
 
-/**
- * What to do about a feature that is missing, in lines. `onemem doctor` and the error of
- * openSpace() say the same.
- */
+/** Lines on what to do about a missing feature, for `onemem doctor` and openSpace() alike. */
 export function remediesOf({ remedy, alternatives }: Feature): string[] {
   return remedy === null
     ? []
     : [`remedy: ${remedy}`, ...(alternatives ?? []).map((each) => `- ${each}`)];
 }
 
-/**
- * Why nothing works here, and what to do about it, in lines; null where all that is needed is
- * there.
- */
+/** Lines on why nothing works here, and the remedy; null where nothing is missing. */
 export function explainMissing(features: readonly Feature[]): string[] | null {
   const missing = features.filter(({ required, available }) => required && !available);
   if (missing.length === 0) return null;
@@ -153,10 +140,7 @@ function tryOpen(way: Exclude<Via, 'received'>): Userfaultfd | SystemCallError {
   }
 }
 
-/**
- * The device is there, and this user may not open it: a container gives it with the mode of the
- * host, 0600 of root.
- */
+/** The device may not be opened: a container gives it with the host's mode, 0600 of root. */
 const DEVICE_MODE =
   'the mode of the device must let this user in: sudo setfacl -m u:$USER:rw /dev/userfaultfd; for containers whose image has a USER, ' +
   'on the host: sudo chmod 0666 /dev/userfaultfd, lasting by a udev rule, KERNEL=="userfaultfd", MODE="0666"; or run as root in the container ' +
@@ -210,10 +194,7 @@ function isFiltered(): boolean {
   return false;
 }
 
-/**
- * Whether a memory file can be registered in some modes: the bits of the kernel alone do not say
- * so.
- */
+/** Whether a memory file can be registered in these modes: the kernel's bits do not say. */
 function tryRegister(modes: number): string | null {
   let fd = -1;
   let address = -1;
@@ -388,10 +369,7 @@ function viewSize(): Feature {
   );
 }
 
-/**
- * Tries everything once. Takes some milliseconds, starts a short-lived child process, and leaves
- * nothing behind.
- */
+/** Tries everything once. Takes milliseconds and a short-lived child; leaves nothing. */
 export function probeFeatures(): Feature[] {
   const features: Feature[] = [];
   let usable = 0;

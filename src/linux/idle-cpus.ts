@@ -1,23 +1,14 @@
-/**
- * What becomes of a CPU of a virtual machine that has nothing to do: one that halts at once takes
- * tens of microseconds to wake.
- */
+/** Idle CPUs of virtual machines: one that halts at once takes tens of microseconds to wake. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Feature } from './features.js';
 
-/**
- * The longest pause between two faults of a thread that waits for a disk, in nanoseconds; the
- * kernel's own default.
- */
+/** The longest pause between faults of a thread on a disk, in ns; the kernel's default. */
 const WANTED_NS = 200_000;
 /** Below this a CPU has halted before the page of a fast disk comes. */
 const SHORT_NS = 50_000;
 
-/**
- * How long an idle CPU looks around before it halts, in nanoseconds. Null: the kernel has no say in
- * that, as outside of virtual machines.
- */
+/** How long an idle CPU polls before it halts, in nanoseconds. Null: the kernel has no say. */
 function pollNs(root: string): number | null {
   try {
     const governor = readFileSync(
@@ -33,10 +24,7 @@ function pollNs(root: string): number | null {
   }
 }
 
-/**
- * Whether threads that wait for each other on two CPUs are woken soon. Null: it cannot be told
- * here.
- */
+/** Whether threads that wait for each other are woken soon. Null: it cannot be told. */
 export function idleFeature(root = '/'): Feature | null {
   const ns = pollNs(root);
   if (ns === null) return null;

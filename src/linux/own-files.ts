@@ -9,10 +9,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/**
- * Where this module is; null where a bundler to CommonJS has left nothing of `import.meta`, or an
- * empty text.
- */
+/** Where this module is; null where a CommonJS bundle has no `import.meta`. */
 function placeOf(url: string | undefined): URL | null {
   return url !== undefined && URL.canParse(url) ? new URL(url) : null;
 }
@@ -22,10 +19,7 @@ export function ownFile(path: string): URL {
   return new URL(`../${path}`, import.meta.url);
 }
 
-/**
- * A file beside dist/ that the package ships, such as `examples/flights/kernel.js`; null where it is
- * missing.
- */
+/** A shipped file beside dist/, such as `examples/flights/kernel.js`; null: it is missing. */
 export function packageFile(path: string): URL | null {
   // From dist/, and from .build/src/.
   const places = ['../', '../../'].map((up) => ownFile(`${up}${path}`));
@@ -54,10 +48,7 @@ export function managerFiles(): ManagerFiles | null {
     : null;
 }
 
-/**
- * The module of a thread that watches the manager for another thread than the one that opened the
- * space.
- */
+/** The thread that watches the manager for threads other than the space's opener. */
 export function witnessFile(): URL {
   return ownFile('pager/manager/witness.js');
 }

@@ -5,9 +5,7 @@
 export type OnememErrorCode =
   /** A running launch was ended by its signal. Its written arrays are indeterminate. */
   | 'ABORTED'
-  /**
-   * A launch, copy or call does more than the rights of the array allow. The pages are as before.
-   */
+  /** A launch, copy or call exceeds the array's rights. The pages are as before. */
   | 'ACCESS_DENIED'
   /** The provider refused the page. Everything else stays. */
   | 'ACCESS_REFUSED'

@@ -1,7 +1,4 @@
-/**
- * What to say where a module of the user's, or one that it imports, is not there. The part that
- * loads it says first what it is for.
- */
+/** What to say where a user's module, or one that it imports, is not there. */
 
 const MISSING = /^Cannot find (module|package) '(.+?)'(?: imported from (.+))?/;
 

@@ -1,13 +1,8 @@
-/**
- * Names that a program uses for options, parameters and parts: one that does not exist is refused
- * with the nearest that does.
- */
+/** Names of options, parameters and parts: a wrong one is refused with the nearest known one. */
 
 import type { OnememErrorCode } from './error-codes.js';
 
-/**
- * Every option of an object of options, so that the compiler says where one is added and not named.
- */
+/** Every option of an object, so that the compiler says where one is not named. */
 export type OptionNames<T> = Readonly<Record<keyof T, true>>;
 
 const LONGEST_NAME = 60;
@@ -37,9 +32,7 @@ export function refuseUnknown(
   );
 }
 
-/**
- * The known name that a slip of the keyboard may have made this one of; null when none is like it.
- */
+/** The known name that a slip may have made this one of; null when none is like it. */
 export function nearest(name: string, known: readonly string[]): string | null {
   if (name.length > LONGEST_NAME) return null;
   let best: string | null = null;

@@ -27,15 +27,9 @@ import {
 
 /** The blocks of a machine. */
 export interface SharedMemory {
-  /**
-   * Whether operations run that would fail if rights were taken: a session that need not end yet is
-   * kept for them.
-   */
+  /** Whether operations run that would fail without rights: a session is kept for them. */
   readonly isHeld: boolean;
-  /**
-   * The server does not have the content of the block as it was written: threads that wait for it
-   * do not get it.
-   */
+  /** The server's content is not as written: threads that wait do not get it. */
   spoiled(block: number): void;
   /**
    * Puts content in its place, unless it is there (null), and lets threads have the right; then
@@ -44,10 +38,7 @@ export interface SharedMemory {
   install(block: number, content: Uint8Array | null, right: Right): void;
   /** Leaves threads no more than this right; then calls `restricted`. */
   restrict(block: number, right: Rights): void;
-  /**
-   * The machine has no right to any block: what is being restricted waits for no operation any
-   * more.
-   */
+  /** The machine has no right to any block: no operation is waited for. */
   ended(): void;
   /** The content of a block that stands still, as it will be until the server has it. */
   contentOf(block: number): Uint8Array;
@@ -61,10 +52,7 @@ export interface SharedMemory {
   lost(block: number): void;
   /** The lease of a machine that owned the block has ended: what it had not flushed is lost. */
   abandoned(block: number): void;
-  /**
-   * The server has forgotten the array: what all machines had flushed is lost. No thread has any
-   * right to it, and nothing more comes.
-   */
+  /** The server has forgotten the array: what was flushed is lost, and nothing more comes. */
   forgotten(): void;
   /** There is a connection again (null), or there is none and why. */
   connection(failure: ValkeyError | null): void;
@@ -80,10 +68,7 @@ export interface MemberOptions {
   readonly memory: SharedMemory;
   /** How long others wait for a machine that says nothing. */
   readonly leaseMs?: number;
-  /**
-   * How long the server may leave what it is asked without an answer: a lease unless said
-   * otherwise.
-   */
+  /** How long the server may leave a request unanswered: a lease unless said otherwise. */
   readonly timeoutMs?: number;
   readonly tls?: ConnectionOptions['tls'];
 }
@@ -109,9 +94,7 @@ export class Member {
   /** That can be asked for the one that has the array: several in a cluster. */
   private servers: readonly ValkeyAddress[];
   private connection: ValkeyConnection | null = null;
-  /**
-   * A connection on which no session has begun yet, since operations use what the one before gave.
-   */
+  /** A connection without a session yet, since operations use what the last one gave. */
   private next: ValkeyConnection | null = null;
   /** Why there is none. */
   private failure = new ValkeyError('UNREACHABLE', 'there is no connection yet');
@@ -163,10 +146,7 @@ export class Member {
     return this.cache.state.session !== 0;
   }
 
-  /**
-   * A thread waits for a right. A machine that leaves asks for nothing more, which it would have to
-   * give back.
-   */
+  /** A thread waits for a right. A machine that leaves asks for nothing more. */
   touch(block: number, right: Right): void {
     if (this.closing) return;
     this.look();
@@ -191,10 +171,7 @@ export class Member {
     this.cache.flush(block);
   }
 
-  /**
-   * @param ageMs how long ago threads were given the block: its word may have come later than
-   * theirs
-   */
+  /** @param ageMs how long ago threads were given the block, whose word may come later */
   installed(block: number, ageMs = 0): void {
     this.holds.given(block, performance.now() - ageMs);
     this.cache.installed(block);
@@ -219,10 +196,7 @@ export class Member {
     return connection === null ? Promise.reject(this.failure) : connection.call(args);
   }
 
-  /**
-   * As if the machine had died: what it owns others have when its lease has ended. Threads have no
-   * rights any more.
-   */
+  /** As if the machine had died: others get its blocks after its lease. Threads lose rights. */
   abandon(): void {
     this.closed = true;
     clearInterval(this.timer);
@@ -235,10 +209,7 @@ export class Member {
     this.givenUp(false);
   }
 
-  /**
-   * Gives up all blocks, and leaves. False if the server did not get what was changed within a
-   * lease.
-   */
+  /** Gives up all blocks, and leaves. False: the server did not get all changes in time. */
   async close(): Promise<boolean> {
     this.closing = true;
     for (const block of this.cache.state.blocks.keys()) this.cache.forget(block);
@@ -262,10 +233,7 @@ export class Member {
     return all;
   }
 
-  /**
-   * As if others wanted every block. Some are given up at once, so that looking for the next ones
-   * costs little.
-   */
+  /** As if others wanted every block. Some are given up at once: the next look costs little. */
   private giveUp(): void {
     if (!this.closing) return;
     const { session, blocks } = this.cache.state;
@@ -449,10 +417,7 @@ export class Member {
     } else this.noticed(notice);
   }
 
-  /**
-   * What the threads have waited for is theirs for a moment. A recall that comes later than other
-   * words is as good.
-   */
+  /** What threads waited for is theirs for a moment. A recall that comes late is as good. */
   private noticed(notice: Exclude<Notice<Uint8Array>, { kind: 'lost' }>): void {
     if (notice.to !== this.cache.state.session) return;
     // Timers are too coarse for a part of a millisecond.

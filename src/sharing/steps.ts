@@ -39,10 +39,7 @@ import { contentSum } from '../linux/memory/checksum.js';
 import type { Argument } from '../valkey/connection.js';
 import type { Reply as Answer } from '../valkey/replies.js';
 
-/**
- * Rights and kinds of replies are numbers, so that a content is the only string of an answer and
- * can be read to its place.
- */
+/** Numbers for rights and replies: the content is an answer's only string. */
 const NUMBER_OF: Record<Rights, number> = { none: 0, read: 1, write: 2 };
 const RIGHT_OF: Readonly<Record<number, Right>> = { 1: 'read', 2: 'write' };
 const REFUSED = 0;
@@ -52,10 +49,7 @@ const FLUSHED = 3;
 const WELCOME = 4;
 const FORGOTTEN = 5;
 const CLAIMED = 6;
-/**
- * In place of a checksum: the block is zero, since it was never written; the server knows no more
- * what was written.
- */
+/** In place of a checksum: the block was never written, and is zero. */
 const ZEROS = -1;
 const MISSING = -2;
 /** Ends what is said of a content that follows. */
@@ -376,10 +370,7 @@ export function departure({ leases, last }: Keys, session: number): Argument[] {
   return command([leases, last], 'leave', session);
 }
 
-/**
- * The reply that an answer is; undefined where none is awaited. A content of no bytes stands for
- * zeros.
- */
+/** The reply of an answer; undefined where none is awaited. No bytes stand for zeros. */
 export function replyOf(
   request: Request<Uint8Array>,
   answer: Answer,

@@ -40,10 +40,7 @@ export class Context {
     return this.space.array(Uint32Array, length, name === undefined ? {} : { name });
   }
 
-  /**
-   * Brings a part of an array to a device, or home, by one call; returns the bytes that are there
-   * then.
-   */
+  /** Brings a part of an array to a device, or home, by one call; returns the bytes there. */
   async prefetch(
     array: Words,
     to: Device | 'host',

@@ -1,7 +1,4 @@
-/**
- * The kernels of the scenarios, for devices that run functions and for GPUs, and what they do in
- * plain JavaScript.
- */
+/** Kernels of the scenarios, as functions and for GPUs, and the same in plain JavaScript. */
 import { type Kernel, type KernelParameters, kernel, u32 } from '../index.js';
 
 /**
@@ -29,10 +26,7 @@ const WGSL = (numbers: string, body: string): string => /* wgsl */ `
     if (i < numbers.end) { ${body} }
   }`;
 
-/**
- * Writes a value to every element that depends on its index and on the seed: a page in the wrong
- * place shows.
- */
+/** Writes a value that depends on index and seed: a page in the wrong place shows. */
 export const write = both(
   kernel(
     { data: u32.out, seed: u32 },

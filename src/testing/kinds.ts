@@ -1,6 +1,4 @@
-/**
- * Kinds of devices: those that come with the package, and those that a driver of the user's makes.
- */
+/** Kinds of devices: those of the package, and those that a user's driver makes. */
 import type { CustomDeviceSpecification, DeviceSpecification, SpaceOptions } from '../index.js';
 import type { DeviceKind, Wanted } from './device-kind.js';
 

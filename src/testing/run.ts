@@ -66,9 +66,7 @@ export async function runScenario(
   };
 }
 
-/**
- * Scenarios take the helpers that they need by name, and so lose the object that these belong to.
- */
+/** Scenarios take helpers by name, which would lose their object. */
 function bound(context: Context): Context {
   return new Proxy(context, {
     get: (target, key) => {

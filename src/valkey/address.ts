@@ -15,10 +15,7 @@ export interface ValkeyAddress {
   readonly shown: string;
 }
 
-/**
- * Protocols, and whether they are encrypted. Both names of the server are known for what they were
- * before they parted.
- */
+/** Protocols, and whether they are encrypted. Both names of the server are known. */
 const PROTOCOLS: Readonly<Record<string, boolean>> = {
   'valkey:': false,
   'redis:': false,
@@ -61,9 +58,7 @@ export function valkeyAddress(text: string): ValkeyAddress {
   return { host, port, path, tls, user: user || 'default', password, db, shown };
 }
 
-/**
- * A server of the same cluster, by its name of the form HOST:PORT: reached as the first one was.
- */
+/** A server of the same cluster by HOST:PORT: reached as the first one was. */
 export function addressIn({ tls, user, password, db }: ValkeyAddress, name: string): ValkeyAddress {
   const at = name.lastIndexOf(':');
   const host = name.slice(0, at);

@@ -1,7 +1,4 @@
-/**
- * What a certificate lacked when a connection by TLS did not come about, and what is to be done
- * about it.
- */
+/** What a certificate lacked when TLS did not come about, and the remedy. */
 
 /** As node:tls names them: its signer is not known here. */
 const UNKNOWN: ReadonlySet<string> = new Set([

@@ -1,7 +1,4 @@
-/**
- * Whether a server, or a cluster, can have pages of a space: asked once, before the space is
- * opened.
- */
+/** Whether a server or cluster can have a space's pages: asked before the space opens. */
 import { addressIn } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { PartDownError, ValkeyError } from './errors.js';
@@ -31,10 +28,7 @@ export interface Checked {
 
 export interface CheckOptions extends ConnectionOptions {
   readonly timeoutMs: number;
-  /**
-   * All that is to be kept lies in this key's slot, so that of a cluster no more than the server
-   * that has it is needed.
-   */
+  /** All is kept in this key's slot: of a cluster only its server is needed. */
   readonly key?: string;
 }
 

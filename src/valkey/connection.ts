@@ -33,10 +33,7 @@ export type Caller = Pick<ValkeyConnection, 'call'>;
  */
 export type Receive = (first: Uint8Array, second: Uint8Array) => number;
 
-/**
- * Sends the first bytes of an array, as far as that goes at once. Returns how many; the next write
- * is told what is wrong.
- */
+/** Sends the first bytes, as far as they go at once; returns how many. A failure is told later. */
 export type Send = (bytes: Uint8Array, length: number) => number;
 
 export interface ConnectionOptions {
@@ -48,14 +45,9 @@ export interface ConnectionOptions {
    * program and the server less then. With TLS nothing is received this way.
    */
   readonly receiverOf?: (fd: number) => Receive | null;
-  /**
-   * What sends short commands to a socket at less than a stream of Node.js takes for them. With TLS
-   * nothing is sent this way.
-   */
+  /** Sends short commands faster than a stream of Node.js. Not used with TLS. */
   readonly senderOf?: (fd: number) => Send;
-  /**
-   * Hears what the server says unasked: `invalidate` of client-side caching, messages of channels.
-   */
+  /** Hears what the server says unasked: `invalidate`, messages of channels. */
   readonly onPush?: (message: readonly Reply[]) => void;
   /** Is told once why the connection is gone, after all commands have been. */
   readonly onEnd?: (reason: ValkeyError) => void;
@@ -183,10 +175,7 @@ export class ValkeyConnection {
     });
   }
 
-  /**
-   * Ends the connection; commands without an answer fail. @param reason what they fail with, and
-   * listeners are told
-   */
+  /** Ends the connection; unanswered commands fail. @param reason of their failure */
   close(
     reason = new ValkeyError('ENDED', `the connection to ${this.address.shown} was closed`),
   ): void {

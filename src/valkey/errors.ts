@@ -31,8 +31,5 @@ export class ValkeyError extends Error {
   }
 }
 
-/**
- * A part of a cluster cannot be used: its server has died, and no replica has taken over, or not
- * yet.
- */
+/** A part of a cluster cannot be used: its server died, and no replica took over yet. */
 export class PartDownError extends ValkeyError {}

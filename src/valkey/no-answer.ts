@@ -14,9 +14,7 @@ const NO_TLS = /wrong version number|packet length too long|unknown protocol/i;
 const WITHOUT_TLS = 'write valkey:// where the server speaks no TLS';
 const WITH_TLS = 'write valkeys:// where the server wants TLS';
 
-/**
- * Why a connection is gone, as the rest of a sentence. @param error null: the other end closed it
- */
+/** Why a connection is gone, in words. @param error null: the other end closed it */
 export function whyLost(error: SocketError | null): string {
   return error === null ? 'the server closed it' : (certificateProblem(error) ?? messageOf(error));
 }

@@ -7,10 +7,7 @@ import { slotMapOf, unserved } from './slots.js';
 
 export interface Opened {
   readonly connection: ValkeyConnection;
-  /**
-   * All that can be asked the next time: the servers that have slots, the one that has this key's
-   * first.
-   */
+  /** All servers to ask next time: those that have slots, this key's first. */
   readonly servers: readonly ValkeyAddress[];
 }
 

@@ -18,10 +18,7 @@ export type Reply =
   | Map<Reply, Reply>;
 
 export interface ReplyEvents {
-  /**
-   * Where the string of bytes that comes next in an answer is to be written, or null: into memory
-   * of its own.
-   */
+  /** Where the next string's bytes are to be written, or null: into memory of its own. */
   target(): Uint8Array | null;
   /** The answer to the oldest command that has none. */
   reply(value: Reply): void;
@@ -62,10 +59,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 export class ReplyReader {
   /** The beginning of a line whose end has not come. */
   private line: Uint8Array = NOTHING;
-  /**
-   * The string that is being read: bytes of it that have not come, with the two behind it; -1:
-   * none.
-   */
+  /** Bytes of the string being read that have not come, with its end's two; -1: none. */
   private left = -1;
   private type = '';
   private length = 0;
@@ -75,10 +69,7 @@ export class ReplyReader {
 
   constructor(private readonly events: ReplyEvents) {}
 
-  /**
-   * Takes what has come; nothing of the chunk is kept. @throws ValkeyError PROTOCOL, after which
-   * nothing can be read any more
-   */
+  /** Takes what has come; keeps nothing of it. @throws ValkeyError PROTOCOL, the last one */
   read(chunk: Uint8Array): void {
     let at = 0;
     while (at < chunk.length)

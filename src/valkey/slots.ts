@@ -87,10 +87,7 @@ export function redirectionOf(error: unknown, asked: ValkeyAddress): Redirection
   };
 }
 
-/**
- * Whether the same may be answered otherwise in a while: a slot is on its way, its server has
- * failed or reads what it had kept.
- */
+/** Whether the answer may change in a while: a slot moves, a server failed or still loads. */
 export function passes(error: unknown): boolean {
   return (
     error instanceof ValkeyError &&

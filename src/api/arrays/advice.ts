@@ -1,7 +1,4 @@
-/**
- * Advice on the use of memory, after madvise and cudaMemAdvise: it changes what is fast, never what
- * is right.
- */
+/** Advice after madvise and cudaMemAdvise: it changes what is fast, never what is right. */
 
 import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
 import type { AdviceChange, AdviceRun } from '../../pager/protocol/pages.js';

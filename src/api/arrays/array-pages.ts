@@ -30,17 +30,12 @@ export function pagesWithin(placement: Placement, begin: number, end: number): A
   return run(placement, Math.ceil((begin * size) / PAGE_BYTES), last);
 }
 
-/**
- * All pages that an array has: at least one, which is what an array without elements is known by.
- */
+/** All pages of an array: at least one, by which an array without elements is known. */
 export function allPages({ range, name, firstPage, pages }: Placement): ArrayPages {
   return { range, name, firstPage, count: pages };
 }
 
-/**
- * Pages of the whole blocks that elements lie in: all of a block is advised alike. Blocks are
- * counted from the array's beginning.
- */
+/** The whole blocks around elements, counted from the array's beginning: advice is by block. */
 export function blocksAround(placement: Placement, begin: number, end: number): ArrayPages {
   const size = bytesOf(placement.type);
   const first = Math.floor((begin * size) / BLOCK_BYTES) * PAGES_PER_BLOCK;

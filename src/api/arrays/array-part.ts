@@ -14,10 +14,7 @@ export interface ArrayPart {
 
 const PART: OptionNames<ArrayPart> = { begin: true, end: true };
 
-/**
- * The elements that options name; all of them unless said otherwise. A range of another array is
- * refused.
- */
+/** The elements that options name; all by default. A range of another array is refused. */
 export function partOf<P extends ArrayPart>(
   array: ArrayInternals,
   options: P,

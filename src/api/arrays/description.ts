@@ -1,7 +1,4 @@
-/**
- * What objects of the package say of themselves where a program prints them, and arrays where it
- * sends them where they cannot go.
- */
+/** How objects of the package look in print, and what arrays say where they cannot be sent. */
 
 import type { ArrayInternals } from '../line/internals.js';
 import { typeName } from './array-type.js';
@@ -115,10 +112,7 @@ export function inspectDevice(
   return `Device ${inspect(name)} (${kind}, ${memory} bytes; more: device.stats() and device.capabilities)`;
 }
 
-/**
- * What a program has of an object and may give up, in one line. @param end what it calls for that;
- * null: that has been
- */
+/** What may be given up, in one line. @param end the call for that; null: it has ended */
 export function inspectHolding(what: string, facts: string, end: string | null): string {
   return end === null ? `${what} (ended)` : `${what} (${facts}; until ${end})`;
 }

@@ -1,7 +1,4 @@
-/**
- * Subscriptions to invalidations: what a program that shadows the page tables of an array is told,
- * and what it asks.
- */
+/** Subscriptions to invalidations, for programs that shadow an array's page tables. */
 import { types } from 'node:util';
 import { bytesOf } from '../../core/basics/elements.js';
 import { HOST, PAGE_BYTES } from '../../core/basics/types.js';

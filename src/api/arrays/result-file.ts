@@ -32,10 +32,7 @@ export function incomplete(path: string, written: number, bytes: number): Onemem
   );
 }
 
-/**
- * What a shared array writes later would go to the file that has been replaced, and be lost with
- * it.
- */
+/** Later writes to a shared array would go to the replaced file, and be lost with it. */
 function refuseShared(path: string): void {
   let fd: number;
   try {
@@ -81,10 +78,7 @@ function create(path: string): AtomicFile {
   }
 }
 
-/**
- * What the system refused, be it in this thread or in the manager's, which knows a descriptor only,
- * by the file and with what helps.
- */
+/** What the system refused, by the file and with a remedy; the manager knows descriptors only. */
 function saveError(path: string, error: unknown): unknown {
   const { errno: own, details } = error as { errno?: number; details?: { errno?: number } };
   const errno = details?.errno ?? (own === undefined ? undefined : -own);

@@ -16,10 +16,7 @@ export function rightsOf(array: ArrayInternals, rights: Rights): 0 | 1 | 2 {
   throw typeError('RIGHTS', message);
 }
 
-/**
- * Refuses what does not lie at the beginning of a page, or at the end of the array, and names what
- * does.
- */
+/** Refuses what lies at no page's beginning and not at the array's end; names what does. */
 export function checkBoundary(array: ArrayInternals, which: string, index: number): void {
   const perPage = PAGE_BYTES / bytesOf(array.type);
   if (index % perPage === 0 || index === array.length) return;

@@ -15,10 +15,7 @@ import { typeName } from './array-type.js';
  */
 export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
 
-/**
- * A thread that sleeps in the kernel hears neither of the end of its worker nor of its space: it
- * looks this often.
- */
+/** A sleeping thread hears neither of its worker's end nor of its space's: it looks so often. */
 const LOOK_MS = 200;
 
 export function wait(

@@ -1,7 +1,4 @@
-/**
- * How a thread closes its space: for all, if it is the thread that opened the space, and otherwise
- * for itself.
- */
+/** How a thread closes its space: for all if it opened the space, otherwise for itself. */
 import type { Lender } from '../../drivers/webgpu/lender.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
 import { Control } from '../../pager/protocol/control.js';

@@ -9,22 +9,13 @@ import { isMainThread } from 'node:worker_threads';
 import { threadId, threadsOf } from '../../linux/processes/process.js';
 import { threadState } from '../../linux/threads/thread-state.js';
 
-/**
- * The compiler is through when no other thread of the process has had anything to do at so many
- * looks in a row, so many milliseconds apart.
- */
+/** The compiler is through when no other thread worked at so many looks in a row. */
 const QUIET_LOOKS = 3;
 const LOOK_MS = 10;
-/**
- * Threads of the program's own may compute for as long as they like; those that keep it from ending
- * do so by themselves.
- */
+/** Threads of the program may compute for long; they keep it from ending by themselves. */
 const MOST_LOOKS = 200;
 
-/**
- * Keeps the event loop of the process running until the compiler has nothing to do. Nothing waits
- * for that.
- */
+/** Keeps the event loop running until the compiler has nothing to do. Nothing waits for that. */
 export function keepLoopForCompiler(): void {
   if (isMainThread) setTimeout(look, LOOK_MS, 0, MOST_LOOKS);
 }
@@ -34,10 +25,7 @@ function look(quiet: number, left: number): void {
   if (now < QUIET_LOOKS && left > 0) setTimeout(look, LOOK_MS, now, left - 1);
 }
 
-/**
- * Whether another thread of the process runs, or waits for a CPU or for memory; or that cannot be
- * told, as no descriptor is left to look with.
- */
+/** Whether another thread runs, or waits for a CPU or memory, or that cannot be told. */
 function isAnotherBusy(): boolean {
   const own = threadId();
   try {

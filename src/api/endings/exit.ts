@@ -38,18 +38,12 @@ const HANDLER_FAILED = 7;
 
 /** How long the end of the process waits for messages of the manager to be written. */
 const MESSAGES_MS = 2000;
-/**
- * How long it waits for native calls: they take microseconds, or milliseconds where a thread loads
- * what makes them.
- */
+/** How long it waits for native calls: microseconds, or milliseconds where they are loaded. */
 const CALLS_MS = 2000;
 /** How long the end of a worker thread waits for each of its spaces to be closed. */
 const CLOSE_MS = 2000;
 
-/**
- * From now on the end of the process tells the manager to stop, and that of a worker thread closes
- * the space.
- */
+/** The end of the process stops the manager, that of a worker thread closes the space. */
 export function watchExit(space: Open): () => void {
   // The program may have told its exit listeners of an end that did not come.
   goOn();
@@ -81,10 +75,7 @@ function install(target: Ending): void {
   };
 }
 
-/**
- * A worker thread ends, and the process goes on. Exit listeners hear of one that ends by itself, or
- * by an error, and not of one that is terminated.
- */
+/** A worker ends, the process goes on. Exit listeners do not hear of one that is terminated. */
 function installInWorker(target: Ending): void {
   const { emit } = target;
   target.emit = (event, ...args) => {

@@ -22,10 +22,7 @@ const answerers = new Set<Answerer>();
  * only then: its number could be that of another file by the next use.
  */
 const users = new Map<ClosedSpace, number>();
-/**
- * Those that a space which is being closed is about to take over: no other space takes them
- * meanwhile.
- */
+/** Those that a closing space is about to take over: no other one takes them meanwhile. */
 const promised = new Set<ClosedSpace>();
 let watchesExit = false;
 
@@ -52,10 +49,7 @@ export class Takeover {
     }
   }
 
-  /**
-   * From now on the space's manager answers for it and for those that it took over, until its
-   * threads end.
-   */
+  /** The space's manager answers for it and those taken over, until its threads end. */
   complete(threads: ManagerThreads, handle: SpaceHandle, own: ClosedSpace): void {
     const answerer: Answerer = { handle, spaces: [own, ...this.spaces] };
     use(own);
@@ -87,10 +81,7 @@ function release(space: ClosedSpace): void {
   closeDescriptor(space.faults);
 }
 
-/**
- * The threads that answer end with the one that opened the spaces, and other threads may have
- * views.
- */
+/** The answering threads end with the one that opened the spaces; others may have views. */
 function watchExit(): void {
   if (watchesExit || isMainThread) return;
   watchesExit = true;

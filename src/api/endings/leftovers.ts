@@ -1,7 +1,4 @@
-/**
- * What closed spaces still hold, because of views or threads that are left, and when it can be
- * given back.
- */
+/** What closed spaces hold for views or threads that are left, until it can be given back. */
 import { closeEventfd } from '../../linux/threads/eventfd.js';
 import { Control } from '../../pager/protocol/control.js';
 import { isMostOfAll, slotOf } from '../line/space-addresses.js';
@@ -38,10 +35,7 @@ export function reclaim(): void {
   }
 }
 
-/**
- * A thread that is attached may be about to raise it; by then the number could be that of another
- * file.
- */
+/** An attached thread may be about to raise it, when the number could be another file's. */
 function closeWakeFd(control: Int32Array, wakeFd: number): void {
   if (Atomics.compareExchange(control, Control.WakeFdClosed, 0, 1) === 0) closeEventfd(wakeFd);
 }

@@ -35,10 +35,7 @@ export function traceTo(hidden: (...args: never[]) => unknown): Trace {
 
 const definitions = new WeakMap<object, { readonly shown: Trace; readonly raw: Trace }>();
 
-/**
- * Notes that a function, or what has the text of one, became a kernel here. `hidden` is the
- * function of ours that was called for it.
- */
+/** Notes that a function became a kernel here, by a call of our function `hidden`. */
 export function noteDefinition(body: object, hidden: (...args: never[]) => unknown): void {
   definitions.set(body, { shown: traceTo(hidden), raw: traceTo(hidden) });
 }
@@ -64,10 +61,7 @@ function definedAt(body: object): Place | null {
   return placeOf(framesOf(definitions.get(body)?.shown.stack)[0]);
 }
 
-/**
- * The variable or property that a call of kernel() is assigned to, by the text before the call;
- * null when there is none.
- */
+/** The variable or property that a call of kernel() is assigned to; null: there is none. */
 export function assignedName(body: object): string | null {
   const place = definedAt(body);
   if (place === null) return null;
@@ -140,10 +134,7 @@ function startOf(body: Body): { line: number; column: number } | null {
   }
 }
 
-/**
- * How places in a kernel's text become places in the author's file; null when that cannot be told
- * for sure.
- */
+/** How places in a kernel's text become the author's; null when that is not sure. */
 function mapperOf(body: Body): ((line: number, column: number) => Place | null) | null {
   const script = scriptOf(body);
   const start = startOf(body);
@@ -173,10 +164,7 @@ function mapperOf(body: Body): ((line: number, column: number) => Place | null) 
   };
 }
 
-/**
- * Whether the file on disk has the function where the engine has it: what a tool has changed
- * without a map cannot be told of.
- */
+/** Whether the file has the function where the engine has it: tools may have changed it. */
 function beginsThere(body: Body, file: string, start: { line: number; column: number }): boolean {
   try {
     const text = readFileSync(file, 'utf8').split('\n')[start.line]?.slice(start.column) ?? '';

@@ -1,7 +1,4 @@
-/**
- * The text of an inline kernel, and what can be told from it: which names it takes from outside,
- * and which tool made them.
- */
+/** The text of an inline kernel: the names it takes from outside, and the tool that made them. */
 import { createRequire } from 'node:module';
 import { runInNewContext, runInThisContext } from 'node:vm';
 import type { Node } from 'acorn';
@@ -15,10 +12,7 @@ const NODE_GLOBALS =
   'setTimeout structuredClone SubtleCrypto TextDecoder TextEncoder TransformStream URL URLSearchParams WebAssembly WebSocket WritableStream ' +
   'atob btoa';
 
-/**
- * Globals that programs often have something else by the same name for, which the text of a kernel
- * cannot show.
- */
+/** Globals for whose names programs often have something else, unseen in a kernel's text. */
 const AMBIGUOUS: Readonly<Record<string, string>> = {
   setTimeout: 'that of node:timers/promises is another',
   setInterval: 'that of node:timers/promises is another',
@@ -32,10 +26,7 @@ const AMBIGUOUS: Readonly<Record<string, string>> = {
   crypto: 'that of node:crypto is another',
 };
 
-/**
- * Reads JavaScript. Loaded with the first inline kernel: the two take a tenth of what the import of
- * the package takes.
- */
+/** Reads JavaScript. Loaded with the first inline kernel: it is a tenth of the import. */
 function parser(): { acorn: typeof import('acorn'); scope: typeof import('eslint-scope') } {
   const require = createRequire(import.meta.url);
   return { acorn: require('acorn'), scope: require('eslint-scope') };
@@ -43,10 +34,7 @@ function parser(): { acorn: typeof import('acorn'); scope: typeof import('eslint
 
 let known: Set<string> | null = null;
 
-/**
- * Names that every device has. Asked of other contexts than this one, to which test runners and
- * programs add names of their own.
- */
+/** Names that every device has. This context may have more, of test runners or the program. */
 function builtIn(): Set<string> {
   if (known === null) {
     const names = 'Object.getOwnPropertyNames(globalThis)';
@@ -67,9 +55,7 @@ export interface KernelSource {
   readonly globals: readonly string[];
 }
 
-/**
- * The function as an expression, after making sure that it needs nothing from where it was written.
- */
+/** The function as an expression; it needs nothing from where it was written. */
 export function kernelSource(body: (...args: never[]) => unknown, name: string): KernelSource {
   const text = Function.prototype.toString.call(body);
   if (text.includes('[native code]')) {
@@ -152,10 +138,7 @@ function rootName(node: AnyNode): string | undefined {
   return next === undefined ? undefined : rootName(next as AnyNode);
 }
 
-/**
- * Coverage counts in the program alone: a kernel's counters are left out of its text, whose places
- * stay as they are.
- */
+/** Leaves counters of coverage out of a kernel's text, whose places stay as they are. */
 function withoutCounters(source: string): string {
   if (!source.includes('cov_')) return source;
   let text = source;

@@ -438,10 +438,7 @@ export function exportOf(code: OnememErrorCode, name: unknown): string {
   throw typeError(code, `the export of a module is named by a string, not ${show(name)}`);
 }
 
-/**
- * The URL of a module that another thread or process is to load. `code` is that of the error for
- * what is none.
- */
+/** The URL of a module for another thread or process. `code` is that of the error. */
 export function moduleUrl(code: OnememErrorCode, module: URL | string): string {
   try {
     if (typeof module === 'string' || isUrl(module)) return new URL(module).href;
@@ -455,10 +452,7 @@ export function moduleUrl(code: OnememErrorCode, module: URL | string): string {
   );
 }
 
-/**
- * Told by what it has: the URL of another realm, or of an environment that stands in for a browser,
- * is as good.
- */
+/** Told by what it has: URLs of another realm or of a simulated browser are as good. */
 function isUrl(module: unknown): module is URL {
   return isObject(module) && typeof (module as Partial<URL>).href === 'string';
 }
@@ -484,9 +478,7 @@ function checkParameters(parameters: unknown): asserts parameters is KernelParam
   }
 }
 
-/**
- * Refuses what `by` says of a parameter where it names no array of indices, or no length of rows.
- */
+/** Refuses a `by` that names no array of indices, or no length of rows. */
 function checkNamed(name: string, named: unknown, parameters: KernelParameters): void {
   const { indices, row } = (named ?? {}) as Partial<NamedElements>;
   const of = (each: unknown) =>

@@ -1,7 +1,4 @@
-/**
- * Numbers as arguments of kernels: an integer type takes what an element of that type can hold, and
- * nothing that would be rounded.
- */
+/** Numbers as arguments: an integer type takes what an element can hold, unrounded. */
 import type { ElementType } from '../../core/basics/elements.js';
 import { show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';

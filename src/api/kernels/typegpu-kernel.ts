@@ -1,7 +1,4 @@
-/**
- * Kernels that are functions of TypeGPU: the WGSL that it makes of them, and their JavaScript as
- * devices call it that run functions.
- */
+/** Kernels of TypeGPU: the WGSL that it makes, and JavaScript for devices that run functions. */
 import { createRequire } from 'node:module';
 import type { WgslBinding } from '../../drivers/wgsl-launch.js';
 import { isObject, show, textOf } from '../values/arguments.js';
@@ -26,10 +23,7 @@ interface Entry {
   readonly storage?: Schema | ((length: number) => Schema);
 }
 
-/**
- * `$` is what functions read: stand-ins while WGSL is made, and an error of TypeGPU's own
- * otherwise.
- */
+/** Functions read `$`: stand-ins while WGSL is made, an error of TypeGPU's otherwise. */
 interface Layout {
   $: unknown;
   readonly entries: Readonly<Record<string, Entry | null>>;
@@ -62,15 +56,10 @@ interface Typegpu {
   };
 }
 
-/**
- * What a launch tells the function's guard, by names that WGSL and parameters are unlikely to have.
- */
+/** What a launch tells the function's guard, by names that others hardly have. */
 const LAUNCH = 'onemem_launch';
 const WORKGROUP_SIZE = 256;
-/**
- * Elements that an array of the program's and TypeGPU's JavaScript have alike; of others TypeGPU
- * makes objects.
- */
+/** Elements that are alike in plain arrays and TypeGPU's JavaScript; others become objects. */
 const NUMBERS: readonly string[] = ['f32', 'u32', 'i32'];
 
 export interface TypegpuModule {
@@ -124,10 +113,7 @@ export function typegpuModule(
   }
 }
 
-/**
- * The function for each index of a part, with the arrays and numbers of a launch in the places of
- * its layouts.
- */
+/** The function for each index of a part, with arguments in the places of its layouts. */
 export function typegpuFunction(
   name: string,
   parameters: Parameters,
@@ -222,10 +208,7 @@ function uniformValue(
   );
 }
 
-/**
- * A plain value as functions of TypeGPU have it: vectors and matrices are its own. What is not
- * given is zero.
- */
+/** A plain value as TypeGPU has it: its own vectors and matrices. Missing parts are zero. */
 function instanceOf(schema: Schema, value: unknown, size: number): unknown {
   const { type, inner, elementType, elementCount = 0 } = schema;
   if (type === 'decorated' && inner !== undefined) return instanceOf(inner, value, size);
@@ -256,10 +239,7 @@ function membersOf({ type, propTypes }: Schema): [string, Schema][] | null {
   return type === 'struct' && propTypes !== undefined ? Object.entries(propTypes) : null;
 }
 
-/**
- * The entry point around a function of one index: it is called for those of the launch, and for
- * none beyond.
- */
+/** The entry point around a function of one index, which is called for the launch's only. */
 function guarded({ tgpu, d }: Typegpu, body: Body): object {
   const members = { begin: d.u32, end: d.u32 };
   const launch = tgpu.bindGroupLayout({

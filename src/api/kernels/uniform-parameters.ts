@@ -1,7 +1,4 @@
-/**
- * Parameters that are values of uniform variables: vectors, matrices, structures, and arrays of a
- * fixed length.
- */
+/** Parameters for uniform variables: vectors, matrices, structures, arrays of fixed length. */
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 

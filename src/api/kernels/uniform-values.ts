@@ -1,7 +1,4 @@
-/**
- * Values of uniform variables as programs hand them in: their bytes by a module's layout, or plain
- * values for functions.
- */
+/** Values of uniform variables: bytes by a module's layout, or plain values for functions. */
 import { types } from 'node:util';
 import type { PlainValue } from '../../drivers/driver.js';
 import { nearest } from '../../messages/option-names.js';
@@ -187,10 +184,7 @@ function numbersOf(where: string, width: number, value: unknown): readonly unkno
   throw typeError('KERNEL_ARGUMENT', `${where} takes ${width} numbers, not ${shown(value, list)}`);
 }
 
-/**
- * Column by column, as one list, with rows of three padded to four or not, or a list for each
- * column.
- */
+/** Column by column: one list, with rows of three padded or not, or a list for each column. */
 function matrixNumbers(
   where: string,
   columns: number,
@@ -211,10 +205,7 @@ function matrixNumbers(
   );
 }
 
-/**
- * @param width numbers of an element: they may stand in one list; null: it has no fixed number of
- * them
- */
+/** @param width numbers of an element, which may stand in one list; null: it is not fixed */
 function elementsOf(
   where: string,
   length: number,

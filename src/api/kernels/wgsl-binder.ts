@@ -1,7 +1,4 @@
-/**
- * What of a kernel each variable of its module is bound to. Errors say where in the module it does
- * not fit.
- */
+/** What each variable of a module is bound to. Errors name the place where it does not fit. */
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
 import type { WgslBinding } from '../../drivers/wgsl-launch.js';
 import { nearest } from '../../messages/option-names.js';
@@ -90,10 +87,7 @@ export class Binder {
     );
   }
 
-  /**
-   * Whether a parameter is for a variable that the entry point does not use, or for a member of
-   * one.
-   */
+  /** Whether a parameter is for a variable, or its member, that the entry point does not use. */
   private isElsewhere(parameter: string): boolean {
     const { resources, undeclared } = this.described;
     const found = this.declaringVariables(parameter);
@@ -109,10 +103,7 @@ export class Binder {
     return !isSlip && found.some(({ space }) => isBoundSpace(space));
   }
 
-  /**
-   * Variables of the module that a parameter may stand for, whether the entry point uses them or
-   * not.
-   */
+  /** Variables that a parameter may stand for, whether the entry point uses them or not. */
   private declaringVariables(parameter: string) {
     const { variables, structs } = this.described.module;
     const [root, ...path] = parameter.split('.');
@@ -173,10 +164,7 @@ export class Binder {
     return `${place} var<storage, ${parameter.use === 'in' ? 'read' : 'read_write'}> ${name}: array<${type}>;`;
   }
 
-  /**
-   * A parameter whose name is like that of a variable, or of a member of one, that no parameter is
-   * for.
-   */
+  /** A parameter whose name is like that of an unbound variable, or of a member of one. */
   private nearTo(name: string, kind: Parameter['kind'], isKind: boolean): string | null {
     const free = this.parameters.names.filter(
       (each) =>

@@ -1,7 +1,4 @@
-/**
- * Values that a kernel gives to `override` declarations of its module: the pipeline's constants, as
- * WebGPU calls them.
- */
+/** Values for `override` declarations: WebGPU calls them the pipeline's constants. */
 
 import type { WgslConstant } from '../../drivers/wgsl-launch.js';
 import { refuseUnknown } from '../../messages/option-names.js';
@@ -11,10 +8,7 @@ import { typeError } from '../values/errors.js';
 
 const LARGEST = { f32: 3.4028234663852886e38, f16: 65504 } as const;
 
-/**
- * @param kernel its name
- * @param given by the names of `override` declarations, or by the numbers of their `@id`
- */
+/** @param kernel its name @param given by names of `override` declarations, or their `@id` */
 export function constantsOf(
   kernel: string,
   overrides: readonly Override[],

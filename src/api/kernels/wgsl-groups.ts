@@ -1,7 +1,4 @@
-/**
- * Parameters that stand for variables of a module by their places, since the names of the variables
- * are generated.
- */
+/** Parameters that stand for variables by place, since the variables' names are generated. */
 import { type BoundPlace, type Description, placesOf } from '../../wgsl/describe.js';
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';

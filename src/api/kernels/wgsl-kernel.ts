@@ -1,7 +1,4 @@
-/**
- * How a kernel's parameters reach the variables of its WGSL module: arrays by name, numbers by
- * uniform variables and their members.
- */
+/** How parameters reach a module's variables: arrays by name, numbers by uniform variables. */
 import type { WgslCode, WgslConstant } from '../../drivers/wgsl-launch.js';
 import type { Overrides } from '../../wgsl/constants.js';
 import { type Description, type Resource, uniformMembers } from '../../wgsl/describe.js';
@@ -40,10 +37,7 @@ export function moduleArguments(code: WgslCode): ModuleArguments {
   return found;
 }
 
-/**
- * The module of a kernel, bound to its parameters. Throws a TypeError that says where in the module
- * it does not fit.
- */
+/** The module of a kernel, bound to its parameters. TypeErrors name the place of a misfit. */
 export function wgslCode(
   name: string,
   parameters: Parameters,
@@ -86,10 +80,7 @@ export function wgslCode(
 
 /** What a command line says of a module's parameters, which the module does not say itself. */
 export interface ParameterChoices {
-  /**
-   * Arrays that are written from zeros, and those that are read and written whatever the module
-   * does.
-   */
+  /** Arrays that are written from zeros, and those that are always read and written. */
   readonly out: ReadonlySet<string>;
   readonly inout: ReadonlySet<string>;
   /** Names of uniform variables, or of members of them, that have values. */

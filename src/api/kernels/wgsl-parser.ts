@@ -14,9 +14,7 @@ export function parserModule(): string {
   return import.meta.resolve('wesl/core');
 }
 
-/**
- * At once, since `kernel()` refuses a module that does not fit its parameters where it is called.
- */
+/** At once: `kernel()` refuses a module where it is called. */
 function parser(): Parser {
   try {
     loaded ??= requireParser(parserModule());

@@ -4,9 +4,7 @@ import type { Type } from '../../wgsl/types.js';
 
 type ScalarName = 'i32' | 'u32' | 'f32' | 'f16' | 'bool';
 
-/**
- * Elements of arrays that WGSL has a type for. Whatever else an array has is handed over as bytes.
- */
+/** Elements that WGSL has a type for. All others are handed over as bytes. */
 export const ELEMENTS: Readonly<Record<ScalarName, ElementType | null>> = {
   i32: 'i32',
   u32: 'u32',

@@ -1,7 +1,4 @@
-/**
- * How parameters fill the uniform variables of a module: as a whole, by the variable's name, or by
- * members of structures.
- */
+/** How parameters fill uniform variables: whole, by name, or by members of structures. */
 
 import type { UniformMember } from '../../drivers/wgsl-launch.js';
 import { nearest } from '../../messages/option-names.js';
@@ -13,9 +10,7 @@ import { isPadding } from './uniform-values.js';
 import { declared, type Parameter, type ParameterTable } from './wgsl-parameters.js';
 import { declarationOf, typeText } from './wgsl-text.js';
 
-/**
- * What a module may ask for of the launch itself, as u32; a parameter by the same name comes first.
- */
+/** What a module may ask of the launch, as u32; a parameter by the same name comes first. */
 const LAUNCH_MEMBERS: readonly string[] = ['begin', 'end', 'size'];
 
 /** Where the bytes of a parameter go that is a value of several numbers. */

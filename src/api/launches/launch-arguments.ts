@@ -101,10 +101,7 @@ function lengthOf({ place, plain }: ArrayArgument): number {
   return (place ?? (plain as NumericArray)).length;
 }
 
-/**
- * The arguments in the words of drivers, and which pages they are. Typed arrays of the program's
- * own are staged.
- */
+/** The arguments in drivers' words, and their pages. The program's own arrays are staged. */
 export function handOver(
   kernel: Kernel,
   given: readonly LaunchArgument[],
@@ -133,9 +130,7 @@ export function handOver(
   return { parameters, arrays, gathers: gathersOf(kernel, given) };
 }
 
-/**
- * What the kernel's parameters say of each other, with the lengths of rows that this launch has.
- */
+/** What the kernel's parameters say of each other, with this launch's lengths of rows. */
 function gathersOf(kernel: Kernel, given: readonly LaunchArgument[]): Gather[] {
   const gathers: Gather[] = [];
   for (const [table, parameter] of Object.entries(kernel.parameters)) {
@@ -230,10 +225,7 @@ function valueArgument(
   return { name, kind: 'bytes', content };
 }
 
-/**
- * An `out` argument is emptied first, and parts run in any order: what overlaps it would not be
- * what a plain loop finds there.
- */
+/** An `out` argument is emptied first, and parts run in any order: it must not overlap. */
 function refuseOverlaps({ name: kernel }: Kernel, given: readonly LaunchArgument[]): void {
   const arrays = given.filter((each): each is ArrayArgument => each.kind === 'array');
   for (const [at, one] of arrays.entries()) {

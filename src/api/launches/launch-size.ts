@@ -28,9 +28,7 @@ export interface LaunchRange {
 /** What is counted, as options and messages call it. */
 export type Counted = 'size' | 'workgroups';
 
-/**
- * The elements that say how large a launch is when its turn has come; null: `given` says it now.
- */
+/** The elements that hold the size when the launch's turn comes; null: `given` has it. */
 export function sizePlace(
   space: SpaceInternals,
   given: LaunchSize,

@@ -54,18 +54,12 @@ export function writersOf(bytes: PlainBytes): PlainUse[] {
   return found;
 }
 
-/**
- * A stream has been given a function of the program's: what is given from now on shares no copy
- * that was made before.
- */
+/** A stream was given a function: what comes next shares no copy made before. */
 export function noteCall(): void {
   callsGiven++;
 }
 
-/**
- * The copy that one of the writers has, where an operation that comes after all of them can use it
- * for some bytes of this type.
- */
+/** A writer's copy that a later operation than all writers' can use for these bytes. */
 export function copyToShare(
   bytes: PlainBytes,
   type: ElementType,

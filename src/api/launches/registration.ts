@@ -264,9 +264,7 @@ export function endRegistrations(space: SpaceInternals): void {
   for (const each of [...(registrations.get(space) ?? [])]) each.end();
 }
 
-/**
- * The registration that all of a typed array lies in; null: none. Throws where the memory has gone.
- */
+/** The registration around a typed array; null: none. Throws where the memory has gone. */
 export function registrationOf(space: SpaceInternals, plain: ArrayBufferView): Registration | null {
   const known = registrations.get(space);
   if (known === undefined || known.size === 0 || plain.byteLength === 0) return null;

@@ -1,7 +1,4 @@
-/**
- * Plain typed arrays as arguments of one operation: copied into the space before it begins, and
- * back when it is through.
- */
+/** Plain typed arrays as arguments: copied into the space before, and back afterwards. */
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
@@ -44,10 +41,7 @@ export class Staging {
     private readonly hasResults = true,
   ) {}
 
-  /**
-   * A place in the space for a plain array: with its elements if they go `in`, and for them if they
-   * come `back`.
-   */
+  /** A place for a plain array: with its elements if they go `in`, for them if they go `back`. */
   stage(
     plain: NumericArray,
     type: ElementType,
@@ -94,18 +88,12 @@ export class Staging {
     for (const use of this.uses.splice(0)) endUse(use);
   }
 
-  /**
-   * Whether this thread has to do something between the operation and those before it: take
-   * elements, or put results of theirs back.
-   */
+  /** Whether this thread must take elements, or put results back, before the operation. */
   get hasStep(): boolean {
     return this.waits || this.late.length > 0;
   }
 
-  /**
-   * Takes the elements whose turn has come; results of operations before this one have been put
-   * back by now.
-   */
+  /** Takes the elements whose turn has come; earlier results have been put back. */
   step(): WireError | null {
     try {
       for (const use of this.late) take(use);
@@ -120,10 +108,7 @@ export class Staging {
     for (const use of this.uses) use.sequence = sequence;
   }
 
-  /**
-   * Puts the results back and frees the copies. Returns the event that the program is to see, if it
-   * is another one.
-   */
+  /** Puts the results back and frees the copies. Returns the event to see, if another one. */
   end(event: WireEvent): WireEvent | undefined {
     let error: WireError | null = null;
     for (const use of this.uses.splice(0)) {

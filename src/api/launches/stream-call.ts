@@ -61,10 +61,7 @@ function stackOf(thrown: unknown): string | undefined {
   return typeof stack === 'string' ? stack : undefined;
 }
 
-/**
- * Throws where a function that runs on a stream waits for what its stream does after it: neither
- * would ever end.
- */
+/** Throws where a function on a stream waits for what comes after it: neither would end. */
 export function refuseDeadlock({ stream, sequence }: Place): void {
   const call = calls.getStore();
   if (call?.running !== true || call.event.stream !== stream || sequence < call.event.sequence)

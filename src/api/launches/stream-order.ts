@@ -1,7 +1,4 @@
-/**
- * Which operations that have not ended come before what a stream is given next: its own, and those
- * of other streams that it waits for.
- */
+/** Which unended operations come before the next: the stream's own, and awaited ones. */
 
 /** An operation of a stream, by its number there. */
 interface Turn {
@@ -21,10 +18,7 @@ export class StreamOrder {
   private readonly calls: number[] = [];
   private clock: Clock = NOBODY;
 
-  /**
-   * What an event has to remember, so that those who wait for it come after all that it comes
-   * after.
-   */
+  /** What an event remembers, so that its waiters come after all that it comes after. */
   get now(): Clock {
     return this.clock;
   }
@@ -49,10 +43,7 @@ export class StreamOrder {
     this.end();
   }
 
-  /**
-   * What comes next waits for an operation that has not ended, given when its own stream came after
-   * `clock`.
-   */
+  /** What comes next waits for an operation, given when its stream came after `clock`. */
   waitFor({ order, sequence }: Turn, clock: Clock): void {
     const all = new Map<StreamOrder, number>();
     const add = (other: StreamOrder, upTo: number): void => {

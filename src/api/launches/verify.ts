@@ -44,10 +44,7 @@ interface Launcher {
 /** Kernels of which it was said that they cannot be compared. */
 const warned = new WeakSet<Kernel>();
 
-/**
- * The function of a kernel, from its module if it is in one; null, with a warning, if it cannot be
- * called here.
- */
+/** The function of a kernel, also from a module; null, with a warning: it cannot be called. */
 async function functionOf(kernel: Kernel): Promise<CallableKernel | null> {
   try {
     const { code } = kernel;

@@ -13,10 +13,7 @@ export function checkSignal(signal: unknown): void {
   );
 }
 
-/**
- * Told by what it has: the signals of another realm, or of an environment that stands in for a
- * browser, are as good.
- */
+/** Told by what it has: signals of another realm or of a simulated browser are as good. */
 function isSignal(signal: unknown): boolean {
   if (!isObject(signal)) return false;
   const { aborted, addEventListener } = signal as { aborted?: unknown; addEventListener?: unknown };
@@ -48,10 +45,7 @@ export function reasonOf(signal: AbortSignal): string {
   return `its signal was aborted (${textOf(signal.reason)})`;
 }
 
-/**
- * What a stream and whatever listens for its signal both know; the stream itself may be collected
- * meanwhile.
- */
+/** What a stream and its signal's listener share; the stream itself may be collected. */
 export interface StreamState {
   readonly id: number;
   closed: boolean;

@@ -31,10 +31,7 @@ export class Client {
   private readonly control: Int32Array;
   private readonly pending = new Map<number, Pending>();
   private readonly events = new Map<string, (event: StreamEvent) => void>();
-  /**
-   * Events that came while a listener was being told of one: each hears of its event when those
-   * before it are through.
-   */
+  /** Events that came while a listener was told: each is told when those before are through. */
   private readonly untold: StreamEvent[] = [];
   private isTelling = false;
   /** Functions of the program's that streams have not called yet. */
@@ -43,10 +40,7 @@ export class Client {
   private readonly running = new Set<string>();
   /** What is done with the notices of subscriptions. */
   private readonly notices = new Map<number, (notice: Notice) => void>();
-  /**
-   * Called with a range that some thread has freed, if this one has views of it; null: the space
-   * has been closed.
-   */
+  /** Called with a freed range of which this thread has views; null: the space is closed. */
   onFreed: (range: number | null) => void = () => undefined;
   /** Hears of devices that any thread has added, or started again. */
   onDevice: (info: DeviceInfo, instead: number | null) => void = () => undefined;
@@ -183,10 +177,7 @@ export class Client {
       this.tell('called', { stream, sequence, error });
   }
 
-  /**
-   * Has `listener` called for each notice of a subscription, in a turn of the event loop of its
-   * own; null: no more.
-   */
+  /** Calls `listener` for each notice, in a turn of the event loop of its own; null: no more. */
   onNotice(subscription: number, listener: ((notice: Notice) => void) | null): void {
     if (listener === null) this.notices.delete(subscription);
     else this.notices.set(subscription, listener);
@@ -278,10 +269,7 @@ export class Client {
       throw new OnememError('SPACE_CLOSED', `${what}: the space has been closed; open a new one`);
   }
 
-  /**
-   * This thread will not run the functions that streams are to call, nor tell when those that run
-   * end: the streams must not wait for them.
-   */
+  /** This thread runs no functions of streams any more: the streams must not wait for them. */
   private abandonCalls(error: WireError): void {
     for (const key of [...this.calls.keys(), ...this.running]) {
       const [stream, sequence] = key.split(' ').map(Number);

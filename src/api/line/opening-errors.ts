@@ -6,10 +6,7 @@ import { workingFolderIsGone } from '../../linux/processes/working-folder.js';
 import { OnememError } from '../values/errors.js';
 import { SPACES_OF_DEFAULT } from './space-addresses.js';
 
-/**
- * How many file descriptors a space takes at most while its modules are loaded, and for each of its
- * devices.
- */
+/** File descriptors that a space takes while it loads, and for each of its devices. */
 const SPACE_DESCRIPTORS = 60;
 
 const DEVICE_DESCRIPTORS = 10;
@@ -34,10 +31,7 @@ export function descriptorError(what: string, error: unknown): unknown {
   return new OnememError('DESCRIPTORS', message, { limit }, { cause: error });
 }
 
-/**
- * Descriptors can be missed wherever something is opened, be it a file that says how much memory
- * there is.
- */
+/** Descriptors can lack wherever something is opened, also to see how much memory there is. */
 export function shortageError(error: Error): Error {
   const { code, message: told } = error as { code?: string; message: string };
   const [shortage] = /\bE[MN]FILE\b/.exec(`${code} ${told}`) ?? [];
@@ -69,10 +63,7 @@ export function refuseOtherRuntimes(
   throw new OnememError('UNSUPPORTED', message, { runtime: key });
 }
 
-/**
- * Node.js starts no thread in a folder that is not there, and says only that a call of its own
- * failed.
- */
+/** Node.js starts no thread in a missing folder, and says only that a call failed. */
 export function checkWorkingFolder(): void {
   if (!workingFolderIsGone()) return;
   const message =
@@ -81,10 +72,7 @@ export function checkWorkingFolder(): void {
   throw new OnememError('WORKING_FOLDER', message);
 }
 
-/**
- * Whether threads of this process have spaces, be it that they were terminated without closing
- * them.
- */
+/** Whether threads of this process have spaces, perhaps terminated before they closed them. */
 function spacesOfProcess(): boolean {
   return occupantsOf(0, ADDRESSES).some(({ path }) => path.startsWith('/memfd:onemem-host'));
 }

@@ -1,7 +1,4 @@
-/**
- * Handles of spaces: how one that was changed on its way, or put together by hand, is told from a
- * good one.
- */
+/** Handles of spaces: how a changed or hand-made one is told from a good one. */
 
 import { types } from 'node:util';
 import { CONTROL_WORDS, Control, DIGEST_WORDS } from '../../pager/protocol/control.js';
@@ -55,10 +52,7 @@ export function checkSpaceHandle(handle: unknown): asserts handle is SpaceHandle
   );
 }
 
-/**
- * Before anything else of the handle is used: a wrong descriptor would be written to, a wrong name
- * be waited for.
- */
+/** Before the handle is used: a wrong descriptor would be written to, a wrong name awaited. */
 export function checkUnchanged(handle: SpaceHandle): void {
   const words = digestWords(handle);
   if (digestOf(handle).every((word, index) => words[index] === word)) return;

@@ -1,7 +1,4 @@
-/**
- * Whose memory a view shows: a view of a managed array is the array itself wherever elements are
- * handed in.
- */
+/** Whose memory a view shows: a managed array's view stands for the array everywhere. */
 import type { NumericArray } from '../../core/basics/elements.js';
 import type { ArrayInternals } from './internals.js';
 
@@ -11,10 +8,7 @@ interface Owner {
   readonly range: number;
 }
 
-/**
- * By the buffer, which views of a view share. Buffers may be kept for long, and must not keep their
- * arrays.
- */
+/** By the buffer, which views share. Long-lived buffers must not keep their arrays. */
 const owners = new WeakMap<
   ArrayBufferLike,
   { readonly array: WeakRef<ArrayInternals>; readonly range: number }

@@ -12,10 +12,7 @@ import type { FileMapping } from '../../pager/protocol/requests.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
 import type { Client } from './client.js';
 
-/**
- * What the number of views becomes when the addresses have been unmapped: no later view can make it
- * 0 again.
- */
+/** The number of views after unmapping: no later view can make it 0 again. */
 const UNMAPPED = -(2 ** 30);
 
 /**
@@ -27,17 +24,11 @@ const UNMAPPED = -(2 ** 30);
 interface Shown {
   readonly range: number;
   readonly buffer: ArrayBuffer;
-  /**
-   * Where the buffer shows a file rather than addresses of the space. It is this thread's own, and
-   * goes with the buffer.
-   */
+  /** Where the buffer shows a file: this thread's own mapping, which goes with the buffer. */
   readonly mapping: FileMapping | null;
   readonly views: Views;
   arrays: number;
-  /**
-   * The arrays that keep one of these typed arrays, and give it out without looking whether the
-   * space is open.
-   */
+  /** Arrays that keep one of these typed arrays, and give it out unasked. */
   readonly holders: WeakRef<Holder>[];
   /** Whether the array has been freed, or the space closed: what still shows it can be emptied. */
   freed: boolean;
@@ -93,10 +84,7 @@ export class Views {
     return made;
   }
 
-  /**
-   * Tells the kernel how this thread will read a part of a mapped file: all whole pages around it.
-   * Nothing where none is shown.
-   */
+  /** Tells the kernel how this thread will read whole pages around a part of a mapped file. */
   advise(range: number, begin: number, end: number, advice: number): void {
     for (const { mapping } of this.shown.get(range) ?? []) {
       if (mapping === null) continue;
@@ -125,9 +113,7 @@ export class Views {
     }
   }
 
-  /**
-   * The thread ends, and its views with it; what has been taken may be with another thread by now.
-   */
+  /** The thread ends, and its views; what was taken may be another thread's by now. */
   threadEnds(): void {
     for (const shown of [...this.shown.values()].flat()) if (isTaken(shown)) this.taken(shown);
   }
@@ -145,10 +131,7 @@ export class Views {
       munmap(this.base, this.bytes);
   }
 
-  /**
-   * The same when the views that are left were those of threads that have been terminated, and so
-   * could not say that they went.
-   */
+  /** The same when the views left were of terminated threads, which could not say so. */
   unmapAfterThreads(): void {
     const { control } = this;
     const views = Atomics.load(control, Control.Views);
@@ -202,10 +185,7 @@ export class Views {
     }
   }
 
-  /**
-   * The memory lies under another buffer, and nothing tells when that goes: its addresses stay
-   * taken for good.
-   */
+  /** The memory is under another buffer, whose end nobody tells: its addresses stay taken. */
   private taken(shown: Shown): void {
     if (!this.forget(shown)) return;
     this.own--;
@@ -259,10 +239,7 @@ function takeAway(buffer: ArrayBuffer): void {
   }
 }
 
-/**
- * Attached threads that have not ended. One that found no place in the list counts for ever: its
- * end cannot be seen.
- */
+/** Attached threads that have not ended. An unlisted one counts for ever: nobody sees its end. */
 export function listedThreads(control: Int32Array): number {
   let count = Atomics.load(control, Control.UnlistedThreads);
   for (let place = 0; place < LISTED_THREADS; place++) {

@@ -2,9 +2,7 @@
 import type { NumericArray } from '../../core/basics/elements.js';
 import type { ManagedArray, ViewedRange } from '../public.js';
 
-/**
- * The view is none of its own properties, so that to copy or to print a range touches no element.
- */
+/** The view is no own property: copying or printing a range touches no element. */
 export class ElementRange<T extends NumericArray> implements ViewedRange<T> {
   constructor(
     readonly array: ManagedArray<T>,

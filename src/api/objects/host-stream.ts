@@ -1,7 +1,4 @@
-/**
- * Streams: operations in the order in which they were given, concurrent across streams. Those of
- * the host run no kernels.
- */
+/** Operations in order, concurrent across streams. Streams of the host run no kernels. */
 import { bytesOf } from '../../core/basics/elements.js';
 import { HOST } from '../../core/basics/types.js';
 import type { OptionNames } from '../../messages/option-names.js';
@@ -49,10 +46,7 @@ export class HostStream implements api.HostStream {
   constructor(
     readonly space: api.AddressSpace & SpaceInternals,
     readonly signal: AbortSignal | null = null,
-    /**
-     * A launch is all that it will ever have, which ends it: so a launch by itself is one message
-     * to the manager.
-     */
+    /** It is ended by its one launch: a launch by itself is one message to the manager. */
     protected readonly single = false,
     /** Where prefetches go that say nothing else; null: the host. */
     private readonly home: (api.Device & DeviceInternals) | null = null,
@@ -232,10 +226,7 @@ export class HostStream implements api.HostStream {
     if (this.pending === 0) this.end();
   }
 
-  /**
-   * Everything that was given has ended, and the program knows how: code that waits for one of its
-   * events needs no manager for that.
-   */
+  /** All given has ended, and the program knows how: waiting for events needs no manager. */
   private end(): void {
     this.ignoreSignal();
     if (!this.hasLast) this.space.client.tell('endStream', { stream: this.id });
@@ -304,10 +295,7 @@ export class HostStream implements api.HostStream {
     return event;
   }
 
-  /**
-   * An operation with arrays of the program's own, and before it what this thread has to do about
-   * them.
-   */
+  /** An operation with the program's own arrays, after what this thread must do for them. */
   protected addStaged(
     operation: OperationBody,
     staging: Staging,

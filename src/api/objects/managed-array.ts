@@ -93,10 +93,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   readonly type: ElementType;
   readonly name: string;
   private cached: T | null = null;
-  /**
-   * The same view, where no thread frees the array or closes the space without this object being
-   * told, so that `data` need not ask.
-   */
+  /** The same view where this object hears of free and close, so that `data` need not ask. */
   private sure: T | null = null;
   private freed = false;
   indeterminate = false;
@@ -104,10 +101,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   constructor(
     space: api.AddressSpace & SpaceInternals,
     private placement: ArrayHandle<T>,
-    /**
-     * Whether it was made from a handle: the thread that made it may have resized or freed it
-     * since.
-     */
+    /** Whether it is of a handle: its thread may have resized or freed it. */
     private readonly attached = false,
   ) {
     if (typeof placement !== 'object')
@@ -528,10 +522,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return made;
   }
 
-  /**
-   * What can be told without asking: data is looked at often, and its view stays harmless in any
-   * case.
-   */
+  /** What can be told without asking: data is looked at often, and its view is harmless. */
   private assertHere(verb: string): void {
     this.space.client.assertOpen(`cannot ${verb} array ${this.name}`);
     if (this.freed)

@@ -1,7 +1,4 @@
-/**
- * Counters of a space in the text format of Prometheus (version 0.0.4), for a program's own
- * /metrics.
- */
+/** Counters of a space as text of Prometheus (version 0.0.4), for a program's /metrics. */
 import type {
   ProcessorStats,
   ServerStats,

@@ -1,7 +1,4 @@
-/**
- * An array over a file that a program of ours has just made, and writes from its first element to
- * its last.
- */
+/** An array over a file just made by us, which is written from first to last element. */
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
 import { EOPNOTSUPP } from '../../linux/base/constants.js';
 import { errnoName } from '../../linux/base/errors.js';
@@ -49,10 +46,7 @@ export function resultArray(
   }
 }
 
-/**
- * Gives the file its length, of zeros, and room on its disk: a store must not find that there is
- * none.
- */
+/** Gives the file zeros to its length, and room on disk: a store must find some. */
 export function allocateResult(fd: number, path: string, bytes: number): void {
   resizeFile(fd, bytes);
   const errno = allocate(fd, 0, bytes);

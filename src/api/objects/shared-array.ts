@@ -11,10 +11,7 @@ import { ManagedArray } from './managed-array.js';
 
 const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { timeoutMs: true };
 
-/**
- * An array that programs on any number of machines have, whose elements are read and written as
- * those of any other.
- */
+/** An array of programs on any number of machines, read and written as any other. */
 export class SharedArray<T extends NumericArray = NumericArray>
   extends ManagedArray<T>
   implements api.SharedArray<T>

@@ -115,10 +115,7 @@ function connect(owner: number, socket: string): number {
   );
 }
 
-/**
- * Maps the memory at the addresses that it has everywhere. Returns the userfaultfd that serves its
- * faults.
- */
+/** Maps the memory where it is everywhere. Returns the userfaultfd for its faults. */
 function mapSpace({ base, bytes, userModeOnly }: AttachOffer, memory: number): number {
   const faults = Userfaultfd.open({ features: FAULT_FEATURES, userModeOnly });
   try {

@@ -88,10 +88,7 @@ export function attachSpace(handle: SpaceHandle | string): AddressSpace {
   return space;
 }
 
-/**
- * What a handle is for other processes; null: it is one for threads of the process that opened the
- * space.
- */
+/** The text of a handle for other processes; null: it is for threads of its own process. */
 function textOf(handle: unknown): string | null {
   if (typeof handle === 'string') return handle;
   const { attach, attachedBy } = (isObject(handle) ? handle : {}) as {

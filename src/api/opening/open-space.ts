@@ -291,10 +291,7 @@ async function fillFrom(space: SpaceClass, path: string): Promise<void> {
   }
 }
 
-/**
- * What users are not told of must not surprise them either: an object may have these names for
- * other reasons.
- */
+/** Undocumented options: an object may have these names for other reasons. */
 function internalOptions({
   crash,
   heartbeatLimitMs,
@@ -336,10 +333,7 @@ function isSet(variable = ''): boolean {
 
 let recordings = 0;
 
-/**
- * Where the run of a space is written down: the first one in the file that was named, others beside
- * it.
- */
+/** Where a space's run is written down: the first in the named file, others beside it. */
 function recordingOf(path: string | undefined): Pick<ManagerOptions, 'record'> {
   if (path === undefined || path === '') return {};
   recordings++;

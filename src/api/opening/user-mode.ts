@@ -1,12 +1,6 @@
-/**
- * The warning of spaces whose page faults serve the program's own instructions, and no system
- * calls.
- */
+/** The warning of spaces that serve faults of instructions, but not of system calls. */
 
-/**
- * Whether it is not to be given again: once a process is enough, and a command of ours has no such
- * calls.
- */
+/** Whether to warn no more: once a process is enough, and our commands need none. */
 let isKnown = false;
 
 /** This program hands no memory of arrays to system calls. */

@@ -1,7 +1,4 @@
-/**
- * The memory of devices whose programs do not say it: GPUs, of which a driver tells how much is
- * left.
- */
+/** The memory of devices whose programs do not say it: GPUs with drivers that tell. */
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import type { DeviceOptions } from '../../pager/protocol/space.js';
 import { gpuBudget } from '../../policy/gpu-budget.js';

@@ -17,16 +17,10 @@ import { toBytes } from '../values/sizes.js';
 import { rulesOf } from './described-devices.js';
 import type { DescribedDevice } from './device-specification.js';
 
-/**
- * What a program says to have the host's budget follow what the machine and its control groups have
- * left.
- */
+/** The host's budget follows what the machine and its control groups have left. */
 export const AUTO = 'auto';
 
-/**
- * The host's budget, in bytes, as it was said or by what there is. Warns of more than there is.
- * @param root of this machine's files
- */
+/** The host's budget in bytes. Warns of more than there is. @param root of the machine's files */
 export function hostBudget(
   said: number | string | undefined,
   devices: readonly DescribedDevice[],
@@ -72,10 +66,7 @@ export function usualHostMemory(): number {
   return Math.max(memoryToShare(0), LEAST_HOST_BYTES);
 }
 
-/**
- * What the host and devices may share, less what a space with so many device processes needs
- * itself.
- */
+/** What host and devices may share, less what so many device processes need themselves. */
 export function memoryToShare(processes: number): number {
   const { limit, available } = memoryThere('');
   return firstBudget(limit, available, { processes, bytes: 0 });
@@ -131,10 +122,7 @@ export function hostBytes(said: number | string): number {
   return bytes;
 }
 
-/**
- * Budgets that the machine cannot keep end in the kernel's choice of a process to kill: the program
- * that asked for them should know.
- */
+/** Where budgets exceed the machine the kernel kills a process: programs should know. */
 export function warnOfMemory(
   hostBytes: number,
   most: number,

@@ -3,9 +3,7 @@ import type { Lender } from '../../drivers/webgpu/lender.js';
 import type { DeviceOptions } from '../../pager/protocol/space.js';
 import type { DeviceSpecification } from './device-specification.js';
 
-/**
- * What the manager is told of devices, and the lenders that drive those that this thread has lent.
- */
+/** What the manager is told of devices, and the lenders of those that this thread lent. */
 export interface Lending {
   readonly options: DeviceOptions[];
   readonly lenders: Lender[];

@@ -4,10 +4,7 @@ import { exportOf, moduleUrl } from '../kernels/kernel.js';
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 
-/**
- * The choices as the manager's thread and recordings have them: modules by their addresses. Throws
- * what is wrong with them.
- */
+/** The choices, with modules by their addresses, for the manager and recordings. */
 export function checkPolicies(given: unknown): PolicyChoices {
   const policies = typeof given === 'string' ? choicesOf(given) : given;
   if (!isObject(policies))

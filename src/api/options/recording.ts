@@ -1,7 +1,4 @@
-/**
- * A space's record of moves, and what it tells: the same as the commands `onemem explain` and
- * `onemem view`.
- */
+/** A space's record of moves, and what `onemem explain` and `onemem view` make of it. */
 import { resolve } from 'node:path';
 import { bytesOf } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';

@@ -41,10 +41,7 @@ const TIMEOUT_MS = 5000;
 const LEASE_MS = 3_600_000;
 const LEAST_LEASE_MS = 1000;
 
-/**
- * What was said about memory behind; null: none. Connects once, so that what is wrong is said where
- * it was written.
- */
+/** What was said about memory behind; null: none. Connects once, so that errors come here. */
 export async function serverMemoryOf(
   said: BehindSpecification | undefined,
 ): Promise<ServerOptions | null> {

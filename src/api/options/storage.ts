@@ -64,10 +64,7 @@ export function storageOf(said: StorageSpecification | boolean | undefined): Sto
   );
 }
 
-/**
- * A budget that the disk has no room for is allowed: there may be more later. The program should
- * know before it meets the end of it.
- */
+/** A budget beyond the disk's room is allowed, since there may be more later, and warned of. */
 function ofBytes(path: string, said: number | string): StorageOptions {
   const bytes = storeBudget('storage.bytes', said);
   const { bavail, bsize } = statfsSync(path);

@@ -80,9 +80,7 @@ function checkTransport(name: string, { device, transport }: WebgpuDeviceSpecifi
   );
 }
 
-/**
- * Where the manager finds the module that reads WGSL: its thread is no ES module, and cannot ask.
- */
+/** Where the manager finds the module that reads WGSL: its thread is no ES module. */
 function parserOption(): Pick<DeviceOptions, 'parser'> {
   try {
     return { parser: parserModule() };

@@ -1,6 +1,4 @@
-/**
- * Checks of what a program hands in, with errors that say what was handed in and what is wanted.
- */
+/** Checks of what a program hands in. Errors say what it was, and what is wanted. */
 
 import { types } from 'node:util';
 import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
@@ -8,9 +6,7 @@ import { argumentError, typeError } from './errors.js';
 
 const LONGEST_TEXT = 60;
 
-/**
- * Any value in a message, without asking it: an object's own text may be long, secret, or an error.
- */
+/** Any value in a message, without asking it: its own text may be long, secret, an error. */
 export function show(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(
@@ -48,10 +44,7 @@ export function isError(thrown: unknown): thrown is Error {
   return thrown instanceof Error || types.isNativeError(thrown);
 }
 
-/**
- * What was thrown or rejected with, in words: it may be anything, also what has no text or fails
- * when it is asked for it.
- */
+/** What was thrown, in words: it may have no text, or fail when it is asked for it. */
 export function textOf(thrown: unknown): string {
   try {
     const text: unknown = isError(thrown) ? thrown.message : thrown;
@@ -61,10 +54,7 @@ export function textOf(thrown: unknown): string {
   }
 }
 
-/**
- * An object of options that exist. @param example of what they may be, where that is not to be
- * guessed
- */
+/** An object of known options. @param example of them, where that is not to be guessed */
 export function checkOptions<T extends object>(
   what: string,
   options: T,

@@ -8,10 +8,7 @@ import { typeError } from './errors.js';
 /** As a program writes them; property names are strings. */
 const INDEX = /^(0|[1-9]\d*)$/;
 
-/**
- * What typed arrays have, arrays of a space have not, and no program looks for to find out what
- * something is.
- */
+/** What typed arrays have, arrays of a space have not, and no program uses to tell them. */
 const OF_TYPED_ARRAYS: ReadonlySet<string> = new Set([
   'at',
   'buffer',
@@ -33,10 +30,7 @@ const OF_TYPED_ARRAYS: ReadonlySet<string> = new Set([
   'subarray',
 ]);
 
-/**
- * Stands behind the class of arrays: only names that neither an array nor its class has come here,
- * so that all others cost what they did.
- */
+/** Behind the class of arrays: only unknown names come here, so that others cost nothing. */
 export const NO_INDICES: object = new Proxy(Object.prototype, {
   get(target, key, array: unknown) {
     refuseIndex(key, array);
@@ -49,10 +43,7 @@ export const NO_INDICES: object = new Proxy(Object.prototype, {
   },
 });
 
-/**
- * `x.fill(1)` would be told that it is no function, and `new Float64Array(x.buffer)` would be
- * empty.
- */
+/** Without this `x.fill(1)` is no function, and `new Float64Array(x.buffer)` is empty. */
 function refuseElements(key: string | symbol, array: unknown): void {
   if (typeof key !== 'string' || !OF_TYPED_ARRAYS.has(key)) return;
   const { name } = array as { readonly name?: string };

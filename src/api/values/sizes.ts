@@ -45,10 +45,7 @@ export function toBytes(what: string, value: number | string, least?: string): n
   return size;
 }
 
-/**
- * Most bytes of storage, or of a server behind it: the checksums of more would be more than Node.js
- * 20 can look at.
- */
+/** Most bytes behind the host: Node.js 20 cannot look at checksums of more. */
 export const MOST_STORED_BYTES = 2 ** 41;
 
 /** The budget of storage, or of a server behind it: whole blocks, in bytes. */

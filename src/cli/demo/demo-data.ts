@@ -20,10 +20,7 @@ import { type ArrayLayout, type Dtype, dtypes, npyHeader, readNpyLayout } from '
 import { packageFile } from '../../linux/own-files.js';
 import { CommandError } from '../terminal/failure.js';
 
-/**
- * The columns, in the order of the report. The device reads all but `delay`, which the CPU looks at
- * afterwards.
- */
+/** Columns in the order of the report. The device reads all but `delay`, which the CPU reads. */
 export const demoColumns = {
   originLatitude: 'f64',
   originLongitude: 'f64',
@@ -57,15 +54,10 @@ export interface DemoData {
 const FORMAT = 1;
 const EPOCH_MICROSECONDS = BigInt(Date.UTC(2001, 0, 1)) * 1000n;
 
-/**
- * What has the data of the demonstration, and reads them: large, and of no use for anything else.
- */
+/** The data of the demonstration and what reads them: large, and of no use for anything else. */
 export const DEMO_PACKAGES = 'npm install vega-datasets hyparquet fzstd';
 
-/**
- * A file of the demonstration in examples/, where its kernels stand, since they are written as a
- * user's own would be.
- */
+/** A file of the demonstration in examples/: its kernels are written as a user's own would be. */
 export function demoFile(name: 'kernel.js' | 'kernel.wgsl'): URL {
   const file = packageFile(`examples/flights/${name}`);
   if (file !== null) return file;
@@ -148,9 +140,7 @@ function missingPackages(): Error {
   );
 }
 
-/**
- * Beside the data, where tools keep what they can make again; null where that cannot be written.
- */
+/** Beside the data, where tools keep what can be made again; null where that cannot be written. */
 function defaultCache(packages: string): string | null {
   const cache = join(packages, '.cache', 'onemem');
   try {
@@ -312,9 +302,7 @@ function writeFully(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-/**
- * Code -> place. Only names hold commas and quotes; the code comes first and the coordinates last.
- */
+/** Code -> place. Only names hold commas and quotes; code comes first, coordinates last. */
 function readAirports(path: string): Map<string, { latitude: number; longitude: number }> {
   const places = new Map<string, { latitude: number; longitude: number }>();
   const [head, ...lines] = readFileSync(path, 'utf8').trimEnd().split(/\r?\n/);
@@ -331,10 +319,7 @@ function readAirports(path: string): Map<string, { latitude: number; longitude: 
   return places;
 }
 
-/**
- * Reads a whole column into ordinary memory: what the check computes with, apart from everything of
- * onemem.
- */
+/** A whole column in ordinary memory, for the check, which uses nothing of onemem. */
 export function readColumnPlainly(data: DemoData, column: DemoColumn): Float64Array | Int32Array {
   const { path, layout } = data.files[column];
   const bytes = readFileSync(path);
@@ -382,16 +367,11 @@ export interface FlightSummary {
   directions: DirectionSummary[];
   /** Mean of |reported - computed distance|, in miles. */
   meanDifferenceMiles: number;
-  /**
-   * The hour of departure with the longest mean delay, among those with at least 1% of the flights.
-   */
+  /** The hour with the longest mean delay, among those with at least 1% of the flights. */
   worstHour: { hour: number; flights: number; meanDelayMinutes: number };
 }
 
-/**
- * What the columns say, in a few figures. Reads the device's results and `delay` once, from front
- * to back.
- */
+/** A few figures of the columns. Reads the results and `delay` once, from front to back. */
 export function summarizeFlights(
   cell: Uint16Array,
   difference: Float32Array,

@@ -1,7 +1,4 @@
-/**
- * `onemem demo --device webgpu`: the flights on a GPU, by a module in WGSL, in one launch that is
- * cut into parts.
- */
+/** `onemem demo --device webgpu`: the flights on a GPU, in WGSL, by one launch cut into parts. */
 
 import { readFileSync } from 'node:fs';
 import {
@@ -77,10 +74,7 @@ export async function flightsOnGpu(
   };
 }
 
-/**
- * How far the GPU is from plain numbers of 64 bits at most, in miles on the ground; refuses what
- * its sine does not explain.
- */
+/** How far the GPU is off, in miles on the ground; refuses what its sine does not explain. */
 export function deviationOf(found: Flights, expected: Flights, distance: Int32Array): number {
   let most = 0;
   for (let row = 0; row < distance.length; row++) {

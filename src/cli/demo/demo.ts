@@ -1,7 +1,4 @@
-/**
- * `onemem demo`: three million flights on a device that has memory for a fifth of them, checked bit
- * by bit.
- */
+/** `onemem demo`: three million flights on a device with memory for a fifth, every bit checked. */
 
 import { fileURLToPath } from 'node:url';
 import { type Kind, plainKinds, rulesOf } from '../../api/options/described-devices.js';

@@ -1,7 +1,4 @@
-/**
- * What `onemem doctor` tells of the GPU: its name, its memory and the limits that launches meet, or
- * what is missing.
- */
+/** What `onemem doctor` tells of the GPU: name, memory, limits of launches, or what is missing. */
 import { type GpuThere, probeGpu } from '../../api/options/gpu-probe.js';
 import { memoryLimit, usualHostMemory } from '../../api/options/host-memory.js';
 import type { Feature } from '../../linux/features.js';

@@ -1,7 +1,4 @@
-/**
- * `onemem replay FILE --policy ...`: what other eviction policies and memories would have made of a
- * trace.
- */
+/** `onemem replay FILE --policy ...`: other eviction policies and memories on a trace. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { BLOCK_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';

@@ -143,9 +143,7 @@ function refuseMissing(name: string, missing: readonly Override[]): void {
   );
 }
 
-/**
- * The lines of an error's stack that lead to its author's own files, with paths instead of URLs.
- */
+/** Lines of an error's stack in its author's own files, with paths instead of URLs. */
 export function linesOfStack(error: unknown): string[] {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const own = fileURLToPath(ownFile(''));

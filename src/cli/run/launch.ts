@@ -3,10 +3,7 @@
 import type { Device, Kernel, KernelParameters, LaunchArguments } from '../../index.js';
 import type { Extent } from './launch-size.js';
 
-/**
- * Launches that are under way: the device has the next one when one ends, and little is to be
- * cancelled after a failure.
- */
+/** Launches under way: the device has the next one, and a failure leaves little to cancel. */
 const AHEAD = 4;
 /** Parts begin at multiples of this, so that two of them seldom share a page. */
 const STEP = 1024;

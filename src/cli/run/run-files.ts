@@ -35,10 +35,7 @@ const syncFile = promisify(fsync);
 const readFile = promisify(read);
 const writeFile = promisify(write);
 
-/**
- * A file as the command line names it: PATH, PATH:TYPE for a file without a header, and for results
- * PATH:SHAPE.
- */
+/** PATH; PATH:TYPE for a file without a header; for results also PATH:SHAPE. */
 export interface FileName {
   readonly path: string;
   /** The stated type of a raw file; null for a `.npy` file. */
@@ -131,10 +128,7 @@ interface OpenResult {
   array: ManagedArray | null;
 }
 
-/**
- * Pieces of this size get large pages in the kernel's memory, which are cheap to map. What
- * copy_file_range writes gets small ones.
- */
+/** Such pieces get large pages in the page cache; those of copy_file_range are small. */
 const COPY_BYTES = 4 * 2 ** 20;
 /** Pieces that are copied at once. */
 const COPIES = 2;
@@ -180,10 +174,7 @@ async function copyPiece(from: number, to: number, piece: Uint8Array, at: number
   }
 }
 
-/**
- * Result files, all of them or none as far as a file system can promise it: they take their names
- * together at the end.
- */
+/** Result files take their names together at the end: all or none, if the file system can. */
 export class ResultFiles {
   private readonly open: OpenResult[] = [];
   private filling: Promise<void> = Promise.resolve();

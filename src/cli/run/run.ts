@@ -531,10 +531,7 @@ const MOST: Readonly<Partial<Record<ElementType, string>>> = {
   f64: '1.7976931348623157e308',
 };
 
-/**
- * A number, or numbers with commas between them, or JSON, where the parameter is a value of several
- * numbers.
- */
+/** A number; for a parameter of several also numbers with commas between them, or JSON. */
 function parseValue(name: string, parameter: KernelParameter, text: string): unknown {
   if (parameter.kind === 'scalar') return parseNumber(name, parameter.type, text);
   try {
@@ -679,10 +676,7 @@ function savePath(save: FileName | undefined, input: InputFile): string {
   return save.path;
 }
 
-/**
- * Results have the shape of the arrays that they were computed from, when these have an element for
- * each work item.
- */
+/** The shape of an array that has an element for each work item, or the launch's own. */
 function shapeFor(extent: Extent, inputs: ReadonlyMap<string, InputFile>): readonly number[] {
   const own = typeof extent === 'number' ? [extent] : extent.toReversed();
   const size = product(own);

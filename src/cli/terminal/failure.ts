@@ -12,10 +12,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/**
- * The command was understood and could not be carried out; it ends with 1. `trace` are lines that
- * its user needs besides.
- */
+/** The command could not be carried out; it ends with 1. `trace` are lines for its user. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 

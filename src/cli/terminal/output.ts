@@ -1,13 +1,8 @@
-/**
- * Standard output is the command's own: a program that reads it gets what the command says, and not
- * what a kernel prints.
- */
+/** Keeps standard output for what the command says; what kernels print goes elsewhere. */
 
 const write = process.stdout.write.bind(process.stdout);
 
-/**
- * Sends everything else that this process prints to standard error, as the processes of devices do.
- */
+/** Sends all else that this process prints to standard error, as processes of devices do. */
 export function keepStandardOutput(): void {
   process.stdout.write = process.stderr.write.bind(process.stderr);
 }

@@ -1,7 +1,4 @@
-/**
- * Loads and stores by address, over the arrays of a launch or of a program: what lists and trees
- * are walked with.
- */
+/** Loads and stores by address, over the arrays of a launch or a program, for lists and trees. */
 import type { ElementType, NumericArray } from './elements.js';
 
 /** What one load or store moves. */
@@ -197,10 +194,7 @@ function unknownType(type: never): Error {
   return Object.assign(new TypeError(message), { code: 'ADDRESS' });
 }
 
-/**
- * The name under which the address of an array goes with a launch: a number beside the array, of
- * which no driver need know.
- */
+/** The name by which an array's address goes with a launch, as a number. Drivers need not know. */
 export function addressName(name: string, use: 'in' | 'out' | 'inout'): string {
   return use === 'in' ? `&in ${name}` : `&${name}`;
 }

@@ -1,7 +1,4 @@
-/**
- * A doubly linked list of small numbers whose links live in arrays: no allocation to move an entry,
- * no search to remove one.
- */
+/** A doubly linked list of small numbers, with links in arrays: no allocation and no search. */
 /** Entries that there is room for at first. */
 const FIRST = 64;
 

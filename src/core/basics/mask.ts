@@ -23,10 +23,7 @@ export function remove(mask: Mask, page: number): void {
   mask[page >>> 5] &= ~(1 << (page & 31));
 }
 
-/**
- * The bits of pages [first, end), of which there are some, that fall into word `word`, where the
- * run has some.
- */
+/** The bits of the run [first, end), which is not empty, in word `word`. */
 function runBits(word: number, first: number, end: number): number {
   const bits = word === first >>> 5 ? -1 << (first & 31) : -1;
   return word === (end - 1) >>> 5 ? bits & ~(-2 << ((end - 1) & 31)) : bits;
@@ -116,10 +113,7 @@ export function sizeOfRun(mask: Mask, first: number, count: number): number {
   return total;
 }
 
-/**
- * The first page at or after `from` that is in the mask, or 512. Words from `words` on count as
- * empty, whatever is in them.
- */
+/** The first page from `from` on in the mask, or 512. Words from `words` on count as empty. */
 export function next(mask: Mask, from: number, words: number = WORDS): number {
   let word = from >>> 5;
   if (word >= words) return PAGES_PER_BLOCK;
@@ -131,10 +125,7 @@ export function next(mask: Mask, from: number, words: number = WORDS): number {
   return word * 32 + 31 - Math.clz32(bits & -bits);
 }
 
-/**
- * The first page at or after `from` that is not in the mask, or 512. Words from `words` on count as
- * empty, whatever is in them.
- */
+/** The first page from `from` on not in the mask, or 512. Words from `words` on count as empty. */
 export function nextAbsent(mask: Mask, from: number, words: number = WORDS): number {
   let word = from >>> 5;
   if (word >= words) return Math.min(from, PAGES_PER_BLOCK);

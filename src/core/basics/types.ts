@@ -65,9 +65,7 @@ export type Status = (typeof Status)[keyof typeof Status];
 export const SOURCE_ZERO = -1;
 export const SOURCE_PROVIDER = -2;
 
-/**
- * Numbers of processors and of nodes are both counted from 0, and one never stands for the other.
- */
+/** Processors and nodes are both counted from 0; one number never stands for the other. */
 declare const numbers: unique symbol;
 /** What reads and writes pages: a number of its own among processors. */
 export type ProcessorId = number & { readonly [numbers]?: 'processor' };
@@ -97,9 +95,7 @@ export type DenyReason =
   | 'LOST'
   /** The processor that the pages should go to has died, or leaves. */
   | 'DEVICE_LOST'
-  /**
-   * The processor reaches host memory in place there, and has none of its own that could be held.
-   */
+  /** The processor reaches host memory in place, and has no memory of its own there. */
   | 'IN_PLACE'
   | 'READ_ONLY'
   /** Protected against all access. */
@@ -111,23 +107,14 @@ export type DenyReason =
   | 'OUT_OF_MEMORY'
   /** The store that pages of the host go on to could not take them: its disk is full, or fails. */
   | 'OUT_OF_STORAGE'
-  /**
-   * The only copy is in a store that does not answer, or the server that machines share an array by
-   * does not.
-   */
+  /** The only copy is in a store, or behind a server, that does not answer. */
   | 'NODE_LOST'
   /** The only copy came back from a disk other than it was sent there. */
   | 'CORRUPTED'
-  /**
-   * The only copy came back from a server other than it was sent there; or the server has it no
-   * more.
-   */
+  /** The only copy came back from a server altered, or the server lacks it. */
   | 'ALTERED'
   | 'GONE'
-  /**
-   * The only copy was in a store that has forgotten it: a server that was started again without
-   * what it had.
-   */
+  /** The only copy was in a store that has forgotten it, such as a restarted server. */
   | 'FORGOTTEN'
   | 'SOURCE_CHANGED'
   | 'PROVIDER_FAILED'
@@ -185,10 +172,7 @@ export interface Transfer {
   access: Access;
   /** Whether the node has memory for them already. */
   backed: boolean;
-  /**
-   * The first run of those by which all pages of the block get memory on the node; none of them has
-   * any yet.
-   */
+  /** The first of the runs by which a node without any gets memory for the whole block. */
   whole: boolean;
   /** A thread waits for this run. */
   urgent: boolean;
@@ -202,10 +186,7 @@ export interface Transfer {
  * the same token.
  */
 export interface Commands {
-  /**
-   * Maps pages that the node which the processor reaches there holds already. `previous` is the
-   * access it had.
-   */
+  /** Maps pages that the node reached there holds. `previous` is the access it had. */
   map(
     processor: ProcessorId,
     page: number,
@@ -214,19 +195,11 @@ export interface Commands {
     previous: Access,
     frame: number,
   ): void;
-  /**
-   * Takes access away, down to `to`. Done when no thread of the processor can use more than `to`.
-   */
+  /** Takes access down to `to`. Done when no thread can use more than that. */
   revoke(token: number, processor: ProcessorId, page: number, count: number, to: Access): Status;
-  /**
-   * Fills pages of a node, then maps them there in one visible step. The record is the core's: it
-   * is read now and not kept.
-   */
+  /** Fills pages of a node, then maps them in one visible step. The record is not kept. */
   transfer(transfer: Readonly<Transfer>): Status;
-  /**
-   * Has the processor, no thread of which runs, reach host memory at a block's addresses (`on`), or
-   * its own memory again.
-   */
+  /** Switches a processor without running threads to host memory (`on`), or back to its own. */
   remap(token: number, processor: ProcessorId, page: number, on: boolean): Status;
   /**
    * Where the processor reaches host memory in place: has it find a page of its own instead, that
@@ -278,29 +251,17 @@ export interface Commands {
    */
   invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
   invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
-  /**
-   * A request (prefetch, acquire, zero, free, protect, guard, launch) is through; `pages` of it are
-   * as asked.
-   */
+  /** A request is through; `pages` of it are as asked. */
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
-  /**
-   * A detached or dead processor has gone, and no page is left on a node of its own; their numbers
-   * may be used again.
-   */
+  /** A detached or dead processor has gone, with its pages: its numbers may serve again. */
   drained(processor: ProcessorId): void;
-  /**
-   * No page is left on a node that was removed or lost, and that no processor calls its own; its
-   * number may be used again.
-   */
+  /** A removed or lost node without a processor has no pages left: its number may serve again. */
   emptied(node: NodeId): void;
 }
 
 /** What a program has said about its use of pages. */
 export interface Advice {
-  /**
-   * Reads make copies and never move a page, also where a launch might write it; any write leaves
-   * one copy.
-   */
+  /** Reads copy and never move a page, also before a launch writes; a write leaves one copy. */
   readonly readMostly: boolean;
   /** The node that keeps the pages longest, and whose copies go last; -1: none. */
   readonly preferred: NodeId;

@@ -36,10 +36,7 @@ import {
 /** Stands for several nodes. */
 const SEVERAL = -2;
 
-/**
- * As `migrate` for a page that a processor waits for. Null: it is no such page, and nothing has
- * been done.
- */
+/** As `migrate` for one awaited page. Null: it is no such page, and nothing was done. */
 export function bringAlone(
   state: State,
   block: Block,

@@ -66,10 +66,7 @@ export function migrate(
   return transferTo(state, block, node, mapped, access, mask, urgentPage, task);
 }
 
-/**
- * Brings what cannot come to the node at once to the host first; null: there is nothing of that
- * kind.
- */
+/** Brings what cannot come at once to the host first; null: there is no such page. */
 function detour(
   state: State,
   block: Block,
@@ -189,10 +186,7 @@ export function waitForMemory(state: State, block: Block, node: Node, task: Task
   return 'blocked';
 }
 
-/**
- * What stands in for denied pages on a node stays until the launch ends; the pages themselves
- * cannot come there meanwhile.
- */
+/** What stands in for denied pages stays until the launch ends; the pages cannot come there. */
 export function excludeScratch(block: Block, node: NodeId, mask: Mask): void {
   const residence = block.residences[node];
   if (residence === undefined) return;
@@ -274,10 +268,7 @@ export function isDone(
   return mapped !== null || standsStill(state, block, node, write, pages);
 }
 
-/**
- * Whether no processor that reaches other memory may write these pages, nor, with `write`, has a
- * copy of them.
- */
+/** Whether no processor elsewhere may write these pages, nor, with `write`, has a copy. */
 function standsStill(
   state: State,
   block: Block,

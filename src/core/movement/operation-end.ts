@@ -13,10 +13,7 @@ import type { Operation } from '../table/work.js';
 import { announceEnd } from './announcing.js';
 import { ruleOf } from './operation-rules.js';
 
-/**
- * The node that pages of the operation are copied to; none where a node makes room whose pages have
- * no home.
- */
+/** The node that pages are copied to; none where a node makes room for pages without a home. */
 export function targetOf(state: State, { target }: Operation): Node | undefined {
   return state.nodes[target];
 }
@@ -47,10 +44,7 @@ export function finish(state: State, block: Block, operation: Operation): void {
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
 }
 
-/**
- * Has the block looked at again, unless nothing in it waits for that: after most faults nothing
- * does.
- */
+/** Has the block looked at again, if something waits for that: after most faults nothing does. */
 export function goOn(state: State, block: Block): void {
   const { ended } = block;
   if (
@@ -79,10 +73,7 @@ function isWaiting(state: State, { mappings, residences }: Block): boolean {
   return false;
 }
 
-/**
- * The record of the operation serves the next one: what the block has to know of this one is kept
- * apart.
- */
+/** The record serves the next operation: what the block must know of this one is kept apart. */
 function noteEnd({ ended }: Block, operation: Operation): void {
   ended.kind = operation.kind;
   ended.node = operation.target;

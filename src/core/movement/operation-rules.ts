@@ -38,10 +38,7 @@ export interface OperationRule {
    * content may not believe in it any more.
    */
   readonly forgets?: (block: Block, word: number) => number;
-  /**
-   * The most that a processor, whose mapping points to `node`, has of the pages when the operation
-   * has ended.
-   */
+  /** The most that a processor, mapped to `node`, has of the pages at the operation's end. */
   left(operation: Operation, processor: ProcessorId, node: NodeId): Access;
   /**
    * The same for the time before pages move or the operation ends: what is above it is revoked
@@ -64,10 +61,7 @@ const every = (): number => -1;
  */
 const kept = ({ freed }: Block, word: number): number => ~freed[word];
 
-/**
- * The processor that is switched, or denied a page, loses what it had there; no other processor
- * does.
- */
+/** The processor that is switched, or denied a page, loses it; no other one does. */
 function othersKeep({ processor }: Operation, id: ProcessorId): Access {
   return id === processor ? Access.None : Access.Write;
 }

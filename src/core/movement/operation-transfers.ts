@@ -151,10 +151,7 @@ function chunkOf(page: number): number {
   return page - (page % PAGES_PER_TRANSFER);
 }
 
-/**
- * The runs that begin at `from` or behind it and before `limit`, at most a chunk long where the
- * manager copies them.
- */
+/** Runs that begin in [from, limit), at most a chunk long where the manager copies them. */
 function issueRuns(
   state: State,
   block: Block,
@@ -362,10 +359,7 @@ function transferred(
   }
 }
 
-/**
- * A run has its content and its mapping at the target: the table learns it, then the threads that
- * waited are off the list.
- */
+/** A run is there and mapped: the table learns it, then its threads wait no more. */
 function settle(
   state: State,
   block: Block,
@@ -423,9 +417,7 @@ export function countArrival(
   else if (source === SOURCE_PROVIDER) target.counters.pagesProvided += count;
 }
 
-/**
- * The target has the content of pages. That they are `written` there makes all other copies stale.
- */
+/** The target has the content. Pages `written` there make all other copies stale. */
 export function noteContent(
   state: State,
   block: Block,

@@ -65,10 +65,7 @@ function fill(operation: Operation, pages: Mask): void {
   for (let word = operation.firstWord; word < operation.endWord; word++) mask[word] = pages[word];
 }
 
-/**
- * Starts the operation; memory that it needs has been found by the caller. It may have ended when
- * this returns.
- */
+/** Starts the operation; its memory has been found. It may have ended when this returns. */
 export function start(state: State, block: Block, operation: Operation): void {
   operation.progress = false;
   operation.whole = false;
@@ -95,10 +92,7 @@ export function start(state: State, block: Block, operation: Operation): void {
   if (operation.outstanding === 0) startTransfers(state, block, operation);
 }
 
-/**
- * Takes from a processor what is above `to`. What stands in for denied pages is no content of the
- * range's, and stays.
- */
+/** Takes from a processor what is above `to`. Stand-ins for denied pages stay. */
 function revoke(
   state: State,
   block: Block,
@@ -162,10 +156,7 @@ function startTransfers(state: State, block: Block, operation: Operation): void 
   issueTransfers(state, block, operation);
 }
 
-/**
- * A node that died while others gave their rights up: nothing has moved yet, and nothing can, or
- * should, any more.
- */
+/** The node died while others gave up their rights: nothing has moved yet, and nothing can. */
 function deadEnd(state: State, { kind, node, target }: Operation): NodeId {
   if (kind === 'evict' && state.nodes[node]?.gone === true) return node;
   return state.nodes[target]?.state === 'dead' ? target : NO_NODE;

@@ -13,10 +13,7 @@ import { residenceOf, type State, shortageOf } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
 import { reclaim } from './reclaim.js';
 
-/**
- * A block for each of a few threads that read at the same time: nothing of a block goes for the
- * sake of its own pages.
- */
+/** A block for each of a few threads that read at once: none of its own pages goes for others. */
 const MOST_PAGES = 4 * PAGES_PER_BLOCK;
 /** Of the budget, where that is small. */
 const SHARE = 1 / 8;
@@ -34,10 +31,7 @@ export function mayBeFilled(state: State, block: Block, node: Node, mask: Mask):
   return isWithinBudget(node) || canGoAgain(state, block, node, mask);
 }
 
-/**
- * Whether `pages` more, those of the mask that the host has no frame for, may come there to be
- * read.
- */
+/** Whether `pages` more, for which the host has no frame, may come to be read. */
 export function mayComeToBeRead(
   state: State,
   block: Block,

@@ -29,10 +29,7 @@ import { ATTEMPTS, open, start } from './operation.js';
 /** Victims go by ranks, the lowest first; this is the rank of what a launch is about to use. */
 const MOST_RANK = 3;
 
-/**
- * The node that pages go to when this one makes room; undefined: what it has must stay, or be had
- * again from elsewhere.
- */
+/** Where pages go when this node makes room; undefined: they stay, or can be had again. */
 function homeOf(state: State, { home }: Node): Node | undefined {
   const node = state.nodes[home];
   return node?.state === 'alive' ? node : undefined;
@@ -57,18 +54,12 @@ export function reclaim(state: State, block: Block, node: Node, pages: number): 
   return room;
 }
 
-/**
- * What the node should have at most: its budget, what its driver can take, and what it is to shrink
- * to.
- */
+/** What the node should have at most: its budget, its driver's limit, or what it shrinks to. */
 function mostPages({ budgetPages, limitPages, goalPages }: Node): number {
   return Math.min(budgetPages, limitPages, goalPages);
 }
 
-/**
- * A node that had to make room will have to again, until half of it is free. One that everything
- * fits never gets there.
- */
+/** A node under pressure must make room until half of it is free. */
 function notePressure(node: Node, pages: number): void {
   const most = mostPages(node);
   if (node.backedPages + pages > most) node.pressed = true;
@@ -210,10 +201,7 @@ function chooseVictim(
   return null;
 }
 
-/**
- * What is preferred elsewhere goes first, and what is preferred here late; last of all what a
- * launch is about to use.
- */
+/** What is preferred elsewhere goes first, what is preferred here late, a launch's blocks last. */
 function rankOf(state: State, node: Node, index: number): number {
   if (node.expected?.has(index) === true) return MOST_RANK;
   const preferred = state.va.blocks.get(index)?.advice.preferred ?? NO_NODE;
@@ -221,10 +209,7 @@ function rankOf(state: State, node: Node, index: number): number {
   return preferred === node.id ? 2 : 0;
 }
 
-/**
- * Whether evictions of a block from the node have failed so often that trying again must wait for a
- * new reason.
- */
+/** Whether evicting the block failed so often that trying again needs a new reason. */
 export function failsToLeave(state: State, { evictFailures, evictEffort }: Residence): boolean {
   return evictFailures >= ATTEMPTS && evictEffort === state.effort;
 }

@@ -22,10 +22,7 @@ import { type Block, noteWaiting } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
 
-/**
- * For a processor that reaches host memory in place: brings the pages there, then maps what the
- * host has.
- */
+/** For a processor that reaches host memory in place: brings pages there, then maps them. */
 export function bringToHost(state: State, block: Block, processor: Processor, task: Task): Outcome {
   const allowed = state.masks.take();
   for (let word = 0; word < WORDS; word++) {
@@ -175,10 +172,7 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
   );
 }
 
-/**
- * One without memory of its own is switched only where something stands in for pages that it was
- * denied.
- */
+/** One without memory of its own is switched only where something stands in for pages. */
 function isSwitched(state: State, block: Block, processor: Processor, remote: boolean): boolean {
   if (processor.localNode === NO_NODE)
     return isEmpty(mappingOf(state, block, processor.id).standIn);

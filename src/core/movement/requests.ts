@@ -13,10 +13,7 @@ import { makeReady, nodeOf, processorOf, type State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
 import type { Request, Task, TaskKind } from '../table/work.js';
 
-/**
- * Blocks of one request that are worked on at once: enough to keep an engine busy, few enough not
- * to bury a fault.
- */
+/** Blocks of a request worked on at once: they keep an engine busy, and bury no fault. */
 const BLOCKS_AT_ONCE = 4;
 
 export interface AcquireOptions {
@@ -64,10 +61,7 @@ export function isAlive(
   return (node === NO_NODE ? state.processors[processor] : state.nodes[node])?.state === 'alive';
 }
 
-/**
- * The node that holds what a request for it, or for a processor, holds: one that reaches other
- * memory in place holds nothing.
- */
+/** The node that holds what a request holds: a processor in place holds nothing. */
 function nodeOfHold(state: State, { node, processor }: Request): NodeId {
   return node === NO_NODE ? processorOf(state, processor).localNode : node;
 }
@@ -80,10 +74,7 @@ export class Requests {
 
   constructor(
     private readonly state: State,
-    /**
-     * A request has ended that the core made for itself; of all others their owners are told by a
-     * command.
-     */
+    /** A request of the core's own has ended; owners of all others get a command. */
     private readonly innerDone: (request: Request) => void,
     /** Goes on with the blocks that are ready. */
     private readonly run: () => void,

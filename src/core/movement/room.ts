@@ -1,7 +1,4 @@
-/**
- * Room that nodes and providers have: how much they may have, that there is none, and the blocks
- * that wait for some.
- */
+/** Room of nodes and providers: how much there may be, and the blocks that wait for some. */
 import type { IntrusiveList } from '../basics/intrusive-list.js';
 import { HOST_NODE, type NodeId } from '../basics/types.js';
 import { nodeOf, type State, somethingMoves } from '../table/state.js';

@@ -72,10 +72,7 @@ function bringOne(
   else state.later.push({ block: ahead, processor: processor.id, access, reason });
 }
 
-/**
- * Begins with the first of the blocks that wait to be brought ahead of a processor, if it still may
- * come.
- */
+/** Begins with the first block that waits to be brought ahead, if it may still come. */
 export function beginLater(state: State): void {
   const next = state.later.shift();
   if (next === undefined) return;

@@ -1,7 +1,4 @@
-/**
- * What is known of pages, for the program that drives the manager: nothing here changes anything,
- * and nothing faults.
- */
+/** What is known of pages. Nothing here changes anything, and nothing faults. */
 
 import { clear, createMask, has, next, nextAbsent, size } from '../basics/mask.js';
 import {
@@ -66,10 +63,7 @@ export class PageQueries {
     return this.nodes[0] === 0 && (this.flags[0] & ~PageState.ReadOnly) === PageState.Provided;
   }
 
-  /**
-   * Whether the page's content is what its provider gives: it was not written, emptied, freed or
-   * lost.
-   */
+  /** Whether the content is what its provider gives: not written, emptied, freed or lost. */
   isInherited(page: number): boolean {
     const block = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
     const range = this.state.va.rangeOfPage(page);
@@ -77,20 +71,14 @@ export class PageQueries {
     return isInherited(block, page % PAGES_PER_BLOCK);
   }
 
-  /**
-   * The page whose provider, or whose writer, gave the content of this one: another one's where it
-   * was cloned.
-   */
+  /** The page that gave this one its content: another one's where it was cloned. */
   originOf(page: number): number {
     let origin = page;
     for (let at = page; at !== -1; at = sourceOf(this.state, at)) origin = at;
     return origin;
   }
 
-  /**
-   * Why the content of the page cannot be had any more, wherever it would come from; null: as far
-   * as is known it can be had.
-   */
+  /** Why the content cannot be had any more; null: as far as is known it can. */
   lossOf(page: number): DenyReason | null {
     return lossOf(this.state, page);
   }
@@ -200,10 +188,7 @@ export class PageQueries {
     return found;
   }
 
-  /**
-   * The first page that `find` finds in its block, from a place on. `absent`: whether a page that
-   * was never touched is one.
-   */
+  /** The first page from a place on that `find` finds. `absent`: whether untouched pages are. */
   private firstIn(
     first: number,
     end: number,
@@ -302,18 +287,12 @@ export class PageQueries {
     }
   }
 
-  /**
-   * Runs of these pages that may differ from what their provider, or zero, would give. Lost pages
-   * are not among them.
-   */
+  /** Runs of pages that may differ from what their provider, or zero, would give; no lost ones. */
   dirty(first: number, count: number): { first: number; count: number }[] {
     return dirtyRuns(this.state, first, first + count);
   }
 
-  /**
-   * The blocks that hold some of these pages and were used since `forgetUse`, and the processors
-   * that used them.
-   */
+  /** Blocks that hold these pages and were used since `forgetUse`, and by whom. */
   young(first: number, count: number): UsedPages[] {
     return youngRuns(this.state, first, count);
   }

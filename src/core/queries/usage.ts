@@ -48,10 +48,7 @@ export function dirtyRuns(
   return runs;
 }
 
-/**
- * A launch of the processor uses these pages. Kept by range, so that large arrays that are not
- * touched cost nothing.
- */
+/** A launch uses these pages. Kept by range, so that large untouched arrays cost nothing. */
 export function noteUse(
   state: State,
   processor: ProcessorId,
@@ -102,10 +99,7 @@ export function forgetUser(state: State, processor: ProcessorId): void {
   }
 }
 
-/**
- * Runs of whole blocks, cut off where the range ends, that processors have used and that hold some
- * of these pages.
- */
+/** Runs of whole blocks, cut at the range's end, that were used and hold some of these pages. */
 export function youngRuns(state: State, first: number, count: number): UsedPages[] {
   const runs: { first: number; count: number; processors: number }[] = [];
   const range = state.va.rangeOfPage(first);

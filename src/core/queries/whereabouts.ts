@@ -1,6 +1,4 @@
-/**
- * Where all pages are at one moment: what a record of moves begins with that began after the space.
- */
+/** Where all pages are: what a record of moves begins with that began after the space. */
 import { next, nextAbsent } from '../basics/mask.js';
 import { type NodeId, PAGES_PER_BLOCK, type ProcessorId, type Source } from '../basics/types.js';
 import type { State } from '../table/state.js';

@@ -62,9 +62,7 @@ export type CoreEvent = {
   [Name in EventName]: readonly [Name, ...Parameters<MemoryManager[Name]>];
 }[EventName];
 
-/**
- * Tells a manager an event. Returns what the manager answers, which most events have no answer to.
- */
+/** Tells a manager an event. Returns its answer, which most events do not have. */
 export function dispatch(manager: MemoryManager, [name, ...args]: CoreEvent): unknown {
   return (manager[name] as (...args: unknown[]) => unknown).apply(manager, args);
 }

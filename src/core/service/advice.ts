@@ -54,10 +54,7 @@ export function aboutKnown({ nodes, processors }: State, change: Partial<Advice>
   };
 }
 
-/**
- * The processor and the node have gone: advice that names them must not count for the next ones
- * with their numbers.
- */
+/** Processor and node have gone: advice for them must not count for their numbers' next owners. */
 export function forgetAdvised(state: State, processor: ProcessorId, node: NodeId): void {
   if (!state.preferences && !state.inPlace) return;
   // Blocks of a range that has gone are there until what is under way in them has ended.

@@ -71,10 +71,7 @@ function join(state: State, description: ProcessorDescription, localNode: NodeId
   return id;
 }
 
-/**
- * Throws a RangeError if there is no place for one more, or its threads could take each other's
- * pages for ever.
- */
+/** Throws a RangeError if there is no place, or threads could take each other's pages for ever. */
 function checkProcessor(
   { processors }: State,
   { name, faults, units }: ProcessorDescription,

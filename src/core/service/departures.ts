@@ -1,7 +1,4 @@
-/**
- * Processors and nodes that leave, or die: what only they hold goes home or is lost, and nothing
- * waits for them any more.
- */
+/** Processors and nodes that leave or die: what only they hold goes home or is lost. */
 
 import { clear, createMask, endOf, next, WORDS } from '../basics/mask.js';
 import {
@@ -67,10 +64,7 @@ export class Departures {
     this.drain(node?.id ?? NO_NODE, id);
   }
 
-  /**
-   * A node that no processor calls its own leaves: what only it has goes to its home, or else to
-   * the host.
-   */
+  /** A node without a processor leaves: what only it has goes home, or to the host. */
   remove(id: NodeId): void {
     const node = this.passive(id);
     if (node.state !== 'alive') return;
@@ -231,10 +225,7 @@ export class Departures {
     return busy;
   }
 
-  /**
-   * Frames may have been released for good: those that leave, and have none in quarantine any more,
-   * are forgotten.
-   */
+  /** Frames may have been released for good: what leaves without any quarantined is forgotten. */
   released(): void {
     for (let at = 0; at < this.leaving.length; ) {
       const { node, processor } = this.leaving[at];

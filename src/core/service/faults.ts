@@ -61,10 +61,7 @@ import {
  */
 export const ROOM_TRIES = 5;
 
-/**
- * Each page that stands in where host memory is reached in place splits a mapping, of which the
- * kernel allows 65,530.
- */
+/** Each stand-in page in host memory splits a mapping; the kernel allows 65,530. */
 const COVERED_PAGES = 8192;
 
 /** The fault that is served just now. */
@@ -119,10 +116,7 @@ function waitsForRoom(state: State, block: Block, processor: Processor): boolean
   return false;
 }
 
-/**
- * Whether it is the page's clones that found no room for its content, or the page of another range
- * that it comes from.
- */
+/** Whether its clones, or its source in another range, found no room. */
 function lacksRoomElsewhere(
   block: Block,
   page: number,
@@ -133,10 +127,7 @@ function lacksRoomElsewhere(
   return reason === 'OUT_OF_STORAGE' && !has(block.lost, page);
 }
 
-/**
- * Whose page failed comes first: if others came between, none of them would ever hear of his own
- * failure.
- */
+/** The page that failed comes first: else its threads might never hear of the failure. */
 function putFirst(block: Block, page: number): void {
   if (page === -1) return;
   for (let id = 0; id < block.mappings.length; id++) {
@@ -320,10 +311,7 @@ function companions(
   return allowed;
 }
 
-/**
- * What this access does not bring along: what is protected against it, or would have to be copied
- * for clones, or unpinned, first.
- */
+/** Leaves out what is protected against it, or must first be copied for clones or unpinned. */
 function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask): void {
   for (let word = 0; word < WORDS; word++) {
     mask[word] &= ~block.unreadable[word];
@@ -399,10 +387,7 @@ function want(state: State, block: Block, mapping: Mapping, page: number, write:
   return 'done';
 }
 
-/**
- * Threads of a processor that want a right to `count` pages of a block, from its page `from` on, do
- * not get it.
- */
+/** Threads of a processor that want a right to `count` pages from `page` on do not get it. */
 export function refuseWanted(
   state: State,
   block: Block,
@@ -537,10 +522,7 @@ function standIn(
   return 'started';
 }
 
-/**
- * The only copy is here and has been written before: giving write access at once takes nothing from
- * any processor.
- */
+/** The only copy is here, and written: giving write access takes nothing from anybody. */
 function ownsAlone(state: State, block: Block, node: NodeId, page: number): boolean {
   const residence = block.residences[node];
   if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page))

@@ -1,7 +1,4 @@
-/**
- * Launches: what a device needs before its kernel runs, keeps while it runs, and gives back
- * afterwards.
- */
+/** Launches: what a device needs before its kernel runs, keeps meanwhile, and gives back. */
 import { addRun, clear, createMask, isEmpty, size, sizeOfRun, WORDS } from '../basics/mask.js';
 import {
   Access,
@@ -30,23 +27,15 @@ export interface LaunchArgument {
   readonly use: 'in' | 'out' | 'inout';
 }
 
-/**
- * Each block of another memory splits a mapping of the processor's, of which the kernel allows
- * 65,530.
- */
+/** Each block of another memory splits a mapping; the kernel allows 65,530. */
 const REMOTE_BLOCKS = 8192;
-/**
- * Blocks that come beside the one whose turn it is: enough to keep an engine busy, few enough not
- * to bury a fault.
- */
+/** Blocks beside the one whose turn it is: they keep an engine busy, and bury no fault. */
 const BLOCKS_EARLY = 4;
 
 interface Launch {
   readonly id: number;
   readonly processor: ProcessorId;
-  /**
-   * The processor itself, since its number may have been given to another one when the launch ends.
-   */
+  /** The processor itself: its number may be another's when the launch ends. */
   readonly owner: Processor | undefined;
   readonly kernel: string;
   readonly arguments: readonly LaunchArgument[];
@@ -280,10 +269,7 @@ export class Launches {
     });
   }
 
-  /**
-   * Takes a launch as far as it gets: first `out` is emptied, then a device without faults gathers
-   * block by block.
-   */
+  /** Takes a launch as far as it gets: empties `out`, then gathers blocks without faults. */
   private advance(launch: Launch): void {
     const { owner } = launch;
     if (launch.outstanding > 0 || launch.stage === 'running') return;

@@ -6,10 +6,7 @@ import { isHeld } from '../table/holds.js';
 import type { Range } from '../table/range.js';
 import type { State } from '../table/state.js';
 
-/**
- * Gives back what nodes still have at the range's addresses. False: something of it is under way,
- * and nothing has changed.
- */
+/** Gives back all that nodes have of the range. False: something is under way; nothing changed. */
 export function recycle(state: State, range: Range): boolean {
   const first = range.first / PAGES_PER_BLOCK;
   const end = first + Math.ceil(range.reserved / PAGES_PER_BLOCK);

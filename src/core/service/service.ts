@@ -1,7 +1,4 @@
-/**
- * What a block does next: the tasks that were asked for, then the faults that wait, each as one
- * operation at a time.
- */
+/** What a block does next: tasks, then faults that wait, each as one operation at a time. */
 
 import { WORDS } from '../basics/mask.js';
 import { Access, type DenyReason, NO_NODE, type NodeId, Status } from '../basics/types.js';
@@ -119,10 +116,7 @@ function isDeathKnown(state: State, { node, lostSource }: Ended): boolean {
   return lostSource >= 0 && (source === undefined || source.state === 'dead');
 }
 
-/**
- * The node is there, and has pages no more that it had: what only it held is lost, and its memory
- * is stale.
- */
+/** The node has lost pages: what only it held is lost, and its memory is stale. */
 function loseForgotten(state: State, block: Block, id: NodeId): void {
   const residence = block.residences[id];
   if (residence === undefined || residence.forgotten === NO_PAGES) return;

@@ -1,7 +1,4 @@
-/**
- * What is asked of a block besides faults, each kind of task as the next operation that brings it
- * nearer to its end.
- */
+/** What is asked of a block besides faults, each task as the next operation towards its end. */
 
 import {
   add,
@@ -56,9 +53,7 @@ import {
 import { type Block, changedPages, isInherited } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 
-/**
- * Fewer forgotten pages give too little room to try again to copy those that are kept for clones.
- */
+/** Fewer forgotten pages give too little room to copy those kept for clones again. */
 const WORTHWHILE = PAGES_PER_GROUP;
 
 /** The node that a task's pages go to. */
@@ -128,10 +123,7 @@ export function materialize(
   if (isInherited(block, page)) lose(block, mask, failure);
 }
 
-/**
- * Takes from the mask what the host has beyond its budget: that must be able to go, and its source
- * gives it again.
- */
+/** Takes out what the host has beyond its budget: that must be able to go. */
 function excludeBeyondBudget(state: State, block: Block, mask: Mask): void {
   const { resident } = residenceOf(state, block, HOST_NODE);
   const here = state.masks.take();
@@ -153,9 +145,7 @@ function loseInherited(state: State, block: Block, mask: Mask): void {
   }
 }
 
-/**
- * Why pages of the task are not there though it is through: lost ones keep no task from its end.
- */
+/** Why pages are not there though the task is through: lost ones keep none from its end. */
 export function loss(block: Block, { kind, mask }: Task): DenyReason | null {
   if (kind !== 'present') return null;
   for (let word = 0; word < WORDS; word++) {
@@ -165,10 +155,7 @@ export function loss(block: Block, { kind, mask }: Task): DenyReason | null {
   return null;
 }
 
-/**
- * Pages of the task that are as it asked; lost and freed ones are not, though they keep no task but
- * a hold from its end.
- */
+/** Pages that are as the task asked; lost and freed ones are not, and keep only holds waiting. */
 export function pagesDone(state: State, block: Block, task: Task): number {
   const residence =
     task.kind === 'present' ? residenceOf(state, block, goalOf(state, block, task)) : undefined;

@@ -31,10 +31,7 @@ export function reasonOf(failure: number): DenyReason {
   }
 }
 
-/**
- * The same the other way round: how the filling of a clone's page ends whose source cannot be had.
- * Never tried again at once.
- */
+/** The other way round: how filling a clone's page ends whose source cannot be had. */
 export function statusOf(reason: DenyReason | null): Status {
   switch (reason) {
     case null:
@@ -61,10 +58,7 @@ export function statusOf(reason: DenyReason | null): Status {
   }
 }
 
-/**
- * Whether what cannot be had for this reason may be had later: there is no room for it, or where it
- * lies does not answer.
- */
+/** Whether what cannot be had may be had later: no room, or its place does not answer. */
 export function passes(reason: DenyReason): boolean {
   switch (reason) {
     case 'OUT_OF_MEMORY':
@@ -109,10 +103,7 @@ export function sourceOf(state: State, page: number): number {
   return source === null ? -1 : source.first + page - range.first;
 }
 
-/**
- * Why the page's content cannot be had any more, wherever it would come from; null: as far as is
- * known it can be had.
- */
+/** Why the page's content cannot be had any more; null: as far as is known it can. */
 export function lossOf(state: State, page: number): DenyReason | null {
   for (let at = page; at !== -1; at = sourceOf(state, at)) {
     const block = state.va.blocks.get(Math.floor(at / PAGES_PER_BLOCK));
@@ -141,10 +132,7 @@ export function firstLost(state: State, first: number, end: number): number {
   return -1;
 }
 
-/**
- * The first page of a clone in [page, limit), a part of one block, that is lost because its source
- * is; `limit`: there is none.
- */
+/** The first page of a clone in [page, limit) that is lost with its source; `limit`: none. */
 function firstInherited(state: State, base: number, page: number, limit: number): number {
   let found = limit;
   state.va.rangeOfPage(base)?.sources.each(page - base, limit - base, (from, to, source) => {

@@ -1,7 +1,4 @@
-/**
- * Memory that nodes have for pages of a block: taken, given back, and filed for those that look for
- * victims.
- */
+/** Memory of nodes for pages of a block: taken, given back, filed for the search for victims. */
 
 import {
   add,
@@ -143,10 +140,7 @@ function releaseRuns(
   }
 }
 
-/**
- * Frames that something may still read or write count as the node's memory until the driver says
- * that nothing does.
- */
+/** Frames that are still read or written count as the node's until its driver says otherwise. */
 function quarantine(state: State, node: Node, pages: number): void {
   if (node.allocator === null)
     throw new Error(`${node.description.name}: only pooled frames can be in quarantine`);

@@ -28,10 +28,7 @@ export class FrameAllocator {
   private readonly rootsWithFreeGroup = new IntrusiveList();
   private readonly groupsWithFreeFrame = new IntrusiveList();
 
-  /**
-   * @param frames how many 4 KiB frames there are; a part of a root at the end serves small chunks
-   * only
-   */
+  /** @param frames of 4 KiB; a part of a root at the end serves small chunks only */
   constructor(readonly frames: number) {
     this.roots = Math.ceil(frames / PAGES_PER_BLOCK);
     this.free = frames;

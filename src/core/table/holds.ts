@@ -31,10 +31,7 @@ export function conflictsWithHold(
   return false;
 }
 
-/**
- * Whether the node holds some of these pages in a way that does not go with the access of another
- * one.
- */
+/** Whether the node holds some of these pages in a way that excludes another's access. */
 export function isHeldAgainst(residence: Residence, access: Access, pages: Mask): boolean {
   for (const hold of residence.holds) {
     if (hold.access !== 2 && access !== 2) continue;

@@ -1,7 +1,4 @@
-/**
- * Memories that hold pages: their budget, the blocks that wait for it, and the node that pages go
- * to when one makes room.
- */
+/** Memories that hold pages: budgets, blocks that wait, and homes. */
 
 import { IntrusiveList } from '../basics/intrusive-list.js';
 import {
@@ -58,24 +55,15 @@ export function createNodeCounters(): NodeCounters {
 export interface Node {
   readonly id: NodeId;
   readonly description: NodeDescription;
-  /**
-   * Where its pages go when it makes room; NO_NODE: only what can be had again may go. Homes form a
-   * tree.
-   */
+  /** Where its pages go for room; NO_NODE: only what can be had again goes. Homes form a tree. */
   home: NodeId;
-  /**
-   * The processor whose own memory it is: other processors lose their rights for its sake when
-   * pages come here.
-   */
+  /** The processor whose own memory it is: others lose rights when pages come here. */
   owner: ProcessorId;
   state: 'alive' | 'draining' | 'dead';
   /** It died and its content with it: what it holds by the table can be read no more. */
   gone: boolean;
   budgetPages: number;
-  /**
-   * What its driver could take when it said that it has no room for more, though the budget allows
-   * it; otherwise Infinity.
-   */
+  /** What its driver could take when it had no room within the budget; otherwise Infinity. */
   limitPages: number;
   /** What it is to have at most, and does not hold it to yet; otherwise Infinity. */
   goalPages: number;
@@ -85,20 +73,14 @@ export interface Node {
   leavingPages: number;
   /** Hands out frames of a pooled node. */
   readonly allocator: FrameAllocator | null;
-  /**
-   * Frames that were released, and whose driver has not said yet that nothing reads or writes them
-   * any more.
-   */
+  /** Frames released whose driver has not said yet that nothing uses them. */
   quarantinedPages: number;
   readonly eviction: EvictionPolicy;
   /** Blocks with stale memory only: the first to go. */
   readonly unused: IntrusiveList;
   /** Blocks that wait for memory of this node, oldest first. */
   readonly waiters: IntrusiveList;
-  /**
-   * It had to make room, and was not half empty since: the memory that is needed next is made free
-   * ahead.
-   */
+  /** It had to make room, and was not half empty since: room is made ahead. */
   pressed: boolean;
   /** Something was given back: the blocks that wait may try again. */
   pump: boolean;
@@ -154,9 +136,7 @@ export function createNode(
   };
 }
 
-/**
- * The most written pages that there can be: those that the host can hold, and what it can send on.
- */
+/** The most written pages that there can be: what the host holds, and what it can send on. */
 export function capacityOf(nodes: readonly (Node | undefined)[]): number {
   let pages = 0;
   for (let id = HOST_NODE; id !== NO_NODE; ) {

@@ -29,33 +29,22 @@ interface Intent {
   readonly write: boolean;
 }
 
-/**
- * Stands for how long a processor has waited for room that was refused it in the launch that runs.
- */
+/** A processor whose wait for room was refused in the launch that runs. */
 export const REFUSED = Number.POSITIVE_INFINITY;
 
 export interface Processor {
   readonly id: ProcessorId;
   readonly description: ProcessorDescription;
-  /**
-   * The memory of its own, which its faults bring pages to; NO_NODE: it has none, and reaches host
-   * memory in place.
-   */
+  /** Its own memory, where its faults bring pages; NO_NODE: it reaches host memory in place. */
   readonly localNode: NodeId;
   state: 'alive' | 'draining' | 'dead';
   readonly prefetch: PrefetchPolicy;
   readonly placement: PlacementPolicy;
   /** Blocks in which it was switched to host memory, and those that are being made so. */
   remoteBlocks: number;
-  /**
-   * How often it was said, while a thread of it waited for room that stores do not give, that there
-   * is none still.
-   */
+  /** How often stores had no room while a thread of it waited for some. */
   waited: number;
-  /**
-   * A thread of it has found no room since that was said last: others that wait in the same block
-   * may wait for something else.
-   */
+  /** A thread of it has found no room since: others in the block may wait for something else. */
   lacksRoom: boolean;
   /** The page of its last fault that found no room; -1: the last one did. */
   stalled: number;

@@ -1,7 +1,4 @@
-/**
- * A range: the addresses of one array, and what was said about its pages, also about those that
- * were never touched.
- */
+/** The addresses of one array, and what was said about its pages, touched or not. */
 import type { Intervals } from '../basics/intervals.js';
 import type { Access, Advice } from '../basics/types.js';
 
@@ -13,15 +10,9 @@ export interface RangeOptions {
   readonly writable: boolean;
   /** Whether untouched pages come from a provider (a file) instead of being zero. */
   readonly provided: boolean;
-  /**
-   * What the provider gives is the content of another range of the space, so that filling a page
-   * may need memory itself.
-   */
+  /** The provider gives content of another range: filling a page may need memory itself. */
   readonly derived?: boolean;
-  /**
-   * The provider takes changed pages: what the host has no room for goes there, rather than to the
-   * host's home.
-   */
+  /** The provider takes changed pages: what has no room on the host goes there, not home. */
   readonly takesBack?: boolean;
   /**
    * Other machines have the range, too, so that no processor may use its pages before that is
@@ -53,10 +44,7 @@ export interface Range extends RangeOptions {
   readonly users: Intervals<number>;
   /** By processor: what its policy keeps of how it touches the range. Nothing else looks at it. */
   readonly memories: unknown[];
-  /**
-   * Someone outside of the core is asked before a thread gets a right: threads of host memory get
-   * only what they fault for.
-   */
+  /** Each right of a thread is asked for outside of the core: it gets what it faults for. */
   guarded: boolean;
   /** Subscribers that want to know of invalidations. */
   watchers: number;

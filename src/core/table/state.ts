@@ -59,15 +59,9 @@ export interface State extends TokenTable {
   preferences: boolean;
   /** Some advice has processors reach host memory in place: launches look whether theirs do. */
   inPlace: boolean;
-  /**
-   * Counts what was asked for from outside: each time, blocks whose eviction kept failing are tried
-   * again.
-   */
+  /** Counts requests from outside: at each, blocks whose eviction failed are tried again. */
   effort: number;
-  /**
-   * Blocks that a node should lose, while its home has no room for them: looked at again when it
-   * has.
-   */
+  /** Blocks that a node should lose, but its home has no room; looked at when it has. */
   readonly parked: IntrusiveList;
   /** Blocks that are to be brought ahead of processors as soon as no thread waits. */
   readonly later: {

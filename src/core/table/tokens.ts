@@ -52,10 +52,7 @@ export function endToken(table: TokenTable, token: Token): void {
   table.freeTokens.push(token.id);
 }
 
-/**
- * The operation goes on when the command is through, unless it is already. No command answers
- * before it has returned.
- */
+/** The operation goes on when the command is through. No command answers before it returns. */
 export function countPending(
   table: TokenTable,
   operation: Operation,

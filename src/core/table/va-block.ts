@@ -1,7 +1,4 @@
-/**
- * The logical page table: what the manager knows about the 512 pages of one block. It is the one
- * truth; drivers shadow it.
- */
+/** The logical page table: the 512 pages of a block. It is the one truth; drivers shadow it. */
 import { addRun, createMask, has, isEmpty, type Mask, remove } from '../basics/mask.js';
 import {
   Access,
@@ -28,10 +25,7 @@ export interface Residence {
    * operation of the block is under way.
    */
   forgotten: Mask;
-  /**
-   * Memory that stands in for pages after a denied access: what is in it is no content of the
-   * range's.
-   */
+  /** Memory that stands in for denied pages: its content is not the range's. */
   scratch: Mask;
   backedCount: number;
   /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
@@ -52,10 +46,7 @@ export interface Residence {
 
 /** One processor's rights in a block. */
 export interface Mapping {
-  /**
-   * The memory that its page tables point to in this block: a node of its own, or the host's that
-   * it reaches in place.
-   */
+  /** The memory its page tables point to: its own node, or the host's, reached in place. */
   node: NodeId;
   /** It was switched to that memory (`remap`), and would reach another one otherwise. */
   remapped: boolean;
@@ -77,10 +68,7 @@ export interface Mapping {
    * looked at for no more than that others took its pages.
    */
   waitsForRoom: boolean;
-  /**
-   * Pages that threads wait for until other machines let them have the right: nothing is done about
-   * them meanwhile.
-   */
+  /** Pages awaited until other machines allow the right: nothing is done meanwhile. */
   wantedRead: Mask;
   wantedWrite: Mask;
   /** The page that faulted last, served first. */
@@ -97,10 +85,7 @@ export interface Hold {
 export interface Block {
   readonly index: number;
   readonly range: Range;
-  /**
-   * Its range has been recycled: all that counts of it is which memory processors find at its
-   * addresses.
-   */
+  /** Its range was recycled: all that counts is which memory processors find there. */
   gone: boolean;
   /** Pages of the block that belong to the range. */
   readonly inside: Mask;
@@ -114,16 +99,10 @@ export interface Block {
   /** Why, where it was for another reason than a device's death; null: nowhere. */
   losses: Map<number, DenyReason> | null;
   freed: Mask;
-  /**
-   * Protected: no processor may read, or none may write. What may not be read may not be written
-   * either.
-   */
+  /** Protected: no processor may read, or none may write. Unreadable pages are unwritable. */
   unreadable: Mask;
   unwritable: Mask;
-  /**
-   * Cloned pages whose content the clones do not have yet: no processor writes them before
-   * `copyOnWriteBroken` comes.
-   */
+  /** Cloned pages without copies yet: nobody writes them before `copyOnWriteBroken`. */
   copyOnWrite: Mask;
   /** Those of them that are being copied for the clones. */
   breaking: Mask;
@@ -137,9 +116,7 @@ export interface Block {
   pinned: Mask;
   /** Emptied: where no node holds the page it is zero, whatever the range's provider would say. */
   readonly blank: Mask;
-  /**
-   * Changed pages that are being written back, as long as no processor may have written them since.
-   */
+  /** Pages being written back, unless a processor may have written them since. */
   cleaning: Mask;
   advice: Advice;
   /** Processors that faulted on the block since that was last asked, a bit each. */
@@ -147,10 +124,7 @@ export interface Block {
   readonly residences: (Residence | undefined)[];
   readonly mappings: (Mapping | undefined)[];
   readonly tasks: Task[];
-  /**
-   * Above 0: room is being made for it, or for what it sends home, and nothing that any node has of
-   * it is given back meanwhile.
-   */
+  /** Above 0: room is being made for it, or for what it sends home; no node gives any back. */
   kept: number;
   /**
    * The node that pages have come to for what the block does next with them, and on which they are
@@ -158,10 +132,7 @@ export interface Block {
    */
   comeTo: NodeId;
   operation: Operation | null;
-  /**
-   * The record of the next operation, so that a fault allocates nothing: `operation` is this or
-   * null.
-   */
+  /** The next operation's record, so that a fault allocates nothing: `operation` is it or null. */
   readonly record: Operation;
   /** How the last operation ended. */
   readonly ended: Ended;
@@ -171,15 +142,10 @@ export interface Block {
   attempts: number;
 }
 
-/**
- * What most blocks have none of. All of them share one empty mask until they have some: a block
- * costs less, and a look, too.
- */
+/** What most blocks have none of: all share one empty mask until they have some. */
 export const NO_PAGES: Mask = createMask();
 
-/**
- * The mask of a block or a mapping, to add pages to. To take some away needs no mask of one's own.
- */
+/** The mask of a block or mapping, to add to. Taking away needs none of one's own. */
 export function rareMask<Name extends string>(of: Record<Name, Mask>, name: Name): Mask {
   if (of[name] === NO_PAGES) of[name] = createMask();
   return of[name];
@@ -293,18 +259,12 @@ export function perhapsNotZero({ range, blank, freed, dirty, lost }: Block, word
   return provided | dirty[word] | lost[word];
 }
 
-/**
- * Whether the page's content is what its provider gives: it was not written, emptied, freed or
- * lost.
- */
+/** Whether the content is what its provider gives: not written, emptied, freed or lost. */
 export function isInherited(block: Block, page: number): boolean {
   return isProvided(block, page) && !has(block.dirty, page) && !has(block.lost, page);
 }
 
-/**
- * Writes into `result` the pages of `mask` that differ from what their provider would give, and can
- * be had.
- */
+/** Puts those pages of `mask` into `result` that differ from their provider's, and can be had. */
 export function changedPages(block: Block, mask: Mask, result: Mask): void {
   for (let word = 0; word < result.length; word++) {
     const changed =

@@ -37,15 +37,9 @@ export type TaskKind =
 export interface Task {
   readonly kind: TaskKind;
   readonly mask: Mask;
-  /**
-   * The node that the pages go to (present) or leave (home); NO_NODE: the one that the processor
-   * reaches there.
-   */
+  /** The node that pages go to (present) or leave (home); NO_NODE: where the processor looks. */
   readonly node: NodeId;
-  /**
-   * The processor that they are mapped for, or that is switched to other memory (mapRemote,
-   * mapLocal).
-   */
+  /** The processor they are mapped for, or that is switched (mapRemote, mapLocal). */
   readonly processor: ProcessorId;
   readonly access: Access;
   /** Whether it is to be mapped for the processor as well. */
@@ -54,10 +48,7 @@ export interface Task {
   readonly entry: boolean;
   readonly hold: boolean;
   readonly exclusive: boolean;
-  /**
-   * Does not wait for the tasks before it: pages of another block wait for this one, on which those
-   * may depend.
-   */
+  /** Does not wait for tasks before it, which may depend on this one by another block. */
   readonly overtakes: boolean;
   /** Comes before its turn, and need not: no task waits behind it. */
   readonly early: boolean;
@@ -91,18 +82,12 @@ export type OperationKind =
   | 'mapLocal'
   | 'cover';
 
-/**
- * The three-phase change that a block is going through. A block has one at a time; faults meanwhile
- * are kept waiting.
- */
+/** The change that a block is going through, one at a time; faults wait meanwhile. */
 export interface Operation {
   kind: OperationKind;
   /** The node that gets the pages (migrate, scratch) or gives them up (evict). */
   node: NodeId;
-  /**
-   * The node that pages are copied to: `node`, or where its pages go when it gives them up;
-   * NO_NODE: nowhere.
-   */
+  /** The node that pages are copied to: `node`, or their home; NO_NODE: nowhere. */
   target: NodeId;
   /**
    * The processor that they are mapped for, that is switched, or that gets a page of its own; the
@@ -121,17 +106,11 @@ export interface Operation {
   announcedPage: number;
   announcedCount: number;
   readonly mask: Mask;
-  /**
-   * Those of them that have yet to be copied: all, or where a node makes room, those that no other
-   * node has.
-   */
+  /** Those yet to be copied: all, or for making room those that no other node has. */
   readonly moving: Mask;
   /** Memory that this operation reserved and has not filled yet. */
   readonly reserved: Mask;
-  /**
-   * The words in which the masks have pages, so that one page costs no walk over a block: the
-   * first, and the one after the last.
-   */
+  /** Where the masks have pages: the first word, and the one after the last. */
   firstWord: number;
   endWord: number;
   /** Pages are as the operation wants them. */

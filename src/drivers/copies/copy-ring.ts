@@ -37,9 +37,7 @@ export const Kind = {
 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
-/**
- * Copies that lie in the ring at once: a power of 2, so that counts may pass the largest integer.
- */
+/** Copies in the ring at once: a power of 2, so that counts may wrap around. */
 export const PLACES = 32;
 
 /**
@@ -60,10 +58,7 @@ export function areLeft(signal: Int32Array): boolean {
   return ((Atomics.load(signal, Signal.End) - Atomics.load(signal, Signal.First)) | 0) > 0;
 }
 
-/**
- * Takes the first copy: for the thread alone, since nobody else moves the first but from the last.
- * Null: another thread took it.
- */
+/** Takes the first copy, for the thread alone. Null: another thread took it. */
 export function takeFirst(signal: Int32Array): number | null {
   const first = Atomics.load(signal, Signal.First);
   if (((Atomics.load(signal, Signal.End) - first) | 0) <= 0) return null;

@@ -115,9 +115,7 @@ export class CopyThread {
     Atomics.notify(signal, Signal.End);
   }
 
-  /**
-   * Makes the last of the copies that nobody has taken, and answers it; false when there is none.
-   */
+  /** Makes and answers the last copy that nobody has taken; false: there is none. */
   help(): boolean {
     if (this.running.length === 0 || !areLeft(this.signal) || !takeLast(this.signal)) return false;
     const copy = this.running.pop() as Running;

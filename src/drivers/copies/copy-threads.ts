@@ -7,10 +7,7 @@ import { SpareCpu } from '../../cpus/spare-cpu.js';
 import { RunningThreads } from '../../linux/threads/running-threads.js';
 import { type CopySurroundings, CopyThread } from './copy-thread.js';
 
-/**
- * Names the environment variable that has a space copy by threads or not, whatever the CPUs do:
- * `on` or `off`; `auto` is as left out.
- */
+/** The environment variable for copies by threads: `on`, `off`, or `auto`, the default. */
 export const COPY_THREADS = 'ONEMEM_COPY_THREADS';
 /**
  * With one CPU nothing is gained. With no more than two a program, its devices and the manager may

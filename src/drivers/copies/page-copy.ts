@@ -1,7 +1,4 @@
-/**
- * Makes a copy whose numbers stand in the ring: fills pages and maps them, in the manager's thread
- * or another one.
- */
+/** Makes a copy by numbers in the ring: fills and maps pages, in any thread. */
 import { Access } from '../../core/basics/types.js';
 import { MADV_POPULATE_WRITE } from '../../linux/base/constants.js';
 import { copyMemory, tryMadvise } from '../../linux/memory/memory.js';

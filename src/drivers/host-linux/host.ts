@@ -176,9 +176,7 @@ export class HostDriver implements Driver, CopiesInThreads, SharedHost {
     return this.poisoned.has(page);
   }
 
-  /**
-   * Has accesses to pages that were poisoned fault again, as those to any page that is not mapped.
-   */
+  /** Accesses to poisoned pages fault again, as to any unmapped page. */
   restore(page: number, count: number): void {
     const end = page + count;
     for (const each of this.poisoned) {

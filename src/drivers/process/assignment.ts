@@ -21,10 +21,7 @@ const ENDING = 4;
 const ENDED = 5;
 
 const KINDS = 8;
-/**
- * A state names its launch, so that a later launch in the same state is not taken for it. Numbers
- * come again after hours at the least.
- */
+/** A state names its launch, to tell it from a later one. Numbers repeat after hours. */
 const NAMES = 2 ** 28;
 
 const STATE = 0;
@@ -57,10 +54,7 @@ export class Assignment {
     return false;
   }
 
-  /**
-   * The kernel has ended. False when the unit is being ended because of it: it must not report any
-   * more.
-   */
+  /** The kernel has ended. False: the unit is being ended, and must not report. */
   finish(launch: number): boolean {
     return this.change(nameOf(launch, RUNNING), IDLE);
   }
@@ -82,10 +76,7 @@ export class Assignment {
     Atomics.store(this.words, STATE, IDLE);
   }
 
-  /**
-   * The unit's part of a launch is over, as the unit says itself, or the main thread where the unit
-   * has ended.
-   */
+  /** The unit's part is over, as it says itself, or the main thread if the unit has ended. */
   setOver(launch: number): void {
     Atomics.store(this.words, OVER, launch);
   }

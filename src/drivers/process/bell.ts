@@ -1,7 +1,4 @@
-/**
- * What wakes a unit: a byte sent through a socket that its event loop waits at. Any byte: what is
- * to be done is on the board.
- */
+/** Wakes a unit by a byte through a socket of its event loop; the board says why. */
 import { SystemCallError } from '../../linux/base/errors.js';
 import type { MessageSocket } from '../../linux/sockets/socket.js';
 

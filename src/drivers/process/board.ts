@@ -16,10 +16,7 @@ type Range = Pick<DriverLaunch, 'begin' | 'end' | 'size'>;
 const PARTS = 0;
 const VERSION = 1;
 const TEXT_BYTES = 2;
-/**
- * In the word of parts, beside their number: the manager does not look there for the end, and is to
- * be told.
- */
+/** Beside the number of parts: the manager does not look, and is to be told of the end. */
 const TELL = 2 ** 16;
 /** Where begin, end and size are, as 64-bit floating-point numbers. */
 const RANGE_AT = 16;
@@ -75,10 +72,7 @@ export class LaunchBoard {
     return Atomics.load(this.words, PARTS) % TELL === 0;
   }
 
-  /**
-   * The manager looks here no more. True: the launch is over, and no unit tells it; otherwise one
-   * will.
-   */
+  /** The manager looks no more. True: the launch is over; otherwise a unit tells it. */
   unwatch(): boolean {
     return Atomics.or(this.words, PARTS, TELL) % TELL === 0;
   }
@@ -99,10 +93,7 @@ export class LaunchBoard {
     };
   }
 
-  /**
-   * The part of a unit is over. True: it was the last one, and the manager is to be told, since it
-   * does not look.
-   */
+  /** A unit's part is over. True: it was the last, and the manager is to be told. */
   endPart(unit: number, launch: number): boolean {
     this.units[unit].setOver(launch);
     return Atomics.sub(this.words, PARTS, 1) === TELL + 1;

@@ -1,7 +1,4 @@
-/**
- * The control thread of a device's process. It answers the manager at once, since it touches no
- * managed memory.
- */
+/** The control thread of a device's process. It touches no managed memory, so answers at once. */
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
 import {
@@ -105,10 +102,7 @@ class Control {
     }
   }
 
-  /**
-   * The mapping keeps the file; a launch waits for the answer. @param fd undefined: this process
-   * had none left for it
-   */
+  /** The mapping keeps the file; a launch waits for it. @param fd undefined: none was left */
   private show({ window, page, offset, bytes, writable }: ShownFile, fd: number | undefined): void {
     if (fd === undefined) {
       this.socket.send(numberPacket(Packet.Shown, window, 0), [], true);

@@ -1,7 +1,4 @@
-/**
- * The process of a device, as its driver in the manager has it: started, talked to without ever
- * waiting for it, and ended.
- */
+/** A device's process as the manager has it: started, talked to without waiting, ended. */
 
 import { closeDescriptor } from '../../linux/base/libc.js';
 import { endChild } from '../../linux/processes/kill.js';
@@ -26,10 +23,7 @@ interface Start {
 
 export class DeviceProcess {
   readonly socket: MessageSocket;
-  /**
-   * Ready for a poller when the process has ended. Where pidfds are denied, it is the end of a
-   * socket that the process keeps open.
-   */
+  /** Readable when the process has ended; without pidfds, an end of a socket it keeps open. */
   readonly pidfd: number;
   readonly pid: number;
   /** Resolves when the event loop has reaped the process. */

@@ -52,10 +52,7 @@ import {
 } from './protocol.js';
 import { Units } from './units.js';
 
-/**
- * What may be overdue, and for how many looks, about a second apart. They are counted, since a
- * suspended machine takes none.
- */
+/** What may be overdue, and after how many looks, a second apart: suspension takes none. */
 const STARTING_LOOKS = 60;
 const STARTING = {
   looks: STARTING_LOOKS,
@@ -67,19 +64,13 @@ const STARTING_UNIT = {
   what: `did not start a unit within ${STARTING_LOOKS} s`,
   remedy: `; ${LIMITS}`,
 };
-/**
- * A thread that is to do something is not there. The device has replaced it long before, or never
- * will.
- */
+/** A thread with something to do is missing, and not replaced by now. */
 const MISSING = { looks: 3, what: 'lost a thread and did not say so', remedy: '' };
 type Overdue = typeof MISSING;
 /** The control thread's place among the threads; units follow it. */
 const CONTROL = 0;
 
-/**
- * Addresses behind the space that files may be mapped at: below those at which the kernel begins to
- * map what has no fixed place.
- */
+/** Addresses behind the space for files: below those where the kernel maps by itself. */
 const WINDOW_BYTES = 2 ** 43;
 
 /** A file that the process is to map, and has not answered yet. */
@@ -364,10 +355,7 @@ export class ProcessDevice
     return overdue;
   }
 
-  /**
-   * Its page faults are served from now on. False: the manager's process had no descriptor left for
-   * them.
-   */
+  /** Its page faults are served from now on. False: no descriptor was left for them. */
   private served(message: Message): boolean {
     try {
       this.node.serve(Userfaultfd.fromFd(descriptorsOf(message)[0], FAULT_FEATURES));
@@ -378,10 +366,7 @@ export class ProcessDevice
     return this.registered;
   }
 
-  /**
-   * @param bell what wakes a unit; undefined where there was no descriptor left for it: the
-   * device's process wakes it then
-   */
+  /** @param bell wakes a unit; undefined: none was left, and the device's process does it */
   private noteThread(place: number, thread: number, bell: number | undefined): void {
     this.threads[place] = thread;
     if (place === CONTROL) return;
@@ -575,9 +560,7 @@ export class ProcessDevice
     }
   }
 
-  /**
-   * Ends the units that work on a launch; `launched` follows, also if it ended by itself meanwhile.
-   */
+  /** Ends the units of a launch; `launched` follows, also if it ended by itself. */
   abort(id: number): void {
     if (!this.dead && this.launches.has(id)) this.process.post(numberPacket(Packet.Abort, id));
   }

@@ -1,7 +1,4 @@
-/**
- * Where files that a device's process maps lie in its addresses: behind the space, so that offsets
- * of arguments reach them, too.
- */
+/** Where a device's process maps files: behind the space, in reach of arguments' offsets. */
 import { PAGES_PER_BLOCK } from '../../core/basics/types.js';
 
 interface Window {

@@ -4,17 +4,11 @@
  */
 import type { LaunchFailure } from '../driver.js';
 
-/**
- * A packet's size is limited by the socket's buffer; a kernel whose source is larger belongs in a
- * module.
- */
+/** The socket's buffer limits packets; a kernel with a larger source belongs in a module. */
 export const MAX_PACKET_BYTES = 128 * 1024;
 
 export const Packet = {
-  /**
-   * Manager to device: JSON of Hello, with the descriptors of the node's memory, the host's and the
-   * board's.
-   */
+  /** Manager to device: JSON of Hello, with descriptors of its memory, the host's, the board's. */
   Hello: 1,
   /** Device to manager: the descriptor through which its faults are served. */
   Registered: 2,
@@ -24,19 +18,13 @@ export const Packet = {
   Zap: 4,
   /** Device to manager: done. token. */
   Zapped: 5,
-  /**
-   * Manager to device: give a unit the launch that is on the board, and start the unit if it has
-   * not been. unit, launch.
-   */
+  /** Manager to device: give a unit, started if need be, the board's launch. unit, launch. */
   Give: 6,
   /** Device to manager: the last part of a launch is over. Its id. */
   Launched: 7,
   /** Device to manager: JSON of a text; the device, or a unit of it, could not start. */
   Failed: 8,
-  /**
-   * Manager to device: have a block reach host memory (1) or the device's (0). token, page, which.
-   * Zapped is the answer.
-   */
+  /** Manager to device: a block reaches host memory (1) or the device's (0). token, page, 0/1. */
   Remap: 9,
   /**
    * Device to manager: a thread is up. Its place (0 the control thread, then the units), the
@@ -48,18 +36,13 @@ export const Packet = {
   Abort: 11,
   /** Device to manager: JSON of UnitEnd. */
   UnitEnded: 12,
-  /**
-   * Manager to device: have a page of its own where it reaches host memory. token, page. Zapped is
-   * the answer.
-   */
+  /** Manager to device: a page of its own in host memory's place. token, page. Answer: Zapped. */
   Cover: 13,
   /** A unit to the manager: JSON of UnitFailure. */
   UnitFailed: 14,
   /** Manager to device: have a unit look at the board. unit. */
   Wake: 15,
-  /**
-   * Manager to device: JSON of ShownFile, with the file's descriptor: map it. Shown is the answer.
-   */
+  /** Manager to device: JSON of ShownFile, with the descriptor: map it. Answer: Shown. */
   Show: 16,
   /** Device to manager: whether (1) the file has been mapped. Its window's number. */
   Shown: 17,
@@ -74,10 +57,7 @@ export interface Hello {
   readonly name: string;
 }
 
-/**
- * Where a file is to be mapped, by pages of the space and behind it. Addresses have more bits than
- * numbers of packets.
- */
+/** Where to map a file, by pages: addresses have more bits than packets' numbers. */
 export interface ShownFile {
   readonly window: number;
   readonly page: number;
@@ -109,10 +89,7 @@ export interface UnitEnd {
   } | null;
 }
 
-/**
- * What the control thread asks of the main thread: to wake a unit, which may have to be started, or
- * to end those that work on a launch.
- */
+/** Control thread to main thread: wake or start a unit, or end those of a launch. */
 export type Order = { readonly wake: number } | { readonly abort: number };
 
 const encoder = new TextEncoder();
@@ -168,10 +145,7 @@ export function readNumber(packet: Uint8Array, index: number): number {
   );
 }
 
-/**
- * Cuts [begin, end) into one contiguous part a unit. Parts of any size begin at multiples of 1024,
- * so that two units seldom share a page.
- */
+/** One contiguous part a unit, at multiples of 1024, so that units seldom share a page. */
 export function partition(
   begin: number,
   end: number,

@@ -1,7 +1,4 @@
-/**
- * Notes what the manager has told this process by its first argument. To be imported before all
- * that makes system calls, which load the binary.
- */
+/** What the first argument told this process. Imported before all that loads the binary. */
 import { noteBinary } from '../../linux/base/koffi-binary.js';
 
 noteBinary(process.argv[2]);

@@ -43,10 +43,7 @@ const errors = new Poller(1);
 errors.set(0, STANDARD_ERROR, POLLOUT);
 printAtOnce(() => errors.wait(0) > 0 && errors.readyAt(0) === POLLOUT);
 
-/**
- * Views by what they show. A view is cheap to keep and dear to make, so that a program's usual few
- * are kept.
- */
+/** Views by what they show: cheap to keep, dear to make, so that the usual few are kept. */
 const views = new Map<string, NumericArray>();
 const VIEWS = 64;
 
@@ -103,10 +100,7 @@ async function run(launch: number): Promise<void> {
   if (board.endPart(unit, launch)) socket.send(numberPacket(Packet.Launched, launch), [], true);
 }
 
-/**
- * One launch after the other: a second is not given before the unit has ended its part of the
- * first.
- */
+/** Launches in order: a second comes after the unit has ended its part of the first. */
 let last = Promise.resolve();
 
 function take(): void {

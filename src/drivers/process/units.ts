@@ -1,7 +1,4 @@
-/**
- * The units of a device, as the manager gives them launches: by memory that both have, and for each
- * that is up a socket that wakes it.
- */
+/** Gives units launches by shared memory, and wakes each by its socket. */
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/base/constants.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
 import { createMemoryFile, mmap, munmap, view } from '../../linux/memory/memory.js';
@@ -61,9 +58,7 @@ export class Units {
     return this.board.allOver;
   }
 
-  /**
-   * From now on a packet tells of the end of the launch. True: it has ended already, without one.
-   */
+  /** A packet tells of the launch's end from now on. True: it has ended without one. */
   unwatch(): boolean {
     return this.board.unwatch();
   }

@@ -1,7 +1,4 @@
-/**
- * The copies of a simulated device, which go wrong on demand, so that tests can see what becomes of
- * it.
- */
+/** A simulated device's copies, which go wrong on demand, for tests. */
 import { Status } from '../../core/basics/types.js';
 import type { Injection, TransferOrder } from '../driver.js';
 import { CopyEngine } from '../toolkit/copy-engine.js';

@@ -20,10 +20,7 @@ export interface SpillFile {
   punch(offset: number, length: number, done: (result: number) => void): void;
 }
 
-/**
- * Results from here down name a page that did not come back as it was written, and further down one
- * that did not come back.
- */
+/** Results down from here name a page that came back wrong, further down one that did not. */
 const SPOILED = -(2 ** 20);
 const GONE = -(2 ** 21);
 

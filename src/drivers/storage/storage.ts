@@ -16,17 +16,11 @@ const LONGEST_BYTES = 2 ** 21;
 export interface StorageEvents {
   transferred(token: number, status: Status): void;
   released(token: number): void;
-  /**
-   * A page of a transfer from the node, counted from its first one, came back other than it was
-   * written, or is there no more.
-   */
+  /** A page, counted from its transfer's first, came back wrong, or is gone. */
   spoiled(token: number, page: number, reason: 'CORRUPTED' | 'GONE'): void;
   /** Writing, or reading, failed with an error number. */
   failed(errno: number, write: boolean): void;
-  /**
-   * Space of pages that were released could not be given back to the file system: the file keeps it
-   * until other pages are written there.
-   */
+  /** Released space could not be given back: the file keeps it until it is written again. */
   kept(errno: number): void;
 }
 
@@ -92,10 +86,7 @@ export class StorageDriver implements NodeDriver {
     return Status.Pending;
   }
 
-  /**
-   * The frames are another page's only when the disk has their space back, so that a late answer
-   * cannot free what is new.
-   */
+  /** Frames are reusable when the disk has their space back: no late answer frees new pages. */
   release(token: number, _page: number, count: number, frame: number): Status {
     if (!this.forget(frame, count)) return Status.Done;
     this.running++;

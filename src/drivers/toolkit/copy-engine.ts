@@ -1,7 +1,4 @@
-/**
- * Copies between a device's frames and memory that the manager addresses, carried out one by one
- * when the driver gets to it.
- */
+/** Copies between a device's frames and the manager's memory, one by one in its turn. */
 
 import { Access, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import type { TransferOrder } from '../driver.js';

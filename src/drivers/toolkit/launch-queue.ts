@@ -1,7 +1,4 @@
-/**
- * Launches on a device without page faults: kernels are called with copies of what their pages
- * hold.
- */
+/** Launches without page faults: kernels get copies of what their pages hold. */
 import { bytesOf, viewOf } from '../../core/basics/elements.js';
 import { Access, PAGE_BYTES } from '../../core/basics/types.js';
 import { kernelError, refuseAsynchronous } from '../../messages/kernel-error.js';
@@ -10,20 +7,14 @@ import { type DriverParts, pagesAtOnceOf } from './parts.js';
 
 type ArrayParameter = Extract<LaunchParameter, { kind: 'array' }>;
 
-/**
- * The part of an array that lies in one page: its bytes, the frame that has them, and where in the
- * frame they begin.
- */
+/** The part of an array in one page: its bytes, their frame, and where in it they begin. */
 interface Piece {
   readonly part: Uint8Array;
   readonly frame: number;
   readonly start: number;
 }
 
-/**
- * A launch that is under way: stops after `pagesAtOnce` pages, so that the manager can look for
- * faults in between.
- */
+/** A launch under way: stops after `pagesAtOnce` pages for a look at the faults. */
 type Work = Generator<void, void>;
 
 /** A launch fails, and the device goes on. */
@@ -156,10 +147,7 @@ export class LaunchQueue {
   }
 }
 
-/**
- * Memory for a whole array. The machine may have none left, which is the launch's misfortune and
- * not the device's.
- */
+/** Memory for a whole array. Where there is none the launch fails, not the device. */
 function allocate({ type, length }: ArrayParameter): Uint8Array<ArrayBuffer> {
   try {
     return new Uint8Array(length * bytesOf(type));

@@ -1,7 +1,4 @@
-/**
- * Which frame a page is in, and what may be done with it: the page table of a device that has none
- * in hardware.
- */
+/** The frame of each page, and its rights: the page table of a device without hardware. */
 import { Access } from '../../core/basics/types.js';
 
 const PAGES_PER_TABLE = 512;

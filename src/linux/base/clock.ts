@@ -1,7 +1,4 @@
-/**
- * The clock that all threads and the kernel have in common: each thread has a `performance.now` of
- * its own.
- */
+/** The clock of all threads and the kernel: each thread has a `performance.now` of its own. */
 
 /** Milliseconds by the monotonic clock. */
 export function monotonicMs(): number {

@@ -40,9 +40,7 @@ const SYSTEM_CALLS = {
 
 export type SystemCallNumbers = { readonly [K in keyof (typeof SYSTEM_CALLS)['x64']]: number };
 
-/**
- * The system calls that the C library has no function for, or has one for only in recent versions.
- */
+/** System calls without a function in the C library, or with one in recent versions only. */
 export function systemCallNumbers(
   platform: string = process.platform,
   arch: string = process.arch,

@@ -48,10 +48,7 @@ export class SystemCallError extends Error {
   }
 }
 
-/**
- * Returns the result of a system call, or throws if it is negative. The arguments become text only
- * then.
- */
+/** The result of a system call; throws if it is negative. Arguments become text only then. */
 export function check(result: number, call: string, args: CallArguments): number {
   if (result < 0) throw new SystemCallError(call, args, lastErrno());
   return result;

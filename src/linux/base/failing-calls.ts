@@ -7,10 +7,7 @@ import { constants as os } from 'node:os';
 import * as numbers from './constants.js';
 import { libc, SYSTEM_CALL, setErrno } from './libc.js';
 
-/**
- * Names the environment variable that holds the failures, as text; read by the threads of the
- * manager when they start.
- */
+/** The environment variable of failures, read by the manager's threads as they start. */
 export const FAILING_CALLS = 'ONEMEM_FAILING_CALLS';
 
 /** Set in the word that is shared with the test: uses count from then on. */
@@ -28,10 +25,7 @@ interface Failure {
 
 type AnyCall = (...args: never[]) => number;
 
-/**
- * The function of the C library that makes a call, and which of its uses are meant: requests of
- * ioctl and numbers of syscall.
- */
+/** The C function that makes a call, and its uses: requests of ioctl, numbers of syscall. */
 function siteOf(call: string): { name: keyof typeof libc; argument: number; value: number } {
   if (call.startsWith('UFFDIO_')) {
     const value = (numbers as unknown as Record<string, number | undefined>)[call];

@@ -10,10 +10,7 @@ import { systemCallNumbers } from './constants.js';
 import { knownBinary, noteBinary } from './koffi-binary.js';
 import { beginUncut, endUncut } from './rundown.js';
 
-/**
- * Checked first: on another system a missing symbol would otherwise give a message that does not
- * say why.
- */
+/** Checked first: a missing symbol of another system gives a message without a reason. */
 export const SYSTEM_CALL = systemCallNumbers();
 
 // All that is declared as this module loads is in one piece with the loading.
@@ -25,10 +22,7 @@ export const koffi = loadKoffi();
 // musl differ).
 const library = koffi.load(null);
 
-/**
- * Required rather than imported, so that a bundler leaves it alone, and so that its absence can be
- * explained.
- */
+/** Required, not imported: bundlers leave it alone, and its absence can be explained. */
 function loadKoffi(): typeof Koffi {
   try {
     const require = createRequire(import.meta.url);
@@ -62,10 +56,7 @@ function declare<F extends (...args: never[]) => unknown>(prototype: string): F 
 /** Those that have not been declared yet. */
 const undeclared = new Set<() => void>();
 
-/**
- * Declared with its first call: most threads use few of them, and all together take half a
- * millisecond.
- */
+/** Declared at the first call: threads use few, and all together take half a millisecond. */
 function onUse<F extends (...args: never[]) => unknown>(prototype: string): F {
   type Any = (...args: unknown[]) => unknown;
   let call: Any | null = null;
@@ -205,34 +196,22 @@ const errnoVariable = new DataView(koffi.view(errnoLocation, 4));
 
 endUncut();
 
-/**
- * The error number of the last failed call of this thread. Valid only directly after a call that
- * reported failure.
- */
+/** The error number of this thread's last call. Valid only directly after a failure. */
 export function errno(): number {
   return errnoVariable.getInt32(0, true);
 }
 
-/**
- * Has the last call appear to have failed with an error number. Only for calls that fail on
- * purpose.
- */
+/** Makes the last call seem to have failed. Only for calls that fail on purpose. */
 export function setErrno(number: number): void {
   errnoVariable.setInt32(0, number, true);
 }
 
-/**
- * An ArrayBuffer over native memory. It does not own the memory; see `view` in memory.ts for the
- * checked form.
- */
+/** An ArrayBuffer over native memory that others own; `view` in memory.ts is checked. */
 export function rawView(address: number, bytes: number): ArrayBuffer {
   return uncut(() => koffi.view(address, bytes));
 }
 
-/**
- * Where the elements of a typed array lie. They stay there as long as the array's buffer is used
- * and not transferred.
- */
+/** Where a typed array's elements lie, as long as its buffer is used and not transferred. */
 export function addressOf(array: Uint8Array): number {
   return Number(koffi.address(array));
 }

@@ -22,10 +22,7 @@ export class NativeBuffer {
     this.address = addressOf(this.bytes);
   }
 
-  /**
-   * Writes a whole number below 2^53 as 64 bits, in two halves, since a big integer would be
-   * allocated.
-   */
+  /** Writes a whole number below 2^53 as two halves: a big integer would be allocated. */
   setU64(offset: number, value: number): void {
     this.view.setUint32(offset, value >>> 0, true);
     this.view.setUint32(offset + 4, Math.floor(value / TWO_TO_32), true);
@@ -40,8 +37,5 @@ export class NativeBuffer {
   }
 }
 
-/**
- * For calls that are over when they return. Each thread has its own, as each has its own copy of
- * this module.
- */
+/** For calls that are over when they return; each thread has its own. */
 export const scratch = new NativeBuffer(4096);

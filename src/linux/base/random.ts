@@ -1,7 +1,4 @@
-/**
- * Names that are unique. The module of Node.js that could make them takes a thread 5 to 10 ms to
- * load.
- */
+/** Unique names. Node.js's own module for that takes a thread 5 to 10 ms to load. */
 import { check } from './errors.js';
 import { libc } from './libc.js';
 import { scratch } from './native-buffer.js';

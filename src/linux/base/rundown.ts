@@ -10,10 +10,7 @@
  */
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 
-/**
- * Under which name threads hand gates down to those that they start; the number is that of the
- * words below.
- */
+/** The name by which threads hand gates down; the number is that of the words below. */
 const GATES = 'onemem: gates 1';
 /** Words of a gate: how many calls are running, and whether no more may begin. */
 const RUNNING = 0;
@@ -34,10 +31,7 @@ function handDown(): Int32Array {
   return gate;
 }
 
-/**
- * Begins a call that must not be cut short. Does not return where a thread above ends: this one is
- * about to be stopped.
- */
+/** Begins a call that must not be cut short. Does not return where a thread above ends. */
 export function beginUncut(): void {
   for (const gate of above) {
     Atomics.add(gate, RUNNING, 1);
@@ -78,10 +72,7 @@ export function runDown(limitMs: number): boolean {
   }
 }
 
-/**
- * This thread goes on, though it had seemed to end: threads that it starts from now on may make
- * such calls.
- */
+/** This thread goes on after all: threads that it starts may make such calls. */
 export function goOn(): void {
   if (Atomics.load(own, CLOSED) === 1) own = handDown();
 }

@@ -28,18 +28,12 @@ export class SharedLibrary {
   }
 }
 
-/**
- * Makes a structure known that functions take or give as a value, once in a thread. Its members'
- * types are C's, in their order.
- */
+/** Declares a structure that C functions take or give by value. Types in order, as C's. */
 export function declareStructure(name: string, members: Readonly<Record<string, string>>): void {
   uncut(() => koffi.struct(name, { ...members }));
 }
 
-/**
- * The address of a function in C that takes arguments of such types and calls `listener`; it stays
- * for the life of the thread.
- */
+/** The address of a C function that calls `listener`; it lasts as long as the thread. */
 export function callbackAddress(
   types: readonly string[],
   listener: (...args: never[]) => void,

@@ -41,10 +41,7 @@ import {
 /** What a huge folio has on the systems that onemem runs on, where a page has 4 KiB. */
 const FOLIO_BYTES = 2 ** 21;
 
-/**
- * As `createMemoryFile`, in a file system that gives huge folios when asked for them, where there
- * can be one.
- */
+/** As `createMemoryFile`, in a file system that gives huge folios where possible. */
 export function createBlockFile(name: string, length: number): number {
   const fd = createOnOwn(name);
   if (fd < 0) return createMemoryFile(name, length);
@@ -57,10 +54,7 @@ export function createBlockFile(name: string, length: number): number {
   return fd;
 }
 
-/**
- * A file without a path in a new file system; negative where this process may not have one, or the
- * kernel knows no way to make it.
- */
+/** A file without a path in a new file system; negative where that cannot be had. */
 function createOnOwn(name: string): number {
   const directory = makeFileSystem();
   if (directory < 0) return directory;

@@ -1,6 +1,4 @@
-/**
- * Which file a descriptor stands for, for messages: programs know the number, and people the path.
- */
+/** The file of a descriptor, for messages: people know paths, not numbers. */
 import { readlinkSync } from 'node:fs';
 
 /** Null: it is not open, or no file that has a path, such as a pipe or a socket. */

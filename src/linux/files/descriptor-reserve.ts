@@ -16,9 +16,7 @@ export class DescriptorReserve {
   private users = 0;
   private lookedAt = 0;
 
-  /**
-   * Throws where the process has not so many left. @param like a descriptor that they are copies of
-   */
+  /** Throws where too few are left. @param like a descriptor that they are copies of */
   constructor(
     private readonly like: number,
     private readonly count = THREAD_DESCRIPTORS,

@@ -5,10 +5,7 @@
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/**
- * The CPU that the disk of a folder interrupts. Null: several, as of disks with a queue for each
- * CPU, or it cannot be told.
- */
+/** The CPU that a folder's disk interrupts. Null: several, or it cannot be told. */
 export function interruptedCpu(folder: string, root = '/'): number | null {
   try {
     const disk = diskOf(statSync(folder).dev, root);
@@ -38,10 +35,7 @@ function diskOf(device: number, root: string): string {
   return readdirSync(folder).includes('partition') ? dirname(folder) : folder;
 }
 
-/**
- * Interrupts of the nearest device above, a virtual disk's own one or the PCI device that it is
- * part of, that has any.
- */
+/** Interrupts of the nearest device above that has any: the disk, or its PCI device. */
 function numbersOf(device: string, root: string): number[] {
   const end = realpathSync(join(root, 'sys'));
   for (let folder = device; folder.startsWith(end) && folder !== end; folder = dirname(folder)) {

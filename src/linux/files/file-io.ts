@@ -1,7 +1,4 @@
-/**
- * Reading files into memory at an address, and writing them from there, without a buffer of
- * JavaScript in between.
- */
+/** Reading files into memory by address, and writing them, without a JavaScript buffer. */
 import { EAGAIN, EINTR, F_DUPFD_CLOEXEC, LOCK_EX, LOCK_NB, RWF_NOWAIT } from '../base/constants.js';
 import { check, SystemCallError } from '../base/errors.js';
 import { errno, libc } from '../base/libc.js';
@@ -105,9 +102,7 @@ export function tryLockFile(fd: number): boolean {
   }
 }
 
-/**
- * Another number for the same open file, with its locks. It is to be closed by `closeDescriptor`.
- */
+/** Another number for the same open file, with its locks; for `closeDescriptor` to close. */
 export function duplicateDescriptor(fd: number): number {
   return check(libc.fcntl(fd, F_DUPFD_CLOEXEC, 0), 'fcntl', { fd });
 }

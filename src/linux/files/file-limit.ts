@@ -1,7 +1,4 @@
-/**
- * How large a file this process may write: the kernel refuses more with EFBIG, and Node.js has it
- * send no SIGXFSZ.
- */
+/** How large a file may be: beyond it EFBIG, since Node.js lets no SIGXFSZ come. */
 import { readFileSync } from 'node:fs';
 
 /** In bytes (RLIMIT_FSIZE); Infinity where there is no limit, or none can be seen. */

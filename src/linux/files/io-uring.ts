@@ -20,9 +20,7 @@ import { closeDescriptor, errno, libc, rawView, SYSTEM_CALL } from '../base/libc
 import { NativeBuffer } from '../base/native-buffer.js';
 import { mmap, munmap } from '../memory/memory.js';
 
-/**
- * Bytes of struct io_uring_params, and where the places of the two rings' fields are told in it.
- */
+/** Bytes of struct io_uring_params, and of the offsets of ring fields in it. */
 const PARAMETER_BYTES = 120;
 const FEATURES = 20;
 const REQUESTS = 40;
@@ -111,10 +109,7 @@ export class IoUring {
     }
   }
 
-  /**
-   * Hands a read into memory to the kernel. Returns 0, or the error number; then there is no
-   * answer.
-   */
+  /** Hands a read into memory to the kernel. 0, or the error number without an answer. */
   read(fd: number, address: number, length: number, offset: number, token: number): number {
     return this.request(IORING_OP_READ, fd, address, length, offset, token);
   }
@@ -128,18 +123,12 @@ export class IoUring {
     return this.words[this.answerHead] !== Atomics.load(this.words, this.answerTail);
   }
 
-  /**
-   * Whether the eventfd is raised from now on. Of what came while it was not `hasAnswers` alone
-   * tells.
-   */
+  /** Whether the eventfd is raised. `hasAnswers` alone tells of what came while it was not. */
   raises(on: boolean): void {
     Atomics.store(this.words, this.answerFlags, on ? 0 : IORING_CQ_EVENTFD_DISABLED);
   }
 
-  /**
-   * Calls for each answer that has come: the token, and the bytes that were moved or the negative
-   * error number.
-   */
+  /** Calls for each answer: the token, and the bytes moved or the negative error number. */
   answers(each: (token: number, result: number) => void): void {
     const { words, answerHead, answerList, answerMask } = this;
     let head = words[answerHead];

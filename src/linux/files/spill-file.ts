@@ -64,10 +64,7 @@ function removeName(path: string): boolean {
   }
 }
 
-/**
- * Notes the checksums of pages that go to the file at `offset`. A page that is another one's
- * differs, too.
- */
+/** Notes checksums of pages at `offset`. A page that is another one's differs, too. */
 export function noteSums(address: number, length: number, offset: number, sums: number): void {
   firstPage(address, length, offset, sums, (words, at, sum) => {
     words[at] = sum;
@@ -85,10 +82,7 @@ export function firstSpoiled(
   return firstPage(address, length, offset, sums, (words, at, sum) => words[at] !== sum);
 }
 
-/**
- * The first page for which `is` holds, or -1. `is` gets where the page's checksum is noted, and
- * what it is.
- */
+/** The first page for which `is` holds, or -1. `is` gets the checksum's place, and its value. */
 function firstPage(
   address: number,
   length: number,

@@ -1,7 +1,4 @@
-/**
- * What native libraries write to standard error, without the lines that a user can do nothing
- * about.
- */
+/** Standard error of native libraries, without lines that a user can do nothing about. */
 import { fstatSync, readSync, writeSync } from 'node:fs';
 import { check } from '../base/errors.js';
 import { closeDescriptor, libc } from '../base/libc.js';

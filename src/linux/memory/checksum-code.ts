@@ -60,10 +60,7 @@ const set = (variable: number): Code => [0x21, variable];
 const tee = (variable: number): Code => [0x22, variable];
 const loop = (...body: readonly Code[]): Code => [0x03, 0x40, ...body.flat(), 0x0b];
 
-/**
- * Exports `memory`, and `sums(end, seed)`: of the pages from 0 to `end`, of which the first has
- * that seed and each other one more.
- */
+/** Exports `memory`, and `sums(end, seed)`: of pages 0 to `end`, each with a seed one higher. */
 export function checksumModule({
   pageBytes,
   sumsAt,

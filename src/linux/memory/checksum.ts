@@ -24,10 +24,7 @@ const PRIME = 0x9e37_79b1;
 const STRIDE = 0x5bd1_e995;
 const TURN = 13;
 
-/**
- * Memory for pages, with their sums behind, and what sums up those below `end`: each page's seed is
- * one more than that of the page before.
- */
+/** Memory for pages and their sums; sums up those below `end`, each with a seed one higher. */
 export interface Summer {
   readonly memory: ArrayBuffer;
   sums(end: number, seed: number): void;
@@ -94,10 +91,7 @@ function placeOf(summer: Summer): Place {
   };
 }
 
-/**
- * Null where there is no WebAssembly (--jitless), or addresses are limited (ulimit -v): the engine
- * takes 10 GiB of them for its memory.
- */
+/** Null without WebAssembly (--jitless), or with limited addresses: it takes 10 GiB of them. */
 export function vectorSummer(): Summer | null {
   const { WebAssembly } = globalThis as { WebAssembly?: Wasm };
   if (WebAssembly === undefined || freeAddresses() !== Number.POSITIVE_INFINITY) return null;

@@ -21,10 +21,7 @@ export const FAULT_FEATURES =
 export const FAULT_MODES =
   UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
 
-/**
- * Keeps a mapping of node memory out of forks, core dumps and huge pages: a huge page would break
- * the budget.
- */
+/** Keeps node memory out of forks, core dumps and huge pages, which would break the budget. */
 export function settleMapping(address: number, bytes: number): void {
   for (const advice of [MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE])
     tryMadvise(address, bytes, advice);

@@ -22,10 +22,7 @@ const views = new Map<number, MemoryView>();
 let last = -1;
 let lastView: MemoryView | null = null;
 
-/**
- * The view that has an address. What is wanted from there on must not go beyond a multiple of the
- * views' size.
- */
+/** The view that has an address. It ends at a multiple of the views' size. */
 export function viewAt(address: number): MemoryView {
   const index = Math.floor(address / VIEW_BYTES);
   if (index === last && lastView !== null) return lastView;

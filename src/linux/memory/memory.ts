@@ -31,10 +31,7 @@ export interface MapOptions {
   readonly offset?: number;
 }
 
-/**
- * Maps memory and returns its address. What stands in the way of a fixed address is named in the
- * error.
- */
+/** Maps memory and returns its address. Errors name what is at a fixed address. */
 export function mmap(length: number, options: MapOptions): number {
   const { protection, flags, address = 0, fd = -1, offset = 0 } = options;
   const result = libc.mmap(address, length, protection, flags, fd, offset);
@@ -80,10 +77,7 @@ export function tryMadvise(address: number, length: number, advice: number): num
   return libc.madvise(address, length, advice) < 0 ? errno() : 0;
 }
 
-/**
- * Keeps pages in memory. Returns 0 or the error number: the limit on locked memory is an ordinary
- * outcome.
- */
+/** Locks pages. 0 or the error number: the limit on locked memory is an ordinary outcome. */
 export function mlock(address: number, length: number): number {
   return libc.mlock(address, length) < 0 ? errno() : 0;
 }
@@ -130,19 +124,14 @@ export function allocate(fd: number, offset: number, length: number): number {
   return libc.fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, length) < 0 ? errno() : 0;
 }
 
-/**
- * Frees a part of a file, and takes it out of every mapping in every process. Returns 0 or the
- * error number.
- */
+/** Frees a part of a file, in every mapping of every process. 0 or the error number. */
 export function punchHole(fd: number, offset: number, length: number): number {
   return libc.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) < 0
     ? errno()
     : 0;
 }
 
-/**
- * Where the next written page of a memory file begins, from `offset` on; infinity: there is none.
- */
+/** Where the next written page begins, from `offset` on; Infinity: there is none. */
 export function nextData(fd: number, offset: number): number {
   const result = libc.lseek(fd, offset, SEEK_DATA);
   return result < 0 ? Number.POSITIVE_INFINITY : result;
@@ -159,10 +148,7 @@ export function allocatedBytes(fd: number): number {
   return fstatSync(fd).blocks * 512;
 }
 
-/**
- * Copies between addresses that do not overlap. A page that faults is served while this thread
- * waits in here.
- */
+/** Copies between disjoint addresses. A page that faults is served while this waits. */
 export function copyMemory(destination: number, source: number, length: number): void {
   libc.memcpy(destination, source, length);
 }
@@ -176,16 +162,10 @@ export function fillMemory(address: number, value: number, length: number): void
   libc.memset(address, value, length);
 }
 
-/**
- * The largest view that this version of Node can make. Beyond it V8 ends the process instead of
- * throwing.
- */
+/** The largest view of this Node.js. Beyond it V8 ends the process instead of throwing. */
 export const MAX_VIEW_BYTES: number = bufferConstants.MAX_LENGTH;
 
-/**
- * An ArrayBuffer over memory that stays the caller's: unmapping it leaves the view with nothing
- * under it.
- */
+/** An ArrayBuffer over the caller's memory: unmapping leaves the view with nothing. */
 export function view(address: number, length: number): ArrayBuffer {
   if (!(length > 0 && length <= MAX_VIEW_BYTES)) {
     const remedy =

@@ -1,15 +1,9 @@
-/**
- * Stalls for want of memory, as the kernel counts them (PSI): of the process's control group where
- * it does so, else of the machine.
- */
+/** Stalls for memory (PSI): of the process's control group where counted, else the machine. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { POLLPRI } from '../base/constants.js';
 import type { MemoryGroup, ReadText } from './system-memory.js';
 
-/**
- * The kernel raises the trigger's descriptor when threads have stood still for so long of a window.
- * Shorter windows need a privilege.
- */
+/** The trigger is raised after such a stall in a window. Shorter ones need a privilege. */
 const STALL_US = 100_000;
 const WINDOW_US = 2_000_000;
 
@@ -31,9 +25,7 @@ export function stalledMs(text: string): number {
   return Number(/^some .*\btotal=(\d+)$/m.exec(text)?.[1] ?? 0) / 1000;
 }
 
-/**
- * A descriptor that is raised when threads stand still; null where this process may not have one.
- */
+/** A descriptor raised when threads stall; null where this process may not have one. */
 export function openTrigger(file: string): number | null {
   let fd: number | null = null;
   try {

@@ -1,7 +1,4 @@
-/**
- * The memory of the machine, and of the control groups (version 2 or 1) around this process: how
- * much there is, and how much is left.
- */
+/** Memory of the machine and of the control groups (version 2 or 1) of this process. */
 import { readFileSync } from 'node:fs';
 
 export type ReadText = (path: string) => string | null;
@@ -96,10 +93,7 @@ function usageOf({ folder, version }: MemoryGroup, read: ReadText): number {
   );
 }
 
-/**
- * What the kernel has of files in the group's name, and can drop; of it what lies in memory files
- * is no part.
- */
+/** What the kernel can drop of the group's files; memory files are no part of it. */
 function cacheOf({ folder, version }: MemoryGroup, read: ReadText): number {
   const text = read(`${folder}/memory.stat`) ?? '';
   const field = (name: string): number => {
@@ -110,10 +104,7 @@ function cacheOf({ folder, version }: MemoryGroup, read: ReadText): number {
 }
 
 export interface CgroupMemory {
-  /**
-   * The smallest limit of this process's control group and those around it; Infinity when there is
-   * none.
-   */
+  /** The smallest limit of this process's control groups; Infinity without any. */
   readonly limit: number;
   /** What the group with that limit uses now; without a limit, the process's own group. */
   readonly usage: number;
@@ -136,9 +127,7 @@ export function cgroupMemory(read: ReadText = readText): CgroupMemory {
 export interface MemoryLeft {
   /** The least that the machine, and the groups around the process, may have in all. */
   readonly limit: number;
-  /**
-   * What can be taken until the first of them has no more; what the kernel can drop counts as left.
-   */
+  /** What can be taken before one of them is full; droppable memory counts as left. */
   readonly available: number;
 }
 

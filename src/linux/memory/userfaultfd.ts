@@ -115,10 +115,7 @@ export class Userfaultfd {
     throw new SystemCallError('userfaultfd', { features }, number, `tried ${failures.join(', ')}`);
   }
 
-  /**
-   * Takes a descriptor that another process opened and negotiated, and that serves that process's
-   * memory.
-   */
+  /** Takes a descriptor that another process negotiated, for that process's memory. */
   static fromFd(fd: number, features = 0): Userfaultfd {
     const result = new Userfaultfd(fd, 'received', new NativeBuffer(AREA_BYTES));
     result.available = features;
@@ -167,10 +164,7 @@ export class Userfaultfd {
     return probe.available;
   }
 
-  /**
-   * Registers mapped memory; returns the bit set of the ioctls that work on it (bit 4: zeropage, 7:
-   * continue, 8: poison).
-   */
+  /** Registers memory; returns bits of ioctls that work (4: zeropage, 7: continue, 8: poison). */
   register(address: number, length: number, modes: number): number {
     const { area } = this;
     area.setU64(ARGUMENT, address);
@@ -198,17 +192,12 @@ export class Userfaultfd {
     });
   }
 
-  /**
-   * Lets the threads that wait in the range try their access again. Returns 0 or the error number.
-   */
+  /** Lets threads that wait in the range try again. 0 or the error number. */
   wake(address: number, length: number): number {
     return this.onRange(UFFDIO_WAKE, address, length) < 0 ? errno() : 0;
   }
 
-  /**
-   * Fills pages that are not there and wakes the threads that wait for them. EEXIST: one is there
-   * already, `progress` bytes on.
-   */
+  /** Fills absent pages and wakes their threads. EEXIST: one is there, `progress` bytes on. */
   copy(destination: number, source: number, length: number, writeProtect: boolean): number {
     const { area } = this;
     const mode = writeProtect ? UFFDIO_COPY_MODE_WP : 0;
@@ -257,10 +246,7 @@ export class Userfaultfd {
     );
   }
 
-  /**
-   * Makes pages that are not mapped fail: SIGBUS for a load or store, EFAULT for a system call.
-   * MADV_DONTNEED undoes it.
-   */
+  /** Makes unmapped pages fail: SIGBUS, or EFAULT of a system call. MADV_DONTNEED undoes it. */
   poison(address: number, length: number): number {
     return this.inSteps(UFFDIO_POISON, address, length, 0);
   }
@@ -316,10 +302,7 @@ export class Userfaultfd {
     return this.area.view.getUint32(MESSAGES + index * MESSAGE_BYTES + 24, true);
   }
 
-  /**
-   * Word 0 to 2 of the message of another event: from, to, length of a remap; start, end of a
-   * removal.
-   */
+  /** Words 0 to 2 of another event: from, to, length of a remap; start, end of a removal. */
   wordOf(index: number, word: number): number {
     return this.area.getU64(MESSAGES + index * MESSAGE_BYTES + 8 + word * 8);
   }

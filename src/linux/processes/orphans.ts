@@ -15,10 +15,7 @@ export function nameDeviceProcess(): void {
   }
 }
 
-/**
- * Reaps those that have ended. Children of a thread that has ended are the first thread's, which
- * starts no devices itself.
- */
+/** Reaps children that have ended. Those of an ended thread are the first thread's. */
 export function reapOrphans(): void {
   for (const pid of childrenOf(process.pid)) {
     if (isEndedDevice(pid)) libc.waitpid(pid, 0, WNOHANG);

@@ -18,10 +18,7 @@ import { check, SystemCallError } from '../base/errors.js';
 import { closeDescriptor, errno, libc, SYSTEM_CALL } from '../base/libc.js';
 import { scratch } from '../base/native-buffer.js';
 
-/**
- * A descriptor for a process, closed on exec. It becomes readable when the process ends, and never
- * means another process.
- */
+/** A descriptor for a process, closed on exec. Readable at its end; never another process's. */
 export function pidfdOpen(pid: number): number {
   return check(libc.systemCall(SYSTEM_CALL.pidfdOpen, pid, 0, 0, 0, 0, 0), 'pidfd_open', { pid });
 }
@@ -51,10 +48,7 @@ export function pidfdSendSignal(pidfd: number, signal: number): boolean {
   throw new SystemCallError('pidfd_send_signal', { pidfd, signal }, number);
 }
 
-/**
- * Takes a copy of another process's descriptor, closed on exec. Needs the right to trace that
- * process.
- */
+/** A copy of another process's descriptor, closed on exec. Needs the right to trace it. */
 export function pidfdGetfd(pidfd: number, targetFd: number): number {
   const fd = libc.systemCall(SYSTEM_CALL.pidfdGetfd, pidfd, targetFd, 0, 0, 0, 0);
   return check(fd, 'pidfd_getfd', { pidfd, targetFd });
@@ -72,10 +66,7 @@ export function setParentDeathSignal(signal: number, parent: number): boolean {
   return process.ppid === parent;
 }
 
-/**
- * By how many nanoseconds the kernel may prolong the sleeps of this thread, which is 50,000 unless
- * it is set.
- */
+/** By how many nanoseconds the kernel may prolong this thread's sleeps; 50,000 unless set. */
 export function setTimerSlack(nanoseconds: number): void {
   check(libc.prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0), 'prctl', {
     option: 'PR_SET_TIMERSLACK',
@@ -107,10 +98,7 @@ export function setTimeSlice(nanoseconds: number): void {
   libc.systemCall(SYSTEM_CALL.schedSetattr, 0, address, 0, 0, 0, 0);
 }
 
-/**
- * Ends the process at once: no exit listeners, no joining of threads, which may sit in faults that
- * are not served any more.
- */
+/** Ends the process at once: no listeners, no joining of threads, which may sit in faults. */
 export function exitImmediately(code: number): never {
   return libc.exit(code);
 }
@@ -120,10 +108,7 @@ export function threadId(): number {
   return libc.systemCall(SYSTEM_CALL.gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/**
- * The threads of a process, by the kernel's ids. Throws where it has ended, and where there is no
- * descriptor left to look with.
- */
+/** The kernel's ids of a process's threads. Throws where it has ended, or descriptors lack. */
 export function threadsOf(pid: number | 'self'): Set<number> {
   return new Set(readdirSync(`/proc/${pid}/task`).map(Number));
 }
@@ -133,10 +118,7 @@ export function threadExists(thread: number): boolean {
   return existsSync(`/proc/self/task/${thread}`);
 }
 
-/**
- * The number of the system call that a thread of this process waits in; null: it waits in none, or
- * that cannot be told.
- */
+/** The system call that a thread of this process waits in; null: none, or it cannot be told. */
 export function systemCallOf(thread: number): number | null {
   try {
     const number = Number.parseInt(readFileSync(`/proc/self/task/${thread}/syscall`, 'latin1'), 10);
@@ -146,10 +128,7 @@ export function systemCallOf(thread: number): number | null {
   }
 }
 
-/**
- * How many more bytes of addresses this process may map; Infinity when there is no limit (ulimit
- * -v).
- */
+/** How many more bytes of addresses can be mapped; Infinity without a limit (ulimit -v). */
 export function freeAddresses(): number {
   check(libc.getrlimit(RLIMIT_AS, scratch.address), 'getrlimit', { resource: 'RLIMIT_AS' });
   const limit = scratch.getU64(0);
@@ -177,10 +156,7 @@ function limitOf(number: number, resource: string): { soft: number; hard: number
   return { soft: limit(0), hard: limit(8) };
 }
 
-/**
- * Whether the effective capabilities of this process include one, by its number in
- * linux/capability.h.
- */
+/** Whether this process has a capability, by its number in linux/capability.h. */
 export function hasCapability(number: number): boolean {
   const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'));
   return match !== null && ((BigInt(`0x${match[1]}`) >> BigInt(number)) & 1n) === 1n;

@@ -9,10 +9,7 @@ const ACTION_BYTES = 256;
 const FLAGS = 136;
 const SA_RESETHAND = 0x8000_0000;
 
-/**
- * A handler that is there: a listener of Node.js's, which only runs when the main thread comes
- * round to it.
- */
+/** A handler that is there at once: Node.js's runs when the main thread comes round to it. */
 export class SignalHandler {
   private readonly action = new NativeBuffer(ACTION_BYTES);
   private readonly signal: number;
@@ -22,10 +19,7 @@ export class SignalHandler {
     check(libc.sigaction(this.signal, 0, this.action.address), 'sigaction', { signal: name });
   }
 
-  /**
-   * It takes the next signal; the one after that has its usual effect, which ends the process
-   * whatever its threads do or wait for.
-   */
+  /** Takes the next signal; the one after ends the process, whatever its threads do. */
   once(): void {
     this.setFlags(SA_RESETHAND);
   }

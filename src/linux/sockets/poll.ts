@@ -6,10 +6,7 @@ import { NativeBuffer } from '../base/native-buffer.js';
 
 const ENTRY_BYTES = 8;
 
-/**
- * A fixed number of slots, each with a descriptor or empty. Waiting and asking afterwards allocates
- * nothing.
- */
+/** A fixed number of slots, each a descriptor or empty. Waiting allocates nothing. */
 export class Poller {
   private readonly area: NativeBuffer;
   private readonly timeoutOffset: number;

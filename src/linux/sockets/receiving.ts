@@ -26,10 +26,7 @@ const AREA_BYTES = VECTORS_AT + 2 * VECTOR_BYTES;
  */
 export type Receive = (first: Uint8Array, second: Uint8Array) => number;
 
-/**
- * Null: the socket does not let itself be waited for. @param patienceMs the kernel counts in ticks
- * of 1 to 10 ms
- */
+/** Null: the socket cannot be waited for. @param patienceMs in the kernel's ticks of 1 to 10 ms */
 export function receiverOf(fd: number, patienceMs: number): Receive | null {
   const flags = libc.fcntl(fd, F_GETFL, 0);
   // struct timeval.

@@ -5,10 +5,7 @@
  */
 import { addressOf, libc } from '../base/libc.js';
 
-/**
- * Sends the first bytes of an array, as far as the socket takes them at once. Returns how many:
- * what is wrong the next write is told.
- */
+/** Sends the first bytes, as far as they go at once; returns how many. A failure is told later. */
 export type Send = (bytes: Uint8Array, length: number) => number;
 
 export function senderOf(fd: number): Send {

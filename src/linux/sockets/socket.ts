@@ -1,7 +1,4 @@
-/**
- * Messages between processes, with file descriptors. A socket keeps the borders of messages
- * (SOCK_SEQPACKET).
- */
+/** Messages between processes, with descriptors. Sockets keep their borders (SOCK_SEQPACKET). */
 import {
   AF_UNIX,
   EAGAIN,
@@ -24,19 +21,13 @@ import { check, SystemCallError } from '../base/errors.js';
 import { closeDescriptor, errno, libc } from '../base/libc.js';
 import { NativeBuffer, scratch } from '../base/native-buffer.js';
 
-/**
- * How often a thread that waits asks again, a millisecond apart, when the kernel has no memory for
- * a message.
- */
+/** How often to ask again, a millisecond apart, when the kernel has no memory. */
 const TRIES = 1000;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 export interface Message {
   readonly bytes: Uint8Array;
-  /**
-   * Descriptors of this process, closed on exec; the receiver closes them. Null: this process had
-   * none left for them, and they are lost.
-   */
+  /** For the receiver to close. Null: no descriptor was left for them, and they are lost. */
   readonly fds: number[] | null;
 }
 
@@ -129,10 +120,7 @@ export class MessageSocket {
     }
   }
 
-  /**
-   * Takes one message, waiting for it if told to. null: none has come yet. 'closed': none will come
-   * any more.
-   */
+  /** Takes a message, waiting if told to. null: none yet. 'closed': none any more. */
   receive(wait = false): Message | 'closed' | null {
     const { area } = this;
     this.setHeader(this.maxBytes, Math.ceil(CONTROL_BYTES / 8) * 8);

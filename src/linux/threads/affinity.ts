@@ -1,7 +1,4 @@
-/**
- * Which CPUs threads may run on. Linux hands that on: a thread or a process begins with the CPUs of
- * the thread that starts it.
- */
+/** Which CPUs threads may run on. What a thread starts inherits its CPUs. */
 import { check } from '../base/errors.js';
 import { libc } from '../base/libc.js';
 import { scratch } from '../base/native-buffer.js';
@@ -62,9 +59,7 @@ export function currentCpu(): number {
 /** What this thread may run on when it is not bound; null: it is not bound. */
 let unbound: readonly number[] | null = null;
 
-/**
- * Says that this thread is bound for now, and which CPUs it had before; null: it is bound no more.
- */
+/** Says that this thread is bound, and its CPUs before; null: it is bound no more. */
 export function noteBound(before: readonly number[] | null): void {
   unbound = before;
 }

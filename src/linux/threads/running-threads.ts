@@ -30,9 +30,7 @@ export class RunningThreads {
   private readonly buffer = new NativeBuffer(BYTES);
   private fd = -1;
 
-  /**
-   * The count, this thread included; 0 where it cannot be told. A call takes about a microsecond.
-   */
+  /** The count, with this thread; 0 where it cannot be told. Takes about a microsecond. */
   count(): number {
     if (this.fd < 0 && !this.open()) return 0;
     const { address, bytes } = this.buffer;

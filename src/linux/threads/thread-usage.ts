@@ -6,10 +6,7 @@ import { CLOCK_THREAD_CPUTIME_ID, RUSAGE_THREAD } from '../base/constants.js';
 import { libc } from '../base/libc.js';
 import { NativeBuffer } from '../base/native-buffer.js';
 
-/**
- * Where the number of voluntary switches stands in struct rusage, behind two times and twelve other
- * counts.
- */
+/** Where struct rusage counts voluntary switches: behind two times and twelve counts. */
 const VOLUNTARY_SWITCHES = 128;
 const RUSAGE_BYTES = 144;
 

@@ -37,10 +37,7 @@ export function startThread(file: URL, options: WorkerOptions): Worker {
   }
 }
 
-/**
- * Looked at before: where Node.js finds out that there are too few it loses those that it has
- * opened by then.
- */
+/** Looked at before: Node.js loses those that it has opened when there are too few. */
 function descriptorShortage(): string | null {
   const opened: number[] = [];
   try {

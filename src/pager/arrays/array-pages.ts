@@ -21,10 +21,7 @@ type OfPages = {
 interface Purpose {
   /** What is done to the array, as messages say it. */
   readonly verb: string;
-  /**
-   * Pages that were freed may be among them: what only reports says that they were, and advice is
-   * about blocks.
-   */
+  /** Freed pages may be among them: reports say that they were, and advice is about blocks. */
   readonly freedToo?: boolean;
   /**
    * Arrays of other machines may be among them: what only reports needs no right, and some
@@ -51,10 +48,7 @@ const PURPOSES: { readonly [K in Exclude<OfPages, 'free'>]: Purpose } = {
   transferFile: { verb: 'read or write', sharedToo: true },
 };
 
-/**
- * The same, where a name costs one look: a text from another thread is none of the engine's names,
- * and `in` would look it up among all.
- */
+/** The same by one look: a text of another thread is no name of the engine's for `in`. */
 const BY_NAME: ReadonlyMap<string, Purpose> = new Map(Object.entries(PURPOSES));
 
 /** The bytes that a processor would get a right to, for those who guard the array. */

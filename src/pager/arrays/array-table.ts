@@ -1,6 +1,4 @@
-/**
- * The arrays of a space as the manager sees them: ranges of the core with what only arrays have.
- */
+/** The arrays of a space: ranges of the core with what only arrays have. */
 import type { ElementType } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { PageQueries } from '../../core/queries/page-queries.js';
@@ -34,17 +32,11 @@ export interface ArrayRecord extends Keeper {
   left: boolean;
   /** By `resize`: another range has its content. */
   moved: boolean;
-  /**
-   * What of the host's budget is kept for it: whatever was written must fit the host, where a
-   * device's pages go.
-   */
+  /** What of the host's budget is kept for it, since a device's pages go there. */
   committedPages: number;
 }
 
-/**
- * Pages of an array of so many bytes. One without elements has a page, so that it has addresses and
- * is found by them.
- */
+/** Pages of so many bytes. An array without elements has one, to be found by its address. */
 export function pagesOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / PAGE_BYTES));
 }
@@ -97,10 +89,7 @@ export class ArrayTable {
     return page;
   }
 
-  /**
-   * Whether an array ends at this byte of the space: what follows in its last page belongs to no
-   * array.
-   */
+  /** Whether an array ends at this byte: what follows in its last page is nobody's. */
   endsAt(offset: number): boolean {
     const record = this.of(Math.floor((offset - 1) / PAGE_BYTES));
     return record !== undefined && record.range.first * PAGE_BYTES + record.bytes === offset;

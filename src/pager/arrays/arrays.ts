@@ -1,7 +1,4 @@
-/**
- * How arrays come and go, which of them may be used, and when their addresses become another
- * array's.
- */
+/** How arrays come and go, which may be used, and when their addresses are used again. */
 
 import { Access, HOST, PAGE_BYTES } from '../../core/basics/types.js';
 import type { Range, RangeOptions } from '../../core/table/range.js';
@@ -57,10 +54,7 @@ export class Arrays {
     return bytes;
   }
 
-  /**
-   * The array, if not all of it has been freed. A handle may be of one whose addresses are another
-   * one's by now.
-   */
+  /** The array, unless it was freed: a handle's addresses may be another one's by now. */
   usable(id: number, name: string, verb: string): ArrayRecord {
     const record = this.context.table.get(id);
     if (record?.resizing === true) throw resizingError(verb, name);
@@ -71,10 +65,7 @@ export class Arrays {
     });
   }
 
-  /**
-   * Refuses pages of an array that has gone, and pages that have been freed, unless those may be
-   * among them.
-   */
+  /** Refuses pages of an array that has gone, and freed pages unless those may be among them. */
   checkPages({
     pages: { range: id, name, firstPage, count },
     verb,
@@ -260,10 +251,7 @@ export class Arrays {
     return record;
   }
 
-  /**
-   * The pages to free: a thread that frees all of an array need not know how long it is by now.
-   * Null: nothing of it is left.
-   */
+  /** The pages to free: all of an array whatever its length is by now. Null: nothing is left. */
   partToFree(wanted: Requests['free']['in']): ArrayPages | null {
     const { range, name, whole = false } = wanted;
     if (this.movedRanges.has(range)) throw staleError(name);
@@ -297,10 +285,7 @@ export class Arrays {
     this.free({ range: id, firstPage: record.range.first, count: record.pages });
   }
 
-  /**
-   * Frees pages of an array. `tried` is called when no processor may use any of them; some may be
-   * kept for clones.
-   */
+  /** Frees pages. `tried` is called when no processor may use them; clones may keep some. */
   freePages(record: ArrayRecord, firstPage: number, count: number, tried: () => void): void {
     this.room.kept.free(record, firstPage, count, tried, () =>
       this.freedPages(record, firstPage, count),
@@ -327,10 +312,7 @@ export class Arrays {
     throw new RequestError('ARRAY_HANDLE', message, {}, 'TypeError');
   }
 
-  /**
-   * A thread is about to make a view. It counts even when it is refused: the thread says that it is
-   * gone, as of any view.
-   */
+  /** A thread is about to make a view. It counts even when refused: its end is told as any's. */
   viewed(
     { range: id, name }: Requests['viewed']['in'],
     elsewhere: boolean,
@@ -367,10 +349,7 @@ export class Arrays {
     if (record.uses === 0) this.recycle(record);
   }
 
-  /**
-   * A launch that waits for its device, or runs there, has these pages as an argument (`by` 1), or
-   * no more (-1).
-   */
+  /** A launch that waits or runs has these pages as an argument (`by` 1), or no more (-1). */
   countLaunch(page: number, by: 1 | -1): void {
     const record = this.context.table.of(page);
     if (record === undefined) return;
@@ -500,10 +479,7 @@ function freedError(name: string): RequestError {
   return new RequestError('USE_AFTER_FREE', `array ${name} has been freed`);
 }
 
-/**
- * What needs pages to stay as they are for longer than a thread needs them does not go with
- * machines that take them.
- */
+/** What needs pages to stay for long does not go with machines that take them. */
 export function sharedError(verb: string, name: string): RequestError {
   const message =
     `cannot ${verb} array ${name}: other machines share it, and take its blocks when they need them; copy the elements to an array of this ` +

@@ -23,10 +23,7 @@ export interface BlockPort {
   running(count: number): void;
 }
 
-/**
- * `ended`: the machine has no right to the block any more. `taken`: others have waited for too
- * long. `freed`: the array has gone.
- */
+/** `ended`: the machine has no right any more. `taken`: others waited too long. `freed`: gone. */
 export type Breach = 'ended' | 'taken' | 'freed';
 
 /** What others want of a block. */
@@ -68,10 +65,7 @@ export class BlockHolds<R> {
     this.wake(block);
   }
 
-  /**
-   * Others want the block, as soon as those that hold it leave no more than the right. @param
-   * isOver it is not this machine's any more
-   */
+  /** Others want the block when its holders leave it. @param isOver it is another machine's */
   restrict(block: number, right: 'none' | 'read', isOver: boolean): void {
     this.wishes.set(block, { right, since: this.now() });
     if (isOver) this.breakUp(block, right, 'ended');
@@ -98,9 +92,7 @@ export class BlockHolds<R> {
     for (const block of [...this.holders.keys()]) this.breakUp(block, 'none', why);
   }
 
-  /**
-   * Takes blocks from operations that have kept others waiting for too long. To be called often.
-   */
+  /** Takes blocks from operations that keep others waiting too long. To be called often. */
   look(): void {
     if (this.wishes.size === 0) return;
     const now = this.now();
@@ -203,10 +195,7 @@ export class Hold<R> {
   /** The arrays of which it holds blocks while it runs. */
   private used: readonly BlockHolds<R>[] = [];
 
-  /**
-   * @param done is told once when all are held (null), or why they cannot be; it may be before this
-   * returns
-   */
+  /** @param done hears null when all are held, or why they cannot be; perhaps before it returns */
   constructor(
     needs: readonly Need<R>[],
     private readonly done: (refusal: Refusal<R> | null) => void,

@@ -49,22 +49,13 @@ export class Clones {
     private readonly requests: CoreRequests,
     private readonly memory: CloneMemory,
     private readonly completed: (token: number, status: Status) => void,
-    /**
-     * Runs something when the current event has been handled: from within a command the core cannot
-     * be called.
-     */
+    /** Runs something after the current event: within a command the core cannot be called. */
     private readonly later: (action: () => void) => void,
-    /**
-     * A page of a clone is lost, since it could not be copied before its source forgot it; whether
-     * it is the clone's first.
-     */
+    /** A page of a clone is lost: its source forgot it before; whether it is the clone's first. */
     private readonly onLoss: (page: number, reason: DenyReason, first: boolean) => void,
   ) {}
 
-  /**
-   * Makes `range`, which must be untouched, a clone of `source`. `done` is called when the source
-   * is copy-on-write.
-   */
+  /** Makes the untouched `range` a clone of `source`. `done`: the source is copy-on-write. */
   add(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
     const pages = Math.min(source.pages, range.pages);
     this.manager.derive(range, 0, pages, source);
@@ -105,10 +96,7 @@ export class Clones {
     return Status.Pending;
   }
 
-  /**
-   * Gives the content of pages of a source to all clones that need it. With `lastChance` a clone
-   * loses what cannot be had for good.
-   */
+  /** Gives a source's pages to clones that need them. With `lastChance` clones may lose them. */
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
     const [failures, settled] = [new Map(), new Set<number>()];
     this.later(() =>
@@ -195,10 +183,7 @@ export class Clones {
     );
   }
 
-  /**
-   * Where a page of the source comes from that is no copy of its own, and can be had as far as is
-   * known; null: nowhere.
-   */
+  /** Where a page of the source comes from that is no copy of its own; null: nowhere. */
   private parentOf(source: Range, at: number): Range | null {
     const { pages } = this.manager;
     const parent =
@@ -208,10 +193,7 @@ export class Clones {
     return parent === null || pages.lossOf(parent.first + at) !== null ? null : parent;
   }
 
-  /**
-   * The clone of a clone has a page, that neither has of its own, from where the first has it:
-   * nothing has to be copied.
-   */
+  /** A clone's clone has a page from where the clone has it: nothing is copied. */
   private passOn(source: Range, range: Range, at: number): boolean {
     const parent = this.parentOf(source, at);
     if (parent !== null) this.manager.derive(range, at, at + 1, parent);
@@ -234,10 +216,7 @@ export class Clones {
     return this.manager.pages.isZero(source) && !this.manager.pages.isMoving(page);
   }
 
-  /**
-   * Waits until what is under way for a page of a clone has ended. The page is the clone's own
-   * then, or cannot be had from the source now.
-   */
+  /** Waits until nothing is under way for a clone's page, which is then its own or unavailable. */
   private settle(page: number, done: () => void): void {
     this.requests.start(
       (request) => this.manager.materialize(request, page, 1, false),

@@ -37,10 +37,7 @@ export class Cloning {
     });
   }
 
-  /**
-   * Has an untouched range be filled from another one, page by page. `done` is called when that is
-   * copy-on-write.
-   */
+  /** Fills an untouched range from another one, by pages. `done`: that is copy-on-write. */
   derive(source: Range, range: Range, done: (failure: DenyReason | null) => void): void {
     this.sources.add(range.first, range.reserved, {
       kind: 'clone',

@@ -46,9 +46,7 @@ export class Commitment {
     );
   }
 
-  /**
-   * Throws where the host cannot have so few pages, by what has been promised to arrays and pins.
-   */
+  /** Throws where arrays and pins were promised more pages than these. */
   checkHost(pages: number, pinned: number): void {
     const { manager, committedPages } = this;
     const capacity = manager.capacityPages() - manager.figures(HOST).budgetPages + pages;
@@ -81,10 +79,7 @@ export class Commitment {
     );
   }
 
-  /**
-   * Throws where pins would leave too little of host memory for what moves: storage is no place for
-   * pinned pages.
-   */
+  /** Throws where pins leave too little of host memory for what moves. */
   checkPinned(what: string, pinned: number, more: number): void {
     const budgetPages = this.manager.figures(HOST).budgetPages;
     const most = Math.floor(budgetPages * PINNED_SHARE);

@@ -33,9 +33,7 @@ export class GuardModule {
     });
   }
 
-  /**
-   * Rejects with an Error whose message is the rest of a sentence that names the module's export.
-   */
+  /** Rejects with an Error whose message continues a sentence that names the module's export. */
   static async load(
     { url, exportName }: GuardSource,
     load: (url: string) => Promise<Record<string, unknown>>,

@@ -1,7 +1,4 @@
-/**
- * Looks now and then, and when the kernel says that threads stand still, at what memory there is,
- * and has the host's budget follow it.
- */
+/** Has the host's budget follow memory, which it looks at now and then and on stalls. */
 import { closeSync } from 'node:fs';
 import {
   openTrigger,

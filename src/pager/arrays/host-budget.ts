@@ -1,17 +1,11 @@
-/**
- * What the host's memory may be, while the program runs: it grows at once, and shrinks as pages
- * find another place.
- */
+/** What the host's memory may be: it grows at once, and shrinks as pages find a place. */
 
 import { HOST, HOST_NODE, MAX_NODES, PAGE_BYTES } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Commitment } from './commitment.js';
 
-/**
- * So long nothing may have left before it is given up: launches hold what they use, and disks may
- * be full.
- */
+/** So long nothing may leave before it is given up: launches hold, and disks may be full. */
 const LIMIT_MS = 5000;
 /** How often it is looked whether more can leave. */
 const LOOK_MS = 5;
@@ -36,9 +30,7 @@ export class HostBudget {
     private readonly now: () => number,
   ) {}
 
-  /**
-   * Throws where arrays or pins need more; `done` when the host has no more, or why it cannot be.
-   */
+  /** Throws where arrays or pins need more; `done` when the host has no more, or cannot. */
   set(bytes: number, done: (failure: WireError | null) => void): void {
     const pages = Math.floor(bytes / PAGE_BYTES);
     this.commitment.checkHost(pages, this.pinnedBytes() / PAGE_BYTES);
@@ -60,10 +52,7 @@ export class HostBudget {
     return (this.shrinking?.pages ?? this.manager.figures(HOST).budgetPages) * PAGE_BYTES;
   }
 
-  /**
-   * Memory of devices that the manager addresses, and so this machine's, which they have not taken
-   * yet.
-   */
+  /** Memory of this machine for devices, as far as they have not taken it yet. */
   get promisedBytes(): number {
     let pages = 0;
     for (let id = HOST_NODE + 1; id < MAX_NODES; id++) {

@@ -1,7 +1,4 @@
-/**
- * Accesses of the application's threads that are denied: what is said of them, in words that name
- * array and elements.
- */
+/** Denied accesses of the application's threads, in words that name array and elements. */
 import type { DeniedAccess } from '../core/deferred.js';
 import type { Poison } from '../host/poison.js';
 import type { Places } from './places.js';

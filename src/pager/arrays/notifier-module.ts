@@ -23,10 +23,7 @@ const LIMIT_MS = 1;
  */
 const RUNNING_LIMIT_MS = 10;
 const WAITING_LIMIT_MS = 250;
-/**
- * So often it may take longer than it should, and one such call is forgotten after so many good
- * ones.
- */
+/** Calls that may take too long; one is forgotten after so many good ones. */
 const ACCIDENTS = 2;
 const GOOD_CALLS = 32;
 /** How long a module may take until its functions are there. */
@@ -44,9 +41,7 @@ export class NotifierModule {
     private readonly now: () => number,
   ) {}
 
-  /**
-   * Rejects with an Error whose message is the rest of a sentence that names the module's export.
-   */
+  /** Rejects with an Error whose message continues a sentence that names the module's export. */
   static async load(
     { url, exportName, data }: NotifierSource,
     facts: NotifierFacts,
@@ -102,10 +97,7 @@ export class NotifierModule {
     return null;
   }
 
-  /**
-   * Whether it was the function that took long, not other threads that had the processor, and not
-   * by accident.
-   */
+  /** Whether the function itself took long: neither other threads did, nor an accident. */
   private isTooLong(ms: number, ranMs: number, waited: boolean): boolean {
     if (ranMs > RUNNING_LIMIT_MS || (waited && ms > WAITING_LIMIT_MS)) return true;
     if (ranMs > LIMIT_MS || waited) this.accidents++;

@@ -35,10 +35,7 @@ export interface Subscriber {
 export interface NotifierWishes {
   /** A number that no other subscription of the space has. */
   readonly id: number;
-  /**
-   * First page of the space, and how many; all that the range has or will have when `count` is
-   * null.
-   */
+  /** First page of the space, and how many; null: all that the range has or will have. */
   readonly firstPage: number;
   readonly count: number | null;
   readonly elementBytes: number;
@@ -69,9 +66,7 @@ interface Subscription extends NotifierWishes {
   readonly sequence: Int32Array;
   /** First pages of the changes that it was told of and that are not through. */
   readonly open: number[];
-  /**
-   * Called before pages change, and afterwards; null: there is none, or it is not called any more.
-   */
+  /** Called before and after pages change; null: there is none, or it has been dropped. */
   module: NotifierModule | null;
   owner: ProcessorId | null;
   readonly events: Events;
@@ -81,10 +76,7 @@ interface Subscription extends NotifierWishes {
 export interface NotifierSurroundings {
   range(id: number): Range | undefined;
   rangeOfPage(page: number): Range | undefined;
-  /**
-   * The core is to announce invalidations of the range from now on (`by` 1), for one subscriber
-   * less (-1).
-   */
+  /** Whether the core announces invalidations, for one subscriber more (`by` 1) or less (-1). */
   watch(range: Range, by: 1 | -1): void;
   nameOf(processor: ProcessorId): string;
   /** Loads a module. */
@@ -194,10 +186,7 @@ export class Notifiers {
     }
   }
 
-  /**
-   * What is freed among these pages is freed because their array gets smaller. Returns what is to
-   * be called when that is done.
-   */
+  /** Pages freed here are freed since their array gets smaller. Returns what ends that. */
   resizing(firstPage: number, count: number): () => void {
     const resize = { first: firstPage, end: firstPage + count };
     this.resized.push(resize);
@@ -272,10 +261,7 @@ export class Notifiers {
     this.forgetEnded();
   }
 
-  /**
-   * Ends the subscriptions of threads that have ended without a word, and those of arrays that are
-   * no more.
-   */
+  /** Ends the subscriptions of threads that ended without a word, and of arrays that went. */
   forgetEnded(): void {
     const threads = new Map<number, boolean>();
     for (const subscription of [...this.byId.values()]) {
@@ -329,10 +315,7 @@ export class Notifiers {
     return memory;
   }
 
-  /**
-   * After this the sequence number is no longer counted on, and no reader may believe that nothing
-   * has changed.
-   */
+  /** The sequence number counts no more, and no reader may believe that nothing changed. */
   private end(subscription: Subscription): void {
     const { range, sequence, id } = subscription;
     Atomics.store(sequence, 0, SEQUENCE_ENDED);
@@ -385,10 +368,7 @@ export class Notifiers {
     );
   }
 
-  /**
-   * Keeps the change for the subscriber: with its neighbours of the same reason, or alone if there
-   * is a place.
-   */
+  /** Keeps the change for the subscriber: joined to neighbours of its reason, or alone. */
   private note(
     subscription: Subscription,
     page: number,
@@ -415,9 +395,7 @@ export class Notifiers {
   }
 }
 
-/**
- * From even to odd, when the first of several changes begins, and back when the last is through.
- */
+/** From even to odd with the first of several changes, and back with the last. */
 function advance({ sequence }: Subscription): void {
   const next = (Atomics.load(sequence, 0) + 1) & SEQUENCE_MASK;
   Atomics.store(sequence, 0, next);

@@ -117,10 +117,7 @@ export class Pins {
     );
   }
 
-  /**
-   * Ends a pin; pages that no other pin holds may move again. Does nothing for a pin that has ended
-   * already.
-   */
+  /** Ends a pin, if it has not: pages that no other pin holds may move again. */
   unpin(id: number): void {
     const pin = this.pins.get(id);
     if (pin === undefined) return;

@@ -42,9 +42,7 @@ export class Places {
     };
   }
 
-  /**
-   * The element that a byte of the space is part of; null where there is none, or none any more.
-   */
+  /** The element that has a byte of the space; null where there is none. */
   elementAt(offset: number): { name: string; element: number; byteOffset: number } | null {
     const record = this.table.of(Math.floor(offset / PAGE_BYTES));
     if (record === undefined || record.range.freedPages === record.range.pages) return null;
@@ -118,18 +116,13 @@ export class Places {
     return found;
   }
 
-  /**
-   * The first of these pages that a failure is about; simply the first where that cannot be told.
-   */
+  /** The first of these pages that a failure is about, or the first where that is unknown. */
   pageWith(failure: DenyReason, first: number, count: number): number {
     const found = this.findDenied(failure, first, count);
     return found === -1 ? first : found;
   }
 
-  /**
-   * The first of these pages that a failure is about, as far as that can be told without asking for
-   * them; otherwise -1.
-   */
+  /** The first of these pages that a failure is about, told without asking for them; or -1. */
   findDenied(failure: DenyReason, first: number, count: number): number {
     const { pages } = this.context.manager;
     for (let lost = first; lost !== -1; ) {
@@ -141,10 +134,7 @@ export class Places {
     return pages.firstDenied(failure, first, first + count);
   }
 
-  /**
-   * The first of these pages that nothing has and the file behind them does not reach any more; or
-   * -1.
-   */
+  /** The first of these pages that nothing has and the file no longer reaches; or -1. */
   private firstCut(first: number, end: number): number {
     const { pages } = this.context.manager;
     const origin = pages.originOf(first);

@@ -197,10 +197,7 @@ export class SharedArrays {
     say(shared.port, { kind: 'call', id, call });
   }
 
-  /**
-   * An array is freed: the server is to have all that was written. `done` is told when it has, or
-   * when that cannot be.
-   */
+  /** An array is freed: the server gets what was written. `done`: it has, or that cannot be. */
   leave(range: number, done: () => void): void {
     this.giveUp(range, 'freed', (failure) => {
       if (failure !== null)
@@ -254,9 +251,7 @@ export class SharedArrays {
     for (const shared of this.all.values()) this.read(shared);
   }
 
-  /**
-   * Takes blocks from operations that have kept others waiting for too long. To be called often.
-   */
+  /** Takes blocks from operations that keep others waiting too long. To be called often. */
   look(): void {
     for (const { holds } of this.all.values()) holds.look();
   }

@@ -69,9 +69,7 @@ export class SharedBlocks<C> {
     this.member.touch(this.blockOf(page), write ? 'write' : 'read');
   }
 
-  /**
-   * Puts a content in its place, unless it is there (null), and then lets threads have the right.
-   */
+  /** Puts content in place, unless it is there (null), then lets threads have the right. */
   install(block: number, content: C | null, right: 'read' | 'write'): void {
     if (content !== null) {
       this.arrived.set(block, content);
@@ -96,10 +94,7 @@ export class SharedBlocks<C> {
     this.changed.delete(block);
   }
 
-  /**
-   * Threads that wait for the block are denied it, or wait for room where that is what lacks
-   * (MemoryManager.refuse).
-   */
+  /** Threads that wait are denied the block, or wait for room (MemoryManager.refuse). */
   refuse(block: number, reason: DenyReason): void {
     const { first, count } = this.pagesOf(block);
     this.manager.refuse(first, count, reason);

@@ -1,7 +1,4 @@
-/**
- * What operations use of arrays that other machines have, too: held from before they begin until
- * they have ended.
- */
+/** What operations use of shared arrays: held from before they begin until they end. */
 import { type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import { type Breach, Hold, type Refusal } from './block-holds.js';
@@ -11,10 +8,7 @@ import type { SharedArrays, UsedPages } from './shared-arrays.js';
 /** The blocks that an operation holds, or waits for. */
 export interface SharedUse {
   readonly isWaiting: boolean;
-  /**
-   * Lets others have the blocks. @param failure how the operation has ended; how it has in truth is
-   * what comes back
-   */
+  /** Lets others have the blocks. @param failure of the operation; what is true comes back */
   end(failure: WireError | null): WireError | null;
 }
 

@@ -18,9 +18,7 @@ export class Uses {
     private readonly guards: Guards,
   ) {}
 
-  /**
-   * A request begins: throws where it may not have its pages; otherwise its answer ends the use.
-   */
+  /** A request begins: throws where it may not have its pages; its answer ends the use. */
   request(message: RequestMessage, answer: Answer): Answer {
     const wanted = wantedBy(message);
     if (wanted === null) return answer;
@@ -33,10 +31,7 @@ export class Uses {
     };
   }
 
-  /**
-   * A stream is given an operation. Whether it may have its pages is asked when its turn comes
-   * (`check`).
-   */
+  /** A stream gets an operation. Whether it may have its pages is asked later (`check`). */
   begin(operation: StreamOperation): void {
     const ranges = wantedByOperation(operation).map(({ pages }) => pages.range);
     if (ranges.length === 0) return;

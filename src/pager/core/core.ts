@@ -1,7 +1,4 @@
-/**
- * The core with the router of its commands: what the core commands goes to drivers, and what they
- * complete comes back as events.
- */
+/** The core with the router: commands go to drivers, completions come back as events. */
 
 import { PAGE_BYTES, PAGES_PER_BLOCK, type Status } from '../../core/basics/types.js';
 import { MemoryManager } from '../../core/memory-manager.js';
@@ -50,10 +47,7 @@ export function openCore(
   return { manager, router, recording, recordings, staging };
 }
 
-/**
- * A run that cannot be written down at all is refused; one that could be for a while goes on
- * without.
- */
+/** A run that cannot be written down is refused; one that fails later goes on without. */
 function recordIn(
   path: string,
   header: Omit<RecordingHeader, 'onememRecording'>,

@@ -1,7 +1,4 @@
-/**
- * Ends the manager on purpose, in each way in which a mistake could: tests look at what becomes of
- * the process.
- */
+/** Ends the manager on purpose, in each way a mistake could: tests look what follows. */
 import type { ManagerOptions } from '../protocol/space.js';
 
 export function crash(how: NonNullable<ManagerOptions['crash']>): void {

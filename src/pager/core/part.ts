@@ -3,10 +3,7 @@
  * over those that do, in the order in which `parts.ts` lists them.
  */
 export interface Part {
-  /**
-   * Does a little between two looks for faults. Returns how much it has found to do, as a number of
-   * faults that take as long; 0: nothing.
-   */
+  /** Does a little between looks for faults. Returns its length in faults; 0: nothing. */
   step?(): number;
   /** Handles what the poller has found, after each sleep. */
   hear?(): void;

@@ -36,9 +36,7 @@ export class Recordings {
   /** The ring stays when the last file is closed. */
   private readonly always: boolean;
 
-  /**
-   * @param ringBytes of the last moves in memory, from the beginning on; null: only beside a file
-   */
+  /** @param ringBytes of the last moves in memory, from the beginning; null: only beside a file */
   constructor(
     manager: MemoryManager,
     commands: Commands,

@@ -1,7 +1,4 @@
-/**
- * Where the content of pages comes from that were never written: a file, a module of the user's, or
- * another range.
- */
+/** Where unwritten pages come from: a file, a user's module, or another range. */
 import { type DenyReason, Status } from '../../core/basics/types.js';
 import type { ProviderPort } from '../../drivers/router.js';
 
@@ -18,9 +15,7 @@ export interface Source {
   readonly problem?: string;
   /** Why its pages will not be had again, as the rest of a sentence that begins with them. */
   loss?(reason: DenyReason, page: number): string | undefined;
-  /**
-   * What is to be done about pages whose only copy is lost, where what helps other arrays does not.
-   */
+  /** The remedy for pages whose only copy is lost, where the usual one does not help. */
   readonly remedy?: string;
   /** For programs that are told so. */
   readonly details?: Readonly<Record<string, unknown>>;

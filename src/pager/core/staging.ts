@@ -1,7 +1,4 @@
-/**
- * Memory that pages go over on their way from one store to the next: made when the first of them
- * goes.
- */
+/** Memory for pages on their way between stores: made when the first of them goes. */
 import { PAGE_BYTES, PAGES_PER_TRANSFER } from '../../core/basics/types.js';
 import type { Staging } from '../../drivers/router.js';
 import {

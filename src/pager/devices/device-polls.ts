@@ -1,17 +1,11 @@
-/**
- * The descriptors of devices in the manager's poller, and what is to be done for each device when
- * the manager goes round.
- */
+/** Descriptors of devices in the poller, and what is done for each device in a round. */
 import { MAX_PROCESSORS } from '../../core/basics/types.js';
 import type { ProcessDriver } from '../../drivers/process-driver.js';
 import { POLLIN, POLLOUT } from '../../linux/base/constants.js';
 import type { Poller } from '../../linux/sockets/poll.js';
 import type { Device } from './device.js';
 
-/**
- * How long the manager sleeps at most while a packet waits: the kernel tells of room, not of memory
- * that it has again.
- */
+/** How long to sleep while a packet waits: the kernel tells of room, not of memory. */
 const SENDING_MS = 20;
 /** How many faults a step of a device in this thread counts as: it may take as long as so many. */
 const DEVICE_STEP = 16;
@@ -73,10 +67,7 @@ export class DevicePolls {
     return this.places[place]?.process?.readFaults() ?? 0;
   }
 
-  /**
-   * Takes the answers that have come of devices that owe some. What waits for them need not wait
-   * until there is nothing left to move.
-   */
+  /** Takes answers of devices that owe some. What waits for them need not wait for quiet. */
   readAnswers(): void {
     for (let place = 0; place < this.places.length; place++) {
       const process = this.places[place]?.process ?? null;
@@ -84,10 +75,7 @@ export class DevicePolls {
     }
   }
 
-  /**
-   * Nothing that the core has asked for waits: what devices are to send goes to their engines
-   * together.
-   */
+  /** Nothing that the core asked for waits: what devices send goes to engines together. */
   sendReads(): void {
     for (let place = 0; place < this.places.length; place++)
       this.places[place]?.process?.engine?.sendReads();
@@ -138,10 +126,7 @@ export class DevicePolls {
     return any ? DEVICE_STEP : 0;
   }
 
-  /**
-   * Milliseconds that the manager may sleep, for the sake of drivers that answer from a timer or a
-   * message: nothing wakes it for these.
-   */
+  /** Milliseconds to sleep for drivers that answer by timer or message, which wake nobody. */
   sleepMs(most: number): number {
     let sleep = most;
     for (let place = 0; place < this.places.length; place++) {
@@ -152,9 +137,7 @@ export class DevicePolls {
     return sleep;
   }
 
-  /**
-   * Sends packets that waited, and has the poller tell when there is room for those that still do.
-   */
+  /** Sends packets that waited, and polls for room for those that still do. */
   flush(): void {
     for (let place = 0; place < this.places.length; place++) {
       const device = this.places[place];

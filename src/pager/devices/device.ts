@@ -32,10 +32,7 @@ export class Device {
   joinedLaunches = 0;
   /** Parts that have run of launches that were cut. */
   launchParts = 0;
-  /**
-   * Launches that ran in parts on windows of their arrays, and those with pages that came as they
-   * were touched.
-   */
+  /** Launches that ran in parts on windows, and those whose pages came as they were touched. */
   windowedLaunches = 0;
   pagedLaunches = 0;
   /**
@@ -86,15 +83,10 @@ export interface DeviceOwner {
   died(device: Device, reason: string): void;
 }
 
-/**
- * What a driver reports. The driver is made before its device has a number; until then the manager
- * asks nothing of it.
- */
+/** What a driver reports. Before its device has a number the manager asks nothing of it. */
 export class DeviceEvents implements ProcessEvents {
   device: Device | null = null;
-  /**
-   * Keeps threads of its process off the manager's CPU; null: it has none that the manager knows.
-   */
+  /** Keeps threads of its process off the manager's CPU; null: the manager knows none. */
   separateCpu: SeparateCpu | null = null;
   /** Keeps one on it whose touches lie scattered. */
   sameCpu: SameCpu | null = null;

@@ -1,7 +1,4 @@
-/**
- * The devices of a space: how they are started, started again, taken away, and what they report
- * about themselves.
- */
+/** The devices of a space: how they start, start again and go, and what they report. */
 
 import {
   HOST,
@@ -116,9 +113,7 @@ export class Devices implements DeviceOwner {
     return this.byId.values();
   }
 
-  /**
-   * Starts the devices of a new space; `ready` is called when all are up, or with why they are not.
-   */
+  /** Starts a new space's devices; `ready`: all are up, or why they are not. */
   open(all: readonly DeviceOptions[], ready: (failure: string | null) => void): void {
     this.start(all, (failure, started) => {
       for (const [index, { info }] of started.entries())
@@ -150,10 +145,7 @@ export class Devices implements DeviceOwner {
     });
   }
 
-  /**
-   * Where the manager addresses page 0 of a node that is a device's own, page by page as the space;
-   * 0 when it cannot.
-   */
+  /** Where the manager addresses page 0 of a device's node, laid out as the space, or 0. */
   memoryOf(node: NodeId): number {
     for (const { info, driver } of this.byId.values())
       if (info.node === node) return driver.description.frames === 'identity' ? driver.memory : 0;
@@ -168,10 +160,7 @@ export class Devices implements DeviceOwner {
     return { info: device.info, file };
   }
 
-  /**
-   * Starts a device again. One that lives is ended first: what it has comes home, as far as it
-   * survives.
-   */
+  /** Starts a device again. A living one ends first: what survives of it comes home. */
   restart(number: number, done: DeviceDone): void {
     const entry = this.entries.find(
       ({ info, before }) => info.number === number || before.has(number),
@@ -246,10 +235,7 @@ export class Devices implements DeviceOwner {
     });
   }
 
-  /**
-   * Starts devices; `ready` is called when all are up, or with why they are not. The loop must run
-   * for them to come up.
-   */
+  /** Starts devices; `ready`: all are up, or why they are not. The loop must run meanwhile. */
   private start(all: readonly DeviceOptions[], ready: Started): void {
     const toLoad = all.filter((options) => this.maker.mustLoad(options));
     if (toLoad.length === 0) {
@@ -379,10 +365,7 @@ export class Devices implements DeviceOwner {
     return this.loading > 0 || this.reaping > 0 ? 0 : most;
   }
 
-  /**
-   * Whether the event loop must have a turn: to load drivers, to reap processes, and for drivers
-   * with something to answer.
-   */
+  /** Whether the event loop must turn: to load drivers, reap processes, or hear of answers. */
   needsTurn(idle: boolean): boolean {
     if (this.reaping > 0) {
       this.reaping--;

@@ -1,7 +1,4 @@
-/**
- * How the drivers of devices are made: those that come with the package, and those that modules of
- * the user's make.
- */
+/** How drivers are made: those of the package, and those of a user's modules. */
 
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
@@ -20,10 +17,7 @@ import type { MadeDriver } from './device.js';
 
 /** How long a driver's module may take to be loaded and to make its driver. */
 const LOADING_LIMIT_MS = 30_000;
-/**
- * The program of a device's process. Its address is relative to this module, which the build makes
- * part of the manager's.
- */
+/** A device process's program, relative to this module, which is bundled with the manager's. */
 const CHILD = new URL('../../drivers/process/child.cjs', import.meta.url);
 /** The same for the engine of a GPU. */
 const ENGINE = new URL('../../drivers/webgpu/engine.js', import.meta.url);
@@ -88,10 +82,7 @@ export class DriverMaker {
     return { driver: process, process, guard: null };
   }
 
-  /**
-   * With what cuts its launches this is a fifth of all that the manager's thread would have to read
-   * when it starts.
-   */
+  /** With what cuts its launches this is a fifth of all that the manager's thread reads. */
   private async gpu(options: DeviceOptions, events: ProcessEvents): Promise<MadeDriver> {
     const { bytes, hostMemory, hostAddress } = this.space;
     const budgetPages = Math.floor(options.memoryBytes / PAGE_BYTES);

@@ -19,18 +19,13 @@ import type { Gather, StreamOperation } from '../protocol/operations.js';
  * and what else the launch uses, have room.
  */
 const PARTS_OF_NODE = 8;
-/**
- * One element of a launch may name more: this many parts' worth are brought, and the rest comes by
- * faults.
- */
+/** One element may name more: so many parts' worth are brought, the rest comes by faults. */
 const MOST_PARTS = 4;
 /** Indices that are read between two looks at the faults. */
 const INDICES_AT_ONCE = 2048;
 /** Pages of indices that are brought to the host at once. */
 const INDEX_PAGES = 16;
-/**
- * Runs of pages that are asked for between two looks at the faults, and that are under way at once.
- */
+/** Runs asked for between two looks at the faults, and under way at once. */
 const RUNS_AT_ONCE = 16;
 const RUNS_UNDER_WAY = 64;
 
@@ -131,10 +126,7 @@ export class GatherPlans {
 
 export class GatherPlan {
   private phase: 'idle' | 'indices' | 'reading' | 'bringing' | 'there' | 'closed' = 'idle';
-  /**
-   * The part at hand begins here; `read` says how far its indices have been read, and `spanEnd` how
-   * far they are on the host.
-   */
+  /** Where the part begins; `read`: how far indices are read, `spanEnd`: how far they are here. */
   private begin: number;
   private read: number;
   private spanEnd: number;
@@ -142,10 +134,7 @@ export class GatherPlan {
   /** Indices could not be had: the rest of the launch is a part without a plan. */
   private failed = false;
   private readonly runs: Run[] = [];
-  /**
-   * Elements of the launch whose indices are read at once, and for which they are brought to the
-   * host at once.
-   */
+  /** Elements whose indices are read, and brought to the host, at once. */
   private readonly stride: number;
   private readonly span: number;
   private wanted: ((part: LaunchPart) => void) | null = null;
@@ -278,10 +267,7 @@ export class GatherPlan {
     };
   }
 
-  /**
-   * Notes the pages that the next indices name, those before `to`. True: there are more than are
-   * read at once.
-   */
+  /** Notes pages that the next indices before `to` name. True: there are more to read. */
   private note(table: Table, to: number): boolean {
     const { indices, bytesRead, values, rowBytes, bytes, offset, firstPage } = table;
     const size = bytesOf(indices.type);
@@ -390,10 +376,7 @@ function tableOf(
   ];
 }
 
-/**
- * Adds pages that are to be brought to `runs`, `most` of them, the first one last, and forgets what
- * was named. Returns how many.
- */
+/** Adds `most` pages to be brought to `runs`, the first last, and forgets them. Their count. */
 function takeRuns(
   { firstPage, access, absent, named, marks }: Table,
   runs: Run[],

@@ -60,10 +60,7 @@ export class JoinedLaunches implements Stage {
     return launches.length === 0 ? null : { launches, args: uses.all, parameters: all, zeroed };
   }
 
-  /**
-   * Whether a launch may go with others: nothing is left that could have it fail before its kernel
-   * runs.
-   */
+  /** Whether a launch may go with others: nothing can fail before its kernel runs. */
   private mayJoin(device: Device, { operation, sharing, failure, ending }: Launch): boolean {
     const { code, parameters, timeoutMs, indirect } = operation;
     if (

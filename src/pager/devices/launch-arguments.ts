@@ -35,10 +35,7 @@ interface Pages {
   readonly end: number;
 }
 
-/**
- * Pages by how they are used. Those at the edges of an `out` argument keep what others have there:
- * they are `inout`.
- */
+/** Pages by use. At the edges of an `out` argument others have content: those are `inout`. */
 export function argumentsOf(
   parameters: readonly LaunchParameter[],
   table: ArrayTable,
@@ -149,10 +146,7 @@ function pagesAround({ offset, length, type }: ArrayParameter): Pages {
   };
 }
 
-/**
- * Pages that hold nothing else. The last one of an array is the array's alone. Without such a page,
- * both ends are where the next begins.
- */
+/** Pages that hold nothing else, an array's last one included. None: both ends are equal. */
 function pagesWithin(parameter: ArrayParameter, table: ArrayTable): Pages {
   const { offset, length, type } = parameter;
   const last = offset + length * bytesOf(type);

@@ -1,7 +1,4 @@
-/**
- * What must be true of a launch's arguments before it begins, and which page is to blame when they
- * cannot be had.
- */
+/** What a launch's arguments must be before it begins, and the page to blame otherwise. */
 
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
@@ -70,10 +67,7 @@ export class LaunchChecks {
     return this.slicesOf(device, operation) === null;
   }
 
-  /**
-   * Finds out, in slices, which parts a launch has that its device has no room for, or why it
-   * cannot be cut; null: it runs as a whole.
-   */
+  /** Finds in slices the parts of a launch without room, or why it has none; null: it fits. */
   divide(device: Device, operation: LaunchOperation): Planning<Divided> | null {
     const slices = this.slicesOf(device, operation);
     return slices && this.divided(device, operation, slices);

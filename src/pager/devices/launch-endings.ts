@@ -1,22 +1,13 @@
-/**
- * Launches that end before their time: they have run for too long, the program wants them no more,
- * or what they need waits for them.
- */
+/** Launches that end early: too long, not wanted, or awaited by what they need. */
 import type { Places } from '../arrays/places.js';
 import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
 import type { Device } from './device.js';
 import type { Ending, Launch, LaunchQueue } from './launch.js';
 import { arrayPages } from './launch-arguments.js';
 
-/**
- * How long a device may take to end a launch: a unit that computes or faults ends in milliseconds,
- * one in a blocking system call does not.
- */
+/** How long an end may take: units end in milliseconds, but not in a blocking call. */
 const ENDING_LIMIT_MS = 5000;
-/**
- * How long a thread that drives a device may be stopped by something else than the device's launch,
- * which may wait for the same.
- */
+/** How long a lending thread may be stopped by something else than the device's launch. */
 const STOPPED_LIMIT_MS = 5000;
 
 export class LaunchEndings {
@@ -63,10 +54,7 @@ export class LaunchEndings {
     if (launch.isHandedOver) device.driver.abort?.(launch.id);
   }
 
-  /**
-   * Ends what runs if it has not ended by itself in so many milliseconds, with its device where
-   * that cannot be done otherwise.
-   */
+  /** Ends what still runs after so many milliseconds, if need be with its device. */
   stopAll(afterMs: number, reason: string): void {
     const at = this.now() + afterMs;
     const stop = (): void => {
@@ -81,10 +69,7 @@ export class LaunchEndings {
     this.nextLimit = Math.min(this.nextLimit, at);
   }
 
-  /**
-   * Ends launches that have run for too long, and devices that do not end theirs. To be called
-   * often.
-   */
+  /** Ends launches that run too long, and devices that do not end theirs. Call it often. */
   look(now: number): void {
     if (now < this.nextLimit) return;
     this.nextLimit = Number.POSITIVE_INFINITY;
@@ -120,10 +105,7 @@ export class LaunchEndings {
     this.stopped.watch(lender);
   }
 
-  /**
-   * Ends launches whose device is driven by a thread that is stopped: it waits for the launch, or
-   * perhaps for what waits for the launch.
-   */
+  /** Ends launches whose lending thread is stopped: it may wait for the launch itself. */
   freeLenders(now: number): void {
     for (const { device, launches } of this.queues.values()) {
       const lender = device.process?.lent?.lender ?? null;

@@ -1,7 +1,4 @@
-/**
- * What would become of a launch: it goes through the checks and the planning that a launch goes
- * through, and ends there.
- */
+/** What would become of a launch: checks and planning as of any, without the run. */
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { plannedDispatches } from '../../drivers/planned-dispatches.js';

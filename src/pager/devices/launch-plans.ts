@@ -1,7 +1,4 @@
-/**
- * Launches that are being planned: each a little further between two looks for faults, so that no
- * thread waits for all of it.
- */
+/** Launches that are planned, a little between looks for faults, so that no thread waits. */
 
 import type { BytesWanted, Planning } from '../../drivers/wgsl-launch.js';
 

@@ -1,7 +1,4 @@
-/**
- * Launches whose size stands in an array: it is read when their turn has come, so that a kernel
- * before them may have written it.
- */
+/** Launches whose size is in an array: read in their turn, since a kernel may write it. */
 
 import type { DenyReason } from '../../core/basics/types.js';
 import type { SpaceContext } from '../arrays/context.js';
@@ -18,9 +15,7 @@ const ONE = [1, 1, 1] as const;
 export class LaunchSizes {
   constructor(private readonly context: SpaceContext) {}
 
-  /**
-   * Answers with the launch as it is with its size, which may be 0; or with why that cannot be had.
-   */
+  /** Answers with the launch and its size, which may be 0, or with why that is not had. */
   read(
     operation: LaunchOperation,
     done: (sized: LaunchOperation | null, failure: WireError | null) => void,

@@ -17,10 +17,7 @@ export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
 /** The launches of a device, in the order in which they came: the first is under way. */
 export class LaunchQueue {
   readonly launches: Launch[] = [];
-  /**
-   * Streams are being told of ends, and hand in what comes next: it begins when all of that is
-   * there.
-   */
+  /** Streams hear of ends and hand in what comes next: it begins when all is there. */
   isTelling = false;
   /** Called when no launch is left. */
   readonly onIdle: (() => void)[] = [];
@@ -163,10 +160,7 @@ export interface Joined {
   readonly zeroed: ReadonlyMap<Launch, readonly string[]>;
 }
 
-/**
- * Why a launch that runs is ended, as the program hears it: what it failed by, where it touched an
- * array that has been freed.
- */
+/** Why a running launch is ended, as programs hear it: what failed, where an array was freed. */
 export type Ending =
   | { readonly code: 'ABORTED' | 'TIMEOUT'; readonly reason: string }
   | { readonly code: 'USE_AFTER_FREE' };

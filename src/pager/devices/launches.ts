@@ -1,7 +1,4 @@
-/**
- * Launches of devices: in which order they run, through which stages each goes, and what is done
- * when one has ended.
- */
+/** Launches of devices: their order, the stages of each, and what follows the end. */
 
 import { Access, type DenyReason } from '../../core/basics/types.js';
 import type { Range } from '../../core/table/range.js';

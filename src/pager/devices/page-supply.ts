@@ -22,9 +22,7 @@ export class PageSupplies {
     private readonly arrays: Arrays,
   ) {}
 
-  /**
-   * @throws RequestError where there are no addresses for so much, or no memory that stands for it
-   */
+  /** @throws RequestError where no addresses, or no memory, are left for so much */
   open(bytes: number, kernelName: string): PageSupply {
     const { manager, requests, arrays } = this;
     const name = `pages of kernel ${kernelName}`;
@@ -101,10 +99,7 @@ export class PageSupply {
     this.arrays.free({ range: id, firstPage, count });
   }
 
-  /**
-   * Whether these pages have on the host what is to be read: they are held there, or its threads
-   * may read them now without a fault.
-   */
+  /** Whether the host has these pages to be read: held, or readable without a fault. */
   private isThere({ first, count }: PageRun): boolean {
     const { pages } = this.manager;
     for (let page = first; page < first + count; page++)

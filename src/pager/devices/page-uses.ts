@@ -1,7 +1,4 @@
-/**
- * How several launches use pages together: runs that do not overlap, each used as much as any of
- * the launches does.
- */
+/** How launches use pages together: disjoint runs, each used as much as any launch does. */
 import type { NamedArgument } from './launch-arguments.js';
 
 type Use = NamedArgument['use'];

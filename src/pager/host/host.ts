@@ -1,7 +1,4 @@
-/**
- * The host as a processor: its driver, and what the core hears of the faults of the application's
- * threads.
- */
+/** The host as a processor: its driver, and what the core hears of application threads. */
 import {
   HOST,
   HOST_NODE,

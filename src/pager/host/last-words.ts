@@ -5,10 +5,7 @@
  */
 import { isWritten } from '../protocol/output.js';
 
-/**
- * How long a load or store waits for its line, and how long a system call does, which may itself
- * keep the line from being written.
- */
+/** How long an access waits for its line, and a system call, which may keep it from coming. */
 const ACCESS_MS = 10_000;
 const CALL_MS = 1000;
 /** How often the manager looks whether the line has been written. */

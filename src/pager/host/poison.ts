@@ -29,10 +29,7 @@ export class Poison {
     });
   }
 
-  /**
-   * Ends an access of a thread. @param why the rest of a sentence that begins with what the thread
-   * touched; asked once for a page
-   */
+  /** Ends an access. @param why continues a sentence about what was touched; asked once a page */
   end(page: number, write: boolean, thread: number, explain: () => string): void {
     // The kernel may tell of one fault several times.
     if (this.lastWords.has(page)) return;

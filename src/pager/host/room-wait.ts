@@ -1,7 +1,4 @@
-/**
- * Threads that need room of a disk that is full wait for it, since it may come soon: this tells the
- * core how long they have.
- */
+/** Threads wait for room of a full disk, which may come soon: tells the core how long. */
 
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { ROOM_TRIES } from '../../core/service/faults.js';

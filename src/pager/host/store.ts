@@ -6,17 +6,12 @@ import type { ManagerContext } from '../core/context.js';
 import type { StoreFile } from '../sources/io-engines.js';
 import { ROOM_MS } from './room-wait.js';
 
-/**
- * After an error it is tried again so much later, so that requests that wait for room are told of
- * the error before.
- */
+/** After an error the next try is so much later: waiting requests hear of the error first. */
 const PAUSE_MS = 50;
 /** The store is not asked more often whether there is room again. */
 const LOOK_MS = 5;
 
-/**
- * Of another try: there is no reason for one, only a try can tell, or what was in the way is gone.
- */
+/** Of another try: no reason, only a try can tell, or the obstacle is gone. */
 export type Chance = 'none' | 'unknown' | 'good';
 
 /** Where a store keeps its pages, with its words. */

@@ -1,6 +1,4 @@
-/**
- * What is behind the host, the nearest first: each sends pages on to the next when it has no room.
- */
+/** What is behind the host, nearest first: each sends pages on when it has no room. */
 import { HOST_NODE, type NodeId } from '../../core/basics/types.js';
 import type { ManagerContext } from '../core/context.js';
 import type { ServerStats, StorageStats } from '../protocol/space.js';
@@ -101,10 +99,7 @@ export class Stores {
       : null;
   }
 
-  /**
-   * The number of the last page that a disk has been asked for, where it is yet to come; 0: none
-   * is.
-   */
+  /** The last page that a disk was asked for and that has yet to come; 0: none. */
   get awaited(): number {
     return this.storage?.place.file.engines.awaited ?? 0;
   }

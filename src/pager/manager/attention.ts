@@ -25,10 +25,7 @@ export class Attention {
     return isNew;
   }
 
-  /**
-   * From now on the manager must be woken. False: it must not sleep, since something was asked of
-   * one that was awake.
-   */
+  /** From now on the manager must be woken. False: something came meanwhile. */
   sleep(): boolean {
     // The word of a client comes before its look whether to wake, and ours in the other order: one
     // of the two sees what the other did.

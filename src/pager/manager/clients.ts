@@ -17,10 +17,7 @@ import type { TimeSlice } from './time-slice.js';
 /** What comes of clients. */
 export interface ClientEvents {
   request(message: ToManager, answer: Answer, client: Client): void;
-  /**
-   * What the client had when it left, and cannot end any more: views by their ranges, how many of
-   * each, and pins.
-   */
+  /** What a client left behind and cannot end: views by range with their number, and pins. */
   left(client: Client, views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void;
 }
 
@@ -223,9 +220,7 @@ export class Clients {
     }
   }
 
-  /**
-   * The space is about to close: views and pins of clients that have ended must not count any more.
-   */
+  /** The space closes: views and pins of ended clients must not count any more. */
   forgetEnded(events: ClientEvents): void {
     const ended = this.clients.filter(({ hasEnded }) => hasEnded);
     for (const client of ended) {

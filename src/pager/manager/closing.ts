@@ -1,7 +1,4 @@
-/**
- * How a space ends: launches end or are cancelled, shared files get what was written, and then
- * everything is given back.
- */
+/** How a space ends: launches end, shared files are written, then everything goes. */
 
 import { partsThat } from '../core/part.js';
 import type { ClosedSpace } from '../protocol/closed-space.js';
@@ -16,10 +13,7 @@ import type { Parts } from './parts.js';
 export class Closing {
   /** Nothing is left of the space. */
   finished = false;
-  /**
-   * Spaces of which views are left and whose late uses this thread answers when its own has been
-   * closed.
-   */
+  /** Spaces with views left, whose late uses this thread answers after its own has closed. */
   readonly closedSpaces: ClosedSpace[] = [];
   /** What was written and is lost with the space. */
   private lost: WireError | null = null;

@@ -5,18 +5,12 @@
  * fault.
  */
 
-/**
- * Reads in a row of one descriptor after which the others have their turn, also where each has
- * found something.
- */
+/** Reads in a row of one descriptor, after which others have their turn. */
 const IN_A_ROW = 8;
 /** Stands for the host's descriptor among the places of devices. */
 const OWN_PLACE = -1;
 
-/**
- * Where faults are read from: the host's descriptor, those of devices by their places, and those of
- * other processes.
- */
+/** Where faults are read: the host's descriptor, devices', and other processes'. */
 export interface FaultSources {
   readonly host: { readFaults(): number };
   readonly polls: {

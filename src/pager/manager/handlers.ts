@@ -1,7 +1,4 @@
-/**
- * What is done about each request: one handler a name, which the compiler checks, and the part of
- * the manager that it is the business of.
- */
+/** What is done about each request: a handler for each name, and the part that does it. */
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import { threadRunningNs } from '../../linux/threads/thread-usage.js';
 import { usedBytes } from '../arrays/shared-uses.js';

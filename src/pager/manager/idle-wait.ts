@@ -12,18 +12,11 @@ import { HOST_SLOT, type Parts, WAKE_SLOT } from './parts.js';
 
 /** A disk that is worth looking for reads a page within this. */
 const DISK_MS = 0.3;
-/**
- * Reads that are not looked for after the disk was slow, or another thread had the CPU: each of
- * them takes half as long again.
- */
+/** Reads not looked for after a slow disk or a busy CPU: each time half as many more. */
 const DISK_PAUSE = 32;
-/**
- * The manager looks after everything else after so many pages that it has given to threads in turn.
- */
+/** Looks after everything else after so many pages given to threads in turn. */
 const MOST_TURNS = 32;
-/**
- * A thread that awaits the end of a launch and then launches the next one has done so within this.
- */
+/** A thread that awaits a launch and launches again has done so by then. */
 const ASKED_MS = 0.2;
 /** A thread of copies that has a CPU makes one of them within this. */
 const COPY_MS = 0.2;

@@ -32,10 +32,7 @@ const TRIES = 1000;
 const LAST_LINE_MS = 1000;
 const BLOCK_BYTES = PAGES_PER_BLOCK * PAGE_BYTES;
 
-/**
- * Answers until no view is left, or the thread is told to stop; then another thread answers, or the
- * process ends.
- */
+/** Answers until no view is left or the thread is stopped; another one may go on. */
 export function answerLateUses(
   spaces: readonly ClosedSpace[],
   control: Int32Array,

@@ -41,10 +41,7 @@ process.on('uncaughtExceptionMonitor', (error) => {
 });
 process.once('exit', (exitCode) => toSentinel({ exitCode, problem }));
 
-/**
- * A function, since a module that may wait as it begins needs Node's loader of ES modules, without
- * which the thread starts sooner.
- */
+/** A function: a module that waits needs Node's ES loader, and starts later. */
 async function main(): Promise<void> {
   Atomics.store(control, Control.ManagerThread, threadId());
   setTimeSlice(SERVING_SLICE_NS);

@@ -73,10 +73,7 @@ export class Messages {
     else this.thread?.postMessage(text);
   }
 
-  /**
-   * Nothing more will be said. What is left is written if that takes no longer than so many
-   * milliseconds.
-   */
+  /** Nothing more will be said. Writes what is left, for so many milliseconds at most. */
   end(limitMs: number): void {
     // The end of this thread stops the one that writes, which must be up by then.
     void startsEnded(this.control);
@@ -112,9 +109,7 @@ export class Messages {
     this.write(text);
   }
 
-  /**
-   * There is no such thread, for want of descriptors or memory: what has to be said is said here.
-   */
+  /** The thread lacks descriptors or memory: what has to be said is said here. */
   private fail(): void {
     this.failed = true;
     this.thread = null;

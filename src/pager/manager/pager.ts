@@ -68,10 +68,7 @@ export class Pager implements ClientEvents {
     return this.parts.host.faults.via;
   }
 
-  /**
-   * Spaces of which views are left and whose late uses this thread answers when its own has been
-   * closed.
-   */
+  /** Spaces with views left, whose late uses this thread answers after its own has closed. */
   get closedSpaces(): readonly ClosedSpace[] {
     return this.closing.closedSpaces;
   }
@@ -156,10 +153,7 @@ export class Pager implements ClientEvents {
     this.spin.yielded(now() - began);
   }
 
-  /**
-   * Looks after everything that is no fault: sleeps until something happens, and handles it. False
-   * when nothing has.
-   */
+  /** Looks after all that is no fault: sleeps until something happens. False: nothing has. */
   private goRound(): boolean {
     const { control, clients, streams, streamSlice, stores, poller, attachments } = this.parts;
     Atomics.add(control, Control.Heartbeat, 1);

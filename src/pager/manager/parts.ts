@@ -129,10 +129,7 @@ function makeSources(context: ManagerContext, reserve: DescriptorReserve) {
   };
   const newEngine = (folder?: string, kept?: DescriptorReserve): IoEngine =>
     new IoEngine(options.wakeFd, options.control, now, undefined, folder, { reserve: kept });
-  /**
-   * It has a thread also where the process has no descriptors left, and then does the jobs of
-   * others besides.
-   */
+  /** It has a thread even without descriptors, and then does others' jobs as well. */
   const engine = newEngine(options.storage?.path, reserve);
   const clients = new Clients(control);
   return {

@@ -17,10 +17,7 @@ const TICK_MS = 500;
 const HEARTBEAT_LIMIT_MS = 10_000;
 /** After how many ticks a manager that has ended without a word is believed to have. */
 const SILENT_TICKS = 2;
-/**
- * How long the end of the process waits for its message to be written, and how long the end of a
- * space does.
- */
+/** How long the end of the process, or of a space, waits for its message to be written. */
 const LAST_WORDS_MS = 5000;
 const LEFT_WORDS_MS = 500;
 
@@ -33,10 +30,7 @@ const {
 const control = new Int32Array(shared.control);
 const messages = new Messages(control);
 
-/**
- * Whether the space is up. Before that no thread knows of it, so that none can wait in a fault, and
- * the opener is told of a failure.
- */
+/** Whether the space is up. Before, no thread waits in a fault, and the opener hears. */
 let isUp = false;
 /** What the manager has said of its end. */
 let end: { readonly exitCode: number; readonly problem: string } | null = null;

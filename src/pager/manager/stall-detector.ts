@@ -15,15 +15,10 @@ export class StallDetector {
   private ranMs = 0;
   private still = 0;
 
-  /**
-   * @param tickMs between two looks; counted, since a process that is stopped makes no looks either
-   */
+  /** @param tickMs between looks; counted, since a stopped process makes none */
   constructor(private readonly tickMs: number) {}
 
-  /**
-   * Returns for how many milliseconds the manager has stood still; `state` is null when it is not
-   * known what its thread does.
-   */
+  /** For how many milliseconds the manager stands still; `state` is null when unknown. */
   look(beat: number, state: ThreadState | null): number {
     const ran = state === null ? 0 : Math.max(0, state.ranMs - this.ranMs);
     if (state !== null) this.ranMs = state.ranMs;

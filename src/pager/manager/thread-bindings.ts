@@ -31,10 +31,7 @@ interface Bond {
 
 export class ThreadBindings {
   private bond: Bond | null = null;
-  /**
-   * How many others need the manager on its CPU: threads of devices that are bound to it, and a
-   * disk that interrupts it.
-   */
+  /** Who needs the manager on its CPU: bound threads of devices, and a disk. */
   private holds = 0;
 
   constructor(private readonly now: () => number) {}
@@ -116,10 +113,7 @@ export class ThreadBindings {
     for (const thread of [...(this.bond?.threads.keys() ?? [])]) this.release(thread);
   }
 
-  /**
-   * From time to time, forgets bound threads that have ended, and frees what bound ones have
-   * started.
-   */
+  /** Forgets bound threads that have ended, and frees threads that bound ones started. */
   look(now: number): void {
     const { bond } = this;
     if (bond === null || now < bond.nextLook) return;
@@ -171,10 +165,7 @@ function list(cpus: readonly number[]): string {
   return `CPU${cpus.length === 1 ? '' : 's'} ${cpus.join(', ')}`;
 }
 
-/**
- * Gives the manager's CPUs to threads that bound ones have started: the kernel bound these, too,
- * which nobody asked for.
- */
+/** Frees threads that bound ones started: the kernel bound these unasked. */
 function freeStarted(bond: Bond): void {
   const { cpu, cpus, known, threads: bound } = bond;
   try {

@@ -3,10 +3,7 @@
  * heartbeat come first, and a thread that asks for much must not keep the others waiting.
  */
 
-/**
- * Longer than a look at the faults by far, so that little is lost, and short for a thread that
- * waits in a fault.
- */
+/** Far longer than a look at the faults, and short for a thread that waits in one. */
 const SLICE_MS = 1;
 /** Looks at the clock are a little dearer than counting. */
 const BETWEEN_LOOKS = 8;
@@ -22,10 +19,7 @@ export class TimeSlice {
     this.taken = 0;
   }
 
-  /**
-   * Takes one more thing to do; false when it has to wait for the next round. The first of a round
-   * is always given.
-   */
+  /** Takes one more thing; false: it waits for the next round. The first is always given. */
   take(): boolean {
     if (this.taken === 0) this.end = this.now() + SLICE_MS;
     else if (this.taken % BETWEEN_LOOKS === 0 && this.now() >= this.end) return false;

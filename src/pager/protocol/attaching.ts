@@ -23,10 +23,7 @@ export interface AttachHello {
   /** Of the handle; null: to look at all of the space. */
   readonly token: string | null;
   readonly codec: Codec;
-  /**
-   * The process only looks at the space and maps nothing. The stream of its requests comes along,
-   * and `AttachWelcome` is the answer.
-   */
+  /** The process only looks, and maps nothing. Its stream comes along; `AttachWelcome` follows. */
   readonly look?: boolean;
 }
 
@@ -35,10 +32,7 @@ export interface AttachOffer {
   readonly base: number;
   readonly bytes: number;
   readonly userModeOnly: boolean;
-  /**
-   * Another thread of the process attached before: the number of its userfaultfd. Nothing is to be
-   * mapped then.
-   */
+  /** The userfaultfd of another attached thread here. Nothing is to be mapped then. */
   readonly mapped: number | null;
 }
 
@@ -79,10 +73,7 @@ export interface AttachedWatchData {
 export const DENIED_OUTCOME =
   'A load or store ends the process (SIGBUS); a system call fails with EFAULT.';
 
-/**
- * A line for the standard error of a process whose access was denied; then the page is poisoned
- * there.
- */
+/** A line for the standard error of a process whose access was denied; poison follows. */
 export interface DenialNotice {
   readonly say: string;
   readonly page: number;

@@ -15,10 +15,7 @@ export interface ClosedArray {
 export interface ClosedSpace {
   readonly base: number;
   readonly bytes: number;
-  /**
-   * The descriptor that its faults come by; the opener of the space closes it, when no thread
-   * answers by it any more.
-   */
+  /** The descriptor of its faults; the opener closes it when no thread answers any more. */
   readonly faults: number;
   readonly control: SharedArrayBuffer;
   readonly arrays: readonly ClosedArray[];
@@ -29,10 +26,7 @@ export function isUnmapped(control: SharedArrayBuffer): boolean {
   return Atomics.load(new Int32Array(control), Control.Views) < 0;
 }
 
-/**
- * Late uses are not answered any more: from now on the addresses can only be read. The descriptors
- * stay open.
- */
+/** Late uses are not answered any more: the addresses are read-only. Descriptors stay. */
 export function forsake(spaces: readonly ClosedSpace[]): void {
   for (const { base, bytes, faults, control } of spaces) {
     if (isUnmapped(control)) continue;

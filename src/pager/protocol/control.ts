@@ -14,10 +14,7 @@ export const Control = {
   Streams: 4,
   /** Views of the space's arrays in all threads. */
   Views: 5,
-  /**
-   * Set by the thread that closes the descriptor that wakes the manager, once the space is closed
-   * and no other thread is attached.
-   */
+  /** Set by the closer of the descriptor that wakes the manager, when all is closed. */
   WakeFdClosed: 6,
   /** Threads that attached and found no place in the list of threads. */
   UnlistedThreads: 7,
@@ -38,36 +35,21 @@ export const Control = {
   MessagesWritten: 18,
   /** Set where a worker thread opened the space, whose end takes the manager along. */
   OpenedByWorker: 19,
-  /**
-   * Set while the manager looks at the next word before it sleeps: a client that asks it for
-   * something then need not wake it.
-   */
+  /** Set while the manager looks once more before it sleeps: clients need not wake it. */
   Awake: 20,
   /** Raised by clients with each message. */
   Asked: 21,
-  /**
-   * Threads of the manager that are starting: Node.js ends the process with a message where a
-   * thread is stopped while it loads the FFI.
-   */
+  /** Threads of the manager that start: stopped while they load the FFI they end the process. */
   StartingThreads: 22,
   /** Set when the manager's thread has nothing left to do. */
   Ended: 23,
-  /**
-   * Set once other processes may be attached, whose threads sleep and wake by the page and not by
-   * the address alone.
-   */
+  /** Set once other processes may be attached, whose threads sleep and wake by the page. */
   OtherProcesses: 24,
-  /**
-   * From here on, the kernel's ids of threads that attached; an id may be of a thread that has
-   * ended.
-   */
+  /** From here on: kernel ids of attached threads, some of which may have ended. */
   Threads: 25,
 } as const;
 
-/**
- * A space can serve the faults of 64 threads at once; more than that may attach, and are not
- * listed.
- */
+/** A space serves faults of 64 listed threads at once; more may attach. */
 export const LISTED_THREADS = 64;
 
 export const DIGEST_WORDS = 4;

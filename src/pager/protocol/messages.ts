@@ -7,10 +7,7 @@ import type { WireError } from './wire.js';
 
 export type RequestName = keyof Requests;
 
-/**
- * A request on its way. The manager answers with the same number; a client that wants no answer
- * says 0.
- */
+/** A request on its way. The answer has its number; 0: none is wanted. */
 export type RequestMessage<K extends RequestName = RequestName> = {
   [N in K]: { readonly id: number; readonly name: N; readonly value: Requests[N]['in'] };
 }[K];

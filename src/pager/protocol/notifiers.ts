@@ -1,7 +1,4 @@
-/**
- * What subscribers of invalidations are told. Subscribers are modules in the manager's thread, and
- * threads of the application.
- */
+/** What subscribers of invalidations, modules or threads, are told. */
 import type { InvalidationReason } from '../../core/basics/types.js';
 
 export type { InvalidationReason };
@@ -58,10 +55,7 @@ export interface NotifierSource {
   readonly data: unknown;
 }
 
-/**
- * What has happened to the pages of a subscription since it was last told, on its way to the
- * subscriber.
- */
+/** What happened to a subscription's pages since it was last told. */
 export interface Notice {
   readonly subscription: number;
   /** Pages of the array. */
@@ -78,10 +72,7 @@ export interface Notice {
   readonly ended: boolean;
 }
 
-/**
- * What a sequence number becomes when the subscription has ended. It is odd, and no number that a
- * reader may have begun with.
- */
+/** The sequence number of an ended subscription: odd, and no reader's beginning. */
 export const SEQUENCE_ENDED = -1;
 /** Sequence numbers begin at 0 again after this one. */
 export const SEQUENCE_MASK = 0x7fff_ffff;

@@ -8,10 +8,7 @@ export interface CopyOrder {
   readonly to: BytePlace;
   readonly from: BytePlace;
   readonly bytes: number;
-  /**
-   * Number of the device on whose memory the bytes are to be, 0 for the host; null: wherever the
-   * destination is.
-   */
+  /** Device whose memory is to have the bytes, 0: the host; null: where the target is. */
   readonly at: number | null;
 }
 

@@ -28,10 +28,7 @@ export function count(control: Int32Array): number {
   return (Atomics.add(control, Control.MessagesSaid, 1) + 1) | 0;
 }
 
-/**
- * Whether everything that was said by then has been written; `ticket` is the word of messages said
- * at that time.
- */
+/** Whether all said by then is written; `ticket` is the word of messages at that time. */
 export function isWritten(control: Int32Array, ticket: number): boolean {
   return ((Atomics.load(control, Control.MessagesWritten) - ticket) | 0) >= 0;
 }

@@ -9,10 +9,7 @@ export interface ArrayPages {
   readonly count: number;
 }
 
-/**
- * Where bytes of an array begin. The array is named, since its addresses may be another one's by
- * now.
- */
+/** Where bytes of an array begin. Its name tells it from a later one at the addresses. */
 export interface BytePlace {
   readonly range: number;
   readonly name: string;

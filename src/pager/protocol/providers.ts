@@ -1,7 +1,4 @@
-/**
- * What the manager and the thread of a provider tell each other, and what a provider's function is
- * handed.
- */
+/** What manager and provider thread tell each other, and what the function gets. */
 import type { MessagePort } from 'node:worker_threads';
 import type { ElementType, NumericArray } from '../../core/basics/elements.js';
 
@@ -63,9 +60,7 @@ export interface ProviderThreadData {
   /** A place of the staging memory for each part that may be under way. */
   readonly staging: SharedArrayBuffer;
   readonly placeBytes: number;
-  /**
-   * A word for each place, raised when its call begins, and one that counts calls that have ended.
-   */
+  /** A word for each place, raised as its call begins, and one that counts ended calls. */
   readonly marks: SharedArrayBuffer;
   readonly wakeFd: number;
 }

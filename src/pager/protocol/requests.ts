@@ -1,7 +1,4 @@
-/**
- * What clients ask of the manager. A client that needs an answer at once waits with its thread
- * stopped; faults take none of this.
- */
+/** What clients ask. Who needs an answer waits with its thread stopped; faults are apart. */
 import type { ElementType } from '../../core/basics/elements.js';
 import type { NumaPlace } from '../../linux/memory/numa.js';
 import type { ArrayListing, Quota, ShareRights, SpaceOverview } from './attaching.js';
@@ -31,19 +28,13 @@ export interface FileSource {
   readonly bytes: number;
   /** Whether what is written to the array is meant for the file. */
   readonly shared: boolean;
-  /**
-   * Whether the program's threads look at the file's own memory, the kernel's page cache, rather
-   * than at pages of the space.
-   */
+  /** Whether threads look at the page cache of the file, not at pages of the space. */
   readonly mapped: boolean;
   /** The byte of the file with the checksum of the array's first page, where it has checksums. */
   readonly sums?: number;
 }
 
-/**
- * A mapping of a file, and where the array's elements begin in it. The thread that asked for it
- * unmaps it.
- */
+/** A mapping of a file, and where its elements begin. The asking thread unmaps it. */
 export interface FileMapping {
   readonly address: number;
   readonly bytes: number;
@@ -94,10 +85,7 @@ export interface Requests {
   };
   /** Whether an array is still there. */
   usable: { in: { range: number; name: string; verb: string }; out: null };
-  /**
-   * Makes an array with the elements of another one; the answer comes when no later change of that
-   * can be seen in it.
-   */
+  /** Makes an array with another's elements; the answer comes when it is unaffected by changes. */
   clone: {
     in: { range: number; name: string; cloneName: string; keep?: boolean };
     out: { id: number; firstPage: number; pages: number };
@@ -113,10 +101,7 @@ export interface Requests {
   sharing: { in: { range: number; name: string; call: SharingCall }; out: null };
   /** Writes changed pages to the file that the array shares. */
   flush: { in: ArrayPages & { durable: boolean }; out: { bytes: number } };
-  /**
-   * Lets processors, transfers and copies do no more than `access` (0: nothing, 1: read, 2: read
-   * and write) to whole pages of an array.
-   */
+  /** Lets nobody do more than `access` (0: nothing, 1: read, 2: and write) to whole pages. */
   protect: { in: ArrayPages & { access: 0 | 1 | 2 }; out: null };
   /** Of whole blocks. */
   advise: { in: ArrayPages & { change: AdviceChange }; out: null };
@@ -191,10 +176,7 @@ export interface Requests {
   dirty: { in: ArrayPages; out: { runs: readonly number[] } };
   /** Triples of first page, count and bits of processors. */
   young: { in: ArrayPages & { clear: boolean }; out: { runs: readonly number[] } };
-  /**
-   * Subscribes to invalidations; the answer comes when the module, if there is one, has been
-   * loaded.
-   */
+  /** Subscribes to invalidations; the answer comes when the module, if any, is loaded. */
   watch: {
     in: {
       /** A number that no other subscription of the space has. */
@@ -238,10 +220,7 @@ export interface Requests {
   transferFile: { in: FileTransfer; out: { bytes: number } };
   /** Starts a device; the answer comes when it is up. */
   addDevice: { in: { options: DeviceOptions }; out: DeviceInfo };
-  /**
-   * Starts a device again that has gone, and ends it first if it has not; another one of that name
-   * takes its place.
-   */
+  /** Starts a device again, ending it first if need be; its successor has its name. */
   restart: { in: { device: number }; out: DeviceInfo };
   /** All devices that the space has, and those that have gone, in the order in which they came. */
   devices: { in: null; out: readonly DeviceInfo[] };
@@ -257,10 +236,7 @@ export interface Requests {
   show: { in: null; out: null };
   /** Keeps moves from now on, for `tail`, until `unfollow` or the end of the client. */
   follow: { in: null; out: { id: number } };
-  /**
-   * Moves since the last time; null: some of them were lost, and the next text begins anew.
-   * `nowMs`: by the clock of the text.
-   */
+  /** Moves since then; null: some are lost, the text begins anew. `nowMs`: by the text's clock. */
   tail: { in: { id: number }; out: { text: string | null; nowMs: number } };
   unfollow: { in: { id: number }; out: null };
   /** `timeoutMs`: how long launches that run may take; null: as long as they like. */

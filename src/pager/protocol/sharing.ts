@@ -85,10 +85,7 @@ export type FromSharing =
       readonly right: 'none' | 'read';
       readonly isOver: boolean;
     }
-  /**
-   * The machine has no right to any block: what is restricted already waits for no operation any
-   * more.
-   */
+  /** The machine has no right to any block: what is restricted waits no more. */
   | { readonly kind: 'ended' }
   | { readonly kind: 'clean'; readonly block: number }
   /**
@@ -104,19 +101,11 @@ export type FromSharing =
     }
   /** Threads that were denied the block may wait for it again. */
   | { readonly kind: 'again'; readonly block: number }
-  /**
-   * What had been written to the block and not flushed is lost, here (`own`) or on another machine.
-   */
+  /** What was written and not flushed is lost, here (`own`) or on another machine. */
   | { readonly kind: 'lost'; readonly block: number; readonly own: boolean }
-  /**
-   * The server has forgotten the array: what had been flushed is lost, and every block is refused
-   * from now on.
-   */
+  /** The server has forgotten the array, flushed content included: every block is refused. */
   | { readonly kind: 'forgotten' }
-  /**
-   * There is no connection, and what the server does instead, as the rest of a sentence that names
-   * it; null: there is one again.
-   */
+  /** What the server does instead of connecting, to end a sentence; null: it is back. */
   | { readonly kind: 'connection'; readonly problem: string | null }
   | { readonly kind: 'answer'; readonly id: number; readonly failure: WireError | null }
   /** `failure`: what was written is lost, which no call has been told yet. */

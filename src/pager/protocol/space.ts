@@ -55,10 +55,7 @@ export interface DeviceInfo {
   readonly id: number;
   /** Number of its own memory in the core; the same holds for that. */
   readonly node: number;
-  /**
-   * Another one for each device of the space that was ever started. Requests name a device by it; 0
-   * is the host.
-   */
+  /** Another for each device ever started. Requests name devices by it; 0 is the host. */
   readonly number: number;
   readonly kind: string;
   readonly name: string;
@@ -90,10 +87,7 @@ export interface StorageOptions {
   readonly bytes: number;
 }
 
-/**
- * A server of Valkey's or Redis's that pages go to when neither the host nor storage has room for
- * them.
- */
+/** A Valkey or Redis server for pages without room in host or storage. */
 export interface ServerOptions {
   readonly kind: 'valkey';
   /** Of one server, or of several of one cluster, the one that answered first. */
@@ -125,10 +119,7 @@ export interface SentinelData {
   readonly start: Start;
 }
 
-/**
- * Of a manager whose heap is to get full: small, so that a test reaches it at once. Others have no
- * limit of their own.
- */
+/** Of a manager whose heap is to get full soon, for a test. Others have no such limit. */
 export const CRASH_HEAP_MIB = 16;
 
 /** What a space is made with. */
@@ -139,10 +130,7 @@ export interface ManagerOptions {
   readonly control: SharedArrayBuffer;
   readonly wakeFd: number;
   readonly hostBudgetBytes: number;
-  /**
-   * The host's budget follows what this machine has left, whose files lie under `root`; null: it is
-   * what it was set to.
-   */
+  /** The host's budget follows this machine, with files under `root`; null: it stays. */
   readonly followMemory: { readonly root: string } | null;
   /** Null: nothing that is written may exceed the host's budget. */
   readonly storage: StorageOptions | null;
@@ -156,10 +144,7 @@ export interface ManagerOptions {
   /** Bytes of the last moves that are kept in memory; missing: none, until a record begins. */
   readonly history?: number;
   readonly checkInvariants: boolean;
-  /**
-   * Options of the node command with which the threads that load modules of the program are
-   * started.
-   */
+  /** Options of node for threads that load the program's modules. */
   readonly nodeOptions: readonly string[];
   /** What goes wrong with the host's memory. */
   readonly inject?: Injection;

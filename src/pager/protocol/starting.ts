@@ -22,10 +22,7 @@ export function beginStart(control: SharedArrayBuffer): Start {
   return { control, ended: new SharedArrayBuffer(4) };
 }
 
-/**
- * A thread that was counted is up, as it says itself, or has ended, as its starter says; the first
- * of the two counts.
- */
+/** A counted thread is up, as it says, or has ended, as its starter says: the first counts. */
 export function endStart({ control, ended }: Start): void {
   if (Atomics.exchange(new Int32Array(ended), 0, 1) === 1) return;
   const words = new Int32Array(control);

@@ -29,10 +29,7 @@ function clientChannel(space: string, client: string): string {
   return `onemem ${space} ${client}`;
 }
 
-/**
- * Takes a message without the event loop; the types of Node leave out that this works for broadcast
- * channels, too.
- */
+/** Takes a message without the event loop, for broadcast channels, too: Node's types lack it. */
 function receive<T>(channel: BroadcastChannel): T | undefined {
   return (receiveMessageOnPort(channel as unknown as MessagePort) as { message: T } | undefined)
     ?.message;
@@ -46,10 +43,7 @@ function receive<T>(channel: BroadcastChannel): T | undefined {
 class Inbox<T> {
   private readonly channel: BroadcastChannel;
   private delivered: T[] = [];
-  /**
-   * Place of the next message in the list: to move a long list up for each would take longer the
-   * longer it is.
-   */
+  /** The next message's place in the list, which is not moved up for each. */
   private head = 0;
   private closed = false;
 

@@ -15,9 +15,7 @@ export interface Transport {
 
 /** The manager's end of the connection to one client. */
 export interface Connection {
-  /**
-   * The kernel's id of the client's thread; of another process, the negative number of the client.
-   */
+  /** The kernel's id of the client's thread; of another process, minus the client's number. */
   readonly thread: number;
   /** Whether the client has ended, with or without a word. */
   readonly hasEnded: boolean;
@@ -39,10 +37,7 @@ export interface Connection {
 export interface Line {
   /** Hands a message over, and wakes the manager. */
   post(message: ToManager): void;
-  /**
-   * The next message that has come, without a turn of the event loop, or undefined. Messages that
-   * are not taken go to the listener.
-   */
+  /** The next message, without the event loop, or undefined. Others go to the listener. */
   take(): FromManager | undefined;
   /** The thread as requests name it. */
   readonly thread: number;

@@ -30,18 +30,12 @@ export interface FileRange {
   damaged: number;
 }
 
-/**
- * A file that could not be written is tried again so much later, so that requests that wait for
- * room are told of the error before.
- */
+/** A file is tried again so much later: waiting requests hear of the error first. */
 const PAUSE_MS = 50;
 
 export class FileProvider {
   private readonly ranges: FileRange[] = [];
-  /**
-   * For what is read before it has a place: as much as a transfer moves at most. It stays in the
-   * caches.
-   */
+  /** For reads without a place yet: as large as a transfer. It stays in the caches. */
   private readonly buffer = new NativeBuffer(PAGES_PER_TRANSFER * PAGE_BYTES);
 
   /** Files that could not be written. */
@@ -88,10 +82,7 @@ export class FileProvider {
     return this.rangeOf(page)?.source ?? null;
   }
 
-  /**
-   * What has become of the file of a page that could not be read, as a part of a sentence; null:
-   * that cannot be seen.
-   */
+  /** What became of an unreadable page's file, to end a sentence; null: unknown. */
   changeOf(page: number): string | null {
     const range = this.rangeOf(page);
     if (range === null) return null;
@@ -105,10 +96,7 @@ export class FileProvider {
     return `whose file is damaged: the checksum of the page at byte ${at} of ${path} does not match; use another copy of it`;
   }
 
-  /**
-   * The first page of an array that its file does not reach any more; -1: there is none, or that
-   * cannot be seen.
-   */
+  /** An array's first page that its file no longer reaches; -1: none, or unknown. */
   firstCut(page: number): number {
     const range = this.rangeOf(page);
     if (range === null) return -1;
@@ -165,18 +153,13 @@ export class FileProvider {
     }
   }
 
-  /**
-   * Why changed pages cannot go to their file just now, as the rest of a sentence; null: they can.
-   */
+  /** Why changed pages cannot go to their file now, to end a sentence; null: they can. */
   get problem(): string | null {
     for (const { problem } of this.refusing.values()) return problem;
     return null;
   }
 
-  /**
-   * Files that could not be written are tried again after a while: called before anything wants
-   * room.
-   */
+  /** Unwritable files are tried again after a while: called before anything wants room. */
   step(): number {
     this.retried.look();
     for (const [range, { since }] of this.refusing) {
@@ -293,10 +276,7 @@ export class FileProvider {
   }
 }
 
-/**
- * The last page may go on after the end of the file; memory that was used before must not show
- * there.
- */
+/** The last page may go beyond the file; earlier content must not show there. */
 function clearRest(target: number, bytes: number, count: number): void {
   if (bytes < count * PAGE_BYTES) fillMemory(target + bytes, 0, count * PAGE_BYTES - bytes);
 }

@@ -40,10 +40,7 @@ export class ForgottenTags {
     return this.last;
   }
 
-  /**
-   * Hands `forget` what has been forgotten, if there is word of it, and says that this has been
-   * heard.
-   */
+  /** Hands `forget` what has been forgotten, if there is any, and says so. */
   hear(forget: (tags: readonly number[]) => void): void {
     const { words } = this;
     if (Atomics.load(words, 0) === 0) return;

@@ -68,10 +68,7 @@ function punch(fd: number, offset: number, length: number): number {
   }
 }
 
-/**
- * Moves all bytes of a job, in as many calls as it takes. Returns bytes done, or the negative error
- * number.
- */
+/** Moves all bytes of a job, in several calls. Returns bytes, or the negative error. */
 function move(kind: number, at: number): number {
   const fd = words[at + Job.Fd];
   const address = words[at + Job.Address];
@@ -112,10 +109,7 @@ function moveRest(
   return offset < 0 ? libc.write(fd, address, length) : libc.pwrite(fd, address, length, offset);
 }
 
-/**
- * Whether what is read or written where it stands may have to wait for its other end: pipes,
- * sockets, terminals.
- */
+/** Whether it may have to wait for its other end: pipes, sockets, terminals. */
 function mayWait(fd: number): boolean {
   try {
     const kind = fstatSync(fd);

@@ -19,9 +19,7 @@ export const Job = {
   Length: 3,
   Offset: 4,
   Result: 5,
-  /**
-   * Address of the checksums of the pages, a word each, that a spilled page has been written with.
-   */
+  /** Address of the checksums, a word a page, that a spilled page was written with. */
   Sums: 6,
   /** How many bytes had been moved when the job failed. */
   Moved: 7,
@@ -36,10 +34,7 @@ export const Job = {
 } as const;
 export const JOB_WORDS = 8;
 const PLACES = 256;
-/**
- * Words of the signals: jobs handed in, jobs done, whether to stop, whether the thread is up,
- * whether it is at a job.
- */
+/** Words: jobs handed in, jobs done, whether to stop, whether it is up, and at a job. */
 export const Signal = { HandedIn: 0, Done: 1, Stop: 2, Up: 3, Busy: 4 } as const;
 const SIGNAL_WORDS = 5;
 
@@ -94,9 +89,7 @@ export class IoEngine {
   /** Files that are to be closed after their last job. */
   private readonly leaving = new Set<number>();
   private closed = false;
-  /**
-   * When the thread is to be started again, and since when that is tried; 0 while nothing is wrong.
-   */
+  /** When to start the thread again, and since when that is tried; 0: all is well. */
   private retryAt = 0;
   private failingSince = 0;
   private pause = FIRST_PAUSE_MS;
@@ -135,10 +128,7 @@ export class IoEngine {
     this.add({ kind: Job.Read, fd, address, length, offset, done });
   }
 
-  /**
-   * Writes memory to a file. `done` gets the bytes written, or the negative error number and the
-   * bytes that were written before that.
-   */
+  /** Writes memory to a file. `done`: the bytes written, or the negative error. */
   write(
     fd: number,
     address: number,
@@ -149,18 +139,12 @@ export class IoEngine {
     this.add({ kind: Job.Write, fd, address, length, offset, done });
   }
 
-  /**
-   * Has what was written to a file survive a crash of the machine. `done` gets 0 or the negative
-   * error number.
-   */
+  /** Makes what was written survive a crash. `done`: 0 or the negative error number. */
   sync(fd: number, done: (result: number) => void): void {
     this.add({ kind: Job.Sync, fd, address: 0, length: 0, offset: 0, done });
   }
 
-  /**
-   * Makes a file without a name in the folder of the engine. `done` gets its descriptor, or the
-   * negative error number.
-   */
+  /** Makes a nameless file in the engine's folder. `done`: descriptor or negative error. */
   open(done: (result: number) => void): void {
     this.add({ kind: Job.Open, fd: -1, address: 0, length: 0, offset: 0, done });
   }
@@ -177,10 +161,7 @@ export class IoEngine {
     this.add({ kind: Job.WriteSummed, fd, address, length, offset, sums, done });
   }
 
-  /**
-   * Reads them, and compares. `done` gets the bytes, the negative error number, or the page that is
-   * another one (disk.ts).
-   */
+  /** Reads and compares. `done`: bytes, the negative error, or the wrong page (disk.ts). */
   readSummed(
     fd: number,
     address: number,

@@ -5,10 +5,7 @@ export interface PageRun {
   readonly count: number;
 }
 
-/**
- * Beyond this many the gaps between them count as pages, too: for a set of pages that are to be
- * written once more, that is right.
- */
+/** Beyond this many runs gaps count as pages: right for what is only written again. */
 const MAX_RUNS = 4096;
 
 export class PageRuns {

@@ -1,7 +1,4 @@
-/**
- * Checksums of pages that were put aside, a word for each frame of the place where they are; their
- * memory is taken as frames are written.
- */
+/** Checksums of pages put aside, a word a frame; their memory is taken as frames are written. */
 import {
   MAP_ANONYMOUS,
   MAP_NORESERVE,

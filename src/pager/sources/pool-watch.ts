@@ -69,9 +69,7 @@ export class PoolWatch<U extends PoolUser> {
     if (this.userOf(page) !== null) this.faults.set(thread, page);
   }
 
-  /**
-   * Providers that wait for the pool, which waits for them. Called now and then while calls run.
-   */
+  /** Providers that wait for the pool, which waits for them. For calls that run. */
   stuck(): U[] {
     const users = this.usersWaitedFor();
     if (users === null) {

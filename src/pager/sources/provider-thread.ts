@@ -46,10 +46,7 @@ function refuse(reason?: unknown): never {
   throw new Refusal(reason === undefined ? 'no reason was given' : kernelError(reason).message);
 }
 
-/**
- * By the file system, not by system calls of ours: the foreign function interface leaves memory
- * behind in each thread that used it.
- */
+/** By the file system: the foreign function interface leaves memory in each thread. */
 function ownThread(): number {
   return Number(readlinkSync('/proc/thread-self').split('/').at(-1));
 }

@@ -36,17 +36,11 @@ const PLACE_BYTES = PAGES_PER_TRANSFER * PAGE_BYTES;
 const LOADING_MS = 30_000;
 /** How long a thread that is to end may take to do so by itself. */
 const GRACE_MS = 200;
-/**
- * How long the close of a space waits for threads that sit in a fault, before the close itself lets
- * them go on.
- */
+/** How long a close waits for threads in faults, before it lets them go on itself. */
 const CLOSE_MS = 1000;
 /** How long the manager sleeps at most while a thread has something to do. */
 const SHORT_SLEEP_MS = 10;
-/**
- * Turns of the event loop, in which it sees threads end and passes on what they print: while they
- * work, and while they do not.
- */
+/** Turns of the event loop, to see threads end and print: while they work, and at rest. */
 const BUSY_TURN_MS = 10;
 const IDLE_TURN_MS = 200;
 
@@ -89,10 +83,7 @@ interface Provider {
   onReady: ((failure: ProviderFailure | null) => void) | null;
   failure: Failure | null;
   broken: ProviderFailure | null;
-  /**
-   * Page of another provider's array that its thread faulted on last, or -1, and how many calls had
-   * ended then.
-   */
+  /** Another provider's page that its thread faulted on, or -1, and ended calls then. */
   waitsFor: number;
   endedThen: number;
   /** It is to end: when it was told, or Infinity. */
@@ -164,10 +155,7 @@ export class Providers {
     );
   }
 
-  /**
-   * Loads the module of a new range; `ready` is called when it may be asked, or with why it never
-   * will be.
-   */
+  /** Loads a new range's module; `ready`: it may be asked, or why it never will. */
   start(
     source: ProviderSource,
     range: {
@@ -307,10 +295,7 @@ export class Providers {
     return false;
   }
 
-  /**
-   * Looks at the clock: what takes too long has failed. True when the event loop should have a
-   * turn.
-   */
+  /** Looks at the clock: what takes too long has failed. True: the event loop should turn. */
   needsTurn(): boolean {
     if (this.threads.size === 0) return false;
     const now = this.context.now();
@@ -322,10 +307,7 @@ export class Providers {
     return true;
   }
 
-  /**
-   * Why a thread may not have the page that it faulted on, or null: a provider must not wait for
-   * itself.
-   */
+  /** Why a faulting thread may not have the page, or null: no provider waits for itself. */
   objection(page: number, thread: number): string | null {
     if (this.providers.length === 0) return null;
     this.pool.fault(page, thread);

@@ -84,10 +84,7 @@ class Blocks implements SharedMemory {
   private readonly targets = new Map<number, 'none' | 'read'>();
   private readonly contents = new Map<number, Uint8Array>();
   private readonly fences = new Set<Fence>();
-  /**
-   * Blocks of which what was written here is lost, and no call has been told that yet: the next
-   * fence is.
-   */
+  /** Blocks whose content written here is lost, untold yet: the next fence tells. */
   private readonly untold = new Set<number>();
   private clock: NodeJS.Timeout | null = null;
 
@@ -191,10 +188,7 @@ class Blocks implements SharedMemory {
     tell({ kind: 'connection', problem: failure === null ? null : insteadOf(failure) });
   }
 
-  /**
-   * The server has everything that was written until now, or why not. @param limit how long to wait
-   * for a server that does not answer
-   */
+  /** The server has everything written until now, or why not. @param limit of the wait */
   fence(limit: number): Promise<WireError | null> {
     if (this.loss !== null) {
       this.changed.clear();
@@ -214,10 +208,7 @@ class Blocks implements SharedMemory {
     });
   }
 
-  /**
-   * Why a thread or a call that has waited since then, for these blocks, waits no longer; null: it
-   * waits on.
-   */
+  /** Why a waiter for these blocks since then waits no longer; null: it waits on. */
   overdue(since: number, limit: number, blocks: Iterable<number> = []): ValkeyError | null {
     const now = performance.now();
     if (now - since < limit) return null;
@@ -229,10 +220,7 @@ class Blocks implements SharedMemory {
     return null;
   }
 
-  /**
-   * Gives everything up. What comes back is what was lost with that, or before, if no call has been
-   * told.
-   */
+  /** Gives everything up. Returns what was lost with that, or before, if untold. */
   async leave(): Promise<WireError | null> {
     if (this.loss === null) await this.member.close();
     if (this.changed.size > 0)

@@ -1,7 +1,4 @@
-/**
- * A space's spill file: made on first use, by the threads that read and write it; a ring takes what
- * is small, where there is one.
- */
+/** A space's spill file, made on first use by its threads; a ring takes small moves. */
 import { constants as os } from 'node:os';
 import { closeDescriptor } from '../../linux/base/libc.js';
 import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
@@ -10,10 +7,7 @@ import { IoEngine, type Resort } from './io-ring.js';
 import { PageSums } from './page-sums.js';
 import { type PageMove, StorageRing } from './storage-ring.js';
 
-/**
- * Threads that write, and that read: two of each keep a disk busy while one of them looks at
- * checksums.
- */
+/** Two threads write and two read: a disk stays busy while one checks sums. */
 const THREADS = 2;
 /** Jobs of a thread at once: one that it does, and the next. */
 const DEPTH = 2;

@@ -43,10 +43,7 @@ const signal = new Int32Array(ring.signals);
 const places = words.length / JOB_WORDS;
 const table = new ValueTable(values);
 const up = new Int32Array(reachable);
-/**
- * Tags that a marker stands for: a value by which a server that was started again shows that it
- * still has what it had.
- */
+/** Tags with a marker: a value by which a restarted server shows that it kept all. */
 const marked = new Set<number>();
 const memory = new ForgottenTags(forgotten);
 const servers = new ValkeyServers(
@@ -123,10 +120,7 @@ function partsOf(address: number, length: number, offset: number): Part[] {
   return parts;
 }
 
-/**
- * Waits for all, since what is read and written must not be touched after the answer; then throws
- * the first error.
- */
+/** Waits for all, since memory must be free after the answer; then throws the first error. */
 async function all<T>(calls: readonly Promise<T>[]): Promise<T[]> {
   const ended = await Promise.allSettled(calls);
   return ended.map((each) => {
@@ -149,10 +143,7 @@ async function write(address: number, length: number, offset: number): Promise<n
   return length;
 }
 
-/**
- * A value has a time from its first byte on: it is made empty, so that it goes even if this process
- * does before it has said the rest.
- */
+/** A value has a time from its first byte on, so that it goes if this process dies early. */
 function writePart(at: Caller, { value, key, begin, bytes, whole }: Part): Promise<unknown> {
   const tag = tagOf(value.group);
   const marks = marked.has(tag) ? [] : [mark(at, tag)];

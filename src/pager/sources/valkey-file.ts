@@ -95,9 +95,7 @@ export class ValkeyFile implements StoreFile {
     this.engines.writer.punch(-1, offset, length, done);
   }
 
-  /**
-   * Nothing of it is under way any more: the threads have the server forget what it has, and end.
-   */
+  /** Nothing is under way any more: threads have the server forget all, and end. */
   close(): void {
     this.engines.close();
     this.sums.close();

@@ -22,9 +22,7 @@ const GROUPS_PER_BLOCK = PAGES_PER_BLOCK / PAGES_PER_GROUP;
 const Form = { None: 0, Block: 1, Groups: 2 } as const;
 
 export interface ValueMemory {
-  /**
-   * A mask for each group: frames that something has been written to, and that were not given back.
-   */
+  /** A mask for each group: frames that were written and not given back. */
   readonly groups: SharedArrayBuffer;
   /** The form of each block. */
   readonly blocks: SharedArrayBuffer;
@@ -69,10 +67,7 @@ export class ValueTable {
     if (this.blocks[block] === Form.None) this.blocks[block] = Form.Groups;
   }
 
-  /**
-   * All of a block is about to be written, and becomes one value. Returns those of before, which it
-   * replaces.
-   */
+  /** All of a block will be written, as one value. Returns those that it replaces. */
   writeBlock(offset: number): Value[] {
     const block = Math.floor(offset / BLOCK_BYTES);
     const before = this.blocks[block];
@@ -102,10 +97,7 @@ export class ValueTable {
       .some((frames) => frames !== 0);
   }
 
-  /**
-   * The values of these frames that nothing is left in. A block in which nothing is left at all may
-   * take any form after that.
-   */
+  /** Values of these frames with nothing left. A block without any may take any form. */
   unused(offset: number, length: number): Value[] {
     const found = this.values(offset, offset + length).filter((value) => !this.isUsed(value));
     for (const { group } of found) {

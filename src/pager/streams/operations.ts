@@ -1,7 +1,4 @@
-/**
- * Carries out what streams hold: launches, prefetches, copies, and pages that are forgotten or
- * freed.
- */
+/** Carries out streams' operations: launches, prefetches, copies, discards and frees. */
 
 import { NodeError } from '../../drivers/page-table.js';
 import type { Rights } from '../arrays/rights.js';
@@ -60,20 +57,14 @@ export class Operations {
     if (device?.alive === true) this.parts.launches.wait(device, operation);
   }
 
-  /**
-   * How many operations of a stream may have begun when another one follows that one; 1: it must
-   * have ended.
-   */
+  /** How many operations may have begun before the one that follows; 1: it must have ended. */
   mostTogether(operation: StreamOperation, next: StreamOperation): number {
     if (operation.kind !== 'launch' || next.kind !== 'launch' || operation.device !== next.device)
       return 1;
     return this.parts.launches.mostTogether(this.parts.devices.byNumber(next.device));
   }
 
-  /**
-   * Moves pages, when other machines have none of them. A launch asks for its pages when it has its
-   * device.
-   */
+  /** Moves pages when no other machine has them. A launch asks when it has its device. */
   private move(operation: Move, done: OperationDone): void {
     const name = operation.kind === 'copy' ? 'a copy' : 'a prefetch';
     const use = this.parts.sharing.during(
@@ -102,10 +93,7 @@ export class Operations {
     }
   }
 
-  /**
-   * No thread waits for an answer to what a stream is given: the operation itself must say that it
-   * failed.
-   */
+  /** No thread waits for an answer: the operation must say itself that it failed. */
   private attempt(done: OperationDone, action: () => void): void {
     try {
       action();

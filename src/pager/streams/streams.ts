@@ -22,15 +22,9 @@ export interface StreamSurroundings {
    * A launch that runs is ended, where its device can do that, and then fails by itself.
    */
   withdraw(operation: StreamOperation, reason: string): boolean;
-  /**
-   * How many operations may be with what carries them out when another one follows that one; 1: it
-   * must have ended.
-   */
+  /** How many operations may be under way before the one that follows; 1: it must have ended. */
   mostTogether(operation: StreamOperation, next: StreamOperation): number;
-  /**
-   * An operation has been given, and will end in some way.
-   * @param waits for others of its stream
-   */
+  /** An operation was given, and will end. @param waits for others of its stream */
   given(operation: StreamOperation, waits: boolean): void;
   over(operation: StreamOperation): void;
   /** Whether the thread of a function is still there. */
@@ -167,10 +161,7 @@ export class Streams {
     }
   }
 
-  /**
-   * Keeps what has not begun from beginning: one operation, or all of a stream from now on. A
-   * launch that runs is ended.
-   */
+  /** Keeps what has not begun from beginning: one operation, or all. A running launch is ended. */
   cancel({ stream: id, sequence, ended, reason }: Cancellation): void {
     const stream = sequence !== null || ended ? this.streams.get(id) : this.stream(id);
     if (stream === undefined) return;
@@ -327,10 +318,7 @@ export class Streams {
     this.takeBack(running, error.message, behind(error));
   }
 
-  /**
-   * Ends those that have not begun where they wait, the last one first, so that none begins
-   * meanwhile. Returns whether there were some.
-   */
+  /** Ends waiting ones, last first, so that none begins meanwhile. Whether there were some. */
   private takeBack(running: readonly Running[], reason: string, error: WireError): boolean {
     let taken = false;
     for (const each of [...running].reverse()) {
@@ -416,10 +404,7 @@ function isIdle({ running, queue, head }: Stream): boolean {
   return running.length === 0 && head === queue.length;
 }
 
-/**
- * The queue is cut now and then only: to move a long one up for each operation would keep the
- * manager from everything else.
- */
+/** The queue is cut now and then: moving a long one for each operation takes long. */
 function takeNext(stream: Stream): StreamOperation {
   const operation = stream.queue[stream.head++];
   if (stream.head === stream.queue.length || stream.head >= 1024) {

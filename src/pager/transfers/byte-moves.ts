@@ -1,7 +1,4 @@
-/**
- * Bytes of arrays for threads that must not fault for them: copied by the manager, whose own
- * mapping has every page of the host's memory.
- */
+/** Bytes for threads that must not fault: the manager's own mapping has every host page. */
 
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';

@@ -111,10 +111,7 @@ export class Copies {
   constructor(
     private readonly context: SpaceContext,
     private readonly arrays: Arrays,
-    /**
-     * Where the manager addresses page 0 of a node's memory, page by page as the space; 0 when it
-     * cannot.
-     */
+    /** Where the manager addresses page 0 of a node, laid out as the space; 0: it cannot. */
     private readonly memoryOf: (node: NodeId) => number,
     private readonly prefetches: Prefetches,
   ) {}
@@ -229,10 +226,7 @@ export class Copies {
     return copy.viaHost ? HOST_NODE : this.nodeAmong(nodes);
   }
 
-  /**
-   * The node to work on: one that has the page, the host before all others; the host, too, when
-   * none can be addressed.
-   */
+  /** The node to work on: the host first; the host, too, when none can be addressed. */
   private nodeAmong(nodes: number): NodeId {
     for (let node = 0; nodes >>> node !== 0; node++) {
       if (((nodes >>> node) & 1) !== 0 && this.canAddress(node)) return node;
@@ -249,10 +243,7 @@ export class Copies {
     return at === null ? HOST_NODE : (this.context.manager.processor(at)?.localNode ?? NO_NODE);
   }
 
-  /**
-   * Zeros are not copied: whole pages are emptied, and only the ends are written. Pinned pages must
-   * stay, and are written, too.
-   */
+  /** Zeros are not copied: whole pages are emptied, ends and pinned pages are written. */
   private planZeros(copy: Copy, part: Part): void {
     const within = part.to % PAGE_BYTES;
     const { first, count } = this.wholePages(part);
@@ -293,10 +284,7 @@ export class Copies {
       this.fetch(copy, source, () => this.clear(copy, unwanted, () => this.acquire(copy, groups)));
   }
 
-  /**
-   * Finds out whether the source can be read before anything of the target is given up for it.
-   * Nothing is held: that comes in its order.
-   */
+  /** Looks whether the source can be read before the target loses anything. Nothing is held. */
   private fetch(copy: Copy, { first, count }: Want, next: () => void): void {
     const node = copy.fromNode;
     const owner = this.context.manager.node(node);
@@ -314,10 +302,7 @@ export class Copies {
     return { node, first, count: Math.ceil((offset + bytes) / PAGE_BYTES) - first, access };
   }
 
-  /**
-   * Pages all of whose content the part replaces: what follows the array's end in its last page
-   * belongs to no array.
-   */
+  /** Pages that the part replaces wholly: the rest of an array's last page is nobody's. */
   private wholePages({ to, bytes }: Part): Run {
     const first = Math.ceil(to / PAGE_BYTES);
     const end = to + bytes;

@@ -1,7 +1,4 @@
-/**
- * How a copy is cut into parts: no larger than a look at the faults can wait for, and within one
- * block at each end.
- */
+/** Cuts copies into parts: short enough for faults, and in one block at each end. */
 import { BLOCK_BYTES, PAGE_BYTES } from '../../core/basics/types.js';
 
 /** The most that is moved between two looks at the faults. */

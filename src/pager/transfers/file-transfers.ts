@@ -1,7 +1,4 @@
-/**
- * readFrom and writeTo: files read and written through the manager's own mapping, in windows whose
- * pages are held meanwhile.
- */
+/** readFrom and writeTo, by windows of the manager's own mapping whose pages are held. */
 
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { EBADF, EFBIG } from '../../linux/base/constants.js';
@@ -160,10 +157,7 @@ export class FileTransfers {
     );
   }
 
-  /**
-   * Pages that were lost with a device and are about to be overwritten as a whole: only these are
-   * worth anything again.
-   */
+  /** Lost pages that are about to be overwritten as a whole, and are good again. */
   private lostPages(at: number, bytes: number): { first: number; count: number } | null {
     const first = Math.ceil(at / PAGE_BYTES);
     const end = this.context.table.endsAt(at + bytes)

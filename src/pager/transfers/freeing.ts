@@ -1,7 +1,4 @@
-/**
- * Arrays that are freed, as a whole or by parts. What was written to a shared file array reaches
- * the file first.
- */
+/** Arrays that are freed, wholly or in part. A shared file gets its changes first. */
 import { type Arrays, sharedError } from '../arrays/arrays.js';
 import type { Guards } from '../arrays/guards.js';
 import type { Notifiers } from '../arrays/notifiers.js';

@@ -1,6 +1,4 @@
-/**
- * Pages that a program has brought to a processor before it needs them, or for the processor alone.
- */
+/** Pages that a program brings ahead of use, perhaps for one processor alone. */
 
 import {
   Access,

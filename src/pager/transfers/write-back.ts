@@ -18,10 +18,7 @@ import { type PageRun, PageRuns } from '../sources/page-runs.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
 const RUN_PAGES = 2048;
-/**
- * Runs on their way at once. Each is held and released by itself, so that none keeps what another
- * one waits for.
- */
+/** Runs at once, each held and released by itself: none delays another. */
 const RUNS = 4;
 
 type Part = Pick<ArrayPages, 'firstPage' | 'count'>;
@@ -61,10 +58,7 @@ interface Pass {
 
 export class WriteBack {
   private readonly durabilities = new WeakMap<FileRange, Durability>();
-  /**
-   * Files that became shorter, of which a close has said what is lost with them: the next one gives
-   * that up.
-   */
+  /** Files that became shorter, of which a close told: the next one gives them up. */
   private readonly givenUp = new WeakSet<FileRange>();
 
   constructor(
@@ -78,10 +72,7 @@ export class WriteBack {
     return this.files.rangeOf(page)?.source.shared === true;
   }
 
-  /**
-   * Writes changed pages of a part of an array to its file; `done` gets the bytes, and what went
-   * wrong.
-   */
+  /** Writes changed pages of a part to its file; `done`: the bytes, and what failed. */
   flush({ firstPage, count, durable }: Part & { durable: boolean }, done: Flushed): void {
     const file = this.files.rangeOf(firstPage);
     if (file === null || !file.source.shared) {
@@ -214,10 +205,7 @@ export class WriteBack {
     return wireError('UNFLUSHED_CHANGES', message, details);
   }
 
-  /**
-   * What was lost with a device had been written, and is forgotten as other changes are: when that
-   * is said.
-   */
+  /** What was lost with a device had been written: said once, then forgotten. */
   private lostChanges(firstPage: number, count: number): WireError | null {
     const lost = this.context.manager.pages.firstLost(firstPage, firstPage + count);
     if (lost === -1) return null;
@@ -227,9 +215,7 @@ export class WriteBack {
     return wireError('DATA_LOST', `cannot reload ${text}, ${why}`, { ...details, reason: 'LOST' });
   }
 
-  /**
-   * A file that was cut must not grow again, with a hole in it, by what is written behind its end.
-   */
+  /** A file that was cut must not grow again, with a hole, by later writes. */
   private shrunken({ firstPage, source }: FileRange, what: string): WireError | null {
     const { size } = fstatSync(source.fd);
     const wanted = source.offset + source.bytes;

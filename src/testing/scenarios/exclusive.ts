@@ -1,7 +1,4 @@
-/**
- * Pages that are a device's alone, for atomic operations there, until another processor touches
- * them.
- */
+/** Pages that are a device's alone, for atomic operations, until another processor touches. */
 import type { Device } from '../../index.js';
 import {
   BUFFER_BYTES,

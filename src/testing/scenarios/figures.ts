@@ -7,10 +7,7 @@ import type { Words } from './common.js';
 
 const KIB = 1024;
 const SIZES_KIB = [512, 2048, 16 * KIB, 256 * KIB];
-/**
- * What would take longer, by the size before it, is left out: a scenario has 30 s, and a device may
- * be slow.
- */
+/** Longer moves, by the size before, are left out: a scenario has 30 s. */
 const MOST_SECONDS = 6;
 const WORD_BYTES = 4;
 

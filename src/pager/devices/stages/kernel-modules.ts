@@ -1,7 +1,4 @@
-/**
- * Loads the modules of kernels that run in this thread: those of devices without a process of their
- * own.
- */
+/** Loads the modules of kernels that run here: of devices without a process. */
 
 import type { KernelCode } from '../../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../../drivers/kernel-loader.js';

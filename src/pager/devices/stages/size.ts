@@ -1,7 +1,4 @@
-/**
- * Looks whether a launch may begin, and reads its size where that stands in an array. One whose size
- * is 0 has nothing to do.
- */
+/** Looks whether a launch may begin, and reads its size from an array. At 0 nothing is to do. */
 import type { Arrays } from '../../arrays/arrays.js';
 import { countUse, type Launch } from '../launch.js';
 import type { LaunchChecks } from '../launch-checks.js';

@@ -13,10 +13,7 @@ export interface Stage {
 
 /** Takes launches through their stages. */
 export class Course {
-  /**
-   * @param stages in their order; the last one hands the launch to the driver
-   * @param finish the launch does not go on
-   */
+  /** @param stages in order; the last calls the driver @param finish the launch goes no further */
   constructor(
     private readonly stages: readonly Stage[],
     private readonly finish: (launch: Launch) => void,
