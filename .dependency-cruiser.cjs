@@ -44,11 +44,13 @@ const rooms = {
     'opening',
   ],
   linux: ['base', 'sockets', 'processes', 'threads', 'memory', 'files'],
+  wgsl: ['reading', 'analysis', 'dividing', 'rewriting'],
+  'drivers/webgpu': ['link', 'gpu', 'engine', 'memory', 'launches'],
   cli: ['terminal', 'run', 'demo', 'history', 'spaces', 'doctor'],
 };
 const roomRules = Object.entries(rooms).flatMap(([part, names]) =>
   names.slice(0, -1).map((room, at) => ({
-    name: `${part}-${room}-looks-down`,
+    name: `${part.replaceAll('/', '-')}-${room}-looks-down`,
     comment: `The room ${room} of ${part} does not know those above it.`,
     severity: 'error',
     from: { path: `^src/${part}/${room}/`, pathNot: tests },
@@ -216,7 +218,7 @@ module.exports = {
       from: { path: '^src/api/', pathNot: tests },
       to: {
         path: '^src/drivers/',
-        pathNot: '^src/drivers/(kernel-loader|webgpu/(lender|parser))\\.ts$',
+        pathNot: '^src/drivers/(kernel-loader|webgpu/(lender|launches/parser))\\.ts$',
         dependencyTypesNot: ['type-only'],
       },
     },

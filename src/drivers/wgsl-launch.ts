@@ -2,8 +2,8 @@
  * What the manager and a device agree on whose kernels are modules in WGSL: the modules, how their
  * parameters reach them, and how a launch runs that is larger than the device.
  */
-import type { PageCopy, PageRounds } from '../wgsl/page-rounds.js';
-import type { UniformValue } from '../wgsl/uniform-value.js';
+import type { PageCopy, PageRounds } from '../wgsl/dividing/page-rounds.js';
+import type { UniformValue } from '../wgsl/reading/uniform-value.js';
 import type { DriverLaunch, KernelCode } from './driver.js';
 
 /**

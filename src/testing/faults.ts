@@ -47,7 +47,7 @@ const SILENT = [
  * console.log(brokenKind('forgetful', ['loses write-backs']).name); // forgetful
  */
 export function brokenKind(name: string, faults: readonly DriverFault[]): DeviceKind {
-  const module = new URL('../testing/broken-driver.js', import.meta.url);
+  const module = new URL('./broken-driver.js', import.meta.url);
   const about = { options: { faults }, refusesMemory: true };
   return { ...driverKind(name, { module, export: 'create' }, about), onlyByName: true };
 }

@@ -1,15 +1,20 @@
 /** Which arrays of a launch are paged, and into which parts it is cut for the others. */
-import type { LaunchFacts, WorkgroupBox } from './access.js';
-import { accessesOf } from './accesses.js';
-import type { Description, Resource } from './describe.js';
-import { PagePlanner } from './page-plan.js';
-import { tooManyPages } from './page-rounds.js';
-import type { PageTable } from './page-tables.js';
-import { type PagedModule, pagedModule } from './paged.js';
-import { finished, type Slices } from './slices.js';
-import { WgslError } from './wgsl-error.js';
-import { type LaunchPart, type WindowLimits, windowSlices, windowsOfBox } from './windows.js';
-import { writtenBy } from './writing.js';
+import type { LaunchFacts, WorkgroupBox } from './analysis/access.js';
+import { accessesOf } from './analysis/accesses.js';
+import { finished, type Slices } from './analysis/slices.js';
+import { writtenBy } from './analysis/writing.js';
+import { PagePlanner } from './dividing/page-plan.js';
+import { tooManyPages } from './dividing/page-rounds.js';
+import type { PageTable } from './dividing/page-tables.js';
+import {
+  type LaunchPart,
+  type WindowLimits,
+  windowSlices,
+  windowsOfBox,
+} from './dividing/windows.js';
+import type { Description, Resource } from './reading/describe.js';
+import { WgslError } from './reading/wgsl-error.js';
+import { type PagedModule, pagedModule } from './rewriting/paged.js';
 
 export type PagedPlan =
   | { readonly kind: 'paged'; readonly module: PagedModule; readonly parts: readonly LaunchPart[] }

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { FAILING_GPU } from '../../src/drivers/webgpu/failing-gpu.js';
+import { FAILING_GPU } from '../../src/drivers/webgpu/gpu/failing-gpu.js';
 import { type AddressSpace, kernel, type OnememError, openSpace, u32 } from '../../src/index.js';
 import { lookup } from '../harness/gpu.js';
 import { until } from '../harness/processes.js';

@@ -3,9 +3,9 @@
  * dispatch, byte for byte.
  */
 import assert from 'node:assert/strict';
-import { describe } from '../../src/wgsl/describe.js';
-import type { Parser } from '../../src/wgsl/syntax.js';
-import { WgslError } from '../../src/wgsl/wgsl-error.js';
+import { describe } from '../../src/wgsl/reading/describe.js';
+import type { Parser } from '../../src/wgsl/reading/syntax.js';
+import { WgslError } from '../../src/wgsl/reading/wgsl-error.js';
 import type { Gpu } from './gpu.js';
 import type { Arrays, KernelCase } from './kernel-case.js';
 import { TestLaunch } from './launch.js';

@@ -1,5 +1,5 @@
 /** A WGSL module with what a launch of it is given, and the same in plain JavaScript. */
-import type { UniformValue } from '../../src/wgsl/uniform-value.js';
+import type { UniformValue } from '../../src/wgsl/reading/uniform-value.js';
 
 export type Elements = Float32Array | Uint32Array | Int32Array;
 export type Arrays = Record<string, Elements>;

@@ -2,21 +2,21 @@
  * A launch of a kernel in one dispatch, and in parts on windows of its arrays, as a driver would
  * make it.
  */
-import type { LaunchFacts } from '../../src/wgsl/access.js';
-import type { Description } from '../../src/wgsl/describe.js';
-import type { Interval } from '../../src/wgsl/forms.js';
-import { knownNumbers } from '../../src/wgsl/known-numbers.js';
-import { NumberRanges, tellingArrays } from '../../src/wgsl/number-ranges.js';
-import type { PageMemory } from '../../src/wgsl/page-memory.js';
-import { finished } from '../../src/wgsl/slices.js';
-import type { UniformValue } from '../../src/wgsl/uniform-value.js';
-import { windowed } from '../../src/wgsl/windowed.js';
+import type { LaunchFacts } from '../../src/wgsl/analysis/access.js';
+import type { Interval } from '../../src/wgsl/analysis/forms.js';
+import { NumberRanges, tellingArrays } from '../../src/wgsl/analysis/number-ranges.js';
+import { finished } from '../../src/wgsl/analysis/slices.js';
+import type { PageMemory } from '../../src/wgsl/dividing/page-memory.js';
 import {
   type LaunchPart,
   movedBytes,
   planWindows,
   type WindowPlan,
-} from '../../src/wgsl/windows.js';
+} from '../../src/wgsl/dividing/windows.js';
+import type { Description } from '../../src/wgsl/reading/describe.js';
+import { knownNumbers } from '../../src/wgsl/reading/known-numbers.js';
+import type { UniformValue } from '../../src/wgsl/reading/uniform-value.js';
+import { windowed } from '../../src/wgsl/rewriting/windowed.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays, KernelCase } from './kernel-case.js';
 import { type PagedOutcome, runPaged, runPlanned } from './paged-launch.js';

@@ -1,5 +1,5 @@
 /** Programs in WGSL, whole and in parts, on a GPU in software. */
-import { loadParser } from '../../src/wgsl/parser.js';
+import { loadParser } from '../../src/wgsl/reading/parser.js';
 import { readOptions } from '../harness/options.js';
 import { SMALLER, tryKernel } from './corpus.js';
 import { Gpu } from './gpu.js';

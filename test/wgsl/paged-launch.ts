@@ -3,16 +3,16 @@
  * bytes.
  */
 import assert from 'node:assert/strict';
-import type { LaunchFacts } from '../../src/wgsl/access.js';
-import type { Description, Resource } from '../../src/wgsl/describe.js';
-import type { PageMemory } from '../../src/wgsl/page-memory.js';
-import { PagePlanner } from '../../src/wgsl/page-plan.js';
-import { type PageCopy, PageRounds } from '../../src/wgsl/page-rounds.js';
-import { type PageTable, pageTables } from '../../src/wgsl/page-tables.js';
-import { Mode } from '../../src/wgsl/paged.js';
+import type { LaunchFacts } from '../../src/wgsl/analysis/access.js';
+import { finished } from '../../src/wgsl/analysis/slices.js';
+import type { PageMemory } from '../../src/wgsl/dividing/page-memory.js';
+import { PagePlanner } from '../../src/wgsl/dividing/page-plan.js';
+import { type PageCopy, PageRounds } from '../../src/wgsl/dividing/page-rounds.js';
+import { type PageTable, pageTables } from '../../src/wgsl/dividing/page-tables.js';
 import { type PagedPlan, planPaged } from '../../src/wgsl/paged-plan.js';
-import { finished } from '../../src/wgsl/slices.js';
-import { isWholeLaunch, type WindowedModule, windowed } from '../../src/wgsl/windowed.js';
+import type { Description, Resource } from '../../src/wgsl/reading/describe.js';
+import { Mode } from '../../src/wgsl/rewriting/paged.js';
+import { isWholeLaunch, type WindowedModule, windowed } from '../../src/wgsl/rewriting/windowed.js';
 import type { Bound, Gpu } from './gpu.js';
 import type { Arrays } from './kernel-case.js';
 import { asBytes, bytesOf, copiesOf, headsOf, putBack } from './part-arrays.js';

@@ -2,8 +2,9 @@
  * Bytes of arrays as a part of a launch has them: windows, and what stands before arrays that end
  * structures.
  */
-import { type Head, hasHead } from '../../src/wgsl/heads.js';
-import type { LaunchPart } from '../../src/wgsl/windows.js';
+
+import type { LaunchPart } from '../../src/wgsl/dividing/windows.js';
+import { type Head, hasHead } from '../../src/wgsl/rewriting/heads.js';
 import type { Bound } from './gpu.js';
 import type { Arrays } from './kernel-case.js';
 

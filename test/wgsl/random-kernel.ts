@@ -4,8 +4,8 @@
  * on it; each writes elements of its own.
  */
 import assert from 'node:assert/strict';
-import { describe } from '../../src/wgsl/describe.js';
-import type { Parser } from '../../src/wgsl/syntax.js';
+import { describe } from '../../src/wgsl/reading/describe.js';
+import type { Parser } from '../../src/wgsl/reading/syntax.js';
 import { paged, planned, SMALLER } from './corpus.js';
 import type { Gpu } from './gpu.js';
 import { type Arrays, ID, type KernelCase, words } from './kernel-case.js';

@@ -1,7 +1,7 @@
 /** The bytes of a uniform variable, by the layout that the description has. */
-import type { Resource } from '../../src/wgsl/describe.js';
-import type { Type } from '../../src/wgsl/types.js';
-import type { UniformValue } from '../../src/wgsl/uniform-value.js';
+import type { Resource } from '../../src/wgsl/reading/describe.js';
+import type { Type } from '../../src/wgsl/reading/types.js';
+import type { UniformValue } from '../../src/wgsl/reading/uniform-value.js';
 
 export function uniformBytes({ type, minBytes }: Resource, value: UniformValue): ArrayBuffer {
   const view = new DataView(new ArrayBuffer(Math.ceil(minBytes / 16) * 16));

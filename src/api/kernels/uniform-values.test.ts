@@ -1,7 +1,7 @@
 import { d } from 'typegpu';
 import { expect, test } from 'vitest';
-import { describe } from '../../wgsl/describe.js';
-import { loadParser } from '../../wgsl/parser.js';
+import { describe } from '../../wgsl/reading/describe.js';
+import { loadParser } from '../../wgsl/reading/parser.js';
 import {
   arrayOf,
   mat2x3f,

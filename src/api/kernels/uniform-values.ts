@@ -2,7 +2,7 @@
 import { types } from 'node:util';
 import type { PlainValue } from '../../drivers/driver.js';
 import { nearest } from '../../messages/option-names.js';
-import { sizeOf, type Type } from '../../wgsl/types.js';
+import { sizeOf, type Type } from '../../wgsl/reading/types.js';
 import { isObject, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import { checkScalar } from './scalars.js';

@@ -2,9 +2,9 @@
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
 import type { WgslBinding } from '../../drivers/wgsl-launch.js';
 import { nearest } from '../../messages/option-names.js';
-import { type Description, type Resource, uniformMembers } from '../../wgsl/describe.js';
-import { sizeOf } from '../../wgsl/types.js';
-import { type Position, positionAt } from '../../wgsl/wgsl-error.js';
+import { type Description, type Resource, uniformMembers } from '../../wgsl/reading/describe.js';
+import { sizeOf } from '../../wgsl/reading/types.js';
+import { type Position, positionAt } from '../../wgsl/reading/wgsl-error.js';
 import { typeError } from '../values/errors.js';
 import { UNIFORM_BYTES } from './uniform-values.js';
 import { declared, type Parameter, type Parameters, ParameterTable } from './wgsl-parameters.js';

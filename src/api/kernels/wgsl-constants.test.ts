@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { overridesIn } from '../../wgsl/overrides.js';
-import { loadParser } from '../../wgsl/parser.js';
+import { overridesIn } from '../../wgsl/reading/overrides.js';
+import { loadParser } from '../../wgsl/reading/parser.js';
 import { constantsOf } from './wgsl-constants.js';
 
 const parser = await loadParser();

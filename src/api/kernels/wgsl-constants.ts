@@ -2,7 +2,7 @@
 
 import type { WgslConstant } from '../../drivers/wgsl-launch.js';
 import { refuseUnknown } from '../../messages/option-names.js';
-import type { Override } from '../../wgsl/overrides.js';
+import type { Override } from '../../wgsl/reading/overrides.js';
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 

@@ -1,5 +1,5 @@
 /** Parameters that stand for variables by place, since the variables' names are generated. */
-import { type BoundPlace, type Description, placesOf } from '../../wgsl/describe.js';
+import { type BoundPlace, type Description, placesOf } from '../../wgsl/reading/describe.js';
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 import type { Parameters } from './wgsl-parameters.js';

@@ -1,9 +1,9 @@
 /** How parameters reach a module's variables: arrays by name, numbers by uniform variables. */
 import type { WgslCode, WgslConstant } from '../../drivers/wgsl-launch.js';
-import type { Overrides } from '../../wgsl/constants.js';
-import { type Description, type Resource, uniformMembers } from '../../wgsl/describe.js';
-import { type Dimensions, dimensionsOf } from '../../wgsl/dimensions.js';
-import type { Override } from '../../wgsl/overrides.js';
+import { type Dimensions, dimensionsOf } from '../../wgsl/analysis/dimensions.js';
+import type { Overrides } from '../../wgsl/reading/constants.js';
+import { type Description, type Resource, uniformMembers } from '../../wgsl/reading/describe.js';
+import type { Override } from '../../wgsl/reading/overrides.js';
 import { isError, isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 import { isPadding } from './uniform-values.js';

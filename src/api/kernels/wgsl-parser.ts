@@ -1,9 +1,9 @@
 /** Loads what reads WGSL, an optional peer, with the first kernel that is written in it. */
-import { requireParser } from '../../drivers/webgpu/parser.js';
-import type { Overrides } from '../../wgsl/constants.js';
-import { type Description, describe, missingOverrides } from '../../wgsl/describe.js';
-import { type Override, overridesIn } from '../../wgsl/overrides.js';
-import type { Parser } from '../../wgsl/syntax.js';
+import { requireParser } from '../../drivers/webgpu/launches/parser.js';
+import type { Overrides } from '../../wgsl/reading/constants.js';
+import { type Description, describe, missingOverrides } from '../../wgsl/reading/describe.js';
+import { type Override, overridesIn } from '../../wgsl/reading/overrides.js';
+import type { Parser } from '../../wgsl/reading/syntax.js';
 import { textOf } from '../values/arguments.js';
 import { OnememError } from '../values/errors.js';
 

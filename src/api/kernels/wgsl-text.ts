@@ -1,6 +1,6 @@
 /** Types of a module in words: as WGSL has them, and as a kernel's parameters. */
 import type { ElementType } from '../../core/basics/elements.js';
-import type { Type } from '../../wgsl/types.js';
+import type { Type } from '../../wgsl/reading/types.js';
 
 type ScalarName = 'i32' | 'u32' | 'f32' | 'f16' | 'bool';
 

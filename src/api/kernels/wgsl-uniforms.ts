@@ -2,9 +2,9 @@
 
 import type { UniformMember } from '../../drivers/wgsl-launch.js';
 import { nearest } from '../../messages/option-names.js';
-import type { Resource } from '../../wgsl/describe.js';
-import type { StructType, Type } from '../../wgsl/types.js';
-import type { Position } from '../../wgsl/wgsl-error.js';
+import type { Resource } from '../../wgsl/reading/describe.js';
+import type { StructType, Type } from '../../wgsl/reading/types.js';
+import type { Position } from '../../wgsl/reading/wgsl-error.js';
 import { type ValueType, valueTypeOf } from './uniform-parameters.js';
 import { isPadding } from './uniform-values.js';
 import { declared, type Parameter, type ParameterTable } from './wgsl-parameters.js';

@@ -1,7 +1,7 @@
 /** What GPU there is, asked in a process of its own, since a driver may end the one that asks. */
 import { fileURLToPath } from 'node:url';
-import type { GpuMemory } from '../../drivers/webgpu/gpu-memory.js';
-import type { AdapterFacts, TransportChoice } from '../../drivers/webgpu/protocol.js';
+import type { GpuMemory } from '../../drivers/webgpu/gpu/gpu-memory.js';
+import type { AdapterFacts, TransportChoice } from '../../drivers/webgpu/link/protocol.js';
 import { ownFile } from '../../linux/own-files.js';
 import { nodeBinary } from '../../linux/processes/node-binary.js';
 

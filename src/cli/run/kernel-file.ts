@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { wgslOverrides, wgslParameters, wgslWithoutValue } from '../../api/kernels/wgsl-kernel.js';
 import { type Kernel, type KernelParameters, kernel, parseParameter } from '../../index.js';
 import { ownFile } from '../../linux/own-files.js';
-import type { Override } from '../../wgsl/overrides.js';
+import type { Override } from '../../wgsl/reading/overrides.js';
 import { CommandError, explain } from '../terminal/failure.js';
 
 const EXAMPLE =

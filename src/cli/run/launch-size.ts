@@ -1,6 +1,6 @@
 /** How many work items a run has: what the command line says, or the arrays. */
 
-import type { Dimensions } from '../../wgsl/dimensions.js';
+import type { Dimensions } from '../../wgsl/analysis/dimensions.js';
 import { CommandError, UsageError } from '../terminal/failure.js';
 import { formatCount } from '../terminal/format.js';
 import { wholeNumber } from '../terminal/options.js';

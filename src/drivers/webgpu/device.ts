@@ -26,9 +26,7 @@ import type {
   WgslLaunch,
   WgslPart,
 } from '../wgsl-launch.js';
-import { Divider, type Room } from './divider.js';
-import type { EngineLink } from './engine-link.js';
-import { JoinedMoves } from './joined-moves.js';
+import { Divider, type Room } from './launches/divider.js';
 import {
   arrayOf,
   byVariables,
@@ -41,10 +39,11 @@ import {
   problemOf,
   tooLarge,
   tooManyGroups,
-} from './launch-plan.js';
-import { jsonPacket, readJson } from './packets.js';
-import { noRoom, PagedLaunch, type PagedOutlet } from './paged-launch.js';
-import { PlannedRun } from './planned-run.js';
+} from './launches/launch-plan.js';
+import { noRoom, PagedLaunch, type PagedOutlet } from './launches/paged-launch.js';
+import { PlannedRun } from './launches/planned-run.js';
+import type { EngineLink } from './link/engine-link.js';
+import { jsonPacket, readJson } from './link/packets.js';
 import {
   type AdapterFacts,
   type Dispatch,
@@ -60,10 +59,11 @@ import {
   type Part,
   SOURCE_PIECE,
   type TransportChoice,
-} from './protocol.js';
-import { type BufferCommands, RunTable } from './run-table.js';
-import { SpareBuffers } from './spare-buffers.js';
-import { SLOTS, STAGING_BYTES, type Staging } from './staging.js';
+} from './link/protocol.js';
+import { SLOTS, STAGING_BYTES, type Staging } from './link/staging.js';
+import { JoinedMoves } from './memory/joined-moves.js';
+import { type BufferCommands, RunTable } from './memory/run-table.js';
+import { SpareBuffers } from './memory/spare-buffers.js';
 
 /** Of each uniform variable of a launch that goes with others, whose numbers are in one packet. */
 const MOST_UNIFORM_BYTES = 512;

@@ -13,14 +13,14 @@ import {
 } from '../../linux/processes/process.js';
 import { MessageSocket } from '../../linux/sockets/socket.js';
 import { MAX_PACKET_BYTES } from '../process/protocol.js';
-import { openTransport } from './choice.js';
-import { runEngineLoop } from './engine-loop.js';
-import { Executor } from './executor.js';
-import { failingGpu } from './failing-gpu.js';
-import { jsonPacket, readJson } from './packets.js';
-import { type Hello, Packet } from './protocol.js';
-import { mapShared } from './staging.js';
-import { runWaitingLoop } from './waiting-loop.js';
+import { runEngineLoop } from './engine/engine-loop.js';
+import { Executor } from './engine/executor.js';
+import { runWaitingLoop } from './engine/waiting-loop.js';
+import { openTransport } from './gpu/choice.js';
+import { failingGpu } from './gpu/failing-gpu.js';
+import { jsonPacket, readJson } from './link/packets.js';
+import { type Hello, Packet } from './link/protocol.js';
+import { mapShared } from './link/staging.js';
 
 /** Descriptors that the process is started with. */
 const SOCKET = 3;

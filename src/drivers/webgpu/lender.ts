@@ -9,8 +9,10 @@ import { randomName } from '../../linux/base/random.js';
 import { createMemoryFile, munmap, view } from '../../linux/memory/memory.js';
 import { threadId } from '../../linux/processes/process.js';
 import { closeEventfd, createEventfd, notifyEventfd } from '../../linux/threads/eventfd.js';
-import { Executor } from './executor.js';
-import { GpuTransport } from './gpu-transport.js';
+import { Executor } from './engine/executor.js';
+import { GpuTransport } from './gpu/gpu-transport.js';
+import { factsOf, StandardGpu } from './gpu/standard-gpu.js';
+import type { Transport } from './gpu/transport.js';
 import {
   GIVEN_UP_AT,
   type LentFacts,
@@ -19,12 +21,10 @@ import {
   type LentPlace,
   MIRROR_AT,
   STAGING_AT,
-} from './lent.js';
-import { jsonPacket, readJson } from './packets.js';
-import { type Hello, Packet } from './protocol.js';
-import { mapShared } from './staging.js';
-import { factsOf, StandardGpu } from './standard-gpu.js';
-import type { Transport } from './transport.js';
+} from './link/lent.js';
+import { jsonPacket, readJson } from './link/packets.js';
+import { type Hello, Packet } from './link/protocol.js';
+import { mapShared } from './link/staging.js';
 
 /** The device from its start to its end; one that is started again has another. */
 interface Life {

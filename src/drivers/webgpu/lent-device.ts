@@ -11,7 +11,7 @@ import type { LaunchFailure, TransferOrder } from '../driver.js';
 import type { IsLent, LaunchRefusal, ProcessEvents } from '../process-driver.js';
 import type { LaunchDivision, Planning, WgslLaunch } from '../wgsl-launch.js';
 import { move, WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
-import { type Pages, pagesAround } from './launch-plan.js';
+import { type Pages, pagesAround } from './launches/launch-plan.js';
 import {
   GIVEN_UP_AT,
   type LentFacts,
@@ -19,10 +19,10 @@ import {
   type LentPlace,
   MIRROR_AT,
   STAGING_AT,
-} from './lent.js';
-import { LentLink } from './lent-link.js';
-import { type Drain, File, type Fill, type Launched, Packet, type Part } from './protocol.js';
-import { Staging } from './staging.js';
+} from './link/lent.js';
+import { LentLink } from './link/lent-link.js';
+import { type Drain, File, type Fill, type Launched, Packet, type Part } from './link/protocol.js';
+import { Staging } from './link/staging.js';
 
 /**
  * Tokens of copies that launches have are below 0; those of what drains are lower than any other.

@@ -5,9 +5,9 @@
 import { DeviceProcess } from '../process/device-process.js';
 import type { ProcessEvents } from '../process-driver.js';
 import { WebgpuDevice, type WebgpuDeviceOptions } from './device.js';
-import type { LentPlace } from './lent.js';
 import { LentDevice } from './lent-device.js';
-import { Staging } from './staging.js';
+import type { LentPlace } from './link/lent.js';
+import { Staging } from './link/staging.js';
 
 /** @param program the module that the engine's process runs (engine.ts) */
 export function openWebgpu(

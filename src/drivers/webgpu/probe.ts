@@ -4,10 +4,10 @@
  */
 import { writeSync } from 'node:fs';
 import { exitImmediately } from '../../linux/processes/process.js';
-import { openTransport } from './choice.js';
-import { type GpuMemory, memoryOf } from './gpu-memory.js';
-import type { TransportChoice } from './protocol.js';
-import { physicalGpus } from './vulkan.js';
+import { openTransport } from './gpu/choice.js';
+import { type GpuMemory, memoryOf } from './gpu/gpu-memory.js';
+import { physicalGpus } from './gpu/vulkan.js';
+import type { TransportChoice } from './link/protocol.js';
 
 const STANDARD_OUTPUT = 1;
 /** What is to drive it, if that was said. */

@@ -1,8 +1,8 @@
 /** What a space and its devices are made with, and what is said of them. */
 import type { MessagePort } from 'node:worker_threads';
 import type { Injection } from '../../drivers/driver.js';
-import type { LentPlace } from '../../drivers/webgpu/lent.js';
-import type { TransportChoice } from '../../drivers/webgpu/protocol.js';
+import type { LentPlace } from '../../drivers/webgpu/link/lent.js';
+import type { TransportChoice } from '../../drivers/webgpu/link/protocol.js';
 import type { PolicyChoices } from '../../policy/choices.js';
 import type { TlsOptions } from '../../valkey/connection.js';
 import type { HostAddresses } from '../../valkey/host-addresses.js';

@@ -556,7 +556,7 @@ function statusOf({ refused }: ProviderFailure): Status {
 }
 
 function startProvider(name: string, workerData: ProviderThreadData): Worker {
-  return startOwnThread(new URL('../sources/provider-thread.js', import.meta.url), {
+  return startOwnThread(new URL('./provider-thread.js', import.meta.url), {
     workerData,
     transferList: [workerData.port],
     name: `onemem provider of ${name}`,

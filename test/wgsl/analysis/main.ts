@@ -2,11 +2,11 @@
  * How long the analysis of generated modules takes: reading a module, finding what its workgroups
  * touch, and rewriting it for parts. Nothing hangs, and nothing takes long.
  */
-import { accessesOf } from '../../../src/wgsl/accesses.js';
-import { describe } from '../../../src/wgsl/describe.js';
-import { loadParser } from '../../../src/wgsl/parser.js';
-import { WgslError } from '../../../src/wgsl/wgsl-error.js';
-import { windowed } from '../../../src/wgsl/windowed.js';
+import { accessesOf } from '../../../src/wgsl/analysis/accesses.js';
+import { describe } from '../../../src/wgsl/reading/describe.js';
+import { loadParser } from '../../../src/wgsl/reading/parser.js';
+import { WgslError } from '../../../src/wgsl/reading/wgsl-error.js';
+import { windowed } from '../../../src/wgsl/rewriting/windowed.js';
 import { readOptions } from '../../harness/options.js';
 import { kernelOf } from '../random-kernel.js';
 

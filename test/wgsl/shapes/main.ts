@@ -5,10 +5,10 @@
  */
 import assert from 'node:assert/strict';
 import { bytes, f32, i32, kernel, u32, uniform } from '../../../src/index.js';
-import { type Description, describe } from '../../../src/wgsl/describe.js';
-import { PageMemory } from '../../../src/wgsl/page-memory.js';
-import { loadParser } from '../../../src/wgsl/parser.js';
-import type { Type } from '../../../src/wgsl/types.js';
+import { PageMemory } from '../../../src/wgsl/dividing/page-memory.js';
+import { type Description, describe } from '../../../src/wgsl/reading/describe.js';
+import { loadParser } from '../../../src/wgsl/reading/parser.js';
+import type { Type } from '../../../src/wgsl/reading/types.js';
 import { readOptions } from '../../harness/options.js';
 import { Gpu } from '../gpu.js';
 import type { Arrays } from '../kernel-case.js';

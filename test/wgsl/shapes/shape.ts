@@ -3,7 +3,7 @@
  * simulations, networks, graphs. What a launch of one leaves on a GPU by itself is what it is to
  * leave with less memory.
  */
-import type { UniformValue } from '../../../src/wgsl/uniform-value.js';
+import type { UniformValue } from '../../../src/wgsl/reading/uniform-value.js';
 import type { Arrays, KernelCase } from '../kernel-case.js';
 
 export type Shape = KernelCase;

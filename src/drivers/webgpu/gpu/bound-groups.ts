@@ -1,0 +1,66 @@
+/**
+ * Bind groups of a pipeline, kept for launches over the same buffers: to make one takes as long as
+ * to hand over a launch.
+ */
+import type { Bound, Dispatch } from '../link/protocol.js';
+
+/** Of a pipeline; beyond that all go, since buffers that have gone are not told apart. */
+const MOST = 64;
+
+export class BoundGroups<Group> {
+  private readonly known = new Map<string, Group>();
+
+  constructor(private readonly release: (group: Group) => void) {}
+
+  /** Before groups of a launch are asked for, which must stay together. */
+  trim(): void {
+    if (this.known.size >= MOST) this.clear();
+  }
+
+  /**
+   * @param serialOf tells buffers apart, also where they have had the same number one after the
+   * other
+   */
+  of(
+    group: number,
+    bound: readonly Bound[],
+    serialOf: (buffer: number) => number,
+    make: () => Group,
+  ): Group {
+    let key = `${group}`;
+    for (const each of bound) {
+      if (each.kind !== 'buffer') continue;
+      const [buffer, offset, bytes] = each.part;
+      key += ` ${serialOf(buffer)} ${offset} ${bytes}`;
+    }
+    let found = this.known.get(key);
+    if (found === undefined) {
+      found = make();
+      this.known.set(key, found);
+    }
+    return found;
+  }
+
+  clear(): void {
+    for (const group of this.known.values()) this.release(group);
+    this.known.clear();
+  }
+}
+
+/** What is bound in a group. */
+export function boundIn({ bound }: Dispatch, group: number): readonly Bound[] {
+  return bound.filter((each) => each.group === group);
+}
+
+/**
+ * Whether a group has the same buffers another time: what is copied aside has one of its own each
+ * time.
+ */
+export function isLasting(bound: readonly Bound[]): boolean {
+  return bound.every(({ kind }) => kind !== 'aside');
+}
+
+/** Where something is bound. */
+export function placeOf({ group, binding }: Bound): string {
+  return `${group} ${binding}`;
+}

@@ -1,0 +1,48 @@
+/**
+ * What the manager and a thread of the program that has lent a GPU say to each other, and the
+ * memory that both reach.
+ */
+import { PAGE_BYTES } from '../../../core/basics/types.js';
+import type { AdapterFacts } from './protocol.js';
+import { STAGING_BYTES } from './staging.js';
+
+/** Where the manager finds a thread that has lent a GPU; it survives structured cloning. */
+export interface LentPlace {
+  /** Name of the broadcast channel on which the two talk. */
+  readonly channel: string;
+  /** An eventfd, raised when the thread has said something. */
+  readonly wakeFd: number;
+  /** The kernel's id of the thread. */
+  readonly thread: number;
+}
+
+/**
+ * Packets are of one life of the device, which begins with Hello: one that is started again has
+ * another.
+ */
+export interface LentMessage {
+  readonly life: number;
+  readonly packet: Uint8Array;
+}
+
+/**
+ * Memory of a life, with the file that it is of: the thread makes it and takes it away, the driver
+ * uses it until it says End.
+ */
+export interface LentMemory {
+  readonly address: number;
+  readonly fd: number;
+}
+
+/** What the thread says when the device is there. */
+export interface LentFacts extends AdapterFacts {
+  readonly memory: LentMemory;
+}
+
+/**
+ * In that memory: a word that is 1 while the driver has given up what the thread does, staging, and
+ * the device's pages as the space's.
+ */
+export const GIVEN_UP_AT = 0;
+export const STAGING_AT = PAGE_BYTES;
+export const MIRROR_AT = STAGING_AT + STAGING_BYTES;

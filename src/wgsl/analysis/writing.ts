@@ -1,0 +1,40 @@
+/** What a kernel writes, and by which indices. */
+
+import type { Description, Resource } from '../reading/describe.js';
+import type { Expression, Index } from '../reading/tree.js';
+import { visitExpressions, visitStatements } from '../reading/walk.js';
+import type { Accesses } from './access.js';
+
+/** Variables that are written anywhere; others may be declared so, too. */
+export function writtenBy({ accesses }: Pick<Accesses, 'accesses'>): Set<Resource> {
+  const writes = accesses.filter(
+    ({ kind, operation }) => kind !== 'load' && operation !== 'atomicLoad',
+  );
+  return new Set(writes.map(({ resource }) => resource));
+}
+
+/**
+ * Indices in what is assigned to, and in what a pointer is made to: whether something is written by
+ * the pointer is not asked.
+ */
+export function writingIndices({ functions }: Description, { indices }: Accesses): Set<Index> {
+  const found = new Set<Index>();
+  const follow = (target: Expression): void => {
+    let each = target;
+    while (each.kind === 'index' || each.kind === 'member' || each.kind === 'unary') {
+      if (each.kind === 'index' && indices.has(each)) found.add(each);
+      each = each.kind === 'unary' ? each.operand : each.base;
+    }
+  };
+  for (const { body } of functions.values()) {
+    visitStatements(body.body, (statement, expressions) => {
+      if (statement.kind === 'assign' && statement.target !== null) follow(statement.target);
+      for (const expression of expressions) {
+        visitExpressions(expression, (each) => {
+          if (each.kind === 'unary' && each.operator === '&') follow(each.operand);
+        });
+      }
+    });
+  }
+  return found;
+}

@@ -1,0 +1,396 @@
+/**
+ * How kernels are run again where a page was absent. An invocation that has met one is run once
+ * more from its beginning: until then it has done nothing, and meets the same pages again. Where
+ * what it wrote itself says which elements it reads, or the result of an atomic is used, that
+ * cannot be; then it does nothing twice (events.ts). Where invocations wait for each other, or
+ * share memory, it is the workgroup that is run again.
+ */
+import type { Accesses } from '../analysis/access.js';
+import { writtenBy } from '../analysis/writing.js';
+import type { Description, Resource } from '../reading/describe.js';
+import type { Call, Expression, Index, Local, Statement } from '../reading/tree.js';
+import {
+  bodiesOf,
+  builtinOf,
+  callsIn,
+  namesIn,
+  some,
+  visitExpressions,
+  visitStatements,
+} from '../reading/walk.js';
+import { WgslError } from '../reading/wgsl-error.js';
+import { type Events, eventsOf } from './events.js';
+
+const BARRIER = /^(workgroupBarrier|storageBarrier)$/;
+/** A barrier that gives a value. */
+const UNIFORM_LOAD = 'workgroupUniformLoad';
+/**
+ * Those by which invocations meet that are fewer than a workgroup: none of them may leave a loop by
+ * itself.
+ */
+const TOGETHER = /^(textureBarrier|subgroup\w+|quad\w+)$/;
+
+export interface Replay {
+  /** Statements that write storage, which an invocation must not do that has met an absent page. */
+  readonly stores: readonly Statement[];
+  /**
+   * Whether the invocation must be run once without any effect, to see that nothing is absent: it
+   * reads what it writes, or adds to it, or writes what may itself be absent.
+   */
+  readonly probes: boolean;
+  /**
+   * Set where invocations have effects before it is known that nothing is absent, and go on behind
+   * them.
+   */
+  readonly events: Events | null;
+  /** Set where workgroups are run again as a whole. */
+  readonly together: Together | null;
+}
+
+export interface Together {
+  /** Where the invocations of a workgroup wait for each other. */
+  readonly barriers: readonly Statement[];
+  /** Statements before whose end they wait, since they load what is uniform. */
+  readonly loads: readonly Statement[];
+  /** Whether invocations wait for each other in these statements, or in what they call. */
+  waits(statements: readonly Statement[]): boolean;
+}
+
+/** Why no invocation can be run again, whatever the arrays; null: that may be. */
+export function onceReason({ module, functions }: Description): WgslError | null {
+  for (const declaration of functions.values()) {
+    for (const call of callsIn(declaration)) {
+      const { name } = call.callee;
+      const problem = `${name} has invocations wait for each other, and those that wait for a page cannot`;
+      if (TOGETHER.test(builtinOf(call, module)))
+        return new WgslError(module.source, call.start, problem);
+    }
+  }
+  return null;
+}
+
+/** @throws WgslError at what stands in the way */
+export function replayOf(
+  description: Description,
+  accesses: Accesses,
+  paged: ReadonlySet<Resource>,
+): Replay {
+  const { module } = description;
+  const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
+    new WgslError(module.source, start, problem);
+  const once = onceReason(description);
+  if (once !== null) throw once;
+  const together = togetherOf(description);
+  const hasResults = accesses.accesses.some(
+    ({ kind, resultUsed, operation }) =>
+      kind === 'atomic' && resultUsed && operation !== 'atomicLoad',
+  );
+  const stores = storesOf(description, accesses);
+  const written = writtenBy(accesses);
+  for (const each of stores) {
+    if (together?.waits([each]))
+      throw refuse(
+        each,
+        'invocations wait for each other in what is stored here; give it a name before it is stored',
+      );
+  }
+  const probes =
+    together !== null ||
+    [...paged].some((each) => written.has(each)) ||
+    accesses.accesses.some(
+      ({ resource, kind }) => kind === 'atomic' || (kind === 'load' && written.has(resource)),
+    );
+  const hasEvents =
+    hasResults || (probes && new Taint(description, accesses, written, paged).leads());
+  const events = hasEvents ? eventsOf(description, accesses, stores) : null;
+  return { stores, probes: probes && events === null, events, together };
+}
+
+/** Null where each invocation runs by itself. */
+function togetherOf({ module, functions }: Description): Together | null {
+  const shared = [...module.variables.values()]
+    .filter(({ space }) => space === 'workgroup')
+    .map(({ name }) => name);
+  const isShared = [...functions.values()].some((each) => {
+    const names = namesIn(each);
+    return shared.some((name) => names.has(name));
+  });
+  const waiting = new Set<string>();
+  const waits = (statements: readonly Statement[]): boolean => {
+    let found = false;
+    visitStatements(statements, (_, expressions) => {
+      for (const expression of expressions)
+        found ||= some(
+          expression,
+          (each) =>
+            each.kind === 'call' &&
+            (isWait(builtinOf(each, module)) || waiting.has(each.callee.name)),
+        );
+    });
+    return found;
+  };
+  for (let before = -1; before < waiting.size; ) {
+    before = waiting.size;
+    for (const { name, body } of functions.values()) if (waits(body.body)) waiting.add(name);
+  }
+  const barriers: Statement[] = [];
+  const loads: Statement[] = [];
+  for (const { body } of functions.values()) {
+    const heads = headsIn(body.body, module.source);
+    visitStatements(body.body, (each, expressions) => {
+      if (expressions.some((one) => some(one, isUniformLoad))) {
+        if (heads.has(each))
+          throw new WgslError(
+            module.source,
+            each.start,
+            `${UNIFORM_LOAD} in the head of a loop or behind else; give it a name before`,
+          );
+        loads.push(each);
+      }
+      if (each.kind !== 'call' || !BARRIER.test(builtinOf(each.call, module))) return;
+      if (module.source[each.end - 1] !== ';')
+        throw new WgslError(
+          module.source,
+          each.start,
+          'a barrier in the head of a loop; write it in the body',
+        );
+      barriers.push(each);
+    });
+  }
+  return isShared || barriers.length + loads.length > 0 ? { barriers, loads, waits } : null;
+
+  function isUniformLoad(each: Expression): boolean {
+    return each.kind === 'call' && builtinOf(each, module) === UNIFORM_LOAD;
+  }
+}
+
+function isWait(builtin: string): boolean {
+  return BARRIER.test(builtin) || builtin === UNIFORM_LOAD;
+}
+
+/** Statements before which none can be put: those in heads of loops, and `if` behind `else`. */
+function headsIn(statements: readonly Statement[], source: string): ReadonlySet<Statement> {
+  const heads = new Set<Statement>();
+  visitStatements(statements, (each) => {
+    if (each.kind === 'block' && source.startsWith('for', each.start) && each.body[0] !== undefined)
+      heads.add(each.body[0]);
+    if (each.kind === 'loop') {
+      for (const one of each.continuing) if (!source.startsWith('loop', each.start)) heads.add(one);
+      const [guard] = each.body.body;
+      if (guard !== undefined && !source.startsWith('loop', each.start)) heads.add(guard);
+      if (each.breakIf !== null) heads.add(each);
+    }
+    const [inner] = each.kind === 'if' ? (each.otherwise?.body ?? []) : [];
+    if (inner?.kind === 'if' && each.kind === 'if' && inner.start === each.otherwise?.start)
+      heads.add(inner);
+  });
+  return heads;
+}
+
+function storesOf({ module, functions }: Description, { writes }: Accesses): Statement[] {
+  const { source } = module;
+  const stores: Statement[] = [];
+  const heads = new Set<Statement>();
+  for (const { body } of functions.values()) {
+    visitStatements(body.body, (each) => {
+      // What stands in the head of a loop is no statement of its own.
+      if (
+        each.kind === 'block' &&
+        source.startsWith('for', each.start) &&
+        each.body[0] !== undefined
+      )
+        heads.add(each.body[0]);
+      const call =
+        each.kind === 'call'
+          ? each.call
+          : each.kind === 'assign' && each.target === null
+            ? each.value
+            : each;
+      if (!writes.has(call as Statement | Call)) return;
+      if (heads.has(each) || source[each.end - 1] !== ';')
+        throw new WgslError(
+          source,
+          each.start,
+          'a store in the head of a loop cannot be held back; write it in the body',
+        );
+      stores.push(each);
+    });
+  }
+  return stores;
+}
+
+function touches({ indices }: Accesses, index: Index, resources: ReadonlySet<Resource>): boolean {
+  return [...(indices.get(index) ?? [])].some((each) => resources.has(each));
+}
+
+function isReference(expression: Expression): boolean {
+  return expression.kind === 'unary' && expression.operator === '&';
+}
+
+/** Atomics whose results depend on which invocation comes first. */
+const ORDERED = /^atomic(Add|Sub|Max|Min|And|Or|Xor|Exchange|CompareExchangeWeak)$/;
+
+/** Values that come from what the kernel writes: variables that may have one, whatever the way. */
+class Taint {
+  readonly #locals = new Set<Local>();
+  /** Variables of the module, and functions by what they return. */
+  readonly #names = new Set<string>();
+
+  constructor(
+    private readonly description: Description,
+    private readonly accesses: Accesses,
+    private readonly written: ReadonlySet<Resource>,
+    private readonly paged: ReadonlySet<Resource>,
+  ) {
+    for (const { name } of written) this.#names.add(name);
+  }
+
+  /** Whether what the kernel writes may say which pages are touched. */
+  leads(): boolean {
+    while (this.#spread());
+    let found = false;
+    for (const { body } of this.description.functions.values()) {
+      visitStatements(body.body, (statement, expressions) => {
+        found ||=
+          this.#chooses(statement) ||
+          expressions.some((one) => some(one, (each) => this.#selects(each)));
+      });
+    }
+    return found;
+  }
+
+  #selects(each: Expression): boolean {
+    if (each.kind === 'index')
+      return touches(this.accesses, each, this.paged) && this.#has(each.index);
+    const isChoice = each.kind === 'binary' && (each.operator === '&&' || each.operator === '||');
+    return isChoice && this.#has(each.left) && this.#reads(each.right);
+  }
+
+  #chooses(statement: Statement): boolean {
+    switch (statement.kind) {
+      case 'if':
+        return this.#has(statement.condition) && this.#guards(bodiesOf(statement).flat());
+      case 'switch':
+        return this.#has(statement.selector);
+      case 'loop':
+        return statement.breakIf !== null && this.#has(statement.breakIf);
+      default:
+        return false;
+    }
+  }
+
+  /** Whether statements read what may be absent, or leave what others are in. */
+  #guards(statements: readonly Statement[]): boolean {
+    let found = false;
+    visitStatements(statements, (each, expressions) => {
+      found ||= each.kind === 'return' || each.kind === 'break' || each.kind === 'continue';
+      found ||= expressions.some((one) => this.#reads(one));
+    });
+    return found;
+  }
+
+  #reads(expression: Expression): boolean {
+    return some(expression, (each) =>
+      each.kind === 'call'
+        ? this.description.functions.has(each.callee.name)
+        : each.kind === 'index' && touches(this.accesses, each, this.paged),
+    );
+  }
+
+  #has(expression: Expression): boolean {
+    switch (expression.kind) {
+      case 'name':
+        return expression.local === null
+          ? this.#names.has(expression.name)
+          : this.#locals.has(expression.local);
+      case 'index':
+        return (
+          touches(this.accesses, expression, this.written) ||
+          this.#has(expression.base) ||
+          this.#has(expression.index)
+        );
+      case 'member':
+        return this.#has(expression.base);
+      case 'unary':
+        return this.#has(expression.operand);
+      case 'binary':
+        return this.#has(expression.left) || this.#has(expression.right);
+      case 'call': {
+        const builtin = builtinOf(expression, this.description.module);
+        if (builtin === 'arrayLength') return false;
+        if (ORDERED.test(builtin)) return true;
+        return (
+          this.#names.has(expression.callee.name) ||
+          expression.parameters.some((each) => this.#has(each))
+        );
+      }
+      default:
+        return false;
+    }
+  }
+
+  /** True when something more has been found. */
+  #spread(): boolean {
+    const { functions } = this.description;
+    const before = this.#locals.size + this.#names.size;
+    for (const { name, body } of functions.values()) {
+      visitStatements(body.body, (statement, expressions) => {
+        if (statement.kind === 'declare' && statement.value !== null && this.#has(statement.value))
+          this.#locals.add(statement.local);
+        const isPointer =
+          statement.kind === 'declare' && statement.value !== null && isReference(statement.value);
+        if (isPointer && this.#locals.has(statement.local))
+          this.#mark(statement.value as Expression);
+        if (statement.kind === 'assign' && statement.target !== null)
+          if (this.#has(statement.value) || this.#has(statement.target))
+            this.#mark(statement.target);
+        if (statement.kind === 'return' && statement.value !== null && this.#has(statement.value))
+          this.#names.add(name);
+        for (const expression of expressions) {
+          visitExpressions(expression, (each) => {
+            if (each.kind !== 'call') return;
+            this.#pass(each);
+            const [target] = each.parameters;
+            if (
+              /^atomic[A-Z]/.test(builtinOf(each, this.description.module)) &&
+              target !== undefined
+            )
+              if (each.parameters.some((one) => this.#has(one))) this.#mark(target);
+          });
+        }
+      });
+    }
+    // What is assigned under a condition depends on it.
+    for (const { body } of functions.values()) {
+      visitStatements(body.body, (statement) => {
+        if (statement.kind !== 'if' || !this.#has(statement.condition)) return;
+        visitStatements(bodiesOf(statement).flat(), (each) => {
+          if (each.kind === 'assign' && each.target !== null) this.#mark(each.target);
+        });
+      });
+    }
+    return this.#locals.size + this.#names.size > before;
+  }
+
+  /** The variable that is assigned to, or that a pointer may point to. */
+  #mark(target: Expression): void {
+    let root = target;
+    while (root.kind === 'index' || root.kind === 'member' || root.kind === 'unary')
+      root = root.kind === 'unary' ? root.operand : root.base;
+    if (root.kind !== 'name') return;
+    if (root.local !== null) this.#locals.add(root.local);
+    else this.#names.add(root.name);
+  }
+
+  /** Into a function and, by pointers, out of it. */
+  #pass({ callee, parameters }: Call): void {
+    const declaration = this.description.functions.get(callee.name);
+    if (declaration === undefined) return;
+    for (const [at, { local }] of declaration.parameters.entries()) {
+      const given = parameters[at];
+      if (given === undefined) continue;
+      if (this.#has(given)) this.#locals.add(local);
+      else if (this.#locals.has(local) && isReference(given)) this.#mark(given);
+    }
+  }
+}
