@@ -10,11 +10,13 @@ import {
   ENOENT,
   ENOMEM,
   ESRCH,
+  UFFD_EVENT_FORK,
   UFFD_EVENT_PAGEFAULT,
   UFFD_PAGEFAULT_FLAG_WP,
   UFFD_PAGEFAULT_FLAG_WRITE,
 } from '../linux/base/constants.js';
 import { type CallArguments, SystemCallError } from '../linux/base/errors.js';
+import { closeDescriptor } from '../linux/base/libc.js';
 import type { Userfaultfd } from '../linux/memory/userfaultfd.js';
 import { RETRIES } from './page-filling.js';
 
@@ -60,7 +62,10 @@ export class PageTable {
   ): void {
     const { userfaultfd, base } = this;
     for (let index = 0; index < count; index++) {
-      if (userfaultfd.eventOf(index) !== UFFD_EVENT_PAGEFAULT) continue;
+      const event = userfaultfd.eventOf(index);
+      // Nobody asked for those: a process that attached may send them by way of its userfaultfd.
+      if (event === UFFD_EVENT_FORK) closeDescriptor(userfaultfd.descriptorOf(index));
+      if (event !== UFFD_EVENT_PAGEFAULT) continue;
       const page = Math.floor((userfaultfd.addressOf(index) - base) / PAGE_BYTES);
       const write =
         (userfaultfd.flagsOf(index) & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP)) !== 0;

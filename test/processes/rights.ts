@@ -10,6 +10,7 @@ import { createSocketPair, MessageSocket } from '../../src/linux/sockets/socket.
 import { readHandle, socketName } from '../../src/pager/protocol/attaching.js';
 import { encodeFrame } from '../../src/pager/protocol/frames.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
+import { forged, random } from '../harness/forged-requests.js';
 import { failsWith, LONG, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 1 << 20;
@@ -145,170 +146,6 @@ test(
   }),
 );
 
-longTest(
-  'a descriptor that serves no faults is no member, and leaves nothing',
-  withSpace(async (space) => {
-    const handle = space.share();
-    const socket = connect(handle);
-    socket.send(
-      Buffer.from(JSON.stringify({ onemem: 1, token: readHandle(handle)?.token, codec: 'v8' })),
-    );
-    assert.match(await answer(socket), /"base"/);
-    const [one, two] = createSocketPair(SOCK_STREAM);
-    socket.send(Buffer.from('{"faults":1}'), [one, two, one]);
-    await answer(socket);
-    for (const fd of [one, two]) closeDescriptor(fd);
-    socket.close();
-  }),
-);
-
-longTest(
-  'another user is refused',
-  withSpace(async (space) => {
-    const NOBODY = 65534;
-    await using agent = new Agent({ uid: NOBODY, gid: NOBODY });
-    const handle = space.share();
-    await failsWith('OWNER_LOST', () => agent.do('attach', handle));
-  }),
-);
-
-/** Reproducible random numbers. */
-function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-const ARRAY = { range: 1, name: 'x', firstPage: 0, count: 4 };
-const PLACE = { range: 1, name: 'x', offset: 0 };
-const PARAMETER = { name: 'x', kind: 'array', type: 'i32', use: 'inout', offset: 0, length: 100 };
-const OPERATION = { stream: 2 ** 20 + 1, sequence: 1 };
-const LAUNCH = {
-  ...OPERATION,
-  kind: 'launch',
-  device: 1,
-  kernelName: 'k',
-  code: { kind: 'inline', source: '({ x }) => { x[0] = 1 }' },
-  parameters: [PARAMETER],
-  begin: 0,
-  end: 100,
-  size: 100,
-  arrays: [ARRAY],
-  gathers: [],
-  timeoutMs: null,
-};
-/** Requests as they are, most of them. */
-const REQUESTS: readonly (readonly [string, unknown])[] = [
-  [
-    'allocate',
-    {
-      bytes: 4096,
-      name: 'a',
-      writable: true,
-      file: null,
-      provider: null,
-      elementBytes: 4,
-      type: 'i32',
-    },
-  ],
-  ['resize', { range: 1, name: 'x', bytes: 8192 }],
-  ['clone', { range: 1, name: 'x', cloneName: 'c' }],
-  [
-    'attachArray',
-    { range: 1, firstPage: 0, pages: 1024, bytes: 4 * LENGTH, elementBytes: 4, name: 'x' },
-  ],
-  ['protect', { ...ARRAY, access: 1 }],
-  [
-    'advise',
-    {
-      ...ARRAY,
-      firstPage: 0,
-      count: 512,
-      change: { readMostly: true, preferred: 1, accessedBy: 3 },
-    },
-  ],
-  ['pin', { ...ARRAY, pin: 2 ** 20 + 1, lock: false, writable: false, hold: false }],
-  ['unpin', { pin: 2 ** 20 + 1 }],
-  ['viewed', { range: 1, name: 'x' }],
-  ['unviewed', { range: 1 }],
-  ['residency', ARRAY],
-  ['readBytes', { ...PLACE, bytes: 64 }],
-  ['discard', ARRAY],
-  ['young', { ...ARRAY, clear: true }],
-  ['pointer', { offset: 5 }],
-  ['enqueue', LAUNCH],
-  ['enqueue', { ...OPERATION, ...ARRAY, kind: 'prefetch', device: 1, exclusive: false }],
-  [
-    'enqueue',
-    {
-      ...OPERATION,
-      kind: 'copy',
-      to: PLACE,
-      from: { ...PLACE, offset: 8192 },
-      bytes: 64,
-      at: null,
-    },
-  ],
-  ['enqueue', { ...OPERATION, kind: 'wait', other: 5, otherSequence: 3, failure: null }],
-  ['enqueue', { ...OPERATION, ...ARRAY, kind: 'free', whole: false }],
-  ['enqueue', { ...OPERATION, kind: 'call', thread: -1 }],
-  ['cancel', { stream: 2 ** 20 + 1, sequence: null, ended: true, reason: 'r' }],
-  ['called', { ...OPERATION, error: null }],
-  ['endStream', { stream: 2 ** 20 + 1 }],
-  [
-    'addDevice',
-    { options: { kind: 'process', name: 'd', memoryBytes: 2 ** 23, units: 1, lossy: false } },
-  ],
-  ['shareSpace', { rights: 'write', ranges: null }],
-  ['close', { timeoutMs: 0, closed: [] }],
-  ['stats', null],
-  ['constructor', null],
-];
-const ODD = [
-  0,
-  1,
-  -1,
-  2 ** 31,
-  2 ** 53,
-  1e300,
-  Number.NaN,
-  0.5,
-  7,
-  4096,
-  '',
-  'launch',
-  null,
-  true,
-  [],
-  {},
-  [1],
-];
-
-/** A request of which one thing is other than it should be. */
-function forged(next: (below: number) => number): unknown {
-  const [name, value] = structuredClone(REQUESTS[next(REQUESTS.length)]) as [string, unknown];
-  const message = { id: next(4), name, value };
-  let at: Record<string, unknown> = message;
-  for (;;) {
-    const keys = Object.keys(at);
-    const key = keys[next(keys.length)];
-    const inner = at[key];
-    if (
-      typeof inner === 'object' &&
-      inner !== null &&
-      Object.keys(inner).length > 0 &&
-      next(5) > 0
-    ) {
-      at = inner as Record<string, unknown>;
-      continue;
-    }
-    if (next(4) > 0) at[key] = ODD[next(ODD.length)];
-    return message;
-  }
-}
-
 /** A client that has attached by hand, and says what it likes. */
 class RudeClient {
   private readonly stream: number;
@@ -344,11 +181,6 @@ class RudeClient {
     while (libc.read(this.stream, this.area.address, this.area.length) > 0);
   }
 
-  /** Says it as often as the owner takes it, and reads no answer. */
-  flood(bytes: Uint8Array): void {
-    while (libc.write(this.stream, addressOf(bytes), bytes.length) > 0);
-  }
-
   close(): void {
     closeDescriptor(this.stream);
     closeDescriptor(this.life);
@@ -371,35 +203,6 @@ longTest(
     assert.ok(!space.isClosed);
   }),
   60,
-);
-
-longTest(
-  'bytes that are no messages cut their sender off',
-  withSpace(async (space) => {
-    const handle = space.share();
-    for (let seed = 1; seed <= (LONG ? 100 : 20); seed++) {
-      const next = random(seed);
-      const client = await RudeClient.attach(handle);
-      client.say(Uint8Array.from({ length: 1 + next(5000) }, () => next(256)));
-      client.close();
-    }
-  }),
-  60,
-);
-
-longTest(
-  'clients that ask and stop reading are cut off, however many come',
-  withSpace(async (space, x) => {
-    const handle = space.share();
-    const request = encodeFrame({ id: 1, name: 'stats', value: null }, 'v8');
-    for (let count = 0; count < (LONG ? 100 : 5); count++) {
-      const client = await RudeClient.attach(handle);
-      client.flood(request);
-      client.close();
-    }
-    sameData(x, () => 5);
-  }),
-  120,
 );
 
 longTest(

@@ -159,6 +159,7 @@ export const UFFDIO_WRITEPROTECT_MODE_WP = 1;
 export const UFFDIO_WRITEPROTECT_MODE_DONTWAKE = 1 << 1;
 
 export const UFFD_EVENT_PAGEFAULT = 0x12;
+export const UFFD_EVENT_FORK = 0x13;
 export const UFFD_EVENT_REMOVE = 0x15;
 
 export const UFFD_PAGEFAULT_FLAG_WRITE = 1;

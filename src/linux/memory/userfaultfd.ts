@@ -297,6 +297,11 @@ export class Userfaultfd {
     return this.area.getU64(MESSAGES + index * MESSAGE_BYTES + 16);
   }
 
+  /** Of a fork: the descriptor that serves the child, which this process has from now on. */
+  descriptorOf(index: number): number {
+    return this.area.view.getUint32(MESSAGES + index * MESSAGE_BYTES + 8, true);
+  }
+
   /** The kernel's id of the thread that faulted; 0 unless THREAD_ID was asked for. */
   threadOf(index: number): number {
     return this.area.view.getUint32(MESSAGES + index * MESSAGE_BYTES + 24, true);

@@ -4,7 +4,7 @@
  * client. Nothing here waits for a process.
  */
 
-import type { DenyReason, ProcessorId } from '../../core/basics/types.js';
+import { type DenyReason, PAGE_BYTES, type ProcessorId } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { AttachedProcess } from '../../drivers/attached/attached.js';
 import type { Router } from '../../drivers/router.js';
@@ -182,7 +182,10 @@ export class Attachments implements Transport {
   }
 
   accept(): Connection | undefined {
-    return this.accepted.shift();
+    const connection = this.accepted.shift();
+    // Its process was cut off as soon as it was in.
+    if (connection?.hasEnded === true) this.someEnded = true;
+    return connection;
   }
 
   get haveFaults(): boolean {
@@ -495,6 +498,11 @@ export class Attachments implements Transport {
   }
 
   private fault(member: Member, grant: Grant, page: number, write: boolean, thread: number): void {
+    // Its userfaultfd serves other memory than the space's.
+    if (page < 0 || page >= this.around.bytes / PAGE_BYTES) {
+      this.around.later(() => this.lost(member));
+      return;
+    }
     const why =
       this.objection(grant, page, write) ?? this.around.objection(member.processor, page, write);
     if (why === null) this.manager.fault(member.processor, page, write, thread);
