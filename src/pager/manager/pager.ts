@@ -17,9 +17,10 @@ import type { DeviceInfo, ManagerOptions } from '../protocol/space.js';
 import { toWire, type WireError } from '../protocol/wire.js';
 import type { Client, ClientEvents } from './clients.js';
 import { Closing } from './closing.js';
-import { carryOut, type Handlers, handlersOf } from './handlers.js';
+import { carryOut, handlersOf } from './handlers.js';
 import { IdleWait } from './idle-wait.js';
 import { HOST_SLOT, makeParts, type Parts, WAKE_SLOT } from './parts.js';
+import type { Handlers } from './requests/handling.js';
 import { TimeSlice } from './time-slice.js';
 
 /** How long the manager sleeps at most, so that its heartbeat goes on. */
