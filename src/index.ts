@@ -132,6 +132,7 @@ export {
 } from './api/options/recording.js';
 export type { BehindSpecification } from './api/options/server-memory.js';
 export type { SharedArrayOptions, SharingServer } from './api/options/sharing.js';
+export type { SlowMemorySpecification } from './api/options/slow-memory.js';
 export type { StorageSpecification } from './api/options/storage.js';
 export type {
   Advice,
@@ -190,6 +191,7 @@ export type {
   Injection,
   ProcessorStats,
   ServerStats,
+  SlowMemoryStats,
   SpaceHandle,
   SpaceStats,
   StorageStats,

@@ -70,7 +70,7 @@ export type KnownProcessor = Readonly<
 >;
 /** The same of a node. */
 export type KnownNode = Readonly<
-  Pick<Node, 'id' | 'description' | 'state' | 'budgetPages' | 'backedPages'>
+  Pick<Node, 'id' | 'description' | 'owner' | 'state' | 'budgetPages' | 'backedPages' | 'counters'>
 >;
 
 export class MemoryManager {

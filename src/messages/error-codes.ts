@@ -314,6 +314,8 @@ export type OnememErrorCode =
   | 'SIGNAL'
   /** A number of bytes, of work items or of workgroups is not possible. */
   | 'SIZE'
+  /** `slowMemory` is no file in memory with room that is the space's alone, or is badly described. */
+  | 'SLOW_MEMORY'
   /** The space has been closed, or is being closed. */
   | 'SPACE_CLOSED'
   /** The file is no saved space, was cut, or is damaged. */

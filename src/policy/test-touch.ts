@@ -16,6 +16,7 @@ export function touchOf(page: number, about: Partial<Touch> = {}): Touch {
     occupied: createMask(),
     allowed: createMask(),
     source: 'near',
+    sourcePages: Number.POSITIVE_INFINITY,
     budgetPages: 8 * 512,
     full: false,
     pressed: false,

@@ -64,3 +64,15 @@ it('takes the time of transfers off the launches once, and only within them', ()
 it('has nothing of a device that nothing came to', () => {
   expect(recordedTraffic(historyOf([]))).toEqual([]);
 });
+
+it('tells what went to slow memory that was described, and back', () => {
+  const history = historyOf([arrival(2, 0, 0, 12), arrival(0, 2, 0, 18)]);
+  const speed = { latencyUs: 1, bytesPerUs: 1000 };
+  const slow = { id: 2, name: 'memory', budgetPages: 4096, speed };
+  const memories = [...history.memories, slow];
+  const [traffic, ...more] = recordedTraffic({ ...history, memories });
+  expect(more).toEqual([]);
+  expect(traffic).toMatchObject({ memory: 'memory', speed, launches: 0, launchMs: 0 });
+  const bytes = 64 * PAGE;
+  expect([[...traffic.inwards], [...traffic.outwards]]).toEqual([[[bytes, 1]], [[bytes, 1]]]);
+});

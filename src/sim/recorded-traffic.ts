@@ -1,11 +1,18 @@
 /** What went over the link of each memory in a recorded run, and how long its launches took. */
 
-import { PAGE_BYTES, PAGES_PER_BLOCK, SOURCE_ZERO } from '../core/basics/types.js';
+import {
+  type MemorySpeed,
+  PAGE_BYTES,
+  PAGES_PER_BLOCK,
+  SOURCE_ZERO,
+} from '../core/basics/types.js';
 import type { History } from '../trace/history.js';
 import type { Arrival, Launch, Move } from '../trace/moves.js';
 
 export interface Traffic {
   readonly memory: string;
+  /** How fast it is, where the program described it. */
+  readonly speed: MemorySpeed | undefined;
   /** How many transfers there were of each size, in bytes. */
   readonly inwards: ReadonlyMap<number, number>;
   readonly outwards: ReadonlyMap<number, number>;
@@ -18,11 +25,16 @@ export interface Traffic {
   readonly restMs: number;
 }
 
-/** Of the memories of devices that something came to. */
+/** Of the memories of devices that something came to, and of slow memory that was described. */
 export function recordedTraffic({ memories, processors, moves, launches }: History): Traffic[] {
-  return processors.flatMap(({ id, memory }) => {
+  const links = [
     // The host's memory is the other end of every link.
-    if (id === 0 || memory <= 0) return [];
+    ...processors.filter(({ id, memory }) => id !== 0 && memory > 0),
+    ...memories
+      .filter(({ speed }) => speed !== undefined)
+      .map(({ id }) => ({ id: -1, memory: id })),
+  ];
+  return links.flatMap(({ id, memory }) => {
     const over = moves.filter((move): move is Arrival => isOver(move, memory));
     if (over.length === 0) return [];
     const inwards = joined(over.filter((move) => move.memory === memory));
@@ -33,11 +45,10 @@ export function recordedTraffic({ memories, processors, moves, launches }: Histo
       (sum, { memory: to, returned }) => sum + (to === memory ? returned * PAGE_BYTES : 0),
       0,
     );
-    const { name } = memories[memory];
+    const { name, speed } = memories[memory];
     const restMs = launchMs - busyMs(over, own);
-    return [
-      { memory: name, inwards, outwards, againBytes, launches: own.length, launchMs, restMs },
-    ];
+    const traffic = { inwards, outwards, againBytes, launches: own.length, launchMs, restMs };
+    return [{ memory: name, speed, ...traffic }];
   });
 }
 

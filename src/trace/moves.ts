@@ -1,5 +1,5 @@
 /** What a recorded run tells: memories, arrays, launches, faults, and moves with their causes. */
-import { HOST_NODE, type Reason } from '../core/basics/types.js';
+import { HOST_NODE, type MemorySpeed, type Reason } from '../core/basics/types.js';
 import type { Whereabouts } from '../core/queries/whereabouts.js';
 
 /** A memory that holds pages. */
@@ -7,6 +7,8 @@ export interface Memory {
   readonly id: number;
   readonly name: string;
   budgetPages: number;
+  /** How fast it is, where that was described. */
+  readonly speed?: MemorySpeed;
 }
 
 export interface Processor {

@@ -282,6 +282,7 @@ export class Reader implements Names {
           id: node,
           name: description.name,
           budgetPages: description.budgetPages,
+          speed: description.speed,
         };
       if (processor >= 0)
         this.processors[processor] = { id: processor, name: description.name, memory: node };

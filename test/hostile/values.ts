@@ -985,6 +985,18 @@ export const spaceOptions = mostly(
   record({
     devices: mostly(list(deviceSpecification, 3)),
     hostMemory,
+    slowMemory: mostly(
+      fc.oneof(
+        junk,
+        record(
+          {
+            bytes: choice({ "'4MiB'": '4MiB', '7': 7 }),
+            bandwidth: choice({ "'1GB'": '1GB', 0: 0 }),
+          },
+          [],
+        ),
+      ),
+    ),
     addressSpace: mostly(choice({ "'1TiB'": '1TiB', "'1GiB'": '1GiB', "'1PiB'": '1PiB' })),
     userModeOnly: mostly(choice({ true: true, false: false })),
     checkInvariants: mostly(choice({ true: true, false: false })),

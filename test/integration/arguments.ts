@@ -147,7 +147,7 @@ test('options of a space', async () => {
   await failsWith('UNITS', () => openSpace(device({ memory: '1GiB', units: 65 })));
   await failsWith('DEVICE_KIND', () => openSpace(device({ kind: 'gpu' })));
   await failsWith('DEVICE_KIND', () => openSpace(device({ kind: Object.create(null) })));
-  for (const name of ['host', 'storage', 'valkey']) {
+  for (const name of ['host', 'memory', 'storage', 'valkey']) {
     const place = await failsWith('DEVICE_NAME', () => openSpace(device({ name })));
     assert.match(
       place.message,

@@ -29,6 +29,13 @@ const rule = (
 
 export const patternMutants: readonly PatternMutant[] = [
   rule(
+    'bring as many neighbours from slow memory as from any',
+    'pattern',
+    'touch.sourcePages < count',
+    'false',
+    'slow-memory-random',
+  ),
+  rule(
     'see no strides',
     'pattern',
     'scattered ? this.stride.isKnown : !follows && this.stride.isWide',

@@ -6,7 +6,9 @@ import {
   type DeviceDescription,
   HOST,
   HOST_NODE,
+  type MemorySpeed,
   NO_NODE,
+  PAGE_BYTES,
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../../src/core/basics/types.js';
@@ -38,14 +40,19 @@ export class Machine {
   copies = 0;
   pages = 0;
   unused = 0;
+  /** Microseconds that copies out of slow memory take besides. */
+  slowUs = 0;
   private requests = 0;
   private seed = 1;
   private readonly seen: Uint8Array[] = [];
 
   constructor(hostBlocks: number, policies: Policies = namedPolicies()) {
     const commands = commandsThat({
-      transfer: ({ node, page, count }) => {
+      transfer: ({ source, node, page, count }) => {
         this.copies++;
+        const speed = source < 0 ? undefined : this.manager.node(source)?.description.speed;
+        if (speed !== undefined)
+          this.slowUs += speed.latencyUs + (count * PAGE_BYTES) / speed.bytesPerUs;
         this.pages += count;
         const seen = this.seenOn(node);
         for (let at = page; at < page + count; at++) {
@@ -71,6 +78,12 @@ export class Machine {
     this.manager.setHome(HOST_NODE, node);
   }
 
+  /** Memory behind the host's that is as slow as is said. */
+  slowMemory(speed: MemorySpeed): void {
+    const node = this.manager.addNode(deviceOf(ENOUGH, { name: 'memory', speed }), NO_NODE);
+    this.manager.setHome(HOST_NODE, node);
+  }
+
   file(blocks: number): number {
     return allocateIn(this.manager, blocks * PAGES_PER_BLOCK, { provided: true, writable: false });
   }
@@ -89,13 +102,13 @@ export class Machine {
   }
 
   begin(): void {
-    this.faults = this.copies = this.pages = this.unused = 0;
+    this.faults = this.copies = this.pages = this.unused = this.slowUs = 0;
     for (const seen of this.seen) seen?.fill(0);
   }
 
   /** What faults, copies and pages take together, in microseconds, about. */
   cost(): number {
-    return this.faults * FAULT_US + this.copies * COPY_US + this.pages * PAGE_US;
+    return this.faults * FAULT_US + this.copies * COPY_US + this.pages * PAGE_US + this.slowUs;
   }
 
   touch(processor: ProcessorId, page: number, write = false): void {

@@ -62,6 +62,11 @@ function zipf(machine: Machine, pages: number): number {
 
 /** What is played. Sizes are small, so that all take seconds. */
 export const PLAYS: Readonly<Record<string, () => Machine>> = {
+  'slow-memory-random': onHost((machine) => {
+    machine.slowMemory({ latencyUs: 1, bytesPerUs: 1000 });
+    const first = machine.array(TWICE);
+    for (let time = 0; time < 3000; time++) machine.touch(HOST, first + machine.random(TWICE));
+  }),
   'fits-read': onDevice((machine, device) => {
     const first = machine.array(6 * B);
     for (let time = 0; time < 3; time++) walk(machine, device, first, 6 * B);

@@ -43,6 +43,10 @@ export class Plots {
   readonly streams: boolean;
   /** Programs have someone asked before threads get rights to some of the arrays. */
   readonly guards: boolean;
+  /** The store behind the host is memory that the manager reads in place. */
+  readonly slowMemory: boolean;
+  /** Behind slow memory there is a store that is none. */
+  readonly relays: boolean;
   private readonly random: Random;
 
   constructor(
@@ -61,6 +65,8 @@ export class Plots {
     this.storeFails = plot === 8 || this.chains;
     this.streams = plot === 12;
     this.guards = plot === 10;
+    this.relays = plot === 17;
+    this.slowMemory = plot === 16 || this.relays;
     this.shares = plot === 11 || plot === 15;
   }
 

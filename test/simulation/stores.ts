@@ -13,9 +13,12 @@ import {
 } from '../../src/core/basics/types.js';
 import { ROOM_TRIES } from '../../src/core/service/faults.js';
 import { REFUSED } from '../../src/core/table/processors.js';
+import { NODE_BYTES } from './model-device.js';
 import { hasLongCopies } from './processors.js';
 import { WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';
+
+const SPEED = { latencyUs: 1, bytesPerUs: 1000 };
 
 export class Stores {
   /** The store behind the host; NO_NODE: there is none, or not any more. */
@@ -41,7 +44,8 @@ export class Stores {
   /** A memory that no processor runs on, where the pages of another one go when it makes room. */
   addStore(before: NodeId): NodeId {
     // One that has another behind it is to send on much of what it gets.
-    const sends = this.world.plots.chains && before === HOST_NODE;
+    const { chains, relays } = this.world.plots;
+    const sends = (chains || relays) && before === HOST_NODE;
     const device: WatchedDevice = this.world.processors.simulatedDevice(
       'store',
       this.world.whims.between(sends ? 40 : 600, sends ? 800 : 4000),
@@ -58,11 +62,14 @@ export class Stores {
       },
     );
     const memorySurvives = this.world.whims.chance(0.5);
+    const isSlowMemory = before === HOST_NODE && this.world.plots.slowMemory;
     const node = this.world.manager.addNode({
       ...device.description,
       longCopies: hasLongCopies(device),
-      memorySurvives,
+      memorySurvives: memorySurvives || isSlowMemory,
+      ...(isSlowMemory ? { addressable: true, speed: SPEED } : {}),
     });
+    if (isSlowMemory) device.memory = (node + 1) * NODE_BYTES;
     this.world.manager.setHome(before, node);
     this.world.stores[node] = device;
     this.world.router.attachNode(node, device);

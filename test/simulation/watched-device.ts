@@ -16,10 +16,14 @@ export interface Rights {
 }
 
 export class WatchedDevice extends SimulatedDevice {
+  /** Where the manager reads it; 0: it cannot. */
+  override memory = 0;
   private readonly rights: Rights = {
     readable: new Int32Array(PAGES / 32),
     writable: new Int32Array(PAGES / 32),
   };
+  /** Its memory, as the manager reads it. */
+  readonly words = new Uint32Array(this.frames.bytes.buffer);
   private changed = false;
   /** Releases whose readers have not ended, with what these began to read. */
   readonly late: {

@@ -300,7 +300,7 @@ export class World implements Surroundings {
     this.perils = this.whims.chance(0.1);
     this.lossy = random.chance(0.5) || this.perils || this.plots.orphans;
     this.tight = random.chance(0.25);
-    this.heavy = random.chance(0.4) || this.plots.chains;
+    this.heavy = random.chance(0.4) || this.plots.chains || this.plots.slowMemory;
     // Some schedules are about devices that walk through long ranges: what is brought ahead of them
     // is to be seen.
     this.walks = random.chance(0.1) || this.plots.streams;
@@ -408,9 +408,11 @@ export class World implements Surroundings {
       memorySurvives: true,
     });
     for (let id = 0; id < 2; id++) this.host.threads.push(newThread(id, this.host));
-    if (this.whims.chance(0.35) || this.plots.storeFails || this.plots.starves)
+    const { storeFails, starves, slowMemory } = this.plots;
+    if (this.whims.chance(0.35) || storeFails || starves || slowMemory)
       this.behind.store = this.behind.addStore(HOST_NODE);
-    if (this.plots.chains) this.behind.far = this.behind.addStore(this.behind.store);
+    if (this.plots.chains || this.plots.relays)
+      this.behind.far = this.behind.addStore(this.behind.store);
     if (this.whims.chance(0.25)) this.processors.addNeighbour();
     const process =
       this.plots.streams ||
@@ -665,6 +667,7 @@ export class World implements Surroundings {
         this.behind.store !== NO_NODE &&
         !this.behind.storeLeaves &&
         !this.plots.chains &&
+        !this.plots.slowMemory &&
         !this.plots.starves,
       act: () => this.behind.loseStore(),
     },
@@ -1353,9 +1356,10 @@ export class World implements Surroundings {
   readWords(address: number, target: Uint32Array): void {
     if (this.staging.read(address, target)) return;
     const node = Math.floor(address / NODE_BYTES) - 1;
-    const device = this.stores[node] as ModelDevice;
+    const device = this.stores[node] as ModelDevice | WatchedDevice;
+    const { words } = device;
     const start = (address - device.memory) / 4;
-    target.set(device.words.subarray(start, start + target.length));
+    target.set(words.subarray(start, start + target.length));
   }
 
   /** What the simulated device copies out. */

@@ -13,6 +13,7 @@ const PROCESSOR = {
 } as unknown as ProcessorStats;
 const STATS = {
   processors: [PROCESSOR],
+  slowMemory: null,
   storage: null,
   behind: null,
   ranges: 2,

@@ -2,6 +2,7 @@
 import type {
   ProcessorStats,
   ServerStats,
+  SlowMemoryStats,
   SpaceStats,
   StorageStats,
 } from '../../pager/protocol/space.js';
@@ -72,7 +73,9 @@ const PROCESSOR: readonly Metric<ProcessorStats>[] = [
   gauge('memory_peak_bytes', 'The most memory that it had.', ({ peakBytes }) => [[peakBytes]]),
 ];
 
-const STORE: readonly Metric<StorageStats | ServerStats>[] = [
+type AnyStore = SlowMemoryStats | StorageStats | ServerStats;
+
+const STORE: readonly Metric<AnyStore>[] = [
   gauge('store_budget_bytes', 'The most bytes that the store may hold.', ({ budgetBytes }) => [
     [budgetBytes],
   ]),
@@ -114,7 +117,8 @@ export function readingsOf(stats: SpaceStats, space: string): Reading[] {
   const processors = stats.processors.map(
     (each) => [each, { processor: each.name, kind: each.kind }] as const,
   );
-  const stores: (readonly [StorageStats | ServerStats, Labels])[] = [];
+  const stores: (readonly [AnyStore, Labels])[] = [];
+  if (stats.slowMemory !== null) stores.push([stats.slowMemory, { store: 'memory' }]);
   if (stats.storage !== null) stores.push([stats.storage, { store: 'storage' }]);
   if (stats.behind !== null) stores.push([stats.behind, { store: stats.behind.kind }]);
   return [

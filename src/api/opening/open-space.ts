@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import { closeDescriptor } from '../../linux/base/libc.js';
 import { randomName } from '../../linux/base/random.js';
 import { PAGE_SIZE } from '../../linux/memory/memory.js';
 import { bundledMessage, managerFiles } from '../../linux/own-files.js';
@@ -12,6 +13,7 @@ import { CONTROL_WORDS, Control } from '../../pager/protocol/control.js';
 import {
   type Injection,
   type ManagerOptions,
+  type SlowMemoryOptions,
   type SpaceHandle,
   storeNames,
 } from '../../pager/protocol/space.js';
@@ -38,6 +40,12 @@ import { endLending, lend } from '../options/lending.js';
 import { checkPolicies } from '../options/policies.js';
 import { recordedBytes } from '../options/recording.js';
 import { type BehindSpecification, serverMemoryOf } from '../options/server-memory.js';
+import {
+  type SlowMemory,
+  type SlowMemorySpecification,
+  slowMemoryOf,
+  takeSlowMemory,
+} from '../options/slow-memory.js';
 import { type StorageSpecification, storageOf } from '../options/storage.js';
 import type { AddressSpace } from '../public.js';
 import { checkFlag, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
@@ -69,6 +77,8 @@ export interface SpaceOptions {
    * ONEMEM_MEMORY; a control group that is too small gets the error MEMORY_LIMIT.
    */
   readonly hostMemory?: number | string;
+  /** Memory between host memory and storage, such as persistent memory or memory behind CXL. */
+  readonly slowMemory?: SlowMemorySpecification;
   /** The spill file behind host memory, made when it is needed. `false`: none. */
   readonly storage?: StorageSpecification | boolean;
   /** A server for pages that neither host memory nor storage has room for. */
@@ -126,6 +136,7 @@ const NAMED_OPTIONS: OptionNames<Pick<SpaceOptions, 'at' | keyof NamedSpaceOptio
 const SPACE_OPTIONS: OptionNames<Omit<SpaceOptions, keyof InternalOptions>> = {
   devices: true,
   hostMemory: true,
+  slowMemory: true,
   storage: true,
   behind: true,
   at: true,
@@ -145,7 +156,7 @@ let hasOpened = false;
 
 /**
  * Opens a space. Rejects with UNSUPPORTED if the machine does not allow page faults in user space,
- * with DEVICE_START, STORAGE, BEHIND, POLICY, ADDRESS_SPACE or DESCRIPTORS, and with a RangeError
+ * with DEVICE_START, STORAGE, SLOW_MEMORY, BEHIND, POLICY, ADDRESS_SPACE or DESCRIPTORS, and with a RangeError
  * or TypeError for wrong options.
  * @example
  * import { openSpace } from 'onemem';
@@ -195,7 +206,8 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const described = deviceOptions(specifications);
   const bytes = addressesFor(options.addressSpace, described.length);
   const possible = beginningAt(basesFor(bytes), firstPlace);
-  const hostBudgetBytes = hostBudget(options.hostMemory, described, root);
+  const slowMemory = slowMemoryOf(options.slowMemory);
+  const hostBudgetBytes = hostBudget(options.hostMemory, described, root, slowMemory?.bytes ?? 0);
   const storage = storageOf(options.storage);
   const from = options.from === undefined ? null : pathOf(options.from);
   // Before anything is started: the file may be none.
@@ -214,6 +226,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
   const name = randomName();
   const wakeFd = createEventfd();
+  const taken = slowMemory === null ? null : await takenOr(slowMemory, lent.lenders, wakeFd);
   const manager: ManagerOptions = {
     name,
     bytes,
@@ -222,6 +235,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
     wakeFd,
     hostBudgetBytes,
     followMemory: options.hostMemory === AUTO ? { root } : null,
+    slowMemory: taken,
     storage,
     behind,
     userModeOnly: options.userModeOnly ?? false,
@@ -244,6 +258,7 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   });
   const threads = new ManagerThreads(files, manager);
   const ready = await threads.ready;
+  if (taken !== null) closeDescriptor(taken.fd);
   if (ready instanceof Error || 'error' in ready) {
     forget();
     await startsEnded(words);
@@ -280,6 +295,21 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   if (options.observable ?? isSet(process.env.ONEMEM_OBSERVABLE)) await space.show();
   await servePicture(space);
   return space;
+}
+
+/** Takes slow memory; where that fails what the space has by then is given back. */
+async function takenOr(
+  wanted: SlowMemory,
+  lenders: Parameters<typeof endLending>[0],
+  wakeFd: number,
+): Promise<SlowMemoryOptions> {
+  try {
+    return takeSlowMemory(wanted);
+  } catch (error) {
+    await endLending(lenders);
+    closeEventfd(wakeFd);
+    throw error;
+  }
 }
 
 async function fillFrom(space: SpaceClass, path: string): Promise<void> {

@@ -20,7 +20,7 @@ const MAX_DEVICES = 15;
 export const MAX_UNITS = 64;
 
 /** Places that reports name beside devices: host memory, and what is behind it. */
-const PLACES: ReadonlySet<string> = new Set(['host', 'storage', 'valkey']);
+const PLACES: ReadonlySet<string> = new Set(['host', 'memory', 'storage', 'valkey']);
 
 export type Kind = DeviceSpecification['kind'];
 

@@ -20,13 +20,19 @@ import type { DescribedDevice } from './device-specification.js';
 /** The host's budget follows what the machine and its control groups have left. */
 export const AUTO = 'auto';
 
-/** The host's budget in bytes. Warns of more than there is. @param root of the machine's files */
+/**
+ * The host's budget in bytes. Warns of more than there is.
+ * @param root of the machine's files
+ * @param besides bytes of this machine's memory that the space takes, too
+ */
 export function hostBudget(
   said: number | string | undefined,
   devices: readonly DescribedDevice[],
   root: string,
+  besides: number,
 ): number {
-  const own = onHost(devices);
+  const { processes, bytes: taken } = onHost(devices);
+  const own = { processes, bytes: taken + besides };
   const follows = said === AUTO;
   const bytes = said === undefined || follows ? defaultHostMemory(own, root) : hostBytes(said);
   const most = memoryLimit();
@@ -72,7 +78,7 @@ export function memoryToShare(processes: number): number {
   return firstBudget(limit, available, { processes, bytes: 0 });
 }
 
-function memoryThere(root: string): { limit: number; available: number; grouped: boolean } {
+export function memoryThere(root: string): { limit: number; available: number; grouped: boolean } {
   const read = textReader(root);
   const { total } = systemMemory(read('/proc/meminfo') ?? '');
   const left = memoryLeft(memoryGroups(read), read);

@@ -3,6 +3,7 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
+import { IN_MEMORY } from '../../linux/files/set-aside.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { StorageOptions } from '../../pager/protocol/space.js';
 import { checkOptions, show } from '../values/arguments.js';
@@ -22,8 +23,6 @@ const STORAGE_OPTIONS: OptionNames<StorageSpecification> = { path: true, bytes: 
 
 /** Of the free space of a disk, what a space may use unless it is told. */
 const SHARE = 0.5;
-/** File systems whose files are memory: tmpfs and ramfs. */
-const IN_MEMORY: readonly number[] = [0x01021994, 0x858458f6];
 
 /** What was said about storage, or the usual; null: none. */
 export function storageOf(said: StorageSpecification | boolean | undefined): StorageOptions | null {

@@ -53,7 +53,7 @@ export async function timesOn(
 }
 
 function rowOf(traffic: Traffic, machines: readonly Machine[]): Row {
-  const { memory, inwards, outwards, againBytes, launches, launchMs, restMs } = traffic;
+  const { memory, speed, inwards, outwards, againBytes, launches, launchMs, restMs } = traffic;
   const bytesIn = bytesOf(inwards);
   const bytesOut = bytesOf(outwards);
   const neededBytes = bytesIn - againBytes;
@@ -69,7 +69,7 @@ function rowOf(traffic: Traffic, machines: readonly Machine[]): Row {
     launches,
     launchMs,
     restMs,
-    machines: machines.map((machine) => {
+    machines: [...machines, ...described(speed)].map((machine) => {
       const moving = transferMs(machine, inwards, outwards);
       return {
         machine: machine.name,
@@ -79,6 +79,14 @@ function rowOf(traffic: Traffic, machines: readonly Machine[]): Row {
       };
     }),
   };
+}
+
+/** The link of slow memory, as the program described it. */
+function described(speed: Traffic['speed']): Machine[] {
+  if (speed === undefined) return [];
+  const GBs = speed.bytesPerUs / 1e3;
+  const link = { inGBs: GBs, outGBs: GBs, duplex: 'full', granularityBytes: 64 } as const;
+  return [{ name: 'described', what: '', source: '', latencyUs: speed.latencyUs, ...link }];
 }
 
 function countOf(transfers: Transfers): number {

@@ -135,6 +135,14 @@ export interface NodeDescription {
   readonly writeCombining?: boolean;
   /** Whether it can be read after the device died. */
   readonly memorySurvives: boolean;
+  /** How fast its pages come, where that was described. */
+  readonly speed?: MemorySpeed;
+}
+
+/** Of a memory: the time before the first byte of a copy, and then bytes of a microsecond. */
+export interface MemorySpeed {
+  readonly latencyUs: number;
+  readonly bytesPerUs: number;
 }
 
 /** What reads and writes through page tables of its own, as its driver describes it. */
@@ -364,6 +372,8 @@ export interface Touch {
   allowed: Readonly<Int32Array>;
   /** Where the page comes from: from no other memory, the host's, another one, or behind an engine. */
   source: 'none' | 'host' | 'near' | 'far';
+  /** Pages that come from there in the time of one more fault, where its speed was described. */
+  sourcePages: number;
   /** Pages that the processor's memory may have. */
   budgetPages: number;
   /** It has no room for another block. */

@@ -5,6 +5,7 @@ import {
   NO_NODE,
   NO_PROCESSOR,
   type NodeId,
+  PAGE_BYTES,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
   type Place,
@@ -18,6 +19,9 @@ import { nodeOf, residenceOf, type State } from '../table/state.js';
 import { type Block, type Mapping, NO_PAGES } from '../table/va-block.js';
 import { isStored } from './read-ahead.js';
 
+/** What a fault takes without its copy, about: docs/measurements has it. */
+const FAULT_US = 10;
+
 export class SeenTouch implements Touch {
   memory: unknown = undefined;
   again = false;
@@ -30,6 +34,7 @@ export class SeenTouch implements Touch {
   occupied = NO_PAGES;
   allowed = NO_PAGES;
   source: Touch['source'] = 'none';
+  sourcePages = Number.POSITIVE_INFINITY;
   budgetPages = 0;
   full = false;
   pressed = false;
@@ -80,6 +85,7 @@ export class SeenTouch implements Touch {
     const here = has(residenceOf(state, block, node.id).resident, page);
     this.holder = here ? NO_NODE : holderOf(state, block, page, node.id);
     this.source = sourceOf(state, this.holder);
+    this.sourcePages = pagesOfAFault(state, this.holder);
     this.result.fill(0);
     this.ahead = 0;
     this.certain = false;
@@ -141,6 +147,17 @@ function sourceOf(state: State, node: NodeId): Touch['source'] {
   if (node === HOST_NODE) return 'host';
   const { owner, description } = nodeOf(state, node);
   return owner !== NO_PROCESSOR && !description.addressable ? 'far' : 'near';
+}
+
+/**
+ * Pages that a memory gives in the time that another fault for them takes. To bring more than that
+ * on a guess costs more than the fault that it may save.
+ */
+function pagesOfAFault(state: State, node: NodeId): number {
+  const speed = node === NO_NODE ? undefined : nodeOf(state, node).description.speed;
+  if (speed === undefined) return Number.POSITIVE_INFINITY;
+  const { latencyUs, bytesPerUs } = speed;
+  return Math.max(1, Math.floor(((FAULT_US + latencyUs) * bytesPerUs) / PAGE_BYTES));
 }
 
 /** Whether a launch that runs has said that it uses the page. */

@@ -1,6 +1,12 @@
 /** Where all pages are: what a record of moves begins with that began after the space. */
 import { next, nextAbsent } from '../basics/mask.js';
-import { type NodeId, PAGES_PER_BLOCK, type ProcessorId, type Source } from '../basics/types.js';
+import {
+  type MemorySpeed,
+  type NodeId,
+  PAGES_PER_BLOCK,
+  type ProcessorId,
+  type Source,
+} from '../basics/types.js';
 import type { State } from '../table/state.js';
 
 export interface Whereabouts {
@@ -8,6 +14,8 @@ export interface Whereabouts {
     readonly id: NodeId;
     readonly name: string;
     readonly budgetPages: number;
+    /** Where it was described. */
+    readonly speed?: MemorySpeed;
   }[];
   /** `memory`: its own, or -1. */
   readonly processors: readonly {
@@ -34,7 +42,14 @@ export function whereaboutsOf(state: State): Whereabouts {
   const memories = state.nodes.flatMap((node) =>
     node === undefined
       ? []
-      : [{ id: node.id, name: node.description.name, budgetPages: node.budgetPages }],
+      : [
+          {
+            id: node.id,
+            name: node.description.name,
+            budgetPages: node.budgetPages,
+            speed: node.description.speed,
+          },
+        ],
   );
   const processors = state.processors.flatMap((processor) =>
     processor === undefined

@@ -16,7 +16,7 @@ export type SimulatedContext = Omit<DriverContext, 'units' | 'options'>;
 
 export class SimulatedDevice implements Driver {
   readonly kind = 'simulated';
-  readonly memory = 0;
+  readonly memory: number = 0;
   readonly description: DeviceDescription;
   readonly table = new PageTable();
   readonly frames: BufferFrames;

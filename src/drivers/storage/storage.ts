@@ -9,6 +9,7 @@ import { PAGE_BYTES, Status } from '../../core/basics/types.js';
 import type { NodeDriver, TransferOrder } from '../driver.js';
 import { gonePage, type SpillFile, spoiledPage } from './disk.js';
 import type { RetriedReads } from './retried-reads.js';
+import { WrittenFrames } from './written-frames.js';
 
 /** The most bytes of one call. */
 const LONGEST_BYTES = 2 ** 21;
@@ -22,6 +23,24 @@ export interface StorageEvents {
   failed(errno: number, write: boolean): void;
   /** Released space could not be given back: the file keeps it until it is written again. */
   kept(errno: number): void;
+}
+
+/** What a store asks of its driver. */
+export interface StoreDriver extends NodeDriver {
+  /** Pages that have been written and not given back. */
+  readonly heldPages: number;
+  readonly pagesWritten: number;
+  readonly pagesRead: number;
+  /** Pieces have come since `go`. */
+  readonly isFresh: boolean;
+  /** Whether everything has ended that was asked for before a write failed. */
+  readonly isStill: boolean;
+  /** Whether memory of the host is being read or written, or is about to be. */
+  readonly isBusy: boolean;
+  /** Begins as much as it takes of what has come. */
+  go(): void;
+  /** There may be a reason for writes not to fail any more. */
+  retry(): void;
 }
 
 interface Piece {
@@ -42,19 +61,16 @@ interface MoveJob {
   readonly failedAt: number;
 }
 
-export class StorageDriver implements NodeDriver {
+export class StorageDriver implements StoreDriver {
   /** The manager cannot address it. */
   readonly memory = 0;
   private readonly writes: Piece[] = [];
   private readonly reads: Piece[] = [];
   private readonly urgentReads: Piece[] = [];
-  /** Pages that have been written and not given back. */
-  heldPages = 0;
   pagesWritten = 0;
   pagesRead = 0;
-  private readonly written: Uint8Array[] = [];
+  private readonly written = new WrittenFrames();
   private running = 0;
-  /** Pieces have come since `go`. */
   isFresh = false;
   /** A write failed: others would, too, until something has changed. */
   private failing = false;
@@ -88,7 +104,7 @@ export class StorageDriver implements NodeDriver {
 
   /** Frames are reusable when the disk has their space back: no late answer frees new pages. */
   release(token: number, _page: number, count: number, frame: number): Status {
-    if (!this.forget(frame, count)) return Status.Done;
+    if (!this.written.forget(frame, count)) return Status.Done;
     this.running++;
     this.file.punch(frame * PAGE_BYTES, count * PAGE_BYTES, (result) => {
       this.running--;
@@ -99,24 +115,24 @@ export class StorageDriver implements NodeDriver {
     return Status.Pending;
   }
 
-  /** Whether everything has ended that was asked for before a write failed. */
+  get heldPages(): number {
+    return this.written.count;
+  }
+
   get isStill(): boolean {
     return this.running === 0;
   }
 
-  /** There may be a reason for writes not to fail any more. */
   retry(): void {
     this.failing = false;
   }
 
-  /** Whether memory of the host is being read or written, or is about to be. */
   get isBusy(): boolean {
     return this.running + this.urgentReads.length + this.reads.length + this.writes.length > 0;
   }
 
   close(): void {}
 
-  /** Begins as much as the disk takes of what has come. */
   go(): void {
     const { file, reads, writes } = this;
     this.isFresh = false;
@@ -176,7 +192,7 @@ export class StorageDriver implements NodeDriver {
         return;
       }
     }
-    if (well && write) for (const piece of pieces) this.note(piece);
+    if (well && write) for (const { frame, count } of pieces) this.written.note(frame, count);
     if (well && write) this.pagesWritten += pages;
     else if (well) {
       this.pagesRead += pages - bad.length;
@@ -209,26 +225,6 @@ export class StorageDriver implements NodeDriver {
       );
       first += count;
     }
-  }
-
-  private note({ frame, count }: Piece): void {
-    for (let each = frame; each < frame + count; each++) {
-      const part = (this.written[each >>> 16] ??= new Uint8Array(2 ** 16));
-      this.heldPages += 1 - part[each & 0xffff];
-      part[each & 0xffff] = 1;
-    }
-  }
-
-  /** Whether any of these frames has ever been written; none has after this. */
-  private forget(frame: number, count: number): boolean {
-    const before = this.heldPages;
-    for (let each = frame; each < frame + count; each++) {
-      const part = this.written[each >>> 16];
-      if (part === undefined) continue;
-      this.heldPages -= part[each & 0xffff];
-      part[each & 0xffff] = 0;
-    }
-    return this.heldPages < before;
   }
 }
 

@@ -1,6 +1,6 @@
 /** What the host's memory may be: it grows at once, and shrinks as pages find a place. */
 
-import { HOST, HOST_NODE, MAX_NODES, PAGE_BYTES } from '../../core/basics/types.js';
+import { HOST, HOST_NODE, MAX_NODES, NO_PROCESSOR, PAGE_BYTES } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Commitment } from './commitment.js';
@@ -57,7 +57,8 @@ export class HostBudget {
     let pages = 0;
     for (let id = HOST_NODE + 1; id < MAX_NODES; id++) {
       const node = this.manager.node(id);
-      if (node === undefined || node.state !== 'alive' || !node.description.addressable) continue;
+      if (node === undefined || node.state !== 'alive' || node.owner === NO_PROCESSOR) continue;
+      if (!node.description.addressable) continue;
       pages += Math.max(0, node.budgetPages - node.backedPages);
     }
     return pages * PAGE_BYTES;

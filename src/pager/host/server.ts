@@ -1,5 +1,7 @@
 /** Memory of another machine: a Valkey or Redis server behind the host, or behind storage. */
 import { Status } from '../../core/basics/types.js';
+import type { RetriedReads } from '../../drivers/storage/retried-reads.js';
+import { StorageDriver, type StorageEvents } from '../../drivers/storage/storage.js';
 import { valkeyAddress } from '../../valkey/address.js';
 import { isOfConnection, problemOf } from '../../valkey/remedies.js';
 import type { ServerOptions } from '../protocol/space.js';
@@ -11,7 +13,7 @@ export class ServerPlace implements StorePlace {
   readonly bytes: number;
   readonly file: ValkeyFile;
   /** Its threads have waited for it as long as may be. */
-  readonly unreadable = Status.Unreachable;
+  private readonly unreadable = Status.Unreachable;
   readonly retriesReads = false;
   readonly spoiled = 'ALTERED';
   /** Of the server that answered first, without the password. */
@@ -26,6 +28,10 @@ export class ServerPlace implements StorePlace {
     this.bytes = options.bytes;
     this.url = valkeyAddress(options.urls[0]).shown;
     this.file = new ValkeyFile(options, wakeFd, control, now);
+  }
+
+  drive(events: StorageEvents, retried: RetriedReads | null): StorageDriver {
+    return new StorageDriver(this.name, this.file, this.unreadable, retried, events);
   }
 
   chance(errno: number): Chance {

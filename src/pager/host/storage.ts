@@ -3,6 +3,8 @@ import { statfsSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 import { PAGE_BYTES, Status } from '../../core/basics/types.js';
+import type { RetriedReads } from '../../drivers/storage/retried-reads.js';
+import { StorageDriver, type StorageEvents } from '../../drivers/storage/storage.js';
 import { EFBIG, EIO, ENOENT, ENOSPC, EOPNOTSUPP } from '../../linux/base/constants.js';
 import { tooLarge } from '../../linux/files/file-limit.js';
 import type { StorageOptions } from '../protocol/space.js';
@@ -38,7 +40,7 @@ export class StoragePlace implements StorePlace {
   readonly file: Spill;
   readonly retriesReads = true;
   /** It has been tried for as long as may be. */
-  readonly unreadable = Status.SourceFailed;
+  private readonly unreadable = Status.SourceFailed;
   readonly spoiled = 'CORRUPTED';
 
   constructor(
@@ -51,6 +53,10 @@ export class StoragePlace implements StorePlace {
     this.bytes = options.bytes;
     const wholePages = Math.floor(options.bytes / PAGE_BYTES) * PAGE_BYTES;
     this.file = new Spill(options.path, wholePages, wakeFd, control, now, resort);
+  }
+
+  drive(events: StorageEvents, retried: RetriedReads | null): StorageDriver {
+    return new StorageDriver(this.name, this.file, this.unreadable, retried, events);
   }
 
   chance(errno: number): Chance {

@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { expect, test } from 'vitest';
 import type { NodeDriver } from '../../drivers/driver.js';
+import { StorageDriver, type StorageEvents } from '../../drivers/storage/storage.js';
 import { orderIn } from '../../drivers/test-orders.js';
 import type { ManagerContext } from '../core/context.js';
 import { type Chance, Store, type StorePlace } from './store.js';
@@ -30,6 +31,7 @@ function open(chance: Chance) {
     name: 'disk',
     bytes: 2 ** 20,
     file,
+    drive: (events: StorageEvents) => new StorageDriver('disk', file as never, 0, null, events),
     chance: () => chance,
     full: () => 'it is full',
   };

@@ -1,7 +1,7 @@
 /** A store behind the host: what of it the core hears, and what is said of it when it fails. */
-import { type NodeId, PAGE_BYTES, type Status } from '../../core/basics/types.js';
+import { type MemorySpeed, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
 import { READ_MS, RetriedReads } from '../../drivers/storage/retried-reads.js';
-import { StorageDriver } from '../../drivers/storage/storage.js';
+import type { StorageEvents, StoreDriver } from '../../drivers/storage/storage.js';
 import type { ManagerContext } from '../core/context.js';
 import type { StoreFile } from '../sources/io-engines.js';
 import { ROOM_MS } from './room-wait.js';
@@ -18,9 +18,12 @@ export type Chance = 'none' | 'unknown' | 'good';
 export interface StorePlace {
   readonly name: string;
   readonly bytes: number;
-  readonly file: StoreFile;
-  /** How a transfer ends that could not be read. */
-  readonly unreadable: Status;
+  /** Null: there is none, as its memory is addressed. */
+  readonly file: StoreFile | null;
+  /** Of memory: how fast it is, where that was described. */
+  readonly speed?: MemorySpeed;
+  /** Makes what moves its pages. @param retried has reads that failed tried again; null: none */
+  drive(events: StorageEvents, retried: RetriedReads | null): StoreDriver;
   /** Whether reads that failed are to be tried again. */
   readonly retriesReads: boolean;
   /** What becomes of a page that comes back other than it was written. */
@@ -51,7 +54,7 @@ type StoreContext = Pick<ManagerContext, 'manager' | 'router' | 'now' | 'warn'>;
 
 export class Store {
   readonly node: NodeId;
-  private readonly driver: StorageDriver;
+  private readonly driver: StoreDriver;
   /** The last error, and when it was; 0: none that still stands. */
   private errno = 0;
   private failedAt = 0;
@@ -75,7 +78,7 @@ export class Store {
     const { manager, router, now } = context;
     const budgetPages = Math.floor(place.bytes / PAGE_BYTES);
     this.retried = place.retriesReads ? new RetriedReads(now) : null;
-    this.driver = new StorageDriver(place.name, place.file, place.unreadable, this.retried, {
+    const events: StorageEvents = {
       transferred: (token, status) => router.completed(token, status),
       released: (token) => manager.released(token),
       spoiled: (token, page, reason) => {
@@ -84,14 +87,16 @@ export class Store {
       },
       failed: (errno, write) => this.failed(errno, write),
       kept: (errno) => this.kept(errno),
-    });
-    const description = {
+    };
+    this.driver = place.drive(events, this.retried);
+    this.node = manager.addNode({
       name: place.name,
       budgetPages,
       frames: 'pooled',
-      addressable: false,
-    } as const;
-    this.node = manager.addNode({ ...description, memorySurvives: true });
+      addressable: this.driver.memory !== 0,
+      memorySurvives: true,
+      ...(place.speed === undefined ? {} : { speed: place.speed }),
+    });
     router.attachNode(this.node, this.driver);
     manager.setHome(before, this.node);
   }
@@ -134,6 +139,11 @@ export class Store {
   /** Why they cannot just now, as a sentence; null: none was given up. */
   get lasting(): string | null {
     return this.retried?.gaveUp === true ? this.readProblem : null;
+  }
+
+  close(): void {
+    this.driver.close();
+    this.place.file?.close();
   }
 
   sleepMs(most: number): number {

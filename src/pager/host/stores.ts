@@ -1,15 +1,19 @@
 /** What is behind the host, nearest first: each sends pages on when it has no room. */
-import { HOST_NODE, type NodeId } from '../../core/basics/types.js';
+import { HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
 import type { ManagerContext } from '../core/context.js';
-import type { ServerStats, StorageStats } from '../protocol/space.js';
+import type { ServerStats, SlowMemoryStats, StorageStats } from '../protocol/space.js';
 import { TAGS } from '../sources/forgotten-tags.js';
 import type { Resort } from '../sources/io-ring.js';
 import { ServerPlace } from './server.js';
+import { SlowMemoryPlace } from './slow-memory.js';
 import { StoragePlace } from './storage.js';
 import { Store } from './store.js';
 
+const US_PER_SECOND = 1e6;
+
 export class Stores {
   private readonly all: Store[] = [];
+  private readonly slowMemory: Store | null = null;
   private readonly storage: Store | null = null;
   private readonly server: Store | null = null;
 
@@ -18,7 +22,8 @@ export class Stores {
     resort: Resort,
   ) {
     const { options, now } = context;
-    const { storage, behind, wakeFd, control } = options;
+    const { slowMemory, storage, behind, wakeFd, control } = options;
+    if (slowMemory !== null) this.slowMemory = this.add(new SlowMemoryPlace(slowMemory));
     if (storage !== null)
       this.storage = this.add(new StoragePlace(storage, wakeFd, control, now, resort));
     if (behind !== null) this.server = this.add(new ServerPlace(behind, wakeFd, control, now));
@@ -30,19 +35,19 @@ export class Stores {
 
   /** Answers what disks and servers have done. */
   poll(): void {
-    for (const { place } of this.all) place.file.engines.poll();
+    for (const { place } of this.all) place.file?.engines.poll();
     // After what had arrived before, and before anything that is sent from now on.
     const place = this.server?.place;
     if (place instanceof ServerPlace) place.file.forgotten.hear((tags) => this.forget(place, tags));
   }
 
   needsTurn(): boolean {
-    return this.all.some(({ place }) => place.file.engines.needsTurn());
+    return this.all.some(({ place }) => place.file?.engines.needsTurn() === true);
   }
 
   sleepMs(most: number): number {
     return this.all.reduce(
-      (least, store) => store.sleepMs(store.place.file.engines.sleepMs(least)),
+      (least, store) => store.sleepMs(store.place.file?.engines.sleepMs(least) ?? least),
       most,
     );
   }
@@ -85,6 +90,21 @@ export class Stores {
       : undefined;
   }
 
+  get slowMemoryStats(): SlowMemoryStats | null {
+    const { slowMemory: options } = this.context.options;
+    if (options === null || this.slowMemory === null) return null;
+    const { path, node, speed } = options;
+    const { pagesOut = 0 } = this.context.manager.node(this.slowMemory.node)?.counters ?? {};
+    return {
+      path,
+      node,
+      latencyUs: speed?.latencyUs ?? null,
+      bandwidth: speed === null ? null : speed.bytesPerUs * US_PER_SECOND,
+      ...this.slowMemory.figures,
+      bytesRead: pagesOut * PAGE_BYTES,
+    };
+  }
+
   get storageStats(): StorageStats | null {
     const { storage } = this.context.options;
     return storage === null || this.storage === null
@@ -101,17 +121,17 @@ export class Stores {
 
   /** The last page that a disk was asked for and that has yet to come; 0: none. */
   get awaited(): number {
-    return this.storage?.place.file.engines.awaited ?? 0;
+    return this.storage?.place.file?.engines.awaited ?? 0;
   }
 
   /** Whether a disk has moved a page that has not been answered. */
   get hasAnswers(): boolean {
-    return this.storage?.place.file.engines.hasAnswers === true;
+    return this.storage?.place.file?.engines.hasAnswers === true;
   }
 
   /** Whether the manager looks for what the disk has done by itself, and is not woken for it. */
   watched(on: boolean): void {
-    this.storage?.place.file.engines.watched(on);
+    this.storage?.place.file?.engines.watched(on);
   }
 
   /** Whether memory of the space is being read or written. */
@@ -120,13 +140,13 @@ export class Stores {
   }
 
   close(): void {
-    for (const { place } of this.all) place.file.close();
+    for (const store of this.all) store.close();
     this.context.staging.close();
   }
 
   /** What has to be done elsewhere has been done. */
   async ended(): Promise<void> {
-    await Promise.all(this.all.map(({ place }) => place.file.ended?.()));
+    await Promise.all(this.all.map(({ place }) => place.file?.ended?.()));
   }
 
   private forget({ url }: ServerPlace, tags: readonly number[]): void {

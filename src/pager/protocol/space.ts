@@ -1,5 +1,6 @@
 /** What a space and its devices are made with, and what is said of them. */
 import type { MessagePort } from 'node:worker_threads';
+import type { MemorySpeed } from '../../core/basics/types.js';
 import type { Injection } from '../../drivers/driver.js';
 import type { LentPlace } from '../../drivers/webgpu/link/lent.js';
 import type { TransportChoice } from '../../drivers/webgpu/link/protocol.js';
@@ -87,6 +88,19 @@ export interface StorageOptions {
   readonly bytes: number;
 }
 
+/** Memory where pages of the host go before they go to storage. */
+export interface SlowMemoryOptions {
+  /** Its file; null: it has none. */
+  readonly path: string | null;
+  /** The node of memory where it was asked for; null: none. */
+  readonly node: number | null;
+  readonly bytes: number;
+  /** Null: it was not described. */
+  readonly speed: MemorySpeed | null;
+  /** A descriptor of the opener's, until the space is open. */
+  readonly fd: number;
+}
+
 /** A Valkey or Redis server for pages without room in host or storage. */
 export interface ServerOptions {
   readonly kind: 'valkey';
@@ -132,7 +146,9 @@ export interface ManagerOptions {
   readonly hostBudgetBytes: number;
   /** The host's budget follows this machine, with files under `root`; null: it stays. */
   readonly followMemory: { readonly root: string } | null;
-  /** Null: nothing that is written may exceed the host's budget. */
+  /** Null: none. */
+  readonly slowMemory: SlowMemoryOptions | null;
+  /** Null: nothing that is written may exceed the host's budget and slow memory. */
   readonly storage: StorageOptions | null;
   /** Null: no other machine has anything of the space. */
   readonly behind: ServerOptions | null;
@@ -156,10 +172,15 @@ export interface ManagerOptions {
 
 /** Names of the nodes behind the host, from the second one on. */
 export function storeNames({
+  slowMemory,
   storage,
   behind,
-}: Pick<ManagerOptions, 'storage' | 'behind'>): readonly string[] {
-  return [...(storage === null ? [] : ['storage']), ...(behind === null ? [] : ['valkey'])];
+}: Pick<ManagerOptions, 'slowMemory' | 'storage' | 'behind'>): readonly string[] {
+  return [
+    ...(slowMemory === null ? [] : ['memory']),
+    ...(storage === null ? [] : ['storage']),
+    ...(behind === null ? [] : ['valkey']),
+  ];
 }
 
 /** What the opener of a space gets: where it lies, or why it could not be opened. */
@@ -217,6 +238,24 @@ export interface ProcessorStats {
   readonly alive: boolean;
 }
 
+/** Memory between host memory and storage. */
+export interface SlowMemoryStats {
+  /** Its file; null: it has none. */
+  readonly path: string | null;
+  /** The node of memory that was asked for; null: none. */
+  readonly node: number | null;
+  /** As they were described; null: they were not. */
+  readonly latencyUs: number | null;
+  readonly bandwidth: number | null;
+  readonly budgetBytes: number;
+  /** Bytes of pages there, elsewhere as well or not. */
+  readonly heldBytes: number;
+  readonly bytesWritten: number;
+  readonly bytesRead: number;
+  /** The last write failed, and has not been tried again. */
+  readonly full: boolean;
+}
+
 /** The spill file behind host memory. */
 export interface StorageStats {
   /** Its folder. */
@@ -247,6 +286,8 @@ export interface ServerStats {
 /** Counters of a space. */
 export interface SpaceStats {
   readonly processors: readonly ProcessorStats[];
+  /** Null without slow memory. */
+  readonly slowMemory: SlowMemoryStats | null;
   /** Null without storage. */
   readonly storage: StorageStats | null;
   /** Null without a server. */

@@ -194,6 +194,11 @@ function decide(touch: Touch, picture: Picture, most: number, thresholdPercent: 
   } else if (touch.full) {
     // A processor that has walked through two groups gets twice as much each time.
     if (length > 1) count = Math.min(PAGES_PER_GROUP << (length - 1), PAGES_PER_BLOCK - first);
+    // From a slow memory neighbours come only as far as that is cheaper than to fault for them.
+    else if (touch.sourcePages < count) {
+      count = 1 << (31 - Math.clz32(touch.sourcePages));
+      first = page & ~(count - 1);
+    }
   } else if (touch.source === 'far' && length > (touch.write ? 1 : 0)) {
     // To wait for another fault's pages there costs more than to bring a block in vain. A write
     // takes the pages away from there, so that it must be a walk for longer.

@@ -29,6 +29,7 @@ export function reportRequests(parts: Parts) {
       notifiers.forgetEnded();
       return {
         processors: [...devices.stats(), ...attachments.stats()],
+        slowMemory: parts.stores.slowMemoryStats,
         storage: parts.stores.storageStats,
         behind: parts.stores.serverStats,
         ranges: arrays.count,
