@@ -55,9 +55,7 @@ export interface CacheState {
   connected: boolean;
   /** 0 while there is none. */
   session: number;
-  /** The last one. */
   previous: number;
-  /** The number of the last flush. */
   flushes: number;
   /** A new session has been asked for. */
   greeting: boolean;
@@ -132,7 +130,6 @@ export class Cache<C> {
     };
   }
 
-  /** A thread waits for a right. */
   touch(block: number, right: Right): void {
     const state = this.state.blocks[block];
     // One that waits already asks for more when it has what it waits for: what was granted

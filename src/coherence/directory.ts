@@ -82,7 +82,6 @@ export class Directory<C> {
     return { numbers: 1, alive: [], made, blocks };
   }
 
-  /** Undefined for a request that has no reply. */
   step(request: Request<C>): Reply<C> | undefined {
     switch (request.kind) {
       case 'hello':

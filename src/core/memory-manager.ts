@@ -75,7 +75,6 @@ export type KnownNode = Readonly<
 
 export class MemoryManager {
   protected readonly state: State;
-  /** What is known of pages. */
   readonly pages: PageQueries;
   private readonly requests: Requests;
   private readonly launches: Launches;

@@ -20,7 +20,6 @@ export class Backoff {
     return pause;
   }
 
-  /** It was worth it. */
   succeeded(): void {
     this.next = this.first;
   }

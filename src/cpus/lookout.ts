@@ -41,7 +41,6 @@ export class Lookout {
     else this.until = nowMs + this.limitMs;
   }
 
-  /** Whether to look. */
   lasts(nowMs: number): boolean {
     if (this.until === 0) return false;
     if (nowMs < this.until) return true;
@@ -52,7 +51,6 @@ export class Lookout {
     return false;
   }
 
-  /** It has come. */
   came(nowMs: number): void {
     if (this.until === 0) return;
     const isLate = nowMs >= this.until + LATE_MS;

@@ -43,7 +43,6 @@ export class NearDisk {
     this.isOff = folder === null;
   }
 
-  /** A thread has faulted. */
   faulted(thread: number): void {
     this.faulting = thread;
   }

@@ -74,7 +74,6 @@ export class PlacedThread {
   }
 }
 
-/** Threads of one process. */
 export class PlacedThreads {
   private readonly placed = new Map<number, PlacedThread>();
   /** Threads that it had when the first was placed. */

@@ -25,7 +25,6 @@ export class Spin {
   private long = true;
   /** Long tries that are left, or what is left of the pause between them. */
   private left = TRIES;
-  /** Short tries that are left. */
   private few = TRIES;
   /** Times in a row that the CPU was given away and nothing came of it but sleep. */
   private vain = 0;

@@ -16,7 +16,6 @@ export type LaunchParameter =
       readonly kind: 'array';
       readonly type: ElementType;
       readonly use: 'in' | 'out' | 'inout';
-      /** Byte offset in the space. */
       readonly offset: number;
       /** Elements. */
       readonly length: number;

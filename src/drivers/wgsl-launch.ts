@@ -53,7 +53,6 @@ export interface WgslCode {
 /** What a launch runs: a function where the device has threads, a WGSL module where it is a GPU. */
 export type AnyKernelCode = KernelCode | WgslCode;
 
-/** One launch of a WGSL module. */
 export interface WgslLaunch extends Omit<DriverLaunch, 'code'> {
   readonly code: WgslCode;
   /** Invocations in each dimension, where the size has some; their product is `size`. */

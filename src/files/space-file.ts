@@ -6,7 +6,6 @@ import { bytesOf, type ElementType, isElementType } from '../core/basics/element
 import { PAGE_BYTES } from '../core/basics/types.js';
 import { readAt } from './read-at.js';
 
-/** An array of a saved space. */
 export interface SavedArray {
   readonly name: string;
   readonly type: ElementType;

@@ -1,6 +1,5 @@
 /** What the headers of files of tensors say. */
 
-/** A tensor as a file describes it. */
 export interface TensorLayout {
   readonly name: string;
   /** As the file calls it, such as 'F32' or 'BF16'. */

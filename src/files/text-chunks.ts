@@ -17,7 +17,6 @@ export function* textChunks(path: string): Generator<string> {
   }
 }
 
-/** The first line, without its end. */
 export function firstLine(path: string): string {
   for (const text of textChunks(path)) return text.slice(0, text.indexOf('\n'));
   return '';

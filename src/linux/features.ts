@@ -50,7 +50,6 @@ export interface Feature {
   readonly available: boolean;
   /** Whether nothing works without it. */
   readonly required: boolean;
-  /** What was found. */
   readonly detail: string;
   /** The command or setting that makes it available; null when nothing is missing. */
   readonly remedy: string | null;

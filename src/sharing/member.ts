@@ -25,7 +25,6 @@ import {
   SCRIPT,
 } from './steps.js';
 
-/** The blocks of a machine. */
 export interface SharedMemory {
   /** Whether operations run that would fail without rights: a session is kept for them. */
   readonly isHeld: boolean;

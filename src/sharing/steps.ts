@@ -295,7 +295,6 @@ save(KEYS[3], b)
 return { -1 }
 `;
 
-/** The keys of an array with this name. */
 export function keysOf(name: string) {
   const leases = `{onemem:${name}}`;
   return {

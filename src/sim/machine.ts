@@ -16,7 +16,6 @@ export interface Machine {
   readonly latencyUs: number;
   /** A transfer moves whole multiples of it. */
   readonly granularityBytes: number;
-  /** Where the figures are from. */
   readonly source: string;
 }
 

@@ -12,7 +12,6 @@ export interface PolicyResult {
 }
 
 export interface RoomResult {
-  /** Blocks that there is room for. */
   readonly roomBlocks: number;
   /** Misses of Belady's MIN. */
   readonly optimum: number;

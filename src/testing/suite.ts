@@ -4,7 +4,6 @@ import type { Context } from './context.js';
 export interface Scenario {
   readonly name: string;
   readonly devices: 1 | 2;
-  /** What must hold, in a sentence. */
   readonly holds: string;
   readonly refuseLargerThanPages?: number;
   /** Memory of each device, where the usual 32 MiB do not do. */

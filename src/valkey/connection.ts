@@ -53,7 +53,6 @@ export interface ConnectionOptions {
   readonly onEnd?: (reason: ValkeyError) => void;
 }
 
-/** What the server says of itself. */
 export interface ServerInfo {
   readonly name: string;
   readonly version: string;

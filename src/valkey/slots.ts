@@ -40,7 +40,6 @@ export class SlotMap {
     this.owners.fill(at + 1, first, last + 1);
   }
 
-  /** The slots of a server, in words. */
   shareOf(server: string): string {
     const number = this.names.indexOf(server) + 1;
     const count = this.owners.reduce((sum, owner) => (owner === number ? sum + 1 : sum), 0);

@@ -28,7 +28,6 @@ export interface Attributes {
   readonly residency: Residency;
 }
 
-/** Advice, as it comes in. */
 interface AdviceGiven {
   readonly readMostly?: boolean;
   readonly preferredLocation?: unknown;

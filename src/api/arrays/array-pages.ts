@@ -4,7 +4,6 @@ import { BLOCK_BYTES, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/type
 import type { ArrayPages } from '../../pager/protocol/pages.js';
 import type { ArrayHandle } from './array-handle.js';
 
-/** Where an array lies. */
 type Placement = Pick<ArrayHandle, 'range' | 'name' | 'firstPage' | 'pages' | 'length' | 'type'>;
 
 function run({ range, name, firstPage }: Placement, first: number, end: number): ArrayPages {

@@ -58,7 +58,6 @@ export function putOwn(array: ArrayInternals, from: number, source: Uint8Array):
   if (done < source.length) putBytes(array, from + done, source.subarray(done));
 }
 
-/** Fills `target` with the bytes of an array from a byte on. */
 export function takeBytes(array: ArrayInternals, from: number, target: Uint8Array): void {
   const { rangeId: range, name, offset } = array;
   for (let at = 0; at < target.length; at += READ_BYTES) {
@@ -68,7 +67,6 @@ export function takeBytes(array: ArrayInternals, from: number, target: Uint8Arra
   }
 }
 
-/** Gives an array these bytes, from a byte on. */
 export function putBytes(array: ArrayInternals, from: number, source: Uint8Array): void {
   const { rangeId: range, name, offset } = array;
   for (let at = 0; at < source.length; at += READ_BYTES) {
@@ -79,7 +77,6 @@ export function putBytes(array: ArrayInternals, from: number, source: Uint8Array
   }
 }
 
-/** A copy of elements. */
 export function copyOfElements(array: ArrayInternals, begin: number, end: number): ArrayBuffer {
   const size = bytesOf(array.type);
   const copy = new ArrayBuffer((end - begin) * size);

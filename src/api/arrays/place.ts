@@ -20,7 +20,6 @@ import { checkRange } from './array-part.js';
 /** Some bytes of a managed array, as elements of one type. */
 export interface Place {
   readonly array: ArrayInternals;
-  /** Byte offset in the space. */
   readonly offset: number;
   readonly length: number;
   readonly type: ElementType;

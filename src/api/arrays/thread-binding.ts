@@ -96,7 +96,6 @@ export function bindThread(client: Client, options: BindThreadOptions): ThreadBi
   return current;
 }
 
-/** A thread leaves a space. */
 export function releaseThread(client: Client): void {
   if (current?.isOf(client) === true) current.release();
 }

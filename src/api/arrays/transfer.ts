@@ -18,7 +18,6 @@ export interface TransferOptions {
 
 const TRANSFER_OPTIONS: OptionNames<TransferOptions> = { position: true, begin: true, end: true };
 
-/** Descriptors are ints. */
 const MAX_DESCRIPTOR = 2 ** 31 - 1;
 
 /** What to write in place of what stands for a file elsewhere: a path, a FileHandle, a stream. */

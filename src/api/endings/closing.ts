@@ -16,7 +16,6 @@ import { type Leftover, leaveBehind, reclaim } from './leftovers.js';
 
 type Closed = Requests['close']['out'];
 
-/** A space as one thread has it. */
 export interface OpenedSpace {
   readonly client: Client;
   readonly views: Views;

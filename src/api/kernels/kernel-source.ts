@@ -51,7 +51,6 @@ function builtIn(): Set<string> {
 export interface KernelSource {
   /** An expression that is the function. */
   readonly text: string;
-  /** The globals that it uses. */
   readonly globals: readonly string[];
 }
 

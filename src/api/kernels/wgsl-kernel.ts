@@ -142,7 +142,6 @@ function valueParameters(
   }
 }
 
-/** The `override` declarations of a module. */
 export function wgslOverrides(name: string, source: string): Override[] {
   return located(name, () => overridesOf(source));
 }

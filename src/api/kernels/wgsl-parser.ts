@@ -9,7 +9,6 @@ import { OnememError } from '../values/errors.js';
 
 let loaded: Parser | null = null;
 
-/** The address of the module. */
 export function parserModule(): string {
   return import.meta.resolve('wesl/core');
 }

@@ -39,7 +39,6 @@ export function membersByName(
 }
 
 export class UniformBinder {
-  /** By the names of parameters. */
   readonly layouts = new Map<string, UniformLayout>();
   private readonly byName: ReadonlyMap<string, readonly string[]>;
 

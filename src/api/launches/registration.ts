@@ -49,7 +49,6 @@ interface Found {
   readonly kind: string;
   /** Set for memory that can be backed by a file in place. */
   readonly wasm: WasmMemory | null;
-  /** Whether it is still there. */
   isThere(): boolean;
 }
 

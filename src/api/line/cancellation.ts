@@ -75,7 +75,6 @@ export function cancelStreamOn(
   return () => signal.removeEventListener('abort', abort);
 }
 
-/** The same for one operation. */
 export function cancelOperationOn(
   signal: AbortSignal,
   client: Client,

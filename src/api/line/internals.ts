@@ -41,7 +41,6 @@ export interface DeviceInternals {
   /** Of the processor, in the core; and another one each time that the device is started. */
   readonly id: number;
   readonly number: number;
-  /** The number of its own memory. */
   readonly node: number;
   /** Bytes of memory of its own. */
   readonly memory: number;
@@ -64,7 +63,6 @@ export interface ArrayInternals<T extends NumericArray = NumericArray> {
   readonly length: number;
   readonly byteLength: number;
   readonly address: bigint;
-  /** Byte offset in the space. */
   readonly offset: number;
   readonly rangeId: number;
   readonly isFreed: boolean;

@@ -138,7 +138,6 @@ export class AddressSpace implements api.AddressSpace {
   private readonly opened: OpenedSpace;
   private closing: Promise<void> | null = null;
   private names = 0;
-  /** Threads that follow the space for this one. */
   private readonly followers = new Set<SpaceServer | SpaceEvents>();
 
   constructor(
@@ -566,7 +565,6 @@ export class AddressSpace implements api.AddressSpace {
     }
   }
 
-  /** The thread that opened the space ends. */
   threadEnds(limitMs: number): void {
     closeWithThread(this.opened, limitMs);
   }
@@ -579,7 +577,6 @@ export class AddressSpace implements api.AddressSpace {
     return this[INSPECT](0, {}, shown);
   }
 
-  /** For console.log. */
   [INSPECT](
     _depth: number,
     options: object,

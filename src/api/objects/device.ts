@@ -34,7 +34,6 @@ import { DISPOSE } from '../values/disposal.js';
 import { OnememError } from '../values/errors.js';
 import { Stream } from './stream.js';
 
-/** The space that a device is in. */
 interface Home extends SpaceInternals {
   /** The device has been started again. */
   takeDevice(info: DeviceInfo, instead: number): unknown;
@@ -118,12 +117,10 @@ export class Device implements api.Device {
     this.detaching = null;
   }
 
-  /** The processor's number. */
   get id(): number {
     return this.info.id;
   }
 
-  /** The number of its own memory. */
   get node(): number {
     return this.info.node;
   }
@@ -206,7 +203,6 @@ export class Device implements api.Device {
     return this[INSPECT](0, {}, shown);
   }
 
-  /** For console.log. */
   [INSPECT](
     _depth: number,
     options: object,

@@ -54,7 +54,6 @@ export class SpaceLook {
     }
   }
 
-  /** Asks and waits for the answer. */
   ask<N extends keyof Requests>(name: N, value: Requests[N]['in']): Requests[N]['out'] {
     const frame = encodeFrame({ id: ++this.asked, name, value }, 'v8');
     if (libc.write(this.stream, addressOf(frame), frame.length) !== frame.length)

@@ -441,7 +441,6 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return this[INSPECT](0, {}, shown);
   }
 
-  /** For console.log. */
   [INSPECT](
     _depth: number,
     options: object,
@@ -454,7 +453,6 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return this.placement.range;
   }
 
-  /** Byte offset in the space. */
   get offset(): number {
     return this.placement.firstPage * PAGE_BYTES;
   }

@@ -17,7 +17,6 @@ export interface MetricsOptions {
   readonly register?: MetricsRegistry;
 }
 
-/** What is counted of a space. */
 interface Counted {
   readonly isClosed: boolean;
   stats(): SpaceStats;
@@ -48,7 +47,6 @@ const PACKAGE: string = 'prom-client';
 /** All metrics of one scrape are read from the same counters. */
 const SCRAPE_MS = 50;
 
-/** By registry: spaces by name. */
 const registered = new WeakMap<MetricsRegistry, Map<string, Counted>>();
 
 export async function collectMetrics(

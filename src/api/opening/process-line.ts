@@ -84,7 +84,6 @@ export class ProcessLine implements Line {
 
   private hasEnded = false;
 
-  /** Whether bytes have come. */
   private read(): boolean {
     if (this.hasEnded) return false;
     const count = libc.read(this.fd, this.area.address, READ_BYTES);

@@ -13,14 +13,11 @@ import type {
   DeviceSpecification,
 } from './device-specification.js';
 
-/** Rules of a kind. */
 export interface KindRules<S extends DeviceSpecification> {
   readonly options: OptionNames<S>;
-  /** What its kernels are. */
   readonly kernels: 'functions' | 'wgsl';
   /** Whether a kind and a size say all that such a device must be told. */
   readonly isPlain: boolean;
-  /** Whether each is a process of its own. */
   readonly isProcess: boolean;
   /** How much memory a device must have, and why. */
   leastMemory(units: number): { bytes: number; why: string };
@@ -28,7 +25,6 @@ export interface KindRules<S extends DeviceSpecification> {
   memoryBytes(name: string, device: S): number | null;
   /** What else is to be known of it; throws where its options are wrong. */
   more(name: string, device: S): Pick<DeviceOptions, 'lossy' | 'driver' | 'parser' | 'transport'>;
-  /** Whether its memory is the host's. */
   isOnHost(device: DescribedDevice): boolean;
 }
 

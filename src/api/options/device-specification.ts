@@ -1,7 +1,6 @@
 /** Devices as programs describe them: the words. */
 import type { DeviceOptions, Injection } from '../../pager/protocol/space.js';
 
-/** Options of all devices. */
 export interface AnyDeviceSpecification {
   /** Bytes, or a size such as '64MiB'; at least 2 MiB, plus 2 MiB per unit. */
   readonly memory: number | string;

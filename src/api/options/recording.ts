@@ -48,7 +48,6 @@ export interface Explanation extends PageStory {
 
 /** Less would be nothing but where pages were. */
 const LEAST_BYTES = 64 * 1024;
-/** Moves in the text of an explanation. */
 const SHOWN_MOVES = 20;
 const RECORD_OPTIONS: OptionNames<RecordOptions> = { limit: true };
 

@@ -67,7 +67,6 @@ export function reportResidency(
   return { runs, bytes, indeterminate };
 }
 
-/** What is known of one page. */
 export function reportPage(
   report: PageReport,
   names: PlaceNames,

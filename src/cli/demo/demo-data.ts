@@ -40,7 +40,6 @@ export interface DemoData {
   folder: string;
   rows: number;
   files: Record<DemoColumn, { path: string; layout: ArrayLayout }>;
-  /** Bytes of all columns. */
   byteLength: number;
   /** False where an earlier run had prepared them already. */
   prepared: boolean;

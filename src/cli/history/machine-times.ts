@@ -8,7 +8,6 @@ import { print } from '../terminal/output.js';
 import { csvField } from './csv.js';
 import { readHistory } from './recorded-history.js';
 
-/** A run on one machine. */
 interface Times {
   readonly machine: string;
   readonly transferMs: number;

@@ -16,7 +16,6 @@ import { timesOn } from './machine-times.js';
 
 const REPLAY_SUMMARY = 'play a recorded run again, or compare eviction policies on a trace';
 
-/** In two lines. */
 const policyNames = Object.keys(EVICTION_POLICIES)
   .join(', ')
   .replace(/^(.{40,60}?,) /, (line) => `${line.trimEnd()}\n${' '.repeat(28)}`);

@@ -67,7 +67,6 @@ export interface WgslChoices {
   readonly entryPoint?: string | undefined;
   /** Arrays that are written from zeros. */
   readonly out?: Iterable<string>;
-  /** Arrays that are read and written. */
   readonly inout?: Iterable<string>;
   /** Numbers and other values that are given. */
   readonly values?: Iterable<string>;

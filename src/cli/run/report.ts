@@ -39,7 +39,6 @@ export function faultsOf(stats: ProcessorStats): number {
   return stats.readFaults + stats.writeFaults;
 }
 
-/** Lines of a table. */
 export function processorTable(reports: readonly ProcessorReport[]): string[] {
   const rows = reports.map((each) => [
     each.name,

@@ -130,7 +130,6 @@ interface OpenResult {
 
 /** Such pieces get large pages in the page cache; those of copy_file_range are small. */
 const COPY_BYTES = 4 * 2 ** 20;
-/** Pieces that are copied at once. */
 const COPIES = 2;
 
 export function headerOf(type: Dtype, shape: readonly number[], raw: boolean): Uint8Array {
@@ -255,7 +254,6 @@ export class ResultFiles {
     }
   }
 
-  /** Before the launch. */
   async filled(): Promise<void> {
     await this.filling;
   }

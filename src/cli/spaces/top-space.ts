@@ -27,7 +27,6 @@ export interface TopSource {
   close(): void;
 }
 
-/** The spaces of one process. */
 export class TopSpaces implements TopSource {
   private constructor(private spaces: readonly TopSpace[]) {}
 

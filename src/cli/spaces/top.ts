@@ -80,7 +80,6 @@ function plainLines(frame: TopFrame, sort: Sort): string[] {
 class Screen {
   private isPaused = false;
   private frames: readonly TopFrame[] = [];
-  /** Which of them is shown. */
   private shown = 0;
   private wake = (): void => {};
   private hasEnded = false;

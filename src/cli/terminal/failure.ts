@@ -43,7 +43,6 @@ const FILE_PROBLEMS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
 };
 
-/** One sentence for any error. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { path, errno } = error as NodeJS.ErrnoException;

@@ -20,7 +20,6 @@ type Values<T extends Options> = {
       : string;
 };
 
-/** Options of every command. */
 const COMMON = {
   help: { type: 'boolean', short: 'h' },
   debug: { type: 'boolean' },

@@ -10,7 +10,6 @@ export interface AddressedArray {
   readonly name: string;
   readonly address: number;
   readonly data: NumericArray;
-  /** Whether stores are refused. */
   readonly readOnly?: boolean;
 }
 

@@ -45,7 +45,6 @@ export class IntrusiveList {
     this.size--;
   }
 
-  /** The entry after this one, or -1. */
   after(entry: number): number {
     return this.next[entry];
   }

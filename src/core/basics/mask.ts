@@ -87,7 +87,6 @@ export function copy(to: Mask, from: Mask): void {
   for (let word = 0; word < WORDS; word++) to[word] = from[word];
 }
 
-/** Bits of one word of a mask. */
 export function bitCount(value: number): number {
   value -= (value >>> 1) & 0x55555555;
   value = (value & 0x33333333) + ((value >>> 2) & 0x33333333);

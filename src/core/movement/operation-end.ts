@@ -18,7 +18,6 @@ export function targetOf(state: State, { target }: Operation): Node | undefined 
   return state.nodes[target];
 }
 
-/** Whether one of the operation's masks has a page. */
 export function hasAny({ firstWord, endWord }: Operation, mask: Mask): boolean {
   for (let word = firstWord; word < endWord; word++) if (mask[word] !== 0) return true;
   return false;

@@ -146,7 +146,6 @@ function givenBack(
   nodeOf(state, operation.node).counters.pagesOut += count;
 }
 
-/** The first page of the chunk that has a page. */
 function chunkOf(page: number): number {
   return page - (page % PAGES_PER_TRANSFER);
 }

@@ -69,7 +69,6 @@ export function mayBeWritten(state: State, block: Block, node: Node, mask: Mask)
   return others === 0 || reclaim(state, block, node, 0);
 }
 
-/** Pages of the block that stores have. */
 function storedIn(state: State, { residences }: Block, word: number): number {
   let pages = 0;
   for (let id = HOST_NODE + 1; id < residences.length; id++) {

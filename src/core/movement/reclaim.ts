@@ -322,7 +322,6 @@ function leavingOf(
   }
 }
 
-/** Whether all that the host has of the block is pinned. */
 function isAllPinned({ pinned }: Block, { backed }: Residence): boolean {
   if (pinned === NO_PAGES) return false;
   for (let word = 0; word < WORDS; word++) if ((backed[word] & ~pinned[word]) !== 0) return false;

@@ -44,7 +44,6 @@ interface Wanted extends AcquireOptions {
   readonly lastChance?: boolean;
 }
 
-/** The pages of [first, end) that lie in a block. */
 function blockMask(index: number, first: number, end: number): Mask {
   const mask = createMask();
   const from = Math.max(first - index * PAGES_PER_BLOCK, 0);
@@ -85,7 +84,6 @@ export class Requests {
     return this.nextInner--;
   }
 
-  /** Asks for pages. */
   ask(wanted: Wanted): void {
     const request = this.record(wanted);
     this.issue(request, 1);

@@ -26,14 +26,12 @@ export interface HeldPages {
 }
 
 export class PageQueries {
-  /** For a look at one page. */
   private readonly nodes = new Uint32Array(1);
   private readonly access = new Uint32Array(1);
   private readonly flags = new Uint8Array(1);
 
   constructor(private readonly state: State) {}
 
-  /** The range that the page lies in. */
   rangeOf(page: number): Range | undefined {
     return this.state.va.rangeOfPage(page);
   }
@@ -47,7 +45,6 @@ export class PageQueries {
     );
   }
 
-  /** Whether a thread of the processor waits for the page. */
   isAwaited(id: ProcessorId, page: number): boolean {
     const mapping = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[id];
     const inBlock = page % PAGES_PER_BLOCK;
@@ -144,7 +141,6 @@ export class PageQueries {
     return this.firstPinned(first, first + count) === -1 ? null : 'PINNED';
   }
 
-  /** The first page in [first, end) that has been freed, or -1. */
   firstFreed(first: number, end: number): number {
     return this.firstIn(first, end, (block, from) => next(block.freed, from));
   }
@@ -154,7 +150,6 @@ export class PageQueries {
     return this.firstIn(first, end, (block, from) => nextAbsent(block.freed, from), true);
   }
 
-  /** The first page in [first, end) that is pinned, or -1. */
   firstPinned(first: number, end: number): number {
     return this.firstIn(first, end, (block, from) => next(block.pinned, from));
   }

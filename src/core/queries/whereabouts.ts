@@ -26,7 +26,6 @@ export interface Whereabouts {
   readonly arrays: readonly {
     readonly id: number;
     readonly name: string;
-    /** First page of the space. */
     readonly first: number;
     readonly pages: number;
     readonly reserved: number;

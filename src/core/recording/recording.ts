@@ -41,7 +41,6 @@ export type Entry =
 
 type Call = (...args: unknown[]) => unknown;
 
-/** A range is named by its number. */
 export interface NamedRange {
   readonly range: number;
 }

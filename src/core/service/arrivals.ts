@@ -91,7 +91,6 @@ function checkProcessor(
   }
 }
 
-/** The lowest number that is free. */
 function freeNumber(taken: readonly unknown[]): number {
   let id = 0;
   while (taken[id] !== undefined) id++;

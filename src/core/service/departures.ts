@@ -126,7 +126,6 @@ export class Departures {
     };
   }
 
-  /** The memory that leaves with the processor. */
   private nodeLeftBy({ localNode }: Processor): Node | null {
     return localNode === HOST_NODE ? null : (this.state.nodes[localNode] ?? null);
   }

@@ -71,7 +71,6 @@ function spansOf(args: readonly LaunchArgument[]): BlockSpan[] {
   });
 }
 
-/** The pages of an argument that lie in a block. */
 function partIn(argument: LaunchArgument, block: number): { first: number; count: number } {
   const first = Math.max(argument.first, block * PAGES_PER_BLOCK);
   const end = Math.min(argument.first + argument.count, (block + 1) * PAGES_PER_BLOCK);
@@ -98,7 +97,6 @@ function mayBeDenied(block: Block): boolean {
 
 export class Launches {
   private readonly launches = new Map<number, Launch>();
-  /** Requests made for a launch. */
   private readonly inner = new Map<number, Launch>();
 
   constructor(
@@ -230,7 +228,6 @@ export class Launches {
     return pages;
   }
 
-  /** The processor has died, and its launches with it. */
   lost(processor: Processor): void {
     for (const launch of this.launches.values()) {
       if (launch.owner !== processor) continue;

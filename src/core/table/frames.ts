@@ -14,7 +14,6 @@ const GROUPS_PER_ROOT = PAGES_PER_BLOCK / PAGES_PER_GROUP;
 const OPENED_ROOTS = 64;
 
 export class FrameAllocator {
-  /** Frames that are not in use. */
   free: number;
   private used = new Uint8Array(0);
   private usedInGroup = new Uint8Array(0);

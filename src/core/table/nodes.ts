@@ -19,9 +19,7 @@ const COPY_SIZES = Math.log2(PAGES_PER_BLOCK) + 1;
 
 /** What is counted for each node; bytes are counted in pages. */
 export interface NodeCounters {
-  /** Pages copied to it from another one. */
   pagesIn: number;
-  /** Pages copied from it to another one. */
   pagesOut: number;
   pagesZeroed: number;
   /** Pages filled by a provider such as a file. */

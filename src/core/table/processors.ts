@@ -10,7 +10,6 @@ import type {
   Reason,
 } from '../basics/types.js';
 
-/** What is counted for each processor. */
 export interface ProcessorCounters {
   readFaults: number;
   writeFaults: number;

@@ -4,7 +4,6 @@ import type { Access, Advice } from '../basics/types.js';
 
 /** What fills pages that no node holds. */
 export interface RangeOptions {
-  /** Shown in messages. */
   readonly name: string;
   /** False: every write is denied. */
   readonly writable: boolean;
@@ -26,7 +25,6 @@ export interface RangeOptions {
 
 export interface Range extends RangeOptions {
   readonly id: number;
-  /** First page of the space. */
   readonly first: number;
   /** Pages that there are, or have been; the range may grow up to `reserved`. */
   pages: number;

@@ -50,7 +50,6 @@ export interface Mapping {
   node: NodeId;
   /** It was switched to that memory (`remap`), and would reach another one otherwise. */
   remapped: boolean;
-  /** Pages it may read. */
   readonly mapped: Mask;
   /** Pages it may write; a subset of `mapped`. */
   readonly writable: Mask;
@@ -59,7 +58,6 @@ export interface Mapping {
    * node, or, in host memory that it reaches in place, a page that its driver keeps for itself.
    */
   standIn: Mask;
-  /** Pages that threads wait for. */
   readonly waitingRead: Mask;
   readonly waitingWrite: Mask;
   waiting: boolean;

@@ -144,7 +144,6 @@ export interface Ended {
   page: number;
   /** The page that has failed, where it was about a single one; otherwise -1. */
   only: number;
-  /** Pages have moved. */
   progress: boolean;
 }
 

@@ -40,7 +40,6 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
     base: number,
     faults: Userfaultfd,
     private readonly host: SharedHost,
-    /** Whether its threads may write. */
     private readonly writes: boolean,
     private readonly events: AttachedEvents,
   ) {

@@ -48,7 +48,6 @@ export const PLACES = 32;
 export const Signal = { First: 0, End: 1, Done: 2, Stop: 3, Thread: 4 } as const;
 export const SIGNALS = 5;
 
-/** Where the numbers of a copy stand. */
 export function placeOf(copy: number): number {
   return (copy & (PLACES - 1)) * COPY_WORDS;
 }

@@ -46,7 +46,6 @@ export interface PageCopy {
 /** What of the space the threads of copies need. */
 export type CopySurroundings = Omit<CopyRing, 'numbers' | 'signals'>;
 
-/** A copy, and its number in the ring. */
 interface Running extends PageCopy {
   readonly number: number;
 }
@@ -74,11 +73,9 @@ export class CopyThread {
     readonly name: string,
     private readonly surroundings: CopySurroundings,
     private readonly now: () => number,
-    /** Whether there is a CPU for it. */
     private readonly hasCpu: () => boolean,
   ) {}
 
-  /** Whether a copy may be handed in. */
   mayTake(): boolean {
     if (this.closed || !this.hasRoom || !this.hasCpu()) return false;
     // It is started with the first copy that it could have; the manager copies until it is up.

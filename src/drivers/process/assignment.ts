@@ -7,11 +7,9 @@
  * kernel's arguments and reports its end, that would end the process.
  */
 
-/** Nothing to do. */
 const IDLE = 0;
 /** A launch was given, and its kernel has not begun. */
 const GIVEN = 1;
-/** The kernel runs. */
 const RUNNING = 2;
 /** The kernel is not to begin. */
 const REFUSED = 3;

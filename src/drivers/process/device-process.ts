@@ -13,9 +13,7 @@ const SIGKILL = 9;
 interface Start {
   /** Of the device. */
   readonly name: string;
-  /** The module that the process runs. */
   readonly program: URL;
-  /** Options of Node.js. */
   readonly nodeOptions: readonly string[];
   /** Descriptors that it gets, from 4 on; 3 is its end of the socket. */
   readonly descriptors: readonly number[];

@@ -63,7 +63,6 @@ export class Units {
     return this.board.unwatch();
   }
 
-  /** Whether a unit's part of a launch is over. */
   isOver(unit: number, launch: number): boolean {
     return this.board.unit(unit).isOver(launch);
   }

@@ -38,7 +38,6 @@ export class RetriedReads {
     return true;
   }
 
-  /** A read went well. */
   succeeded(): void {
     this.gaveUp = false;
   }

@@ -11,7 +11,6 @@ import { gonePage, type SpillFile, spoiledPage } from './disk.js';
 import type { RetriedReads } from './retried-reads.js';
 import { WrittenFrames } from './written-frames.js';
 
-/** The most bytes of one call. */
 const LONGEST_BYTES = 2 ** 21;
 
 export interface StorageEvents {
@@ -162,7 +161,6 @@ export class StorageDriver implements StoreDriver {
     this.move({ pieces: queue.splice(0, pieces), write, pages, bad: [], failedAt: 0 }, 0);
   }
 
-  /** Moves the pages of a job from one on. */
   private move(job: MoveJob, from: number): void {
     const { address, frame } = job.pieces[0];
     const [at, length, offset] = [

@@ -1,6 +1,5 @@
 /** The clock of all threads and the kernel: each thread has a `performance.now` of its own. */
 
-/** Milliseconds by the monotonic clock. */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1000 + nanoseconds / 1e6;

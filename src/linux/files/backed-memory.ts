@@ -20,7 +20,6 @@ import { preadToAddress, pwriteFromAddress } from './file-io.js';
 const PRESENT = 0x8000_0000;
 const SWAPPED = 0x4000_0000;
 const ENTRY_BYTES = 8;
-/** Entries that are read at once. */
 const ENTRIES = 2 ** 13;
 
 /** Both are multiples of the size of a page. Returns the file, which is the caller's to close. */

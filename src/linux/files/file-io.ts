@@ -28,7 +28,6 @@ export function preadToAddress(
   return done;
 }
 
-/** Writes all of it. */
 export function pwriteFromAddress(
   fd: number,
   address: number,

@@ -25,7 +25,6 @@ const PARAMETER_BYTES = 120;
 const FEATURES = 20;
 const REQUESTS = 40;
 const ANSWERS = 80;
-/** Words of a request and of an answer. */
 const REQUEST_WORDS = 16;
 const ANSWER_WORDS = 4;
 const TWO_TO_32 = 0x1_0000_0000;

@@ -143,7 +143,6 @@ function section(id: number, content: Code): Code {
   return [id, ...unsigned(content.length), ...content];
 }
 
-/** An instruction for vectors. */
 function vector(instruction: number, ...rest: number[]): Code {
   return [0xfd, ...unsigned(instruction), ...rest];
 }

@@ -10,9 +10,7 @@ import { freeAddresses } from '../processes/process.js';
 import { checksumModule } from './checksum-code.js';
 
 const PAGE = 4096;
-/** Pages that are summed up at once. */
 export const SUMMED_PAGES = 16;
-/** Bytes of a page's checksum. */
 export const SUM_BYTES = 4;
 const SUMS_AT = SUMMED_PAGES * PAGE;
 /** A whole number of WebAssembly's pages. */

@@ -77,7 +77,6 @@ function openBy(way: Exclude<Via, 'received'>): number {
   return result;
 }
 
-/** The names of the features in a set of bits. */
 export function featureNames(bits: number): string[] {
   return Object.entries(UFFD_FEATURES)
     .filter(([, bit]) => (bits & bit) !== 0)

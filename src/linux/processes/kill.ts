@@ -31,7 +31,6 @@ export function signalChild(
   return child.pid !== undefined && child.kill(signal);
 }
 
-/** Ends a child. */
 export function endChild(child: Pick<ChildProcess, 'pid' | 'kill'>): void {
   signalChild(child, 'SIGKILL');
 }

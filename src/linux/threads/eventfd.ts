@@ -4,7 +4,6 @@ import { check, SystemCallError } from '../base/errors.js';
 import { closeDescriptor, errno, libc } from '../base/libc.js';
 import { NativeBuffer } from '../base/native-buffer.js';
 
-/** Creates an eventfd that never blocks. */
 export function createEventfd(initial = 0): number {
   return check(libc.eventfd(initial, EFD_CLOEXEC | EFD_NONBLOCK), 'eventfd', { initial });
 }

@@ -10,7 +10,6 @@ export const LIMITS =
 /** As many as a thread needs while it starts; it keeps four or five of them. */
 export const THREAD_DESCRIPTORS = 8;
 
-/** A thread that could not be started. */
 export class ThreadError extends Error {
   /** @param code the name of an error number */
   constructor(

@@ -17,7 +17,6 @@ export interface ArrayRecord extends Keeper {
   readonly elementBytes: number;
   /** Undefined: the maker of the array has not said it. */
   type: ElementType | undefined;
-  /** Views of it in all threads. */
   views: number;
   /** Operations of streams that were given it and have not ended. */
   uses: number;

@@ -30,7 +30,6 @@ export interface ArrayRoom {
 }
 
 export class Arrays {
-  /** Ranges whose arrays have moved. */
   private readonly movedRanges = new Set<number>();
 
   constructor(
@@ -278,7 +277,6 @@ export class Arrays {
     this.context.restore(firstPage, count);
   }
 
-  /** Frees all of an array, if it is there. */
   freeAll(id: number): void {
     const record = this.context.table.get(id);
     if (record === undefined || this.hasGone(record)) return;

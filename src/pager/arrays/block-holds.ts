@@ -13,7 +13,6 @@
  */
 import { exceeds, type Right, type Rights } from '../../coherence/messages.js';
 
-/** What becomes of blocks. */
 export interface BlockPort {
   /** An operation waits for a right. */
   touch(block: number, right: Right): void;
@@ -32,15 +31,12 @@ interface Wish {
   readonly since: number;
 }
 
-/** The blocks of one array. */
 export class BlockHolds<R> {
   private readonly rights = new Map<number, Right>();
   private readonly coming = new Map<number, Right>();
   private readonly holders = new Map<number, Map<Hold<R>, Right>>();
   private readonly waiting = new Map<number, Set<Hold<R>>>();
-  /** Those that wait for holders. */
   private readonly wishes = new Map<number, Wish>();
-  /** Operations that run. */
   private runs = 0;
   /** Why nothing is to be had any more. */
   private over: R | null = null;
@@ -170,7 +166,6 @@ export class BlockHolds<R> {
   }
 }
 
-/** What an operation needs of a block. */
 export interface Need<R> {
   readonly array: BlockHolds<R>;
   readonly block: number;
@@ -184,7 +179,6 @@ export interface Refusal<R> {
   readonly reason: R;
 }
 
-/** The blocks of one operation. */
 export class Hold<R> {
   /** Why the operation, which runs, has failed. */
   breach: { readonly array: BlockHolds<R>; readonly why: Breach } | null = null;

@@ -73,7 +73,6 @@ export class KeptPages {
     return this.entries.length > 0 && !this.trying;
   }
 
-  /** Tries now and then. */
   look(nowMs: number): void {
     if (!this.any || nowMs - this.triedAt < PAUSE_MS) return;
     this.triedAt = nowMs;

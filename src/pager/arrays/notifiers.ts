@@ -26,7 +26,6 @@ import { NotifierModule } from './notifier-module.js';
 /** How often subscribers whose threads have ended without a word are looked for. */
 const LOOK_MS = 1000;
 
-/** The thread that subscribed. */
 export interface Subscriber {
   readonly thread: number;
   notice(notice: Notice): void;
@@ -79,7 +78,6 @@ export interface NotifierSurroundings {
   /** Whether the core announces invalidations, for one subscriber more (`by` 1) or less (-1). */
   watch(range: Range, by: 1 | -1): void;
   nameOf(processor: ProcessorId): string;
-  /** Loads a module. */
   readonly load: (url: string) => Promise<Record<string, unknown>>;
   /** Whether a subscriber is still there. */
   threadExists(thread: number): boolean;
@@ -90,7 +88,6 @@ export interface NotifierSurroundings {
 export class Notifiers {
   private readonly byRange = new Map<number, Subscription[]>();
   private readonly byId = new Map<number, Subscription>();
-  /** Subscriptions with something to tell. */
   private readonly news = new Set<Subscription>();
   /** Pages that are being freed because their array gets smaller. */
   private readonly resized: { readonly first: number; readonly end: number }[] = [];
@@ -170,7 +167,6 @@ export class Notifiers {
     }
   }
 
-  /** The change is through. */
   through(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
     const subscriptions = this.of(page);
     if (subscriptions === undefined) return;

@@ -58,7 +58,6 @@ interface Shared {
   failed: boolean;
 }
 
-/** Pages that an operation uses. */
 export interface UsedPages {
   readonly first: number;
   readonly count: number;
@@ -66,7 +65,6 @@ export interface UsedPages {
 }
 
 export class SharedArrays {
-  /** By the number of the range. */
   private readonly all = new Map<number, Shared>();
   private readonly exits = new Set<Promise<void>>();
   private lastCall = 0;
@@ -160,7 +158,6 @@ export class SharedArrays {
     return needs;
   }
 
-  /** The first page of a block. */
   pageOf(holds: BlockHolds<DenyReason>, block: number): number {
     const found = [...this.all.values()].find((each) => each.holds === holds);
     return found?.blocks.pagesOf(block).first ?? 0;

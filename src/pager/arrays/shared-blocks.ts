@@ -18,7 +18,6 @@ export type SharedRight = 'none' | 'read' | 'write';
 
 /** What the member hears. `C` is the content of a block. */
 export interface MemberPort<C> {
-  /** A thread waits for a right. */
   touch(block: number, right: 'read' | 'write'): void;
   installed(block: number): void;
   /** Its content cannot be put in its place; it waits here. */
@@ -29,7 +28,6 @@ export interface MemberPort<C> {
   broken(block: number, reason: DenyReason): void;
 }
 
-/** The bytes of pages. */
 export interface SharedMemory<C> {
   /** Copies pages of a content, from page `from` of the block on. */
   fill(content: C, from: number, count: number, target: number): void;

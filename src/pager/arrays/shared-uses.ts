@@ -105,7 +105,6 @@ export class SharedUses {
   }
 }
 
-/** The pages of some bytes. */
 export function usedBytes(offset: number, bytes: number, write: boolean): UsedPages {
   const first = Math.floor(offset / PAGE_BYTES);
   return { first, count: Math.ceil((offset + bytes) / PAGE_BYTES) - first, write };

@@ -27,7 +27,6 @@ export interface StagingDevice {
 }
 
 interface Mapping {
-  /** Number of the device whose memory it shows. */
   readonly device: number;
   readonly address: number;
   readonly bytes: number;
@@ -53,7 +52,6 @@ interface Hold {
 type Staged = Requests['stage']['out'];
 
 export class StagedMemory implements Part {
-  /** By range. */
   private readonly mappings = new Map<number, Mapping>();
   /** By the numbers that clients give them, as pins have. */
   private readonly holds = new Map<number, Hold>();

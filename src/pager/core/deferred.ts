@@ -7,7 +7,6 @@ import type { DenyReason, InvalidationReason, ProcessorId } from '../../core/bas
 import type { Notices } from '../../drivers/router.js';
 import type { CoreRequests } from './core-requests.js';
 
-/** An access that was denied. */
 export interface DeniedAccess {
   readonly processor: ProcessorId;
   readonly page: number;

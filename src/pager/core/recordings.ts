@@ -13,7 +13,6 @@ const RING_BYTES = 16 * 2 ** 20;
 /** Of one who follows, and asks several times a second. */
 const TAIL_CHARACTERS = 8 * 2 ** 20;
 
-/** A client of the space. */
 type Follower = object;
 
 interface Followed {
@@ -83,7 +82,6 @@ export class Recordings {
     for (const id of [...this.tails.keys()]) this.unfollow(id, by);
   }
 
-  /** Returns the record's number. */
   start(path: string, limitBytes: number | null): number {
     const file = new MovesFile(path, limitBytes, ({ message }) =>
       this.warn(`warning: the recording in ${path} ends here, and the program goes on: ${message}`),

@@ -23,7 +23,6 @@ export function pollerSlots(firstSlot: number): number {
 }
 
 export class DevicePolls {
-  /** Devices by their place in the poller. */
   private readonly places: (Device | undefined)[] = [];
   /** Devices that have a process, and with it a descriptor to read faults from. */
   processes = 0;
@@ -35,7 +34,6 @@ export class DevicePolls {
 
   constructor(
     private readonly poller: Poller,
-    /** First slot of the poller that is for devices. */
     private readonly firstSlot: number,
   ) {}
 

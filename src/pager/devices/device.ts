@@ -10,7 +10,6 @@ import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.
 import type { Router } from '../../drivers/router.js';
 import type { DeviceInfo } from '../protocol/space.js';
 
-/** A driver, and the same by what it is. */
 export interface MadeDriver {
   readonly driver: Driver;
   /** The same driver, if it is that of a process. */
@@ -52,7 +51,6 @@ export class Device {
   forgotten = false;
   /** It was killed, and is gone as soon as that is seen. */
   ending = false;
-  /** Why it died. */
   reason = 'it is gone';
   /** Called when the last page has left a device that is being detached. */
   onDrained: (() => void) | null = null;

@@ -32,13 +32,10 @@ const REAPING_TURNS = 20;
 /** A device as the program knows it: started again, it is another device of the same name. */
 interface Entry {
   readonly options: DeviceOptions;
-  /** Of the one that came last. */
   info: DeviceInfo;
-  /** Numbers of those before it. */
   readonly before: Set<number>;
   /** Called when it has been started again, or could not be; null: it is not being restarted. */
   restart: DeviceDone[] | null;
-  /** It is being started. */
   starting: boolean;
 }
 
@@ -58,7 +55,6 @@ export class Devices implements DeviceOwner {
   private readonly byId = new Map<number, Device>();
   /** Processes whose end the event loop has not seen yet. */
   private readonly left: ProcessDriver[] = [];
-  /** The last figures of processors that have gone. */
   private readonly gone: ProcessorStats[] = [];
   /** Why devices are not there any more, by number. */
   private readonly losses = new Map<number, string>();
@@ -128,7 +124,6 @@ export class Devices implements DeviceOwner {
     });
   }
 
-  /** Starts one more. */
   addDevice(options: DeviceOptions, done: DeviceDone): void {
     const { name } = options;
     if (this.starting.has(name) || this.entries.some((entry) => entry.options.name === name)) {
@@ -380,7 +375,6 @@ export class Devices implements DeviceOwner {
       this.context.later(() => this.launches.driverEnded(device, launch, failure, gpuMs));
   }
 
-  /** An access of a device was denied. */
   denied({ processor, page, write, reason, stranded }: DeniedAccess): void {
     const device = this.byId.get(processor);
     if (device === undefined) return;

@@ -22,11 +22,9 @@ const CHILD = new URL('../../drivers/process/child.cjs', import.meta.url);
 /** The same for the engine of a GPU. */
 const ENGINE = new URL('../../drivers/webgpu/engine.js', import.meta.url);
 
-/** The space that devices share. */
 export interface SharedSpace {
   readonly base: number;
   readonly bytes: number;
-  /** The memory file of the host. */
   readonly hostMemory: number;
   /** Where the manager has that file mapped. */
   readonly hostAddress: number;

@@ -26,7 +26,6 @@ export class LaunchEndings {
     private readonly finish: (launch: Launch) => void,
   ) {}
 
-  /** A launch begins, and may have a limit. */
   limit(launch: Launch): void {
     const { timeoutMs } = launch.operation;
     if (timeoutMs === null) return;

@@ -18,7 +18,6 @@ import { LaunchSizes } from './launch-sizes.js';
 
 type Done = (forecast: LaunchForecast | null, failure: WireError | null) => void;
 
-/** Bytes that move to and from a device. */
 interface Moved {
   in: number;
   out: number;
@@ -165,7 +164,6 @@ export class LaunchEstimates {
   }
 }
 
-/** Of a launch of nothing. */
 const NOTHING: LaunchForecast = {
   way: 'direct',
   parts: 0,

@@ -62,7 +62,6 @@ export class Launch {
   timeoutAt = Number.POSITIVE_INFINITY;
   /** When its device counts as one that cannot end it. */
   endBy = Number.POSITIVE_INFINITY;
-  /** What it uses, in pages. */
   args: readonly NamedArgument[] = [];
   /** What it holds of arrays that other machines have. */
   sharing: SharedUse | null = null;
@@ -103,7 +102,6 @@ export class Launch {
     return `kernel ${this.operation.kernelName}`;
   }
 
-  /** Launches that go to the device together. */
   get together(): Launch[] {
     return this.work.kind === 'parts' ? [this] : [this, ...(this.work.joined?.launches ?? [])];
   }

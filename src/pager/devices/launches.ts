@@ -42,7 +42,6 @@ import { Size } from './stages/size.js';
 import { Course } from './stages/stage.js';
 import { Turn } from './stages/turn.js';
 
-/** What launches use of other parts. */
 export interface LaunchParts {
   readonly arrays: Arrays;
   readonly sharing: SharedUses;
@@ -163,7 +162,6 @@ export class Launches implements Part {
     else queue.onIdle.push(action);
   }
 
-  /** The driver says that a launch has ended. */
   driverEnded(device: Device, id: number, failure: LaunchFailure | null, gpuMs?: number): void {
     const [first] = this.queueOf(device).launches;
     const together = first?.together ?? [];

@@ -8,14 +8,12 @@ import type { LaunchParameter } from '../../drivers/driver.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
 import type { Device } from './device.js';
 
-/** A mapped file of a process. */
 interface Window {
   /**
    * Where its elements begin, by byte, as offsets of arguments are; null: the process cannot map
    * it, and gets the pages of the array; undefined: it is asked.
    */
   at: number | null | undefined;
-  /** What waits for its answer. */
   readonly waiting: (() => void)[];
 }
 

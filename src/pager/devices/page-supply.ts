@@ -39,7 +39,6 @@ export class PageSupplies {
 export class PageSupply {
   private held: PageRun[] = [];
   private readonly heldPages = new Set<number>();
-  /** For what they are held. */
   private access: Access = Access.Read;
   private closed = false;
 

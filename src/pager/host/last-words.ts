@@ -24,7 +24,6 @@ export class LastWords {
 
   constructor(
     private readonly control: Int32Array,
-    /** Ends accesses to a page. */
     private readonly deny: (page: number, write: boolean, inCall: boolean) => void,
   ) {}
 

@@ -10,7 +10,6 @@ export interface Stop {
 }
 
 export class StoppedThreads {
-  /** The last fault of each. */
   private readonly threads = new Map<number, Stop | null>();
 
   constructor(

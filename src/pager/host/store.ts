@@ -41,7 +41,6 @@ export interface StorePlace {
   readonly details: Record<string, unknown>;
 }
 
-/** What is counted of a store. */
 export interface StoreFigures {
   readonly budgetBytes: number;
   readonly heldBytes: number;

@@ -14,7 +14,6 @@ import type { WireError } from '../protocol/wire.js';
 import type { StreamOwner } from '../streams/streams.js';
 import type { TimeSlice } from './time-slice.js';
 
-/** What comes of clients. */
 export interface ClientEvents {
   request(message: ToManager, answer: Answer, client: Client): void;
   /** What a client left behind and cannot end: views by range with their number, and pins. */
@@ -26,7 +25,6 @@ export class Client implements Subscriber, StreamOwner {
   hasLeft = false;
   /** How many views it has of each range. */
   private views = new Map<number, number>();
-  /** Its pins that have not ended. */
   private pins = new Set<number>();
   /** Arrays of its own that it copies over. */
   readonly staging = new Set<number>();
@@ -37,7 +35,6 @@ export class Client implements Subscriber, StreamOwner {
     return this.connection.thread;
   }
 
-  /** Whether its thread has ended. */
   get hasEnded(): boolean {
     return this.connection.hasEnded;
   }
@@ -47,7 +44,6 @@ export class Client implements Subscriber, StreamOwner {
     return this.connection.process;
   }
 
-  /** Whether it is of another process. */
   get isElsewhere(): boolean {
     return this.thread < 0;
   }
@@ -197,7 +193,6 @@ export class Clients {
       ? threadExists(thread)
       : this.clients.some((client) => client.thread === thread && !client.hasEnded);
 
-  /** Whether a thread is that of a client. */
   has(thread: number): boolean {
     return this.clients.some((client) => client.thread === thread);
   }

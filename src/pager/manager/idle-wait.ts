@@ -26,7 +26,6 @@ interface Awaited {
   readonly lookout: Lookout;
   /** A number that changes when another one is about to come; 0: none is. */
   readonly next: () => number;
-  /** Whether it has come. */
   readonly come: () => boolean;
   last: number;
 }

@@ -7,7 +7,6 @@ import type { DevicePolls } from '../devices/device-polls.js';
 
 /** What a piece costs besides its pages: as much as so many more. */
 const PIECE_PAGES = 7;
-/** Pieces by which a block moves. */
 const PIECES_PER_BLOCK = PAGES_PER_BLOCK / PAGES_PER_TRANSFER;
 
 export class Movement implements Part {

@@ -62,7 +62,6 @@ export class ThreadBindings {
     this.endUnused();
   }
 
-  /** Binds a thread and the manager to one CPU. */
   bind(
     thread: number,
     { cpu: wanted, current }: Requests['bindThread']['in'],

@@ -65,7 +65,6 @@ export interface AttachedWatchData {
   readonly faults: number;
   readonly base: number;
   readonly bytes: number;
-  /** The owner's process. */
   readonly owner: number;
 }
 
@@ -98,7 +97,6 @@ export interface ArrayListing {
   readonly mapped: boolean;
 }
 
-/** A process that uses a space. */
 export interface ProcessOverview {
   readonly pid: number;
   readonly threads: number;
@@ -124,7 +122,6 @@ export interface SpaceOverview {
     readonly usedBytes: number;
     readonly budgetBytes: number;
   }[];
-  /** Attached processes. */
   readonly processes: readonly ProcessOverview[];
   readonly arrays: readonly ArrayOverview[];
 }
@@ -135,7 +132,6 @@ export const NUMBERS_PER_CLIENT = 2 ** 20;
 /** What a handle for other processes says. */
 export interface HandleParts {
   readonly owner: number;
-  /** Of the owner's socket. */
   readonly socket: string;
   readonly token: string;
 }

@@ -12,7 +12,6 @@ export type RequestMessage<K extends RequestName = RequestName> = {
   [N in K]: { readonly id: number; readonly name: N; readonly value: Requests[N]['in'] };
 }[K];
 
-/** What a client says: a request. */
 export type ToManager = RequestMessage;
 
 /** Called with the answer to a request, or with why there is none. */

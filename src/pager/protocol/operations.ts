@@ -35,7 +35,6 @@ export interface LaunchRequest extends Omit<WgslLaunch, 'id' | 'parameters' | 'c
   readonly device: number;
   readonly code: AnyKernelCode;
   readonly parameters: readonly LaunchParameter[];
-  /** The pages of its arguments. */
   readonly arrays: readonly ArrayPages[];
   /** Arguments of which it uses what others name. */
   readonly gathers: readonly Gather[];

@@ -5,7 +5,6 @@
  */
 import { Control } from './control.js';
 
-/** What the manager says to the sentinel. */
 export type ToSentinel =
   /** To be written on standard error. */
   | { readonly say: string }

@@ -13,7 +13,6 @@ export interface ArrayPages {
 export interface BytePlace {
   readonly range: number;
   readonly name: string;
-  /** Byte offset in the space. */
   readonly offset: number;
 }
 
@@ -33,7 +32,6 @@ export interface PointerReport {
   readonly element: number;
   /** Bytes from the beginning of the array. */
   readonly byteOffset: number;
-  /** Of the one page. */
   readonly page: PageReport;
 }
 

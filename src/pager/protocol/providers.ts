@@ -49,7 +49,6 @@ export interface ProviderSource {
   readonly length: number;
 }
 
-/** What the thread of a provider is started with. */
 export interface ProviderThreadData {
   readonly url: string;
   readonly exportName: string;

@@ -76,7 +76,6 @@ export interface DeviceInfo {
   readonly sameAddresses: boolean;
   /** Whether a launch that runs can be ended. */
   readonly cancellation: boolean;
-  /** What it runs. */
   readonly kernels: 'functions' | 'wgsl';
   readonly pid: number | null;
 }
@@ -136,7 +135,6 @@ export interface SentinelData {
 /** Of a manager whose heap is to get full soon, for a test. Others have no such limit. */
 export const CRASH_HEAP_MIB = 16;
 
-/** What a space is made with. */
 export interface ManagerOptions {
   readonly name: string;
   readonly bytes: number;

@@ -38,7 +38,6 @@ export class FileProvider {
   /** For reads without a place yet: as large as a transfer. It stays in the caches. */
   private readonly buffer = new NativeBuffer(PAGES_PER_TRANSFER * PAGE_BYTES);
 
-  /** Files that could not be written. */
   private readonly refusing = new Map<
     FileRange,
     { readonly since: number; readonly problem: string }

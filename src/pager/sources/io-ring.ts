@@ -178,7 +178,6 @@ export class IoEngine {
     this.add({ kind: Job.Punch, fd, address: 0, length, offset, done });
   }
 
-  /** Jobs that have not ended. */
   get load(): number {
     return this.running.length + this.waiting.length + (this.standIn?.load ?? 0);
   }

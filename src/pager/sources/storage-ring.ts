@@ -62,7 +62,6 @@ export class StorageRing {
     this.ring?.raises(!on);
   }
 
-  /** Begins a move that it may take. */
   begin(move: PageMove): void {
     const ring = this.ring as IoUring;
     const place = this.free.pop() as number;

@@ -30,7 +30,6 @@ export interface ServerThread {
   readonly values: ValueMemory;
   /** Whether the thread that writes has a connection. */
   readonly reachable: SharedArrayBuffer;
-  /** What that thread found forgotten. */
   readonly forgotten: SharedArrayBuffer;
 }
 

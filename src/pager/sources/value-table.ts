@@ -24,7 +24,6 @@ const Form = { None: 0, Block: 1, Groups: 2 } as const;
 export interface ValueMemory {
   /** A mask for each group: frames that were written and not given back. */
   readonly groups: SharedArrayBuffer;
-  /** The form of each block. */
   readonly blocks: SharedArrayBuffer;
 }
 
@@ -53,7 +52,6 @@ export class ValueTable {
     });
   }
 
-  /** The value that has the bytes at an offset. */
   at(offset: number): Value {
     const block = Math.floor(offset / BLOCK_BYTES);
     return this.blocks[block] === Form.Block
@@ -78,7 +76,6 @@ export class ValueTable {
     );
   }
 
-  /** Notes that frames are used, or are not. */
   note(offset: number, length: number, used: boolean): void {
     const end = (offset + length) / PAGE_BYTES;
     for (let frame = offset / PAGE_BYTES; frame < end; ) {

@@ -15,7 +15,6 @@ import type {
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
 
 export interface StreamSurroundings {
-  /** Carries out one operation. */
   execute(operation: StreamOperation, done: OperationDone): void;
   /**
    * Takes an operation back that is waiting for its device: true if it had not begun and will not.

@@ -23,7 +23,6 @@ const SMALLER = 1 / 8;
 const COPY_BYTES = 2 ** 20;
 
 export class FileTransfers {
-  /** Of transfers from mapped files. */
   private readonly buffers = new WeakMap<FileTransfer, NativeBuffer>();
 
   constructor(

@@ -34,7 +34,6 @@ interface Durability {
   written: PageRuns;
   /** Of these, what a sync failed for. */
   readonly suspect: PageRuns;
-  /** Syncs that have failed. */
   failures: number;
 }
 

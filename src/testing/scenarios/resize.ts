@@ -4,7 +4,6 @@ import { mix, mixed, pattern } from '../kernels.js';
 import type { Scenario } from '../suite.js';
 import { seenBy } from './common.js';
 
-/** One block and a half. */
 const LENGTH = WORDS_PER_BLOCK + WORDS_PER_BLOCK / 2;
 const LONGER = 2 * WORDS_PER_BLOCK + 7;
 const ways = {
