@@ -6,7 +6,7 @@ import type { ArrayInternals } from '../line/internals.js';
 import { checkOptions, textOf } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { OnememError, typeError } from '../values/errors.js';
-import { INSPECT, inspectHolding } from './description.js';
+import { inspectHolding, printAs } from './description.js';
 
 /** Options of `array.guard`. */
 export interface GuardOptions<D = unknown> {
@@ -82,16 +82,13 @@ export class Guard {
     return space.client.call('guardReport', { range: rangeId }).report;
   }
 
-  /** @internal */
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectHolding(
-      `Guard of ${inspect(this.array.name, options)}`,
-      'what it was asked: guard.report()',
-      this.isClosed ? null : 'guard.close()',
+  static {
+    printAs(Guard, (guard, inspect) =>
+      inspectHolding(
+        `Guard of ${inspect(guard.array.name)}`,
+        'what it was asked: guard.report()',
+        guard.isClosed ? null : 'guard.close()',
+      ),
     );
   }
 

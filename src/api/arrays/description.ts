@@ -70,9 +70,24 @@ export interface StreamEventDescription {
   readonly error: string | null;
 }
 
-/** Stands in for `util.inspect` where an object becomes a string. */
-export function shown(value: unknown): string {
-  return JSON.stringify(value);
+/** Has objects of a class show this line where they are printed, or become strings. */
+export function printAs<T>(
+  { prototype }: { readonly prototype: T },
+  line: (object: T, inspect: (value: unknown) => string) => string,
+): void {
+  const shared = { configurable: true, writable: true };
+  Object.defineProperty(prototype, INSPECT, {
+    ...shared,
+    value(this: T, _depth: number, options: object, inspect: typeof JSON.stringify) {
+      return line(this, (value) => inspect(value, options as never));
+    },
+  });
+  Object.defineProperty(prototype, 'toString', {
+    ...shared,
+    value(this: T) {
+      return line(this, JSON.stringify);
+    },
+  });
 }
 
 export function describeSpace(space: {

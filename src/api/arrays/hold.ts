@@ -3,7 +3,7 @@ import { bytesOf, type NumericArray } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { ArrayInternals } from '../line/internals.js';
 import { ASYNC_DISPOSE, DISPOSE } from '../values/disposal.js';
-import { INSPECT, inspectHolding } from './description.js';
+import { inspectHolding, printAs } from './description.js';
 import type { Pin } from './pin.js';
 
 /** Options of `array.hold`. */
@@ -68,16 +68,13 @@ export class Hold {
     this.view = null;
   }
 
-  /** @internal */
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectHolding(
-      `Hold of ${inspect(this.name, options)}`,
-      `${this.begin === this.end ? 'no elements' : `elements ${this.begin} to ${this.end - 1}`}, as bytes: hold.bytes`,
-      this.view === null ? null : 'hold.release()',
+  static {
+    printAs(Hold, (hold, inspect) =>
+      inspectHolding(
+        `Hold of ${inspect(hold.name)}`,
+        `${hold.begin === hold.end ? 'no elements' : `elements ${hold.begin} to ${hold.end - 1}`}, as bytes: hold.bytes`,
+        hold.view === null ? null : 'hold.release()',
+      ),
     );
   }
 

@@ -12,7 +12,7 @@ import type { ArrayInternals } from '../line/internals.js';
 import { isObject, show, textOf } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
-import { INSPECT, inspectHolding } from './description.js';
+import { inspectHolding, printAs } from './description.js';
 
 /** How many changes wait for a subscriber that is busy, unless it says otherwise. */
 const QUEUE = 64;
@@ -174,16 +174,13 @@ export class Notifier extends SequenceReader {
     this.closed = true;
   }
 
-  /** @internal */
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectHolding(
-      `Notifier of ${inspect(this.array.name, options)}`,
-      'handle for other threads: notifier.handle',
-      this.isClosed ? null : 'notifier.close()',
+  static {
+    printAs(Notifier, (notifier, inspect) =>
+      inspectHolding(
+        `Notifier of ${inspect(notifier.array.name)}`,
+        'handle for other threads: notifier.handle',
+        notifier.isClosed ? null : 'notifier.close()',
+      ),
     );
   }
 

@@ -4,7 +4,7 @@ import type { OptionNames } from '../../messages/option-names.js';
 import type { PinReport } from '../../pager/protocol/pages.js';
 import type { Client } from '../line/client.js';
 import { DISPOSE } from '../values/disposal.js';
-import { INSPECT, inspectHolding } from './description.js';
+import { inspectHolding, printAs } from './description.js';
 
 /** Options of `array.pin`. */
 export interface PinOptions {
@@ -60,16 +60,13 @@ export class Pin {
     if (this.id !== null && !this.client.isClosed) this.client.call('unpin', { pin: this.id });
   }
 
-  /** @internal */
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectHolding(
-      `Pin of ${inspect(this.name, options)}`,
-      `${this.bytes} bytes in host memory${this.locked ? ', locked' : ''}`,
-      this.ended || this.client.isClosed ? null : 'pin.unpin()',
+  static {
+    printAs(Pin, (pin, inspect) =>
+      inspectHolding(
+        `Pin of ${inspect(pin.name)}`,
+        `${pin.bytes} bytes in host memory${pin.locked ? ', locked' : ''}`,
+        pin.ended || pin.client.isClosed ? null : 'pin.unpin()',
+      ),
     );
   }
 

@@ -16,10 +16,9 @@ import { type ArrayHandle, checkArrayHandle } from '../arrays/array-handle.js';
 import { type ArrayType, elementOf } from '../arrays/array-type.js';
 import {
   describeSpace,
-  INSPECT,
   inspectSpace,
+  printAs,
   type SpaceDescription,
-  shown,
   UNSENDABLE_SPACE,
 } from '../arrays/description.js';
 import {
@@ -573,16 +572,8 @@ export class AddressSpace implements api.AddressSpace {
     return describeSpace(this);
   }
 
-  toString(): string {
-    return this[INSPECT](0, {}, shown);
-  }
-
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectSpace(this, (value) => inspect(value, options));
+  static {
+    printAs(AddressSpace, (space, inspect) => inspectSpace(space, inspect));
   }
 
   async [ASYNC_DISPOSE](): Promise<void> {

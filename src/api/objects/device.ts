@@ -6,9 +6,8 @@ import type { DeviceInfo, ProcessorStats } from '../../pager/protocol/space.js';
 import {
   type DeviceDescription,
   describeDevice,
-  INSPECT,
   inspectDevice,
-  shown,
+  printAs,
 } from '../arrays/description.js';
 import type { Kernel, KernelParameters } from '../kernels/kernel.js';
 import { LaunchCall } from '../launches/launch-call.js';
@@ -199,16 +198,8 @@ export class Device implements api.Device {
     return describeDevice(this);
   }
 
-  toString(): string {
-    return this[INSPECT](0, {}, shown);
-  }
-
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectDevice(this, (value) => inspect(value, options));
+  static {
+    printAs(Device, (device, inspect) => inspectDevice(device, inspect));
   }
 
   assertUsable(): void {

@@ -4,7 +4,7 @@ import { HOST } from '../../core/basics/types.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { StreamOperation } from '../../pager/protocol/operations.js';
 import { noWholePage } from '../arrays/array-part.js';
-import { INSPECT, inspectStream, type StreamDescription, shown } from '../arrays/description.js';
+import { inspectStream, printAs, type StreamDescription } from '../arrays/description.js';
 import { type Place, pagesAround, placeOf } from '../arrays/place.js';
 import { checkCopy, copyEnd, stageEnds } from '../launches/copy.js';
 import { noteCall } from '../launches/plain-copies.js';
@@ -202,20 +202,9 @@ export class HostStream implements api.HostStream {
     return { place, state: this.state.closed ? 'closed' : 'open', pending: this.pending };
   }
 
-  toString(): string {
-    return this[INSPECT](0, {}, shown);
-  }
-
-  /** @internal */
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectStream(
-      this.placeText((name) => inspect(name, options)),
-      this.pending,
-      this.state.closed,
+  static {
+    printAs(HostStream, (stream, inspect) =>
+      inspectStream(stream.placeText(inspect), stream.pending, stream.state.closed),
     );
   }
 

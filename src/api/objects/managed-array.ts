@@ -35,9 +35,8 @@ import {
 import {
   type ArrayDescription,
   describe,
-  INSPECT,
   inspectArray,
-  shown,
+  printAs,
   UNSENDABLE,
 } from '../arrays/description.js';
 import { HOLD_OPTIONS, Hold, type HoldOptions } from '../arrays/hold.js';
@@ -437,16 +436,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return describe(this);
   }
 
-  toString(): string {
-    return this[INSPECT](0, {}, shown);
-  }
-
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectArray(this, (value) => inspect(value, options));
+  static {
+    printAs(ManagedArray, (array, inspect) => inspectArray(array, inspect));
   }
 
   get rangeId(): number {

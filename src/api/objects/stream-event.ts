@@ -2,12 +2,7 @@
 
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
-import {
-  INSPECT,
-  inspectEvent,
-  type StreamEventDescription,
-  shown,
-} from '../arrays/description.js';
+import { inspectEvent, printAs, type StreamEventDescription } from '../arrays/description.js';
 import { refuseDeadlock } from '../launches/stream-call.js';
 import type { StreamOrder } from '../launches/stream-order.js';
 import type { SpaceInternals } from '../line/internals.js';
@@ -118,20 +113,9 @@ export class StreamEvent implements api.StreamEvent {
     return { stream: this.stream.toJSON(), result: this.result ?? 'not ended', error };
   }
 
-  toString(): string {
-    return this[INSPECT](0, {}, shown);
-  }
-
-  /** @internal */
-  [INSPECT](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspectEvent(
-      this.stream.placeText((name) => inspect(name, options)),
-      this.result,
-      this.error,
+  static {
+    printAs(StreamEvent, (event, inspect) =>
+      inspectEvent(event.stream.placeText(inspect), event.result, event.error),
     );
   }
 
