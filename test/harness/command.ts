@@ -5,19 +5,28 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { demo } from '../../src/cli/demo/demo.js';
-import { doctor } from '../../src/cli/doctor/doctor.js';
-import { explainRun } from '../../src/cli/history/explain.js';
-import { replay } from '../../src/cli/history/replay.js';
-import { view } from '../../src/cli/history/view.js';
+import { command as demo } from '../../src/cli/demo/demo.js';
+import { command as doctor } from '../../src/cli/doctor/doctor.js';
+import { command as explainRun } from '../../src/cli/history/explain.js';
+import { command as replay } from '../../src/cli/history/replay.js';
+import { command as view } from '../../src/cli/history/view.js';
 import { run } from '../../src/cli/run/run.js';
-import { rm } from '../../src/cli/spaces/rm.js';
+import { command as rm } from '../../src/cli/spaces/rm.js';
 import { serve } from '../../src/cli/spaces/serve.js';
 import { CommandError, explain, UsageError } from '../../src/cli/terminal/failure.js';
 import { type Dtype, npyHeader } from '../../src/files/npy.js';
 import { filled } from './suite.js';
 
-const COMMANDS = { run, demo, doctor, replay, view, serve, rm, explain: explainRun };
+const COMMANDS = {
+  run,
+  demo: demo.main,
+  doctor: doctor.main,
+  replay: replay.main,
+  view: view.main,
+  serve,
+  rm: rm.main,
+  explain: explainRun.main,
+};
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 /** A command that is still there after so long hangs. */

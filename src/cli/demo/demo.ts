@@ -14,11 +14,11 @@ import { ARRAY_TYPES } from '../run/array-types.js';
 import { loadKernelFile } from '../run/kernel-file.js';
 import { launchInParts, partsOf } from '../run/launch.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from '../run/report.js';
-import type { Command } from '../terminal/command.js';
+import { defineCommand } from '../terminal/command.js';
 import { CommandError, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { endOnSignals } from '../terminal/interrupt.js';
-import { parseOptions, sizeInBytes } from '../terminal/options.js';
+import { sizeInBytes } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { createProgress } from '../terminal/progress.js';
 import {
@@ -35,28 +35,7 @@ import {
 } from './demo-data.js';
 import { deviationOf, type Flights, flightsOnGpu, mapForGpu } from './demo-gpu.js';
 
-const DEMO_SUMMARY = 'run a kernel over three million flights, and check the result';
-
 const DEFAULT_MEMORY = 32 * 2 ** 20;
-
-const DEMO_HELP = `onemem demo [options]: ${DEMO_SUMMARY}
-
-Three million flights within the United States, January to June 2001 (Bureau of Transportation
-Statistics, from the npm package vega-datasets). The kernel computes distance, direction and hour of
-each (examples/flights/kernel.js). Plain typed arrays compute the same, and every bit is compared.
-It ends with 1 if a bit differs. A clone has all that it needs; otherwise:
-${DEMO_PACKAGES}
-
-  --device KIND          process (default), or webgpu: a GPU by examples/flights/kernel.wgsl, which
-                         needs npm install webgpu wesl, and computes in 32 bits
-  --device-memory SIZE   memory of the device (${formatBytes(DEFAULT_MEMORY)})
-  --json                 one JSON object on standard output
-  -h, --help
-
-Examples
-  onemem demo
-  onemem demo --device-memory 8MiB
-  onemem demo --device webgpu`;
 
 const INPUTS = (Object.keys(demoColumns) as DemoColumn[]).filter((column) => column !== 'delay');
 const RESULTS = ['difference', 'bearing', 'cell'] as const;
@@ -105,38 +84,54 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
 };
 
-export async function demo(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('demo', args, {
+export const command = defineCommand({
+  name: 'demo',
+  usage: '[options]',
+  summary: 'run a kernel over three million flights, and check the result',
+  text: `Three million flights within the United States, January to June 2001 (Bureau of Transportation
+Statistics, from the npm package vega-datasets). The kernel computes distance, direction and hour of
+each (examples/flights/kernel.js). Plain typed arrays compute the same, and every bit is compared.
+It ends with 1 if a bit differs. A clone has all that it needs; otherwise:
+${DEMO_PACKAGES}
+
+  --device KIND          process (default), or webgpu: a GPU by examples/flights/kernel.wgsl, which
+                         needs npm install webgpu wesl, and computes in 32 bits
+  --device-memory SIZE   memory of the device (${formatBytes(DEFAULT_MEMORY)})
+  --json                 one JSON object on standard output
+  -h, --help
+
+Examples
+  onemem demo
+  onemem demo --device-memory 8MiB
+  onemem demo --device webgpu`,
+  options: {
     device: { type: 'string' },
     'device-memory': { type: 'string' },
     json: { type: 'boolean' },
-  });
-  if (positionals.length > 0) {
-    throw new UsageError(
-      `onemem demo takes no arguments (${positionals.join(' ')}); see: onemem demo --help`,
-    );
-  }
-  const kinds = plainKinds().filter((each) => Object.hasOwn(WAYS, each));
-  const kind =
-    values.device === undefined ? kinds[0] : kinds.find((each) => each === values.device);
-  if (kind === undefined)
-    throw new UsageError(
-      `--device is '${values.device}'; there are ${enumerated(kinds)}; see: onemem demo --help`,
-    );
-  const least = rulesOf(kind).leastMemory(1);
-  const memory = sizeInBytes('device-memory', values['device-memory'], least) ?? DEFAULT_MEMORY;
-  const json = values.json ?? false;
-  const say = (line: string): void => {
-    if (!json) print(line);
-  };
-  using _signals = endOnSignals(() => 'nothing is left behind');
-  const data = await prepare(json);
-  try {
-    return await show(data, { kind, memory }, json, say);
-  } finally {
-    data.cleanUp();
-  }
-}
+  },
+  async main(values) {
+    const kinds = plainKinds().filter((each) => Object.hasOwn(WAYS, each));
+    const kind =
+      values.device === undefined ? kinds[0] : kinds.find((each) => each === values.device);
+    if (kind === undefined)
+      throw new UsageError(
+        `--device is '${values.device}'; there are ${enumerated(kinds)}; see: onemem demo --help`,
+      );
+    const least = rulesOf(kind).leastMemory(1);
+    const memory = sizeInBytes('device-memory', values['device-memory'], least) ?? DEFAULT_MEMORY;
+    const json = values.json ?? false;
+    const say = (line: string): void => {
+      if (!json) print(line);
+    };
+    using _signals = endOnSignals(() => 'nothing is left behind');
+    const data = await prepare(json);
+    try {
+      return await show(data, { kind, memory }, json, say);
+    } finally {
+      data.cleanUp();
+    }
+  },
+});
 
 async function prepare(silent: boolean): Promise<DemoData> {
   using progress = createProgress({
@@ -301,5 +296,3 @@ function explainFindings({ directions, worstHour, meanDifferenceMiles }: FlightS
     `Reported distances are within ${meanDifferenceMiles.toFixed(2)} miles of the great circle on average.`
   );
 }
-
-export const command: Command = { summary: DEMO_SUMMARY, help: DEMO_HELP, main: demo };

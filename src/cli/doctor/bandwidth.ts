@@ -4,10 +4,10 @@ import { probeGpu } from '../../api/options/gpu-probe.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import { type AddressSpace, type DeviceSpecification, openSpace } from '../../index.js';
 import { alignColumns } from '../../trace/columns.js';
-import type { Command } from '../terminal/command.js';
+import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { formatBytes, formatRate } from '../terminal/format.js';
-import { parseOptions, sizeInBytes, wholeNumber } from '../terminal/options.js';
+import { sizeInBytes, wholeNumber } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { MeasuredCopies, type MeasuredCopy, rateOf } from './measured-copies.js';
 
@@ -21,11 +21,20 @@ const HOST_ARRAYS = 6;
 /** The host has this besides its arrays. */
 const HOST_REST = 64 * 2 ** 20;
 
-const BANDWIDTH_SUMMARY = 'measure how fast bytes go between the host and devices';
+interface MeasuredDevice {
+  readonly kind: Kind;
+  /** Null: there is no such device. */
+  readonly name: string | null;
+  readonly copies: readonly MeasuredCopy[];
+  /** Why nothing was measured. */
+  readonly problem: string | null;
+}
 
-const BANDWIDTH_HELP = `onemem bandwidth [OPTIONS]: ${BANDWIDTH_SUMMARY}
-
-It copies from the host to a device of each kind that there is, back, and to a second one, and checks
+export const command = defineCommand({
+  name: 'bandwidth',
+  usage: '[OPTIONS]',
+  summary: 'measure how fast bytes go between the host and devices',
+  text: `It copies from the host to a device of each kind that there is, back, and to a second one, and checks
 what arrives. Each rate is a median, with the time that a program waits for it.
 
   pageable        a typed array of the program's own
@@ -46,45 +55,32 @@ Where a device has no such way, the line says so; device.capabilities tells prog
 Examples
   onemem bandwidth
   onemem bandwidth --device process --size 16MiB
-  onemem bandwidth --json | jq '.devices[].copies[] | select(.memory == "pinned")'`;
-
-interface MeasuredDevice {
-  readonly kind: Kind;
-  /** Null: there is no such device. */
-  readonly name: string | null;
-  readonly copies: readonly MeasuredCopy[];
-  /** Why nothing was measured. */
-  readonly problem: string | null;
-}
-
-export async function bandwidth(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('bandwidth', args, {
+  onemem bandwidth --json | jq '.devices[].copies[] | select(.memory == "pinned")'`,
+  options: {
     device: { type: 'string' },
     size: { type: 'string' },
     passes: { type: 'string' },
     json: { type: 'boolean' },
-  });
-  if (positionals.length > 0)
-    throw new UsageError(
-      `onemem bandwidth takes no arguments (${positionals.join(' ')}); see: onemem bandwidth --help`,
-    );
-  const kinds = kindsOf(values.device);
-  const least = { bytes: BLOCK_BYTES, why: 'the size of a block' };
-  const size = sizeInBytes('size', values.size, least) ?? USUAL_BYTES;
-  const bytes = Math.floor(size / BLOCK_BYTES) * BLOCK_BYTES;
-  const passes = wholeNumber('passes', values.passes) ?? USUAL_PASSES;
-  const memcpyBytesPerSecond = memcpyRate(bytes, passes);
-  if (!values.json)
-    print(`${formatBytes(bytes)} each; memcpy in the host ${rateText(memcpyBytesPerSecond)}`);
-  const devices: MeasuredDevice[] = [];
-  for (const kind of kinds) {
-    const measured = await measuredOf(kind, bytes, passes);
-    devices.push(measured);
-    if (!values.json) print(`\n${linesOf(measured).join('\n')}`);
-  }
-  if (values.json) print(JSON.stringify({ bytes, passes, memcpyBytesPerSecond, devices }));
-  return 0;
-}
+  },
+  async main(values) {
+    const kinds = kindsOf(values.device);
+    const least = { bytes: BLOCK_BYTES, why: 'the size of a block' };
+    const size = sizeInBytes('size', values.size, least) ?? USUAL_BYTES;
+    const bytes = Math.floor(size / BLOCK_BYTES) * BLOCK_BYTES;
+    const passes = wholeNumber('passes', values.passes) ?? USUAL_PASSES;
+    const memcpyBytesPerSecond = memcpyRate(bytes, passes);
+    if (!values.json)
+      print(`${formatBytes(bytes)} each; memcpy in the host ${rateText(memcpyBytesPerSecond)}`);
+    const devices: MeasuredDevice[] = [];
+    for (const kind of kinds) {
+      const measured = await measuredOf(kind, bytes, passes);
+      devices.push(measured);
+      if (!values.json) print(`\n${linesOf(measured).join('\n')}`);
+    }
+    if (values.json) print(JSON.stringify({ bytes, passes, memcpyBytesPerSecond, devices }));
+    return 0;
+  },
+});
 
 function kindsOf(text: string | undefined): readonly Kind[] {
   if (text === undefined) return KINDS;
@@ -150,9 +146,3 @@ function linesOf({ kind, name, copies, problem }: MeasuredDevice): string[] {
 function rateText(bytesPerSecond: number): string {
   return formatRate(bytesPerSecond, 1000);
 }
-
-export const command: Command = {
-  summary: BANDWIDTH_SUMMARY,
-  help: BANDWIDTH_HELP,
-  main: bandwidth,
-};

@@ -8,18 +8,16 @@ import { interruptedCpu } from '../../linux/files/disk-interrupts.js';
 import { idleFeature } from '../../linux/idle-cpus.js';
 import { openTrigger, pressureFile } from '../../linux/memory/pressure.js';
 import { memoryGroups, textReader } from '../../linux/memory/system-memory.js';
-import type { Command } from '../terminal/command.js';
-import { UsageError } from '../terminal/failure.js';
-import { parseOptions } from '../terminal/options.js';
+import { defineCommand } from '../terminal/command.js';
 import { print } from '../terminal/output.js';
 import { EXPLAINED, explainCode } from './explain-code.js';
 import { gpuFeature } from './gpu.js';
 
-const DOCTOR_SUMMARY = 'tell whether onemem works here, and the remedy for each missing feature';
-
-const DOCTOR_HELP = `onemem doctor [OPTIONS]: ${DOCTOR_SUMMARY}
-
-The first line says whether onemem works on this machine. A line for each feature follows: page
+export const command = defineCommand({
+  name: 'doctor',
+  usage: '[OPTIONS]',
+  summary: 'tell whether onemem works here, and the remedy for each missing feature',
+  text: `The first line says whether onemem works on this machine. A line for each feature follows: page
 faults, write protection, poisoned and huge pages, limits of memory, addresses, idle CPUs of virtual
 machines, storage, a GPU. It changes nothing. It ends with 1 if a required feature is missing.
 
@@ -30,38 +28,35 @@ machines, storage, a GPU. It changes nothing. It ends with 1 if a required featu
 Examples
   onemem doctor --explain EFAULT
   onemem doctor
-  onemem doctor --json | jq '.features[] | select(.available | not)'`;
-
-export async function doctor(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('doctor', args, {
+  onemem doctor --json | jq '.features[] | select(.available | not)'`,
+  options: {
     json: { type: 'boolean' },
     explain: { type: 'string' },
-  });
-  if (positionals.length > 0) {
-    throw new UsageError(
-      `onemem doctor takes no arguments (${positionals.join(' ')}); see: onemem doctor --help`,
-    );
-  }
-  if (values.explain !== undefined) {
-    print(explainCode(values.explain));
-    return 0;
-  }
-  const idle = idleFeature();
-  const features = [
-    ...probeFeatures(),
-    ...(idle === null ? [] : [idle]),
-    followedFeature(),
-    storageFeature(),
-  ];
-  features.push(await gpuFeature());
-  const missing = features.filter((each) => each.required && !each.available);
-  if (values.json)
-    print(JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }));
-  else print([...verdict(features, missing), '', ...table(features)].join('\n'));
-  if (missing.length === 0) return 0;
-  if (values.json) console.error(`onemem: ${wrong(missing)}`);
-  return 1;
-}
+  },
+  async main(values) {
+    if (values.explain !== undefined) {
+      print(explainCode(values.explain));
+      return 0;
+    }
+    const idle = idleFeature();
+    const features = [
+      ...probeFeatures(),
+      ...(idle === null ? [] : [idle]),
+      followedFeature(),
+      storageFeature(),
+    ];
+    features.push(await gpuFeature());
+    const missing = features.filter((each) => each.required && !each.available);
+    if (values.json)
+      print(
+        JSON.stringify({ usable: missing.length === 0, node: process.versions.node, features }),
+      );
+    else print([...verdict(features, missing), '', ...table(features)].join('\n'));
+    if (missing.length === 0) return 0;
+    if (values.json) console.error(`onemem: ${wrong(missing)}`);
+    return 1;
+  },
+});
 
 function namesOf(features: readonly Feature[]): string {
   return features.map(({ name }) => name).join(', ');
@@ -130,5 +125,3 @@ function table(features: readonly Feature[]): string[] {
     return [line, ...remediesOf(feature).map((each) => `${' '.repeat(11 + width)}${each}`)];
   });
 }
-
-export const command: Command = { summary: DOCTOR_SUMMARY, help: DOCTOR_HELP, main: doctor };

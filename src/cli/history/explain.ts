@@ -6,17 +6,18 @@ import type { RecordedArray } from '../../trace/moves.js';
 import { pageOfElement, storyOf } from '../../trace/page-story.js';
 import { reportOf } from '../../trace/report.js';
 import { reportText, storyText } from '../../trace/report-text.js';
-import type { Command } from '../terminal/command.js';
+import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
-import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { readHistory } from './recorded-history.js';
 
-const EXPLAIN_SUMMARY = 'say why pages of a recorded run moved';
+const USUAL_LINES = 20;
 
-const EXPLAIN_HELP = `onemem explain TRACE [--array NAME --element N]: ${EXPLAIN_SUMMARY}
-
-TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The report names the arrays
+export const command = defineCommand({
+  name: 'explain',
+  usage: 'TRACE [--array NAME --element N]',
+  summary: 'say why pages of a recorded run moved',
+  text: `TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The report names the arrays
 that cost most, the evictions that were regretted most (their pages were needed again), and what to
 change. A recording has no touches of present pages.
 
@@ -28,33 +29,29 @@ change. A recording has no touches of present pages.
 
 Examples
   onemem explain run.rec                after: ONEMEM_RECORD=run.rec node program.js
-  onemem explain run.rec --array table --element 5`;
-
-const USUAL_LINES = 20;
-
-export async function explainRun(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('explain', args, {
+  onemem explain run.rec --array table --element 5`,
+  options: {
     array: { type: 'string' },
     element: { type: 'string' },
     limit: { type: 'string' },
     json: { type: 'boolean' },
-  });
-  const [path, ...more] = positionals;
-  if (path === undefined || more.length > 0)
-    throw new UsageError('onemem explain takes one recording; see: onemem explain --help');
-  if (values.element !== undefined && values.array === undefined)
-    throw new UsageError('--element goes with --array NAME');
-  const element = numberOf('element', values.element, 0);
-  const limit = numberOf('limit', values.limit, USUAL_LINES);
-  const history = await readHistory(path);
-  if (values.array === undefined) {
-    const report = reportOf(history);
-    if (values.json) print(JSON.stringify(report));
-    else print(reportText(report));
-  } else
-    printStory(history, arrayNamed(history, values.array), element, limit, values.json === true);
-  return 0;
-}
+  },
+  one: 'recording',
+  async main(values, [path]) {
+    if (values.element !== undefined && values.array === undefined)
+      throw new UsageError('--element goes with --array NAME');
+    const element = numberOf('element', values.element, 0);
+    const limit = numberOf('limit', values.limit, USUAL_LINES);
+    const history = await readHistory(path);
+    if (values.array === undefined) {
+      const report = reportOf(history);
+      if (values.json) print(JSON.stringify(report));
+      else print(reportText(report));
+    } else
+      printStory(history, arrayNamed(history, values.array), element, limit, values.json === true);
+    return 0;
+  },
+});
 
 function numberOf(option: string, text: string | undefined, usual: number): number {
   if (text === undefined) return usual;
@@ -96,5 +93,3 @@ function printStory(
     storyText(story, `${array.name}[${element}], page ${page - array.first} of the array`, limit),
   );
 }
-
-export const command: Command = { summary: EXPLAIN_SUMMARY, help: EXPLAIN_HELP, main: explainRun };

@@ -6,27 +6,24 @@ import { replay as play, ReplayError } from '../../core/recording/replay.js';
 import { type Recording, readRecording } from '../../files/recording-file.js';
 import { loadPolicies } from '../../policy/choices.js';
 import { EVICTION_POLICIES } from '../../policy/eviction/named.js';
-import type { Command } from '../terminal/command.js';
+import { defineCommand } from '../terminal/command.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
-import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { compareOn } from './compare-policies.js';
 import { chosenMachines } from './machine-files.js';
 import { timesOn } from './machine-times.js';
 
-const REPLAY_SUMMARY = 'play a recorded run again, or compare eviction policies on a trace';
-
 const policyNames = Object.keys(EVICTION_POLICIES)
   .join(', ')
   .replace(/^(.{40,60}?,) /, (line) => `${line.trimEnd()}\n${' '.repeat(28)}`);
 
-const REPLAY_HELP = `onemem replay FILE [--events] [--json]
+export const command = defineCommand({
+  name: 'replay',
+  usage: `onemem replay FILE [--events] [--json]
 onemem replay TRACE --policy NAME,... [--device-memory SIZE,...] [--machine NAME,...] [--json]
-onemem replay TRACE --machine NAME,... [--json]
-
-${REPLAY_SUMMARY[0].toUpperCase()}${REPLAY_SUMMARY.slice(1)}.
-
-A program with ONEMEM_RECORD=FILE records its first space: what the manager was told, and each
+onemem replay TRACE --machine NAME,... [--json]`,
+  summary: 'play a recorded run again, or compare eviction policies on a trace',
+  text: `A program with ONEMEM_RECORD=FILE records its first space: what the manager was told, and each
 command that it gave. A second space goes to FILE.2, and so on. A recording holds page numbers and
 names, no content of arrays.
 
@@ -63,10 +60,8 @@ Examples
   onemem replay flights.rec --events | grep '"fault"' | head
   onemem replay flights.rec --machine pcie5,nvlink-c2c,cxl
   onemem replay flights.rec --policy lru,lirs,tournament --device-memory 16MiB,32MiB,64MiB
-  xz -dc trace.txt.xz | onemem replay - --policy all --oversubscription 1.25,2,4`;
-
-export async function replay(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('replay', args, {
+  xz -dc trace.txt.xz | onemem replay - --policy all --oversubscription 1.25,2,4`,
+  options: {
     events: { type: 'boolean' },
     json: { type: 'boolean' },
     csv: { type: 'boolean' },
@@ -76,72 +71,69 @@ export async function replay(args: readonly string[]): Promise<number> {
     oversubscription: { type: 'string' },
     block: { type: 'string' },
     machine: { type: 'string' },
-  });
-  const [path, ...more] = positionals;
-  if (path === undefined || more.length > 0) {
-    throw new UsageError(
-      'onemem replay takes one file, which a program with ONEMEM_RECORD=FILE made; see: onemem replay --help',
-    );
-  }
-  const { policy, events, json } = values;
-  const machines = values.machine === undefined ? undefined : chosenMachines(values.machine);
-  if (policy !== undefined) {
-    if (events)
-      throw new UsageError('--events prints a recording; --policy compares policies on it');
-    return compareOn(path, { ...values, policy }, machines);
-  }
-  if (machines !== undefined && events)
-    throw new UsageError('--events prints a recording; --machine computes times of it');
-  for (const option of ['csv', 'html', 'device-memory', 'oversubscription', 'block'] as const) {
-    if (values[option] !== undefined && !(option === 'csv' && machines !== undefined))
-      throw new UsageError(`--${option} goes with --policy; see: onemem replay --help`);
-  }
-  if (machines !== undefined) return timesOn(path, machines, values);
-  const { header, entries, lines, complete } = read(path);
-  const show = events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
-  const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
-  const counts = new Map<string, number>();
-  try {
-    const {
-      events: played,
-      commands,
-      manager,
-    } = play(entries, policies, header.blocks, (entry) => {
-      if (entry[0] === '!') counts.set(entry[1], (counts.get(entry[1]) ?? 0) + 1);
-      show?.(entry);
-    });
-    manager.checkInvariants();
-    const kinds = EVENTS.flatMap((name) =>
-      counts.has(name) ? [[name, counts.get(name) as number] as const] : [],
-    );
-    if (json)
-      print(
-        JSON.stringify({ events: played, commands, complete, kinds: Object.fromEntries(kinds) }),
-      );
-    else {
-      const most = kinds.sort((a, b) => b[1] - a[1]).slice(0, 5);
-      const shown = most.map(([name, count]) => `${count} ${name}`).join(', ');
-      const names = played === 0 ? '' : ` (most of them: ${shown})`;
-      print(
-        `${played} events${names} and ${commands} commands: the same as recorded${complete ? '' : ', as far as that goes'}`,
-      );
-      if (!complete) print(`The recording is incomplete: ${missing(lines.at(-1) ?? 1)}`);
+  },
+  one: 'file, which a program with ONEMEM_RECORD=FILE made',
+  async main(values, [path]) {
+    const { policy, events, json } = values;
+    const machines = values.machine === undefined ? undefined : chosenMachines(values.machine);
+    if (policy !== undefined) {
+      if (events)
+        throw new UsageError('--events prints a recording; --policy compares policies on it');
+      return compareOn(path, { ...values, policy }, machines);
     }
-    return 0;
-  } catch (error) {
-    if (error instanceof ReplayError) {
-      throw new CommandError(
-        'REPLAY_DIFFERS',
-        `${path}, line ${lines[error.entry] ?? lines.length + 2}: ${error.message}`,
-        [],
-        {
-          cause: error,
-        },
-      );
+    if (machines !== undefined && events)
+      throw new UsageError('--events prints a recording; --machine computes times of it');
+    for (const option of ['csv', 'html', 'device-memory', 'oversubscription', 'block'] as const) {
+      if (values[option] !== undefined && !(option === 'csv' && machines !== undefined))
+        throw new UsageError(`--${option} goes with --policy; see: onemem replay --help`);
     }
-    throw error;
-  }
-}
+    if (machines !== undefined) return timesOn(path, machines, values);
+    const { header, entries, lines, complete } = read(path);
+    const show = events ? (entry: Entry) => print(JSON.stringify(entry)) : undefined;
+    const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
+    const counts = new Map<string, number>();
+    try {
+      const {
+        events: played,
+        commands,
+        manager,
+      } = play(entries, policies, header.blocks, (entry) => {
+        if (entry[0] === '!') counts.set(entry[1], (counts.get(entry[1]) ?? 0) + 1);
+        show?.(entry);
+      });
+      manager.checkInvariants();
+      const kinds = EVENTS.flatMap((name) =>
+        counts.has(name) ? [[name, counts.get(name) as number] as const] : [],
+      );
+      if (json)
+        print(
+          JSON.stringify({ events: played, commands, complete, kinds: Object.fromEntries(kinds) }),
+        );
+      else {
+        const most = kinds.sort((a, b) => b[1] - a[1]).slice(0, 5);
+        const shown = most.map(([name, count]) => `${count} ${name}`).join(', ');
+        const names = played === 0 ? '' : ` (most of them: ${shown})`;
+        print(
+          `${played} events${names} and ${commands} commands: the same as recorded${complete ? '' : ', as far as that goes'}`,
+        );
+        if (!complete) print(`The recording is incomplete: ${missing(lines.at(-1) ?? 1)}`);
+      }
+      return 0;
+    } catch (error) {
+      if (error instanceof ReplayError) {
+        throw new CommandError(
+          'REPLAY_DIFFERS',
+          `${path}, line ${lines[error.entry] ?? lines.length + 2}: ${error.message}`,
+          [],
+          {
+            cause: error,
+          },
+        );
+      }
+      throw error;
+    }
+  },
+});
 
 function read(path: string): Recording {
   try {
@@ -160,5 +152,3 @@ function missing(line: number): string {
   const why = 'its program was killed, did not close its space, or could not write more';
   return `it was played up to line ${line}, and lacks what came after that; ${why}.`;
 }
-
-export const command: Command = { summary: REPLAY_SUMMARY, help: REPLAY_HELP, main: replay };

@@ -2,17 +2,16 @@
 import { basename } from 'node:path';
 import { frameOf, pageOf } from '../../live/page.js';
 import { chromeTraceOf } from '../../trace/chrome-trace.js';
-import type { Command } from '../terminal/command.js';
+import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
-import { parseOptions } from '../terminal/options.js';
 import { readHistory, readPicture } from './recorded-history.js';
 import { writePage } from './written-page.js';
 
-const VIEW_SUMMARY = 'draw a recorded run: addresses by time, memory, transfers, launches';
-
-const VIEW_HELP = `onemem view TRACE [options]: ${VIEW_SUMMARY}
-
-TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The command writes one page
+export const command = defineCommand({
+  name: 'view',
+  usage: 'TRACE [options]',
+  summary: 'draw a recorded run: addresses by time, memory, transfers, launches',
+  text: `TRACE is a recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'). The command writes one page
 for a browser. The page loads nothing, and can be sent to others: it has names of arrays and
 kernels, and no content of arrays.
 
@@ -23,28 +22,24 @@ kernels, and no content of arrays.
 Examples
   onemem view run.rec                      after: ONEMEM_RECORD=run.rec node program.js
   onemem view run.rec --html picture.html
-  onemem view run.rec --chrome run.json    for ui.perfetto.dev`;
-
-export async function view(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('view', args, {
+  onemem view run.rec --chrome run.json    for ui.perfetto.dev`,
+  options: {
     html: { type: 'string' },
     chrome: { type: 'string' },
-  });
-  const [path, ...more] = positionals;
-  if (path === undefined || more.length > 0)
-    throw new UsageError('onemem view takes one recording; see: onemem view --help');
-  const { html, chrome } = values;
-  if (html !== undefined && chrome !== undefined)
-    throw new UsageError('--html and --chrome are two forms; write one of them at a time');
-  if (chrome !== undefined) {
-    const text = JSON.stringify(chromeTraceOf(await readHistory(path)));
-    writePage(chrome, text, 'open it at ui.perfetto.dev');
+  },
+  one: 'recording',
+  async main(values, [path]) {
+    const { html, chrome } = values;
+    if (html !== undefined && chrome !== undefined)
+      throw new UsageError('--html and --chrome are two forms; write one of them at a time');
+    if (chrome !== undefined) {
+      const text = JSON.stringify(chromeTraceOf(await readHistory(path)));
+      writePage(chrome, text, 'open it at ui.perfetto.dev');
+      return 0;
+    }
+    const builder = await readPicture(path);
+    const whole = { ...frameOf(builder.picture()), details: builder.details() };
+    writePage(html ?? `${path}.html`, pageOf(basename(path), whole).html, 'open it in a browser');
     return 0;
-  }
-  const builder = await readPicture(path);
-  const whole = { ...frameOf(builder.picture()), details: builder.details() };
-  writePage(html ?? `${path}.html`, pageOf(basename(path), whole).html, 'open it in a browser');
-  return 0;
-}
-
-export const command: Command = { summary: VIEW_SUMMARY, help: VIEW_HELP, main: view };
+  },
+});

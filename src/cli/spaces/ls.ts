@@ -9,17 +9,16 @@ import {
 } from '../../api/objects/listing.js';
 import { readHandle } from '../../pager/protocol/attaching.js';
 import { alignColumns } from '../../trace/columns.js';
-import type { Command } from '../terminal/command.js';
+import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, plain } from '../terminal/format.js';
-import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 
-const LS_SUMMARY = 'list spaces of this user: processes, arrays, bytes in each memory';
-
-const LS_HELP = `onemem ls [HANDLE] [OPTIONS]: ${LS_SUMMARY}
-
-A space is listed if its program called share() or serve(), or runs with ONEMEM_OBSERVABLE=1. With
+export const command = defineCommand({
+  name: 'ls',
+  usage: '[HANDLE] [OPTIONS]',
+  summary: 'list spaces of this user: processes, arrays, bytes in each memory',
+  text: `A space is listed if its program called share() or serve(), or runs with ONEMEM_OBSERVABLE=1. With
 HANDLE, the text that share() gives, only the arrays that it allows are listed. The columns are
 bytes in each memory. Pages that several memories hold count in each. Page tables are those of the
 whole process.
@@ -29,21 +28,21 @@ whole process.
 
 Examples
   onemem ls
-  onemem ls --json | jq '.spaces[].arrays[] | select(.bytes > 1e9).name'`;
-
-export function ls(args: readonly string[]): number {
-  const { values, positionals } = parseOptions('ls', args, { json: { type: 'boolean' } });
-  const [handle, ...more] = positionals;
-  if (more.length > 0) throw new UsageError('onemem ls takes one handle; see: onemem ls --help');
-  const parts = handle === undefined ? null : readHandle(handle);
-  if (handle !== undefined && parts === null)
-    throw new UsageError(`'${handle}' is no handle; pass what space.share() gives, as it is`);
-  const listing = parts === null ? allSpaces() : { spaces: [spaceBy(parts)], failures: [] };
-  if (values.json) print(JSON.stringify(listing));
-  else print(tableOf(listing));
-  if (!values.json) for (const { message } of listing.failures) console.error(`onemem: ${message}`);
-  return listing.failures.length === 0 ? 0 : 1;
-}
+  onemem ls --json | jq '.spaces[].arrays[] | select(.bytes > 1e9).name'`,
+  options: { json: { type: 'boolean' } },
+  atMostOne: 'handle',
+  main(values, [handle]) {
+    const parts = handle === undefined ? null : readHandle(handle);
+    if (handle !== undefined && parts === null)
+      throw new UsageError(`'${handle}' is no handle; pass what space.share() gives, as it is`);
+    const listing = parts === null ? allSpaces() : { spaces: [spaceBy(parts)], failures: [] };
+    if (values.json) print(JSON.stringify(listing));
+    else print(tableOf(listing));
+    if (!values.json)
+      for (const { message } of listing.failures) console.error(`onemem: ${message}`);
+    return listing.failures.length === 0 ? 0 : 1;
+  },
+});
 
 function tableOf({ spaces }: SpaceListing): string {
   if (spaces.length === 0) return 'No space of this user is shared with other processes.';
@@ -80,5 +79,3 @@ function shownProcess({ pid, command, pageTableBytes }: ListedProcess): string {
   const shown = plain(command.length > 60 ? `${command.slice(0, 57)}...` : command);
   return `${pid} (${shown}), page tables ${formatBytes(pageTableBytes)}`;
 }
-
-export const command: Command = { summary: LS_SUMMARY, help: LS_HELP, main: ls };

@@ -1,19 +1,22 @@
 /** `onemem top`: what a running program of this user does at the moment, or a recorded one did. */
 
 import { existsSync } from 'node:fs';
-import type { Command } from '../terminal/command.js';
+import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
-import { parseOptions } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { SORTS, type Sort, screenOf } from './top-screen.js';
 import { type TopFrame, type TopSource, TopSpaces } from './top-space.js';
 import { TopTrace } from './top-trace.js';
 
-const TOP_SUMMARY = 'watch a running program: memories, rates, arrays, the bottleneck';
+const CLEAR_LINE = '\u001b[K';
+const BEGIN = '\u001b[?1049h\u001b[?25l';
+const END = '\u001b[?25h\u001b[?1049l';
 
-const TOP_HELP = `onemem top [PID|NAME|TRACE] [OPTIONS]: ${TOP_SUMMARY}
-
-The program allows it by ONEMEM_OBSERVABLE=1, openSpace({ observable: true }), space.serve() or
+export const command = defineCommand({
+  name: 'top',
+  usage: '[PID|NAME|TRACE] [OPTIONS]',
+  summary: 'watch a running program: memories, rates, arrays, the bottleneck',
+  text: `The program allows it by ONEMEM_OBSERVABLE=1, openSpace({ observable: true }), space.serve() or
 space.share(). NAME is that of a space which 'onemem serve' keeps. The columns are rates: bytes that
 came in, of these the ones that came again after an eviction, and bytes evicted. 'most for' is why
 most of an array moved: a touch, a launch, read-ahead, or a request. TRACE is a recording, by
@@ -32,45 +35,40 @@ Examples
   onemem top
   onemem top 1234 --sort again
   onemem top run.rec --interval 0.5
-  onemem top jobs --once --json | jq .bottleneck`;
-
-const CLEAR_LINE = '\u001b[K';
-const BEGIN = '\u001b[?1049h\u001b[?25l';
-const END = '\u001b[?25h\u001b[?1049l';
-
-export async function top(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions('top', args, {
+  onemem top jobs --once --json | jq .bottleneck`,
+  options: {
     interval: { type: 'string' },
     sort: { type: 'string' },
     once: { type: 'boolean' },
     json: { type: 'boolean' },
-  });
-  const [wanted, ...more] = positionals;
-  if (more.length > 0)
-    throw new UsageError('onemem top takes one process, name or file; see: onemem top --help');
-  const intervalMs = intervalOf(values.interval);
-  const sort = sortOf(values.sort);
-  const isTrace = wanted !== undefined && existsSync(wanted);
-  const source = isTrace ? await TopTrace.of(wanted, intervalMs) : await TopSpaces.find(wanted);
-  try {
-    const { stdin, stdout } = process;
-    const isScreen = stdin.isTTY && stdout.isTTY && process.env.TERM !== 'dumb';
-    if (isScreen && !values.json && !values.once) await new Screen(source, intervalMs, sort).run();
-    else
-      do {
-        // A recording need not be waited for.
-        if (!isTrace) await new Promise((resolve) => setTimeout(resolve, intervalMs));
-        const frames = await source.frames();
-        if (frames === null) break;
-        for (const frame of frames)
-          if (values.json) print(JSON.stringify(frame));
-          else print(`${plainLines(frame, sort).join('\n')}\n`);
-      } while (!values.once);
-  } finally {
-    source.close();
-  }
-  return 0;
-}
+  },
+  atMostOne: 'process, name or file',
+  async main(values, [wanted]) {
+    const intervalMs = intervalOf(values.interval);
+    const sort = sortOf(values.sort);
+    const isTrace = wanted !== undefined && existsSync(wanted);
+    const source = isTrace ? await TopTrace.of(wanted, intervalMs) : await TopSpaces.find(wanted);
+    try {
+      const { stdin, stdout } = process;
+      const isScreen = stdin.isTTY && stdout.isTTY && process.env.TERM !== 'dumb';
+      if (isScreen && !values.json && !values.once)
+        await new Screen(source, intervalMs, sort).run();
+      else
+        do {
+          // A recording need not be waited for.
+          if (!isTrace) await new Promise((resolve) => setTimeout(resolve, intervalMs));
+          const frames = await source.frames();
+          if (frames === null) break;
+          for (const frame of frames)
+            if (values.json) print(JSON.stringify(frame));
+            else print(`${plainLines(frame, sort).join('\n')}\n`);
+        } while (!values.once);
+    } finally {
+      source.close();
+    }
+    return 0;
+  },
+});
 
 function plainLines(frame: TopFrame, sort: Sort): string[] {
   return screenOf(frame, { sort, columns: 80, rows: Number.POSITIVE_INFINITY });
@@ -170,5 +168,3 @@ function sortOf(text = 'moved'): Sort {
   if (found !== undefined) return found;
   throw new UsageError(`--sort is '${text}'; it must be one of ${SORTS.join(', ')}`);
 }
-
-export const command: Command = { summary: TOP_SUMMARY, help: TOP_HELP, main: top };

@@ -9,10 +9,10 @@ interface Option {
   readonly multiple?: boolean;
   readonly short?: string;
 }
-type Options = Readonly<Record<string, Option>>;
+export type Options = Readonly<Record<string, Option>>;
 
 /** What was given: a text or true, and a list where an option may be repeated. */
-type Values<T extends Options> = {
+export type Values<T extends Options> = {
   readonly [K in keyof T]?: T[K]['type'] extends 'boolean'
     ? boolean
     : T[K]['multiple'] extends true
