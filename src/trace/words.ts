@@ -53,6 +53,7 @@ function causeText(names: Names, cause: Cause): string {
 const REASONS: Readonly<Record<Reason, string>> = {
   advice: 'the program advised sequential',
   walk: 'it walks',
+  repeat: 'a launch walked from there before',
   begin: 'content begins there',
   stride: 'its touches lie a stride apart',
   dense: 'most of that part was there',

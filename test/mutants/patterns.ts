@@ -36,6 +36,21 @@ export const patternMutants: readonly PatternMutant[] = [
     'slow-memory-random',
   ),
   rule(
+    'forget where a launch has walked from',
+    'pattern',
+    'guess && !touch.full && this.repeats && touch.declared && isEmpty(touch.mapped)',
+    'false',
+    'triad-again-fits',
+    'faults',
+  ),
+  rule(
+    'take a launch to walk on from wherever one began',
+    'pattern',
+    'before !== null && blocksOf(before) > 0',
+    'before !== null',
+    'walks-once-fits',
+  ),
+  rule(
     'see no strides',
     'pattern',
     'scattered ? this.stride.isKnown : !follows && this.stride.isWide',
@@ -135,14 +150,14 @@ export const patternMutants: readonly PatternMutant[] = [
   ),
   rule(
     'bring a block to each of more walks than there is room for',
-    'share',
+    'window-cap',
     'uses.length > 0',
     'false',
     'nine-arrays',
   ),
   rule(
     'bring a block though blocks come back too soon',
-    'share',
+    'window-cap',
     'touch.pressed && isEmpty(touch.mapped)',
     'false',
     'forty-files-at-once',

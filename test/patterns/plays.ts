@@ -54,6 +54,27 @@ function walk(machine: Machine, by: ProcessorId, first: number, pages: number, w
   for (let page = first; page < first + pages; page++) machine.touch(by, page, write);
 }
 
+/** A launch that reads two arrays beside each other, and writes a third. */
+function triad(
+  machine: Machine,
+  device: ProcessorId,
+  [a, b, c]: readonly number[],
+  pages: number,
+): void {
+  const uses = [
+    [a, pages, 'out'],
+    [b, pages, 'in'],
+    [c, pages, 'in'],
+  ] as const;
+  machine.launch(device, uses, () => {
+    for (let page = 0; page < pages; page++) {
+      machine.touch(device, b + page);
+      machine.touch(device, c + page);
+      machine.touch(device, a + page, true);
+    }
+  });
+}
+
 /** Skewed: page of rank r about as often as 1 / r. */
 function zipf(machine: Machine, pages: number): number {
   const rank = Math.floor(pages ** (machine.random(2 ** 20) / 2 ** 20)) - 1;
@@ -113,22 +134,25 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
   triad: onDevice((machine, device) => {
     const pages = Math.floor(TWICE / 3);
     const [a, b, c] = [0, 1, 2].map(() => machine.array(pages));
-    for (let time = 0; time < 3; time++)
-      machine.launch(
-        device,
-        [
-          [a, pages, 'out'],
-          [b, pages, 'in'],
-          [c, pages, 'in'],
-        ],
-        () => {
-          for (let page = 0; page < pages; page++) {
-            machine.touch(device, b + page);
-            machine.touch(device, c + page);
-            machine.touch(device, a + page, true);
-          }
-        },
-      );
+    for (let time = 0; time < 3; time++) triad(machine, device, [a, b, c], pages);
+  }),
+  // Between two launches the host takes all of it back.
+  'triad-again-fits': onDevice((machine, device) => {
+    const pages = 2 * B;
+    const [a, b, c] = [0, 1, 2].map(() => machine.array(pages));
+    for (let time = 0; time < 3; time++) {
+      triad(machine, device, [a, b, c], pages);
+      for (const first of [a, b, c]) walk(machine, HOST, first, pages, true);
+    }
+  }),
+  // Each launch reads somewhere else, once from the beginning to the end, then a page of it.
+  'walks-once-fits': onDevice((machine, device) => {
+    const first = machine.array(6 * B);
+    for (let time = 0; time < 8; time++) {
+      const pages = time === 0 ? 6 * B : 1;
+      machine.launch(device, [[first, 6 * B, 'in']], () => walk(machine, device, first, pages));
+      walk(machine, HOST, first, 6 * B, true);
+    }
   }),
   stencil: onDevice((machine, device) => {
     const pages = TWICE / 2;

@@ -322,13 +322,15 @@ export interface BlockSpan {
 }
 
 /**
- * Why so much comes: the program's advice; a walk, upwards or from where content begins; steps that
- * are all alike; pages nearby that are there already; nothing but its neighbourhood; a look at which
- * pages of a block are touched; touches here and there; no reason to bring more.
+ * Why so much comes: the program's advice; a walk, upwards, from where a launch walked before, or
+ * from where content begins; steps that are all alike; pages nearby that are there already; nothing
+ * but its neighbourhood; a look at which pages of a block are touched; touches here and there; no
+ * reason to bring more.
  */
 export type Reason =
   | 'advice'
   | 'walk'
+  | 'repeat'
   | 'begin'
   | 'stride'
   | 'dense'

@@ -49,6 +49,13 @@ const groups = (index: number, counts: number[]): Run[][] => {
   });
 };
 
+/** The page behind those that came. */
+function endOf({ result }: Touch): number {
+  let end = PAGES_PER_BLOCK;
+  while (!has(result, end - 1)) end--;
+  return end;
+}
+
 /** Faults one after the other, each behind what came with the one before. */
 function walk(from: number, times: number, about: Partial<Touch> = {}): Run[][] {
   let page = from;
@@ -110,6 +117,21 @@ describe('what comes while there is none', () => {
     expect(last.reason).toBe('walk');
     expect(walk(0, 6, { full: true })).toEqual(groups(0, [1, 1, 2, 4, 8, 16]));
     expect(walk(480, 2, { full: true })).toEqual(groups(30, [1, 1]));
+  });
+});
+
+describe('what comes where a launch begins as one before it', () => {
+  it('is the block, until the walk has not gone on once', () => {
+    const first = ask(0, [], { declared: true });
+    next(16, [group(0)], { declared: true });
+    for (let page = 32; page < PAGES_PER_BLOCK; page = endOf(last))
+      next(page, [[0, page]], { declared: true });
+    next(0, [], { declared: true, block: 1, hasWhole: (step) => step === -1 });
+    expect(first).toEqual([group(0)]);
+    expect(next(0, [], { declared: true, block: 0 })).toEqual([group(0, 32)]);
+    expect(last.reason).toBe('repeat');
+    expect(next(0, [], { declared: true, block: 0, full: true })).toEqual([group(0)]);
+    expect(next(0, [], { declared: true, block: 0 })).toEqual([group(0)]);
   });
 });
 

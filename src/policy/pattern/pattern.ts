@@ -2,7 +2,7 @@
  * What comes with a touch: one picture of how a processor goes through a range, and one decision.
  * docs/internals/patterns.md says where each part of it comes from, and which figure needs it.
  */
-import { addRun, has, nextAbsent, sizeOfRun, WORDS } from '../../core/basics/mask.js';
+import { addRun, has, isEmpty, nextAbsent, sizeOfRun, WORDS } from '../../core/basics/mask.js';
 import {
   MOST_AHEAD,
   PAGES_PER_BLOCK,
@@ -41,7 +41,7 @@ const SCATTERED = 16;
 const FOLLOWED = 4;
 
 /** Why a processor is taken to go on into the next block. */
-const MOVES_ON: readonly Reason[] = ['walk', 'advice', 'begin'];
+const MOVES_ON: readonly Reason[] = ['walk', 'repeat', 'advice', 'begin'];
 
 /** Why pages come without their neighbours. */
 const ALONE: readonly Reason[] = ['trial', 'scattered', 'stride'];
@@ -56,6 +56,8 @@ class Picture {
   /** Of the touch at hand: its walk, and how often it went on. */
   walk!: Walk;
   reason: Reason = 'near';
+  /** The touch is where a walk began that came into the next block. */
+  private repeats = false;
 
   observe(touch: Touch, page: number): void {
     const { advice } = touch;
@@ -67,12 +69,14 @@ class Picture {
     const together = !this.trial.sparse || this.scattered === 0;
     const begins = this.follow(touch, page, together, again);
     const walks = guess && this.streams(touch);
-    const trial = guess ? this.trial.look(touch, walks) : 'none';
+    const repeats = guess && !touch.full && this.repeats && touch.declared && isEmpty(touch.mapped);
+    const trial = guess ? this.trial.look(touch, walks || repeats) : 'none';
     if (trial === 'sparse') this.scattered = SCATTERED;
     if (trial === 'alone') this.reason = 'trial';
     else if (advice === 'sequential') this.reason = 'advice';
     else if (trial === 'dense' || walks) this.reason = 'walk';
     else if (begins) this.reason = 'begin';
+    else if (repeats) this.reason = 'repeat';
     if (!normal || this.reason === 'trial') return;
     const follows = this.reason !== 'near' || this.walk.length > 0;
     const scattered = this.scattered >= SCATTERED;
@@ -88,6 +92,7 @@ class Picture {
   private follow(touch: Touch, page: number, together: boolean, again: boolean): boolean {
     const { walks } = this;
     this.reason = 'near';
+    this.repeats = false;
     const known = walks.goingOn(page, together, again);
     if (known !== null) {
       this.walk = known;
@@ -99,6 +104,7 @@ class Picture {
     }
     const before = walks.beganAt(page);
     const begins = touch.source === 'far' && !touch.continues;
+    this.repeats = before !== null && blocksOf(before) > 0;
     const walk = before ?? walks.begin(page);
     if (begins) walk.asked = before === null ? 1 : asLastTime(before);
     else walk.asked = -1;
