@@ -8,10 +8,7 @@ import { Following } from './following.js';
 import type { FromLiveThread, LiveThreadData } from './protocol.js';
 import { LiveServer } from './server.js';
 
-/**
- * How often the thread asks for moves that nobody looks at, so that none is lost, and whether the
- * space is still open.
- */
+/** How often to ask for moves that nobody looks at, and whether the space is open. */
 const LOOK_MS = 250;
 
 const { handle, port, title } = workerData as LiveThreadData;

@@ -1,7 +1,4 @@
-/**
- * Policies as a program chooses them, by name or from a module of its own, and as a recording
- * states them.
- */
+/** Policies as programs choose them, by name or module, and as recordings state them. */
 
 import type {
   EvictionPolicy,

@@ -1,6 +1,4 @@
-/**
- * The memory of a GPU's device whose program does not say it: a plain function of what there is.
- */
+/** The memory of a GPU whose program does not say it: a function of what there is. */
 import { BLOCK_BYTES } from '../core/basics/types.js';
 
 export interface GpuMemoryLeft {

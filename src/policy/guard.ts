@@ -56,10 +56,7 @@ function guard<Args extends readonly unknown[], T>(
   };
 }
 
-/**
- * What it brings besides the touched page is what may be brought. It is handed copies, since the
- * masks may be the core's own.
- */
+/** What it brings besides the touched page is allowed. It gets copies of the core's masks. */
 export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
   const theirs = needFunction(made, 'prefetch') as PrefetchPolicy;
   const own = pattern();
@@ -85,10 +82,7 @@ export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
   };
 }
 
-/**
- * One that answers a number, say, and leaves the mask as it is, has been written for something
- * else.
- */
+/** An answer of a number, say, with the mask unchanged, was written for something else. */
 function problemOf(answer: unknown, { result, ahead }: Touch): string | null {
   if (answer !== undefined && answer !== result && result.every((word) => word === 0))
     return `answered ${String(answer)}, and put no page to bring into result`;
@@ -135,10 +129,7 @@ export function checkEviction(made: unknown): EvictionPolicy {
   return theirs;
 }
 
-/**
- * Onemem's own is told everything, too, so that it can go on at any time. What it chooses is looked
- * at by the core.
- */
+/** Onemem's own hears everything, too, so that it can take over. The core checks its choice. */
 export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
   const theirs = checkEviction(made);
   const own = tournament();

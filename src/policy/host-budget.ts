@@ -24,18 +24,13 @@ export interface MemoryReadings {
   readonly own: number;
   /** What arrays and pins must be able to have there, whatever happens. */
   readonly least: number;
-  /**
-   * Of the time since the last look, how much some thread stood still for want of memory: 0 to 1.
-   */
+  /** For how much of the time since the last look a thread stalled for memory: 0 to 1. */
   readonly stalled: number;
   /** Milliseconds since there was last too little, or a thread stood still. */
   readonly calmMs: number;
 }
 
-/**
- * A block for each of 15 threads that may fault at once without getting in each other's way, and
- * one.
- */
+/** A block for each of 15 threads that fault at once, and one. */
 export const LEAST_HOST_BYTES = 16 * BLOCK_BYTES;
 
 /** What others find: a share of the limit, within bounds. */
@@ -43,10 +38,7 @@ const SLACK_SHARE = 1 / 16;
 const LEAST_SLACK = 32 * MIB;
 const MOST_SLACK = 1024 * MIB;
 
-/**
- * Threads that stand still for more than this share of the time are a reason to give up memory; for
- * less than that, none to take more.
- */
+/** A larger share of stalls is a reason to give up memory; a smaller, to take none. */
 const PRESSED = 0.1;
 const CALM = 0.01;
 /** What is given up for that, whatever seems to be available. */
@@ -54,10 +46,7 @@ const GIVEN_UP = 1 / 8;
 
 /** Less than this share of the budget is not worth its moves. */
 const STEP = 1 / 32;
-/**
- * How long all must have been well until memory is taken back, and what share of the limit is then
- * taken by each look.
- */
+/** How long all must be well until memory is taken back, and then what share by a look. */
 const CALM_MS = 5000;
 const GROWTH = 1 / 32;
 

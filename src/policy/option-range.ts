@@ -1,12 +1,6 @@
-/**
- * Numbers among the options of policies: one that is out of its range would make a policy useless
- * without a word.
- */
+/** Numbers among options of policies: one out of range makes a policy useless in silence. */
 
-/**
- * Throws a RangeError where the option is no such number; one that is left out is right.
- * @param whole whether it must be a whole number
- */
+/** Throws a RangeError for a wrong number; none is right. @param whole no fractions */
 export function checkOption(
   name: string,
   value: unknown,

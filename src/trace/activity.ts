@@ -1,6 +1,4 @@
-/**
- * What a run does at the moment: sums over a short window of time, and where pages are at its end.
- */
+/** What a run does now: sums over a short window, and where pages are at its end. */
 import { HOST_NODE, PAGE_BYTES } from '../core/basics/types.js';
 import { BusyTime } from './busy-time.js';
 import type {

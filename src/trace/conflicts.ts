@@ -155,10 +155,7 @@ function takerOf({ array, takers }: Block, cause: Cause): Taker {
   return taker;
 }
 
-/**
- * Pages that several processors took, by those that are close. Others that only one took went with
- * each other's: they are one place.
- */
+/** Pages that several processors took, by nearness. Those of one alone go with others'. */
 function placesOf({ array, first, takers }: Block): Place[] {
   const close: Place[] = [];
   for (let at = 0; at < PAGES_PER_BLOCK; at++) {

@@ -245,10 +245,7 @@ export class MoveRecorder {
     );
   }
 
-  /**
-   * What comes from within the command stands behind it. Rights that were taken at once say
-   * nothing.
-   */
+  /** What comes from within the command follows it. Rights taken at once say nothing. */
   private commanded(moves: boolean, text: string, call: () => unknown): unknown {
     const at = this.text.push('') - 1;
     const result = call();

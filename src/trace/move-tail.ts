@@ -1,7 +1,4 @@
-/**
- * Moves since they were last asked for, up to a limit. Who asks too late begins anew: with where
- * all pages are then.
- */
+/** Moves since they were last asked for, up to a limit; later it begins anew. */
 import type { MoveSink } from './move-recorder.js';
 
 export class MoveTail implements MoveSink {

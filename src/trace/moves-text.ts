@@ -1,7 +1,4 @@
-/**
- * The text that a record of moves is: lines of JSON. It may begin while a space is open, and be cut
- * in front.
- */
+/** A record of moves as JSON lines. It may begin late, and be cut in front. */
 import type { Entry } from '../core/recording/recording.js';
 import { Collector, type History } from './history.js';
 import type { State } from './moves.js';
@@ -81,10 +78,7 @@ export class MovesText {
   }
 }
 
-/**
- * @param texts parts in their order, of which each may be cut off at its end
- * @param name for errors
- */
+/** @param texts parts in order, each perhaps cut off at its end @param name for errors */
 export function historyOfText(texts: Iterable<string>, name: string): History {
   const collector = new Collector();
   const reading = new MovesText(collector.reader, name);

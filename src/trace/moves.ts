@@ -53,9 +53,7 @@ export interface Cause {
   readonly atMs: number;
   /** Who touched, or for whom; -1: nobody that is known. */
   readonly processor: number;
-  /**
-   * The page of the space that was touched, or the first one that was asked for; -1: none is known.
-   */
+  /** The page that was touched, or the first that was asked for; -1: none is known. */
   page: number;
   readonly pages: number;
   readonly write: boolean;

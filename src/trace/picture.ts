@@ -80,10 +80,7 @@ export interface Picture {
   readonly processors: readonly string[];
   /** By address. */
   readonly arrays: readonly PictureArray[];
-  /**
-   * By row, then column from `fromColumn` on: the memory that has it at the end, or a quarter of it,
-   * if that is a device's; 255: none.
-   */
+  /** By row and column from `fromColumn`: the memory at the end, or a device's; 255: none. */
   readonly places: Uint8Array;
   /** The same: pages that arrived somewhere. */
   readonly arrived: Uint16Array;

@@ -54,10 +54,7 @@ const GIVING_UP = new Set([
 ]);
 const ANSWERS = new Set(['transferred', 'revoked', 'released']);
 
-/**
- * What a memory has of a block, and what was evicted of it and has not come back. Most blocks come
- * and go whole, and then need no tables.
- */
+/** What a memory has of a block, or evicted without return. Whole blocks need no tables. */
 class Residence {
   private all = false;
   private here: Uint8Array | null = null;
@@ -373,10 +370,7 @@ export class Reader implements Names {
     this.watcher.moved(move);
   }
 
-  /**
-   * Pages that leave for the sake of others were evicted; those that were asked for themselves
-   * moved.
-   */
+  /** Pages that left for others were evicted; those asked for themselves moved. */
   private whyLeft(page: number, count: number): Leaving {
     const { cause } = this;
     if (GIVING_UP.has(cause.event)) return 'freed';

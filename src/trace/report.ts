@@ -22,10 +22,7 @@ import { Unasked, type UnaskedCost } from './unasked.js';
 const MOST_DECISIONS = 3;
 /** Times of a kind of eviction that are kept, for their median. */
 const MOST_TIMES = 1024;
-/**
- * Moves between memories by touches, for each block of the array, from which it goes back and
- * forth.
- */
+/** Moves by touches for each block of an array, from which on it goes back and forth. */
 const BACK_AND_FORTH = 3;
 /** Less that came ahead for nothing is not worth a word. */
 const LEAST_UNUSED = 4 * PAGES_PER_BLOCK * PAGE_BYTES;

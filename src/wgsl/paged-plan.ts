@@ -27,15 +27,9 @@ export type PagedPlan =
     };
 
 export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
-  /**
-   * Why an array is not to be paged that could be; null: it may be, as all may where this is left
-   * out.
-   */
+  /** Why an array that could be paged is not to be; null: it may be, as all by default. */
   obstacleOf?(resource: Resource, isWritten: boolean): string | null;
-  /**
-   * Bytes of memory for pages of these arrays, of the budget; null: there is no room for a page of
-   * each.
-   */
+  /** Bytes of memory for pages of these arrays; null: there is none for a page of each. */
   poolBytes(paged: readonly Resource[]): number | null;
   /** How they are cut into pages, where that is known: what can have no end is not begun. */
   tablesOf?(paged: readonly Resource[]): readonly PageTable[] | null;
@@ -147,10 +141,7 @@ function* isPlanned(
   return true;
 }
 
-/**
- * Arrays that may be paged, those first of which a single workgroup may need most, and why others
- * may not be.
- */
+/** Arrays that may be paged, those first of which a workgroup needs most; why others not. */
 function candidates(description: Description, launch: LaunchFacts, limits: PagedLimits) {
   const written = writtenBy(accessesOf(description, null));
   const one: WorkgroupBox = { first: [0, 0, 0], count: [1, 1, 1] };

@@ -138,10 +138,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   protected launched: number | null = null;
   /** Launches that follow it. */
   private following: number[] = [];
-  /**
-   * Pipelines of the launches that run, in their order, where these are whole: one that has run
-   * without a mistake is proven.
-   */
+  /** Pipelines of running launches, in order: one that has run without a mistake is proven. */
   private unproven: string[] = [];
   /** Pipelines that have run without a mistake, by what they are made of. */
   private readonly proven = new RecentMap<string, true>(4 * MOST_MODULES);
@@ -464,10 +461,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     return MOST_DISPATCHES;
   }
 
-  /**
-   * Behind a launch that fails nothing runs: so those that go together are of kernels of which that
-   * is not to be expected.
-   */
+  /** After a failing launch nothing runs: those that go together are not expected to fail. */
   joins({ code }: Omit<WgslLaunch, 'id'>): boolean {
     const isSmall = code.bindings.every(
       (each) => each.kind !== 'uniform' || each.bytes <= MOST_UNIFORM_BYTES,

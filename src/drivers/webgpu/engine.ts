@@ -55,10 +55,7 @@ function say(kind: number, what: unknown): void {
   }
 }
 
-/**
- * The GPU can no longer be used, or is not used as it should be: the device ends rather than answer
- * wrongly.
- */
+/** The GPU cannot be used, or is used wrongly: the device ends rather than answer wrongly. */
 function fail(error: unknown): void {
   say(Packet.Lost, error instanceof Error ? error.message : String(error));
 }

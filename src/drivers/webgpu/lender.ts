@@ -41,10 +41,7 @@ export class Lender {
   readonly place: LentPlace;
   private readonly channel: BroadcastChannel;
   private readonly lives = new Map<number, Life>();
-  /**
-   * Lives that the manager has begun and not ended, those that were refused, too: as long, it looks
-   * at the descriptor.
-   */
+  /** Lives that the manager has begun and not ended: while there are any, it looks. */
   private readonly watched = new Set<number>();
   /** Lives that give back what they have. */
   private readonly ending = new Set<Promise<void>>();
@@ -66,10 +63,7 @@ export class Lender {
     });
   }
 
-  /**
-   * Takes the GPU away from a space that goes on: the device has died then, and what it had comes
-   * home.
-   */
+  /** Takes the GPU from a space that goes on: the device is dead, its content comes home. */
   async withdraw(): Promise<void> {
     for (const life of this.lives.keys()) this.say(life, Packet.Lost, 'its thread has released it');
     this.channel.ref();

@@ -24,9 +24,7 @@ import { LentLink } from './link/lent-link.js';
 import { type Drain, File, type Fill, type Launched, Packet, type Part } from './link/protocol.js';
 import { Staging } from './link/staging.js';
 
-/**
- * Tokens of copies that launches have are below 0; those of what drains are lower than any other.
- */
+/** Tokens of launches' copies are below 0; those of what drains are lower still. */
 const FIRST_DRAIN = -1000;
 
 /** The program that opened the GPU can ask it for more than WebGPU gives by itself. */
@@ -62,10 +60,7 @@ export class LentDevice extends WebgpuDevice {
   private copies = 0;
   /** What a launch that is paged waits for. */
   private due = 0;
-  /**
-   * Where pages that it has written go when they have come, by the tokens that the thread has of
-   * them.
-   */
+  /** Where written pages go when they have come, by the thread's tokens of them. */
   private readonly drains = new Map<
     number,
     { readonly token: number; readonly at: number; readonly to: Drain['to'] }
@@ -246,10 +241,7 @@ export class LentDevice extends WebgpuDevice {
     super.moved(drained?.token ?? token, status);
   }
 
-  /**
-   * When the thread has nothing of the launch left that was given up: the GPU's copy is made that
-   * of the mirror again.
-   */
+  /** The given-up launch has left the thread: the GPU's copy is made the mirror's again. */
   private recover(): void {
     if (this.running || this.coming > 0 || this.due > 0) return;
     this.drains.clear();

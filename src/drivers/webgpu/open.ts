@@ -1,7 +1,4 @@
-/**
- * The driver of a GPU: one that has an engine of its own, or one that a thread of the program has
- * lent.
- */
+/** The driver of a GPU: with an engine of its own, or lent by a thread of the program. */
 import { DeviceProcess } from '../process/device-process.js';
 import type { ProcessEvents } from '../process-driver.js';
 import { WebgpuDevice, type WebgpuDeviceOptions } from './device.js';

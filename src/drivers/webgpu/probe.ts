@@ -1,7 +1,4 @@
-/**
- * Says on standard output what GPU there is, as JSON: `{ facts, memory }`, or `{ problem }`. A
- * process of its own.
- */
+/** Says on standard output what GPU there is, as JSON: `{ facts, memory }` or `{ problem }`. */
 import { writeSync } from 'node:fs';
 import { exitImmediately } from '../../linux/processes/process.js';
 import { openTransport } from './gpu/choice.js';

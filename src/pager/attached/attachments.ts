@@ -224,10 +224,7 @@ export class Attachments implements Transport {
     this.look();
   }
 
-  /**
-   * Sends what waits, and has the poller tell what the manager must know. True: a client has ended
-   * since this was asked last.
-   */
+  /** Sends what waits, and polls for the rest. True: a client has ended since the last time. */
   prepare(): boolean {
     for (const line of this.lines) if (line?.connection != null) this.pump(line, line.connection);
     const ended = this.someEnded;
@@ -520,10 +517,7 @@ export class Attachments implements Transport {
       : null;
   }
 
-  /**
-   * Has the process say why it ends, and end the access; where none of its threads hears of that,
-   * the manager does.
-   */
+  /** Has the process say why it ends, and end the access; the manager does so for a deaf one. */
   private condemn({ pid, driver, lives }: Member, page: number, why: string): void {
     if (!driver.deny(page)) return;
     const what = `touched ${this.around.placeOf(page)}, ${why}`;

@@ -30,10 +30,7 @@ export class Life {
     return this.tell(notice);
   }
 
-  /**
-   * Asks for blocks to be taken out of the page tables. False: the thread does not hear it, or not
-   * all of it.
-   */
+  /** Asks for blocks to leave the page tables. False: the thread does not hear all of it. */
   ask(notice: IdleNotice): boolean {
     const isHeard = this.tell(notice);
     if (isHeard) this.asked++;

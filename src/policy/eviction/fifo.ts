@@ -1,7 +1,4 @@
-/**
- * The block that came first goes first, however often it was used since: what least recently used
- * is compared with.
- */
+/** First in, first out, however often used: what least recently used is compared with. */
 import { IntrusiveList } from '../../core/basics/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/basics/types.js';
 import { keepFree } from './keep-free.js';

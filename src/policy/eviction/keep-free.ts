@@ -1,7 +1,4 @@
-/**
- * How many blocks a full node sends home before their memory is needed: enough for a disk to write
- * several at once, and a small part.
- */
+/** Blocks that a full node sends home ahead: several writes for a disk, and a small part. */
 
 const MOST_BLOCKS = 4;
 const SHARE = 16;

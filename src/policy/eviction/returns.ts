@@ -4,10 +4,7 @@
  * several of them, and they go and come back while it is.
  */
 
-/**
- * A block comes back in order if it went at most so many blocks before or after the one that came
- * back before it, fewer where there are few.
- */
+/** A block comes back in order if it went at most so many blocks from the last, or fewer. */
 const NEAR = 8;
 const NEAR_SHARE = 4;
 /** Returns in order after which it is a loop, and the most that are counted. */

@@ -127,10 +127,7 @@ class Picture {
   }
 }
 
-/**
- * As many blocks as the last walk from here came into. Where it did not come into the last one that
- * was asked for, half as many.
- */
+/** As many blocks as the last walk from here, or half, if it did not use all of them. */
 function asLastTime(walk: Walk): number {
   if (walk.asked === -1) return 1;
   const came = blocksOf(walk);

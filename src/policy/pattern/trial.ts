@@ -78,10 +78,7 @@ export class Trial {
   }
 }
 
-/**
- * Whether a page next to it has come: two threads, or a partition from both ends, may be in the
- * block.
- */
+/** Whether a neighbour has come: two walks may meet in the block. */
 function hasNeighbour(mapped: Readonly<Int32Array>, page: number): boolean {
   return (
     (page > 0 && has(mapped, page - 1)) || (page + 1 < PAGES_PER_BLOCK && has(mapped, page + 1))

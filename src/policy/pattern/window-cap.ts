@@ -8,10 +8,7 @@ import { isEmpty } from '../../core/basics/mask.js';
 import { PAGES_PER_BLOCK, PAGES_PER_GROUP, type Touch } from '../../core/basics/types.js';
 import { blockOf, type Walk } from './walks.js';
 
-/**
- * So many blocks that came back too soon, less those that did not, have the share halved, and so
- * many that did not have it doubled.
- */
+/** So many early returns, less the others, halve the share; so many others double it. */
 const TOO_SOON = 8;
 const IN_TIME = 64;
 
@@ -38,10 +35,7 @@ export class WindowCap {
   /** Blocks that came back too soon, less those that did not, since it was changed. */
   private tooSoon = 0;
 
-  /**
-   * Pages that may come with this touch.
-   * @param last of the range's walks the one that was touched last
-   */
+  /** Pages that may come with this touch. @param last of the range's walks, touched last */
   of(touch: Touch, page: number, last: Walk | undefined): number {
     const { uses, units, budgetPages } = touch;
     if (uses.length > 0) return pagesPerWalk(uses, units, budgetPages);

@@ -1,7 +1,4 @@
-/**
- * What is found in a module for a launch: which elements are read and written, and where the text
- * says so.
- */
+/** What is found for a launch: which elements are read and written, and where in the text. */
 import type { Resource } from '../reading/describe.js';
 import type { Call, Expression, Index, Statement } from '../reading/tree.js';
 import type { Type } from '../reading/types.js';
@@ -33,10 +30,7 @@ export interface Loaded {
   readonly range: Interval | null;
 }
 
-/**
- * An index that is a loaded number times a factor, and a rest within bounds; modulo 2^32, as all
- * indices are.
- */
+/** An index: a loaded number times a factor, and a bounded rest; modulo 2^32. */
 export interface Named {
   readonly by: Loaded;
   readonly factor: number;
@@ -56,15 +50,9 @@ export interface Access {
   readonly operation: string | null;
   /** Whether the program looks at what an atomic gives back. */
   readonly resultUsed: boolean;
-  /**
-   * Which elements, where the variable is an array; null: any, or all. The bounds are those of the
-   * index before anything is clamped.
-   */
+  /** Which elements of an array; null: any, or all. Bounds are those before clamping. */
   readonly range: Interval | null;
-  /**
-   * The same as intervals, where there are several.
-   * @param gap what lies no farther apart is one of them
-   */
+  /** The same as several intervals. @param gap what lies no farther apart is one of them */
   pieces(gap: number): readonly Interval[] | null;
   /**
    * Intervals of elements that are touched whatever arrays hold, each closer than the gap to the
@@ -82,10 +70,7 @@ export interface Access {
 
 /** Where the text of an access stands, for the rewriting. */
 export interface Sites {
-  /**
-   * Indices of arrays that are variables: `a` in `a[i]`. More than one where a function gets
-   * pointers to several.
-   */
+  /** Indices of variables, as `a[i]`'s. More than one where pointers may be to several. */
   readonly indices: ReadonlyMap<Index, ReadonlySet<Resource>>;
   readonly lengths: ReadonlyMap<Call, ReadonlySet<Resource>>;
   /** Assignments to storage, and calls of atomics. */

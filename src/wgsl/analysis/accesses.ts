@@ -1,7 +1,4 @@
-/**
- * Every load, store and atomic of a storage variable that an entry point and what it calls make,
- * for a part of a launch.
- */
+/** All loads, stores and atomics on storage variables for a part of a launch. */
 
 import type { Description } from '../reading/describe.js';
 import type { Accesses, LaunchFacts, WorkgroupBox } from './access.js';

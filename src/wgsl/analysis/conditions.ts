@@ -79,10 +79,7 @@ function isItself(facts: Facts, { type, form }: Integer): boolean {
   return range.lo >= whole.lo && range.hi <= whole.hi;
 }
 
-/**
- * The number itself, as its type has it, lies in the interval: its form does so, or a multiple of
- * 2^32 away.
- */
+/** The number itself lies in the interval: its form does, or a multiple of 2^32 away. */
 function within(facts: Facts, { type, form }: Integer, { lo, hi }: Interval): Facts | null {
   const whole = rangeOfType(type);
   const from = Math.max(lo, whole.lo);

@@ -1,7 +1,4 @@
-/**
- * What is known of symbols: the range of each, and bounds of sums of them that conditions have
- * established on the way.
- */
+/** What is known of symbols: ranges, and bounds of sums that conditions established. */
 import { directionOf, type Form, type Interval } from './forms.js';
 
 /** The ranges that symbols have by nature. */

@@ -67,10 +67,7 @@ export function sameForm(a: Form, b: Form): boolean {
   );
 }
 
-/**
- * A form without its constant, divided by what its coefficients have in common: equal ones have the
- * same key.
- */
+/** A form without its constant, in lowest terms: equal ones have the same key. */
 export interface Direction {
   readonly key: string;
   readonly factor: number;

@@ -58,10 +58,7 @@ type ResourcePlace = Extract<Place, { kind: 'resource' }>;
 
 interface Frame {
   readonly returns: { readonly state: State; readonly value: Value }[];
-  /**
-   * The loops and switches around: `break` leaves the last. A loop's end is known without those
-   * that leave it.
-   */
+  /** Loops and switches around: `break` leaves the last. Ends of loops are known without it. */
   readonly around: (State[] | null)[];
 }
 
@@ -128,10 +125,7 @@ export class Interpreter implements Accesses {
     return new WgslError(this.#description.module.source, start, problem);
   }
 
-  /**
-   * Functions are run at each of their calls: those that call each other twice, and so on, have no
-   * end worth waiting for.
-   */
+  /** Functions run at each call: deep chains of double calls have no end worth waiting for. */
   #step(at: { readonly start: number }): void {
     if (++this.#steps > MOST_STEPS)
       throw this.#refuse(
@@ -453,10 +447,7 @@ export class Interpreter implements Accesses {
       : this.#known(place.known, place.type);
   }
 
-  /**
-   * Elements of an array of numbers are remembered by where they come from. A part of an element is
-   * none.
-   */
+  /** Elements of number arrays are remembered by origin; parts of elements are not. */
   #loadedFrom({ resource, type, index }: ResourcePlace, { facts }: State): Value {
     const any = anyOf(this.#arithmetic, type);
     const isElement = type.kind === 'scalar' && type === resource.runtimeArray?.element;
@@ -807,10 +798,7 @@ export class Interpreter implements Accesses {
     return place.kind === 'local' ? UNKNOWN : anyOf(this.#arithmetic, place.type);
   }
 
-  /**
-   * Types as functions: conversions, vectors, structures. What else there is gives numbers that are
-   * not followed.
-   */
+  /** Types as functions: conversions, vectors, structures. Other numbers are not followed. */
   #constructed({ callee }: Call, values: readonly Value[]): Value {
     const { name } = callee;
     if (name === 'bitcast' && values.some(hasReal)) {

@@ -1,7 +1,4 @@
-/**
- * What a loop changes, and which of that are counters: changed in one place, at most once in a
- * turn, always in one direction.
- */
+/** What a loop changes, and its counters: changed in one place, once a turn, one way. */
 import type { Expression, Local, Statement } from '../reading/tree.js';
 import { visitExpressions, visitStatements } from '../reading/walk.js';
 

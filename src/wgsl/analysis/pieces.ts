@@ -1,7 +1,4 @@
-/**
- * Where an index may lie, as several intervals: rows of a block of a matrix, columns of it, both
- * ends of a ring.
- */
+/** Where an index may lie, as intervals: rows or columns of a matrix's block, ends of a ring. */
 import type { Facts } from './facts.js';
 import type { Form, Interval } from './forms.js';
 

@@ -1,7 +1,4 @@
-/**
- * Where the analysis stands on a path through the program: what variables have, and what is known
- * of symbols.
- */
+/** Where the analysis stands on a path: values of variables, and facts of symbols. */
 
 import type { Local } from '../reading/tree.js';
 import type { Type } from '../reading/types.js';

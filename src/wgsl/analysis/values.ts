@@ -77,10 +77,7 @@ export function isInteger(value: Value | undefined): value is Integer {
   return value?.kind === 'integer';
 }
 
-/**
- * The values that the number itself can have, in the range of its type; null where its form lies on
- * both sides of a wrap-around.
- */
+/** The values that the number can have in its type; null where its form wraps around. */
 export function rangeOf({ type, form }: Integer, facts: Facts): Interval | null {
   const range = facts.range(form);
   const whole = RANGES[type];

@@ -13,10 +13,7 @@ export function writtenBy({ accesses }: Pick<Accesses, 'accesses'>): Set<Resourc
   return new Set(writes.map(({ resource }) => resource));
 }
 
-/**
- * Indices in what is assigned to, and in what a pointer is made to: whether something is written by
- * the pointer is not asked.
- */
+/** Indices in what is assigned to, or pointed to, whether it is then written or not. */
 export function writingIndices({ functions }: Description, { indices }: Accesses): Set<Index> {
   const found = new Set<Index>();
   const follow = (target: Expression): void => {

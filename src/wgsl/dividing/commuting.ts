@@ -13,10 +13,7 @@ export interface PartAccesses extends WorkgroupBox {
   readonly accesses: readonly Access[];
 }
 
-/**
- * Atomics of one kind leave the same value in every order; this counts only where the kernel does
- * not use what they return.
- */
+/** Atomics of one kind commute; this counts where the kernel does not use their results. */
 const KINDS: Readonly<Record<string, string>> = {
   atomicAdd: 'sum',
   atomicSub: 'sum',
@@ -60,10 +57,7 @@ export function obstacleTo(
   return null;
 }
 
-/**
- * What accesses are of that have nothing to do with each other: elements of an array, or a member
- * of a structure.
- */
+/** What unrelated accesses are of: elements of an array, or a structure's member. */
 function* placesOf(resources: readonly Resource[], all: readonly Access[]) {
   for (const resource of resources) {
     const own = all.filter((each) => each.resource === resource);
@@ -106,10 +100,7 @@ function commutes(accesses: readonly Access[]): boolean {
   return kind === 'load' || atomics.every(({ resultUsed }) => !resultUsed);
 }
 
-/**
- * Whether nothing is known of where invocations read and write: a program without races has each of
- * them keep to elements of its own.
- */
+/** Whether nothing is known of reads and writes: without races they are apart. */
 function mayBeApart(accesses: readonly Access[]): boolean {
   return (
     accesses.every(({ kind }) => kind !== 'atomic') &&

@@ -46,10 +46,7 @@ const ALL = 2 ** 32;
 /** What is touched whatever arrays hold is touched once. */
 const NO_NUMBERS = Uint32Array.of(0);
 
-/**
- * Knows of one launch what its workgroups touch; it may be asked again when the arrays hold other
- * numbers.
- */
+/** What workgroups of a launch touch; it may be asked again when numbers change. */
 export class PagePlanner {
   /** By the numbers of a box. */
   readonly #known = new Map<string, readonly Touch[] | null>();
@@ -65,10 +62,7 @@ export class PagePlanner {
     private readonly gapBytes = GAP_BYTES,
   ) {}
 
-  /**
-   * The numbers that name what is touched.
-   * @returns null: what is touched cannot be told before
-   */
+  /** The numbers that name what is touched. @returns null: it cannot be told before */
   naming(box: WorkgroupBox): readonly NamingElements[] | null {
     const touches = this.#touches(box);
     if (touches === null) return null;
@@ -96,10 +90,7 @@ export class PagePlanner {
     return this.naming(box) !== null && !(this.#touches(box) ?? []).some(isAny);
   }
 
-  /**
-   * Pages of so many elements that are touched at most, whatever the numbers are: infinity where
-   * that cannot be told.
-   */
+  /** The most pages of so many elements, whatever the numbers are; Infinity: unknown. */
   mostPages(box: WorkgroupBox, resource: Resource, pageElements: number): number {
     const touches = this.#touches(box);
     if (touches === null) return Infinity;
@@ -172,10 +163,7 @@ export class PagePlanner {
     return null;
   }
 
-  /**
-   * Whether there are frames for what the first workgroup of a box touches; null: numbers of arrays
-   * tell that, or nothing does.
-   */
+  /** Whether a box's first workgroup has frames; null: numbers tell that, or nothing does. */
   hasRoom({ first }: WorkgroupBox, tables: readonly PageTable[]): boolean | null {
     const touches = this.#touches({ first, count: [1, 1, 1] });
     if (touches === null || touches.some(({ by }) => by !== null)) return null;

@@ -26,10 +26,7 @@ export interface Advance {
   readonly end: null | 'done' | { readonly refused: string };
 }
 
-/**
- * What is noted of a page that was written. The bits below have the complement of an invocation's
- * number, which has fewer.
- */
+/** Marks a written page. The bits below are the complement of an invocation's number. */
 export const WRITTEN = 0x8000_0000;
 export const FIRST_INVOCATION = 0x7fff_ffff;
 
@@ -40,10 +37,7 @@ export const FIRST_INVOCATION = 0x7fff_ffff;
 const WIDE_BYTES = 65_536;
 const WIDE_SHARE = 4;
 
-/**
- * What is run again as a whole where it lacked a page; what is said of invocations here holds for
- * it.
- */
+/** What is run again where it lacked a page; what is said of invocations holds for it. */
 export type Unit = 'invocation' | 'workgroup';
 
 export class PageRounds {
@@ -53,10 +47,7 @@ export class PageRounds {
   strict = false;
   rounds = 0;
   readonly #limit = new RoundLimit();
-  /**
-   * Whose pages were too many in the round before: with what it has found by then it may need
-   * fewer.
-   */
+  /** Whose pages were too many in the last round: what it found may make them fewer. */
   #blamed: string | null = null;
   readonly #frames: FrameList[];
   #part = 0;
@@ -96,9 +87,7 @@ export class PageRounds {
     return group === undefined ? [] : this.admit(group);
   }
 
-  /**
-   * What is run by itself and has this number, or a greater one, does not run in the next round.
-   */
+  /** What is run by itself and has this number, or a greater one, does not run next. */
   get limit(): number {
     return this.#limit.end;
   }
@@ -202,10 +191,7 @@ export class PageRounds {
     this.#played.push({ pages: group, isDone });
   }
 
-  /**
-   * Has pages be there that the launch does not write, whichever workgroups touch them.
-   * @param wanted by table, no more than it has frames
-   */
+  /** Has pages be there that the launch only reads. @param wanted by table, within its frames */
   admit(wanted: readonly (readonly number[])[]): readonly PageCopy[] {
     return this.#frames.flatMap(
       (each, number) => each.take(wanted[number] as number[], this.entries, false).copies,
@@ -216,10 +202,7 @@ export class PageRounds {
     return this.#frames.flatMap((each) => each.allHome());
   }
 
-  /**
-   * What is wanted, of each table in the order in which it was touched first, and how much of it
-   * comes.
-   */
+  /** What is wanted of each table, first touched first, and how much of it comes. */
   #lacking(wanted: readonly (readonly number[])[], notes: Uint32Array): Lacking {
     let [first, unmet, coming, pages] = [Infinity, Infinity, 0, 0];
     for (const [number, { frames, firstEntry }] of this.tables.entries()) {
@@ -306,10 +289,7 @@ class FrameList {
     this.#lacks.clear();
   }
 
-  /**
-   * Has pages be there, and says what is to be copied for it. Others go where they must.
-   * @param wide whether neighbours may come along
-   */
+  /** Has pages be there, and others go; returns the copies. @param wide with neighbours */
   take(
     wanted: readonly number[],
     entries: Uint32Array,

@@ -1,7 +1,4 @@
-/**
- * How arrays are cut into pages, and where in the memory for them their frames lie. The first frame
- * of each array is zeros, and stays so.
- */
+/** How arrays are cut into pages, and where frames lie. Each array's first frame is zeros. */
 
 /** An array that need not be there as a whole. */
 export interface PagedArray {

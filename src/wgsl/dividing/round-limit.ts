@@ -6,9 +6,7 @@
  * pages are those of few, since each invocation touches any, all run.
  */
 
-/**
- * Of the part of the pages that come: the invocations that have them are at least this part of it.
- */
+/** Of the pages that come: the invocations that have them are at least this part. */
 const SHARE = 1 / 2;
 /** After so many rounds all run once, as they may touch pages in another way by now. */
 const ROUNDS = 8;

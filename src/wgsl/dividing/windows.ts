@@ -23,17 +23,11 @@ export interface WindowLimits {
   readonly maxParts?: number;
   /** Arrays that need not be there: their windows are empty. */
   readonly paged?: readonly Resource[];
-  /**
-   * Invocations have their effects as they come to them, so that the parts are a dispatch whose
-   * workgroups are slow.
-   */
+  /** Invocations have effects as they come to them: parts are one dispatch of slow workgroups. */
   readonly resumes?: boolean;
 }
 
-/**
- * Elements `[begin, end)` of an array, or the whole of another variable, for which they count the
- * runtime-sized array at its end.
- */
+/** Elements `[begin, end)` of an array, or the whole variable, with its last array's. */
 export interface Window {
   readonly resource: Resource;
   readonly begin: number;
@@ -153,10 +147,7 @@ function waysToCut({ workgroups }: LaunchFacts): Way[] {
   return [tiles, ...along];
 }
 
-/**
- * Bytes that move when each part is left with nothing but what the one before it had; what is
- * written moves twice.
- */
+/** Bytes that move when each part has only what the last one had; written ones move twice. */
 export function movedBytes(parts: readonly LaunchPart[]): number {
   return parts.reduce((sum, each, at) => sum + movedAfter(parts[at - 1], each), 0);
 }
@@ -307,10 +298,7 @@ class Cutter {
     return 0;
   }
 
-  /**
-   * Between what fits and what does not, to within `precision`: the least is returned also where
-   * nothing fits.
-   */
+  /** Between what fits and what does not, to `precision`: the least where nothing fits. */
   *#greatest(
     fitting: number,
     failing: number,
@@ -458,10 +446,7 @@ export function lengthOf({ name, runtimeArray, type }: Resource, { lengths }: La
   return length;
 }
 
-/**
- * Elements of an array that an access may touch. An index beyond the array is taken for its last
- * element's, as GPUs do when they store.
- */
+/** Elements that an access may touch. Beyond the array it is the last one, as on GPUs. */
 function elementsOf({ range, kind }: Access, length: number): { begin: number; end: number } {
   if (range === null || range.hi - range.lo >= 2 ** 32) return { begin: 0, end: length };
   const shift = Math.floor((range.lo + 2 ** 31) / 2 ** 32) * 2 ** 32;

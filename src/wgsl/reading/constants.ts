@@ -1,7 +1,4 @@
-/**
- * Values of constant expressions, as far as sizes of arrays and workgroups need them: whole
- * numbers.
- */
+/** Values of constant expressions for sizes of arrays and workgroups: whole numbers. */
 import type { Expression, GlobalConstant, Module } from './tree.js';
 import { builtinOf } from './walk.js';
 

@@ -1,7 +1,4 @@
-/**
- * What a module's entry point uses, and how: all that a launch needs in order to bind arrays and
- * numbers by name.
- */
+/** What a module's entry point uses, and how, to bind arrays and numbers by name. */
 import { constantValue, type Overrides } from './constants.js';
 import { hasHeadApart } from './head-members.js';
 import { type Override, requireValues, withoutValue } from './overrides.js';
@@ -27,10 +24,7 @@ export interface Resource {
   readonly runtimeArray: ArrayType | null;
   /** Bytes of what stands before that array. */
   readonly arrayOffset: number;
-  /**
-   * Whether some of its elements may be there without the others, and without what stands before
-   * them.
-   */
+  /** Whether some elements may be there without others, and without what precedes them. */
   readonly isDivisible: boolean;
   /** Bytes that must be bound at least. */
   readonly minBytes: number;
@@ -136,9 +130,7 @@ export function missingOverrides(
   return withoutValue(module, entry, reachedFrom(module, entry).values(), overrides);
 }
 
-/**
- * Members of a uniform structure; a uniform variable of another type is one member without a name.
- */
+/** Members of a uniform structure; another type is one member without a name. */
 export function uniformMembers({ type }: Resource): readonly StructMember[] {
   return type.kind === 'struct'
     ? type.members

@@ -6,10 +6,7 @@ import { visitExpressions, visitNames, visitStatements } from './walk.js';
 /** Bytes that are copied are words. */
 const WORD_BYTES = 4;
 
-/**
- * Whether the module names the variable only in order to name a member of it, so that another may
- * stand for some of them.
- */
+/** Whether the module names the variable only with members, so that a head may replace it. */
 export function hasHeadApart(
   type: StructType,
   name: string,

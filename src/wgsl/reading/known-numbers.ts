@@ -16,10 +16,7 @@ export interface FirstBytes {
   readonly bytes: number;
 }
 
-/**
- * Yields what it wants to know; null: it cannot be had.
- * @param bytesOf bytes that are bound to a variable
- */
+/** Yields what it wants to know; null: unknown. @param bytesOf bytes bound to a variable */
 export function* knownNumbers(
   { resources }: Description,
   bytesOf: (name: string) => number,

@@ -1,7 +1,4 @@
-/**
- * `override` declarations of a module: what values they take, and which of them an entry point
- * cannot do without.
- */
+/** `override` declarations: values that they take, and which of them an entry point needs. */
 import { constantValue } from './constants.js';
 import { type Parser, parse } from './syntax.js';
 import type { Expression, FunctionDeclaration, GlobalConstant, Module, TypeName } from './tree.js';
@@ -87,10 +84,7 @@ function typeOf(types: Types, { type, value }: GlobalConstant): ScalarName | nul
   return literal.type === 'abstract-float' ? 'f32' : literal.type;
 }
 
-/**
- * Names at module scope that the entry point depends on: its workgroup size and lengths of arrays
- * count, too.
- */
+/** Names at module scope that the entry point needs, for its size and arrays' lengths, too. */
 function usedNames(
   module: Module,
   entry: FunctionDeclaration,

@@ -1,7 +1,4 @@
-/**
- * Loads the parser of WGSL with the first module that is read: an optional package, which programs
- * without WGSL need not install.
- */
+/** Loads the parser with the first module: an optional package, for programs with WGSL. */
 import type { Parser } from './syntax.js';
 
 export async function loadParser(): Promise<Parser> {

@@ -20,10 +20,7 @@ import type {
 } from './tree.js';
 import { WgslError } from './wgsl-error.js';
 
-/**
- * What is needed of the package `wesl`: the caller loads it when there is a module to read
- * (`loadParser`).
- */
+/** What is needed of the package `wesl`, loaded with the first module (`loadParser`). */
 export type Parser = Pick<typeof Wesl, 'parseSrcModule'>;
 
 /** @throws WgslError where the source is no WGSL, or has what only WESL has */
@@ -70,10 +67,7 @@ function hintFor(
     : '';
 }
 
-/**
- * The parser, which knows the words that WGSL reserves, does not say that one of them is why it
- * refuses a name.
- */
+/** The parser refuses reserved words as names, and does not say that they are reserved. */
 function isReserved(parser: Parser, word: string): boolean {
   return parsed(parser, `alias ${word} = u32;`).diagnostics.some(isError);
 }
@@ -281,10 +275,7 @@ class Reader {
     }
   }
 
-  /**
-   * The chain of operands and operators in the order of the source, whatever shape the parser gave
-   * it.
-   */
+  /** The chain of operands and operators in source order, whatever the parser's shape. */
   #flatten(
     element: Wesl.BinaryExpression,
     scope: Scope,

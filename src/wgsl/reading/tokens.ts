@@ -9,10 +9,7 @@ export interface Token {
 
 const TOKEN = /(?<name>[_\p{XID_Start}]\p{XID_Continue}*)|\d[\w.]*|&&|\|\||<<=?|<=|>=|==|!=|\S/uy;
 
-/**
- * `>=` may end a list of template parameters: it comes as one all the same.
- * @param source without its comments
- */
+/** `>=` is one token, though it may end a template list. @param source without comments */
 export function* tokensOf(source: string): Generator<Token> {
   const pattern = new RegExp(TOKEN);
   for (let at = nextAt(source, 0); at < source.length; at = nextAt(source, pattern.lastIndex)) {

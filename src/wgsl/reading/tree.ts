@@ -11,10 +11,7 @@ export interface Span {
   readonly end: number;
 }
 
-/**
- * A variable, constant or parameter of a function. Each declaration is an object of its own: names
- * may be the same.
- */
+/** A variable, constant or parameter. Each declaration is its own object: names repeat. */
 export interface Local extends Span {
   readonly name: string;
   readonly kind: 'var' | 'let' | 'const' | 'parameter';
@@ -71,10 +68,7 @@ export type Block = Span & { readonly kind: 'block'; readonly body: readonly Sta
 export type Statement =
   | Block
   | (Span & { readonly kind: 'declare'; readonly local: Local; readonly value: Expression | null })
-  /**
-   * `operator` is that of a compound assignment, such as `+`; null: a plain one. `target` null: `_
-   * = value`.
-   */
+  /** `operator` of a compound assignment, such as `+`; null: none. `target` null: `_`. */
   | (Span & {
       readonly kind: 'assign';
       readonly target: Expression | null;
@@ -122,10 +116,7 @@ export interface FunctionDeclaration extends Span {
   readonly body: Block;
   /** Where a statement may be put in before all others. */
   readonly bodyStart: number;
-  /**
-   * Set where the body has what compute shaders have not, and is not read: others, such as fragment
-   * shaders, may have it.
-   */
+  /** Set where the body has what compute shaders lack, as others may, and is not read. */
   readonly unsupported: WgslError | null;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Types of WGSL and where they lie in memory (sections "Types" and "Memory Layout" of the
- * specification).
- */
+/** Types of WGSL and their layout (sections "Types" and "Memory Layout" of the standard). */
 import { constantValue, type Overrides } from './constants.js';
 import type { Expression, Module, Struct, TypeName } from './tree.js';
 import { WgslError } from './wgsl-error.js';
@@ -187,9 +184,7 @@ function alignOf(type: Type): number {
   }
 }
 
-/**
- * Bytes of a value; of an array without a length those of one element, the least that may be bound.
- */
+/** Bytes of a value; of an array without a length, of one element: the least to be bound. */
 export function sizeOf(type: Type): number {
   switch (type.kind) {
     case 'vector':

@@ -2,10 +2,7 @@
 import type { Type } from './types.js';
 import type { UniformValue } from './uniform-value.js';
 
-/**
- * Floats that no module computes indices of are told as they are.
- * @param end where an array ends that has no length of its own
- */
+/** Floats are told as they are. @param end of an array that has no length of its own */
 export function valueIn(
   view: DataView,
   at: number,

@@ -30,10 +30,7 @@ export function some(expression: Expression, is: (each: Expression) => boolean):
   return is(expression) || childrenOf(expression).some((each) => some(each, is));
 }
 
-/**
- * Statements and those inside them, each before its own; expressions are those of the statement
- * itself.
- */
+/** Statements and those inside them, each before its own, with its own expressions. */
 export function visitStatements(
   statements: readonly Statement[],
   visit: (each: Statement, expressions: readonly Expression[]) => void,

@@ -1,7 +1,4 @@
-/**
- * What a module becomes whose invocations go on where they lacked a page (events.ts): its edits,
- * and what is put behind it.
- */
+/** A module whose invocations go on after an absent page (events.ts): edits, and an end. */
 
 import type { Call, Index, Statement } from '../reading/tree.js';
 import { type Events, type LoggedRead, partsOf } from './events.js';
@@ -72,10 +69,7 @@ function nameOf({ component, width }: LoggedRead): string {
   return width === 1 ? component : `vec${width}${component[0]}`;
 }
 
-/**
- * `$` is the prefix: `$_event` counts events; those below `$_known` have been before, and what they
- * found is in the log.
- */
+/** `$`: prefix; `$_event` counts; results of events below `$_known` are in the log. */
 const EVENTS = `
 var<private> $_logged = 0u;
 var<private> $_log_at = 0u;

@@ -28,10 +28,7 @@ export interface Events {
   readonly again: ReadonlySet<Expression>;
   /** Statements by which a workgroup changes atomics that it shares. */
   readonly shared: readonly Statement[];
-  /**
-   * What of a store has events of its own, or calls functions, so that it is evaluated before the
-   * store, and once.
-   */
+  /** What of a store has events or calls, so that it is evaluated before, and once. */
   readonly apart: ReadonlyMap<Statement, readonly Expression[]>;
   /** Words of the log that an invocation needs at most; null: loops say how many. */
   readonly words: number | null;

@@ -27,10 +27,7 @@ export function headBytesOf({ type }: Resource): number {
   return headBytes(type as StructType);
 }
 
-/**
- * The description of a module that is bound where there is no room for heads: such a variable is
- * there as a whole.
- */
+/** A module's description where heads have no room: the variables are there whole. */
 export function withoutHeads(description: Description): Description {
   const resources = description.resources.map((each) =>
     hasHead(each) ? { ...each, isDivisible: false } : each,
@@ -38,10 +35,7 @@ export function withoutHeads(description: Description): Description {
   return { ...description, resources };
 }
 
-/**
- * Heads of variables whose arrays may be there in part. They have the same places in all modules
- * that are made of one.
- */
+/** Heads of arrays that may be there in part, in the same places in all modules. */
 export function headsOf(
   { resources, module }: Description,
   group: number,

@@ -24,10 +24,7 @@ import { type Events, eventsOf } from './events.js';
 const BARRIER = /^(workgroupBarrier|storageBarrier)$/;
 /** A barrier that gives a value. */
 const UNIFORM_LOAD = 'workgroupUniformLoad';
-/**
- * Those by which invocations meet that are fewer than a workgroup: none of them may leave a loop by
- * itself.
- */
+/** Those by which less than a workgroup meets: no invocation may leave a loop alone. */
 const TOGETHER = /^(textureBarrier|subgroup\w+|quad\w+)$/;
 
 export interface Replay {
@@ -38,10 +35,7 @@ export interface Replay {
    * reads what it writes, or adds to it, or writes what may itself be absent.
    */
   readonly probes: boolean;
-  /**
-   * Set where invocations have effects before it is known that nothing is absent, and go on behind
-   * them.
-   */
+  /** Set where invocations have effects early, and go on behind them. */
   readonly events: Events | null;
   /** Set where workgroups are run again as a whole. */
   readonly together: Together | null;

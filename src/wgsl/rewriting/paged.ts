@@ -43,9 +43,7 @@ import {
 export const Mode = {
   /** Stores are made. */
   Writes: 1,
-  /**
-   * An invocation that has met an absent page notes no more of them, and leaves its loops at once.
-   */
+  /** An invocation that met an absent page notes no more, and leaves its loops. */
   Strict: 2,
   /** Only invocations that a probe has found to lack nothing run. */
   Commit: 4,
@@ -79,10 +77,7 @@ export interface PagedModule {
   readonly paged: readonly Resource[];
   /** Modes of the dispatches of a round, besides `Strict`, which the first of them may have. */
   readonly modes: readonly number[];
-  /**
-   * Whether invocations go on where they lacked a page: what atomics give back is what it is when
-   * they come to it.
-   */
+  /** Whether invocations go on where they lacked a page: atomics give what they then find. */
   readonly resumes: boolean;
   /** What is run again as a whole. */
   readonly unit: Unit;
@@ -90,10 +85,7 @@ export interface PagedModule {
   units(part: LaunchPart): number;
   /** Invocations that a part may have. */
   readonly mostInvocations: number;
-  /**
-   * Words of what is noted behind those for pages: whether a log was full, and a log for each
-   * invocation. 0: there is none.
-   */
+  /** Words noted behind those for pages: whether a log was full, and the logs. 0: none. */
   logWords(part: Pick<LaunchPart, 'count'>): number;
   readonly group: number;
   /** Of the uniform variable that says what the part is. */
@@ -106,10 +98,7 @@ export interface PagedModule {
   readonly notes: number;
   /** What stands before arrays that are there in part. */
   readonly heads: readonly Head[];
-  /**
-   * @param maskWords words that have a bit for each unit
-   * @param limit units from this number on do not run
-   */
+  /** @param maskWords with a bit for each unit @param limit units from here on do not run */
   uniformOf(
     part: LaunchPart,
     launch: LaunchFacts,
@@ -120,10 +109,7 @@ export interface PagedModule {
   ): ArrayBuffer;
 }
 
-/**
- * Two vectors of three numbers, each with a number behind it, three numbers of the logs, and one
- * behind these.
- */
+/** Two vectors of three with a number behind each, three numbers of logs, and one more. */
 const HEADER_WORDS = 12;
 /** More than there are. */
 const ALL_UNITS = 2 ** 32 - 1;
@@ -131,16 +117,10 @@ const ALL_UNITS = 2 ** 32 - 1;
 const MOST_INVOCATIONS = 2 ** 22;
 /** Words of the logs of a part, */
 const LOG_WORDS = 2 ** 21;
-/**
- * and of an invocation's log where loops say how many it needs, or it would need more than the
- * most.
- */
+/** and of a log where loops tell its need, or the need is above the most. */
 const LOOP_WORDS = 127;
 const MOST_WORDS = 1023;
-/**
- * How often an invocation goes on in loops when it has met an absent page: with zeros some loops
- * have no end.
- */
+/** How often loops go on after an absent page: with zeros some have no end. */
 const FUEL = 2048;
 
 /** @throws WgslError with line and column for what cannot be rewritten, or not be run again */
@@ -478,10 +458,7 @@ fn $_all_leave() -> bool {
 }
 `;
 
-/**
- * The entry point, which runs the user's as a function, for those that are not done: workgroups, or
- * invocations by themselves.
- */
+/** The entry point for units not done, workgroups or invocations: it calls the user's. */
 function entryText(
   { module, entryPoint }: Description,
   entry: FunctionDeclaration,

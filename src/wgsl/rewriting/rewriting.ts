@@ -39,10 +39,7 @@ function indexAround(prefix: string) {
   return { before: `${prefix}_u32(0 | (`, after: '))' };
 }
 
-/**
- * Names for types that functions of the module may call something else by: they stand in these
- * functions.
- */
+/** Names of types that functions of the module may shadow: they stand in these. */
 export function typeNames(prefix: string): string {
   return `\nalias ${prefix}_u32 = u32;\nalias ${prefix}_vec3u = vec3u;`;
 }
@@ -66,10 +63,7 @@ export function applied(source: string, edits: readonly Edit[]): string {
   return result + source.slice(from);
 }
 
-/**
- * The text of an expression with its edits, in one line. Of the source the comments have been taken
- * out.
- */
+/** The text of an expression with its edits, in one line and without comments. */
 export function lineOf(source: string, { start, end }: Span, edits: readonly Edit[]): string {
   return applied(source.slice(0, end), edits).slice(start).replace(/\s+/g, ' ');
 }
@@ -82,10 +76,7 @@ export function freePrefix(source: string): string {
   }
 }
 
-/**
- * Variables that the entry point does not use may have any binding, also the same one; those that
- * it uses have their own.
- */
+/** Unused variables may share bindings; used ones have their own. */
 export function freeBinding(
   { resources }: Pick<Description, 'resources'>,
   group: number,

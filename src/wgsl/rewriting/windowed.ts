@@ -121,10 +121,7 @@ export function windowed(
   };
 }
 
-/**
- * Whether workgroups are all that a launch has, and its arrays lie there as they are, but for those
- * that are paged.
- */
+/** Whether a launch is whole workgroups, with arrays in place but for paged ones. */
 export function isWholeLaunch(
   { first, count, windows }: LaunchPart,
   launch: LaunchFacts,

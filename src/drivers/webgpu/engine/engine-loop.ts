@@ -10,15 +10,9 @@ import { setTimerSlack } from '../../../linux/processes/process.js';
 import { Poller } from '../../../linux/sockets/poll.js';
 import type { MessageSocket } from '../../../linux/sockets/socket.js';
 
-/**
- * How long turns follow each other at once after something has happened: copies of some pages take
- * as long.
- */
+/** How long turns follow at once after something happened: copies of some pages take that. */
 const AT_ONCE_MS = 0.05;
-/**
- * From then on the thread sleeps for this part of the time in which nothing has happened, so that
- * an end is seen late by no more.
- */
+/** Then the thread sleeps for this part of the quiet time, so an end is seen late by no more. */
 const SHARE = 1 / 16;
 const LONGEST_MS = 0.5;
 /** The same while nothing is under way: only what is lost meanwhile is heard of by turns. */

@@ -1,7 +1,4 @@
-/**
- * Does what packets say, in their order: it drives a GPU, and moves bytes between its buffers and
- * memory that the driver has, too.
- */
+/** Does what packets say, in order: drives a GPU, and moves bytes to and from memory. */
 import { Status } from '../../../core/basics/types.js';
 import { view, writeMemory } from '../../../linux/memory/memory.js';
 import type { Ran, Transport } from '../gpu/transport.js';
@@ -18,26 +15,17 @@ import {
 } from '../link/protocol.js';
 import { noMemoryForPages } from '../link/unmet-buffers.js';
 
-/**
- * Bytes that may be on their way into the GPU before the engine waits for it: WebGPU keeps a copy
- * of each until it is there.
- */
+/** Bytes on their way before the engine waits for the GPU: WebGPU keeps a copy of each. */
 const MOST_WRITTEN = 64 * 2 ** 20;
 
 /** Where an executor is. */
 export interface ExecutorOwner {
   say(kind: number, what: unknown): void;
-  /**
-   * The GPU can no longer be used, or is not used as it should be: the device ends rather than
-   * answer wrongly.
-   */
+  /** The GPU cannot be used, or is used wrongly: the device ends rather than answer wrongly. */
   fail(error: unknown): void;
   /** Gives what drives the GPU its turn, so that it finds out what has been done. */
   turn?(): Promise<void>;
-  /**
-   * Whether the driver still wants what is under way; if not, nothing of it is written, and
-   * launches may end in any way.
-   */
+  /** Whether the driver still wants what is under way; if not, nothing of it is written. */
   wants(): boolean;
 }
 
@@ -58,10 +46,7 @@ export class Executor {
     private readonly owner: ExecutorOwner,
   ) {}
 
-  /**
-   * What must not overtake each other is done when this resolves; copies and kernels may be under
-   * way.
-   */
+  /** What must not be overtaken is done when this resolves; copies and kernels may go on. */
   async handle(packet: Uint8Array): Promise<void> {
     const { gpu } = this;
     switch (packet[0]) {
@@ -160,10 +145,7 @@ export class Executor {
     }
   }
 
-  /**
-   * Answered with the last byte, not by a promise: those of other copies that have ended meanwhile
-   * would be copied before.
-   */
+  /** Answered with the last byte, not by a promise, after which others would be copied first. */
   private async read({ tokens, ...move }: Move): Promise<void> {
     await this.readInto(move, () => this.owner.say(Packet.Moved, [tokens ?? [], Status.Done]));
   }
@@ -199,10 +181,7 @@ export class Executor {
     );
   }
 
-  /**
-   * What is wrong in a module that was made of the kernel's own is told by its lines and columns:
-   * it has the mistake, too.
-   */
+  /** What is wrong in a module made of the kernel's is told by the kernel's lines and columns. */
   private async run(orders: readonly Dispatch[]): Promise<readonly Ran[]> {
     const rans = await this.gpu.dispatch(
       orders.map((order) => ({ order, source: this.sourceOf(order.module) })),

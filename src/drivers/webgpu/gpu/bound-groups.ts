@@ -1,7 +1,4 @@
-/**
- * Bind groups of a pipeline, kept for launches over the same buffers: to make one takes as long as
- * to hand over a launch.
- */
+/** Bind groups of a pipeline, kept for the same buffers: one takes as long as a launch. */
 import type { Bound, Dispatch } from '../link/protocol.js';
 
 /** Of a pipeline; beyond that all go, since buffers that have gone are not told apart. */
@@ -17,10 +14,7 @@ export class BoundGroups<Group> {
     if (this.known.size >= MOST) this.clear();
   }
 
-  /**
-   * @param serialOf tells buffers apart, also where they have had the same number one after the
-   * other
-   */
+  /** @param serialOf tells buffers apart, also those with one number after the other */
   of(
     group: number,
     bound: readonly Bound[],
@@ -52,10 +46,7 @@ export function boundIn({ bound }: Dispatch, group: number): readonly Bound[] {
   return bound.filter((each) => each.group === group);
 }
 
-/**
- * Whether a group has the same buffers another time: what is copied aside has one of its own each
- * time.
- */
+/** Whether a group has the same buffers again: what is copied aside has new ones. */
 export function isLasting(bound: readonly Bound[]): boolean {
   return bound.every(({ kind }) => kind !== 'aside');
 }

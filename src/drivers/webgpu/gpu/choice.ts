@@ -1,6 +1,4 @@
-/**
- * Which transport drives a GPU: as the program says, or the environment, or by what is installed.
- */
+/** Which transport drives a GPU: by the program, the environment, or what is installed. */
 import { withoutLines } from '../../../linux/files/standard-error.js';
 import type { TransportChoice } from '../link/protocol.js';
 import { mistakesOf } from './dawn/check.js';
@@ -10,10 +8,7 @@ import { openDawn } from './dawn-transport.js';
 import type { FailingGpu } from './failing-gpu.js';
 import type { Transport } from './transport.js';
 
-/**
- * Dawn writes that it takes no more than it can use of limits, of many GPUs and each time that one
- * is asked for.
- */
+/** Dawn writes this with each GPU of which it takes less than all limits. */
 const NOTICES = /^Warning: maxDynamic\w+ artificially reduced/;
 
 /** Where a program says nothing: 'dawn-node', 'dawn-ffi', or the path of a library. */

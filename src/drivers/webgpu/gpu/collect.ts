@@ -1,7 +1,4 @@
-/**
- * Collects garbage when that is asked for: objects of the package `webgpu` keep memory of the GPU
- * until then.
- */
+/** Collects garbage on demand: objects of `webgpu` keep memory of the GPU until then. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

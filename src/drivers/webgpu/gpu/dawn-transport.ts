@@ -1,7 +1,4 @@
-/**
- * Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer, which the process of an
- * engine alone loads.
- */
+/** Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer of an engine. */
 import { collector } from './collect.js';
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuTransport } from './gpu-transport.js';
@@ -9,10 +6,7 @@ import { factsOf, StandardGpu } from './standard-gpu.js';
 import type { Transport } from './transport.js';
 import { NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES, WANTED_LIMITS } from './wanted.js';
 
-/**
- * Keeps GPUs alive: what `create` returned must not be collected as long as the process does
- * anything with one.
- */
+/** Keeps GPUs alive: what `create` returned must not be collected while any is used. */
 const kept: unknown[] = [];
 
 /** Loads the package. An error that says which line installs it, where it is not there. */
@@ -28,10 +22,7 @@ async function loadPackage(): Promise<typeof import('webgpu')> {
   }
 }
 
-/**
- * Opens the GPU that the system prefers. Throws why there is none.
- * @param failing has it find no memory, for tests
- */
+/** Opens the system's preferred GPU, or throws why not. @param failing for tests */
 export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
   const { create } = await loadPackage();
   const gpu = create([`disable-dawn-features=${UNWANTED_TOGGLE}`]);

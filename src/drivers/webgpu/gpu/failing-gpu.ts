@@ -1,12 +1,6 @@
-/**
- * A GPU that fails on purpose, so that tests can see what becomes of it: an environment variable
- * tells its engine when.
- */
+/** A GPU that fails on purpose, for tests: an environment variable tells when. */
 
-/**
- * `lost:N` destroys the GPU's device before packet N, `memory:N` has allocation N find no memory,
- * `memory:N-` all from there on.
- */
+/** `lost:N` destroys the GPU before packet N; `memory:N` lacks memory at N, `memory:N-` from N. */
 export const FAILING_GPU = 'ONEMEM_FAILING_GPU';
 
 export class FailingGpu {

@@ -1,6 +1,4 @@
-/**
- * What a GPU does for its driver, whatever drives it: buffers by number, bytes in and out, kernels.
- */
+/** What a GPU does for its driver: buffers by number, bytes in and out, kernels. */
 
 import { RecentMap } from '../../../core/basics/recent-map.js';
 import { type AdapterFacts, type Bound, type Dispatch, MOST_MODULES } from '../link/protocol.js';

@@ -28,10 +28,7 @@ export interface GpuKernel {
  * later.
  */
 export interface Gpu<Buffer, Group, Kernel extends GpuKernel> {
-  /**
-   * Resolves with the reason when the GPU is gone. Nothing else throws then; what is under way may
-   * never end.
-   */
+  /** Resolves with the reason when the GPU is gone. What is under way may never end. */
   readonly lost: Promise<string>;
   /** Null: it does all by the event loop of the thread. */
   readonly waits: Waits | null;
@@ -82,10 +79,7 @@ export interface Gpu<Buffer, Group, Kernel extends GpuKernel> {
   lose(): void;
 }
 
-/**
- * Of a GPU that does nothing by an event loop of its own: its thread waits for what is under way,
- * by a call that blocks it.
- */
+/** Of a GPU without an event loop of its own: its thread waits by a call that blocks. */
 export interface Waits {
   /** Whether something is under way. */
   readonly busy: boolean;

@@ -19,9 +19,7 @@ export interface StandardKernel extends GpuKernel {
   readonly layouts: readonly GPUBindGroupLayout[];
 }
 
-/**
- * Numbers that the standard gives; the package has them as globals that are made when it is loaded.
- */
+/** Numbers of the standard; the package's globals for them are made when it is loaded. */
 const Usage = {
   MAP_READ: 1,
   COPY_SRC: 4,
@@ -61,9 +59,7 @@ export class StandardGpu implements Gpu<GPUBuffer, GPUBindGroup, StandardKernel>
 
   constructor(
     private readonly device: GPUDevice,
-    /**
-     * Asks for the memory of objects that nothing refers to any more; null: the program does that.
-     */
+    /** Asks for the memory of unreferenced objects; null: the program does that. */
     private readonly collect: (() => void) | null = null,
   ) {
     this.lost = device.lost.then(({ message }) => message || 'the driver says no more');
@@ -114,10 +110,7 @@ export class StandardGpu implements Gpu<GPUBuffer, GPUBindGroup, StandardKernel>
     reader.unmap();
   }
 
-  /**
-   * Layouts are made of what the kernel's parameters say: WebGPU's own would leave out what the
-   * entry point does not use.
-   */
+  /** Layouts follow the kernel's parameters: WebGPU's own leave out what is not used. */
   async compile(
     { bound, entryPoint, constants }: Dispatch,
     source: string,

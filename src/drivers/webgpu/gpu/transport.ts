@@ -16,15 +16,9 @@ export interface Transport {
   readonly facts: AdapterFacts;
   /** Null: it does all by the event loop of the thread. */
   readonly waits: Waits | null;
-  /**
-   * Resolves with the reason when the GPU is gone. Nothing else throws then; what is under way may
-   * never end.
-   */
+  /** Resolves with the reason when the GPU is gone. What is under way may never end. */
   readonly lost: Promise<string>;
-  /**
-   * Makes a buffer, whose content is zeros or anything. Where there is no memory for it, `write`
-   * says so.
-   */
+  /** Makes a buffer with any content. Where there is no memory for it, `write` says so. */
   create(buffer: number, bytes: number): Promise<void>;
   destroy(buffer: number): void;
   /** A buffer has another number from now on. What it holds is anything. */
@@ -66,10 +60,7 @@ export interface Transport {
     address: number,
     there: () => void,
   ): Promise<void> | null;
-  /**
-   * Runs kernels, at most MOST_DISPATCHES, one after the other, up to the first that fails. Tells
-   * of each when the last one has ended.
-   */
+  /** Runs at most MOST_DISPATCHES kernels in order, up to a failure. Tells of all at the end. */
   dispatch(orders: readonly Order[]): Promise<Ran[]>;
   /** Why it cannot be run, if it cannot be compiled; null: it can. */
   failureOf(order: Order): Promise<Launched['failure']>;

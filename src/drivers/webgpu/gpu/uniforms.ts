@@ -13,10 +13,7 @@ export interface Uniform<Gpu> {
   readonly content: string;
 }
 
-/**
- * What is to be written before a launch.
- * @param uniforms by their places; gets those that are new
- */
+/** What to write before a launch. @param uniforms by their places; gets the new ones */
 export function changedUniforms<Gpu>(
   { bound }: Dispatch,
   uniforms: Map<string, Uniform<Gpu>>,

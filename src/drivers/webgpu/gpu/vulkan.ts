@@ -17,10 +17,7 @@ export interface PhysicalGpu {
 
 export interface Heap {
   readonly bytes: number;
-  /**
-   * What this process may take of it, what it has taken included, as things are now; null: the
-   * driver does not tell.
-   */
+  /** What this process may take of it now, in all; null: the driver does not tell. */
   readonly budgetBytes: number | null;
   readonly usedBytes: number;
 }

@@ -77,10 +77,7 @@ const MOST_MOVED = 3;
 /** Bytes that a binding's size is a multiple of. */
 const WORD_BYTES = 4;
 
-/**
- * Pages of arrays that are not there as a whole. The table of all arrays goes through a piece of 2
- * MiB at once.
- */
+/** Pages of arrays that are there in part. A table goes through a piece of 2 MiB at once. */
 const PAGE_SIZES = { pageBytes: PAGE_BYTES, mostPages: 65_536, alignment: PAGE_BYTES };
 /** Of columns of a matrix a page has little: smaller ones are tried where there is no room. */
 const SMALLER_PAGES = [PAGE_BYTES / 4, PAGE_BYTES / 16];
@@ -106,10 +103,7 @@ interface Analyzed {
 
 interface Plan {
   readonly parts: readonly LaunchPart[];
-  /**
-   * Parts of launches run in any order: each begins with what the one before it has left on the
-   * GPU.
-   */
+  /** Parts run in any order: each begins with what the last one left on the GPU. */
   backwards: boolean;
 }
 
@@ -149,9 +143,7 @@ export class Divider {
   /** Launches that cannot be cut by what arrays hold. */
   private readonly inVain = new RecentMap<string, true>(KEPT_PLANS);
 
-  /**
-   * Why it cannot be cut is a text, with line and column where a place in the module is to blame.
-   */
+  /** Why it cannot be cut is a text, with line and column in the module where one is to blame. */
   divide(launch: Launch, room: Room): Slices<LaunchDivision | string> {
     return orReason(inTime(this.cut(launch, room), launch));
   }
@@ -531,10 +523,7 @@ function* withPages(
   return [reason, lacksPages];
 }
 
-/**
- * Of the arrays that are paged a part has the memory for their pages instead, which no other part
- * looks at.
- */
+/** Of paged arrays a part has memory for pages instead, which no other part looks at. */
 function pagedDivision(
   launch: Launch,
   { module, parts, tables, poolBytes, planner, memory, why }: PagedParts,
@@ -600,9 +589,7 @@ function pagedDivision(
   };
 }
 
-/**
- * Where it is known how many pages a launch touches at most, there is memory for no more of them.
- */
+/** Where a most is known of the pages a launch touches, there is memory for no more. */
 function pagedArraysOf(
   launch: Launch,
   description: Description,

@@ -1,7 +1,4 @@
-/**
- * What a launch becomes for the engine: which bytes of which buffers are bound to which variable,
- * and how many workgroups there are.
- */
+/** A launch for the engine: which bytes of which buffers are bound where, and its workgroups. */
 import { bytesOf } from '../../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../../core/basics/types.js';
 import type { LaunchParameter } from '../../driver.js';
@@ -124,10 +121,7 @@ function placeProblem({ bindings }: WgslCode, limits: Limits): string | null {
   return null;
 }
 
-/**
- * That the module has more uniform variables than `most`, as the beginning of a message; null: it
- * does not.
- */
+/** The beginning of a message: the module has more than `most` uniform variables; null: no. */
 function tooManyUniforms({ bindings }: WgslCode, most: number): string | null {
   const count = bindings.filter(({ kind }) => kind === 'uniform').length;
   return count > most
@@ -135,10 +129,7 @@ function tooManyUniforms({ bindings }: WgslCode, most: number): string | null {
     : null;
 }
 
-/**
- * Why nothing can tell a part of a launch which one it is: that takes a uniform variable of its
- * own. Null: something can.
- */
+/** Why nothing tells a part which one it is, by a uniform variable. Null: something can. */
 export function noUniformLeft(
   code: WgslCode,
   { maxUniformBuffersPerShaderStage: most }: Limits,
@@ -158,10 +149,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   subgroups: 'have its workgroups share memory and wait at barriers instead',
 };
 
-/**
- * Why the GPU does not compile the module, where it enables what the GPU has not; null: it does, as
- * far as that goes.
- */
+/** Why the GPU does not compile the module: it enables what is missing; null: it does. */
 export function featureProblem(
   { code, kernelName }: Launch,
   { features }: Pick<AdapterFacts, 'features'>,
@@ -210,10 +198,7 @@ export function tooManyGroups(launch: Launch, limits: Limits): string | undefine
   );
 }
 
-/**
- * @param moduleOf what the engine calls a module
- * @param partOf where pages lie, in one piece of one buffer
- */
+/** @param moduleOf the engine's name of a module @param partOf where pages lie in one buffer */
 export function planOf(
   { id, code, ...launch }: WgslLaunch,
   moduleOf: (code: WgslCode) => number,
@@ -292,10 +277,7 @@ function overlap([buffer, offset, bytes]: Part, other: Part): boolean {
   return buffer === other[0] && offset < other[1] + other[2] && other[1] < offset + bytes;
 }
 
-/**
- * Buffers besides those that pages lie in: the table of pages of a part that is paged, and what its
- * invocations note.
- */
+/** Buffers beside those of pages: a paged part's table, and what invocations note. */
 export function pagingBuffers({ rounds, maskWords, logWords }: PagedPart): {
   pages: Part;
   notes: Part;

@@ -79,10 +79,7 @@ export class PageFeed {
     this.start();
   }
 
-  /**
-   * Goes on with the next piece. The host's threads may have lost its pages since the batch was
-   * wanted. False: there is none, or no room.
-   */
+  /** Goes on with the next piece, whose pages may be lost again. False: none, or no room. */
   step(): boolean {
     const piece = this.pieces.at(-1);
     if (piece === undefined || this.asked || this.closed || !this.hasRoom(piece)) return false;
@@ -111,10 +108,7 @@ export class PageFeed {
     this.outlet.want(pagesIn(copies, this.placeOf), wantedFor, atOnce);
   }
 
-  /**
-   * Whether the last slot has room for a piece; where it has not there is another one, if there can
-   * be.
-   */
+  /** Whether the last slot has room for a piece; if not there is another, if there can be. */
   private hasRoom(piece: readonly PageCopy[]): boolean {
     const bytes = piece.reduce((sum, each) => sum + each.bytes, 0);
     if (this.filled.length > 0 && this.lastBytes + bytes <= STAGING_SLOT_BYTES) return true;

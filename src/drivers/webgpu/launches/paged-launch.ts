@@ -39,10 +39,7 @@ export interface PagedOutlet extends PlannedOutlet {
   slow(kernel: string, what: string): void;
   /** What the engine calls the module. */
   moduleOf(code: WgslCode): number;
-  /**
-   * Has the buffer for the table of pages be there; it is kept for later launches. `giveUpTable`
-   * has the next launch get another one.
-   */
+  /** Has the page table's buffer be there; it is kept. After `giveUpTable` there is another. */
   needTable(table: Part): void;
   giveUpTable(): void;
   /** The part after this one runs by a plan: what it touches may be prepared. */
@@ -65,10 +62,7 @@ export class PagedLaunch {
   private failure: LaunchFailure | null = null;
   /** Why it ends when what others have written is home. */
   private refusal: LaunchFailure | null = null;
-  /**
-   * What is still to go home before anything comes, or before the end; the pages of the first are
-   * being brought to the host, or copied.
-   */
+  /** What goes home before anything comes, or before the end; the first is on its way. */
   private homes: PageCopy[][] = [];
   /** What is to come before the next round. */
   private feed: PageFeed | null = null;
@@ -277,10 +271,7 @@ export class PagedLaunch {
     this.outlet.post(Packet.Round, order);
   }
 
-  /**
-   * It has not been known before which pages it touches, or there was no room for those of a
-   * workgroup.
-   */
+  /** Its pages were not known before, or a workgroup's had no room. */
   private firstRound(): void {
     const { once } = this.paged;
     if (once === null) this.bring(this.paged.begin());
@@ -313,9 +304,7 @@ export class PagedLaunch {
     });
   }
 
-  /**
-   * What is noted in a round: a word for each page and, where there are logs, whether one was full.
-   */
+  /** Words noted in a round: one a page and, with logs, whether one was full. */
   private get notedWords(): number {
     return this.paged.rounds.entries.length + Math.min(1, this.paged.logWords);
   }

@@ -1,7 +1,4 @@
-/**
- * Loads what reads WGSL, an optional peer, at once: in the manager by the address that the program
- * has found it at.
- */
+/** Loads the reader of WGSL, an optional peer, at once, from where the program found it. */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Parser } from '../../../wgsl/reading/syntax.js';

@@ -1,7 +1,4 @@
-/**
- * How parts of a launch that is paged run by plans: where the numbers lie that name what they
- * touch, and what a part is with these.
- */
+/** How parts of a paged launch run by plans: where the naming numbers lie, and each part. */
 import type { LaunchFacts } from '../../../wgsl/analysis/access.js';
 import { accessesOf } from '../../../wgsl/analysis/accesses.js';
 import type { Slices } from '../../../wgsl/analysis/slices.js';

@@ -22,9 +22,7 @@ const SLICE_MS = 2;
 export type Next = PlannedDispatch | null | 'unplanned' | 'lost';
 
 export class PlannedRun {
-  /**
-   * Those that have not been begun, the next one last; null: the numbers have not been looked at.
-   */
+  /** Those not begun, the next one last; null: the numbers have not been looked at. */
   private left: PlannedDispatch[] | null = null;
   /** Finds them. */
   private search: Generator<undefined, readonly PlannedDispatch[] | null> | null = null;
@@ -76,10 +74,7 @@ export class PlannedRun {
     else next.feed.open(partsOf, () => take(next.dispatch));
   }
 
-  /**
-   * What was given is on its way, with the table of pages as it is. Whether there is another one,
-   * of which the pages come now.
-   */
+  /** What was given is on its way. Whether there is another, whose pages come now. */
   goOn(): boolean {
     const { rounds, offsets } = this.paged;
     const dispatch = this.left?.pop();

@@ -1,6 +1,4 @@
-/**
- * How a driver and the engine of its GPU reach each other. The driver never waits for the engine.
- */
+/** How a driver and its engine reach each other. The driver never waits for the engine. */
 
 export interface EngineLink {
   /** Ready for a poller when the engine has said something. */

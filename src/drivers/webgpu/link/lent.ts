@@ -1,7 +1,4 @@
-/**
- * What the manager and a thread of the program that has lent a GPU say to each other, and the
- * memory that both reach.
- */
+/** What the manager and a lending thread say to each other, and the memory they share. */
 import { PAGE_BYTES } from '../../../core/basics/types.js';
 import type { AdapterFacts } from './protocol.js';
 import { STAGING_BYTES } from './staging.js';
@@ -16,19 +13,13 @@ export interface LentPlace {
   readonly thread: number;
 }
 
-/**
- * Packets are of one life of the device, which begins with Hello: one that is started again has
- * another.
- */
+/** Packets are of one life of the device, from Hello on: restarts begin another. */
 export interface LentMessage {
   readonly life: number;
   readonly packet: Uint8Array;
 }
 
-/**
- * Memory of a life, with the file that it is of: the thread makes it and takes it away, the driver
- * uses it until it says End.
- */
+/** Memory of a life, with its file: the thread makes it, the driver uses it until End. */
 export interface LentMemory {
   readonly address: number;
   readonly fd: number;
@@ -39,10 +30,7 @@ export interface LentFacts extends AdapterFacts {
   readonly memory: LentMemory;
 }
 
-/**
- * In that memory: a word that is 1 while the driver has given up what the thread does, staging, and
- * the device's pages as the space's.
- */
+/** In that memory: a word that is 1 while the driver has given up, staging, and pages. */
 export const GIVEN_UP_AT = 0;
 export const STAGING_AT = PAGE_BYTES;
 export const MIRROR_AT = STAGING_AT + STAGING_BYTES;

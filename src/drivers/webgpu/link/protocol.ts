@@ -1,7 +1,4 @@
-/**
- * What the driver and the process of its engine say to each other: a packet a message, one kind
- * byte, then JSON.
- */
+/** What driver and engine say to each other: one kind byte a packet, then JSON. */
 import type { WgslCode } from '../../wgsl-launch.js';
 
 export const Packet = {
@@ -15,10 +12,7 @@ export const Packet = {
   Create: 4,
   /** To the engine: [buffer]. */
   Destroy: 5,
-  /**
-   * To the engine: JSON of Moves; the parts are filled, with zeros where `file` is None. `Moved`
-   * answers.
-   */
+  /** To the engine: JSON of Moves, filled with zeros where `file` is None. Answer: Moved. */
   Write: 6,
   /** To the engine: JSON of Moves. `Moved` answers each of them when its bytes are in the file. */
   Read: 7,
@@ -28,10 +22,7 @@ export const Packet = {
   Moved: 9,
   /** To the engine: [module, a piece of its text]; pieces are put together. */
   Source: 10,
-  /**
-   * To the engine: JSON of Dispatches, of which each follows the one before it without a wait.
-   * `Launched` answers all of them.
-   */
+  /** To the engine: JSON of Dispatches, which follow without a wait. One `Launched` answers. */
   Dispatch: 11,
   /** From the engine: JSON of Launcheds, in the order of what they answer. */
   Launched: 12,
@@ -41,19 +32,13 @@ export const Packet = {
   Lose: 14,
   /** To the engine: JSON of Round. `Launched` answers when what it reads is in the file. */
   Round: 15,
-  /**
-   * To the engine: JSON of Fill. `Moved` answers; where there was no memory, a round of the launch
-   * is not run.
-   */
+  /** To the engine: JSON of Fill. Answer: Moved; without memory the round is not run. */
   Fill: 16,
   /** To the engine: JSON of Drain. `Moved` answers when the bytes are in the host's memory. */
   Drain: 17,
   /** To the engine of a device that the program has lent: the device is used no more. */
   End: 18,
-  /**
-   * To the engine: [buffer, another]; the buffer, in which nothing lies any more, is the other one
-   * from now on.
-   */
+  /** To the engine: [buffer, another]; the empty buffer is the other one from now on. */
   Reuse: 19,
   /** To the engine: [module], which no later packet names. */
   Forget: 20,
@@ -69,10 +54,7 @@ export const SOURCE_PIECE = 16 * 1024;
 export const File = { None: 0, Host: 1, Staging: 2, Mirror: 3 } as const;
 export type File = (typeof File)[keyof typeof File];
 
-/**
- * What drives a GPU: Dawn by the package `webgpu`, by its C functions out of a package, or by those
- * of a library that the user has.
- */
+/** What drives a GPU: Dawn by `webgpu`, by its C functions in a package, or in a file. */
 export type TransportChoice = 'dawn-node' | 'dawn-ffi' | { readonly library: string };
 
 export interface Hello {
@@ -127,10 +109,7 @@ export interface Move {
   readonly parts: readonly Part[];
 }
 
-/**
- * Pages of a launch, put together in a piece of memory, that go to parts of buffers, one after the
- * other.
- */
+/** Pages of a launch in one piece of memory, that go to parts of buffers in order. */
 export interface Fill extends Omit<Move, 'tokens'> {
   readonly token: number;
   readonly launch: number;
@@ -149,20 +128,14 @@ export interface Drain {
  */
 export const MOST_MODULES = 256;
 
-/**
- * What is written before dispatches of one launch, these one after the other, and what is read when
- * they have run.
- */
+/** What is written before dispatches of one launch, in order, and read after them. */
 export interface Round {
   readonly writes: readonly Omit<Move, 'tokens'>[];
   readonly dispatches: readonly Dispatch[];
   readonly read: Omit<Move, 'tokens'>;
 }
 
-/**
- * An argument that cannot be bound where it lies; it is copied to a buffer of its own, and back if
- * it is written.
- */
+/** An argument that cannot be bound in place: copied to a buffer, and back if written. */
 export interface Aside {
   readonly part: Part;
   readonly back: boolean;
@@ -195,10 +168,7 @@ export interface Dispatch {
   readonly workgroups: readonly [number, number, number];
 }
 
-/**
- * Dispatches that follow each other without a wait, at most: each has its stamps of the GPU's
- * clock.
- */
+/** Most dispatches without a wait between: each has its stamps of the GPU's clock. */
 export const MOST_DISPATCHES = 32;
 
 export interface Launched {

@@ -51,19 +51,13 @@ export class RunTable {
     public largestPages: number = Number.MAX_SAFE_INTEGER,
   ) {}
 
-  /**
-   * Has each of these lie in one run from now on, which keeps room for what comes until others are
-   * expected.
-   */
+  /** Has each of these lie in one run, which keeps room until others are expected. */
   expect(spans: readonly Span[]): void {
     for (const { first, end } of spans) this.join(first, end - first);
     this.expected = spans.flatMap(({ first }) => this.find(first) ?? []);
   }
 
-  /**
-   * Has pages lie in one run from now on, whatever of them is there and whatever comes; not more of
-   * them than one buffer has.
-   */
+  /** Has pages lie in one run, whatever comes; no more of them than a buffer has. */
   join(first: number, count: number): void {
     if (count > this.largestPages) return;
     const end = first + count;
@@ -150,9 +144,7 @@ export class RunTable {
     }
   }
 
-  /**
-   * The run that has all these pages, which a kernel is about to use. Undefined: none has them all.
-   */
+  /** The run with all these pages, about to be used. Undefined: none has them all. */
   use(first: number, count: number): Run | undefined {
     const run = this.find(first);
     if (run === undefined || run.buffer === 0 || endOf(run) < first + count) return undefined;
@@ -200,10 +192,7 @@ export class RunTable {
     return run;
   }
 
-  /**
-   * Puts runs in the place of others. Those without content are left out, but for the one that
-   * begins at `wanted` or holds it.
-   */
+  /** Replaces runs. Empty ones are left out, but for the one around `wanted`. */
   private replace(old: readonly Run[], spans: readonly Span[], wanted: number): void {
     const made: Run[] = [];
     for (const run of old) {

@@ -1,7 +1,4 @@
-/**
- * A GPU that is opened by Dawn's C functions: its device, its queue, and the errors that calls have
- * led to.
- */
+/** A GPU opened by Dawn's C functions: its device, its queue, and errors of calls. */
 
 import { NativeBuffer } from '../../../../linux/base/native-buffer.js';
 import { callbackAddress, textAt } from '../../../../linux/base/shared-library.js';
@@ -133,10 +130,7 @@ export class DawnGpu {
     });
   }
 
-  /**
-   * What went wrong since the last time; null: nothing. The first says most, but memory that was
-   * not there explains others.
-   */
+  /** What went wrong since the last time; null: nothing. The first, but for lack of memory. */
   takeProblem(): Problem | null {
     if (this.problems.length === 0) return null;
     const [first] = this.problems;

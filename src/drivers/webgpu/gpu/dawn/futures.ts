@@ -89,10 +89,7 @@ export class Futures {
     this.pending.push({ future: ask(kind), number });
   }
 
-  /**
-   * Asks for something and waits for it. What it is told of lies at an address only while `look`
-   * runs.
-   */
+  /** Asks for something and waits. What it is told of lies there only while `look` runs. */
   now(
     kind: CallbackInfo,
     ask: (info: CallbackInfo) => number,
@@ -108,10 +105,7 @@ export class Futures {
     return heard;
   }
 
-  /**
-   * What a callback is to be told apart by, when it is registered for what is asked for in another
-   * way.
-   */
+  /** The number of a callback for what is asked for in another way. */
   listen(kind: CallbackInfo, listener: (outcome: Outcome) => void): number {
     const number = ++this.last;
     this.listeners.set(number, listener);

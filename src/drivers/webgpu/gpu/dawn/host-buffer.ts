@@ -1,6 +1,4 @@
-/**
- * Buffers whose memory is the program's: what is copied to one of them the GPU writes there itself.
- */
+/** Buffers over the program's memory: what is copied to one the GPU writes there itself. */
 import { PAGE_BYTES } from '../../../../core/basics/types.js';
 import { closeDescriptor } from '../../../../linux/base/libc.js';
 import { createMemoryFile, munmap } from '../../../../linux/memory/memory.js';

@@ -34,10 +34,7 @@ export const StructureType = {
   DawnFakeBufferOOMForTesting: 0x50040,
 } as const;
 
-/**
- * Of what a device may be opened with, by the names of WebGPU; the last one is Dawn's own: buffers
- * whose memory is the program's.
- */
+/** What a device may be opened with, by WebGPU's names; the last one is Dawn's own. */
 export const Feature = {
   'timestamp-query': 0x3,
   'shader-f16': 0xa,

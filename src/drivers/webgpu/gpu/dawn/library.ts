@@ -28,9 +28,7 @@ type Call<N extends number> = (...args: Numbers<N>) => number;
 /** Its last argument is how the future is asked for; gives the future. */
 type Future<N extends number> = (...args: [...Numbers<N>, CallbackInfo]) => number;
 
-/**
- * Where the library of the package lies. Throws what is in the way, and the line that installs it.
- */
+/** Where the package's library lies. Throws what is in the way, and the line to install it. */
 export function packagedLibrary(): string {
   if (process.arch !== 'x64')
     throw new Error(
@@ -51,10 +49,7 @@ export function packagedLibrary(): string {
   return join(description, '..', FILE);
 }
 
-/**
- * Loads a library and declares what is used of it, once in a process. Throws where a function is
- * missing.
- */
+/** Loads a library and declares what is used, once. Throws where a function is missing. */
 export function loadDawn(path: string) {
   let library: SharedLibrary;
   try {

@@ -45,10 +45,7 @@ export class NativeGpu implements Gpu<number, number, NativeKernel> {
 
   constructor(
     private readonly opened: DawnGpu,
-    /**
-     * Whether it tells how long kernels run, and whether it takes buffers whose memory is the
-     * program's.
-     */
+    /** Whether it measures kernels, and whether it takes buffers over the program's memory. */
     private readonly able: { readonly measures: boolean; readonly mapsHost: boolean },
   ) {
     this.lost = new Promise((resolve) => {

@@ -29,10 +29,7 @@ export interface NativeKernel extends GpuKernel {
 
 const ADDRESS_BYTES = 8;
 
-/**
- * Layouts are made of what the kernel's parameters say: WebGPU's own would leave out what the entry
- * point does not use.
- */
+/** Layouts follow the kernel's parameters: WebGPU's own leave out what is not used. */
 export function compile(
   gpu: DawnGpu,
   { bound, entryPoint, constants }: Dispatch,

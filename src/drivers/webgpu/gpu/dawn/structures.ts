@@ -1,7 +1,4 @@
-/**
- * Structures of C: where their members lie by C's rules, and memory in which they are put together
- * for a call.
- */
+/** Structures of C: where their members lie, and memory to put them together in. */
 import { NativeBuffer } from '../../../../linux/base/native-buffer.js';
 
 /** A member: a number, text with its length, or another structure. */
@@ -29,10 +26,7 @@ export interface Structure<M extends Members> {
 const WORD = 8;
 const CHUNK_BYTES = 64 * 1024;
 
-/**
- * Structures with only 32-bit members do not occur: all begin with a pointer, so that their sizes
- * are whole words.
- */
+/** All structures begin with a pointer, so that their sizes are whole words. */
 export function structure<M extends Members>(members: M): Structure<M> {
   const offsets: Record<string, number> = {};
   let at = 0;
