@@ -671,6 +671,13 @@ export const mutants: readonly Mutant[] = [
     why: "The next processor of that number reaches host memory in place, or keeps pages, by advice that was another one's.",
   },
   {
+    name: 'let a process wait for a right that is refused',
+    file: 'src/core/service/faults.ts',
+    original: 'state.commands.deny(processor.id, at, write, mapping.urgentThread, reason, false);',
+    instead: '',
+    why: 'Its thread waits for another machine, which has answered.',
+  },
+  {
     name: 'forget a node whose frames are still being read',
     file: 'src/core/service/departures.ts',
     original: '(this.state.nodes[node]?.quarantinedPages ?? 0) > 0',

@@ -7,9 +7,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { openSpace } from '../../src/index.js';
+import { type AddressSpace, openSpace } from '../../src/index.js';
 import { encodeFrame } from '../../src/pager/protocol/frames.js';
-import { attachedAgent } from '../harness/agents.js';
+import { type Agent, attachedAgent } from '../harness/agents.js';
 import { forged, random } from '../harness/forged-requests.js';
 import { until } from '../harness/processes.js';
 import { LONG, longTest, note, runTests, sameData, test } from '../harness/suite.js';
@@ -52,8 +52,12 @@ function* requests(): Generator<Uint8Array> {
 }
 
 /** So many processes of each kind; a line for each says which it was and how it ended. */
-async function run(kinds: string, count: number): Promise<string[]> {
-  const child = spawn('python3', [PROGRAM, kinds, `${count}`, handle, oldHandle], {
+async function run(
+  kinds: string,
+  count: number,
+  handles: readonly [string, string],
+): Promise<string[]> {
+  const child = spawn('python3', [PROGRAM, kinds, `${count}`, ...handles], {
     env: { ...process.env, PYTHONPATH: `${ROOT}/python`, PYTHONDONTWRITEBYTECODE: '1' },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -67,44 +71,58 @@ async function run(kinds: string, count: number): Promise<string[]> {
   return said.trim().split('\n');
 }
 
-function processors(): number {
-  return space.stats().processors.length;
+interface Opened {
+  readonly space: AddressSpace;
+  readonly x: Int32Array;
+  /** What they are given: of this space, and of one that is no more. */
+  readonly handles: readonly [string, string];
+  /** A process that attached before them. */
+  readonly friend: Agent;
+}
+
+async function open(): Promise<Opened> {
+  const old = await openSpace({ hostMemory: '32MiB' });
+  const oldHandle = old.share();
+  await old.close();
+  const devices = [{ kind: 'process', memory: '8MiB' }] as const;
+  const space = await openSpace({ hostMemory: '256MiB', devices });
+  // What is forged names the first range.
+  space.array(Int32Array, LENGTH, { name: 'y', keep: true });
+  const x = space.array(Int32Array, LENGTH, { name: 'x', keep: true }).data;
+  x.fill(5);
+  const handle = space.share();
+  const friend = await attachedAgent(handle);
+  await friend.do('sum', 'x');
+  return { space, x, handles: [handle, oldHandle], friend };
+}
+
+let opened: Promise<Opened> | null = null;
+
+async function close(): Promise<void> {
+  const last = await opened;
+  await last?.friend.kill();
+  await last?.space.close();
 }
 
 function descriptors(): number {
   return readdirSync('/proc/self/fd').length;
 }
 
-const old = await openSpace({ hostMemory: '32MiB' });
-const oldHandle = old.share();
-await old.close();
-const space = await openSpace({
-  hostMemory: '64MiB',
-  devices: [{ kind: 'process', memory: '8MiB' }],
-});
-// What is forged names the first range.
-space.array(Int32Array, LENGTH, { name: 'y', keep: true });
-const x = space.array(Int32Array, LENGTH, { name: 'x', keep: true });
-x.data.fill(5);
-const handle = space.share();
-const friend = await attachedAgent(handle);
-await friend.do('sum', 'x');
-/** The host, the device, and the friend. */
-const PROCESSORS = 3;
-
 async function harmNobody(kinds: readonly string[]): Promise<void> {
-  const before = descriptors();
-  const ends = await run(kinds.join(), COUNT);
+  opened ??= open();
+  const { space, x, handles, friend } = await opened;
+  const before = { descriptors: descriptors(), processors: space.stats().processors.length };
+  const ends = await run(kinds.join(), COUNT, handles);
   assert.equal(ends.length, COUNT * kinds.length);
   for (const each of ends) {
     const [kind, ...end] = each.split(' ');
     assert.match(end.join(' '), ENDS[kind], each);
   }
-  await until('the owner forgets them', () => processors() === PROCESSORS);
-  await until('their descriptors are closed', () => descriptors() <= before);
-  sameData(x.data, () => 5);
+  await until('they are gone', () => space.stats().processors.length === before.processors);
+  await until('their descriptors are closed', () => descriptors() <= before.descriptors);
+  sameData(x, () => 5);
   assert.equal(await friend.do('sum', 'x'), 5 * LENGTH);
-  assert.deepEqual(await run('polite', 1), [`polite ${(5 * LENGTH) / 1024}`]);
+  assert.deepEqual(await run('polite', 1, handles), [`polite ${(5 * LENGTH) / 1024}`]);
   space.checkInvariants();
 }
 
@@ -124,5 +142,4 @@ for (const kind of kinds)
 if (!LONG) test('rude processes of each kind harm nobody', () => harmNobody(kinds), SECONDS);
 
 await runTests();
-await friend.kill();
-await space.close();
+await close();

@@ -19,7 +19,7 @@ import time
 
 import onemem
 
-AT_ONCE = 8
+AT_ONCE = 4
 NOBODY = 65534
 WAIT_SECONDS = 20
 FLOOD_SECONDS = 0.2
