@@ -3,15 +3,20 @@
  * something fails.
  */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nameSpace } from '../../src/api/opening/named-space.js';
 import { i32, kernel, openSpace } from '../../src/index.js';
 import { Agent } from '../harness/agents.js';
 import { longTest, note, runTests, sameData, test } from '../harness/suite.js';
 
-const MODULES = fileURLToPath(new URL('../../../python', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const MODULES = `${ROOT}/python`;
+const WHEEL = `${ROOT}/scripts/wheel.py`;
 const MIB = 2 ** 20;
 
 interface Outcome {
@@ -27,11 +32,11 @@ class Python {
   private stdout = '';
   private stderr = '';
 
-  constructor(handle: string, program: string) {
+  constructor(handle: string, program: string, modules = MODULES) {
     const prelude = `import os, sys, onemem\ntry:\n import numpy as np\nexcept ImportError:\n np = None\nspace = onemem.attach()\n`;
     const env = {
       ...process.env,
-      PYTHONPATH: MODULES,
+      PYTHONPATH: modules,
       ONEMEM_SPACE: handle,
       PYTHONDONTWRITEBYTECODE: '1',
     };
@@ -65,8 +70,8 @@ class Python {
   }
 }
 
-async function run(handle: string, program: string): Promise<string> {
-  const { code, signal, stdout, stderr } = await new Python(handle, program).outcome();
+async function run(handle: string, program: string, modules?: string): Promise<string> {
+  const { code, signal, stdout, stderr } = await new Python(handle, program, modules).outcome();
   assert.equal(code, 0, `${signal} ${stderr}`);
   return stdout;
 }
@@ -91,6 +96,31 @@ pythonTest('Python reads and writes an array without NumPy', async () => {
   const program = `sys.modules['numpy'] = None\nv = space['x']\nv[8] = v[7] + 1\nprint(len(v), v[7], space.names())`;
   assert.equal(await run(space.share(), program), "1000 5 ['x']\n");
   assert.equal(x.data[8], 6);
+});
+
+/** Says the version, and how many files have the sums that the wheel tells; as pip looks at them. */
+const SUMS = `
+import base64, hashlib, importlib.metadata
+files = importlib.metadata.files('onemem')
+digest = lambda f: base64.urlsafe_b64encode(hashlib.sha256(f.locate().read_bytes()).digest()).decode()
+right = [f for f in files if f.hash and f.hash.value == digest(f).rstrip('=')]
+print(importlib.metadata.version('onemem'), len(right), len(files))
+`;
+
+pythonTest('the wheel has the module, and what pip asks about it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'onemem-wheel-'));
+  try {
+    const wheel = execFileSync('python3', [WHEEL, folder], { encoding: 'utf8' }).trim();
+    assert.match(wheel, /onemem-[0-9.]+-py3-none-any[.]whl$/);
+    execFileSync('python3', ['-m', 'zipfile', '-e', wheel, folder]);
+    await using space = await openSpace({ hostMemory: '64MiB' });
+    space.array(Int32Array, 10, { name: 'x' }).data[7] = 5;
+    const program = `${SUMS}\nprint(space['x'][7], os.path.dirname(onemem.__file__))`;
+    const { version } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8'));
+    assert.equal(await run(space.share(), program, folder), `${version} 3 4\n5 ${folder}\n`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 longNumpyTest(
