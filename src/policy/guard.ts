@@ -4,7 +4,7 @@
  * after a word: a policy may make a program slow, and never wrong.
  */
 
-import { clear, copy, createMask, WORDS } from '../core/basics/mask.js';
+import { and, clear, copy, createMask } from '../core/basics/mask.js';
 import type {
   EvictionPolicy,
   PlacementPolicy,
@@ -73,7 +73,7 @@ export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
     for (const name of ['mapped', 'occupied', 'allowed'] as const) copy(masks[name], touch[name]);
     policy(theirTouch);
     const { page, result } = touch;
-    for (let word = 0; word < WORDS; word++) result[word] &= touch.allowed[word];
+    and(result, touch.allowed);
     result[page >>> 5] |= 1 << (page & 31);
     touch.memory = theirTouch.memory;
     touch.reason = theirTouch.reason;

@@ -9,7 +9,7 @@
  * brought whole on its first touch where it is preferred.
  */
 import { IntrusiveList } from '../core/basics/intrusive-list.js';
-import { addRun, clear, sizeOfRun, WORDS } from '../core/basics/mask.js';
+import { addRun, and, andNot, clear, sizeOfRun } from '../core/basics/mask.js';
 import {
   type EvictionPolicy,
   PAGES_PER_BLOCK,
@@ -78,6 +78,7 @@ export function uvmPrefetch(): PrefetchPolicy {
     }
     clear(result);
     addRun(result, first, count);
-    for (let word = 0; word < WORDS; word++) result[word] &= allowed[word] & ~occupied[word];
+    and(result, allowed);
+    andNot(result, occupied);
   };
 }

@@ -5,7 +5,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'believe a store that has forgotten',
     file: 'src/core/service/service.ts',
-    original: 'residence.resident[word] &= ~only[word];',
+    original: 'andNot(residence.resident, only);',
     instead: '',
     why: 'A page is fetched from a server that was started again without it.',
   },
@@ -254,8 +254,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'punch although the copy failed',
     file: 'src/core/movement/operation-rules.ts',
-    original: 'residence.backed[word] & ~stuck[word] & ~residence.scratch[word]',
-    instead: 'residence.backed[word] & ~residence.scratch[word]',
+    original: 'andNot(going, stuck);',
+    instead: '',
     why: 'The only copy of a page is given back although it could not be copied.',
   },
   {
@@ -269,7 +269,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'write a page that a clone still needs',
     file: 'src/core/movement/operation-rules.ts',
-    original: "addAll(rareMask(block, 'copyOnWrite'), mask);",
+    original: "or(rareMask(block, 'copyOnWrite'), mask);",
     instead: '',
     why: 'A clone reads what was written to its source afterwards (invariant 9).',
   },
@@ -304,7 +304,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'evict pinned pages with their block',
     file: 'src/core/movement/reclaim.ts',
-    original: 'if (id === HOST_NODE) result[word] &= ~pinned[word];',
+    original: 'if (id === HOST_NODE) andNot(result, pinned);',
     instead: '',
     why: 'Memory that was promised to stay where it is goes (invariant 10).',
   },
@@ -473,7 +473,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let what is held be what stands in for a denied page',
     file: 'src/core/service/tasks.ts',
-    original: '(scratch[word] & mask[word]) !== 0',
+    original: 'intersects(scratch, mask)',
     instead: 'false',
     why: 'A copy reads zeros where an array has content.',
   },
@@ -487,8 +487,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'fill a page of a clone again after its source has changed',
     file: 'src/core/service/tasks.ts',
-    original: 'block.dirty[word] |= come[word];',
-    instead: 'block.blank[word] |= come[word];',
+    original: 'or(block.dirty, come);',
+    instead: 'or(block.blank, come);',
     why: 'The copy that was made for a clone counts as one that can be made again, and is dropped (invariant 9).',
   },
   {
@@ -508,7 +508,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'forget what a clone could not be given',
     file: 'src/core/service/tasks.ts',
-    original: 'pages[word] &= ~block.copyOnWrite[word];',
+    original: 'andNot(pages, block.copyOnWrite);',
     instead: '',
     why: 'The clone finds what its source has next, or nothing.',
   },
@@ -538,7 +538,7 @@ export const mutants: readonly Mutant[] = [
     name: 'forget what died with its device',
     file: 'src/core/service/service.ts',
     original: "lose(block, only, 'LOST');",
-    instead: 'for (let word = 0; word < WORDS; word++) block.dirty[word] &= ~only[word];',
+    instead: 'andNot(block.dirty, only);',
     why: 'A lost page reads as zero, and nobody is told.',
   },
   {
@@ -790,8 +790,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'announce what stood in for pages that a dead device was denied',
     file: 'src/core/service/departures.ts',
-    original: 'mapping.mapped[word] & ~mapping.standIn[word]',
-    instead: 'mapping.mapped[word]',
+    original: 'setAndNot(taken, mapping.mapped, mapping.standIn);',
+    instead: 'setAndNot(taken, mapping.mapped, createMask());',
     why: 'Subscribers hear of pages that nobody but the device ever had.',
   },
   {

@@ -87,6 +87,48 @@ export function copy(to: Mask, from: Mask): void {
   for (let word = 0; word < WORDS; word++) to[word] = from[word];
 }
 
+export function or(to: Mask, mask: Mask): void {
+  for (let word = 0; word < WORDS; word++) to[word] |= mask[word];
+}
+
+export function and(to: Mask, mask: Mask): void {
+  for (let word = 0; word < WORDS; word++) to[word] &= mask[word];
+}
+
+export function andNot(to: Mask, mask: Mask): void {
+  for (let word = 0; word < WORDS; word++) to[word] &= ~mask[word];
+}
+
+/** Pages that both have; `to` may be one of them. */
+export function setAnd(to: Mask, a: Mask, b: Mask): void {
+  for (let word = 0; word < WORDS; word++) to[word] = a[word] & b[word];
+}
+
+/** Pages of `a` that `b` has not; `to` may be one of them. */
+export function setAndNot(to: Mask, a: Mask, b: Mask): void {
+  for (let word = 0; word < WORDS; word++) to[word] = a[word] & ~b[word];
+}
+
+export function intersects(a: Mask, b: Mask): boolean {
+  for (let word = 0; word < WORDS; word++) if ((a[word] & b[word]) !== 0) return true;
+  return false;
+}
+
+/** The first page that both have, or 512. */
+export function firstOfBoth(a: Mask, b: Mask): number {
+  for (let word = 0; word < WORDS; word++) {
+    const bits = a[word] & b[word];
+    if (bits !== 0) return word * 32 + 31 - Math.clz32(bits & -bits);
+  }
+  return PAGES_PER_BLOCK;
+}
+
+/** Whether `b` has all pages of `a`. */
+export function isSubset(a: Mask, b: Mask): boolean {
+  for (let word = 0; word < WORDS; word++) if ((a[word] & ~b[word]) !== 0) return false;
+  return true;
+}
+
 export function bitCount(value: number): number {
   value -= (value >>> 1) & 0x55555555;
   value = (value & 0x33333333) + ((value >>> 2) & 0x33333333);

@@ -1,6 +1,18 @@
 /** Bringing pages to a node and taking them away: what every task and every fault comes down to. */
 
-import { add, addRun, bitCount, clear, has, type Mask, next, WORDS } from '../basics/mask.js';
+import {
+  add,
+  addRun,
+  andNot,
+  bitCount,
+  clear,
+  has,
+  intersects,
+  type Mask,
+  next,
+  setAndNot,
+  WORDS,
+} from '../basics/mask.js';
 import {
   Access,
   HOST_NODE,
@@ -190,7 +202,7 @@ export function waitForMemory(state: State, block: Block, node: Node, task: Task
 export function excludeScratch(block: Block, node: NodeId, mask: Mask): void {
   const residence = block.residences[node];
   if (residence === undefined) return;
-  for (let word = 0; word < WORDS; word++) mask[word] &= ~residence.scratch[word];
+  andNot(mask, residence.scratch);
 }
 
 /** Pages of the block that have, or could have, content that a processor may see. */
@@ -204,15 +216,17 @@ export function present(block: Block, word: number): number {
  * processor is denied them, and the clones have lost nothing.
  */
 export function absentPages(state: State, block: Block, mask: Mask, result: Mask): void {
-  for (let word = 0; word < WORDS; word++) {
-    result[word] = block.range.provided
-      ? mask[word] & ~(block.blank[word] | block.freed[word] | block.lost[word])
-      : 0;
+  if (!block.range.provided) {
+    clear(result);
+    return;
   }
+  setAndNot(result, mask, block.blank);
+  andNot(result, block.freed);
+  andNot(result, block.lost);
   for (let node = 0; node < block.residences.length; node++) {
     const residence = block.residences[node];
     if (residence === undefined || state.nodes[node]?.gone === true) continue;
-    for (let word = 0; word < WORDS; word++) result[word] &= ~residence.resident[word];
+    andNot(result, residence.resident);
   }
 }
 
@@ -284,8 +298,7 @@ function standsStill(
   for (let other = 0; write && other < block.residences.length; other++) {
     const copies = block.residences[other];
     if (other === node || copies === undefined || state.nodes[other] === undefined) continue;
-    for (let word = 0; word < WORDS; word++)
-      if ((copies.resident[word] & pages[word]) !== 0) return false;
+    if (intersects(copies.resident, pages)) return false;
   }
   return true;
 }

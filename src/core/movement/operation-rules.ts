@@ -3,7 +3,7 @@
  * record a kind. How an operation goes on from step to step is the same for all (operation.ts).
  */
 
-import { add, clear, has, isEmpty, type Mask, next, size, WORDS } from '../basics/mask.js';
+import { add, andNot, clear, has, isEmpty, next, or, setAnd, size } from '../basics/mask.js';
 import {
   Access,
   HOST_NODE,
@@ -251,10 +251,9 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
   const stuck = state.masks.take();
   const going = state.masks.take();
   onlyCopies(state, block, operation.node, operation.mask, stuck);
-  for (let word = 0; word < WORDS; word++) {
-    going[word] =
-      operation.mask[word] & residence.backed[word] & ~stuck[word] & ~residence.scratch[word];
-  }
+  setAnd(going, operation.mask, residence.backed);
+  andNot(going, stuck);
+  andNot(going, residence.scratch);
   const before = residence.evictEffort === state.effort ? residence.evictFailures : 0;
   residence.evictFailures = isEmpty(stuck) ? 0 : before + 1;
   residence.evictEffort = state.effort;
@@ -270,32 +269,25 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
 
 function finishZero(state: State, block: Block, operation: Operation): void {
   finishDrop(state, block, operation);
-  for (let word = 0; word < WORDS; word++) block.blank[word] |= operation.mask[word];
+  or(block.blank, operation.mask);
 }
 
 /** No node holds the pages any more, and nothing is known of them but where they come from. */
-function finishDrop(_state: State, block: Block, operation: Operation): void {
-  for (let word = 0; word < WORDS; word++) {
-    const bits = ~operation.mask[word];
-    block.dirty[word] &= bits;
-    block.lost[word] &= bits;
-    block.blank[word] &= bits;
-    block.cleaning[word] &= bits;
-    for (const residence of block.residences)
-      if (residence !== undefined) residence.resident[word] &= bits;
-  }
+function finishDrop(_state: State, block: Block, { mask }: Operation): void {
+  andNot(block.dirty, mask);
+  andNot(block.lost, mask);
+  andNot(block.blank, mask);
+  andNot(block.cleaning, mask);
+  for (const residence of block.residences)
+    if (residence !== undefined) andNot(residence.resident, mask);
 }
 
 function finishClean(_state: State, block: Block, { mask }: Operation): void {
-  addAll(rareMask(block, 'cleaning'), mask);
+  or(rareMask(block, 'cleaning'), mask);
 }
 
 function finishCopyOnWrite(_state: State, block: Block, { mask }: Operation): void {
-  addAll(rareMask(block, 'copyOnWrite'), mask);
-}
-
-function addAll(to: Mask, mask: Mask): void {
-  for (let word = 0; word < WORDS; word++) to[word] |= mask[word];
+  or(rareMask(block, 'copyOnWrite'), mask);
 }
 
 /** Threads that wait for a right fault again: a guard is asked then. */
@@ -317,12 +309,10 @@ function finishProtect(_state: State, block: Block, operation: Operation): void 
   const { access, mask } = operation;
   const unreadable = access === Access.None ? rareMask(block, 'unreadable') : block.unreadable;
   const unwritable = access === Access.Write ? block.unwritable : rareMask(block, 'unwritable');
-  for (let word = 0; word < WORDS; word++) {
-    if (access === Access.None) unreadable[word] |= mask[word];
-    else unreadable[word] &= ~mask[word];
-    if (access === Access.Write) unwritable[word] &= ~mask[word];
-    else unwritable[word] |= mask[word];
-  }
+  if (access === Access.None) or(unreadable, mask);
+  else andNot(unreadable, mask);
+  if (access === Access.Write) andNot(unwritable, mask);
+  else or(unwritable, mask);
   wakeWanting(block, mask);
 }
 
@@ -340,10 +330,8 @@ function finishFree(state: State, block: Block, operation: Operation): void {
   }
   block.range.freedPages += fresh;
   // What was said about the pages goes with them.
-  for (let word = 0; word < WORDS; word++) {
-    for (const said of [block.unreadable, block.unwritable, block.copyOnWrite, block.pinned])
-      said[word] &= ~operation.mask[word];
-  }
+  for (const said of [block.unreadable, block.unwritable, block.copyOnWrite, block.pinned])
+    andNot(said, operation.mask);
   wakeWanting(block, operation.mask);
   finishZero(state, block, operation);
 }

@@ -4,7 +4,7 @@
  * becomes visible at its new place by itself.
  */
 
-import { addRun, has, type Mask, next, nextAbsent, removeRun, WORDS } from '../basics/mask.js';
+import { addRun, and, has, type Mask, next, nextAbsent, removeRun } from '../basics/mask.js';
 import {
   Access,
   NO_NODE,
@@ -47,8 +47,7 @@ export function reserveFor(state: State, block: Block, operation: Operation): vo
   else if (target !== undefined || operation.target === PROVIDER)
     onlyCopies(state, block, node, mask, moving);
   // What the provider would give anyway, it need not get.
-  if (operation.target === PROVIDER)
-    for (let word = 0; word < WORDS; word++) moving[word] &= block.dirty[word];
+  if (operation.target === PROVIDER) and(moving, block.dirty);
   if (target !== undefined)
     operation.whole = takesWhole(block, target, reserve(state, block, target, operation));
   if (kind !== 'evict') return;

@@ -7,7 +7,7 @@
  * which needs no room.
  */
 
-import { clear, isEmpty, type Mask, size, WORDS } from '../basics/mask.js';
+import { andNot, clear, isEmpty, isSubset, type Mask, setAndNot, size } from '../basics/mask.js';
 import {
   HOST_NODE,
   NO_NODE,
@@ -316,16 +316,13 @@ function leavingOf(
   { backed, scratch }: Residence,
   result: Mask,
 ): void {
-  for (let word = 0; word < WORDS; word++) {
-    result[word] = backed[word] & ~scratch[word];
-    if (id === HOST_NODE) result[word] &= ~pinned[word];
-  }
+  setAndNot(result, backed, scratch);
+  if (id === HOST_NODE) andNot(result, pinned);
 }
 
 function isAllPinned({ pinned }: Block, { backed }: Residence): boolean {
   if (pinned === NO_PAGES) return false;
-  for (let word = 0; word < WORDS; word++) if ((backed[word] & ~pinned[word]) !== 0) return false;
-  return true;
+  return isSubset(backed, pinned);
 }
 
 /** What the node has of the block that need not be sent anywhere when it goes. */
@@ -336,7 +333,7 @@ function copiesOf(state: State, block: Block, node: Node, result: Mask): boolean
   const only = state.masks.take();
   onlyCopies(state, block, node.id, residence.backed, only);
   leavingOf(block, node, residence, result);
-  for (let word = 0; word < WORDS; word++) result[word] &= ~only[word];
+  andNot(result, only);
   state.masks.backTo(mark);
   return !isEmpty(result);
 }
@@ -348,7 +345,7 @@ function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask
   leavingOf(block, node, residence, mask);
   onlyCopies(state, block, node.id, mask, mask);
   const there = block.residences[home.id]?.backed;
-  if (there !== undefined) for (let word = 0; word < WORDS; word++) mask[word] &= ~there[word];
+  if (there !== undefined) andNot(mask, there);
   const pages = size(mask);
   // What cannot go from there again does not stay beyond the budget, whose frame it may be.
   return (pages === 0 && isWithinBudget(home)) || reclaim(state, block, home, pages);
@@ -371,8 +368,7 @@ function releaseAll(state: State, block: Block, node: Node): void {
   if (residence === undefined) return;
   const { mark } = state.masks;
   const stale = state.masks.take();
-  for (let word = 0; word < WORDS; word++)
-    stale[word] = residence.backed[word] & ~residence.scratch[word];
+  setAndNot(stale, residence.backed, residence.scratch);
   releaseSpare(state, block, node, stale);
   state.masks.backTo(mark);
   classify(state, block);

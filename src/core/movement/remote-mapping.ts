@@ -6,6 +6,7 @@
 import {
   add,
   addRun,
+  andNot,
   clear,
   has,
   isEmpty,
@@ -72,10 +73,8 @@ function mapHostPages(
   if (page !== -1) keepAlone(allowed, page);
   mapRuns(state, block, processor, allowed, Access.Read);
   state.masks.backTo(mark);
-  for (let word = 0; word < WORDS; word++) {
-    mapping.waitingRead[word] &= ~mapping.mapped[word];
-    mapping.waitingWrite[word] &= ~mapping.writable[word];
-  }
+  andNot(mapping.waitingRead, mapping.mapped);
+  andNot(mapping.waitingWrite, mapping.writable);
   noteWaiting(mapping);
 }
 

@@ -1,5 +1,5 @@
 /** What the core knows of a touch, as a policy sees it. There is one, for the fault that is served. */
-import { createMask, has, isEmpty, WORDS } from '../basics/mask.js';
+import { createMask, has, isEmpty, isSubset } from '../basics/mask.js';
 import {
   HOST_NODE,
   NO_NODE,
@@ -109,9 +109,7 @@ export class SeenTouch implements Touch {
     const block = this.neighbour(step);
     const mapping = block?.mappings[this.processor.id];
     if (block === undefined || mapping === undefined) return false;
-    for (let word = 0; word < WORDS; word++)
-      if ((block.inside[word] & ~mapping.mapped[word]) !== 0) return false;
-    return true;
+    return isSubset(block.inside, mapping.mapped);
   }
 
   placeOf(step: number): Place {

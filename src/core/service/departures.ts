@@ -1,6 +1,6 @@
 /** Processors and nodes that leave or die: what only they hold goes home or is lost. */
 
-import { clear, createMask, endOf, next, WORDS } from '../basics/mask.js';
+import { clear, createMask, endOf, next, setAndNot } from '../basics/mask.js';
 import {
   HOST_NODE,
   NO_NODE,
@@ -166,8 +166,7 @@ export class Departures {
     const { mark } = masks;
     const taken = masks.take();
     // What stands in for denied pages is no content of the range's.
-    for (let word = 0; word < WORDS; word++)
-      taken[word] = mapping.mapped[word] & ~mapping.standIn[word];
+    setAndNot(taken, mapping.mapped, mapping.standIn);
     const first = next(taken, 0);
     const end = block.range.watchers > 0 ? endOf(taken) : 0;
     masks.backTo(mark);

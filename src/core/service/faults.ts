@@ -1,6 +1,17 @@
 /** Faults that wait: what comes along with a page, with which right, and what is denied. */
 
-import { add, addRun, clear, has, type Mask, next, remove, WORDS } from '../basics/mask.js';
+import {
+  add,
+  addRun,
+  and,
+  andNot,
+  clear,
+  has,
+  type Mask,
+  next,
+  remove,
+  setAndNot,
+} from '../basics/mask.js';
 import {
   Access,
   type DenyReason,
@@ -303,8 +314,9 @@ function companions(
     clear(allowed);
     add(allowed, page);
   } else {
-    for (let word = 0; word < WORDS; word++)
-      allowed[word] = inside[word] & ~(freed[word] | lost[word] | scratch[word]);
+    setAndNot(allowed, inside, freed);
+    andNot(allowed, lost);
+    andNot(allowed, scratch);
     excludeForbidden(block, node, access, allowed);
   }
   if (owned) keepOwned(state, block, node, allowed);
@@ -313,12 +325,11 @@ function companions(
 
 /** Leaves out what is protected against it, or must first be copied for clones or unpinned. */
 function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask): void {
-  for (let word = 0; word < WORDS; word++) {
-    mask[word] &= ~block.unreadable[word];
-    if (access !== Access.Write) continue;
-    mask[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
-    if (node !== HOST_NODE) mask[word] &= ~block.pinned[word];
-  }
+  andNot(mask, block.unreadable);
+  if (access !== Access.Write) return;
+  andNot(mask, block.unwritable);
+  andNot(mask, block.copyOnWrite);
+  if (node !== HOST_NODE) andNot(mask, block.pinned);
 }
 
 /**
@@ -333,8 +344,9 @@ function breakAround(state: State, block: Block, page: number): boolean {
   addRun(group, first, PAGES_PER_GROUP);
   absentPages(state, block, group, absent);
   if (has(absent, page)) return false;
-  for (let word = 0; word < WORDS; word++)
-    group[word] &= block.copyOnWrite[word] & ~(absent[word] | block.lost[word]);
+  and(group, block.copyOnWrite);
+  andNot(group, absent);
+  andNot(group, block.lost);
   breakCopyOnWrite(state, block, group, false);
   return true;
 }
@@ -532,7 +544,8 @@ function ownsAlone(state: State, block: Block, node: NodeId, page: number): bool
 
 function keepOwned(state: State, block: Block, node: NodeId, mask: Mask): void {
   const { resident } = residenceOf(state, block, node);
-  for (let word = 0; word < WORDS; word++) mask[word] &= resident[word] & block.dirty[word];
+  and(mask, resident);
+  and(mask, block.dirty);
   onlyOn(state, block, node, mask, mask);
 }
 

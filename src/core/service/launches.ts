@@ -1,5 +1,5 @@
 /** Launches: what a device needs before its kernel runs, keeps meanwhile, and gives back. */
-import { addRun, clear, createMask, isEmpty, size, sizeOfRun, WORDS } from '../basics/mask.js';
+import { addRun, andNot, clear, createMask, isEmpty, size, sizeOfRun } from '../basics/mask.js';
 import {
   Access,
   type BlockSpan,
@@ -87,12 +87,8 @@ function isUnadvised(range: Range): boolean {
  * range that was made to be read only are reached in place all the same.
  */
 function mayBeDenied(block: Block): boolean {
-  for (let word = 0; word < WORDS; word++) {
-    const unwritable = block.range.writable ? block.unwritable[word] : 0;
-    if ((block.unreadable[word] | unwritable | block.freed[word] | block.lost[word]) !== 0)
-      return true;
-  }
-  return false;
+  if (block.range.writable && !isEmpty(block.unwritable)) return true;
+  return !isEmpty(block.unreadable) || !isEmpty(block.freed) || !isEmpty(block.lost);
 }
 
 export class Launches {
@@ -361,8 +357,7 @@ export class Launches {
         const { first, count } = partIn(argument, block);
         if (count > 0) addRun(mask, first % PAGES_PER_BLOCK, count);
       }
-      for (let word = 0; word < WORDS; word++)
-        if (backed !== undefined) mask[word] &= ~backed[word];
+      if (backed !== undefined) andNot(mask, backed);
       pages += size(mask);
     }
     state.masks.backTo(mark);

@@ -1,6 +1,6 @@
 /** What a block does next: tasks, then faults that wait, each as one operation at a time. */
 
-import { WORDS } from '../basics/mask.js';
+import { and, andNot, setAnd } from '../basics/mask.js';
 import { Access, type DenyReason, NO_NODE, type NodeId, Status } from '../basics/types.js';
 import { givesUp } from '../movement/moves.js';
 import { ATTEMPTS } from '../movement/operation.js';
@@ -123,12 +123,12 @@ function loseForgotten(state: State, block: Block, id: NodeId): void {
   const { mark } = state.masks;
   const only = state.masks.take();
   // What has gone from there meanwhile is not concerned.
-  for (let word = 0; word < WORDS; word++)
-    only[word] = residence.forgotten[word] & residence.resident[word];
-  for (let word = 0; word < WORDS; word++) residence.resident[word] &= ~only[word];
+  setAnd(only, residence.forgotten, residence.resident);
+  andNot(residence.resident, only);
   residence.forgotten = NO_PAGES;
   onlyOn(state, block, id, only, only);
-  for (let word = 0; word < WORDS; word++) only[word] &= block.dirty[word] & ~block.freed[word];
+  and(only, block.dirty);
+  andNot(only, block.freed);
   lose(block, only, 'FORGOTTEN');
   state.masks.backTo(mark);
   classify(state, block);
@@ -141,7 +141,8 @@ export function loseNode(state: State, block: Block, node: Node): void {
   const { mark } = state.masks;
   const only = state.masks.take();
   onlyOn(state, block, node.id, residence.resident, only);
-  for (let word = 0; word < WORDS; word++) only[word] &= block.dirty[word] & ~block.freed[word];
+  and(only, block.dirty);
+  andNot(only, block.freed);
   lose(block, only, 'LOST');
   releaseBacking(state, block, node, residence.backed);
   state.masks.backTo(mark);

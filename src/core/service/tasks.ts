@@ -2,12 +2,19 @@
 
 import {
   add,
+  and,
+  andNot,
   clear,
   createMask,
+  firstOfBoth,
   has,
+  intersects,
   isEmpty,
+  isSubset,
   type Mask,
   next,
+  or,
+  setAnd,
   size,
   WORDS,
 } from '../basics/mask.js';
@@ -90,7 +97,7 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
     residence.holds.push({ mask: task.mask, access: task.access });
     if (task.access === Access.Write) {
       // The holder of pages writes them without a fault.
-      for (let word = 0; word < WORDS; word++) block.cleaning[word] &= ~task.mask[word];
+      andNot(block.cleaning, task.mask);
     }
     request.held++;
   }
@@ -116,7 +123,7 @@ export function materialize(
       add(come, page);
   }
   if (failure !== null) excludeBeyondBudget(state, block, come);
-  for (let word = 0; word < WORDS; word++) block.dirty[word] |= come[word];
+  or(block.dirty, come);
   state.masks.backTo(mark);
   if (failure === null || !lastChance || passes(failure) || size(mask) > 1) return;
   const page = next(mask, 0);
@@ -127,9 +134,9 @@ export function materialize(
 function excludeBeyondBudget(state: State, block: Block, mask: Mask): void {
   const { resident } = residenceOf(state, block, HOST_NODE);
   const here = state.masks.take();
-  for (let word = 0; word < WORDS; word++) here[word] = mask[word] & resident[word];
+  setAnd(here, mask, resident);
   if (mayBeWritten(state, block, nodeOf(state, HOST_NODE), here)) return;
-  for (let word = 0; word < WORDS; word++) mask[word] &= ~here[word];
+  andNot(mask, here);
 }
 
 /** What a clone's source has lost, the clone that would have it for its own has lost, too. */
@@ -148,11 +155,8 @@ function loseInherited(state: State, block: Block, mask: Mask): void {
 /** Why pages are not there though the task is through: lost ones keep none from its end. */
 export function loss(block: Block, { kind, mask }: Task): DenyReason | null {
   if (kind !== 'present') return null;
-  for (let word = 0; word < WORDS; word++) {
-    const bits = mask[word] & block.lost[word];
-    if (bits !== 0) return lossIn(block, word * 32 + 31 - Math.clz32(bits & -bits));
-  }
-  return null;
+  const page = firstOfBoth(mask, block.lost);
+  return page === PAGES_PER_BLOCK ? null : lossIn(block, page);
 }
 
 /** Pages that are as the task asked; lost and freed ones are not, and keep only holds waiting. */
@@ -161,10 +165,8 @@ export function pagesDone(state: State, block: Block, task: Task): number {
     task.kind === 'present' ? residenceOf(state, block, goalOf(state, block, task)) : undefined;
   const { mark } = state.masks;
   const pages = state.masks.take();
-  for (let word = 0; word < WORDS; word++) {
-    pages[word] = task.mask[word] & block.inside[word];
-    if (residence !== undefined) pages[word] &= residence.resident[word];
-  }
+  setAnd(pages, task.mask, block.inside);
+  if (residence !== undefined) and(pages, residence.resident);
   const count = size(pages);
   state.masks.backTo(mark);
   return count;
@@ -198,9 +200,12 @@ function isEntered(state: State, block: Block, task: Task): boolean {
   )
     return false;
   const { resident } = residenceOf(state, block, goalOf(state, block, task));
-  for (let word = 0; word < WORDS; word++)
-    if ((task.mask[word] & block.inside[word] & ~resident[word]) !== 0) return false;
-  return true;
+  const { mark } = state.masks;
+  const asked = state.masks.take();
+  setAnd(asked, task.mask, block.inside);
+  const areThere = isSubset(asked, resident);
+  state.masks.backTo(mark);
+  return areThere;
 }
 
 function bringTo(
@@ -265,18 +270,13 @@ function bringTo(
 
 export function absence(state: State, block: Block, task: Task): DenyReason | null {
   const { mask, access, overtakes } = task;
-  let lost = -1;
-  let pinned = 0;
-  for (let word = 0; word < WORDS; word++) {
-    if ((mask[word] & block.freed[word]) !== 0) return 'FREED';
-    const bits = mask[word] & block.lost[word];
-    if (bits !== 0 && lost === -1) lost = word * 32 + 31 - Math.clz32(bits & -bits);
-    pinned |= mask[word] & block.pinned[word];
-  }
-  if (lost !== -1) return lossIn(block, lost);
+  if (intersects(mask, block.freed)) return 'FREED';
+  const lost = firstOfBoth(mask, block.lost);
+  if (lost !== PAGES_PER_BLOCK) return lossIn(block, lost);
   // To wait until the program unpins them could be for ever.
-  if (pinned !== 0 && access === Access.Write && goalOf(state, block, task) !== HOST_NODE)
-    return 'PINNED';
+  if (access === Access.Write && goalOf(state, block, task) !== HOST_NODE) {
+    if (intersects(mask, block.pinned)) return 'PINNED';
+  }
   return overtakes ? null : protection(block, mask, access);
 }
 
@@ -304,19 +304,13 @@ export function remoteness(state: State, block: Block, task: Task): DenyReason |
     ];
   if (processor !== undefined && isRemote(block, processor)) return 'IN_PLACE';
   const scratch = block.residences[goalOf(state, block, task)]?.scratch;
-  for (let word = 0; scratch !== undefined && word < WORDS; word++)
-    if ((scratch[word] & mask[word]) !== 0) return 'OUT_OF_MEMORY';
-  return null;
+  return scratch !== undefined && intersects(scratch, mask) ? 'OUT_OF_MEMORY' : null;
 }
 
 /** Whether any of these pages is protected against the access. */
 export function protection(block: Block, mask: Mask, access: Access): DenyReason | null {
-  let unwritable = 0;
-  for (let word = 0; word < WORDS; word++) {
-    if ((mask[word] & block.unreadable[word]) !== 0) return 'NO_ACCESS';
-    unwritable |= mask[word] & block.unwritable[word];
-  }
-  return unwritable !== 0 && access === Access.Write ? 'READ_ONLY' : null;
+  if (intersects(mask, block.unreadable)) return 'NO_ACCESS';
+  return access === Access.Write && intersects(mask, block.unwritable) ? 'READ_ONLY' : null;
 }
 
 /**
@@ -327,10 +321,10 @@ export function protection(block: Block, mask: Mask, access: Access): DenyReason
 function breaksFirst(state: State, block: Block, task: Task, pages: Mask): boolean {
   noteKept(block, task);
   const copyOnWrite = state.masks.take();
-  for (let word = 0; word < WORDS; word++)
-    copyOnWrite[word] = pages[word] & block.copyOnWrite[word] & ~(task.kept?.[word] ?? 0);
+  setAnd(copyOnWrite, pages, block.copyOnWrite);
+  if (task.kept !== null) andNot(copyOnWrite, task.kept);
   if (isEmpty(copyOnWrite)) {
-    for (let word = 0; word < WORDS; word++) pages[word] &= ~block.copyOnWrite[word];
+    andNot(pages, block.copyOnWrite);
     return false;
   }
   breakCopyOnWrite(state, block, copyOnWrite, true);
@@ -366,7 +360,7 @@ function empty(state: State, block: Block, task: Task): Outcome {
   if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
   const mask = state.masks.take();
   do {
-    for (let word = 0; word < WORDS; word++) mask[word] = task.mask[word] & block.inside[word];
+    setAnd(mask, task.mask, block.inside);
     if (breaksFirst(state, block, task, mask)) return 'blocked';
     if (!isEmptied(block, task, mask)) {
       task.forgot += size(mask);
@@ -385,12 +379,12 @@ function empty(state: State, block: Block, task: Task): Outcome {
 function beginCleaning(state: State, block: Block, task: Task): Outcome {
   const mask = state.masks.take();
   changedPages(block, task.mask, mask);
-  for (let word = 0; word < WORDS; word++)
-    mask[word] &= ~(block.cleaning[word] | block.pinned[word]);
+  andNot(mask, block.cleaning);
+  andNot(mask, block.pinned);
   for (const residence of block.residences) {
     for (const hold of residence?.holds ?? []) {
       if (hold.access !== Access.Write) continue;
-      for (let word = 0; word < WORDS; word++) mask[word] &= ~hold.mask[word];
+      andNot(mask, hold.mask);
     }
   }
   return isEmpty(mask) ? 'done' : immediate(state, block, 'clean', task, Access.None, mask);

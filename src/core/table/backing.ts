@@ -2,6 +2,7 @@
 
 import {
   add,
+  andNot,
   bitCount,
   isEmpty,
   type Mask,
@@ -172,12 +173,9 @@ function forgetBacking(
   residence: Residence,
   going: Mask,
 ): void {
-  for (let word = 0; word < WORDS; word++) {
-    const bits = ~going[word];
-    residence.backed[word] &= bits;
-    residence.resident[word] &= bits;
-    residence.scratch[word] &= bits;
-  }
+  andNot(residence.backed, going);
+  andNot(residence.resident, going);
+  andNot(residence.scratch, going);
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined || mapping.node !== node) continue;

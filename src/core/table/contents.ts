@@ -1,5 +1,5 @@
 /** Which nodes have the content of a page. */
-import { clear, has, type Mask, WORDS } from '../basics/mask.js';
+import { and, andNot, clear, has, type Mask, WORDS } from '../basics/mask.js';
 import { NO_NODE, NO_PROCESSOR, type NodeId } from '../basics/types.js';
 import type { State } from './state.js';
 import type { Block } from './va-block.js';
@@ -11,7 +11,7 @@ export function onlyOn(state: State, block: Block, node: NodeId, mask: Mask, res
     const residence = block.residences[other];
     // A copy in memory that is gone saves nothing.
     if (residence === undefined || other === node || state.nodes[other]?.gone === true) continue;
-    for (let word = 0; word < WORDS; word++) result[word] &= ~residence.resident[word];
+    andNot(result, residence.resident);
   }
 }
 
@@ -49,9 +49,8 @@ export function onlyCopies(
     return;
   }
   onlyOn(state, block, node, mask, result);
-  for (let word = 0; word < WORDS; word++) {
-    // What is being copied for clones should not have to be had again: perhaps it cannot be.
-    result[word] &=
-      residence.resident[word] & (block.dirty[word] | block.breaking[word]) & ~block.lost[word];
-  }
+  and(result, residence.resident);
+  andNot(result, block.lost);
+  // What is being copied for clones should not have to be had again: perhaps it cannot be.
+  for (let word = 0; word < WORDS; word++) result[word] &= block.dirty[word] | block.breaking[word];
 }

@@ -1,6 +1,6 @@
 /** Pages that a node holds, and what that keeps from others. */
 
-import { type Mask, WORDS } from '../basics/mask.js';
+import { intersects, type Mask } from '../basics/mask.js';
 import type { Access, NodeId } from '../basics/types.js';
 import type { State } from './state.js';
 import type { Block, Residence } from './va-block.js';
@@ -35,7 +35,7 @@ export function conflictsWithHold(
 export function isHeldAgainst(residence: Residence, access: Access, pages: Mask): boolean {
   for (const hold of residence.holds) {
     if (hold.access !== 2 && access !== 2) continue;
-    for (let word = 0; word < WORDS; word++) if ((hold.mask[word] & pages[word]) !== 0) return true;
+    if (intersects(hold.mask, pages)) return true;
   }
   return false;
 }

@@ -2,7 +2,15 @@
  * What comes with a touch: one picture of how a processor goes through a range, and one decision.
  * docs/internals/patterns.md says where each part of it comes from, and which figure needs it.
  */
-import { addRun, has, isEmpty, nextAbsent, sizeOfRun, WORDS } from '../../core/basics/mask.js';
+import {
+  addRun,
+  and,
+  andNot,
+  has,
+  isEmpty,
+  nextAbsent,
+  sizeOfRun,
+} from '../../core/basics/mask.js';
 import {
   MOST_AHEAD,
   PAGES_PER_BLOCK,
@@ -223,7 +231,8 @@ function decide(touch: Touch, picture: Picture, most: number, thresholdPercent: 
     count = most;
   }
   addRun(result, first, count);
-  for (let word = 0; word < WORDS; word++) result[word] &= allowed[word] & ~occupied[word];
+  and(result, allowed);
+  andNot(result, occupied);
 }
 
 /** Says how many blocks come ahead of a walk. */
