@@ -10,6 +10,7 @@ import { leftBehind, resources } from './resources.js';
 import type { Result, Scenario } from './suite.js';
 
 const DEVICE_BYTES = 16 * BLOCK_BYTES;
+const HOST_BYTES = 16 * BLOCK_BYTES;
 
 /** Lets the runtime start what it starts once and keeps, such as its pool of threads. */
 export async function warmUp(kind: DeviceKind): Promise<void> {
@@ -31,6 +32,7 @@ export async function runScenario(
     devices,
     refuseLargerThanPages,
     memoryBytes = DEVICE_BYTES,
+    slowMemoryBytes,
     checkInvariants = true,
   } = scenario;
   const wanted: Wanted = { devices, memoryBytes, refuseLargerThanPages };
@@ -45,9 +47,13 @@ export async function runScenario(
       problems.push(`${what}${describe(error)}`);
     }
   };
+  const behindHost =
+    slowMemoryBytes === undefined
+      ? {}
+      : { hostMemory: HOST_BYTES, storage: false, slowMemory: { bytes: slowMemoryBytes } };
   const before = resources();
   await attempt('', async () => {
-    const space = await openSpace({ ...options, checkInvariants });
+    const space = await openSpace({ ...options, ...behindHost, checkInvariants });
     const folder = mkdtempSync(join(tmpdir(), 'onemem-conformance-'));
     await attempt('', () => scenario.run(bound(new Context(kind, space, before, folder, note))));
     await attempt('invariants: ', () => {

@@ -8,6 +8,8 @@ export interface Scenario {
   readonly refuseLargerThanPages?: number;
   /** Memory of each device, where the usual 32 MiB do not do. */
   readonly memoryBytes?: number;
+  /** Host memory is 32 MiB, with so much slow memory behind it. */
+  readonly slowMemoryBytes?: number;
   /** Whether the manager's books are looked at after every event; not where time is measured. */
   readonly checkInvariants?: boolean;
   /** Throws what does not hold. */

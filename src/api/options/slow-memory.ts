@@ -30,7 +30,7 @@ export interface SlowMemorySpecification {
   readonly bytes?: number | string;
   /** Microseconds before the first byte of a copy; 0 by default. */
   readonly latencyUs?: number;
-  /** Bytes a second, such as '30GB'; by default as fast as copies cost nothing. */
+  /** Bytes a second, such as '30GB'; by default it counts as fast as host memory. */
   readonly bandwidth?: number | string;
 }
 

@@ -325,4 +325,28 @@ export const migration: readonly Scenario[] = [
       }
     },
   },
+  {
+    name: 'slow_memory',
+    devices: 1,
+    slowMemoryBytes: 16 * BLOCK_BYTES,
+    holds:
+      'the device reads and writes what has gone to slow memory, and the CPU reads what comes from there',
+    run: async ({ device, words, space }) => {
+      const contents = Array.from({ length: 10 }, (_, seed) => pattern(BUFFER_WORDS, seed + 1));
+      const arrays = contents.map((content) => {
+        const array = words();
+        array.data.set(content);
+        return array;
+      });
+      const heldBytes = (): number => space.stats().slowMemory?.heldBytes ?? 0;
+      atMost('least bytes that should be in slow memory', 2 ** 22, heldBytes());
+      for (const [at, array] of arrays.entries()) {
+        same(`what the device read of array ${at}`, await seenBy(device, array), contents[at]);
+        await device.run(mix, { data: array, seed: at }, { size: BUFFER_WORDS });
+      }
+      for (const [at, array] of arrays.entries())
+        same(`what the CPU reads of array ${at}`, array.data, mixed(contents[at], at));
+      space.checkInvariants();
+    },
+  },
 ];
