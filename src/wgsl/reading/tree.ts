@@ -24,79 +24,43 @@ export interface TypeName extends Span {
   readonly parameters: readonly (TypeName | Expression)[];
 }
 
-export type Literal = Span & {
-  readonly kind: 'literal';
-  readonly value: number | boolean;
-  readonly type: 'bool' | 'abstract-int' | 'abstract-float' | 'i32' | 'u32' | 'f32' | 'f16';
-};
+/** One kind of expression or statement. */
+type Of<Kind extends string, Parts = object> = Span & { readonly kind: Kind } & Readonly<Parts>;
+
+export type Literal = Of<
+  'literal',
+  {
+    value: number | boolean;
+    type: 'bool' | 'abstract-int' | 'abstract-float' | 'i32' | 'u32' | 'f32' | 'f16';
+  }
+>;
 /** `local` is null for what the module declares. */
-export type Name = Span & {
-  readonly kind: 'name';
-  readonly name: string;
-  readonly local: Local | null;
-};
-export type Index = Span & {
-  readonly kind: 'index';
-  readonly base: Expression;
-  readonly index: Expression;
-};
-export type Member = Span & {
-  readonly kind: 'member';
-  readonly base: Expression;
-  readonly member: string;
-};
-export type Unary = Span & {
-  readonly kind: 'unary';
-  readonly operator: string;
-  readonly operand: Expression;
-};
-export type Binary = Span & {
-  readonly kind: 'binary';
-  readonly operator: string;
-  readonly left: Expression;
-  readonly right: Expression;
-};
+export type Name = Of<'name', { name: string; local: Local | null }>;
+export type Index = Of<'index', { base: Expression; index: Expression }>;
+export type Member = Of<'member', { base: Expression; member: string }>;
+export type Unary = Of<'unary', { operator: string; operand: Expression }>;
+export type Binary = Of<'binary', { operator: string; left: Expression; right: Expression }>;
 /** A function, or a type that makes a value. */
-export type Call = Span & {
-  readonly kind: 'call';
-  readonly callee: TypeName;
-  readonly parameters: readonly Expression[];
-};
+export type Call = Of<'call', { callee: TypeName; parameters: readonly Expression[] }>;
 export type Expression = Literal | Name | Index | Member | Unary | Binary | Call;
 
-export type Block = Span & { readonly kind: 'block'; readonly body: readonly Statement[] };
+export type Block = Of<'block', { body: readonly Statement[] }>;
+type Clause = Readonly<{ isDefault: boolean; body: Block }>;
 export type Statement =
   | Block
-  | (Span & { readonly kind: 'declare'; readonly local: Local; readonly value: Expression | null })
+  | Of<'declare', { local: Local; value: Expression | null }>
   /** `operator` of a compound assignment, such as `+`; null: none. `target` null: `_`. */
-  | (Span & {
-      readonly kind: 'assign';
-      readonly target: Expression | null;
-      readonly operator: string | null;
-      readonly value: Expression;
-    })
-  | (Span & {
-      readonly kind: 'if';
-      readonly condition: Expression;
-      readonly body: Block;
-      readonly otherwise: Block | null;
-    })
+  | Of<'assign', { target: Expression | null; operator: string | null; value: Expression }>
+  | Of<'if', { condition: Expression; body: Block; otherwise: Block | null }>
   /** Every loop: `for` and `while` begin with `if (!condition) { break; }`. */
-  | (Span & {
-      readonly kind: 'loop';
-      readonly body: Block;
-      readonly continuing: readonly Statement[];
-      readonly breakIf: Expression | null;
-    })
-  | (Span & {
-      readonly kind: 'switch';
-      readonly selector: Expression;
-      readonly clauses: readonly { readonly isDefault: boolean; readonly body: Block }[];
-      readonly values: readonly Expression[];
-    })
-  | (Span & { readonly kind: 'return'; readonly value: Expression | null })
-  | (Span & { readonly kind: 'break' | 'continue' })
-  | (Span & { readonly kind: 'call'; readonly call: Call });
+  | Of<'loop', { body: Block; continuing: readonly Statement[]; breakIf: Expression | null }>
+  | Of<
+      'switch',
+      { selector: Expression; clauses: readonly Clause[]; values: readonly Expression[] }
+    >
+  | Of<'return', { value: Expression | null }>
+  | Of<'break' | 'continue'>
+  | Of<'call', { call: Call }>;
 
 export interface Attribute extends Span {
   readonly name: string;
