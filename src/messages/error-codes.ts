@@ -204,6 +204,8 @@ export type OnememErrorCode =
   | 'NAME'
   /** A server that alone has pages, or shares an array, does not answer. Retry later. */
   | 'NODE_LOST'
+  /** A thread of an attached process has more notifiers than it may. */
+  | 'NOTIFIERS'
   /** `data` of a notifier cannot be sent to the manager. */
   | 'NOTIFIER_DATA'
   /** The notifier has ended. */

@@ -4,12 +4,15 @@ import { type AddressSpace, openSpace } from '../../src/index.js';
 import { SOCK_STREAM } from '../../src/linux/base/constants.js';
 import { addressOf, closeDescriptor, libc } from '../../src/linux/base/libc.js';
 import { NativeBuffer } from '../../src/linux/base/native-buffer.js';
+import { createMemoryFile } from '../../src/linux/memory/memory.js';
+import { createWordFile } from '../../src/linux/memory/shared-word.js';
 import { Userfaultfd } from '../../src/linux/memory/userfaultfd.js';
 import { connectLocally, setNonBlocking } from '../../src/linux/sockets/local-socket.js';
 import { createSocketPair, MessageSocket } from '../../src/linux/sockets/socket.js';
 import { readHandle, socketName } from '../../src/pager/protocol/attaching.js';
 import { encodeFrame } from '../../src/pager/protocol/frames.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
+import { openFiles } from '../harness/descriptors.js';
 import { forged, random } from '../harness/forged-requests.js';
 import { failsWith, LONG, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
@@ -152,7 +155,11 @@ class RudeClient {
   private readonly life: number;
   private readonly area = new NativeBuffer(64 * 1024);
 
-  private constructor([stream, life]: readonly number[]) {
+  private constructor(
+    [stream, life]: readonly number[],
+    /** Which client it is. */
+    readonly number: number,
+  ) {
     this.stream = stream;
     this.life = life;
     setNonBlocking(stream);
@@ -170,9 +177,30 @@ class RudeClient {
     socket.send(Buffer.from('{"faults":-1}'), faults === null ? theirs : [...theirs, faults.fd]);
     faults?.close();
     for (const fd of theirs) closeDescriptor(fd);
-    assert.match(await answer(socket), /"client"/);
+    const { client } = JSON.parse(await answer(socket)) as { client: number };
     socket.close();
-    return new RudeClient(pairs.map(([here]) => here));
+    const streams = pairs.map(([here]) => here);
+    return new RudeClient(streams, client);
+  }
+
+  /** Sends bytes with a descriptor, if the owner takes them. */
+  send(bytes: Uint8Array, fd: number): void {
+    try {
+      new MessageSocket(this.stream).send(bytes, [fd]);
+    } catch {}
+  }
+
+  /** The answer, as text. */
+  async ask(message: unknown, fd?: number): Promise<string> {
+    const frame = encodeFrame(message, 'v8');
+    if (fd === undefined) libc.write(this.stream, addressOf(frame), frame.length);
+    else this.send(frame, fd);
+    for (let tries = 0; tries < 1000; tries++) {
+      const count = libc.read(this.stream, this.area.address, this.area.length);
+      if (count > 0) return Buffer.from(this.area.bytes.subarray(0, count)).toString('latin1');
+      await sleep(2);
+    }
+    return 'nothing';
   }
 
   /** Says it, as far as the owner takes it. */
@@ -203,6 +231,50 @@ longTest(
     assert.ok(!space.isClosed);
   }),
   60,
+);
+
+/** A request that names a descriptor. */
+function watchRequest(memory: number, first: number): Record<string, unknown> {
+  const array = { range: 1, name: 'x', firstPage: 0, count: 4, elementBytes: 4, length: 4096 };
+  const value = { ...array, id: first + 1, source: null, owner: null, queue: null, memory };
+  return { id: 1, name: 'watch', value };
+}
+
+function fileRequest(fd: number): Record<string, unknown> {
+  const file = { fd, path: '/dev/null', offset: 0, bytes: 4096, shared: true, mapped: false };
+  const array = { bytes: 4096, name: 'f', writable: true, provider: null, elementBytes: 4 };
+  return { id: 1, name: 'allocate', value: { ...array, file, type: 'i32' } };
+}
+
+test(
+  'descriptors that are not what requests say are refused, and none is left',
+  withSpace(async (space) => {
+    const handle = space.share();
+    for (let round = 0; round < 3; round++) {
+      const client = await RudeClient.attach(handle);
+      const first = client.number * 2 ** 20;
+      const [pipe, word] = [createSocketPair(SOCK_STREAM), createWordFile()];
+      const memory = createMemoryFile('rude', 4096);
+      // One of the owner's own, a socket, and a file that may become shorter.
+      for (const request of [watchRequest(0, first), fileRequest(0)]) {
+        assert.match(await client.ask(request), /names one and has none/);
+        const wrong = request.name === 'watch' ? memory : pipe[0];
+        assert.match(await client.ask({ ...request, carries: true }, wrong), /not what it says/);
+      }
+      assert.match(
+        await client.ask({ id: 1, name: 'stats', value: null, carries: true }, memory),
+        /names none/,
+      );
+      assert.match(
+        await client.ask({ ...watchRequest(0, 0), carries: true }, word),
+        /another client/,
+      );
+      for (let count = 0; count < 100; count++) client.send(Uint8Array.of(0), memory);
+      for (const fd of [...pipe, memory, word]) closeDescriptor(fd);
+      client.close();
+    }
+    while (openFiles().some((link) => /rude|onemem-word/.test(link))) await sleep(5);
+  }),
 );
 
 longTest(

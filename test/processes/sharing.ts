@@ -156,9 +156,10 @@ test('what only the owner can do is refused by name, and changes nothing', async
   x.data.fill(2);
   await using agent = await attachedAgent(space.share());
   for (const what of [
-    'file',
+    'mapped',
     'provider',
-    'watch',
+    'module',
+    'record',
     'guard',
     'device',
     'detach',

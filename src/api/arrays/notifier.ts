@@ -4,6 +4,7 @@ import { bytesOf } from '../../core/basics/elements.js';
 import { HOST, PAGE_BYTES } from '../../core/basics/types.js';
 import {
   type InvalidationReason,
+  LONGEST_QUEUE,
   type Notice,
   SEQUENCE_ENDED,
 } from '../../pager/protocol/notifiers.js';
@@ -13,10 +14,10 @@ import { isObject, show, textOf } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
 import { inspectHolding, printAs } from './description.js';
+import { ProcessSequence, type Sequence, sentSequence, ThreadSequence } from './sequence.js';
 
 /** How many changes wait for a subscriber that is busy, unless it says otherwise. */
 const QUEUE = 64;
-const LONGEST_QUEUE = 65_536;
 /** How long a reader waits in one go for a change to be through. */
 const WAIT_MS = 1000;
 
@@ -72,12 +73,12 @@ export interface NotifierHandle {
  */
 export class SequenceReader {
   /** @internal */
-  protected readonly sequence: Int32Array;
-
-  /** @internal */
-  constructor(private readonly notifierHandle: NotifierHandle) {
-    this.sequence = new Int32Array(notifierHandle.sequence);
-  }
+  constructor(
+    /** @internal */
+    protected readonly arrayName: string,
+    /** @internal */
+    protected readonly sequence: Sequence,
+  ) {}
 
   /**
    * Waits until no watched page is about to change, and returns the number for `readRetry`. Throws
@@ -89,16 +90,16 @@ export class SequenceReader {
    */
   readBegin(): number {
     for (;;) {
-      const now = Atomics.load(this.sequence, 0);
+      const now = this.sequence.load();
       if (now === SEQUENCE_ENDED) {
         throw new OnememError(
           'NOTIFIER_ENDED',
-          `cannot begin to read array ${this.notifierHandle.array}: the notifier has ended, with its array, its space or its thread, or ` +
+          `cannot begin to read array ${this.arrayName}: the notifier has ended, with its array, its space or its thread, or ` +
             'because it was closed; no change would be reported',
         );
       }
       if (now % 2 === 0) return now;
-      Atomics.wait(this.sequence, 0, now, WAIT_MS);
+      this.sequence.wait(now, WAIT_MS);
     }
   }
 
@@ -110,8 +111,8 @@ export class SequenceReader {
    * notifier.close();
    */
   readRetry(begun: number): boolean {
-    // A read that also writes: on no processor do plain reads before it move behind it.
-    return Atomics.or(this.sequence, 0, 0) !== begun;
+    const now = this.sequence.loadAfterReads();
+    return now !== begun || now === SEQUENCE_ENDED;
   }
 }
 
@@ -137,17 +138,30 @@ export class Notifier extends SequenceReader {
 
   /** @internal */
   constructor(
-    readonly handle: NotifierHandle,
     private readonly array: ArrayInternals,
     private readonly id: number,
+    sequence: Sequence,
+    /** Null: threads cannot share the number. */
+    private readonly memory: SharedArrayBuffer | null,
   ) {
-    super(handle);
+    super(array.name, sequence);
     this.length = array.length;
+  }
+
+  /** For other threads, which pass it to `attachNotifier`. */
+  get handle(): NotifierHandle {
+    const { memory, arrayName: array } = this;
+    if (memory !== null) return { onemem: 1, array, sequence: memory };
+    throw new OnememError(
+      'OTHER_PROCESS',
+      `the notifier of array ${array} has no handle in a process that attached; each thread attaches by itself and calls watch()`,
+      { array },
+    );
   }
 
   /** Whether the subscription has ended: closed, or gone with its array, space or thread. */
   get isClosed(): boolean {
-    return this.closed || Atomics.load(this.sequence, 0) === SEQUENCE_ENDED;
+    return this.closed || this.sequence.load() === SEQUENCE_ENDED;
   }
 
   /** Why the module is not called any more; null while it is, or without a module. */
@@ -171,14 +185,14 @@ export class Notifier extends SequenceReader {
     const { client } = this.array.space;
     client.onNotice(this.id, null);
     if (!this.closed && !client.isClosed) client.call('unwatch', { subscription: this.id });
-    this.closed = true;
+    this.end();
   }
 
   static {
     printAs(Notifier, (notifier, inspect) =>
       inspectHolding(
         `Notifier of ${inspect(notifier.array.name)}`,
-        'handle for other threads: notifier.handle',
+        notifier.memory === null ? 'of this thread' : 'handle for other threads: notifier.handle',
         notifier.isClosed ? null : 'notifier.close()',
       ),
     );
@@ -192,7 +206,7 @@ export class Notifier extends SequenceReader {
   async take(notice: Notice, options: Wishes): Promise<void> {
     const { changes, lost, detached, ended } = notice;
     this.lostChanges += lost;
-    if (ended) this.closed = true;
+    if (ended) this.end();
     const isNews = detached !== null && this.detachment === null;
     this.detachment = detached;
     const { client } = this.array.space;
@@ -204,6 +218,11 @@ export class Notifier extends SequenceReader {
       if (ended) client.onNotice(this.id, null);
       else client.tell('heard', { subscription: this.id });
     }
+  }
+
+  private end(): void {
+    this.closed = true;
+    if (this.sequence instanceof ProcessSequence) this.sequence.close();
   }
 
   private elementsOf(changes: Notice['changes']): InvalidatedElements[] {
@@ -234,7 +253,8 @@ export function attachNotifier(handle: NotifierHandle): SequenceReader {
     const { onemem, array, sequence } = handle as Partial<NotifierHandle>;
     const shared =
       types.isSharedArrayBuffer(sequence) && sequence.byteLength === Int32Array.BYTES_PER_ELEMENT;
-    if (onemem === 1 && shared && typeof array === 'string') return new SequenceReader(handle);
+    if (onemem === 1 && shared && typeof array === 'string')
+      return new SequenceReader(array, new ThreadSequence(sequence));
   }
   throw typeError(
     'NOTIFIER_HANDLE',
@@ -264,20 +284,30 @@ export async function watchArray(array: ArrayInternals, options: Wishes): Promis
   const id = client.newNotifier();
   let notifier: Notifier | null = null;
   client.onNotice(id, (notice) => void notifier?.take(notice, options));
+  const wishes = {
+    id,
+    range: array.rangeId,
+    name: array.name,
+    firstPage,
+    count: whole ? null : count,
+    elementBytes: bytesOf(array.type),
+    length: array.length,
+    source: sourceOf(array, options),
+    owner: ownerOf(array, options.owner),
+    queue: options.onInvalidate === undefined ? null : queue,
+  };
   try {
-    const { sequence } = await client.request('watch', {
-      id,
-      range: array.rangeId,
-      name: array.name,
-      firstPage,
-      count: whole ? null : count,
-      elementBytes: bytesOf(array.type),
-      length: array.length,
-      source: sourceOf(array, options),
-      owner: ownerOf(array, options.owner),
-      queue: options.onInvalidate === undefined ? null : queue,
-    });
-    notifier = new Notifier({ onemem: 1, array: array.name, sequence }, array, id);
+    if (client.hasOwner) {
+      const sequence = await sentSequence(
+        () => client.isClosed,
+        (memory) => client.request('watch', { ...wishes, memory }),
+      );
+      notifier = new Notifier(array, id, sequence, null);
+    } else {
+      const { memory } = await client.request('watch', { ...wishes, memory: null });
+      const sequence = new ThreadSequence(memory as SharedArrayBuffer);
+      notifier = new Notifier(array, id, sequence, memory);
+    }
     return notifier;
   } catch (error) {
     client.onNotice(id, null);

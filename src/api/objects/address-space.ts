@@ -658,6 +658,8 @@ export class AddressSpace implements api.AddressSpace {
       numa: place,
       staging,
     });
+    // The process that opened the space has one of its own.
+    if (file !== null && this.client.hasOwner) closeDescriptor(file.fd);
     const mapped = file?.mapped === true;
     return new ManagedArray(this, {
       space: this.spaceHandle,

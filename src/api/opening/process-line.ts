@@ -4,14 +4,19 @@
  */
 import type { Socket } from 'node:net';
 import { EAGAIN, EINTR, POLLIN, POLLOUT } from '../../linux/base/constants.js';
+import { SystemCallError } from '../../linux/base/errors.js';
 import { addressOf, errno, libc } from '../../linux/base/libc.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import { Poller } from '../../linux/sockets/poll.js';
+import { MessageSocket } from '../../linux/sockets/socket.js';
+import { descriptorIn } from '../../pager/protocol/descriptors.js';
 import { encodeFrame, FrameReader } from '../../pager/protocol/frames.js';
 import type { FromManager, ToManager } from '../../pager/protocol/messages.js';
 import type { Line } from '../../pager/protocol/transport.js';
 
 const READ_BYTES = 64 * 1024;
+/** So few that the kernel takes them all or none. */
+const BYTES_WITH_DESCRIPTOR = 4;
 
 export class ProcessLine implements Line {
   readonly thread: number;
@@ -20,6 +25,7 @@ export class ProcessLine implements Line {
   private readonly area = new NativeBuffer(READ_BYTES);
   private readonly poller = new Poller(1);
   private readonly socket: Socket;
+  private readonly sender: MessageSocket;
   private isAwaited = false;
 
   /**
@@ -34,6 +40,7 @@ export class ProcessLine implements Line {
     private readonly ended: () => void,
   ) {
     this.thread = -client;
+    this.sender = new MessageSocket(fd, BYTES_WITH_DESCRIPTOR);
     const { Socket: Stream } = process.getBuiltinModule('node:net');
     this.socket = new Stream({ fd, readable: true, writable: true });
     this.socket.on('data', (piece: Buffer) => {
@@ -46,8 +53,12 @@ export class ProcessLine implements Line {
   }
 
   post(message: ToManager): void {
-    const frame = encodeFrame(message, 'v8');
-    for (let sent = 0; sent < frame.length && !this.hasEnded; ) {
+    const fd = descriptorIn(message);
+    const frame = encodeFrame(fd === null ? message : { ...message, carries: true }, 'v8');
+    for (
+      let sent = fd === null ? 0 : this.sendWith(fd, frame);
+      sent < frame.length && !this.hasEnded;
+    ) {
       const rest = frame.subarray(sent);
       const count = libc.write(this.fd, addressOf(rest), rest.length);
       if (count >= 0) sent += count;
@@ -110,6 +121,18 @@ export class ProcessLine implements Line {
   private drain(): void {
     for (let message = this.reader.next(); message !== undefined; message = this.reader.next())
       this.listener(message as FromManager);
+  }
+
+  /** Sends the first bytes, and the descriptor with them. Returns how many bytes those are. */
+  private sendWith(fd: number, frame: Uint8Array): number {
+    const bytes = frame.subarray(0, BYTES_WITH_DESCRIPTOR);
+    try {
+      this.sender.send(bytes, [fd], true);
+    } catch (error) {
+      if (!(error instanceof SystemCallError)) throw error;
+      this.end();
+    }
+    return bytes.length;
   }
 
   private waitFor(events: number): void {

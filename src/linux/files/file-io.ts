@@ -1,11 +1,29 @@
 /** Reading files into memory by address, and writing them, without a JavaScript buffer. */
-import { EAGAIN, EINTR, F_DUPFD_CLOEXEC, LOCK_EX, LOCK_NB, RWF_NOWAIT } from '../base/constants.js';
+import { fstatSync } from 'node:fs';
+import {
+  EAGAIN,
+  EINTR,
+  F_DUPFD_CLOEXEC,
+  F_GETFL,
+  LOCK_EX,
+  LOCK_NB,
+  O_ACCMODE,
+  O_RDONLY,
+  O_RDWR,
+  RWF_NOWAIT,
+} from '../base/constants.js';
 import { check, SystemCallError } from '../base/errors.js';
 import { errno, libc } from '../base/libc.js';
 import { scratch } from '../base/native-buffer.js';
 
 // What one read or write transfers at most on Linux, rounded down to a huge page.
 const CHUNK = 0x7fe00000;
+
+/** Whether a descriptor is of a regular file that it can read, and write if that is wanted. */
+export function isRegularFile(fd: number, writable: boolean): boolean {
+  const access = libc.fcntl(fd, F_GETFL, 0) & O_ACCMODE;
+  return fstatSync(fd).isFile() && (access === O_RDWR || (!writable && access === O_RDONLY));
+}
 
 /** Reads until the length or the end of the file is reached; returns the bytes read. */
 export function preadToAddress(

@@ -5,6 +5,10 @@ import {
   EEXIST,
   EINVAL,
   ENOMEM,
+  F_ADD_SEALS,
+  F_GET_SEALS,
+  F_SEAL_GROW,
+  F_SEAL_SHRINK,
   FALLOC_FL_KEEP_SIZE,
   FALLOC_FL_PUNCH_HOLE,
   MAP_FIXED_NOREPLACE,
@@ -117,6 +121,17 @@ export function createMemoryFile(name: string, length: number): number {
 
 export function resizeFile(fd: number, length: number): void {
   check(libc.ftruncate(fd, length), 'ftruncate', { fd, length });
+}
+
+/** Keeps a memory file the size that it has, whoever gets it: no mapping of it can lose its pages. */
+export function sealSize(fd: number): void {
+  check(libc.fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 'fcntl', { fd, seals: 'size' });
+}
+
+/** Whether a descriptor is a memory file that keeps its size. */
+export function isSizeSealed(fd: number): boolean {
+  const seals = libc.fcntl(fd, F_GET_SEALS, 0);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) !== 0;
 }
 
 /** Gives a part of a file memory (or disk space) now. Returns 0 or the error number. */

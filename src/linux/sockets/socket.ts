@@ -1,4 +1,4 @@
-/** Messages between processes, with descriptors. Sockets keep their borders (SOCK_SEQPACKET). */
+/** Messages with descriptors. Sockets keep their borders (SOCK_SEQPACKET), streams do not. */
 import {
   AF_UNIX,
   EAGAIN,
@@ -56,16 +56,18 @@ export function descriptorsOf({ fds }: Message): number[] {
   throw Object.assign(new Error(message), { code: 'EMFILE' });
 }
 
-export class MessageSocket {
-  private readonly area: NativeBuffer;
+/** Memory for messages of so many bytes, which sockets of one thread may have together. */
+export function messageArea(maxBytes: number): NativeBuffer {
+  return new NativeBuffer(PAYLOAD + maxBytes);
+}
 
+export class MessageSocket {
   constructor(
     /** -1 once closed. */
     public fd: number,
     readonly maxBytes = 64 * 1024,
-  ) {
-    this.area = new NativeBuffer(PAYLOAD + maxBytes);
-  }
+    private readonly area = messageArea(maxBytes),
+  ) {}
 
   /**
    * Has the call that sends declared, which a thread that may be ended at any time does beforehand:

@@ -31,6 +31,7 @@ export interface ArrayRoom {
 
 export class Arrays {
   private readonly movedRanges = new Set<number>();
+  private readonly abandoned: Requests['free']['in'][] = [];
 
   constructor(
     private readonly context: SpaceContext,
@@ -468,8 +469,13 @@ export class Arrays {
   private freeLeft(record: ArrayRecord): void {
     record.left = false;
     record.process = null;
-    const { id, first } = record.range;
-    this.context.later(() => this.free({ range: id, firstPage: first, count: record.pages }));
+    const { id, name, first } = record.range;
+    this.abandoned.push({ range: id, name, firstPage: first, count: record.pages });
+  }
+
+  /** Arrays of processes that have ended, and that nobody uses, to be freed. */
+  takeAbandoned(): readonly Requests['free']['in'][] {
+    return this.abandoned.splice(0);
   }
 }
 

@@ -7,6 +7,7 @@ import { SEQUENCE_ENDED } from '../protocol/notifiers.js';
 import { Notifiers, type NotifierWishes, type Subscriber } from './notifiers.js';
 
 const DEVICE = 1;
+const ATTACHED = 2;
 
 class Someone implements Subscriber {
   readonly notices: Notice[] = [];
@@ -40,6 +41,7 @@ beforeEach(() => {
       watched.watchers += by;
     },
     rangeOfPage: (page) => va.rangeOfPage(page),
+    isOfHost: (id) => id === HOST || id === ATTACHED,
     nameOf: (id) => (id === HOST ? 'host' : `device ${id}`),
     load: async (url) => modules[url],
     threadExists: (thread) => living.has(thread),
@@ -56,14 +58,14 @@ function wishes(more: Partial<NotifierWishes> = {}): NotifierWishes {
     elementBytes: 8,
     length: 700 * 512 - 3,
   };
-  return { ...common, source: null, owner: null, queue: null, ...more };
+  return { ...common, source: null, owner: null, queue: null, memory: null, ...more };
 }
 
 function add(someone: Subscriber, more: Partial<NotifierWishes> = {}): Int32Array {
   let words: Int32Array | null = null;
   notifiers.add(range.id, wishes(more), someone, (sequence, failure) => {
     if (sequence === null) throw failure;
-    words = new Int32Array(sequence);
+    words = new Int32Array(sequence.memory as SharedArrayBuffer);
   });
   if (words === null) throw new Error('not at once');
   return words;
@@ -78,7 +80,9 @@ function addModule(
   modules[source.url] = { create: typeof functions === 'function' ? functions : () => functions };
   return new Promise((resolve, reject) => {
     notifiers.add(range.id, wishes({ source, ...more }), someone, (sequence, failure) =>
-      sequence === null ? reject(failure) : resolve(new Int32Array(sequence)),
+      sequence === null
+        ? reject(failure)
+        : resolve(new Int32Array(sequence.memory as SharedArrayBuffer)),
     );
   });
 }
@@ -94,6 +98,12 @@ describe('the sequence number', () => {
     expect(sequence[0]).toBe(1);
     notifiers.through(PAGES_PER_BLOCK, 5, 'discard', HOST);
     expect(sequence[0]).toBe(2);
+  });
+
+  it("counts nothing that a process of the host does for one of the host's subscribers", () => {
+    const [sequence, other] = [HOST, DEVICE].map((owner) => add(new Someone(), { owner }));
+    notifiers.begin(0, 5, 'migrate', ATTACHED);
+    expect([sequence[0], other[0]]).toEqual([0, 1]);
   });
 
   it('counts what touches the part that is watched, and what others do', () => {

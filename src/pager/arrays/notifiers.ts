@@ -12,19 +12,16 @@ import {
   type ProcessorId,
 } from '../../core/basics/types.js';
 import type { Range } from '../../core/table/range.js';
-import {
-  type Notice,
-  type NotifierFunctions,
-  type NotifierSource,
-  SEQUENCE_ENDED,
-  SEQUENCE_MASK,
-} from '../protocol/notifiers.js';
+import type { Notice, NotifierFunctions, NotifierSource } from '../protocol/notifiers.js';
 import { RequestError } from '../protocol/wire.js';
 import { pagesOf } from './array-table.js';
 import { NotifierModule } from './notifier-module.js';
+import { Sequence } from './sequences.js';
 
 /** How often subscribers whose threads have ended without a word are looked for. */
 const LOOK_MS = 1000;
+/** Subscriptions that a thread of an attached process may have. */
+const MOST_OF_PROCESS = 256;
 
 export interface Subscriber {
   readonly thread: number;
@@ -44,6 +41,8 @@ export interface NotifierWishes {
   readonly owner: ProcessorId | null;
   /** How many changes may wait for the subscriber; null: it wants no events. */
   readonly queue: number | null;
+  /** A file for the number, which stays the caller's, if another process subscribes; else null. */
+  readonly memory: number | null;
 }
 
 /** Changes that the subscriber has not been told of yet. */
@@ -62,7 +61,7 @@ interface Events {
 interface Subscription extends NotifierWishes {
   readonly range: Range;
   readonly subscriber: Subscriber;
-  readonly sequence: Int32Array;
+  readonly sequence: Sequence;
   /** First pages of the changes that it was told of and that are not through. */
   readonly open: number[];
   /** Called before and after pages change; null: there is none, or it has been dropped. */
@@ -78,6 +77,9 @@ export interface NotifierSurroundings {
   /** Whether the core announces invalidations, for one subscriber more (`by` 1) or less (-1). */
   watch(range: Range, by: 1 | -1): void;
   nameOf(processor: ProcessorId): string;
+  /** Whether it is a process that uses the host's memory as its own. */
+  isOfHost(processor: ProcessorId): boolean;
+  /** Loads a module. */
   readonly load: (url: string) => Promise<Record<string, unknown>>;
   /** Whether a subscriber is still there. */
   threadExists(thread: number): boolean;
@@ -106,7 +108,7 @@ export class Notifiers {
     rangeId: number,
     wishes: NotifierWishes,
     subscriber: Subscriber,
-    done: (sequence: SharedArrayBuffer | null, failure: unknown) => void,
+    done: (sequence: Sequence | null, failure: unknown) => void,
   ): void {
     const { source } = wishes;
     const insert = (module: NotifierModule | null): void => {
@@ -160,9 +162,9 @@ export class Notifiers {
     if (subscriptions === undefined) return;
     const said = this.reasonOf(page, reason);
     for (const subscription of subscriptions) {
-      if (subscription.owner === owner || !overlaps(subscription, page, count)) continue;
+      if (this.isBy(subscription, owner) || !overlaps(subscription, page, count)) continue;
       subscription.open.push(page);
-      if (subscription.open.length === 1) advance(subscription);
+      if (subscription.open.length === 1) subscription.sequence.advance();
       this.call(subscription, 'invalidate', page, count, said, owner);
     }
   }
@@ -177,7 +179,7 @@ export class Notifiers {
       if (at === -1) continue;
       subscription.open.splice(at, 1);
       this.call(subscription, 'invalidated', page, count, said, owner);
-      if (subscription.open.length === 0) advance(subscription);
+      if (subscription.open.length === 0) subscription.sequence.advance();
       this.note(subscription, page, count, said);
     }
   }
@@ -269,6 +271,13 @@ export class Notifiers {
     }
   }
 
+  /** Processes of the host have one memory, and what one of them does takes nothing from another. */
+  private isBy(subscription: Subscription, processor: ProcessorId): boolean {
+    const { owner } = subscription;
+    if (owner === null) return false;
+    return owner === processor || (owner === HOST && this.around.isOfHost(processor));
+  }
+
   private of(page: number): readonly Subscription[] | undefined {
     const range = this.around.rangeOfPage(page);
     return range === undefined ? undefined : this.byRange.get(range.id);
@@ -284,13 +293,16 @@ export class Notifiers {
     wishes: NotifierWishes,
     subscriber: Subscriber,
     module: NotifierModule | null,
-  ): SharedArrayBuffer {
-    const memory = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  ): Sequence {
+    // Another process may say a number twice, and go on for ever.
+    this.remove(wishes.id);
+    if (wishes.memory !== null) this.checkCount(subscriber);
+    const sequence = new Sequence(wishes.memory);
     const subscription: Subscription = {
       ...wishes,
       range,
       subscriber,
-      sequence: new Int32Array(memory),
+      sequence,
       open: [],
       module,
       events: {
@@ -308,14 +320,26 @@ export class Notifiers {
     else others.push(subscription);
     this.byId.set(wishes.id, subscription);
     this.around.watch(range, 1);
-    return memory;
+    return sequence;
+  }
+
+  /** Each has a mapping in this process. */
+  private checkCount(subscriber: Subscriber): void {
+    let count = 0;
+    for (const each of this.byId.values()) if (each.subscriber === subscriber) count++;
+    if (count < MOST_OF_PROCESS) return;
+    throw new RequestError(
+      'NOTIFIERS',
+      `cannot watch the array: this thread of an attached process has ${count} notifiers, which is the most; close some`,
+      {},
+      'RangeError',
+    );
   }
 
   /** The sequence number counts no more, and no reader may believe that nothing changed. */
   private end(subscription: Subscription): void {
     const { range, sequence, id } = subscription;
-    Atomics.store(sequence, 0, SEQUENCE_ENDED);
-    Atomics.notify(sequence, 0);
+    sequence.end();
     subscription.module = null;
     subscription.open.length = 0;
     if (!this.byId.delete(id)) return;
@@ -389,13 +413,6 @@ export class Notifiers {
     events.fresh = true;
     this.news.add(subscription);
   }
-}
-
-/** From even to odd with the first of several changes, and back with the last. */
-function advance({ sequence }: Subscription): void {
-  const next = (Atomics.load(sequence, 0) + 1) & SEQUENCE_MASK;
-  Atomics.store(sequence, 0, next);
-  if (next % 2 === 0) Atomics.notify(sequence, 0);
 }
 
 /** Pages of the space that the subscription is about. */

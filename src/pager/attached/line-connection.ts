@@ -1,29 +1,36 @@
 /** The manager's end of the stream by which a thread of another process asks. */
 import { EAGAIN, EINTR } from '../../linux/base/constants.js';
 import { addressOf, closeDescriptor, errno, libc } from '../../linux/base/libc.js';
-import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import { setNonBlocking } from '../../linux/sockets/local-socket.js';
+import { MessageSocket, messageArea } from '../../linux/sockets/socket.js';
 import type { Codec } from '../protocol/attaching.js';
 import { encodeFrame, FrameReader } from '../protocol/frames.js';
 import type { FromManager, ToManager } from '../protocol/messages.js';
 import type { Connection } from '../protocol/transport.js';
+import { NONE_LEFT, SentDescriptors } from './sent-descriptors.js';
 
 const READ_BYTES = 64 * 1024;
 /** What waits for a client that does not read; one that lets more come together is cut off. */
 const MOST_WAITING = 64 * 2 ** 20;
 
-const area = new NativeBuffer(READ_BYTES);
+const area = messageArea(READ_BYTES);
 
 /** What a client may ask, and how it is answered where it may not. */
 export interface Gate {
-  /** The message as the manager is to see it. Throws for what the client may not ask. */
-  pass(message: unknown): ToManager;
+  /**
+   * The message as the manager is to see it, with the descriptor. Throws for what the client may
+   * not ask.
+   * @param fd that came with it; null: none did; NONE_LEFT: it could not be had
+   */
+  pass(message: unknown, fd: number | null): ToManager;
   refuse(message: unknown, error: unknown): FromManager | null;
 }
 
 export class LineConnection implements Connection {
   readonly attached = false;
   private readonly reader: FrameReader;
+  private readonly socket: MessageSocket;
+  private readonly sent = new SentDescriptors();
   private waiting: Uint8Array[] = [];
   private waitingBytes = 0;
   private ended = false;
@@ -37,6 +44,7 @@ export class LineConnection implements Connection {
     readonly ranges: ReadonlySet<number> | null,
   ) {
     this.reader = new FrameReader(codec);
+    this.socket = new MessageSocket(fd, READ_BYTES, area);
     setNonBlocking(fd);
   }
 
@@ -66,9 +74,13 @@ export class LineConnection implements Connection {
         return undefined;
       }
       if (message === undefined) return undefined;
+      const fd = this.sent.takeFor(message);
       try {
-        return this.gate.pass(message);
+        const passed = this.gate.pass(message, fd);
+        this.sent.lend(passed.id, fd);
+        return passed;
       } catch (error) {
+        if (fd !== null && fd !== NONE_LEFT) closeDescriptor(fd);
         const refusal = this.gate.refuse(message, error);
         if (refusal !== null) this.post(refusal);
       }
@@ -76,6 +88,7 @@ export class LineConnection implements Connection {
   }
 
   post(message: FromManager): void {
+    if ('id' in message) this.sent.answered(message.id, message.error !== null);
     if (this.ended) return;
     let frame: Uint8Array;
     try {
@@ -120,6 +133,7 @@ export class LineConnection implements Connection {
 
   close(): void {
     this.end();
+    this.sent.close();
     if (this.fd >= 0) closeDescriptor(this.fd);
     this.fd = -1;
   }
@@ -127,14 +141,15 @@ export class LineConnection implements Connection {
   /** Whether bytes have come. */
   private read(): boolean {
     if (this.ended) return false;
-    const count = libc.read(this.fd, area.address, READ_BYTES);
-    if (count > 0) {
-      this.reader.push(area.bytes.subarray(0, count));
-      return true;
-    }
-    const number = count < 0 ? errno() : 0;
-    if (number === EINTR) return this.read();
-    if (number !== EAGAIN) this.end();
+    try {
+      const come = this.socket.receive();
+      if (come === null) return false;
+      if (come !== 'closed' && this.sent.add(come.fds)) {
+        this.reader.push(come.bytes);
+        return true;
+      }
+    } catch {}
+    this.end();
     return false;
   }
 }

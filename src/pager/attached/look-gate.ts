@@ -14,8 +14,8 @@ export class LookGate implements Gate {
     private readonly seesAll: boolean,
   ) {}
 
-  pass(message: unknown): ToManager {
-    if (isRecord(message) && isWhole(message.id)) {
+  pass(message: unknown, fd: number | null): ToManager {
+    if (isRecord(message) && isWhole(message.id) && fd === null) {
       const { id, name, value } = message;
       if (name === 'overview' && value === null) return { id, name, value };
       if (name === 'shareSpace' && this.isNamed)

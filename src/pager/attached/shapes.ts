@@ -2,6 +2,7 @@
 import { bytesOf, isElementType } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import { MASK_NODES } from '../../linux/memory/numa.js';
+import { LONGEST_QUEUE } from '../protocol/notifiers.js';
 
 /** True: the value is as it must be. */
 type Check = (value: unknown) => boolean;
@@ -124,6 +125,15 @@ export function shapesOf(
       bindings: list(isRecord),
       constants: list(isRecord),
     })(value);
+  const file = record({
+    fd: isWhole,
+    path: text,
+    offset: isWhole,
+    bytes: isWhole,
+    shared: flag,
+    mapped: oneOf(false),
+    sums: optional(isWhole),
+  });
   const operations: Record<string, Check> = {
     launch: record({
       device: isWhole,
@@ -157,19 +167,20 @@ export function shapesOf(
 
   return {
     allocate: record({
-      bytes: size,
+      // More than the space has is refused where it is said how much that is.
+      bytes: isWhole,
       name: text,
       writable: flag,
-      file: nothing,
+      file: optional(orNull(file)),
       provider: nothing,
       sharing: optional(oneOf(false)),
       keep: optional(flag),
       numa: optional(orNull(record({ node: isNode, only: flag }))),
       elementBytes: elementSize,
       type: optional(isElementType),
-      reserveBytes: optional(size),
+      reserveBytes: optional(isWhole),
     }),
-    resize: plus(ofRange, record({ bytes: size })),
+    resize: plus(ofRange, record({ bytes: isWhole })),
     usable: plus(ofRange, record({ verb: text })),
     clone: plus(ofRange, record({ cloneName: text, keep: optional(flag) })),
     free: plus(pages, record({ whole: optional(flag) })),
@@ -214,6 +225,27 @@ export function shapesOf(
     pointer: record({ offset: size }),
     dirty: pages,
     young: plus(pages, record({ clear: flag })),
+    watch: plus(
+      record({
+        id: positive,
+        range: positive,
+        name: text,
+        firstPage: isWhole,
+        count: orNull(isWhole),
+        elementBytes: elementSize,
+        length: isWhole,
+        source: nothing,
+        owner: orNull(isWhole),
+        queue: orNull(plus(positive, (value) => (value as number) <= LONGEST_QUEUE)),
+        memory: isWhole,
+      }),
+      (value) => {
+        const { firstPage, count } = value as { firstPage: number; count: number | null };
+        return isIn(firstPage, firstPage + (count ?? 0));
+      },
+    ),
+    unwatch: record({ subscription: positive }),
+    heard: record({ subscription: positive }),
     enqueue: plus(own, (value) => {
       const kind = (value as { kind?: unknown }).kind;
       return typeof kind === 'string' && Object.hasOwn(operations, kind) && operations[kind](value);

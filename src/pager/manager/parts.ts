@@ -235,6 +235,7 @@ function makeArrays(
     rangeOfPage: (page) => pages.rangeOf(page),
     watch: (range, by) => manager.watch(range, by),
     nameOf: (id) => manager.processor(id)?.description.name ?? `processor ${id}`,
+    isOfHost: (id) => manager.processor(id)?.localNode === HOST_NODE,
     load,
     threadExists: clients.threadExists,
     warn,
@@ -428,7 +429,7 @@ function listOf(parts: AllParts) {
 /** Handles what the core and the drivers said, until they say no more. */
 function settling(parts: AllParts): () => void {
   const { options, manager, deferred } = parts;
-  const { devices, arrays, attachments, notifiers, clones, shared, hostDenials } = parts;
+  const { devices, arrays, attachments, notifiers, clones, shared, hostDenials, freeing } = parts;
   const listener: CoreListener = {
     denied: (access) => {
       const { processor, page, reason } = access;
@@ -448,7 +449,8 @@ function settling(parts: AllParts): () => void {
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
   };
   return () => {
-    deferred.settle(listener);
+    do deferred.settle(listener);
+    while (freeing.freeAbandoned());
     if (options.checkInvariants) manager.checkInvariants();
   };
 }

@@ -72,6 +72,9 @@ export interface Notice {
   readonly ended: boolean;
 }
 
+/** The most changes that may wait for a subscriber. */
+export const LONGEST_QUEUE = 65_536;
+
 /** The sequence number of an ended subscription: odd, and no reader's beginning. */
 export const SEQUENCE_ENDED = -1;
 /** Sequence numbers begin at 0 again after this one. */

@@ -193,8 +193,10 @@ export interface Requests {
       owner: number | null;
       /** How many changes may wait for the subscriber; null: it wants no events. */
       queue: number | null;
+      /** From another process, a file for its number; else null, and the answer has memory for it. */
+      memory: number | null;
     };
-    out: { sequence: SharedArrayBuffer };
+    out: { memory: SharedArrayBuffer | null };
   };
   unwatch: { in: { subscription: number }; out: null };
   /** The subscriber is through with a notice. */

@@ -5,7 +5,7 @@ import type { Notifiers } from '../arrays/notifiers.js';
 import type { Pins } from '../arrays/pins.js';
 import type { SharedArrays } from '../arrays/shared-arrays.js';
 import type { Requests } from '../protocol/requests.js';
-import type { WireError } from '../protocol/wire.js';
+import { toWire, type WireError } from '../protocol/wire.js';
 import type { WriteBack } from './write-back.js';
 
 export class Freeing {
@@ -50,6 +50,19 @@ export class Freeing {
       if (failure === null) free();
       else done(failure);
     });
+  }
+
+  /** Frees what processes have left that ended. Returns whether there was something. */
+  freeAbandoned(): boolean {
+    const abandoned = this.arrays.takeAbandoned();
+    for (const each of abandoned) {
+      try {
+        this.free(each);
+      } catch (error) {
+        this.tell(toWire(error));
+      }
+    }
+    return abandoned.length > 0;
   }
 
   /** Of a free that no thread waits for. */

@@ -2,14 +2,17 @@
  * A process that attaches to the space of another one, and does what that asks, one after the
  * other.
  */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readdirSync } from 'node:fs';
 import {
   type AddressSpace,
   type ArrayHandle,
   attachArray,
   attachSpace,
+  type FileArrayOptions,
+  type InvalidatedElements,
   i32,
   kernel,
+  type Notifier,
   openSpace,
 } from '../../../src/index.js';
 import { wasmMemory } from '../../harness/wasm.js';
@@ -210,12 +213,77 @@ const deeds = {
   async clone(name: string, cloneName: string, keep = false): Promise<void> {
     await space.find(name)?.clone({ name: cloneName, keep });
   },
+  /** Subscribes; what it is told is kept. */
+  async watch(name: string, begin?: number, end?: number, byHost = false): Promise<void> {
+    const owner = byHost ? ('host' as const) : undefined;
+    notifier = await space.find<Int32Array>(name)?.watch({
+      begin,
+      end,
+      owner,
+      onInvalidate: ({ changes }) => void heard.push(...changes),
+    });
+    heard.length = 0;
+  },
+  readBegin(): number {
+    return notifier?.readBegin() ?? -1;
+  },
+  readRetry(begun: number): boolean | undefined {
+    return notifier?.readRetry(begun);
+  },
+  async heard(): Promise<InvalidatedElements[]> {
+    while (heard.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    return heard.splice(0);
+  },
+  async unwatch(): Promise<boolean | undefined> {
+    notifier?.close();
+    return notifier?.isClosed;
+  },
+  watchEnded(): boolean | undefined {
+    return notifier?.isClosed;
+  },
+  /** Subscribes so often, and says what stopped it. */
+  async watchOften(name: string, times: number): Promise<string> {
+    try {
+      for (let time = 0; time < times; time++) await space.find(name)?.watch();
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+    return 'nothing';
+  },
+  /** Copies that a reader of the number believed and that were mixed, and those that it threw away. */
+  readWhole(name: string, rounds: number): { mixed: number; again: number } {
+    const data = dataOf(name);
+    let mixed = 0;
+    let again = 0;
+    const end = performance.now() + 10_000;
+    for (let round = 0; round < rounds || (again === 0 && performance.now() < end); round++) {
+      let begun: number;
+      let copy: Int32Array;
+      do {
+        begun = notifier?.readBegin() ?? -1;
+        copy = data.slice();
+      } while (notifier?.readRetry(begun) && ++again > 0);
+      if (copy.some((value) => value !== copy[0])) mixed++;
+    }
+    return { mixed, again };
+  },
+  /** Makes an array over a file. */
+  openFile(path: string, name: string, options: FileArrayOptions): number {
+    return space.fileArray(Int32Array, path, { name, ...options }).length;
+  },
+  async flush(name: string): Promise<number> {
+    return (await space.find(name)?.flush()) ?? -1;
+  },
+  descriptors(): number {
+    return readdirSync('/proc/self/fd').length;
+  },
   /** What only the owner can do. */
   async doForOwner(what: string, url: string): Promise<void> {
     const x = space.find<Int32Array>('x');
-    if (what === 'file') space.fileArray(Uint8Array, new URL(url));
+    if (what === 'mapped') space.fileArray(Uint8Array, new URL(url), { mapped: true });
     else if (what === 'provider') await space.providedArray(Int32Array, 10, { module: url });
-    else if (what === 'watch') await x?.watch();
+    else if (what === 'module') await x?.watch({ module: url });
+    else if (what === 'record') await space.record('/tmp/onemem-none');
     else if (what === 'guard') await x?.guard({ module: url });
     else if (what === 'device') await space.addDevice({ kind: 'simulated', memory: '8MiB' });
     else if (what === 'detach') await space.devices[0].detach();
@@ -251,6 +319,8 @@ export type Deeds = typeof deeds;
 
 let kept: Int32Array = new Int32Array();
 let copied = new Int32Array();
+let notifier: Notifier | undefined;
+const heard: InvalidatedElements[] = [];
 
 process.on('message', async ({ deed, args }: { deed: keyof Deeds; args: never[] }) => {
   try {

@@ -1,4 +1,6 @@
 /** Requests for code of the program's that hears of pages, or is asked about them. */
+import { closeDescriptor } from '../../../linux/base/libc.js';
+import type { Sequence } from '../../arrays/sequences.js';
 import { toWire } from '../../protocol/wire.js';
 import type { Parts } from '../parts.js';
 import { done, type Handlers, later, orFailure } from './handling.js';
@@ -8,11 +10,16 @@ export function listeningRequests(parts: Parts) {
   return {
     watch: ({ range, name, ...wishes }, answer, client) => {
       arrays.usable(range, name, 'watch');
-      return later(
-        notifiers.add(range, wishes, client, (sequence, failure) =>
-          sequence === null ? answer(null, toWire(failure)) : answer({ sequence }, null),
-        ),
-      );
+      const watched = (sequence: Sequence | null, failure: unknown): void => {
+        if (sequence === null) {
+          answer(null, toWire(failure));
+          return;
+        }
+        // What it was mapped from is not needed any more.
+        if (wishes.memory !== null) closeDescriptor(wishes.memory);
+        answer({ memory: sequence.memory }, null);
+      };
+      return later(notifiers.add(range, wishes, client, watched));
     },
     unwatch: ({ subscription }) => done(notifiers.remove(subscription)),
     heard: ({ subscription }) => done(notifiers.heard(subscription)),
