@@ -47,6 +47,7 @@ import { refuseWanted } from './service/faults.js';
 import { type LaunchArgument, Launches } from './service/launches.js';
 import { recycle } from './service/recycling.js';
 import { service } from './service/service.js';
+import { beginWish, haveWishes, mayWish } from './service/wishes.js';
 import { lose } from './table/absence.js';
 import { classify, releaseDone } from './table/backing.js';
 import { onlyOn } from './table/contents.js';
@@ -162,7 +163,10 @@ export class MemoryManager {
     }
     state.effort++;
     shield(state, processor, thread, block);
-    nodeOf(state, mapping.node).eviction.used(index);
+    const reached = nodeOf(state, mapping.node);
+    reached.eviction.used(index);
+    if (reached.lastUsed !== index) mayWish(state, reached);
+    reached.lastUsed = index;
     addRun(write ? mapping.waitingWrite : mapping.waitingRead, inBlock, 1);
     mapping.waiting = true;
     mapping.waitsForRoom = false;
@@ -174,12 +178,13 @@ export class MemoryManager {
 
   /** Whether blocks wait to be brought ahead of processors. */
   get waitsToGoAhead(): boolean {
-    return this.state.later.length > 0;
+    return this.state.later.length > 0 || haveWishes(this.state);
   }
 
   /** No thread waits for anything just now: begins to bring the next block ahead of a processor. */
   goAhead(): void {
-    beginLater(this.state);
+    if (this.state.later.length > 0) beginLater(this.state);
+    else beginWish(this.state);
     this.run();
   }
 

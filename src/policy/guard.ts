@@ -11,6 +11,7 @@ import type {
   PrefetchPolicy,
   ReadAheadPolicy,
   Touch,
+  Wish,
 } from '../core/basics/types.js';
 import { kernelError } from '../messages/kernel-error.js';
 import { tournament } from './eviction/tournament.js';
@@ -155,6 +156,17 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
     failed = true;
     warn(`onemem: warning: the eviction policy ${problem}; onemem's own takes its place\n`);
   };
+  const wants = (wish: Wish): number => {
+    if (failed) return -1;
+    try {
+      const block = theirs.wants?.(wish) ?? -1;
+      if (Number.isSafeInteger(block) && block >= -1) return block;
+      fail(`answered ${String(block)}, which is no block to bring`);
+    } catch (error) {
+      fail(`threw in wants: ${kernelError(error).message}`);
+    }
+    return -1;
+  };
   return {
     activate: (block, pages) => tell('activate', block, pages),
     used: (block) => tell('used', block),
@@ -191,5 +203,6 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
     launchEnds: () => attempt('launchEnds', () => theirs.launchEnds?.()),
     launchWaits: (kernel, spans) =>
       attempt('launchWaits', () => theirs.launchWaits?.(kernel, spans)),
+    ...(theirs.wants === undefined ? {} : { wants }),
   };
 }

@@ -13,6 +13,7 @@ export type {
   ReadAheadRequest,
   Reason,
   Touch,
+  Wish,
 } from '../core/basics/types.js';
 export type { PolicyChoices, PolicyModule, PolicySet } from './choices.js';
 export { arc } from './eviction/arc.js';

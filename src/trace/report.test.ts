@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK, type Reason, Status } from '../core/basics/types.js';
 import type { Entry } from '../core/recording/recording.js';
 import { Collector } from './history.js';
 import { type Report, reportOf } from './report.js';
@@ -46,8 +46,8 @@ class Run {
     return this.read('!', 'fault', processor, page, write);
   }
 
-  bring(node: number, page: number, count: number): this {
-    const transfer = { token: 1, node, source: 1 - node, page, count };
+  bring(node: number, page: number, count: number, reason?: Reason): this {
+    const transfer = { token: 1, node, source: 1 - node, page, count, reason };
     return this.read('>', 'transfer', [transfer], Status.Done);
   }
 
@@ -143,6 +143,18 @@ describe('what came unasked', () => {
     run.fault(GPU, 0);
     for (const block of [1, 2, 3]) run.bring(GPU, block * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
     expect(unasked(run)).toEqual([['a', 'read-ahead', 3, 1]]);
+  });
+
+  it('of a plan is unused until a fault enters it, or a launch has the array', () => {
+    const planned = () =>
+      new Run({ a: 4, b: 4 })
+        .launch(1, 'a', 'in')
+        .read('!', 'goAhead')
+        .bring(GPU, 4 * PAGES_PER_BLOCK, PAGES_PER_BLOCK, 'plan');
+    expect(unasked(planned())).toEqual([['b', 'plan', 1, 1]]);
+    expect(unasked(planned().evict(4, 0))).toEqual([['b', 'plan', 1, 1]]);
+    expect(unasked(planned().launch(2, 'b', 'in'))).toEqual([['b', 'plan', 1, 0]]);
+    expect(unasked(planned().fault(GPU, 4 * PAGES_PER_BLOCK))).toEqual([['b', 'plan', 1, 0]]);
   });
 
   it('of a prefetch is unused until a launch has the array, also when it has left', () => {

@@ -94,13 +94,24 @@ export interface Report {
 export function reportOf(history: History): Report {
   const costs = new Costs(history);
   for (const run of history.held) costs.held(run);
-  for (const launch of history.launches) costs.launched(launch);
-  for (const fault of history.faults) costs.faulted(fault);
+  // In the order of time, as a run that is still on tells of them.
+  const launches = history.launches.values();
+  const faults = history.faults.values();
+  let launch = launches.next();
+  let fault = faults.next();
+  const upTo = (atMs: number): void => {
+    for (; launch.value !== undefined && launch.value.beganMs <= atMs; launch = launches.next())
+      costs.launched(launch.value);
+    for (; fault.value !== undefined && fault.value.atMs <= atMs; fault = faults.next())
+      costs.faulted(fault.value);
+  };
   for (const move of history.moves) {
+    upTo(move.atMs);
     costs.moved(move);
     if (move.kind === 'departure' && move.regret !== null)
       costs.regretted(move, move.returned, true);
   }
+  upTo(Number.POSITIVE_INFINITY);
   return costs.report(history.endMs);
 }
 

@@ -1,8 +1,8 @@
 /**
  * What came before it was asked for, and what of it nothing used. Touches of present pages are not
  * recorded, so that only what is certain counts as unused: blocks that came ahead of a walk, and
- * that no fault says to have been entered; what was prefetched to a device, and was no argument of
- * a launch there.
+ * that no fault says to have been entered; what was prefetched to a device, or came for a launch that
+ * was to come, and was no argument of a launch there.
  */
 import { HOST_NODE, MOST_AHEAD, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import {
@@ -15,8 +15,11 @@ import {
   type Names,
 } from './moves.js';
 
-/** `companions`: pages that came with one that was touched. */
-export type UnaskedReason = 'read-ahead' | 'prefetch' | 'companions';
+/**
+ * `companions`: pages that came with one that was touched. `plan`: for a launch that was known to
+ * come.
+ */
+export type UnaskedReason = 'read-ahead' | 'prefetch' | 'companions' | 'plan';
 
 export interface UnaskedCost {
   readonly array: string;
@@ -30,9 +33,11 @@ export interface UnaskedCost {
 interface Stay {
   readonly array: string;
   pages: number;
-  /** Of these, what came ahead or was prefetched and has not been used. */
+  /** Of these, what came ahead and has not been used. */
   ahead: number;
-  prefetched: number;
+  /** What waits for a launch that has its array, and why it came. */
+  awaiting: number;
+  awaitingAs: 'prefetch' | 'plan';
   aheadFor: Cause | null;
   /** The last fault in it, or in a block that a walk comes to after it. */
   enteredMs: number;
@@ -61,9 +66,9 @@ export class Unasked {
       const key = keyOf(array, reason);
       unused.set(key, (unused.get(key) ?? 0) + pages);
     };
-    for (const { array, ahead, prefetched } of this.stays.values()) {
+    for (const { array, ahead, awaiting, awaitingAs } of this.stays.values()) {
       if (ahead > 0) add(array, 'read-ahead', ahead);
-      if (prefetched > 0) add(array, 'prefetch', prefetched);
+      if (awaiting > 0) add(array, awaitingAs, awaiting);
     }
     return [...this.sums]
       .map(([key, { array, reason, pages, unused: gone }]) => ({
@@ -90,7 +95,7 @@ export class Unasked {
     if (waiting === undefined) return;
     for (const stay of waiting) {
       if (!launch.arrays.includes(stay.array)) continue;
-      stay.prefetched = 0;
+      stay.awaiting = 0;
       waiting.delete(stay);
     }
   }
@@ -104,10 +109,11 @@ export class Unasked {
       if (stay === null) continue;
       stay.ahead = 0;
       stay.enteredMs = atMs;
+      if (at === block) this.isUsed(memory, stay);
     }
   }
 
-  arrived({ memory, source, page, pages, cause, atMs, tookMs }: Arrival): void {
+  arrived({ memory, source, page, pages, cause, reason, atMs, tookMs }: Arrival): void {
     // What goes on to a processor was needed.
     if (source >= 0 && this.isProcessors(memory)) this.used(source, page);
     const stay = this.isProcessors(memory) ? this.stay(memory, page) : null;
@@ -115,6 +121,11 @@ export class Unasked {
     stay.pages += pages;
     // Zeros cost no copy.
     if (source === -1) return;
+    if (reason === 'plan') {
+      this.count(stay.array, 'plan', pages, 0);
+      this.awaits(memory, stay, pages, 'plan');
+      return;
+    }
     const isTouched = cause.kind === 'touch' && blockOf(cause.page) === blockOf(page);
     if (isTouched) {
       const own = cause.page >= page && cause.page < page + pages ? 1 : 0;
@@ -127,26 +138,37 @@ export class Unasked {
       // Threads of the host use what is present unseen.
       this.count(stay.array, 'prefetch', pages, memory === HOST_NODE ? null : 0);
       if (memory === HOST_NODE || this.isInUse(memory, stay.array)) return;
-      stay.prefetched += pages;
-      const waiting = this.waiting.get(memory) ?? new Set();
-      this.waiting.set(memory, waiting.add(stay));
+      this.awaits(memory, stay, pages, 'prefetch');
     }
+  }
+
+  private awaits(memory: number, stay: Stay, pages: number, reason: Stay['awaitingAs']): void {
+    stay.awaiting += pages;
+    stay.awaitingAs = reason;
+    const waiting = this.waiting.get(memory) ?? new Set();
+    this.waiting.set(memory, waiting.add(stay));
+  }
+
+  private isUsed(memory: number, stay: Stay): void {
+    if (stay.awaiting === 0) return;
+    stay.awaiting = 0;
+    this.waiting.get(memory)?.delete(stay);
   }
 
   departed({ memory, page, pages }: Departure): void {
     const stay = this.stays.get(stayKey(memory, blockOf(page)));
     if (stay === undefined) return;
     // Which of the pages go is not known: at first those that were used.
-    let unused = Math.max(0, pages - (stay.pages - stay.ahead - stay.prefetched));
+    let unused = Math.max(0, pages - (stay.pages - stay.ahead - stay.awaiting));
     stay.pages = Math.max(0, stay.pages - pages);
     const ahead = Math.min(unused, stay.ahead);
     unused -= ahead;
-    const prefetched = Math.min(unused, stay.prefetched);
+    const awaiting = Math.min(unused, stay.awaiting);
     stay.ahead -= ahead;
-    stay.prefetched -= prefetched;
+    stay.awaiting -= awaiting;
     if (ahead > 0) this.count(stay.array, 'read-ahead', 0, ahead);
-    if (prefetched > 0) this.count(stay.array, 'prefetch', 0, prefetched);
-    if (stay.prefetched === 0) this.waiting.get(memory)?.delete(stay);
+    if (awaiting > 0) this.count(stay.array, stay.awaitingAs, 0, awaiting);
+    if (stay.awaiting === 0) this.waiting.get(memory)?.delete(stay);
   }
 
   /** Of blocks that came for one touch a fault may tell only of the last one. */
@@ -162,8 +184,7 @@ export class Unasked {
     const stay = this.stays.get(stayKey(memory, blockOf(page)));
     if (stay === undefined) return;
     stay.ahead = 0;
-    stay.prefetched = 0;
-    this.waiting.get(memory)?.delete(stay);
+    this.isUsed(memory, stay);
   }
 
   private isInUse(memory: number, array: string): boolean {
@@ -187,8 +208,12 @@ export class Unasked {
     if (stay !== undefined) return stay;
     const array = this.names.arrayAt(page)?.name;
     if (array === undefined) return null;
-    const nothing = { pages: 0, ahead: 0, prefetched: 0, aheadFor: null };
-    this.stays.set(key, (stay = { array, ...nothing, enteredMs: Number.NEGATIVE_INFINITY }));
+    const nothing = { pages: 0, ahead: 0, awaiting: 0, aheadFor: null };
+    const awaitingAs = 'prefetch';
+    this.stays.set(
+      key,
+      (stay = { array, ...nothing, awaitingAs, enteredMs: Number.NEGATIVE_INFINITY }),
+    );
     return stay;
   }
 

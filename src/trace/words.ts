@@ -61,6 +61,7 @@ const REASONS: Readonly<Record<Reason, string>> = {
   trial: 'alone, to see what is touched',
   scattered: 'its touches lie scattered',
   lone: 'alone',
+  plan: 'launches wait or repeat',
 };
 
 export function arrivalText(
@@ -74,8 +75,9 @@ export function arrivalText(
         ? 'began as zeros in'
         : 'was read from its file or provider into';
   const back = returned > 0 ? '; it had been evicted from there' : '';
+  const what = reason === 'plan' ? 'a launch that was to come' : causeText(names, cause);
   const why = reason === null ? '' : ` (${reason}: ${REASONS[reason]})`;
-  return `${from} ${names.memories[memory].name}, for ${causeText(names, cause)}${why}${back}`;
+  return `${from} ${names.memories[memory].name}, for ${what}${why}${back}`;
 }
 
 export function departureText(names: Names, departure: Departure): string {

@@ -13,6 +13,7 @@ import { readOptions } from '../harness/options.js';
 import { createPlaying, watch } from '../simulation/schedule.js';
 import { mutants } from './mutants.js';
 import { type PatternMutant, patternMutants } from './patterns.js';
+import { planMutants } from './plans.js';
 import type { Answer, Order } from './player.js';
 
 const USAGE = `npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--every N] [--jobs J] [--update]
@@ -153,11 +154,12 @@ async function checkPatterns(chosen: readonly PatternMutant[], code: MutantCode)
 const waiting = mutants
   .filter(({ name }) => name.includes(values.only))
   .filter((_, at) => at % Number(values.every) === 0);
-const patterns = patternMutants.filter(({ name }) => name.includes(values.only));
+const counted = [...patternMutants, ...planMutants];
+const patterns = counted.filter(({ name }) => name.includes(values.only));
 if (waiting.length + patterns.length === 0)
   throw new Error(`no mutant's name has '${values.only}' in it; test/mutants has lists of them`);
 const entries = ['test/mutants/player.ts', 'test/patterns/plays.ts'];
-const code = MutantCode.compile([...mutants, ...patternMutants], entries);
+const code = MutantCode.compile([...mutants, ...counted], entries);
 try {
   const work = async (): Promise<void> => {
     const player = new Player(code.url('test/mutants/player.ts'));

@@ -1,6 +1,7 @@
 /** Ways through memory that programs have, played in the core and counted. */
 import { HOST, PAGES_PER_BLOCK, type ProcessorId } from '../../src/core/basics/types.js';
 import { ENOUGH, Machine } from './machine.js';
+import { PLANNED } from './planned.js';
 
 /** Room of the memory that is too small, in blocks. */
 const ROOM = 8;
@@ -385,6 +386,7 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
     const first = machine.array(TWICE);
     for (let each = 0; each < 8192; each++) machine.touch(HOST, first + machine.random(TWICE));
   }),
+  ...PLANNED,
   'gpu-results': () => results((machine, first) => walk(machine, HOST, first, 16 * B)),
   'gpu-results-part': () => results((machine, first) => walk(machine, HOST, first, 3 * B + 100)),
   'gpu-results-some': () =>

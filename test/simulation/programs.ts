@@ -113,6 +113,9 @@ export class Programs {
     });
     // Whether it was known before changes what leaves for it, and nothing else.
     if (id % 2 === 0) this.world.manager.launchWaits(processor, args, '');
+    // One that was there before may come again, or not: what it uses comes ahead, also what was freed.
+    const before = this.world.plans ? this.launches[this.launches.length >> 1] : launch;
+    if (before !== launch) this.world.manager.launchWaits(processor, before.args, '');
     this.world.manager.arrange(request, processor, args);
   }
 

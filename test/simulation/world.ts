@@ -205,6 +205,8 @@ export class World implements Surroundings {
   /** Large memories move as a whole. */
   readonly heavy: boolean;
   walks = false;
+  /** Launches are told of that may never begin. */
+  plans = false;
   /** Nothing new begins until all has ended, or waits: want of memory is noticed only then. */
   private hushed = false;
   /** Queued pieces that are carried out between two other events, at most. */
@@ -343,7 +345,8 @@ export class World implements Surroundings {
     // Memories are small here, so that none would ever be freed ahead by the usual share.
     const { choices } = this;
     const ahead = choices.below(3);
-    const usual = seed % 16 === PLANNING ? plan : tournament;
+    this.plans = seed % 16 === PLANNING;
+    const usual = this.plans ? plan : tournament;
     const recent = choices.chance(0.5) ? usual : lru;
     const turn = new Random(seed ^ TURNS).below(20);
     this.overflows = turn < 2;

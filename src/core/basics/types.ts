@@ -311,6 +311,24 @@ export interface EvictionPolicy {
   launchEnds?(): void;
   /** A launch waits for those that are known to come before it. It may never begin. */
   launchWaits?(kernel: string, spans: readonly BlockSpan[]): void;
+  /**
+   * No thread waits just now: the next block to bring before a processor comes to it, or -1. Asked
+   * while launches run on processors with faults.
+   */
+  wants?(wish: Wish): number;
+}
+
+/** What is known where a block may be brought before it is used, and the place for the answer. */
+export interface Wish {
+  /**
+   * Blocks that there is room for. With 0 the block that `evict` then names goes for the one that is
+   * wanted: it must be used later.
+   */
+  readonly freeBlocks: number;
+  /** Whether a block may go. */
+  readonly evictable: (block: number) => boolean;
+  /** The answer: the block is to be written; false at first. */
+  write: boolean;
 }
 
 /** The blocks [first, end). */
@@ -319,13 +337,15 @@ export interface BlockSpan {
   readonly end: number;
   /** The launch begins them from zeros: what is in them now is not needed. */
   readonly emptied: boolean;
+  /** The launch may write them. */
+  readonly written: boolean;
 }
 
 /**
  * Why so much comes: the program's advice; a walk, upwards, from where a launch walked before, or
  * from where content begins; steps that are all alike; pages nearby that are there already; nothing
  * but its neighbourhood; a look at which pages of a block are touched; touches here and there; no
- * reason to bring more.
+ * reason to bring more. Without a touch: a launch that is known to come uses it.
  */
 export type Reason =
   | 'advice'
@@ -337,7 +357,8 @@ export type Reason =
   | 'near'
   | 'trial'
   | 'scattered'
-  | 'lone';
+  | 'lone'
+  | 'plan';
 
 /**
  * Where the content of a block is: beyond the range; brought ahead and not entered yet; in the

@@ -66,6 +66,20 @@ function notePressure(node: Node, pages: number): void {
   else if (node.backedPages + pages < most / 2) node.pressed = false;
 }
 
+/**
+ * How many blocks find room without one that goes. What a node under pressure has free it has made
+ * free for what is needed at once.
+ */
+export function freeBlocks(node: Node): number {
+  if (node.pressed) return 0;
+  return Math.max(0, Math.floor((mostPages(node) - node.backedPages) / PAGES_PER_BLOCK));
+}
+
+/** Whether the block may leave the node just now. */
+export function mayGo(state: State, node: Node, index: number): boolean {
+  return isEvictable(state, node, index, false, false);
+}
+
 /** What goes next is sent home before anybody waits for its memory. */
 function keepFree(state: State, node: Node, pages: number): void {
   // Stale memory is free as soon as it is needed: nothing has to go before.

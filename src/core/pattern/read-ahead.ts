@@ -18,11 +18,18 @@ import { endAhead } from '../table/backing.js';
 import type { Node } from '../table/nodes.js';
 import type { Processor } from '../table/processors.js';
 import { isRemote, makeReady, nodeOf, residenceOf, type State } from '../table/state.js';
-import { type Block, changedPages } from '../table/va-block.js';
+import { type Block, changedPages, NO_PAGES } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 
 /** The request number of tasks that no request waits for. */
 const NO_REQUEST = 0;
+
+/** What a task was to bring ahead did not come, for want of room or of the right: it is no guess. */
+export function endGuess(state: State, block: Block, { request, processor }: Task): void {
+  const node = state.nodes[state.processors[processor]?.localNode ?? NO_NODE];
+  const isThere = !isEmpty(block.residences[node?.id ?? NO_NODE]?.resident ?? NO_PAGES);
+  if (request === NO_REQUEST && node !== undefined && !isThere) endAhead(block, node);
+}
 
 /**
  * Begins to bring so many of the blocks after this one.
@@ -54,9 +61,8 @@ function bringOne(
   access: Access,
   entry: boolean,
 ): void {
-  if (!mayCome(ahead, processor)) return;
+  if (!isMissing(state, ahead, processor, node)) return;
   const residence = residenceOf(state, ahead, node.id);
-  if (residence.ahead || !isEmpty(residence.resident)) return;
   // Zeros are made as fast as they are asked for, and would take memory of the host on a guess.
   if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
   residence.ahead = entry;
@@ -72,6 +78,21 @@ function bringOne(
   else state.later.push({ block: ahead, processor: processor.id, access, reason });
 }
 
+/** Begins to bring a block that the memory's policy wants. False: it may not come. */
+export function bringWanted(
+  state: State,
+  block: Block,
+  processor: Processor,
+  node: Node,
+  access: Access,
+): boolean {
+  if (!isMissing(state, block, processor, node)) return false;
+  residenceOf(state, block, node.id).ahead = true;
+  node.aheadBlocks++;
+  begin(state, block, processor.id, access, isStored(state, block), true, 'plan');
+  return true;
+}
+
 /** Begins with the first block that waits to be brought ahead, if it may still come. */
 export function beginLater(state: State): void {
   const next = state.later.shift();
@@ -85,6 +106,13 @@ export function beginLater(state: State): void {
   if (mayCome(block, processor) && isEmpty(residence.resident))
     begin(state, block, processor.id, access, false, true, reason);
   else endAhead(block, nodeOf(state, processor.localNode));
+}
+
+/** Whether nothing of the block is there, nor on its way. */
+function isMissing(state: State, block: Block, processor: Processor, node: Node): boolean {
+  const residence = residenceOf(state, block, node.id);
+  if (residence.ahead || !isEmpty(residence.resident)) return false;
+  return mayCome(block, processor);
 }
 
 function mayCome(block: Block, processor: Processor): boolean {

@@ -19,6 +19,7 @@ import { unshieldAll } from '../table/shields.js';
 import { isRemote, makeReady, mappingOf, processorOf, type State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
 import type { Request, TaskKind } from '../table/work.js';
+import { mayWish } from './wishes.js';
 
 /** How a launch uses one range of pages. */
 export interface LaunchArgument {
@@ -66,7 +67,8 @@ function blocksOf(args: readonly { first: number; count: number }[]): number[] {
 function spansOf(args: readonly LaunchArgument[]): BlockSpan[] {
   return args.flatMap(({ first, count, use }) => {
     const end = Math.ceil((first + count) / PAGES_PER_BLOCK);
-    const span = { first: Math.floor(first / PAGES_PER_BLOCK), end, emptied: use === 'out' };
+    const begin = Math.floor(first / PAGES_PER_BLOCK);
+    const span = { first: begin, end, emptied: use === 'out', written: use !== 'in' };
     return count === 0 ? [] : [span];
   });
 }
@@ -151,7 +153,9 @@ export class Launches {
   wait(processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
     const { state } = this;
     const localNode = state.processors[processor]?.localNode ?? NO_NODE;
-    state.nodes[localNode]?.eviction.launchWaits?.(kernel, spansOf(args));
+    const node = state.nodes[localNode];
+    node?.eviction.launchWaits?.(kernel, spansOf(args));
+    if (node !== undefined) mayWish(state, node);
   }
 
   begin(id: number, processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
@@ -277,6 +281,7 @@ export class Launches {
       const node = this.state.nodes[owner.localNode];
       node?.eviction.launchBegins?.(launch.kernel, spansOf(launch.arguments));
       launch.isTold = true;
+      if (node !== undefined) mayWish(this.state, node);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
       this.expect(launch, new Set(launch.blocks));
     }

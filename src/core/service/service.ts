@@ -6,6 +6,7 @@ import { givesUp } from '../movement/moves.js';
 import { ATTEMPTS } from '../movement/operation.js';
 import { relieve } from '../movement/reclaim.js';
 import { isAlive } from '../movement/requests.js';
+import { endGuess } from '../pattern/read-ahead.js';
 import { lose, reasonOf } from '../table/absence.js';
 import { classify, releaseBacking } from '../table/backing.js';
 import { onlyOn } from '../table/contents.js';
@@ -95,6 +96,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       else reason ??= loss(block, task) ?? task.keptFor;
     }
     block.tasks.splice(at, 1);
+    endGuess(state, block, task);
     // Now, while nothing is under way in the block.
     if (task.kind === 'materialize') materialize(state, block, task, reason);
     const kept =

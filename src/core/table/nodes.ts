@@ -91,6 +91,10 @@ export interface Node {
   spare: boolean;
   /** Blocks that were brought before a thread touched them, and have not been touched yet. */
   aheadBlocks: number;
+  /** Blocks that its policy may still want before they are used, until something happens. */
+  wishes: number;
+  /** The block that a processor faulted on last; -1: none yet. */
+  lastUsed: number;
   /** Blocks of the launch that gathers what it needs here, the last to go; null: none does. */
   expected: ReadonlySet<number> | null;
   readonly scratchBlocks: Set<Block>;
@@ -127,6 +131,8 @@ export function createNode(
     pump: false,
     spare: false,
     aheadBlocks: 0,
+    wishes: 0,
+    lastUsed: -1,
     expected: null,
     scratchBlocks: new Set(),
     completed: new Set(),

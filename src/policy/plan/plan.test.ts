@@ -15,7 +15,7 @@ interface Played {
 }
 
 function span(first: number, blocks: number, emptied = false): BlockSpan {
-  return { first, end: first + blocks, emptied };
+  return { first, end: first + blocks, emptied, written: emptied };
 }
 
 function usesOf({ spans }: Played): number[] {
@@ -105,6 +105,70 @@ describe('plan', () => {
     node.launch(other);
     node.launch(third);
     for (let block = 40; block < 64; block++) expect(node.there.has(block)).toBe(true);
+  });
+
+  /** What the plan has come while a launch runs, with room for so many more. */
+  function wanted(policy: EvictionPolicy, freeBlocks: number): number[] {
+    const found: number[] = [];
+    for (;;) {
+      const wish = { freeBlocks: freeBlocks - found.length, evictable: () => true, write: false };
+      const block = policy.wants?.(wish) ?? -1;
+      if (block === -1) return found;
+      if (wish.freeBlocks === 0) policy.deactivate(policy.evict(() => true));
+      policy.activate(block, 512);
+      found.push(wish.write ? -block : block);
+    }
+  }
+
+  it('has come what the next launch uses, where all of it has room', () => {
+    const begun = (): EvictionPolicy => {
+      const policy = plan();
+      policy.launchWaits?.('next', [span(10, 3), span(20, 2, true)]);
+      policy.launchBegins?.('now', [span(0, 2)]);
+      for (const block of [0, 1]) policy.activate(block, 512);
+      return policy;
+    };
+    expect(wanted(begun(), 5)).toEqual([10, 11, 12]);
+    expect(wanted(begun(), 4)).toEqual([]);
+    expect(wanted(begun(), 0)).toEqual([]);
+  });
+
+  it('lets go for that only what is used later', () => {
+    const begun = (last: BlockSpan): EvictionPolicy => {
+      const policy = plan();
+      const node = new Node(policy);
+      for (let time = 0; time < 2; time++)
+        for (const [kernel, at] of [
+          ['now', span(0, 2)],
+          ['next', span(10, 3)],
+        ] as const)
+          node.launch({ kernel, spans: [at] });
+      for (const block of [10, 11, 12]) policy.deactivate(block);
+      policy.launchWaits?.('next', [span(10, 3)]);
+      policy.launchWaits?.('last', [last]);
+      policy.launchBegins?.('now', [span(0, 2)]);
+      for (const block of [30, 31, 32]) policy.activate(block, 512);
+      return policy;
+    };
+    expect(wanted(begun(span(50, 1)), 0)).toEqual([10, 11, 12]);
+    // What runs uses 0 and 1, and MIN would let those go.
+    expect(wanted(begun(span(30, 3)), 0)).toEqual([]);
+  });
+
+  it('has nothing come of what a launch uses at random', () => {
+    const policy = plan();
+    const node = new Node(policy);
+    const random = [3, 9, 1, 7, 0, 8, 2, 6, 4, 5];
+    const table = { kernel: 'gather', spans: [span(10, 10)] };
+    node.launch(
+      table,
+      random.map((at) => 10 + at),
+    );
+    for (const block of random) policy.deactivate(10 + block);
+    policy.launchWaits?.(table.kernel, table.spans);
+    policy.launchBegins?.('now', [span(0, 2)]);
+    for (const block of [0, 1]) policy.activate(block, 512);
+    expect(wanted(policy, 50)).toEqual([]);
   });
 
   it('is no worse than the tournament by much where launches come in no order', () => {

@@ -6,6 +6,7 @@
 import { IntrusiveList } from '../../core/basics/intrusive-list.js';
 import type { BlockSpan, EvictionPolicy } from '../../core/basics/types.js';
 import { tournament } from '../eviction/tournament.js';
+import { Coming } from './coming.js';
 import { Foresight } from './foresight.js';
 import { Profile } from './profile.js';
 
@@ -49,6 +50,9 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
   let began = 0;
   /** By block that is to go or has gone: the launch that was to use it next; 0: none is known. */
   let promised = new Float64Array(FIRST_BLOCKS);
+  /** Blocks that have left. */
+  let gone = 0;
+  const coming = new Coming(foresight, { isHere: (block) => here.has(block), nextUse });
   /** Blocks that left in this launch, and those that came before they were to be used. */
   let left = 0;
   let early = 0;
@@ -104,6 +108,44 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
     return chosen;
   }
 
+  /** The next use after so many launches from now. */
+  function useAfter(block: number, time: number): number {
+    const { length } = foresight;
+    const now = current === null || time >= 1 ? NEVER : current.nextUse(block);
+    if (now > time && now < NEVER) return now;
+    for (let step = Math.max(1, Math.floor(time)); step <= length; step++) {
+      const use = foresight.at(step).firstUse(block);
+      if (use < 0 && step > time) return NEVER;
+      if (use >= 0 && use < NEVER && step + use > time) return step + use;
+    }
+    return NEVER;
+  }
+
+  /**
+   * The block that goes for one that is used at that time, as MIN would have it go then: one that
+   * is used before stays until it has been, and nothing goes now if it is that which MIN would let
+   * go. -1: none goes now.
+   */
+  function victimFor(time: number, may: (block: number) => boolean): number {
+    let latest = -1;
+    let free = -1;
+    let freeUse = -1;
+    let block = hand !== -1 && here.has(hand) ? hand : here.head;
+    for (let looks = Math.min(here.size, LOOKS); looks > 0; looks--) {
+      const use = useAfter(block, time);
+      latest = Math.max(latest, use);
+      if (use > freeUse && may(block) && nextUse(block) > time) {
+        free = block;
+        freeUse = use;
+      }
+      block = here.after(block);
+      if (block === -1) block = here.head;
+    }
+    if (freeUse < latest) return -1;
+    promised[free] = freeUse === NEVER ? 0 : began + Math.floor(freeUse);
+    return free;
+  }
+
   function isPlanned(): boolean {
     return current !== null && foresight.length > 0;
   }
@@ -141,6 +183,7 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
       here.remove(block);
       chosen = -1;
       current?.leave(block);
+      gone++;
       if (promised[block] > 0) left++;
     },
     evict(evictable) {
@@ -155,6 +198,7 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
     },
     launchWaits(kernel, spans) {
       foresight.wait(profileOf(kernel, spans));
+      coming.again();
     },
     launchBegins(kernel, spans) {
       end();
@@ -164,8 +208,24 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
       current = profileOf(kernel, spans);
       foresight.begin(current);
       current.begin(bySizes.get(current.sizes));
+      coming.again();
     },
     launchEnds: end,
+    wants(wish) {
+      if (current === null || !isPlanned()) return -1;
+      const block = coming.find(current, gone, wish.freeBlocks);
+      if (block === -1) return -1;
+      if (wish.freeBlocks === 0) {
+        const last = victimFor(coming.use, wish.evictable);
+        if (last === -1) {
+          coming.putBack();
+          return -1;
+        }
+        chosen = last;
+      }
+      wish.write = coming.writes;
+      return block;
+    },
   };
 }
 

@@ -41,6 +41,10 @@ export class Profile {
   private scattered = false;
   /** Some block left in the run at hand. */
   private anyLeft = false;
+  /** Its blocks by when it comes to them; null: they are still to be sorted. */
+  private inOrder: Int32Array | null = null;
+  /** Times have changed in the run at hand. */
+  private changed = false;
 
   /** @param sizes the kernel, and the sizes of its arguments */
   constructor(
@@ -69,7 +73,10 @@ export class Profile {
       this.sure.set(like.sure);
       this.scattered = like.scattered;
       this.known = true;
+      this.inOrder = null;
     }
+    if (this.changed) this.inOrder = null;
+    this.changed = false;
     if (this.moment > MOST_MOMENTS) {
       this.seen.fill(0);
       this.moment = 0;
@@ -117,7 +124,8 @@ export class Profile {
     const { from, until, seen, began } = this;
     // Without this what fits would cost a look at each block after each launch.
     if (seen.length === 0 || this.scattered || (this.known && !this.anyLeft)) return;
-    if (!this.known && this.isScattered()) {
+    this.inOrder = null;
+    if (!this.known && this.looksScattered()) {
       this.scatter();
       return;
     }
@@ -134,6 +142,42 @@ export class Profile {
       if (!this.known) this.fill(at - (end - first), at);
     }
     this.known = true;
+  }
+
+  /** What the launch uses, and when, was seen: it goes through its blocks in an order. */
+  get isKnown(): boolean {
+    return this.known && !this.scattered;
+  }
+
+  /** It goes through them at random. */
+  get isScattered(): boolean {
+    return this.scattered;
+  }
+
+  /** How many of its blocks are not here. */
+  lacks(isHere: (block: number) => boolean): number {
+    let count = 0;
+    for (const { first, end } of this.spans)
+      for (let block = first; block < end; block++) if (!isHere(block)) count++;
+    return count;
+  }
+
+  /** The blocks that it uses, by when it comes to them. */
+  order(): Int32Array {
+    if (this.inOrder !== null) return this.inOrder;
+    const { from } = this;
+    const blocks: [block: number, from: number][] = [];
+    let at = 0;
+    for (const { first, end } of this.spans)
+      for (let block = first; block < end && from.length > 0; block++, at++)
+        if (from[at] < NEVER) blocks.push([block, from[at]]);
+    blocks.sort(([a, early], [b, late]) => early - late || a - b);
+    return (this.inOrder = Int32Array.from(blocks, ([block]) => block));
+  }
+
+  /** Whether the launch may write the block. */
+  writes(block: number): boolean {
+    return this.spans.some(({ first, end, written }) => written && block >= first && block < end);
   }
 
   /**
@@ -175,7 +219,7 @@ export class Profile {
    * Whether processors came to blocks at random: among three at random, the one in the middle comes
    * first or last in two of three cases; along a walk it does where the walk turns.
    */
-  private isScattered(): boolean {
+  private looksScattered(): boolean {
     const { seen } = this;
     let looked = 0;
     let turns = 0;
@@ -212,6 +256,7 @@ export class Profile {
     // It came after what came before it, though by how much is not known.
     if (sure[at] === 0) this.progress = Math.min(1, progress + 1 / from.length);
     sure[at] = 1;
+    this.changed = true;
     from[at] = this.progress;
     until[at] = Math.min(1, this.progress + length);
   }

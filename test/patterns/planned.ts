@@ -1,0 +1,98 @@
+/** Launches that wait in a stream, or come again, played in the core and counted. */
+import { PAGES_PER_BLOCK } from '../../src/core/basics/types.js';
+import { ENOUGH, Machine, type Use } from './machine.js';
+
+const B = PAGES_PER_BLOCK;
+
+interface Planned {
+  readonly kernel: string;
+  readonly args: readonly (readonly [first: number, count: number, use: Use])[];
+  /** Pages in their order; otherwise it goes through its arguments side by side. */
+  readonly touches?: readonly number[];
+}
+
+/** Launches that are known while those before them run. */
+const WAITING = 3;
+
+function inStream(machine: Machine, device: number, launches: readonly Planned[]): void {
+  const wait = (each: Planned | undefined) => {
+    if (each !== undefined) machine.waits(device, each.args, each.kernel);
+  };
+  for (const each of launches.slice(0, WAITING)) wait(each);
+  for (const [at, { kernel, args, touches }] of launches.entries()) {
+    wait(launches[at + WAITING]);
+    const body = () => {
+      for (const page of touches ?? []) machine.touch(device, page);
+      const most = touches === undefined ? Math.max(...args.map(([, count]) => count)) : 0;
+      for (let page = 0; page < most; page++)
+        for (const [first, count, use] of args)
+          if (page < count) machine.touch(device, first + page, use !== 'in');
+    };
+    machine.launch(device, args, body, kernel);
+  }
+}
+
+/** On a device with room for sixteen blocks. */
+function onPlannedDevice(play: (machine: Machine, device: number) => void): () => Machine {
+  return () => {
+    const machine = new Machine(ENOUGH);
+    play(machine, machine.device(16));
+    return machine;
+  };
+}
+
+export const PLANNED: Readonly<Record<string, () => Machine>> = {
+  'plan-chunks': onPlannedDevice((machine, device) => {
+    const all = Array.from({ length: 12 }, () => machine.array(3 * B));
+    machine.begin();
+    const round = all.map((first): Planned => ({ kernel: 'step', args: [[first, 3 * B, 'in']] }));
+    inStream(machine, device, [...round, ...round]);
+  }),
+  'plan-swapped': onPlannedDevice((machine, device) => {
+    const [a, b] = [machine.array(10 * B), machine.array(10 * B)];
+    machine.begin();
+    const there: Planned = {
+      kernel: 'step',
+      args: [
+        [a, 10 * B, 'in'],
+        [b, 10 * B, 'inout'],
+      ],
+    };
+    const back: Planned = {
+      kernel: 'step',
+      args: [
+        [b, 10 * B, 'in'],
+        [a, 10 * B, 'inout'],
+      ],
+    };
+    inStream(machine, device, Array.from({ length: 6 }, () => [there, back]).flat());
+  }),
+  'plan-fresh': onPlannedDevice((machine, device) => {
+    const all = Array.from({ length: 4 }, () => [machine.array(2 * B), machine.array(2 * B)]);
+    machine.begin();
+    const fill = ([from, to]: number[]): Planned => ({
+      kernel: 'fill',
+      args: [
+        [from, 2 * B, 'in'],
+        [to, 2 * B, 'out'],
+      ],
+    });
+    inStream(machine, device, all.map(fill));
+  }),
+  'plan-first-time': onPlannedDevice((machine, device) => {
+    const [table, data] = [machine.array(14 * B), machine.array(8 * B)];
+    machine.begin();
+    const at = Array.from({ length: 600 }, () => table + machine.random(14 * B));
+    inStream(machine, device, [
+      { kernel: 'build', args: [[table, 14 * B, 'inout']], touches: at },
+      {
+        kernel: 'probe',
+        args: [
+          [table, 14 * B, 'in'],
+          [data, 8 * B, 'in'],
+        ],
+        touches: at,
+      },
+    ]);
+  }),
+};
