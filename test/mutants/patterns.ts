@@ -38,7 +38,7 @@ export const patternMutants: readonly PatternMutant[] = [
   rule(
     'forget where a launch has walked from',
     'pattern',
-    'guess && !touch.full && this.repeats && touch.declared && isEmpty(touch.mapped)',
+    'guess && this.repeats && touch.declared && isEmpty(touch.mapped)',
     'false',
     'triad-again-fits',
     'faults',
@@ -49,6 +49,13 @@ export const patternMutants: readonly PatternMutant[] = [
     'before !== null && blocksOf(before) > 0',
     'before !== null',
     'walks-once-fits',
+  ),
+  rule(
+    'take columns for launches that walk as before',
+    'pattern',
+    '!this.stride.isKnown',
+    'true',
+    'columns-some',
   ),
   rule(
     'see no strides',

@@ -130,7 +130,6 @@ describe('what comes where a launch begins as one before it', () => {
     expect(first).toEqual([group(0)]);
     expect(next(0, [], { declared: true, block: 0 })).toEqual([group(0, 32)]);
     expect(last.reason).toBe('repeat');
-    expect(next(0, [], { declared: true, block: 0, full: true })).toEqual([group(0)]);
     expect(next(0, [], { declared: true, block: 0 })).toEqual([group(0)]);
   });
 });

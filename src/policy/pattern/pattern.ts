@@ -77,7 +77,7 @@ class Picture {
     const together = !this.trial.sparse || this.scattered === 0;
     const begins = this.follow(touch, page, together, again);
     const walks = guess && this.streams(touch);
-    const repeats = guess && !touch.full && this.repeats && touch.declared && isEmpty(touch.mapped);
+    const repeats = guess && this.repeats && touch.declared && isEmpty(touch.mapped);
     const trial = guess ? this.trial.look(touch, walks || repeats) : 'none';
     if (trial === 'sparse') this.scattered = SCATTERED;
     if (trial === 'alone') this.reason = 'trial';
@@ -112,7 +112,8 @@ class Picture {
     }
     const before = walks.beganAt(page);
     const begins = touch.source === 'far' && !touch.continues;
-    this.repeats = before !== null && blocksOf(before) > 0;
+    // Columns of a matrix begin at one place, too.
+    this.repeats = before !== null && blocksOf(before) > 0 && !this.stride.isKnown;
     const walk = before ?? walks.begin(page);
     if (begins) walk.asked = before === null ? 1 : asLastTime(before);
     else walk.asked = -1;
