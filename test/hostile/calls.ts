@@ -252,6 +252,7 @@ export const CALLS: readonly Call[] = [
   method('AddressView.load', addressView, [values.wordType, values.address]),
   method('AddressView.store', addressView, [values.wordType, values.address, values.word]),
 
+  getter('Notifier.handle', notifier),
   getter('Notifier.isClosed', notifier),
   getter('Notifier.detached', notifier),
   getter('Notifier.lost', notifier),
