@@ -112,7 +112,7 @@ export {
 } from './api/launches/registration.js';
 export { addressView } from './api/objects/address-view.js';
 export type { MetricsOptions, MetricsRegistry } from './api/objects/prom-client.js';
-export { type ServeOptions, SpaceServer } from './api/objects/serve.js';
+export { SpaceServer } from './api/objects/serve.js';
 export { type EventsOptions, type SpaceEventMap, SpaceEvents } from './api/objects/space-events.js';
 export { attachArray, attachSpace } from './api/opening/attach.js';
 export { openSpace, type SpaceOptions } from './api/opening/open-space.js';
@@ -154,6 +154,8 @@ export type {
   NpyArray,
   NumaOption,
   PointerAttributes,
+  ServedPoints,
+  ServeOptions,
   ShareOptions,
   Tensor,
   TensorFile,

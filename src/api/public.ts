@@ -52,7 +52,7 @@ import type { UniformValueOf } from './kernels/uniform-parameters.js';
 import type { HostStreamOptions, LaunchOptions, StreamOptions } from './launches/launch-options.js';
 import type { RegisterableMemory, RegisterOptions, Registration } from './launches/registration.js';
 import type { MetricsOptions } from './objects/prom-client.js';
-import type { ServeOptions, SpaceServer } from './objects/serve.js';
+import type { SpaceServer } from './objects/serve.js';
 import type { EventsOptions, SpaceEvents } from './objects/space-events.js';
 import type { DeviceSpecification } from './options/device-specification.js';
 import type { Explanation, Recording, RecordOptions, SpaceReport } from './options/recording.js';
@@ -260,6 +260,28 @@ export interface NumaOption {
   readonly node: number;
   /** Never on another node; without it, they may lie elsewhere if the node has no room. */
   readonly only?: boolean;
+}
+
+/** Two arrays that the live picture draws as points. */
+export interface ServedPoints {
+  /** Of the drawing; that of `y` by default. */
+  readonly name?: string;
+  /** Across; by default the index of the element. */
+  readonly x?: ManagedArray;
+  /** Up. */
+  readonly y: ManagedArray;
+}
+
+/** Options of `space.serve`. */
+export interface ServeOptions {
+  /** From 1 to 65535; any that is free by default. */
+  readonly port?: number;
+  /**
+   * Arrays whose elements the page draws as points while it is open, 20 times a second at most. Of
+   * more than 8,192 elements it draws 64 pieces. It reads them as the CPU does: pages that only a
+   * device has come to the host.
+   */
+  readonly points?: readonly ServedPoints[];
 }
 
 /**

@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Detail } from '../trace/picture.js';
 import { type Frame, type Page, pageOf } from './page.js';
+import type { PointsFrame, PointsSummary } from './points.js';
 
 const HOST = '127.0.0.1';
 /** Names of this machine that its browsers use. Ports differ behind a tunnel. */
@@ -26,6 +27,10 @@ export interface Source {
   moves(row: number, atMs: number): readonly Detail[];
   /** In the text format of Prometheus. */
   metrics(): string;
+  /** What the page may draw as points. */
+  pointSets(): readonly PointsSummary[];
+  /** Null: there is no such set. */
+  points(set: number): Promise<PointsFrame | null>;
 }
 
 interface Answer {
@@ -111,6 +116,12 @@ export class LiveServer {
         return json(await this.source.frame(said.get('since') ?? ''));
       case 'moves':
         return json(this.source.moves(Number(said.get('row')), Number(said.get('ms'))));
+      case 'points':
+        return json(this.source.pointSets());
+      case 'elements': {
+        const frame = await this.source.points(Number(said.get('set') ?? NaN));
+        return frame === null ? NOTHING : json(frame);
+      }
       case 'metrics':
         return {
           status: 200,

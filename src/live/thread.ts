@@ -5,21 +5,25 @@
 import { workerData } from 'node:worker_threads';
 import { followSpace } from './follow-space.js';
 import { Following } from './following.js';
+import { Points } from './points.js';
 import type { FromLiveThread, LiveThreadData } from './protocol.js';
 import { LiveServer } from './server.js';
 
 /** How often to ask for moves that nobody looks at, and whether the space is open. */
 const LOOK_MS = 250;
 
-const { handle, port, title } = workerData as LiveThreadData;
+const { handle, port, title, points } = workerData as LiveThreadData;
 
 await followSpace(handle, LOOK_MS, async (space) => {
   const following = await Following.start(space.client);
+  const drawn = new Points(space, points);
   const server = new LiveServer({
     title,
     frame: (since) => following.frame(since),
     moves: (row, atMs) => following.moves(row, atMs),
     metrics: () => space.metrics(),
+    pointSets: () => drawn.summaries,
+    points: (set) => drawn.frame(set),
   });
   return {
     first: { url: await server.listen(port) } satisfies FromLiveThread,

@@ -1,9 +1,20 @@
 /** The page of a program that runs: what the first screen has, and what keys and clicks do. */
 import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
 import { type Look, type Shown, View } from '../harness/browser.js';
 import { Folder } from '../harness/command.js';
 import { runTests, test } from '../harness/suite.js';
+
+const PARTICLES = fileURLToPath(new URL('../../examples/apps/particles.js', import.meta.url));
+interface Points {
+  readonly xs: readonly number[];
+  readonly ys: readonly number[];
+}
+const POINTS = `(() => {
+  const { shown } = globalThis.onememView.points;
+  return shown && { xs: [...shown.xs], ys: [...shown.ys] };
+})()`;
 
 const OPTIONS = { devices: [{ kind: 'process', memory: '8MiB' }] } as const;
 
@@ -184,6 +195,36 @@ test('a page of a run that ends keeps its picture, and says so', async () => {
   assert.equal((await view.shown()).frame.report.launches, LAUNCHES + 1);
   // The browser itself says that nobody answers.
   await view.page.close();
+});
+
+test('particles of two devices are drawn where they are, and move', async () => {
+  using folder = new Folder();
+  const running = folder.startFile(PARTICLES, '--serve');
+  const url = await running.said(/the particles are at (http\S+)/);
+  const view = await View.open(url);
+  const points = () => view.page.evaluate<Points | null>(POINTS);
+  let first = await points();
+  for (; first === null; first = await points()) await view.page.waitForTimeout(30);
+  assert.equal(await view.page.textContent('#point-sets'), 'particles');
+  assert.match(
+    (await view.page.textContent('#points-text')) ?? '',
+    /^8,192 of 20,000 elements: up y, across x from -\S+ to \S+\.$/,
+  );
+  await view.until(({ frame }) => frame.launches.length > 8);
+  const second = await points();
+  assert.ok(second !== null);
+  // Of both devices: each has its half of them, in order.
+  const moved = second.xs.map((x, at) =>
+    Math.hypot(x - first.xs[at], second.ys[at] - first.ys[at]),
+  );
+  const half = moved.length / 2;
+  for (const part of [moved.slice(0, half), moved.slice(half)])
+    assert.ok(part.filter((each) => each > 0 && each < 1).length > 0.9 * half);
+  const { frame } = await view.shown();
+  assert.deepEqual([...new Set(frame.launches.map(({ processor }) => processor))].sort(), [1, 2]);
+  await view.page.close();
+  running.kill('SIGKILL');
+  await running.ended;
 });
 
 test('the demonstration shows its columns while it runs', async () => {

@@ -101,6 +101,12 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mistake: ['wordOf(frame, row), row *', 'wordOf(frame, row + (row === 3239)), row *'],
     complaint: /frame \d+ is wrong in row 3239/,
   },
+  'apps/particles': {
+    output:
+      /^20000 particles went 20 steps on 2 devices, and all are right\nlaunches on each: 40, 40\n$/,
+    mistake: ['first: begin }', 'first: 0 }'],
+    complaint: /particle 0 is at \S+, \S+ and not \S+, \S+/,
+  },
   'apps/threads-with-progress': {
     output: /^4 threads counted for 400000 numbers; 230631 takes 442 steps\n$/,
     mistake: ['Math.min(begin + PART, NUMBERS)', 'Math.min(begin + PART - 1, NUMBERS)'],

@@ -80,7 +80,12 @@ export class Folder {
   }
 
   start(...args: string[]): Running {
-    return new Running(this.path, args, this.env, this.seconds);
+    return this.startFile(MAIN, ...args);
+  }
+
+  /** A program other than the command. */
+  startFile(file: string, ...args: string[]): Running {
+    return new Running(this.path, [file, ...args], this.env, this.seconds);
   }
 
   run(...args: string[]): Promise<Ended> {
@@ -149,7 +154,7 @@ class Running {
   stdout = '';
 
   constructor(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv, seconds: number) {
-    const child = spawn(process.execPath, [MAIN, ...args], {
+    const child = spawn(process.execPath, [...args], {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
@@ -187,7 +192,7 @@ class Running {
   /** The first group of a text on standard error, when it has come. */
   async said(what: RegExp): Promise<string> {
     for (;;) {
-      const [, found] = what.exec(this.stderr) ?? [];
+      const [, found] = what.exec(`${this.stdout}\n${this.stderr}`) ?? [];
       if (found !== undefined) return found;
       assert.equal(this.child.exitCode, null, this.stderr);
       await new Promise((resolve) => setTimeout(resolve, 20));

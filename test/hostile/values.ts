@@ -934,7 +934,12 @@ export const recordOptions = mostly(record({ limit: mostly(size) }));
 
 export const metricsOptions = mostly(record({ register: choice({ '{}': {} }) }));
 export const eventsOptions = mostly(record({ performance: flag }));
-export const serveOptions = mostly(record({ port: mostly(whole(-1, 2)) }));
+export const serveOptions = mostly(
+  record({
+    port: mostly(whole(-1, 2)),
+    points: mostly(list(record({ x: array, y: array, name: arrayName }), 2)),
+  }),
+);
 
 /** CPU 0, which mostly is there, and others, which may be. */
 export const bindOptions = mostly(record({ cpu: mostly(whole(0, 3)) }));

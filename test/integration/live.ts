@@ -5,10 +5,17 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { attachSpace, openSpace } from '../../src/index.js';
+import { attachSpace, type ManagedArray, openSpace } from '../../src/index.js';
 import type { Frame } from '../../src/live/page.js';
+import type { PointsFrame } from '../../src/live/points.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { longTest, runTests, test } from '../harness/suite.js';
+
+interface Elements {
+  readonly begins: readonly number[];
+  readonly xs: Float32Array | null;
+  readonly ys: Float32Array;
+}
 
 interface Answer {
   readonly status: number;
@@ -44,6 +51,15 @@ async function frameAt(url: string, since = ''): Promise<Frame> {
   const path = `${new URL(url).pathname}picture?since=${encodeURIComponent(since)}`;
   return JSON.parse((await ask(url, path)).text) as Frame;
 }
+
+async function elementsAt(url: string, set: number): Promise<Elements> {
+  const { text } = await ask(url, `${new URL(url).pathname}elements?set=${set}`);
+  const { begins, xs, ys } = JSON.parse(text) as PointsFrame;
+  return { begins, xs: xs === null ? null : floats(xs), ys: floats(ys) };
+}
+
+const floats = (text: string) =>
+  new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer);
 
 const code = (name: string) => (error: unknown) => (error as { code: string }).code === name;
 const cellsOf = (frame: Frame): Buffer => Buffer.from(frame.places, 'base64');
@@ -89,6 +105,47 @@ test('frames go on from each other, and show what moved where', async () => {
     move.text,
     /^began as zeros in host, for a write of y\[0\] by host \(near: with its neighbourhood\)$/,
   );
+});
+
+test('elements of arrays are told as points, and those of no other array', async () => {
+  await using space = await openSpace();
+  const x = space.array(Float32Array, 5, { name: 'x' });
+  const big = space.array(BigInt64Array, 100_000, { name: 'big' });
+  space.array(Uint8Array, 8, { name: 'secret' });
+  x.data.set([1, 2.5, -3, NaN, 1e9]);
+  for (let i = 0; i < big.length; i++) big.data[i] = BigInt(i);
+  await using server = await space.serve({ points: [{ name: 'both', x, y: x }, { y: big }] });
+  const { pathname } = new URL(server.url);
+  const sets = JSON.parse((await ask(server.url, `${pathname}points`)).text) as object[];
+  assert.deepEqual(sets, [
+    { name: 'both', x: 'x', y: 'x', length: 5 },
+    { name: 'big', x: null, y: 'big', length: 100_000 },
+  ]);
+  const [both, pieces] = [await elementsAt(server.url, 0), await elementsAt(server.url, 1)];
+  assert.deepEqual([both.xs, both.ys], [x.data, x.data]);
+  assert.deepEqual([pieces.begins[0], pieces.begins.at(-1)], [0, 100_000 - 128]);
+  const indices = pieces.begins.flatMap((begin) =>
+    Array.from({ length: 128 }, (_, i) => begin + i),
+  );
+  assert.deepEqual(pieces.ys, Float32Array.from(indices));
+  for (const set of ['2', '-1', '0.5', 'x', 'length'])
+    assert.equal((await ask(server.url, `${pathname}elements?set=${set}`)).status, 404);
+});
+
+test('elements that the host may not read are an answer, and end nothing', async () => {
+  await using space = await openSpace();
+  const x = space.array(Float32Array, 1024, { name: 'x' });
+  await x.protect('none');
+  await using server = await space.serve({ points: [{ y: x }] });
+  const { pathname } = new URL(server.url);
+  const { status, text } = await ask(server.url, `${pathname}elements?set=0`);
+  assert.equal(status, 503);
+  assert.match(text, /array x/);
+  await assert.rejects(() => space.serve({ points: [{ y: {} as ManagedArray }] }), code('ARRAY'));
+  await assert.rejects(() => space.serve({ points: {} as [] }), code('OPTIONS'));
+  await assert.rejects(() => space.serve({ points: [{ y: x, z: x } as { y: ManagedArray }] }), {
+    code: 'OPTIONS',
+  });
 });
 
 test('the metrics stand behind the token', async () => {

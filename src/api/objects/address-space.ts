@@ -106,7 +106,7 @@ import { ManagedArray } from './managed-array.js';
 import { metricsText } from './metrics.js';
 import { collectMetrics, type MetricsOptions } from './prom-client.js';
 import { saveSpace } from './saved-space.js';
-import { type ServeOptions, type SpaceServer, serve } from './serve.js';
+import { type SpaceServer, serve } from './serve.js';
 import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
 import { type EventsOptions, type SpaceEvents, spaceEvents } from './space-events.js';
@@ -506,8 +506,12 @@ export class AddressSpace implements api.AddressSpace {
     return explain(this.client, array, element);
   }
 
-  async serve(options: ServeOptions = {}): Promise<SpaceServer> {
-    const server = await serve(this.client, this.forThreads(), options);
+  async serve(options: api.ServeOptions = {}): Promise<SpaceServer> {
+    const server = await serve(
+      this.client,
+      this.forThreads(),
+      options as Parameters<typeof serve>[2],
+    );
     this.followers.add(server);
     if (this.spaceHandle.attachedBy === undefined) await this.show();
     return server;

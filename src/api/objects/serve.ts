@@ -1,23 +1,34 @@
 /** The live picture of a space, for a browser: a web server in a thread of its own. */
 import type { Worker } from 'node:worker_threads';
 import { liveFile } from '../../linux/own-files.js';
-import type { Failed, FromLiveThread, LiveThreadData } from '../../live/protocol.js';
+import type { Failed, FromLiveThread, LiveThreadData, PointsData } from '../../live/protocol.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
+import type { ArrayHandle } from '../arrays/array-handle.js';
 import { INSPECT, inspectHolding } from '../arrays/description.js';
 import type { Client } from '../line/client.js';
+import { type ArrayInternals, isManaged } from '../line/internals.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
-import { argumentError } from '../values/errors.js';
+import { argumentError, typeError } from '../values/errors.js';
 import { endLiveThread, startLiveThread } from './live-thread.js';
 
-/** Options of `space.serve`. */
-export interface ServeOptions {
-  /** From 1 to 65535; any that is free by default. */
-  readonly port?: number;
+type Handled = ArrayInternals & { readonly handle: ArrayHandle };
+
+/** As users see them, but for arrays. */
+interface Points {
+  readonly name?: string;
+  readonly x?: Handled;
+  readonly y: Handled;
 }
 
-const SERVE_OPTIONS: OptionNames<ServeOptions> = { port: true };
+interface Options {
+  readonly port?: number;
+  readonly points?: readonly Points[];
+}
+
+const SERVE_OPTIONS: OptionNames<Options> = { port: true, points: true };
+const POINTS_OPTIONS: OptionNames<Points> = { name: true, x: true, y: true };
 const LAST_PORT = 65_535;
 
 /**
@@ -63,19 +74,41 @@ export class SpaceServer {
 export async function serve(
   client: Client,
   handle: SpaceHandle | string,
-  options: ServeOptions,
+  options: Options,
 ): Promise<SpaceServer> {
   checkOptions('serve()', options, SERVE_OPTIONS);
   const { port = 0 } = options;
   if (options.port !== undefined && (!isWhole(port, 1) || port > LAST_PORT))
     throw argumentError('PORT', `port is ${show(port)}; it must be from 1 to ${LAST_PORT}`);
-  const data: LiveThreadData = { handle, port, title: `process ${client.handle.owner}` };
+  const points = pointsOf(client, options.points ?? []);
+  const data: LiveThreadData = { handle, port, title: `process ${client.handle.owner}`, points };
   const { thread, said } = await startLiveThread<FromLiveThread>(client, liveFile(), data, {
     name: 'onemem picture',
     what: 'cannot serve the picture',
     problem: (failed) => problem(failed, port),
   });
   return new SpaceServer(thread, said.url);
+}
+
+function pointsOf(client: Client, points: readonly Points[]): PointsData[] {
+  if (!Array.isArray(points))
+    throw typeError('OPTIONS', `points is a list of { x, y }, not ${show(points)}`);
+  return points.map((each, at) => {
+    const what = `points[${at}]`;
+    checkOptions(what, each, POINTS_OPTIONS);
+    const { x, y, name } = each;
+    for (const [axis, array] of Object.entries(x === undefined ? { y } : { x, y }))
+      checkOwnArray(client, `${what}.${axis}`, array);
+    if (name !== undefined && typeof name !== 'string')
+      throw typeError('OPTIONS', `${what}.name is a text, not ${show(name)}`);
+    return { name: name ?? y.name, x: x?.handle ?? null, y: y.handle };
+  });
+}
+
+function checkOwnArray(client: Client, what: string, array: unknown): void {
+  if (!isManaged(array)) throw typeError('ARRAY', `${what} is a managed array, not ${show(array)}`);
+  if (array.space.client.handle.name !== client.handle.name)
+    throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space; ask that one`);
 }
 
 function problem(said: Failed, port: number): string {

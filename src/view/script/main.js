@@ -4,6 +4,7 @@ import { Details } from './details.js';
 import { Live } from './live.js';
 import { HeatMap, MODES } from './map.js';
 import { drawPatterns } from './patterns.js';
+import { Points } from './points.js';
 import { showReport } from './report.js';
 import { Run } from './run.js';
 import { LABELS, Span, timeAt } from './span.js';
@@ -22,6 +23,7 @@ const live = given === null ? new Live(take) : null;
 const details = new Details(run, async (place) =>
   live === null ? movesAt(place) : await live.moves(place),
 );
+const points = live === null ? null : new Points(live, chooser);
 let chosen = false;
 let drawing = false;
 
@@ -49,6 +51,7 @@ function draw() {
     map.draw();
     map.legend();
     charts.draw();
+    points?.draw();
     if (live !== null) $('follow').setAttribute('aria-pressed', String(span.follows));
   });
 }
@@ -212,6 +215,9 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 $('pause').onclick = () => live.pause();
 $('follow').onclick = follow;
 if (live === null) take(given);
-else void live.start();
+else {
+  void live.start();
+  void points.start();
+}
 // For tests: what is shown, as data.
-globalThis.onememView = { run, span, map, charts, details, live };
+globalThis.onememView = { run, span, map, charts, details, live, points };

@@ -1,6 +1,6 @@
 // The run that is shown: frames of a server, or the one that the page has, put together.
 
-const bytesOf = (text) => Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
+export const bytesOf = (text) => Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
 
 export class Run {
   frame = null;
