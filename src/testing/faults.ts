@@ -47,7 +47,8 @@ const SILENT = [
  * console.log(brokenKind('forgetful', ['loses write-backs']).name); // forgetful
  */
 export function brokenKind(name: string, faults: readonly DriverFault[]): DeviceKind {
-  const module = new URL('./broken-driver.js', import.meta.url);
+  // The build joins this file with others in a folder beside: the path has to hold from there, too.
+  const module = new URL('../testing/broken-driver.js', import.meta.url);
   const about = { options: { faults }, refusesMemory: true };
   return { ...driverKind(name, { module, export: 'create' }, about), onlyByName: true };
 }

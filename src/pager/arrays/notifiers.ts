@@ -8,6 +8,7 @@
 import {
   HOST,
   type InvalidationReason,
+  isOwner,
   PAGE_BYTES,
   type ProcessorId,
 } from '../../core/basics/types.js';
@@ -275,7 +276,7 @@ export class Notifiers {
   private isBy(subscription: Subscription, processor: ProcessorId): boolean {
     const { owner } = subscription;
     if (owner === null) return false;
-    return owner === processor || (owner === HOST && this.around.isOfHost(processor));
+    return owner === processor || (isOwner(owner) && this.around.isOfHost(processor));
   }
 
   private of(page: number): readonly Subscription[] | undefined {

@@ -556,7 +556,8 @@ function statusOf({ refused }: ProviderFailure): Status {
 }
 
 function startProvider(name: string, workerData: ProviderThreadData): Worker {
-  return startOwnThread(new URL('./provider-thread.js', import.meta.url), {
+  // The build joins this file with others one folder deep: the path has to hold from there, too.
+  return startOwnThread(new URL('../sources/provider-thread.js', import.meta.url), {
     workerData,
     transferList: [workerData.port],
     name: `onemem provider of ${name}`,
