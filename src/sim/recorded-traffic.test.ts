@@ -6,7 +6,8 @@ import { recordedTraffic } from './recorded-traffic.js';
 const PAGE = 4096;
 
 function arrival(memory: number, source: number, page: number, atMs: number, returned = 0) {
-  const what = { memory, source, page, pages: 64, returned, cause: {} as Cause, reason: null };
+  const pages = { pages: 64, added: 64, returned };
+  const what = { memory, source, page, ...pages, cause: {} as Cause, reason: null };
   return { kind: 'arrival', atMs, tookMs: 2, ...what } satisfies Arrival;
 }
 

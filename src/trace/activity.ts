@@ -1,15 +1,16 @@
 /** What a run does now: sums over a short window, and where pages are at its end. */
 import { HOST_NODE, PAGE_BYTES } from '../core/basics/types.js';
 import { BusyTime } from './busy-time.js';
-import type {
-  Arrival,
-  Cause,
-  Departure,
-  Fault,
-  Held,
-  Launch,
-  Move,
-  RecordedArray,
+import {
+  type Arrival,
+  type Cause,
+  type Departure,
+  type Fault,
+  growthOf,
+  type Held,
+  type Launch,
+  type Move,
+  type RecordedArray,
 } from './moves.js';
 import { Reader, type Watcher } from './reader.js';
 
@@ -112,6 +113,7 @@ export class ActivityWatcher implements Watcher {
   }
 
   moved(move: Move): void {
+    this.change(move.memory, move.page, growthOf(move));
     if (move.kind === 'arrival') this.arrived(move);
     else this.departed(move);
   }
@@ -144,7 +146,6 @@ export class ActivityWatcher implements Watcher {
 
   private arrived({ atMs, memory, source, page, pages, cause, returned, tookMs }: Arrival): void {
     const bytes = pages * PAGE_BYTES;
-    this.change(memory, page, pages);
     const sums = this.memory(memory);
     sums.bytesReturned += returned * PAGE_BYTES;
     const array = this.array(page);
@@ -158,7 +159,6 @@ export class ActivityWatcher implements Watcher {
   }
 
   private departed({ memory, page, pages, why }: Departure): void {
-    this.change(memory, page, -pages);
     if (why !== 'evicted') return;
     this.memory(memory).bytesEvicted += pages * PAGE_BYTES;
     const array = this.array(page);
@@ -201,9 +201,9 @@ export class ActivityWatcher implements Watcher {
 
   private change(memory: number, page: number, pages: number): void {
     const sums = this.memory(memory);
-    sums.pages = Math.max(0, sums.pages + pages);
+    sums.pages += pages;
     const held = this.array(page)?.held;
-    if (held !== undefined) held[memory] = Math.max(0, (held[memory] ?? 0) + pages);
+    if (held !== undefined) held[memory] = (held[memory] ?? 0) + pages;
   }
 
   private memory(id: number): MemorySums {

@@ -1,6 +1,6 @@
 /** The rows of one array in a picture: what happened there, by column of time. */
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
-import type { RecordedArray } from './moves.js';
+import type { Arrival, RecordedArray } from './moves.js';
 
 /** Of a picture. Two become one where there is no room for more. */
 export const COLUMNS = 600;
@@ -9,7 +9,10 @@ export const NOWHERE = 255;
 const MOST_COUNT = 65_535;
 
 export class Band {
-  /** By row, then column: the memory that has most pages of it at the column's end. */
+  /**
+   * By row, then column: the memory that has most pages of it at the column's end. Of equals, the
+   * one where some came last: what the others have may be stale.
+   */
   places: Uint8Array;
   /** Pages that arrived somewhere. */
   arrived: Uint16Array;
@@ -21,6 +24,8 @@ export class Band {
   readonly occupancy: Float64Array[] = [];
   readonly first: number;
   rows: number;
+  /** By row: the memory where pages came last. */
+  private latest: Uint8Array;
   /** As they were when its rows were counted. */
   private pages: number;
 
@@ -31,6 +36,7 @@ export class Band {
     this.first = array.first;
     this.pages = array.pages;
     this.rows = this.rowsOf(array.pages);
+    this.latest = new Uint8Array(this.rows).fill(NOWHERE);
     this.places = new Uint8Array(this.rows * COLUMNS).fill(NOWHERE);
     this.arrived = new Uint16Array(this.rows * COLUMNS);
     this.returned = new Uint16Array(this.rows * COLUMNS);
@@ -44,25 +50,30 @@ export class Band {
     return this.held.every((rows) => rows.every((pages) => pages === 0));
   }
 
+  get hasGrown(): boolean {
+    return this.array.pages > this.pages;
+  }
+
   rowAt(page: number): number {
     return Math.min(this.rows - 1, Math.floor((page - this.first) / this.pagesPerRow));
   }
 
-  /** More or fewer pages are in a memory. */
-  change(memory: number, page: number, pages: number, sign: 1 | -1): void {
+  /** A memory has more or fewer pages. Those of a move lie in one block; those of `held` may not. */
+  change(memory: number, page: number, growth: number): void {
     while (this.held.length <= memory) {
       this.held.push(new Float64Array(this.rows));
       this.occupancy.push(new Float64Array(COLUMNS));
     }
     const held = this.held[memory];
-    this.forRows(page, pages, (row, count) => {
-      held[row] = Math.max(0, held[row] + sign * count);
+    this.forRows(page, Math.abs(growth), (row, count) => {
+      held[row] += Math.sign(growth) * count;
     });
   }
 
-  arrive(page: number, pages: number, returned: number, column: number): void {
+  arrive({ memory, page, pages, returned }: Arrival, column: number): void {
     let left = returned;
     this.forRows(page, pages, (row, count) => {
+      this.latest[row] = memory;
       const at = row * COLUMNS + column;
       const again = Math.min(left, count);
       left -= again;
@@ -82,7 +93,8 @@ export class Band {
       let place = NOWHERE;
       for (let memory = 0; memory < held.length; memory++) {
         const weight = held[memory][row] * weights[memory];
-        if (weight <= most) continue;
+        if (weight === 0 || weight < most) continue;
+        if (weight === most && this.latest[row] !== memory) continue;
         most = weight;
         place = memory;
       }
@@ -97,13 +109,12 @@ export class Band {
 
   /** The array has more pages than before. Returns whether it has more rows. */
   grow(): boolean {
-    if (this.array.pages <= this.pages) return false;
+    if (!this.hasGrown) return false;
     this.pages = this.array.pages;
     const rows = this.rowsOf(this.pages);
     if (rows <= this.rows) return false;
-    const places = new Uint8Array(rows * COLUMNS).fill(NOWHERE);
-    places.set(this.places);
-    this.places = places;
+    this.places = longer(this.places, rows * COLUMNS, NOWHERE);
+    this.latest = longer(this.latest, rows, NOWHERE);
     this.arrived = longer(this.arrived, rows * COLUMNS);
     this.returned = longer(this.returned, rows * COLUMNS);
     for (const [memory, own] of this.held.entries()) this.held[memory] = longer(own, rows);
@@ -143,6 +154,10 @@ export class Band {
         { length: rows },
         (_, row) => own[2 * row] + (own[2 * row + 1] ?? 0),
       );
+    this.latest = Uint8Array.from({ length: rows }, (_, row) => {
+      const second = this.latest[2 * row + 1] ?? NOWHERE;
+      return second === NOWHERE ? this.latest[2 * row] : second;
+    });
     this.rows = rows;
     this.places = places.slice(0, rows * COLUMNS);
     this.arrived = arrived.slice(0, rows * COLUMNS);
@@ -170,10 +185,10 @@ export function rowsFor(pages: number, blocksPerRow: number): number {
   return Math.max(1, Math.ceil(pages / (blocksPerRow * PAGES_PER_BLOCK)));
 }
 
-type Numbers = Uint16Array | Float64Array;
+type Numbers = Uint8Array | Uint16Array | Float64Array;
 
 /** Sums of pairs, and zeros behind them. */
-export function mergeCounts(values: Numbers): void {
+export function mergeCounts(values: Uint16Array | Float64Array): void {
   const half = values.length / 2;
   const most = values instanceof Uint16Array ? MOST_COUNT : Number.POSITIVE_INFINITY;
   for (let at = 0; at < half; at++)
@@ -187,8 +202,9 @@ function lastOfPairs(values: Uint8Array | Float64Array, rest: number): void {
   values.fill(rest, half);
 }
 
-function longer<T extends Numbers>(values: T, length: number): T {
+function longer<T extends Numbers>(values: T, length: number, rest = 0): T {
   const made = new (values.constructor as new (length: number) => T)(length);
+  made.fill(rest);
   made.set(values);
   return made;
 }

@@ -5,7 +5,7 @@
  */
 import { PAGE_BYTES } from '../core/basics/types.js';
 import type { History } from './history.js';
-import type { Move } from './moves.js';
+import { growthOf, type Move } from './moves.js';
 import { arrivalText, departureText } from './words.js';
 
 /** `X` has a duration, `i` has none, `C` is a counter, `M` names a track. */
@@ -83,7 +83,7 @@ function moves(history: History): TraceEvent[] {
   for (const { memory, pages } of history.held) held[memory] += pages;
   return history.moves.flatMap((move): TraceEvent[] => {
     const { memory, pages, atMs, kind } = move;
-    held[memory] = Math.max(0, held[memory] + (kind === 'arrival' ? pages : -pages));
+    held[memory] += growthOf(move);
     const at = { pid: MEMORIES, tid: memory, ts: microseconds(atMs) };
     const args = {
       array: history.arrayAt(move.page)?.name ?? null,

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { HOST, NO_NODE, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
+import { HOST, NO_NODE, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
 import { MemoryManager } from '../core/memory-manager.js';
 import { type Entry, Recorder } from '../core/recording/recording.js';
 import { commandsThat, deviceOf, hostOf } from '../core/test-parts.js';
 import { namedPolicies } from '../policy/choices.js';
+import { ActivityWatcher } from './activity.js';
 import { type History, historyOf } from './history.js';
 import { MoveRecorder, type MoveSink } from './move-recorder.js';
 import { MoveRing } from './move-ring.js';
-import { historyOfText } from './moves-text.js';
+import { historyOfText, MovesText } from './moves-text.js';
 
 const BLOCKS = 16;
 const POLICIES = namedPolicies({});
@@ -65,6 +66,12 @@ class Run {
       this.manager.transferred(token, Status.Done);
   }
 
+  /** By memory, as the manager counts. */
+  get usedBytes(): number[] {
+    const { memories } = this.manager.pages.heldPages();
+    return memories.map(({ backedPages }) => backedPages * PAGE_BYTES);
+  }
+
   /** By the recording that can be played. */
   get played(): History {
     return historyOf(this.entries, this.timesMs, POLICIES, BLOCKS);
@@ -98,6 +105,22 @@ describe('a record of moves', () => {
     expect(history.faults).toEqual(run.played.faults);
     expect(history.arrays).toEqual(run.played.arrays);
     expect(history.memories).toEqual(run.played.memories);
+  });
+
+  it('knows how much memory each has, also of pages that go back and forth', () => {
+    const run = new Run();
+    const activity = new ActivityWatcher();
+    const text = new MovesText(activity.reader, 'test');
+    run.walk('host');
+    run.walk('device');
+    run.moves.add({
+      isFull: false,
+      begin: (each) => text.read(each),
+      write: (each) => text.read(each),
+    });
+    for (const processor of ['host', 'device', 'device', 'host'] as const) run.walk(processor);
+    const { memories } = activity.take(run.time);
+    expect(memories.map(({ usedBytes }) => usedBytes)).toEqual(run.usedBytes);
   });
 
   it('that begins later knows where pages were, and what is on its way', () => {

@@ -76,6 +76,8 @@ export interface Arrival {
   readonly source: number;
   readonly page: number;
   readonly pages: number;
+  /** Of these, the ones that it had no memory for: others write over what had become stale there. */
+  readonly added: number;
   readonly cause: Cause;
   /** Why they came with a touch, as the policy said; null: they were asked for. */
   readonly reason: Reason | null;
@@ -128,6 +130,11 @@ export interface Held {
   readonly memory: number;
   readonly page: number;
   readonly pages: number;
+}
+
+/** By how many pages what a memory has grows with a move. */
+export function growthOf(move: Move): number {
+  return move.kind === 'arrival' ? move.added : -move.pages;
 }
 
 /** What causes and moves are named by. */

@@ -146,6 +146,27 @@ describe('a picture', () => {
     expect(returned[columns - 1]).toBe(PAGES_PER_BLOCK);
   });
 
+  it('counts a page once that two devices write in turn, and shows it where it came last', () => {
+    const run = new Run([1]);
+    for (run.now = 0; run.now < 20; run.now++) run.touch(0, run.now % 2);
+    const { occupancy, places, columns, report } = run.builder.picture();
+    const last = occupancy.map(([series]) => series.at(-1));
+    expect(last).toEqual([2 ** 21, 2 ** 21]);
+    expect(report.memories.map(({ peakBytes }) => peakBytes)).toEqual([2 ** 21, 2 ** 21]);
+    expect(places[columns - 1]).toBe(DEVICE);
+  });
+
+  it('counts pages that come before an array has rows for them', () => {
+    const run = new Run([1]);
+    run.read('!', 'allocate', PAGES_PER_BLOCK, { name: 'log' }, 4 * PAGES_PER_BLOCK);
+    run.read('=', { range: 10, first: PAGES_PER_BLOCK });
+    run.touch(1);
+    run.read('!', 'grow', { range: 10 }, 0, 4 * PAGES_PER_BLOCK);
+    run.touch(4);
+    const { rows, occupancy } = run.builder.picture();
+    expect([rows, occupancy[DEVICE][1][0]]).toEqual([5, 2 * 2 ** 21]);
+  });
+
   it('says what moved for a launch', () => {
     const run = new Run([2, 2]);
     run.read('!', 'launchBegin', 7, DEVICE, [{ name: 'array0' }], 'saxpy');

@@ -5,7 +5,16 @@
  */
 import { HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
 import { Band, COLUMNS, mergeCounts, NOWHERE, rowsFor } from './band.js';
-import type { Cause, Departure, Fault, Held, Launch, Move, RecordedArray } from './moves.js';
+import {
+  type Cause,
+  type Departure,
+  type Fault,
+  growthOf,
+  type Held,
+  type Launch,
+  type Move,
+  type RecordedArray,
+} from './moves.js';
 import { Reader, type Watcher } from './reader.js';
 import { Costs, type Report } from './report.js';
 import { arrivalText, departureText } from './words.js';
@@ -137,7 +146,7 @@ export class PictureBuilder implements Watcher {
   private moves = 0;
 
   held({ memory, page, pages }: Held): void {
-    this.bandAt(page)?.change(memory, page, pages, 1);
+    this.bandAt(page)?.change(memory, page, pages);
     this.costs.held({ memory, page, pages });
   }
 
@@ -165,9 +174,9 @@ export class PictureBuilder implements Watcher {
     this.costs.moved(move);
     this.keep(move);
     const band = this.bandAt(page);
-    band?.change(memory, page, pages, move.kind === 'arrival' ? 1 : -1);
+    band?.change(memory, page, growthOf(move));
     if (move.kind === 'departure') return;
-    band?.arrive(page, pages, move.returned, this.column);
+    band?.arrive(move, this.column);
     if (move.source !== -1) this.transfers[cause.kind][this.column] += pages * PAGE_BYTES;
     const known = this.running.get(cause.launch);
     if (known === undefined || band === null) return;
@@ -280,7 +289,7 @@ export class PictureBuilder implements Watcher {
     const array = this.reader.arrayAt(page);
     if (array === null) return null;
     const band = this.byArray.get(array);
-    if (band !== undefined) return band;
+    if (band?.hasGrown === false) return band;
     this.seeArrays();
     return this.byArray.get(array) ?? null;
   }

@@ -345,7 +345,11 @@ export class Reader implements Names {
     if (node < 0) return;
     const { cause, now: atMs } = this;
     let returned = 0;
-    this.residence(node, page).come(page % PAGES_PER_BLOCK, count, (eviction, pages) => {
+    const residence = this.residence(node, page);
+    const first = page % PAGES_PER_BLOCK;
+    // A page that another processor has written keeps its memory here, and comes again into it.
+    const added = count - residence.has(first, count);
+    residence.come(first, count, (eviction, pages) => {
       returned += pages;
       const isFirst = eviction.regret === null;
       eviction.returned += pages;
@@ -353,8 +357,8 @@ export class Reader implements Names {
       eviction.regret ??= { afterMs, afterFaults: this.faults - eviction.faults, cause };
       this.watcher.regretted?.(eviction, pages, isFirst);
     });
-    const what = { memory: node, source, page, pages: count, cause, reason, returned, tookMs };
-    this.watcher.moved({ kind: 'arrival', atMs, ...what });
+    const what = { memory: node, source, page, pages: count, added, cause, reason };
+    this.watcher.moved({ kind: 'arrival', atMs, ...what, returned, tookMs });
   }
 
   private left(node: number, page: number, count: number): void {

@@ -211,7 +211,7 @@ export class Costs implements Watcher {
       this.conflicts.arrived(move);
       const again = move.returned * PAGE_BYTES;
       sums.blocks.add(blockOf(move.page));
-      grow(sums, move.pages);
+      grow(sums, move.added);
       sums.bytesIn += bytes;
       sums.bytesReturned += again;
       if (again > 0) sums.returns.add(move.page, move.returned);
@@ -222,7 +222,7 @@ export class Costs implements Watcher {
       return;
     }
     this.unasked.departed(move);
-    sums.pages = Math.max(0, sums.pages - move.pages);
+    sums.pages -= move.pages;
     if (move.why === 'evicted') {
       sums.bytesEvicted += bytes;
       sums.evictions++;

@@ -3,7 +3,14 @@
  * thrash or have little room left, and bursts of faults.
  */
 import { PAGE_BYTES } from '../core/basics/types.js';
-import type { Departure, Fault, Held, Launch, Move } from './moves.js';
+import {
+  type Departure,
+  type Fault,
+  growthOf,
+  type Held,
+  type Launch,
+  type Move,
+} from './moves.js';
 import { Reader, type Watcher } from './reader.js';
 
 /** Evictions, thrashing and faults are looked at in parts of time so long. */
@@ -104,12 +111,11 @@ export class Signals implements Watcher {
   moved(move: Move): void {
     const { memory, page, pages, cause } = move;
     const bytes = pages * PAGE_BYTES;
+    this.pages[memory] = (this.pages[memory] ?? 0) + growthOf(move);
     if (move.kind === 'departure') {
-      this.pages[memory] = Math.max(0, (this.pages[memory] ?? 0) - pages);
       if (move.why === 'evicted') this.evicted(move);
       return;
     }
-    this.pages[memory] = (this.pages[memory] ?? 0) + pages;
     const running = this.running.get(cause.launch);
     if (running !== undefined && move.source !== -1) running.bytesIn += bytes;
     if (move.returned === 0) return;

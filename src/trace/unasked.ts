@@ -113,12 +113,13 @@ export class Unasked {
     }
   }
 
-  arrived({ memory, source, page, pages, cause, reason, atMs, tookMs }: Arrival): void {
+  arrived(move: Arrival): void {
+    const { memory, source, page, pages, added, cause, reason, atMs, tookMs } = move;
     // What goes on to a processor was needed.
     if (source >= 0 && this.isProcessors(memory)) this.used(source, page);
     const stay = this.isProcessors(memory) ? this.stay(memory, page) : null;
     if (stay === null) return;
-    stay.pages += pages;
+    stay.pages += added;
     // Zeros cost no copy.
     if (source === -1) return;
     if (reason === 'plan') {
@@ -160,7 +161,7 @@ export class Unasked {
     if (stay === undefined) return;
     // Which of the pages go is not known: at first those that were used.
     let unused = Math.max(0, pages - (stay.pages - stay.ahead - stay.awaiting));
-    stay.pages = Math.max(0, stay.pages - pages);
+    stay.pages -= pages;
     const ahead = Math.min(unused, stay.ahead);
     unused -= ahead;
     const awaiting = Math.min(unused, stay.awaiting);

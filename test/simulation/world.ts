@@ -5,7 +5,7 @@
  * arrays.ts, holders.ts, processors.ts, programs.ts, sources.ts, stores.ts, others.ts.
  */
 
-import { isEmpty } from '../../src/core/basics/mask.js';
+import { bitCount, isEmpty } from '../../src/core/basics/mask.js';
 import {
   Access,
   type DenyReason,
@@ -14,6 +14,7 @@ import {
   NO_NODE,
   PAGES_PER_BLOCK,
   PAGES_PER_TRANSFER,
+  PAGE_BYTES as REAL_PAGE_BYTES,
 } from '../../src/core/basics/types.js';
 import { checkInvariants } from '../../src/core/invariants.js';
 import { OpenManager } from '../../src/core/open-manager.js';
@@ -32,6 +33,7 @@ import { next } from '../../src/policy/pattern/next.js';
 import { none, pattern } from '../../src/policy/pattern/pattern.js';
 import { advised } from '../../src/policy/placement/advised.js';
 import { plan } from '../../src/policy/plan/plan.js';
+import { ActivityWatcher } from '../../src/trace/activity.js';
 import { Announcements } from './announcements.js';
 import { Arrays } from './arrays.js';
 import { Audit } from './audit.js';
@@ -149,6 +151,7 @@ export class World implements Surroundings {
   private readonly policies: Policies;
   /** What the core was told and what it commanded, in one schedule of so many. */
   private readonly recorded: Entry[] = [];
+  private held: { entries: number; pages: number[] } = { entries: 0, pages: [] };
   readonly router: Router;
   readonly host: ModelDevice;
   /** Drivers by processor. */
@@ -448,6 +451,7 @@ export class World implements Surroundings {
     this.settle();
     this.audit.contents();
     this.memories.push(...this.others.memories);
+    this.noteHeld();
     this.freeAll();
     this.replay();
   }
@@ -458,7 +462,33 @@ export class World implements Surroundings {
   private replay(): void {
     if (this.recorded.length === 0) return;
     const entries = this.recorded.map((entry) => JSON.parse(JSON.stringify(entry)) as Entry);
-    replay(entries, this.policies, BLOCKS);
+    const { entries: noted, pages } = this.held;
+    const activity = new ActivityWatcher();
+    const { reader } = activity;
+    let done = 0;
+    replay(entries, this.policies, BLOCKS, (entry, manager) => {
+      reader.read(entry, 0, (range) => manager.range(range)?.first ?? -1);
+      if (++done !== noted) return;
+      for (const [at, { name, usedBytes }] of activity.take(0).memories.entries()) {
+        const read = usedBytes / REAL_PAGE_BYTES;
+        const real = pages[reader.memories[at].id] ?? 0;
+        if (read !== real)
+          throw new Error(`by what is recorded ${name} has ${read} pages, and it has ${real}`);
+      }
+    });
+  }
+
+  /**
+   * At rest: a reader of the recording must count as much in each memory. Pages behind the end of
+   * an array are there because its last block is whole: no command tells of them.
+   */
+  private noteHeld(): void {
+    const pages: number[] = [];
+    for (const { residences, inside } of this.manager.state.va.blocks.values())
+      for (const [node, residence] of residences.entries())
+        for (const [word, bits] of inside.entries())
+          pages[node] = (pages[node] ?? 0) + bitCount((residence?.backed[word] ?? 0) & bits);
+    this.held = { entries: this.recorded.length, pages };
   }
 
   // --- what can happen
