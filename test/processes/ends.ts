@@ -145,6 +145,27 @@ test('an owner that closes the space lets processes read on, and tells their cal
   await failsWith('OWNER_LOST', () => agent.do('names'));
 });
 
+longTest(
+  'one process too many for the host memory is refused, and told what is needed',
+  async () => {
+    await using space = await openSpace({ hostMemory: '32MiB' });
+    space.array(Int32Array, 1000, { name: 'x' }).data.fill(1);
+    const agents = Array.from({ length: 5 }, () => new Agent());
+    const last = agents[4];
+    for (const agent of agents.slice(0, 4)) await agent.do('attach', space.share());
+    const { message } = await failsWith('PROCESSES', () => last.do('attach', space.share()));
+    assert.match(
+      message,
+      /host memory of 32 MiB .* at least 34 MiB .*; raise hostMemory, or end a/,
+    );
+    await agents[0].kill();
+    while (space.stats().processors.length > 4) await sleep(5);
+    await last.do('attach', space.share());
+    assert.equal(await last.do('sum', 'x'), 1000);
+    await Promise.all(agents.map((agent) => agent.kill()));
+  },
+);
+
 test('a handle of a process that has ended is refused by name', async () => {
   const owner = new Agent();
   const handle = await owner.do('open', '32MiB');

@@ -3,6 +3,7 @@
 import { factsOf, type ProcessFacts } from '../../linux/processes/process-facts.js';
 import { listeningNames } from '../../linux/sockets/local-socket.js';
 import type { OnememErrorCode } from '../../messages/error-codes.js';
+import { ownerEnded } from '../../messages/owner-ended.js';
 import {
   type HandleParts,
   nameOfSocket,
@@ -34,7 +35,7 @@ export interface SpaceListing {
 export function spaceBy({ owner, socket, token }: HandleParts): ListedSpace {
   const space = look(socket, token);
   if (space !== null) return space;
-  throw new OnememError('OWNER_LOST', `process ${owner} has ended or has closed the space`);
+  throw new OnememError('OWNER_LOST', ownerEnded(owner));
 }
 
 export function allSpaces(): SpaceListing {

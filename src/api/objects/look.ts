@@ -6,6 +6,7 @@ import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import { connectLocally, peerOf } from '../../linux/sockets/local-socket.js';
 import { Poller } from '../../linux/sockets/poll.js';
 import { createSocketPair, MessageSocket } from '../../linux/sockets/socket.js';
+import { ownerEnded } from '../../messages/owner-ended.js';
 import {
   ATTACH_VERSION,
   type AttachHello,
@@ -122,8 +123,5 @@ function waitFor(poller: Poller, fd: number, owner: number, limitMs: number): vo
 }
 
 function lost(owner: number): OnememError {
-  return new OnememError(
-    'OWNER_LOST',
-    `process ${owner}, which opened the space, has ended or has closed it`,
-  );
+  return new OnememError('OWNER_LOST', ownerEnded(owner));
 }

@@ -19,6 +19,7 @@ import { connectLocally } from '../../linux/sockets/local-socket.js';
 import { Poller } from '../../linux/sockets/poll.js';
 import { createSocketPair, MessageSocket } from '../../linux/sockets/socket.js';
 import { startThread } from '../../linux/threads/threads.js';
+import { ownerEndedLater, ownerHungUp, ownerNotFound } from '../../messages/owner-ended.js';
 import {
   ATTACH_VERSION,
   type AttachedWatchData,
@@ -108,11 +109,7 @@ export function attachProcess(
 function connect(owner: number, socket: string): number {
   const connected = connectLocally(socketName(socket));
   if ('fd' in connected) return connected.fd;
-  throw new OnememError(
-    'OWNER_LOST',
-    `cannot attach: process ${owner}, which shared the space, has ended or has closed it, or is in another network ` +
-      'namespace (another container); share the space again and pass the new handle',
-  );
+  throw new OnememError('OWNER_LOST', ownerNotFound(owner));
 }
 
 /** Maps the memory where it is everywhere. Returns the userfaultfd for its faults. */
@@ -182,12 +179,7 @@ function open(
     (listener, lost) =>
       new ProcessLine(stream, welcome.client, listener, () => {
         Atomics.store(words, Control.State, SpaceState.Closed);
-        lost(
-          new OnememError(
-            'OWNER_LOST',
-            `process ${owner}, which opened the space, has ended or has closed it; what is in memory here can still be read`,
-          ),
-        );
+        lost(new OnememError('OWNER_LOST', ownerEndedLater(owner)));
       }),
   );
 }
@@ -218,9 +210,5 @@ function receive<T>(socket: MessageSocket, owner: number): { message: T; fds: re
 }
 
 function refusedBy(owner: number): OnememError {
-  return new OnememError(
-    'OWNER_LOST',
-    `cannot attach: process ${owner} has closed the connection; the space is another user's, has 64 threads of other ` +
-      'processes already, or is being closed',
-  );
+  return new OnememError('OWNER_LOST', ownerHungUp(owner));
 }

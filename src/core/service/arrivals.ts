@@ -22,7 +22,8 @@ export function addDevice(
   description: DeviceDescription,
   home: NodeId,
 ): { processor: ProcessorId; node: NodeId } {
-  checkProcessor(state, description, description.budgetPages);
+  checkBudget(description);
+  checkPlace(state, description);
   const node = addNode(state, description, home);
   return { processor: join(state, description, node), node };
 }
@@ -42,15 +43,8 @@ export function addProcessor(state: State, description: ProcessorDescription): P
     throw new RangeError(
       `${description.name}: a processor that does not fault needs memory of its own, in which the pages of a launch are held`,
     );
-  // Threads of the host, and of others that reach its memory, wait there, too.
-  let others = 0;
-  for (const each of state.processors)
-    if (each !== undefined && usesHostMemory(each)) others += each.description.units;
-  checkProcessor(
-    state,
-    description,
-    nodeOf(state, HOST_NODE).budgetPages - others * PAGES_PER_BLOCK,
-  );
+  checkPlace(state, description);
+  checkHostMemory(state, description);
   return join(state, description, NO_NODE);
 }
 
@@ -71,12 +65,8 @@ function join(state: State, description: ProcessorDescription, localNode: NodeId
   return id;
 }
 
-/** Throws a RangeError if there is no place, or threads could take each other's pages for ever. */
-function checkProcessor(
-  { processors }: State,
-  { name, faults, units }: ProcessorDescription,
-  budgetPages: number,
-): void {
+/** Throws a RangeError if its threads could take each other's pages for ever. */
+function checkBudget({ name, faults, units, budgetPages }: DeviceDescription): void {
   const least = (units + 1) * PAGES_PER_BLOCK;
   if (faults && budgetPages < least) {
     throw new RangeError(
@@ -84,6 +74,24 @@ function checkProcessor(
         `that fault at once; it must be at least ${least} pages (2 MiB a thread, and 2 MiB)`,
     );
   }
+}
+
+/** Threads of the host, and of all others that reach its memory, wait there for their pages. */
+function checkHostMemory(state: State, { name, units }: ProcessorDescription): void {
+  const { budgetPages } = nodeOf(state, HOST_NODE);
+  let blocks = units + 1;
+  for (const each of state.processors)
+    if (each !== undefined && usesHostMemory(each)) blocks += each.description.units;
+  if (blocks * PAGES_PER_BLOCK <= budgetPages) return;
+  const [least, budget] = [blocks * PAGES_PER_BLOCK, budgetPages].map((pages) => pages / 256);
+  throw new RangeError(
+    `${name}: host memory of ${budget} MiB is too small for one more process; it must be at least ${least} MiB ` +
+      '(2 MiB for each thread of the owner, 2 MiB for each attached process, and 2 MiB); ' +
+      'raise hostMemory, or end a process that is attached',
+  );
+}
+
+function checkPlace({ processors }: State, { name }: ProcessorDescription): void {
   if (freeNumber(processors) >= MAX_PROCESSORS) {
     throw new RangeError(
       `${name}: there are ${MAX_PROCESSORS} processors already, the host among them; detach one before another is added`,

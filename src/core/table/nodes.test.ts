@@ -928,7 +928,7 @@ describe('frames that were released and are still read', () => {
 describe('a processor without memory of its own', () => {
   it('reaches the host memory in place, and counts among those whose threads need a block there', () => {
     expect(() => manager.addProcessor({ name: 'many', faults: true, units: 2 })).toThrow(
-      /at least 1536 pages/,
+      /host memory of 6 MiB .* at least 8 MiB .*raise hostMemory, or end a process/,
     );
     const neighbour = manager.addProcessor({ name: 'neighbour', faults: true, units: 1 });
     const first = allocate(BLOCK);

@@ -13,6 +13,7 @@ import { MADV_DONTNEED } from '../../linux/base/constants.js';
 import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
 import { tryMadvise } from '../../linux/memory/memory.js';
 import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
+import { ownerEndedBefore } from '../../messages/owner-ended.js';
 import {
   type AttachedWatchData,
   DENIED_OUTCOME,
@@ -59,10 +60,7 @@ function serveAlone(): void {
   table.userfaultfd.wake(base, bytes);
   table.reportFaults(table.userfaultfd.readMessages(), (page) => {
     if (!poisoned.has(page)) {
-      write(
-        `onemem: process ${owner}, which opened the space, has ended or has closed it, and the page at ` +
-          `0x${addressOf(page).toString(16)} is not in memory here. ${DENIED_OUTCOME}\n`,
-      );
+      write(`onemem: ${ownerEndedBefore(owner, addressOf(page))}. ${DENIED_OUTCOME}\n`);
     }
     poison(page);
   });
