@@ -199,7 +199,7 @@ test('a page of a run that ends keeps its picture, and says so', async () => {
 
 test('particles of two devices are drawn where they are, and move', async () => {
   using folder = new Folder();
-  const running = folder.startFile(PARTICLES, '--serve');
+  using running = folder.startFile(PARTICLES, '--serve');
   const url = await running.said(/the particles are at (http\S+)/);
   const view = await View.open(url);
   const points = () => view.page.evaluate<Points | null>(POINTS);
@@ -223,21 +223,17 @@ test('particles of two devices are drawn where they are, and move', async () => 
   const { frame } = await view.shown();
   assert.deepEqual([...new Set(frame.launches.map(({ processor }) => processor))].sort(), [1, 2]);
   await view.page.close();
-  running.kill('SIGKILL');
-  await running.ended;
 });
 
 test('the demonstration shows its columns while it runs', async () => {
   using folder = new Folder({ ONEMEM_UI: '1' });
-  const running = folder.start('demo', '--device-memory', '8MiB');
+  using running = folder.start('demo', '--device-memory', '8MiB');
   const url = await running.said(/the live picture of this space is at (http\S+)/);
   const view = await View.open(url);
   const { frame } = await view.until((shown) => shown.frame.launches.length > 2);
   const names = frame.arrays.map(({ name }) => name);
   assert.ok(names.includes('bearing') && names.includes('distance'), names.join());
   await view.page.close();
-  running.kill('SIGKILL');
-  await running.ended;
 });
 
 await runTests(60);

@@ -62,7 +62,11 @@ export class View {
       if (!asked.url().startsWith(url)) wrong.push(`a request to ${asked.url()}`);
     });
     await page.goto(url);
-    await page.waitForFunction('globalThis.onememView?.run.frame');
+    // Not by waitForFunction: that evaluates a text in the page, which the page's policy forbids.
+    for (const end = performance.now() + 30_000; ; await page.waitForTimeout(30)) {
+      if (await page.evaluate('Boolean(globalThis.onememView?.run.frame)')) break;
+      assert.ok(performance.now() < end, `${url} shows no frame: ${wrong.join('; ')}`);
+    }
     return new View(page, wrong);
   }
 

@@ -185,6 +185,11 @@ class Running {
     this.ended.catch(() => undefined);
   }
 
+  /** Where a test ends in the middle, its program does, too. */
+  [Symbol.dispose](): void {
+    this.child.kill('SIGKILL');
+  }
+
   get pid(): number {
     return this.child.pid as number;
   }

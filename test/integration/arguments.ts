@@ -170,7 +170,7 @@ test('options of a space that there are not, with those that there are for users
   const near = await failsWith('OPTIONS', () => openSpace({ hostmem: '1GiB' } as never));
   assert.match(
     near.message,
-    /has no option hostmem; did you mean hostMemory\? there are devices, hostMemory, storage/,
+    /has no option hostmem; did you mean hostMemory\? there are devices, hostMemory, slowMemory, storage/,
   );
   const { message } = await failsWith('OPTIONS', () => openSpace({ crsh: true } as never));
   assert.doesNotMatch(message, /did you mean|crash|heartbeatLimitMs|memoryRoot/);
