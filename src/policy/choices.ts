@@ -39,7 +39,7 @@ export interface PolicyModule {
 export interface PolicyChoices {
   /**
    * Which block leaves a full node: 'plan' (the default), 'tournament', 'lru', 'fifo', 'clock', 'sieve',
-   * 's3-fifo', 'arc', 'lirs', 'w-tinylfu' or 'uvm'.
+   * 's3-fifo', 's4-fifo', 'arc', 'lirs', 'w-tinylfu' or 'uvm'.
    */
   readonly eviction?: EvictionName | PolicyModule;
   /**

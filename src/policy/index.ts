@@ -24,6 +24,7 @@ export { lru } from './eviction/lru.js';
 export type { EvictionName } from './eviction/named.js';
 export { evictionBy, type Replacement } from './eviction/replacement.js';
 export { s3Fifo } from './eviction/s3-fifo.js';
+export { type S4FifoOptions, s4Fifo } from './eviction/s4-fifo.js';
 export { sieve } from './eviction/sieve.js';
 export { tournament } from './eviction/tournament.js';
 export { wTinyLfu } from './eviction/w-tiny-lfu.js';

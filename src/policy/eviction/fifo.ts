@@ -1,4 +1,7 @@
-/** First in, first out, however often used: what least recently used is compared with. */
+/**
+ * First in, first out, however often used (Belady, "A Study of Replacement Algorithms for a
+ * Virtual-Storage Computer", IBM Systems Journal 1966).
+ */
 import { IntrusiveList } from '../../core/basics/intrusive-list.js';
 import type { EvictionPolicy } from '../../core/basics/types.js';
 import { keepFree } from './keep-free.js';

@@ -1,5 +1,6 @@
 /**
- * Least recently used blocks first. "Used" is what the manager can observe (a fault, a launch
+ * Least recently used blocks first (Mattson et al., "Evaluation Techniques for Storage Hierarchies",
+ * IBM Systems Journal 1970). "Used" is what the manager can observe (a fault, a launch
  * argument, a sample), so a block that is read without faulting ages all the same: this is LRU over
  * misses, as every driver without access bits has it.
  */

@@ -8,6 +8,7 @@ import { fifo } from './fifo.js';
 import { lirs } from './lirs.js';
 import { lru } from './lru.js';
 import { s3Fifo } from './s3-fifo.js';
+import { s4Fifo } from './s4-fifo.js';
 import { sieve } from './sieve.js';
 import { tournament } from './tournament.js';
 import { wTinyLfu } from './w-tiny-lfu.js';
@@ -20,6 +21,7 @@ export const EVICTION_POLICIES = {
   clock,
   sieve,
   's3-fifo': s3Fifo,
+  's4-fifo': () => s4Fifo(),
   arc,
   lirs,
   'w-tinylfu': wTinyLfu,
