@@ -115,7 +115,9 @@ describe('a policy of the user that fails', () => {
       "onemem: warning: the readAhead policy threw oh; onemem's own takes its place\n",
     ]);
     const place = guardPlacement(() => 'moon', ignore);
-    expect(place({ processor: 1, advised: true, remote: false })).toBe('remote');
+    expect(place({ processor: 1, advised: true, remote: false, turns: 0, sinceTurn: 0 })).toBe(
+      'remote',
+    );
   });
 
   it('brings nothing that may not be brought, and always the touched page', () => {

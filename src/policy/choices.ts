@@ -22,7 +22,7 @@ import {
 import { type NextOptions, next, noReadAhead } from './pattern/next.js';
 import { none, type PatternOptions, pattern } from './pattern/pattern.js';
 import { advised, migrate } from './placement/advised.js';
-import { uvmPrefetch } from './uvm.js';
+import { uvmPlacement, uvmPrefetch } from './uvm.js';
 
 /**
  * A function that makes a policy: `export` of a module ('default' by default), called with
@@ -54,8 +54,11 @@ export interface PolicyChoices {
     | PolicyModule;
   /** How much 'pattern' has come ahead of a walk: the next block ('next'), or nothing. */
   readonly readAhead?: 'next' | 'none' | ({ readonly name: 'next' } & NextOptions) | PolicyModule;
-  /** What a device uses in host memory: as advised ('advised'), or nothing ('migrate'). */
-  readonly placement?: 'advised' | 'migrate' | PolicyModule;
+  /**
+   * What a device uses in host memory: as advised ('advised'), nothing ('migrate'), or also what
+   * thrashes ('uvm').
+   */
+  readonly placement?: 'advised' | 'migrate' | 'uvm' | PolicyModule;
 }
 
 /** All policies as another system has them: 'uvm' is NVIDIA's UVM driver. */
@@ -69,13 +72,13 @@ const NAMED = {
   eviction: EVICTION_POLICIES,
   prefetch: { pattern, uvm: uvmPrefetch, none: () => none },
   readAhead: { next, none: () => noReadAhead },
-  placement: { advised: () => advised, migrate: () => migrate },
+  placement: { advised: () => advised, migrate: () => migrate, uvm: () => uvmPlacement },
 } satisfies Record<PolicyKind, Record<string, Maker<unknown>>>;
 
 const KINDS = Object.keys(NAMED) as PolicyKind[];
 
 const SETS: Readonly<Record<PolicySet, PolicyChoices>> = {
-  uvm: { eviction: 'uvm', prefetch: 'uvm', readAhead: 'none' },
+  uvm: { eviction: 'uvm', prefetch: 'uvm', readAhead: 'none', placement: 'uvm' },
 };
 
 /** The choices that a set of them stands for; undefined: there is no such set. */

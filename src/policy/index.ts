@@ -32,4 +32,4 @@ export { type NextOptions, next, noReadAhead } from './pattern/next.js';
 export { none, type PatternOptions, pattern } from './pattern/pattern.js';
 export { advised, migrate } from './placement/advised.js';
 export { plan } from './plan/plan.js';
-export { uvmEviction, uvmPrefetch } from './uvm.js';
+export { uvmEviction, uvmPlacement, uvmPrefetch } from './uvm.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { addRun, createMask, has, size } from '../core/basics/mask.js';
 import { touchOf } from './test-touch.js';
-import { uvmEviction, uvmPrefetch } from './uvm.js';
+import { uvmEviction, uvmPlacement, uvmPrefetch } from './uvm.js';
 
 /** What a fault on the page brings where these runs of pages are there. */
 function brought(page: number, runs: readonly (readonly [number, number])[]) {
@@ -50,5 +50,25 @@ describe('uvmEviction', () => {
     policy.deactivate(2);
     policy.activate(2, 4);
     expect(policy.evict(() => true)).toBe(3);
+  });
+});
+
+describe('uvmPlacement', () => {
+  const block = { processor: 1, advised: false, remote: false };
+
+  it('pins a block in host memory that has come back three times', () => {
+    expect(uvmPlacement({ ...block, turns: 2, sinceTurn: 1 })).toBe('own');
+    expect(uvmPlacement({ ...block, turns: 3, sinceTurn: 1 })).toBe('remote');
+  });
+
+  it('lets it go again after 300 lapses without another turn', () => {
+    expect(uvmPlacement({ ...block, turns: 9, sinceTurn: 76_800 })).toBe('remote');
+    expect(uvmPlacement({ ...block, turns: 9, sinceTurn: 76_801 })).toBe('own');
+  });
+
+  it('leaves in host memory what the program said so of', () => {
+    const never = { turns: 0, sinceTurn: Number.POSITIVE_INFINITY };
+    expect(uvmPlacement({ ...block, ...never })).toBe('own');
+    expect(uvmPlacement({ ...block, ...never, advised: true })).toBe('remote');
   });
 });

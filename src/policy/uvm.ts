@@ -3,8 +3,13 @@
  * 2 MiB go in the order in which they last got memory, whether they are used or not; nothing leaves
  * ahead of need. Prefetch: the density tree with a threshold of 51 %, also while the memory is full.
  *
- * Three parts of the driver are not in it. Throttling and pinning of pages that go back and forth
- * need a clock and mappings that onemem makes where the program advised them. Batches of faults
+ * Placement: a block that thrashes, which means that it goes to and fro between processors, is pinned
+ * in host memory for a while, and the devices that can map it remotely. That begins at a device's
+ * next launch, because mappings do not change while a kernel runs. Events are counted in place of the
+ * driver's times.
+ *
+ * Three parts of the driver are not in it. Throttling has a thread wait for a lapse of time in its
+ * fault; the core has no clock, and no fault here waits for what need not come. Batches of faults
  * exist for GPUs with thousands of threads: a device here has a thread a unit. A block is not
  * brought whole on its first touch where it is preferred.
  */
@@ -14,11 +19,17 @@ import {
   type EvictionPolicy,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
+  type PlacementPolicy,
   type PrefetchPolicy,
+  TURN_LAPSE,
 } from '../core/basics/types.js';
 
 const THRESHOLD_PERCENT = 51;
 const FIRST_BLOCKS = 64;
+/** Turns from which on a block thrashes. */
+const THRASHING = 3;
+/** How long it is pinned then: the driver's 150 ms are 300 of its lapses. */
+const PINNED = 300 * TURN_LAPSE;
 
 /**
  * Blocks in the order in which they last got memory, as NVIDIA's UVM driver evicts them.
@@ -59,7 +70,7 @@ export function uvmEviction(): EvictionPolicy {
  * @example
  * import { openSpace } from 'onemem';
  *
- * const space = await openSpace({ policies: 'uvm' }); // this, uvmEviction, and no read-ahead
+ * const space = await openSpace({ policies: 'uvm' }); // this, its eviction and its placement
  * console.log(space.isClosed); // false
  * await space.close();
  */
@@ -82,3 +93,15 @@ export function uvmPrefetch(): PrefetchPolicy {
     andNot(result, occupied);
   };
 }
+
+/**
+ * Where the program advised so, and while a block is pinned that thrashed, it is used in host memory.
+ * @example
+ * import { uvmPlacement } from 'onemem/policy';
+ *
+ * const block = { processor: 1, advised: false, remote: false, sinceTurn: 10 };
+ * console.log(uvmPlacement({ ...block, turns: 2 })); // own
+ * console.log(uvmPlacement({ ...block, turns: 3 })); // remote
+ */
+export const uvmPlacement: PlacementPolicy = ({ advised, turns, sinceTurn }) =>
+  advised || (turns >= THRASHING && sinceTurn <= PINNED) ? 'remote' : 'own';

@@ -60,6 +60,26 @@ longTest('a policy that throws in the middle of a fault costs its place, and no 
   if (evictions < 12) throw new Error(`${evictions} blocks were evicted`);
 });
 
+/** Host and device add to 64 pages in turns; returns the faults of the device. */
+async function addInTurns(placement: 'advised' | 'uvm'): Promise<number> {
+  await using space = await open({ placement });
+  const array = space.array(Float32Array, 65_536);
+  array.data.fill(1);
+  for (let time = 0; time < 8; time++) {
+    for (let page = 0; page < 64; page++) array.data[page * 1024]++;
+    await space.devices[0].run(twice, { data: array }, { size: array.length });
+  }
+  // Each time (x + 1) * 2: 3 * 2 ** n - 2 after n times. The rest is doubled only.
+  sameData(array.data, (i) => (i % 1024 === 0 ? 3 * 2 ** 8 - 2 : 2 ** 8));
+  const { readFaults, writeFaults } = space.devices[0].stats();
+  return readFaults + writeFaults;
+}
+
+test("placement 'uvm' has a device use in host memory what thrashes", async () => {
+  const [usual, pinned] = [await addInTurns('advised'), await addInTurns('uvm')];
+  if (pinned > usual * 0.7) throw new Error(`${pinned} faults, ${usual} without it`);
+});
+
 test('a policy that cannot be loaded is an error of openSpace with its name', async () => {
   await failsWith('POLICY', () => open({ eviction: { module: MODULE, export: 'nothing' } }));
   await failsWith('POLICY', () => open({ eviction: { module: './policies.js' } }));

@@ -28,6 +28,22 @@ const rule = (
 });
 
 export const patternMutants: readonly PatternMutant[] = [
+  {
+    name: 'uvm: pin nothing that thrashes',
+    file: 'src/policy/uvm.ts',
+    original: 'turns >= THRASHING && sinceTurn <= PINNED',
+    instead: 'false',
+    play: 'uvm-thrashing',
+    more: 'cost',
+  },
+  {
+    name: 'count no turns of a block',
+    file: 'src/core/pattern/turns.ts',
+    original: 'if (block.turnOf !== NO_PROCESSOR) block.turns++;',
+    instead: '',
+    play: 'uvm-thrashing',
+    more: 'cost',
+  },
   rule(
     'bring as many neighbours from slow memory as from any',
     'pattern',

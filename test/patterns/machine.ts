@@ -135,6 +135,11 @@ export class Machine {
     this.manager.launchEnd(launch);
   }
 
+  /** Before a launch: blocks go where the policy of the processor has them. */
+  arrange(processor: ProcessorId, first: number, count: number): void {
+    this.manager.arrange(++this.requests, processor, [{ first, count }]);
+  }
+
   /** A launch waits behind those before it. */
   waits(
     processor: ProcessorId,

@@ -1,5 +1,6 @@
 /** Ways through memory that programs have, played in the core and counted. */
 import { HOST, PAGES_PER_BLOCK, type ProcessorId } from '../../src/core/basics/types.js';
+import { choicesOf, namedPolicies } from '../../src/policy/choices.js';
 import { ENOUGH, Machine } from './machine.js';
 import { PLANNED } from './planned.js';
 
@@ -334,6 +335,17 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
       machine.touch(HOST, page, true);
     }
   }),
+  'uvm-thrashing': () => {
+    const machine = new Machine(ENOUGH, namedPolicies(choicesOf('uvm')));
+    const device = machine.device(ROOM, { remoteAccess: true });
+    const first = machine.array(64);
+    for (let time = 0; time < 12; time++) {
+      machine.arrange(device, first, 64);
+      machine.launch(device, [[first, 64, 'inout']], () => walk(machine, device, first, 64, true));
+      walk(machine, HOST, first, 64, true);
+    }
+    return machine;
+  },
   'file-scan': onHost((machine) => walk(machine, HOST, machine.file(4 * ROOM), 4 * ROOM * B)),
   'file-scan-again': onHost((machine) => {
     const first = machine.file(10);

@@ -14,6 +14,7 @@ import {
   NO_NODE,
   PAGES_PER_BLOCK,
   PAGES_PER_TRANSFER,
+  type PlacementPolicy,
   PAGE_BYTES as REAL_PAGE_BYTES,
 } from '../../src/core/basics/types.js';
 import { checkInvariants } from '../../src/core/invariants.js';
@@ -72,6 +73,11 @@ const PLANNING = 9;
 const FORGETTING_SHARE = 5;
 const OTHERS = 0x1b873593;
 const GUARDS = 0x6c078965;
+/** One schedule in so many has devices use in host memory what goes to and fro. */
+const TURNING_SHARE = 8;
+/** Sooner than a policy of use would, and not for long: schedules are short. */
+const oftenInPlace: PlacementPolicy = ({ advised: isAdvised, turns, sinceTurn }) =>
+  isAdvised || (turns > 0 && sinceTurn < 40) ? 'remote' : 'own';
 const DEVICE_GOES_ON = 'device goes on';
 /** What keeps devices from walking through arrays. */
 const DISTURBING: ReadonlySet<string> = new Set([
@@ -364,7 +370,7 @@ export class World implements Surroundings {
     this.policies = {
       eviction: () => ({ ...eviction(), keepFree: () => ahead }),
       prefetch: () => (byPattern ? pattern({}, next({ share })) : none),
-      placement: () => advised,
+      placement: () => (seed % TURNING_SHARE === 1 ? oftenInPlace : advised),
     };
     const recorder =
       seed % RECORDED_SHARE === 0

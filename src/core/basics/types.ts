@@ -18,6 +18,11 @@ export const PAGES_PER_TRANSFER = 64;
 export const PAGES_PER_GROUP = 16;
 /** The most blocks that come ahead of a fault. */
 export const MOST_AHEAD = 8;
+/**
+ * Faults and requests between two turns of a block from which on they belong together no more: about
+ * what a processor's faults bring in half a millisecond.
+ */
+export const TURN_LAPSE = 256;
 /** Rights of processors to a page are reported as two bits each, of a word of 32. */
 export const MAX_PROCESSORS = 16;
 /** Nodes that hold a page are reported as a bit each. */
@@ -450,13 +455,23 @@ export interface ReadAheadRequest {
 /** How many blocks after this one to bring; 0: none. */
 export type ReadAheadPolicy = (request: Readonly<ReadAheadRequest>) => number;
 
-/** A block that a processor could use in host memory, before a launch. */
+/**
+ * A block that a processor could use in host memory: before a launch, and where it begins to go to
+ * and fro.
+ */
 export interface PlacementRequest {
   processor: ProcessorId;
   /** The program said `accessedBy`, and does not prefer the processor's own memory. */
   advised: boolean;
   /** It is used in host memory now. */
   remote: boolean;
+  /**
+   * How often in a row a fault of another processor than before took pages of the block from where
+   * they were, each at most 256 faults and requests after the last.
+   */
+  turns: number;
+  /** Faults and requests since the last of them; Infinity: there was none. */
+  sinceTurn: number;
 }
 /** Where the processor finds the block: in its own memory, or in place in the host's. */
 export type PlacementPolicy = (request: Readonly<PlacementRequest>) => 'own' | 'remote';

@@ -4,7 +4,7 @@
  * a kernel over them, since that was last asked.
  */
 import { createMask, next, nextAbsent, WORDS } from '../basics/mask.js';
-import { type NodeId, PAGES_PER_BLOCK, type ProcessorId } from '../basics/types.js';
+import { NO_PROCESSOR, type NodeId, PAGES_PER_BLOCK, type ProcessorId } from '../basics/types.js';
 import type { Range } from '../table/range.js';
 import type { State } from '../table/state.js';
 
@@ -92,7 +92,10 @@ export function noteArguments(
 
 /** The number belongs to no processor any more, and may be given to another one. */
 export function forgetUser(state: State, processor: ProcessorId): void {
-  for (const block of state.va.blocks.values()) block.young &= ~(1 << processor);
+  for (const block of state.va.blocks.values()) {
+    block.young &= ~(1 << processor);
+    if (block.turnOf === processor) block.turnOf = NO_PROCESSOR;
+  }
   for (const range of state.va.allRanges()) {
     change(range, 0, range.reserved, (users) => users & ~(1 << processor));
     delete range.memories[processor];

@@ -38,6 +38,7 @@ import { evictBlock, evictShielded, failsToLeave, reclaim } from '../movement/re
 import { serviceRemote } from '../movement/remote-mapping.js';
 import { bringAhead } from '../pattern/read-ahead.js';
 import { SeenTouch } from '../pattern/touch.js';
+import { noteTurn } from '../pattern/turns.js';
 import { isFinal, lossIn, reasonOf } from '../table/absence.js';
 import { endAhead, releaseBacking } from '../table/backing.js';
 import { holderOf, onlyOn } from '../table/contents.js';
@@ -247,6 +248,7 @@ function bringFor(
     !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
   const owned = !readMostly && ownsAlone(state, block, node.id, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
+  noteTurn(state, block, processor, node, page, access === Access.Write);
   touch.look(state, block, processor, mapping, node, page);
   touch.write = access === Access.Write;
   touch.occupied = touch.write ? mapping.writable : mapping.mapped;

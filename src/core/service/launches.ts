@@ -10,6 +10,7 @@ import {
 } from '../basics/types.js';
 import { makeRoomTogether } from '../movement/reclaim.js';
 import type { Requests } from '../movement/requests.js';
+import { belongsInPlace } from '../pattern/turns.js';
 import type { PageQueries } from '../queries/page-queries.js';
 import { noteArguments, noteUse } from '../queries/usage.js';
 import { releaseBacking } from '../table/backing.js';
@@ -105,7 +106,7 @@ export class Launches {
   ) {}
 
   /**
-   * Puts memory where it was advised to be (accessedBy). At most REMOTE_BLOCKS blocks of a
+   * Puts memory where it was advised to be (accessedBy), or where it goes to and fro no more. At most REMOTE_BLOCKS blocks of a
    * processor at a time: the others migrate.
    */
   arrange(
@@ -130,12 +131,8 @@ export class Launches {
           ? state.va.blocks.get(index)
           : state.va.block(index);
       if (block === undefined) continue;
-      const { accessedBy, preferred } = block.advice;
-      const advised = ((accessedBy >>> processor) & 1) !== 0 && preferred !== localNode;
       const inPlace = isRemote(block, owner);
-      const remote =
-        localNode === NO_NODE ||
-        owner.placement({ processor, advised, remote: inPlace }) === 'remote';
+      const remote = localNode === NO_NODE || belongsInPlace(state, block, owner);
       const wanted = remote && (localNode === NO_NODE || !mayBeDenied(block));
       const covered = inPlace && !isEmpty(mappingOf(state, block, processor).standIn);
       if (wanted === inPlace && !covered) continue;

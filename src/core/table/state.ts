@@ -57,7 +57,7 @@ export interface State extends TokenTable {
   refusals: number;
   /** Some advice prefers a node: victims are looked for in more than one pass. */
   preferences: boolean;
-  /** Some advice has processors reach host memory in place: launches look whether theirs do. */
+  /** Advice, or a policy, has processors reach host memory in place: launches look whether theirs do. */
   inPlace: boolean;
   /** Counts requests from outside: at each, blocks whose eviction failed are tried again. */
   effort: number;

@@ -9,6 +9,7 @@ import {
   NO_PROCESSOR,
   type NodeId,
   PAGES_PER_BLOCK,
+  type ProcessorId,
   Status,
 } from '../basics/types.js';
 import type { Range } from './range.js';
@@ -119,6 +120,12 @@ export interface Block {
   advice: Advice;
   /** Processors that faulted on the block since that was last asked, a bit each. */
   young: number;
+  /** How often in a row another processor's faults took pages of it; `pattern/turns.ts`. */
+  turns: number;
+  /** The processor whose faults did so last. */
+  turnOf: ProcessorId;
+  /** When: the count of faults and requests (`State.effort`). */
+  turnAt: number;
   readonly residences: (Residence | undefined)[];
   readonly mappings: (Mapping | undefined)[];
   readonly tasks: Task[];
@@ -224,6 +231,9 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     cleaning: NO_PAGES,
     advice: NO_ADVICE,
     young: 0,
+    turns: 0,
+    turnOf: NO_PROCESSOR,
+    turnAt: 0,
     residences: [],
     mappings: [],
     tasks: [],
