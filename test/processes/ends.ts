@@ -97,6 +97,35 @@ longTest('an attached process that is killed in the middle takes nothing along',
   sameData(x.data, () => 5);
 });
 
+longTest(
+  'prefetches, advice, streams and clones go on when their process is killed',
+  async () => {
+    const length = 2 * MIB;
+    await using space = await openSpace({
+      hostMemory: '64MiB',
+      devices: [{ kind: 'process', memory: '16MiB' }],
+    });
+    const x = space.array(Int32Array, length, { name: 'x' });
+    for (let i = 0; i < length; i++) x.data[i] = i;
+    await using other = await attachedAgent(space.share());
+    for (const way of ['prefetch', 'advice', 'stream', 'clone'] as const)
+      for (let round = 0; round < 3; round++) {
+        const agent = await attachedAgent(space.share());
+        assert.equal(await agent.do('move', 'x', way), (length / 2) * (length - 1));
+        const ended = agent.endsBy('moveForEver', 'x', way);
+        await sleep(50 + Math.random() * 100);
+        agent.process.kill('SIGKILL');
+        assert.equal(await ended, 'SIGKILL');
+        assert.equal(await other.do('move', 'x', way), (length / 2) * (length - 1));
+        sameData(x.data, (i) => i);
+        while (space.stats().processors.length > 3) await sleep(5);
+        space.checkInvariants();
+      }
+    assert.equal(space.stats().pinnedBytes, 0);
+  },
+  120,
+);
+
 longTest('an attached process that is stopped stops nobody else', async () => {
   await using space = await openSpace({
     hostMemory: '64MiB',

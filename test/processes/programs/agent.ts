@@ -8,10 +8,12 @@ import {
   type ArrayHandle,
   attachArray,
   attachSpace,
+  type Device,
   type FileArrayOptions,
   type InvalidatedElements,
   i32,
   kernel,
+  type ManagedArray,
   type Notifier,
   openSpace,
 } from '../../../src/index.js';
@@ -22,6 +24,18 @@ let space: AddressSpace;
 const addOne = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += 1;
 });
+
+/** The same for a GPU. */
+const addOneOnGpu = kernel(
+  { x: i32.inout },
+  {
+    wgsl: `
+@group(0) @binding(0) var<storage, read_write> x: array<i32>;
+@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&x)) { x[id.x] += 1; }
+}`,
+  },
+);
 
 /** Writes what is there. */
 const same = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
@@ -38,6 +52,30 @@ function dataOf(name: string): Int32Array {
   if (array === null) throw new Error(`there is no array ${name}`);
   return array.data;
 }
+
+/** Orders that change no data. */
+const ways = {
+  async prefetch(array: ManagedArray<Int32Array>, device: Device) {
+    await device.stream().prefetch(array, device).synchronize();
+    await device.stream().prefetch(array, 'host').synchronize();
+  },
+  async advice(array: ManagedArray<Int32Array>, device: Device) {
+    array.advise({ preferredLocation: device });
+    await device.stream().prefetch(array, device).synchronize();
+    array.advise({ preferredLocation: null });
+  },
+  async stream(array: ManagedArray<Int32Array>, device: Device) {
+    const stream = device.stream();
+    stream.launch(same, { x: array }, { size: array.length });
+    stream.prefetch(array, 'host');
+    stream.call(() => undefined);
+    await stream.synchronize();
+  },
+  async clone(array: ManagedArray<Int32Array>) {
+    (await array.clone()).free();
+  },
+};
+export type Way = keyof typeof ways;
 
 /** What the process can be asked for. */
 const deeds = {
@@ -188,6 +226,10 @@ const deeds = {
     const x = space.find<Int32Array>(name);
     if (x !== null) await space.devices[0].run(addOne, { x }, { size: x.length });
   },
+  async launchOnGpu(name: string): Promise<void> {
+    const x = space.find<Int32Array>(name);
+    if (x !== null) await space.devices[0].run(addOneOnGpu, { x }, { size: x.length });
+  },
   /** Launches over memory of its own; what it was registered as, and what is there then. */
   async launchOwn(): Promise<[mode: string, plain: number, registered: number]> {
     const [device] = space.devices;
@@ -289,6 +331,74 @@ const deeds = {
     else if (what === 'detach') await space.devices[0].detach();
     else if (what === 'hostMemory') await space.setHostMemory('64MiB');
     else if (what === 'bind') space.bindThread();
+  },
+  /** Opens a file of tensors or rows, and says what its first array holds. */
+  openTensors(kind: 'npy' | 'safetensors' | 'gguf', path: string): number[] {
+    if (kind === 'npy') return Array.from(space.openNpy(path, { type: Float32Array }).array.data);
+    const { tensors, array } = kind === 'gguf' ? space.openGguf(path) : space.openSafetensors(path);
+    return Array.from(array(tensors[0].name).data as Float32Array);
+  },
+  /** Processors that have used the array since the last call. */
+  young(name: string): string[] {
+    return (
+      space
+        .find(name)
+        ?.young()
+        .flatMap(({ processors }) => processors) ?? []
+    );
+  },
+  /** Takes the array for a device alone; bytes there. */
+  async exclusive(name: string): Promise<number> {
+    const array = space.find(name);
+    if (array === null) return -1;
+    const [device] = space.devices;
+    await device.stream().exclusive(array).synchronize();
+    return array.residency().bytes[device.name] ?? 0;
+  },
+  /** Holds the array, and lets go; what was there meanwhile. */
+  async holdAndRelease(name: string): Promise<number> {
+    const array = space.find<Int32Array>(name);
+    const held = await array?.hold();
+    const value = array?.data[0] ?? -1;
+    held?.release();
+    return value;
+  },
+  async explain(name: string): Promise<string> {
+    const array = space.find(name);
+    return array === null ? 'none' : (await space.explain(array, 0)).text;
+  },
+  /** Launches of a device that are heard of. */
+  async eventsOf(name: string): Promise<string[]> {
+    const events = await space.events();
+    const heard: string[] = [];
+    events.on('launch', () => void heard.push('launch'));
+    await deeds.launch(name);
+    for (let wait = 0; heard.length === 0 && wait < 100; wait++)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    await events.close();
+    return heard;
+  },
+  /** Serves the picture; the status of its page. */
+  async servePage(): Promise<number> {
+    const server = await space.serve();
+    const { status } = await fetch(server.url);
+    await server.close();
+    return status;
+  },
+  /** Brings the array to a device and back for ever, by orders of all kinds. */
+  async moveForEver(name: string, way: Way): Promise<void> {
+    const array = space.find<Int32Array>(name);
+    if (array === null) return;
+    const [device] = space.devices;
+    kept = array.data;
+    for (;;) await ways[way](array, device);
+  },
+  /** The same once. */
+  async move(name: string, way: Way): Promise<number> {
+    const array = space.find<Int32Array>(name);
+    if (array === null) return -1;
+    await ways[way](array, space.devices[0]);
+    return array.data.reduce((sum, value) => sum + value, 0);
   },
   async pin(name: string): Promise<void> {
     await space.find(name)?.pin();
