@@ -122,6 +122,22 @@ describe('a picture', () => {
     expect(joined(before, after)).toEqual({ places: whole.places, arrived: whole.arrived });
   });
 
+  it('has a report once a second, and where nothing is there yet', () => {
+    const run = new Run([4]);
+    const { builder } = run;
+    run.touch(0);
+    let { version, report } = builder.picture();
+    const faults = [report?.faults];
+    for (run.now = 50; run.now <= 2000; run.now += 50) {
+      run.touch(1);
+      ({ version, report } = builder.picture(version));
+      if (report !== null) faults.push(report.faults);
+    }
+    expect(faults).toEqual([1, 21, 41]);
+    expect(builder.picture().report?.faults).toBe(41);
+    expect(builder.picture(version).report?.faults).toBe(41);
+  });
+
   it('begins anew where columns have become one since, and for what is no version', () => {
     const run = new Run([4]);
     run.touch(0);
@@ -150,9 +166,10 @@ describe('a picture', () => {
     const run = new Run([1]);
     for (run.now = 0; run.now < 20; run.now++) run.touch(0, run.now % 2);
     const { occupancy, places, columns, report } = run.builder.picture();
+    const peaks = report?.memories.map(({ peakBytes }) => peakBytes);
     const last = occupancy.map(([series]) => series.at(-1));
     expect(last).toEqual([2 ** 21, 2 ** 21]);
-    expect(report.memories.map(({ peakBytes }) => peakBytes)).toEqual([2 ** 21, 2 ** 21]);
+    expect(peaks).toEqual([2 ** 21, 2 ** 21]);
     expect(places[columns - 1]).toBe(DEVICE);
   });
 

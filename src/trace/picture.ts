@@ -26,6 +26,8 @@ const MOST_BANDS = 192;
 const MOST_MOVES = 8192;
 const MOST_LAUNCHES = 4096;
 const MOST_LAUNCH_ARRAYS = 8;
+/** A report sums up the whole run, which costs more than the columns that a frame adds. */
+const REPORT_MS = 1000;
 /** Of a column, when the run begins. */
 const FIRST_COLUMN_MS = 0.25;
 /**
@@ -104,7 +106,8 @@ export interface Picture {
   readonly launches: readonly PictureLaunch[];
   /** Launches that there is no room for: the shortest ones. */
   readonly launchesLeftOut: number;
-  readonly report: Report;
+  /** Null: the one of the version that was asked for is less than a second old. */
+  readonly report: Report | null;
 }
 
 interface KnownLaunch {
@@ -144,6 +147,10 @@ export class PictureBuilder implements Watcher {
   private readonly sample: Move[] = [];
   private stride = 1;
   private moves = 0;
+  /** The last one, how many there were before, and its time. */
+  private report: Report | null = null;
+  private reports = 0;
+  private reportedMs = 0;
 
   held({ memory, page, pages }: Held): void {
     this.bandAt(page)?.change(memory, page, pages);
@@ -199,6 +206,7 @@ export class PictureBuilder implements Watcher {
     this.columnEnds();
     const { columnMs, column, generation, bands } = this;
     const { memories, processors } = reader;
+    const report = this.reportSince(since, nowMs);
     const shape = [generation, memories.length, processors.length].join('.');
     const fromColumn = columnAfter(since, shape, column);
     const columns = column + 1;
@@ -208,7 +216,7 @@ export class PictureBuilder implements Watcher {
         : Array.from(values.subarray(fromColumn, columns));
     const rows = bands.reduce((sum, band) => sum + band.rows, 0);
     return {
-      version: `${shape} ${column}`,
+      version: `${shape} ${column} ${this.reports}`,
       durationMs: Math.max(nowMs, 1e-3),
       columnMs,
       columns,
@@ -232,8 +240,17 @@ export class PictureBuilder implements Watcher {
       },
       launches: this.pictureLaunches(fromColumn * columnMs, nowMs),
       launchesLeftOut: this.launchesLeftOut,
-      report: this.costs.report(nowMs),
+      report,
     };
+  }
+
+  private reportSince(since: string, nowMs: number): Report | null {
+    if (since === '' || this.report === null || nowMs - this.reportedMs >= REPORT_MS) {
+      this.report = this.costs.report(nowMs);
+      this.reports++;
+      this.reportedMs = nowMs;
+    }
+    return since.split(' ')[2] === String(this.reports) ? null : this.report;
   }
 
   /** Moves that are known of a row, or of all (-1), in the order of their times. */

@@ -74,7 +74,10 @@ function unaskedLines({ unasked }: Report): string[] {
       mebibytes(bytes),
       unusedBytes === null ? 'not known' : mebibytes(unusedBytes),
     ]);
-  return alignColumns([['array', 'came as', 'bytes', 'unused, at least'], ...rows], 2);
+  const lines = alignColumns([['array', 'came as', 'bytes', 'unused, at least'], ...rows], 2);
+  if (unasked.some(({ unusedBytes }) => unusedBytes === null))
+    lines.push('not known: no touch of a page that is there is recorded');
+  return lines;
 }
 
 function reasonLines({ reasons }: Report): string[] {

@@ -2,14 +2,16 @@
 import assert from 'node:assert/strict';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { Detail, Picture } from '../../src/trace/picture.js';
+import type { Report } from '../../src/trace/report.js';
 import { whenFailedOrDone } from './suite.js';
 
 /** What the page shows, as data (src/view/script/main.js). */
 export interface Shown {
+  /** A page keeps the last report. */
   readonly frame: Pick<
     Picture,
-    'arrays' | 'columns' | 'durationMs' | 'launches' | 'memories' | 'processors' | 'report' | 'rows'
-  >;
+    'arrays' | 'columns' | 'durationMs' | 'launches' | 'memories' | 'processors' | 'rows'
+  > & { readonly report: Report };
   /** Cells of the map in each memory, by its name; none: 'nowhere'. */
   readonly cells: Readonly<Record<string, number>>;
   readonly span: { readonly from: number; readonly to: number; readonly follows: boolean };

@@ -33,13 +33,14 @@ function movesAt({ row }) {
 
 function take(frame) {
   const before = run.frame;
+  const isReported = frame.report !== null;
   run.take(frame);
   if (before === null) span.showAll();
   else span.grow(before.durationMs);
   if (!chosen) charts.memory = run.busiest;
   if (before === null || before.memories.length !== frame.memories.length) choosers();
   else checkChoice('memories', charts.memory);
-  showReport(frame, explainArray);
+  if (isReported) showReport(frame, explainArray);
   draw();
 }
 

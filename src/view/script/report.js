@@ -52,7 +52,9 @@ export function showReport({ durationMs, report }, choose) {
     ]);
   $('unasked').hidden = unasked.length === 0;
   const came = ['array', 'came as', 'bytes', 'unused, at least'];
-  table('unasked', 'What came before it was asked for', came, unasked);
+  const caption =
+    'What came before it was asked for. Not known: no touch of a page that is there is recorded.';
+  table('unasked', caption, came, unasked);
 }
 
 function table(id, caption, header, lines) {

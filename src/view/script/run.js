@@ -16,6 +16,7 @@ export class Run {
     const arrived = new Uint16Array(bytesOf(frame.arrived).buffer);
     const returned = new Uint16Array(bytesOf(frame.returned).buffer);
     const before = this.frame;
+    frame.report ??= before.report;
     if (fromColumn === 0) Object.assign(this, { places, arrived, returned });
     else {
       const joined = (old, more) => {
