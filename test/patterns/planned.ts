@@ -43,9 +43,9 @@ function onPlannedDevice(play: (machine: Machine, device: number) => void): () =
 
 export const PLANNED: Readonly<Record<string, () => Machine>> = {
   'plan-chunks': onPlannedDevice((machine, device) => {
-    const all = Array.from({ length: 12 }, () => machine.array(3 * B));
+    const all = Array.from({ length: 36 }, () => machine.array(B));
     machine.begin();
-    const round = all.map((first): Planned => ({ kernel: 'step', args: [[first, 3 * B, 'in']] }));
+    const round = all.map((first): Planned => ({ kernel: 'step', args: [[first, B, 'in']] }));
     inStream(machine, device, [...round, ...round]);
   }),
   'plan-swapped': onPlannedDevice((machine, device) => {

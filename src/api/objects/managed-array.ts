@@ -209,7 +209,12 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   free(part?: ArrayPart): { begin: number; end: number } {
     if (part === undefined) {
       if (!this.freed && !this.space.isClosed) {
-        this.space.client.call('free', { ...this.allPages, whole: true });
+        try {
+          this.space.client.call('free', { ...this.allPages, whole: true });
+        } catch (error) {
+          // A space that closes meanwhile frees all of it.
+          if (!this.space.isClosed) throw error;
+        }
       }
       this.wasFreed();
       return { begin: 0, end: this.length };
