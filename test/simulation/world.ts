@@ -485,12 +485,15 @@ export class World implements Surroundings {
   }
 
   /**
-   * At rest: a reader of the recording must count as much in each memory. Pages behind the end of
+   * Where nothing moves: a reader of the recording must count as much in each memory. Pages behind the end of
    * an array are there because its last block is whole: no command tells of them.
    */
   private noteHeld(): void {
     const pages: number[] = [];
-    for (const { residences, inside } of this.manager.state.va.blocks.values())
+    const blocks = [...this.manager.state.va.blocks.values()];
+    // What is on its way has memory, and has not arrived.
+    if (blocks.some(({ operation }) => operation !== null)) return;
+    for (const { residences, inside } of blocks)
       for (const [node, residence] of residences.entries())
         for (const [word, bits] of inside.entries())
           pages[node] = (pages[node] ?? 0) + bitCount((residence?.backed[word] ?? 0) & bits);
