@@ -1,9 +1,13 @@
 /**
- * Workloads whose working set is larger than the device: the time over that in memory, and the bytes
- * that come over the bytes that there are, with onemem's usual policies and with NVIDIA's.
+ * Workloads whose working set is larger than the device: the time over that in memory, the bytes
+ * that come over the bytes that there are, and the blocks that come over those of Belady's MIN, with
+ * onemem's usual policies and with NVIDIA's. The blocks are counted in the core, by what the kernels
+ * touch at a smaller size: there the optimum is known.
  */
 import { openSpace } from '../src/index.js';
+import { choicesOf } from '../src/policy/choices.js';
 import { type Bench, median, rounded, type Settings } from './harness.js';
+import { played } from './policy-workloads.js';
 import { WORKLOADS } from './workloads/all.js';
 import { bytesOf, type Ran, runOn, runPlain, type Work } from './workloads/workload.js';
 
@@ -34,6 +38,11 @@ async function runEvaluation(settings: Settings): Promise<void> {
     const work = workload.make(BYTES);
     const expected = runPlain(work);
     work.known?.(expected);
+    const { blocks, least, play } = played(workload);
+    const overMin = (share: number, choices = {}): number => {
+      const room = Math.max(LEAST_BLOCKS, Math.floor((blocks * share) / 100));
+      return rounded(play(room, choices).blocks / least(room));
+    };
     const inMemory = await measure(work, 'default', 100, expected);
     for (const share of SHARES) {
       const ours = share === 100 ? inMemory : await measure(work, 'default', share, expected);
@@ -51,6 +60,8 @@ async function runEvaluation(settings: Settings): Promise<void> {
         uvmSlowdown: rounded(theirs.ms / inMemory.ms),
         bytesOverNeeded: rounded(ours.bytesIn / bytesOf(work)),
         uvmBytesOverNeeded: rounded(theirs.bytesIn / bytesOf(work)),
+        missesOverMin: overMin(share),
+        uvmMissesOverMin: overMin(share, choicesOf('uvm')),
       });
     }
   }

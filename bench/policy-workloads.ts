@@ -4,14 +4,14 @@
  * played in the core. Nothing is timed: the figures are the same on every machine.
  */
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../src/core/basics/types.js';
-import { namedPolicies } from '../src/policy/choices.js';
+import { namedPolicies, type PolicyChoices } from '../src/policy/choices.js';
 import type { EvictionName } from '../src/policy/eviction/named.js';
 import { blockTrace } from '../src/sim/block-trace.js';
 import { minMisses } from '../src/sim/min.js';
 import { ENOUGH, Machine, type Use } from '../test/patterns/machine.js';
 import { type Bench, rounded, type Settings } from './harness.js';
 import { WORKLOADS } from './workloads/all.js';
-import type { Elements, Launch, Work } from './workloads/workload.js';
+import type { Elements, Launch, Work, Workload } from './workloads/workload.js';
 
 const BYTES = 2 ** 21;
 /** An element stands for so many, so that few accesses go through many blocks. */
@@ -147,12 +147,12 @@ function play(
   launches: readonly Played[],
   places: ReadonlyMap<string, Placed>,
   room: number,
-  eviction: EvictionName,
+  choices: PolicyChoices,
   waiting: number,
 ): { blocks: number; pages: number } {
   let blocks = 0;
   let made = 0;
-  const policies = namedPolicies({ eviction });
+  const policies = namedPolicies(choices);
   const counted = () => {
     const policy = policies.eviction();
     const here = new Set<number>();
@@ -204,24 +204,41 @@ function play(
   return { blocks, pages: machine.pagesTo(device) };
 }
 
+/** A workload whose touches are known. */
+interface PlayedWorkload {
+  /** That it uses. */
+  readonly blocks: number;
+  /** Blocks that the optimum brings into room for so many. */
+  least(room: number): number;
+  play(room: number, choices: PolicyChoices): { blocks: number; pages: number };
+}
+
+export function played(workload: Workload): PlayedWorkload {
+  const work = workload.make(BYTES);
+  const places = placesOf(work);
+  const launches = touchesOf(work, places);
+  const trace = blockTrace(blocksOf(launches, places));
+  const used = launches.flatMap(({ touches }) => [
+    ...new Set(touches.map((each) => Math.floor(each / 2 / PAGES_PER_BLOCK))),
+  ]);
+  return {
+    blocks: new Set(used).size,
+    least: (room) => minMisses(trace, room),
+    play: (room, choices) => play(launches, places, room, choices, WAITING),
+  };
+}
+
 function run(settings: Settings): void {
   const logs = new Map<string, number[]>();
   for (const workload of WORKLOADS) {
     const name = `policy-workloads/${workload.name}`;
     if (!settings.wants(name)) continue;
-    const work = workload.make(BYTES);
-    const places = placesOf(work);
-    const launches = touchesOf(work, places);
-    const trace = blockTrace(blocksOf(launches, places));
-    const used = launches.flatMap(({ touches }) => [
-      ...new Set(touches.map((each) => Math.floor(each / 2 / PAGES_PER_BLOCK))),
-    ]);
-    const blocks = new Set(used).size;
+    const { blocks, least: leastIn, play } = played(workload);
     const room = Math.floor(blocks / OVERSUBSCRIPTION);
-    const least = minMisses(trace, room);
+    const least = leastIn(room);
     const over: Record<string, number> = {};
     for (const policy of POLICIES) {
-      const { blocks: came, pages } = play(launches, places, room, policy, WAITING);
+      const { blocks: came, pages } = play(room, { eviction: policy });
       over[policy] = rounded(came / least);
       over[`${policy}Pages`] = rounded(pages / PAGES_PER_BLOCK / least);
     }

@@ -274,7 +274,10 @@ export type OnememErrorCode =
   | 'POLL_SLOT'
   /** `port` is no port. */
   | 'PORT'
-  /** A space has no room for another process. */
+  /**
+   * A space has no room for another process: it has 15 devices and processes, or `hostMemory` is
+   * too small. The message says how much is needed.
+   */
   | 'PROCESSES'
   /** `data` of a provider cannot be sent to its thread. */
   | 'PROVIDER_DATA'
