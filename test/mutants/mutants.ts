@@ -867,13 +867,6 @@ export const mutants: readonly Mutant[] = [
     why: 'The manager goes ahead without end, and a thread that faults is never answered.',
   },
   {
-    name: 'count a block as a guess whose addresses are given to another range',
-    file: 'src/core/service/recycling.ts',
-    original: 'endAhead(block, node);',
-    instead: '',
-    why: 'The policy hears of more guesses than there are, and after some of them no block is brought ahead.',
-  },
-  {
     name: 'count a block as a guess again',
     file: 'src/core/pattern/read-ahead.ts',
     original: 'residence.ahead || !isEmpty(residence.resident)',
