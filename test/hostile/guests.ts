@@ -62,6 +62,8 @@ export class Guest {
 
 /** A process that attaches to a space of this one and uses it until it is ended. */
 export async function startUser(space: AddressSpace): Promise<{ end(): Promise<void> }> {
+  // Calls before may have left too little of it.
+  await space.setHostMemory('256MiB');
   const user = start('user', space.share());
   await firstWord(user);
   return {

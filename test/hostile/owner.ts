@@ -23,7 +23,7 @@ mmap(Number(process.argv[2]), {
 });
 const space = await openSpace({
   addressSpace: GUEST_ADDRESSES,
-  hostMemory: '1GiB',
+  hostMemory: '64MiB',
   devices: [
     { kind: 'process', memory: '8MiB', units: 2 },
     { kind: 'simulated', memory: '8MiB' },
