@@ -1,5 +1,5 @@
 /**
- * Rules of src/policy/pattern, each left out. None of them can make a page wrong: each is caught by a
+ * Rules of what comes and where it is used, each left out. None of them can make a page wrong: each is caught by a
  * way through memory that takes longer without it, by counts that are the same on every machine.
  */
 import type { Mutant } from '../harness/mutants.js';
@@ -11,21 +11,28 @@ export interface PatternMutant extends Mutant {
   readonly more: 'cost' | 'faults';
 }
 
-const rule = (
+type Rule = (
   name: string,
   file: string,
   original: string,
   instead: string,
   play: string,
-  more: PatternMutant['more'] = 'cost',
-): PatternMutant => ({
-  name: `patterns: ${name}`,
-  file: `src/policy/pattern/${file}.ts`,
-  original,
-  instead,
-  play,
-  more,
-});
+  more?: PatternMutant['more'],
+) => PatternMutant;
+
+/** Makes mutants of the files of a folder of src/policy. */
+export const rulesIn =
+  (group: string, folder: string): Rule =>
+  (name, file, original, instead, play, more = 'cost') => ({
+    name: `${group}: ${name}`,
+    file: `src/policy/${folder}/${file}.ts`,
+    original,
+    instead,
+    play,
+    more,
+  });
+
+const rule = rulesIn('patterns', 'pattern');
 
 export const patternMutants: readonly PatternMutant[] = [
   {

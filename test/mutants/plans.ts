@@ -1,21 +1,7 @@
 /** Rules of src/policy/plan, each left out: launches that are known take longer without it. */
-import type { PatternMutant } from './patterns.js';
+import { type PatternMutant, rulesIn } from './patterns.js';
 
-const rule = (
-  name: string,
-  file: string,
-  original: string,
-  instead: string,
-  play: string,
-  more: PatternMutant['more'] = 'cost',
-): PatternMutant => ({
-  name: `plans: ${name}`,
-  file: `src/policy/plan/${file}.ts`,
-  original,
-  instead,
-  play,
-  more,
-});
+const rule = rulesIn('plans', 'plan');
 
 export const planMutants: readonly PatternMutant[] = [
   rule(
