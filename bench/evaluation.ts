@@ -7,8 +7,8 @@
 import { openSpace } from '../src/index.js';
 import { choicesOf } from '../src/policy/choices.js';
 import { type Bench, median, rounded, type Settings } from './harness.js';
-import { played } from './policy-workloads.js';
 import { WORKLOADS } from './workloads/all.js';
+import { played } from './workloads/played.js';
 import { bytesOf, type Ran, runOn, runPlain, type Work } from './workloads/workload.js';
 
 const BLOCK = 2 ** 21;
