@@ -1,7 +1,7 @@
 /** Addresses of a range that is no more, which another range may have. */
 import { createMask } from '../basics/mask.js';
 import { PAGES_PER_BLOCK } from '../basics/types.js';
-import { endAhead, releaseBacking } from '../table/backing.js';
+import { releaseBacking } from '../table/backing.js';
 import { isHeld } from '../table/holds.js';
 import type { Range } from '../table/range.js';
 import type { State } from '../table/state.js';
@@ -26,7 +26,6 @@ export function recycle(state: State, range: Range): boolean {
       if (node === undefined) continue;
       releaseBacking(state, block, node, all);
       node.scratchBlocks.delete(block);
-      endAhead(block, node);
       node.completed.delete(block);
       node.unused.remove(index);
       node.eviction.deactivate(index);

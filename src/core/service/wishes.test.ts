@@ -8,6 +8,7 @@ import {
   type Transfer,
 } from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
+import type { Range } from '../table/range.js';
 import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf } from '../test-parts.js';
 
 const ROOM = 16;
@@ -111,6 +112,19 @@ describe('what a policy wants', () => {
     want(3);
     launch();
     while (manager.waitsToGoAhead) manager.goAhead();
+    expect(manager.state.nodes[device]?.aheadBlocks).toBe(0);
+    manager.checkInvariants();
+  });
+
+  it('is no guess any more where its addresses are given to another array', () => {
+    want(3);
+    launch();
+    while (manager.waitsToGoAhead) manager.goAhead();
+    expect(manager.state.nodes[device]?.aheadBlocks).toBe(1);
+    manager.launchEnd(1);
+    const range = manager.state.va.rangeOfPage(first) as Range;
+    manager.free(2, first, range.pages);
+    expect(manager.recycle(range)).toBe(true);
     expect(manager.state.nodes[device]?.aheadBlocks).toBe(0);
     manager.checkInvariants();
   });
