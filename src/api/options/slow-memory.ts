@@ -1,11 +1,11 @@
 /** Memory between host memory and storage, as programs describe it. */
-import { closeSync, openSync, type Stats, statfsSync, statSync } from 'node:fs';
+import { closeSync, openSync, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BLOCK_BYTES, type MemorySpeed } from '../../core/basics/types.js';
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/base/constants.js';
 import { errnoName } from '../../linux/base/errors.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
-import { IN_MEMORY, isDirect, markedSize, setAside } from '../../linux/files/set-aside.js';
+import { isDirect, isInMemory, markedSize, setAside } from '../../linux/files/set-aside.js';
 import { allocate, createMemoryFile, mmap, munmap } from '../../linux/memory/memory.js';
 import { placeMemory } from '../../linux/memory/numa.js';
 import type { OptionNames } from '../../messages/option-names.js';
@@ -104,7 +104,7 @@ function bytesOf(path: string, said: number | string | undefined): number {
         : 'it is no file';
   if (problem !== null) throw refused(path, problem);
   return withFile(path, (fd) => {
-    if (!IN_MEMORY.includes(Number(statfsSync(path).type)) && !isDirect(fd))
+    if (!isInMemory(path) && !isDirect(fd))
       throw refused(
         path,
         'its file system is neither in memory nor one with DAX; use storage: { path } for a disk',
@@ -155,7 +155,7 @@ function opened(path: string): number {
 export function takeSlowMemory(wanted: SlowMemory): SlowMemoryOptions {
   const { path, bytes } = wanted;
   // To ask the kernel for more than there is ends processes, and not the call.
-  const inMemory = path === null || IN_MEMORY.includes(Number(statfsSync(path).type));
+  const inMemory = path === null || isInMemory(path);
   const { available } = memoryThere('');
   if (inMemory && bytes > available)
     throw new OnememError(

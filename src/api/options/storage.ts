@@ -3,7 +3,7 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
-import { IN_MEMORY } from '../../linux/files/set-aside.js';
+import { isInMemory } from '../../linux/files/set-aside.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { StorageOptions } from '../../pager/protocol/space.js';
 import { checkOptions, show } from '../values/arguments.js';
@@ -98,7 +98,7 @@ export function usualStorage(): StorageOptions | null {
   for (const path of [tmpdir(), '/var/tmp']) {
     try {
       accessSync(path, constants.W_OK | constants.X_OK);
-      if (IN_MEMORY.includes(statfsSync(path).type)) continue;
+      if (isInMemory(path)) continue;
       const bytes = freeShare(path);
       if (bytes > 0) return { path, bytes };
     } catch {

@@ -1,15 +1,15 @@
 /**
- * A file of memory that is set aside for one use: all of it has memory, nobody else may use it, and
- * a mark behind its end says that what it has may be overwritten.
+ * A file of memory that is set aside for one use: all of it has memory, no other process may use it,
+ * and a mark behind its end says that what it has may be overwritten.
  */
-import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs';
+import { fstatSync, ftruncateSync, readSync, statfsSync, writeSync } from 'node:fs';
 import { MAP_SHARED_VALIDATE, MAP_SYNC, PROT_READ } from '../base/constants.js';
 import { libc } from '../base/libc.js';
 import { allocate, nextData, PAGE_SIZE, punchHole } from '../memory/memory.js';
 import { tryLockFile } from './file-io.js';
 
 /** From linux/magic.h: tmpfs and ramfs. */
-export const IN_MEMORY: readonly number[] = [0x01021994, 0x858458f6];
+const IN_MEMORY: readonly number[] = [0x01021994, 0x858458f6];
 
 const MARK = Buffer.from('onemem slow memory: its content may be overwritten\n');
 const MARK_BYTES = 4096;
@@ -27,6 +27,11 @@ export function markedSize(fd: number): { readonly size: number; readonly marked
   const at = size - MARK_BYTES;
   const marked = at >= 0 && readSync(fd, read, 0, MARK.length, at) > 0 && read.equals(MARK);
   return { size: marked ? at : size, marked };
+}
+
+/** Whether the file system keeps all that it has in memory. */
+export function isInMemory(path: string): boolean {
+  return IN_MEMORY.includes(Number(statfsSync(path).type));
 }
 
 /** Whether the file is memory itself, as on a DAX file system, and no copy of what a disk has. */
