@@ -4,7 +4,7 @@ export function ownerEnded(owner: number): string {
   return `process ${owner}, which opened the space, has ended or has closed it`;
 }
 
-/** Nobody listens at the socket. */
+/** The socket has no listener. */
 export function ownerNotFound(owner: number): string {
   return (
     `cannot attach: ${ownerEnded(owner)}, or is in another network namespace (another container); ` +

@@ -1,8 +1,8 @@
 /**
  * Memory behind the host that no processor runs on, and that this machine addresses: of a node of
- * memory, of persistent memory, or behind CXL. It is a file that is mapped. Whoever brings pages
- * back reads them there; pages come by a call of the system, which fails where an access would end
- * the process: someone may have cut the file.
+ * memory, of persistent memory, or behind CXL. It is a file that is mapped. The drivers that
+ * bring pages back read them there. Pages come by a call of the system: where another process has
+ * cut the file, the call fails, and an access would end the process.
  */
 import { PAGE_BYTES, Status } from '../../core/basics/types.js';
 import { MAP_SHARED, PROT_READ, PROT_WRITE } from '../../linux/base/constants.js';

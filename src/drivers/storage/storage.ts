@@ -76,7 +76,7 @@ export class StorageDriver implements StoreDriver {
 
   /**
    * @param unreadable how a transfer ends that could not be read
-   * @param retried has reads that failed tried again; null: whoever reads has done so
+   * @param retried has reads that failed tried again; null: the reader has done so
    */
   constructor(
     readonly kind: string,

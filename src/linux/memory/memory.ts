@@ -123,7 +123,7 @@ export function resizeFile(fd: number, length: number): void {
   check(libc.ftruncate(fd, length), 'ftruncate', { fd, length });
 }
 
-/** Keeps a memory file the size that it has, whoever gets it: no mapping of it can lose its pages. */
+/** Keeps a memory file the size that it has, in all processes: no mapping of it can lose its pages. */
 export function sealSize(fd: number): void {
   check(libc.fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 'fcntl', { fd, seals: 'size' });
 }
