@@ -2,18 +2,8 @@
 
 export type { AttributeRun, Attributes } from './api/arrays/advice.js';
 export { Guard, type GuardOptions } from './api/arrays/array-guard.js';
-export type { ArrayHandle } from './api/arrays/array-handle.js';
-export type { ArrayPart } from './api/arrays/array-part.js';
-export type { AsyncBuffer } from './api/arrays/byte-streams.js';
-export type {
-  ArrayDescription,
-  DeviceDescription,
-  SpaceDescription,
-  StreamDescription,
-  StreamEventDescription,
-} from './api/arrays/description.js';
-export type { FileArrayOptions, FileUse } from './api/arrays/file-array.js';
-export { Hold, type HoldOptions } from './api/arrays/hold.js';
+export type { AsyncBuffer } from './api/arrays/bytes/byte-streams.js';
+export type { TransferOptions } from './api/arrays/bytes/transfer.js';
 export {
   attachNotifier,
   type InvalidatedElements,
@@ -21,15 +11,25 @@ export {
   Notifier,
   type NotifierHandle,
   SequenceReader,
-} from './api/arrays/notifier.js';
-export type { NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/arrays/npy.js';
+} from './api/arrays/changes/notifier.js';
+export type { YoungRun } from './api/arrays/changes/use-reports.js';
+export type { WaitResult } from './api/arrays/changes/wait.js';
+export type { FileArrayOptions, FileUse } from './api/arrays/files/file-array.js';
+export type { NumpyType, OpenNpyOptions, SaveNpyOptions } from './api/arrays/files/npy.js';
+export { Hold, type HoldOptions } from './api/arrays/hold.js';
+export type { ArrayHandle } from './api/arrays/parts/array-handle.js';
+export type { ArrayPart } from './api/arrays/parts/array-part.js';
+export type {
+  ArrayDescription,
+  DeviceDescription,
+  SpaceDescription,
+  StreamDescription,
+  StreamEventDescription,
+} from './api/arrays/parts/description.js';
 export { Pin, type PinOptions } from './api/arrays/pin.js';
 export type { ProvidedArrayOptions } from './api/arrays/provided-array.js';
 export type { Rights } from './api/arrays/rights.js';
 export { type BindThreadOptions, ThreadBinding } from './api/arrays/thread-binding.js';
-export type { TransferOptions } from './api/arrays/transfer.js';
-export type { YoungRun } from './api/arrays/use-reports.js';
-export type { WaitResult } from './api/arrays/wait.js';
 export {
   AddressSpace,
   Device,

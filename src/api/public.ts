@@ -19,28 +19,28 @@ import type { ShareRights } from '../pager/protocol/attaching.js';
 import type { ProcessorStats, SpaceHandle, SpaceStats } from '../pager/protocol/space.js';
 import type { Attributes } from './arrays/advice.js';
 import type { Guard, GuardOptions } from './arrays/array-guard.js';
-import type { ArrayHandle } from './arrays/array-handle.js';
-import type { ArrayPart } from './arrays/array-part.js';
-import type { ArrayType } from './arrays/array-type.js';
-import type { AsyncBuffer } from './arrays/byte-streams.js';
+import type { AsyncBuffer } from './arrays/bytes/byte-streams.js';
+import type { TransferOptions } from './arrays/bytes/transfer.js';
+import type { InvalidationEvent, Notifier } from './arrays/changes/notifier.js';
+import type { YoungRun } from './arrays/changes/use-reports.js';
+import type { WaitResult } from './arrays/changes/wait.js';
+import type { FileArrayOptions, FileUse } from './arrays/files/file-array.js';
+import type { OpenNpyOptions, SaveNpyOptions } from './arrays/files/npy.js';
+import type { Hold, HoldOptions } from './arrays/hold.js';
+import type { ArrayHandle } from './arrays/parts/array-handle.js';
+import type { ArrayPart } from './arrays/parts/array-part.js';
+import type { ArrayType } from './arrays/parts/array-type.js';
 import type {
   ArrayDescription,
   DeviceDescription,
   SpaceDescription,
   StreamDescription,
   StreamEventDescription,
-} from './arrays/description.js';
-import type { FileArrayOptions, FileUse } from './arrays/file-array.js';
-import type { Hold, HoldOptions } from './arrays/hold.js';
-import type { InvalidationEvent, Notifier } from './arrays/notifier.js';
-import type { OpenNpyOptions, SaveNpyOptions } from './arrays/npy.js';
+} from './arrays/parts/description.js';
 import type { Pin, PinOptions } from './arrays/pin.js';
 import type { ProvidedArrayOptions } from './arrays/provided-array.js';
 import type { Rights } from './arrays/rights.js';
 import type { BindThreadOptions, ThreadBinding } from './arrays/thread-binding.js';
-import type { TransferOptions } from './arrays/transfer.js';
-import type { YoungRun } from './arrays/use-reports.js';
-import type { WaitResult } from './arrays/wait.js';
 import type {
   ArrayParameter,
   Kernel,

@@ -1,5 +1,5 @@
 /** What a program and the thread of its live picture say to each other. */
-import type { ArrayHandle } from '../api/arrays/array-handle.js';
+import type { ArrayHandle } from '../api/arrays/parts/array-handle.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
 import type { Signal } from '../trace/signals.js';
 

@@ -1,6 +1,6 @@
 /** What programs of a schedule allocated, and what is going on with it. */
 import type { Range } from '../../src/core/table/range.js';
-import type { Keeper } from '../../src/pager/arrays/kept-pages.js';
+import type { Keeper } from '../../src/pager/arrays/clones/kept-pages.js';
 
 /** What a program allocated. */
 export interface Memory extends Keeper {

@@ -4,7 +4,7 @@
  * What threads of this machine read must be what was written last, wherever.
  */
 import { Access, type DenyReason } from '../../src/core/basics/types.js';
-import { type MemberPort, SharedBlocks } from '../../src/pager/arrays/shared-blocks.js';
+import { type MemberPort, SharedBlocks } from '../../src/pager/arrays/shared/shared-blocks.js';
 import type { CoreRequests } from '../../src/pager/core/core-requests.js';
 import { type Memory, newMemory } from './memories.js';
 import type { Random } from './random.js';

@@ -4,7 +4,7 @@
  * ranges, for clones.
  */
 import { type DenyReason, Status } from '../../src/core/basics/types.js';
-import type { Clones } from '../../src/pager/arrays/clones.js';
+import type { Clones } from '../../src/pager/arrays/clones/clones.js';
 import { ModelDevice, NODE_BYTES, PAGE_BYTES, PAGES } from './model-device.js';
 import type { Random } from './random.js';
 import type { World } from './world.js';

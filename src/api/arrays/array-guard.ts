@@ -6,7 +6,7 @@ import type { ArrayInternals } from '../line/internals.js';
 import { checkOptions, textOf } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { OnememError, typeError } from '../values/errors.js';
-import { inspectHolding, printAs } from './description.js';
+import { inspectHolding, printAs } from './parts/description.js';
 
 /** Options of `array.guard`. */
 export interface GuardOptions<D = unknown> {

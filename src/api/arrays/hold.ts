@@ -3,7 +3,7 @@ import { bytesOf, type NumericArray } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { ArrayInternals } from '../line/internals.js';
 import { ASYNC_DISPOSE, DISPOSE } from '../values/disposal.js';
-import { inspectHolding, printAs } from './description.js';
+import { inspectHolding, printAs } from './parts/description.js';
 import type { Pin } from './pin.js';
 
 /** Options of `array.hold`. */

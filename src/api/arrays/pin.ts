@@ -4,7 +4,7 @@ import type { OptionNames } from '../../messages/option-names.js';
 import type { PinReport } from '../../pager/protocol/pages.js';
 import type { Client } from '../line/client.js';
 import { DISPOSE } from '../values/disposal.js';
-import { inspectHolding, printAs } from './description.js';
+import { inspectHolding, printAs } from './parts/description.js';
 
 /** Options of `array.pin`. */
 export interface PinOptions {

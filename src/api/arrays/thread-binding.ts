@@ -6,7 +6,7 @@ import type { Client } from '../line/client.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError } from '../values/errors.js';
-import { INSPECT, inspectHolding } from './description.js';
+import { INSPECT, inspectHolding } from './parts/description.js';
 
 /** Options of `space.bindThread`. */
 export interface BindThreadOptions {

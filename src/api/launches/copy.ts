@@ -7,7 +7,7 @@ import {
   type NumericArray,
 } from '../../core/basics/elements.js';
 import type { BytePlace } from '../../pager/protocol/pages.js';
-import { type Place, placeOf, refuseTaken } from '../arrays/place.js';
+import { type Place, placeOf, refuseTaken } from '../arrays/parts/place.js';
 import type { SpaceInternals } from '../line/internals.js';
 import { arrayTypeName, show } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';

@@ -13,7 +13,7 @@ import type { AnyKernelCode } from '../../drivers/wgsl-launch.js';
 import { refuseUnknown } from '../../messages/option-names.js';
 import type { Gather } from '../../pager/protocol/operations.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
-import { type Place, pagesAround, placeOf, refuseTaken } from '../arrays/place.js';
+import { type Place, pagesAround, placeOf, refuseTaken } from '../arrays/parts/place.js';
 import type { Kernel, KernelParameters } from '../kernels/kernel.js';
 import { checkScalar } from '../kernels/scalars.js';
 import { type ValueType, valueTypeOf } from '../kernels/uniform-parameters.js';

@@ -1,7 +1,7 @@
 /** What a program asks for by a launch, looked at before it is handed to the manager. */
 import type { LaunchWay } from '../../drivers/wgsl-launch.js';
 import type { LaunchRequest } from '../../pager/protocol/operations.js';
-import { type Place, pagesAround } from '../arrays/place.js';
+import { type Place, pagesAround } from '../arrays/parts/place.js';
 import { checkKernel, type Kernel } from '../kernels/kernel.js';
 import { checkSignal, checkTimeout } from '../line/cancellation.js';
 import type { DeviceInternals, SpaceInternals } from '../line/internals.js';

@@ -1,7 +1,7 @@
 /** How large a launch is, and which part of it runs. */
 
 import { constructorName } from '../../core/basics/elements.js';
-import { type Place, placeOf } from '../arrays/place.js';
+import { type Place, placeOf } from '../arrays/parts/place.js';
 import type { SpaceInternals } from '../line/internals.js';
 import { isWhole, show } from '../values/arguments.js';
 import { argumentError } from '../values/errors.js';

@@ -9,7 +9,7 @@ import { duplicateDescriptor } from '../../linux/files/file-io.js';
 import { mlock, PAGE_SIZE, tryMsync, tryMunlock } from '../../linux/memory/memory.js';
 import { lockedMemoryLimit } from '../../linux/processes/process.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import { INSPECT, inspectHolding } from '../arrays/description.js';
+import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
 import type { ArrayInternals, DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { ownerOfView } from '../line/view-owners.js';
 import { checkOptions, isObject, isWhole, show } from '../values/arguments.js';

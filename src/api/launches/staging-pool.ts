@@ -7,7 +7,7 @@
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import { readMemory, writeMemory } from '../../linux/memory/memory.js';
-import { putOwn, takeOwn } from '../arrays/byte-moves.js';
+import { putOwn, takeOwn } from '../arrays/bytes/byte-moves.js';
 import type { ArrayInternals, DeviceInternals, SpaceInternals } from '../line/internals.js';
 
 /** What was not used for so long is given back. */

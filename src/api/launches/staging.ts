@@ -2,7 +2,7 @@
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
-import type { Place } from '../arrays/place.js';
+import type { Place } from '../arrays/parts/place.js';
 import type { DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { textOf } from '../values/arguments.js';
 import { OnememError } from '../values/errors.js';

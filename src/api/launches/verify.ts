@@ -11,7 +11,7 @@ import {
 } from '../../core/basics/elements.js';
 import type { CallableKernel } from '../../drivers/driver.js';
 import { importKernel } from '../../drivers/kernel-loader.js';
-import { takeBytes } from '../arrays/byte-moves.js';
+import { takeBytes } from '../arrays/bytes/byte-moves.js';
 import type { Kernel, KernelRange } from '../kernels/kernel.js';
 import { kernelSource } from '../kernels/kernel-source.js';
 import { type ArrayInternals, isManaged } from '../line/internals.js';

@@ -12,15 +12,7 @@ import { type NumaNode, type NumaPlace, numaNodes } from '../../linux/memory/num
 import type { OptionNames } from '../../messages/option-names.js';
 import type { FileSource } from '../../pager/protocol/requests.js';
 import type { DeviceInfo, SpaceHandle, SpaceStats } from '../../pager/protocol/space.js';
-import { type ArrayHandle, checkArrayHandle } from '../arrays/array-handle.js';
-import { type ArrayType, elementOf } from '../arrays/array-type.js';
-import {
-  describeSpace,
-  inspectSpace,
-  printAs,
-  type SpaceDescription,
-  UNSENDABLE_SPACE,
-} from '../arrays/description.js';
+import { notify, type WaitResult, wait } from '../arrays/changes/wait.js';
 import {
   checkCreated,
   checkUse,
@@ -29,9 +21,18 @@ import {
   type FileArrayOptions,
   partOfFile,
   withFile,
-} from '../arrays/file-array.js';
-import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from '../arrays/npy.js';
-import { pointerAttributes } from '../arrays/pointer.js';
+} from '../arrays/files/file-array.js';
+import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from '../arrays/files/npy.js';
+import { type ArrayHandle, checkArrayHandle } from '../arrays/parts/array-handle.js';
+import { type ArrayType, elementOf } from '../arrays/parts/array-type.js';
+import {
+  describeSpace,
+  inspectSpace,
+  printAs,
+  type SpaceDescription,
+  UNSENDABLE_SPACE,
+} from '../arrays/parts/description.js';
+import { pointerAttributes } from '../arrays/parts/pointer.js';
 import {
   PROVIDED_ARRAY_OPTIONS,
   PROVIDED_EXAMPLE,
@@ -44,7 +45,6 @@ import {
   releaseThread,
   type ThreadBinding,
 } from '../arrays/thread-binding.js';
-import { notify, type WaitResult, wait } from '../arrays/wait.js';
 import { closeSpace, closeWithThread, type OpenedSpace } from '../endings/closing.js';
 import { HOST_STREAM_OPTIONS, type HostStreamOptions } from '../launches/launch-options.js';
 import {

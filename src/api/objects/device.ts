@@ -8,7 +8,7 @@ import {
   describeDevice,
   inspectDevice,
   printAs,
-} from '../arrays/description.js';
+} from '../arrays/parts/description.js';
 import type { Kernel, KernelParameters } from '../kernels/kernel.js';
 import { LaunchCall } from '../launches/launch-call.js';
 import { estimateOf } from '../launches/launch-estimate.js';

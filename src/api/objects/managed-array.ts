@@ -15,15 +15,6 @@ import type { OptionNames } from '../../messages/option-names.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
 import { type Attributes, adviceChange, attributeRuns } from '../arrays/advice.js';
 import { type Guard, type GuardOptions, guardArray } from '../arrays/array-guard.js';
-import type { ArrayHandle } from '../arrays/array-handle.js';
-import {
-  allPages,
-  blocksAround,
-  elementsIn,
-  pagesAround,
-  pagesWithin,
-} from '../arrays/array-pages.js';
-import { type ArrayPart, checkRange, noWholePage, partOf } from '../arrays/array-part.js';
 import {
   type AsyncBuffer,
   asyncBufferOf,
@@ -31,20 +22,34 @@ import {
   readStreamOf,
   webStreamOf,
   writeStreamOf,
-} from '../arrays/byte-streams.js';
+} from '../arrays/bytes/byte-streams.js';
+import { type TransferOptions, transfer } from '../arrays/bytes/transfer.js';
+import { type Notifier, watchArray } from '../arrays/changes/notifier.js';
+import {
+  dirtyRuns,
+  YOUNG_OPTIONS,
+  type YoungRun,
+  youngRuns,
+} from '../arrays/changes/use-reports.js';
+import { HOLD_OPTIONS, Hold, type HoldOptions } from '../arrays/hold.js';
+import type { ArrayHandle } from '../arrays/parts/array-handle.js';
+import {
+  allPages,
+  blocksAround,
+  elementsIn,
+  pagesAround,
+  pagesWithin,
+} from '../arrays/parts/array-pages.js';
+import { type ArrayPart, checkRange, noWholePage, partOf } from '../arrays/parts/array-part.js';
 import {
   type ArrayDescription,
   describe,
   inspectArray,
   printAs,
   UNSENDABLE,
-} from '../arrays/description.js';
-import { HOLD_OPTIONS, Hold, type HoldOptions } from '../arrays/hold.js';
-import { type Notifier, watchArray } from '../arrays/notifier.js';
+} from '../arrays/parts/description.js';
 import { PIN_OPTIONS, Pin, type PinOptions } from '../arrays/pin.js';
 import { checkBoundary, type Rights, rightsOf } from '../arrays/rights.js';
-import { type TransferOptions, transfer } from '../arrays/transfer.js';
-import { dirtyRuns, YOUNG_OPTIONS, type YoungRun, youngRuns } from '../arrays/use-reports.js';
 import { noteArray, type SpaceInternals } from '../line/internals.js';
 import { handOut } from '../line/space-handle.js';
 import { noteView } from '../line/view-owners.js';

@@ -11,8 +11,8 @@ import {
 } from '../../files/space-file.js';
 import { sumsOfFile } from '../../linux/files/file-sums.js';
 import { SUM_BYTES } from '../../linux/memory/checksum.js';
-import { lookAtFile, partOfFile, withFile } from '../arrays/file-array.js';
-import { incomplete, writeResult } from '../arrays/result-file.js';
+import { lookAtFile, partOfFile, withFile } from '../arrays/files/file-array.js';
+import { incomplete, writeResult } from '../arrays/files/result-file.js';
 import type { SpaceInternals } from '../line/internals.js';
 import { OnememError } from '../values/errors.js';
 import { type FilePath, pathOf } from '../values/file-path.js';

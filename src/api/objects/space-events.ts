@@ -14,7 +14,7 @@ import type {
   Signal,
   ThrashSignal,
 } from '../../trace/signals.js';
-import { INSPECT, inspectHolding } from '../arrays/description.js';
+import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
 import type { Client } from '../line/client.js';
 import { checkFlag, checkOptions } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';

@@ -2,7 +2,7 @@
 
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
-import { inspectEvent, printAs, type StreamEventDescription } from '../arrays/description.js';
+import { inspectEvent, printAs, type StreamEventDescription } from '../arrays/parts/description.js';
 import { refuseDeadlock } from '../launches/stream-call.js';
 import type { StreamOrder } from '../launches/stream-order.js';
 import type { SpaceInternals } from '../line/internals.js';

@@ -15,7 +15,7 @@ import {
   lookAtFile,
   partOfFile,
   withFile,
-} from '../arrays/file-array.js';
+} from '../arrays/files/file-array.js';
 import type { ArrayInternals, SpaceInternals } from '../line/internals.js';
 import type { TensorFile } from '../public.js';
 import { show } from '../values/arguments.js';

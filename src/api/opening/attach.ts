@@ -7,7 +7,7 @@ import { startThread } from '../../linux/threads/threads.js';
 import { readHandle } from '../../pager/protocol/attaching.js';
 import { Control, LISTED_THREADS } from '../../pager/protocol/control.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
-import { type ArrayHandle, checkArrayHandle } from '../arrays/array-handle.js';
+import { type ArrayHandle, checkArrayHandle } from '../arrays/parts/array-handle.js';
 import { checkSpaceHandle, checkUnchanged, FOR_OTHER_PROCESSES } from '../line/space-handle.js';
 import { AddressSpace as SpaceClass } from '../objects/address-space.js';
 import type { AddressSpace, ManagedArray } from '../public.js';

@@ -6,7 +6,7 @@ import type { OptionNames } from '../../messages/option-names.js';
 import type { History } from '../../trace/history.js';
 import type { PageStory } from '../../trace/page-story.js';
 import type { Report } from '../../trace/report.js';
-import { INSPECT, inspectHolding } from '../arrays/description.js';
+import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
 import type { Client } from '../line/client.js';
 import { type ArrayInternals, isManaged } from '../line/internals.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';

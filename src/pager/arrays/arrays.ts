@@ -12,13 +12,13 @@ import type { Requests } from '../protocol/requests.js';
 import { codeOfDenial, explainDenial, RequestError, wireError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Providers } from '../sources/providers.js';
-import type { Wanted } from './array-pages.js';
-import { type ArrayRecord, pagesOf } from './array-table.js';
-import type { Commitment } from './commitment.js';
-import type { SpaceContext } from './context.js';
-import type { KeptPages } from './kept-pages.js';
-import type { Quotas } from './quotas.js';
-import type { SharedArrays } from './shared-arrays.js';
+import type { KeptPages } from './clones/kept-pages.js';
+import type { Commitment } from './room/commitment.js';
+import type { Quotas } from './room/quotas.js';
+import type { SharedArrays } from './shared/shared-arrays.js';
+import type { Wanted } from './table/array-pages.js';
+import { type ArrayRecord, pagesOf } from './table/array-table.js';
+import type { SpaceContext } from './table/context.js';
 
 type Allocated = Requests['allocate']['out'];
 

@@ -6,9 +6,9 @@ import type { Sources } from '../core/sources.js';
 import type { Answer } from '../protocol/messages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { Arrays } from './arrays.js';
-import type { Clones } from './clones.js';
-import type { Guards } from './guards.js';
-import type { Places } from './places.js';
+import type { Clones } from './clones/clones.js';
+import type { Guards } from './modules/guards.js';
+import type { Places } from './table/places.js';
 
 export class Cloning {
   constructor(

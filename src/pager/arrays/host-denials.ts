@@ -1,7 +1,7 @@
 /** Denied accesses of the application's threads, in words that name array and elements. */
 import type { DeniedAccess } from '../core/deferred.js';
 import type { Poison } from '../host/poison.js';
-import type { Places } from './places.js';
+import type { Places } from './table/places.js';
 
 export class HostDenials {
   constructor(

@@ -13,8 +13,8 @@ import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
 import { RequestError, wireError } from '../protocol/wire.js';
 import type { Arrays } from './arrays.js';
-import type { Commitment } from './commitment.js';
-import type { SpaceContext } from './context.js';
+import type { Commitment } from './room/commitment.js';
+import type { SpaceContext } from './table/context.js';
 
 interface Run {
   readonly first: number;

@@ -11,13 +11,13 @@ import { fillMemory } from '../../linux/memory/memory.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
 import { RequestError } from '../protocol/wire.js';
-import { type ArrayRecord, pagesOf } from './array-table.js';
 import type { ArrayRoom, Arrays } from './arrays.js';
 import type { Cloning } from './cloning.js';
-import type { SpaceContext } from './context.js';
-import type { Guards } from './guards.js';
-import type { Notifiers } from './notifiers.js';
+import type { Guards } from './modules/guards.js';
+import type { Notifiers } from './modules/notifiers.js';
 import type { Pins } from './pins.js';
+import { type ArrayRecord, pagesOf } from './table/array-table.js';
+import type { SpaceContext } from './table/context.js';
 
 type Done = (answer: Requests['resize']['out'] | null, failure: WireError | null) => void;
 type Next = (failure: DenyReason | null) => void;

@@ -7,7 +7,7 @@ import type { WireError } from '../protocol/wire.js';
 import { RequestError } from '../protocol/wire.js';
 import type { FileProvider } from '../sources/files.js';
 import type { Arrays } from './arrays.js';
-import type { SpaceContext } from './context.js';
+import type { SpaceContext } from './table/context.js';
 
 type Done = (failure: WireError | null) => void;
 

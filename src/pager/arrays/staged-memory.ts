@@ -18,7 +18,7 @@ import type { Part } from '../core/part.js';
 import type { Answer } from '../protocol/messages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { DeviceInfo } from '../protocol/space.js';
-import type { SpaceContext } from './context.js';
+import type { SpaceContext } from './table/context.js';
 
 /** A device whose memory can be mapped, and the file that is its memory. */
 export interface StagingDevice {

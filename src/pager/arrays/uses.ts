@@ -6,9 +6,9 @@
 
 import type { Answer, RequestMessage } from '../protocol/messages.js';
 import type { StreamOperation } from '../protocol/operations.js';
-import { type Wanted, wantedBy, wantedByOperation } from './array-pages.js';
 import type { Arrays } from './arrays.js';
-import type { Guards } from './guards.js';
+import type { Guards } from './modules/guards.js';
+import { type Wanted, wantedBy, wantedByOperation } from './table/array-pages.js';
 
 export class Uses {
   private readonly ranges = new WeakMap<StreamOperation, readonly number[]>();

@@ -14,7 +14,7 @@ import { SameCpu } from '../../cpus/same-cpu.js';
 import { SeparateCpu, type SeparatedThreads } from '../../cpus/separate-cpu.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
 import type { HasEngine, ProcessDriver } from '../../drivers/process-driver.js';
-import type { Notifiers } from '../arrays/notifiers.js';
+import type { Notifiers } from '../arrays/modules/notifiers.js';
 import type { StagingDevice } from '../arrays/staged-memory.js';
 import type { ManagerContext } from '../core/context.js';
 import type { DeniedAccess } from '../core/deferred.js';

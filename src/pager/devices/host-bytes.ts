@@ -2,7 +2,7 @@
 import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import type { BytesWanted } from '../../drivers/wgsl-launch.js';
 import { readMemory } from '../../linux/memory/memory.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 
 /** Answers when they are on the host, or with why that cannot be and the page to blame. */
 export function readHostBytes(

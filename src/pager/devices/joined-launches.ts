@@ -6,8 +6,8 @@
 
 import type { LaunchParameter } from '../../drivers/driver.js';
 import type { WgslLaunch } from '../../drivers/wgsl-launch.js';
-import type { SpaceContext } from '../arrays/context.js';
-import type { SharedUses } from '../arrays/shared-uses.js';
+import type { SharedUses } from '../arrays/shared/shared-uses.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import type { Device } from './device.js';
 import type { Joined, Launch } from './launch.js';
 import { argumentsOf, arrayPages, type NamedArgument } from './launch-arguments.js';

@@ -15,8 +15,8 @@ import {
 import type { LaunchArgument } from '../../core/service/launches.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { fillMemory } from '../../linux/memory/memory.js';
-import type { ArrayTable } from '../arrays/array-table.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { ArrayTable } from '../arrays/table/array-table.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 
 export interface NamedArgument extends LaunchArgument {
   readonly name: string;

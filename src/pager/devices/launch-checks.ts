@@ -3,7 +3,7 @@
 import { Access, type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { LaunchDivision, Planning } from '../../drivers/wgsl-launch.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import { type Launch, type LaunchOperation, lostError, messageOf } from './launch.js';

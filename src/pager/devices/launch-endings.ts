@@ -1,5 +1,5 @@
 /** Launches that end early: too long, not wanted, or awaited by what they need. */
-import type { Places } from '../arrays/places.js';
+import type { Places } from '../arrays/table/places.js';
 import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
 import type { Device } from './device.js';
 import type { Ending, Launch, LaunchQueue } from './launch.js';

@@ -1,7 +1,7 @@
 /** Launches whose size is in an array: read in their turn, since a kernel may write it. */
 
 import type { DenyReason } from '../../core/basics/types.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import { readHostBytes } from './host-bytes.js';
 import type { LaunchOperation } from './launch.js';

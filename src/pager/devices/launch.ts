@@ -4,7 +4,7 @@ import type { LaunchParameter } from '../../drivers/driver.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { LaunchDivision } from '../../drivers/wgsl-launch.js';
 import type { Arrays } from '../arrays/arrays.js';
-import type { SharedUse } from '../arrays/shared-uses.js';
+import type { SharedUse } from '../arrays/shared/shared-uses.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
 import { abortError, type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';

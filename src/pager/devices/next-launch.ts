@@ -5,8 +5,8 @@
  */
 
 import { Access } from '../../core/basics/types.js';
-import type { SpaceContext } from '../arrays/context.js';
-import type { SharedUses } from '../arrays/shared-uses.js';
+import type { SharedUses } from '../arrays/shared/shared-uses.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import type { Device } from './device.js';
 import type { Launch } from './launch.js';
 import { argumentsOf, arrayPages } from './launch-arguments.js';

@@ -6,8 +6,8 @@
 
 import { Access, type DenyReason, HOST, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import type { ArrayRecord } from '../arrays/array-table.js';
 import type { Arrays } from '../arrays/arrays.js';
+import type { ArrayRecord } from '../arrays/table/array-table.js';
 import type { CoreRequests } from '../core/core-requests.js';
 
 export interface PageRun {

@@ -4,7 +4,7 @@
  * with the views and pins that they had.
  */
 import { threadExists } from '../../linux/processes/process.js';
-import type { Subscriber } from '../arrays/notifiers.js';
+import type { Subscriber } from '../arrays/modules/notifiers.js';
 import { Control } from '../protocol/control.js';
 import type { Answer, FromManager, ToManager } from '../protocol/messages.js';
 import type { Notice } from '../protocol/notifiers.js';

@@ -2,8 +2,8 @@
 
 import { NodeError } from '../../drivers/page-table.js';
 import type { Rights } from '../arrays/rights.js';
-import type { UsedPages } from '../arrays/shared-arrays.js';
-import { type SharedUse, type SharedUses, usedBytes } from '../arrays/shared-uses.js';
+import type { UsedPages } from '../arrays/shared/shared-arrays.js';
+import { type SharedUse, type SharedUses, usedBytes } from '../arrays/shared/shared-uses.js';
 import type { Uses } from '../arrays/uses.js';
 import type { Devices } from '../devices/devices.js';
 import type { LaunchOperation } from '../devices/launch.js';

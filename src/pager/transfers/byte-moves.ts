@@ -3,7 +3,7 @@
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import { readMemory, writeMemory } from '../../linux/memory/memory.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import type { Answer } from '../protocol/messages.js';
 import { READ_BYTES, type Requests } from '../protocol/requests.js';
 import type { MappedReads } from './mapped-reads.js';

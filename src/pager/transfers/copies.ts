@@ -20,7 +20,7 @@ import {
 import type { KnownNode, MemoryManager } from '../../core/memory-manager.js';
 import { fillMemory, moveMemory } from '../../linux/memory/memory.js';
 import type { Arrays } from '../arrays/arrays.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import type { CopyOrder, OperationDone } from '../protocol/operations.js';
 import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';

@@ -6,7 +6,7 @@ import { errnoName, isOfFullDisk } from '../../linux/base/errors.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import { pathOfDescriptor } from '../../linux/files/descriptor-path.js';
 import { tooLarge } from '../../linux/files/file-limit.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import type { Answer } from '../protocol/messages.js';
 import type { FileTransfer, Requests } from '../protocol/requests.js';
 import { type WireError, wireError } from '../protocol/wire.js';

@@ -1,9 +1,9 @@
 /** Arrays that are freed, wholly or in part. A shared file gets its changes first. */
 import { type Arrays, sharedError } from '../arrays/arrays.js';
-import type { Guards } from '../arrays/guards.js';
-import type { Notifiers } from '../arrays/notifiers.js';
+import type { Guards } from '../arrays/modules/guards.js';
+import type { Notifiers } from '../arrays/modules/notifiers.js';
 import type { Pins } from '../arrays/pins.js';
-import type { SharedArrays } from '../arrays/shared-arrays.js';
+import type { SharedArrays } from '../arrays/shared/shared-arrays.js';
 import type { Requests } from '../protocol/requests.js';
 import { toWire, type WireError } from '../protocol/wire.js';
 import type { WriteBack } from './write-back.js';

@@ -7,7 +7,7 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../../core/basics/types.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import type { Devices } from '../devices/devices.js';
 import type { OperationDone } from '../protocol/operations.js';
 import { wireError } from '../protocol/wire.js';

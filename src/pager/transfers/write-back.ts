@@ -8,7 +8,7 @@ import { fstatSync } from 'node:fs';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { errnoName } from '../../linux/base/errors.js';
 import { tooLarge } from '../../linux/files/file-limit.js';
-import type { SpaceContext } from '../arrays/context.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import type { ArrayPages } from '../protocol/pages.js';
 import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';

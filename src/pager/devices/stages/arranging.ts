@@ -2,7 +2,7 @@
  * Before anything of a launch runs, while its device stands still, memory is placed as it was
  * advised, and the edges of `out` arguments are set to zero.
  */
-import type { SpaceContext } from '../../arrays/context.js';
+import type { SpaceContext } from '../../arrays/table/context.js';
 import type { Launch } from '../launch.js';
 import type { EdgeClearing } from '../launch-arguments.js';
 import type { LaunchChecks } from '../launch-checks.js';

@@ -1,5 +1,5 @@
 /** Has the core bring what a launch uses, or the part of it that is next. */
-import type { SpaceContext } from '../../arrays/context.js';
+import type { SpaceContext } from '../../arrays/table/context.js';
 import type { Launch } from '../launch.js';
 import { argumentsOf, arrayPages } from '../launch-arguments.js';
 import type { LaunchChecks } from '../launch-checks.js';

@@ -2,7 +2,7 @@
  * A launch begins: what its parts write from zeros is emptied, all of it before the first one. Of a
  * launch that runs as a whole the core does that when it brings the rest.
  */
-import type { SpaceContext } from '../../arrays/context.js';
+import type { SpaceContext } from '../../arrays/table/context.js';
 import type { Launch } from '../launch.js';
 import type { NamedArgument } from '../launch-arguments.js';
 import type { Stage } from './stage.js';

@@ -1,6 +1,7 @@
 /** Waits until other machines have nothing of what the launch uses. */
-import type { SpaceContext } from '../../arrays/context.js';
-import { type SharedUses, usedBytes } from '../../arrays/shared-uses.js';
+
+import { type SharedUses, usedBytes } from '../../arrays/shared/shared-uses.js';
+import type { SpaceContext } from '../../arrays/table/context.js';
 import type { Launch } from '../launch.js';
 import { argumentsOf } from '../launch-arguments.js';
 import { SIZE_BYTES } from '../launch-sizes.js';

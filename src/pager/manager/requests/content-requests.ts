@@ -1,5 +1,5 @@
 /** Requests that move what arrays hold: to files, from them, and between memories. */
-import { usedBytes } from '../../arrays/shared-uses.js';
+import { usedBytes } from '../../arrays/shared/shared-uses.js';
 import type { Answer } from '../../protocol/messages.js';
 import type { Parts } from '../parts.js';
 import { type Handlers, later } from './handling.js';

@@ -1,0 +1,124 @@
+/**
+ * Waiting for an element of a managed array to change, as Atomics.wait does for shared memory; it
+ * refuses memory that is not a SharedArrayBuffer. Threads meet by the address of the element, so
+ * that its page may move meanwhile, and need not be there to wake a thread.
+ */
+import { futexWait, futexWake } from '../../../linux/threads/futex.js';
+import { type ArrayInternals, isManaged } from '../../line/internals.js';
+import { show } from '../../values/arguments.js';
+import { argumentError, typeError } from '../../values/errors.js';
+import { typeName } from '../parts/array-type.js';
+
+/**
+ * 'ok': notified, changed, or woken for no reason. 'not-equal': the element had another value from
+ * the beginning.
+ */
+export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
+
+/** A sleeping thread hears neither of its worker's end nor of its space's: it looks so often. */
+const LOOK_MS = 200;
+
+export function wait(
+  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
+  index: number,
+  value: number,
+  timeoutMs: number,
+): WaitResult {
+  checkElement('wait for', array, index);
+  checkValue(array, value);
+  if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) {
+    throw argumentError(
+      'TIMEOUT_MS',
+      `timeout is ${show(timeoutMs)}; it must be a number of milliseconds, or Infinity`,
+    );
+  }
+  const { client } = array.space;
+  const address = addressOf(array, index);
+  const deadline = performance.now() + Math.max(0, timeoutMs);
+  if (read(array, index) !== value) return 'not-equal';
+  for (let left = Math.max(0, timeoutMs); ; left = deadline - performance.now()) {
+    if (left <= 0) return 'timed-out';
+    const scope = client.hasOtherProcesses ? 'shared' : 'private';
+    const result = futexWait(address, value, Math.min(left, LOOK_MS), scope);
+    if (result === 'woken') return 'ok';
+    client.assertOpen(`waiting for array ${array.name}`);
+    // A thread that changed the element while this one looked around found no thread asleep to
+    // wake.
+    if (read(array, index) !== value) return 'ok';
+    // The page must be there for the system call where its faults are not served, and may be read:
+    // the manager has just said so.
+    if (result === 'absent' && Atomics.load(array.data, index) !== value) return 'ok';
+  }
+}
+
+/**
+ * The element, which the manager reads: a touch of one that may not be read, or whose content is
+ * lost, would end the process, and the manager says why as an error.
+ */
+function read(
+  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
+  index: number,
+): number {
+  const { client } = array.space;
+  const { rangeId: range, name, offset } = array;
+  const { data } = client.call('readBytes', { range, name, offset: offset + index * 4, bytes: 4 });
+  const word = new DataView(data.buffer, data.byteOffset).getInt32(0, true);
+  return array.type === 'i32' ? word : word >>> 0;
+}
+
+export function notify(
+  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
+  index: number,
+  count: number,
+): number {
+  checkElement('notify', array, index);
+  if (count !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(count) && count >= 0)) {
+    throw argumentError(
+      'COUNT',
+      `count is ${show(count)}; it must be a whole number of 0 or more, or Infinity`,
+    );
+  }
+  if (count === 0) return 0;
+  const address = addressOf(array, index);
+  const most = Math.min(count, 0x7fff_ffff);
+  const woken = futexWake(address, most, 'private');
+  if (!array.space.client.hasOtherProcesses || woken === most) return woken;
+  // The kernel finds threads of other processes by the page, which must be there.
+  Atomics.load(array.data as Int32Array, index);
+  return woken + futexWake(address, most - woken, 'shared');
+}
+
+function addressOf(array: ArrayInternals, index: number): number {
+  return Number(array.address) + index * 4;
+}
+
+function checkElement(verb: string, array: ArrayInternals, index: number): void {
+  if (!isManaged(array)) {
+    throw typeError(
+      'WAIT_ARRAY',
+      `cannot ${verb} ${show(array)}: only elements of managed arrays can be waited for`,
+    );
+  }
+  array.assertUsable(verb);
+  if (array.type !== 'i32' && array.type !== 'u32') {
+    throw typeError(
+      'WAIT_ARRAY',
+      `cannot ${verb} array ${array.name}: it is ${typeName(array)}, and the kernel waits for words of 32 bits only; ` +
+        'keep an Int32Array or Uint32Array beside it that counts its changes',
+    );
+  }
+  if (Number.isSafeInteger(index) && index >= 0 && index < array.length) return;
+  throw argumentError(
+    'ARRAY_INDEX',
+    `element ${show(index)} is not in array ${array.name}: an index is a whole number from 0 to ${array.length - 1}`,
+  );
+}
+
+function checkValue(array: ArrayInternals, value: number): void {
+  if (typeof value === 'number' && value === (array.type === 'i32' ? value | 0 : value >>> 0))
+    return;
+  throw argumentError(
+    'VALUE',
+    `${show(value)} is no value of an element of array ${array.name} (${typeName(array)}): waiting for it to change would not wait`,
+  );
+}
