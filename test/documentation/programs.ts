@@ -61,8 +61,9 @@ export class ProgramFolder {
   }
 
   /** Runs a program of the folder in a process of its own. */
-  async runAlone(name: string, program: string): Promise<void> {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(this.path, name)]);
+  async runAlone(name: string, program: string, options: readonly string[] = []): Promise<void> {
+    const args = [...options, join(this.path, name)];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
     assert.equal(stdout, `${expectedOutput(program).join('\n')}\n`);
   }
 
