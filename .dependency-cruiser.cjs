@@ -49,6 +49,7 @@ const rooms = {
   linux: ['base', 'sockets', 'processes', 'threads', 'memory', 'files'],
   wgsl: ['reading', 'analysis', 'dividing', 'rewriting'],
   'drivers/webgpu': ['link', 'gpu', 'engine', 'memory', 'launches'],
+  trace: ['recording', 'activity', 'report', 'picture'],
   cli: ['terminal', 'run', 'demo', 'history', 'spaces', 'doctor'],
 };
 const roomRules = Object.entries(rooms).flatMap(([part, names]) =>

@@ -198,7 +198,13 @@ export type {
   SpaceStats,
   StorageStats,
 } from './pager/protocol/space.js';
-export type { Conflict, ConflictingProcessor } from './trace/conflicts.js';
-export type { PageStory, StoryLine } from './trace/page-story.js';
-export type { ArrayCost, MemoryCost, RegrettedEvictions, Remedy, Report } from './trace/report.js';
-export type { UnaskedCost, UnaskedReason } from './trace/unasked.js';
+export type { Conflict, ConflictingProcessor } from './trace/report/conflicts.js';
+export type { PageStory, StoryLine } from './trace/report/page-story.js';
+export type {
+  ArrayCost,
+  MemoryCost,
+  RegrettedEvictions,
+  Remedy,
+  Report,
+} from './trace/report/report.js';
+export type { UnaskedCost, UnaskedReason } from './trace/report/unasked.js';

@@ -1,6 +1,6 @@
 /** The picture of a space that goes on. */
 import type { Client } from '../api/line/client.js';
-import { type Detail, PictureBuilder } from '../trace/picture.js';
+import { type Detail, PictureBuilder } from '../trace/picture/picture.js';
 import { type Frame, frameOf } from './page.js';
 import { Tail } from './tail.js';
 

@@ -1,7 +1,7 @@
 /** The page that shows a run: one text, which loads nothing and runs nothing but its own script. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Detail, Picture } from '../trace/picture.js';
+import type { Detail, Picture } from '../trace/picture/picture.js';
 
 /** What the page draws, as JSON. */
 export type Frame = Omit<Picture, 'places' | 'arrived' | 'returned'> & {

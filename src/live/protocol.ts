@@ -1,7 +1,7 @@
 /** What a program and the thread of its live picture say to each other. */
 import type { ArrayHandle } from '../api/arrays/parts/array-handle.js';
 import type { SpaceHandle } from '../pager/protocol/space.js';
-import type { Signal } from '../trace/signals.js';
+import type { Signal } from '../trace/activity/signals.js';
 
 /** Arrays whose elements the page may draw as points. */
 export interface PointsData {

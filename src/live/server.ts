@@ -6,7 +6,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Detail } from '../trace/picture.js';
+import type { Detail } from '../trace/picture/picture.js';
 import { type Frame, type Page, pageOf } from './page.js';
 import type { PointsFrame, PointsSummary } from './points.js';
 

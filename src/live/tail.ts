@@ -1,6 +1,6 @@
 /** What a space tells of its moves, asked for again and again. */
-import { MovesText } from '../trace/moves-text.js';
-import type { Reader } from '../trace/reader.js';
+import { MovesText } from '../trace/recording/moves-text.js';
+import type { Reader } from '../trace/recording/reader.js';
 
 /** A client of the space, or who looks at it from outside. */
 interface Asker {

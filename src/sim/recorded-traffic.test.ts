@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { History } from '../trace/history.js';
-import type { Arrival, Cause } from '../trace/moves.js';
+import type { History } from '../trace/recording/history.js';
+import type { Arrival, Cause } from '../trace/recording/moves.js';
 import { recordedTraffic } from './recorded-traffic.js';
 
 const PAGE = 4096;

@@ -6,8 +6,8 @@ import {
   PAGES_PER_BLOCK,
   SOURCE_ZERO,
 } from '../core/basics/types.js';
-import type { History } from '../trace/history.js';
-import type { Arrival, Launch, Move } from '../trace/moves.js';
+import type { History } from '../trace/recording/history.js';
+import type { Arrival, Launch, Move } from '../trace/recording/moves.js';
 
 export interface Traffic {
   readonly memory: string;

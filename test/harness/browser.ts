@@ -1,8 +1,8 @@
 /** Chromium, and what a page of a run says of itself. */
 import assert from 'node:assert/strict';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import type { Detail, Picture } from '../../src/trace/picture.js';
-import type { Report } from '../../src/trace/report.js';
+import type { Detail, Picture } from '../../src/trace/picture/picture.js';
+import type { Report } from '../../src/trace/report/report.js';
 import { whenFailedOrDone } from './suite.js';
 
 /** What the page shows, as data (src/view/script/main.js). */

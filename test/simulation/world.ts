@@ -34,7 +34,7 @@ import { next } from '../../src/policy/pattern/next.js';
 import { none, pattern } from '../../src/policy/pattern/pattern.js';
 import { advised } from '../../src/policy/placement/advised.js';
 import { plan } from '../../src/policy/plan/plan.js';
-import { ActivityWatcher } from '../../src/trace/activity.js';
+import { ActivityWatcher } from '../../src/trace/activity/activity.js';
 import { Announcements } from './announcements.js';
 import { Arrays } from './arrays.js';
 import { Audit } from './audit.js';

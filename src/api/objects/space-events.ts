@@ -13,7 +13,7 @@ import type {
   LaunchSignal,
   Signal,
   ThrashSignal,
-} from '../../trace/signals.js';
+} from '../../trace/activity/signals.js';
 import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
 import type { Client } from '../line/client.js';
 import { checkFlag, checkOptions } from '../values/arguments.js';

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { bytesOf } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import type { History } from '../../trace/history.js';
-import type { PageStory } from '../../trace/page-story.js';
-import type { Report } from '../../trace/report.js';
+import type { History } from '../../trace/recording/history.js';
+import type { PageStory } from '../../trace/report/page-story.js';
+import type { Report } from '../../trace/report/report.js';
 import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
 import type { Client } from '../line/client.js';
 import { type ArrayInternals, isManaged } from '../line/internals.js';
@@ -115,8 +115,8 @@ export function recordedBytes(what: string, said: number | string): number {
 export async function report(client: Client): Promise<SpaceReport> {
   const history = await historyOf(client);
   const [{ reportOf }, { reportText }] = await Promise.all([
-    import('../../trace/report.js'),
-    import('../../trace/report-text.js'),
+    import('../../trace/report/report.js'),
+    import('../../trace/report/report-text.js'),
   ]);
   const made = reportOf(history);
   return { ...made, text: reportText(made) };
@@ -139,8 +139,8 @@ export async function explain(
   const { name, offset } = array;
   const history = await historyOf(client);
   const [{ storyOf }, { storyText }] = await Promise.all([
-    import('../../trace/page-story.js'),
-    import('../../trace/report-text.js'),
+    import('../../trace/report/page-story.js'),
+    import('../../trace/report/report-text.js'),
   ]);
   const first = Math.floor(offset / PAGE_BYTES);
   const page = Math.floor((offset + element * bytesOf(array.type)) / PAGE_BYTES);
@@ -157,6 +157,6 @@ async function historyOf(client: Client): Promise<History> {
       "open it by openSpace({ history: '16MiB' }), or begin with space.record('run.rec')";
     throw new OnememError('NO_HISTORY', `the space has kept no moves; ${remedy}`);
   }
-  const { historyOfText } = await import('../../trace/moves-text.js');
+  const { historyOfText } = await import('../../trace/recording/moves-text.js');
   return historyOfText(texts, 'the history of the space');
 }

@@ -3,7 +3,7 @@ import { type Kind, plainKinds, rulesOf } from '../../api/options/described-devi
 import { probeGpu } from '../../api/options/gpu-probe.js';
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import { type AddressSpace, type DeviceSpecification, openSpace } from '../../index.js';
-import { alignColumns } from '../../trace/columns.js';
+import { alignColumns } from '../../trace/recording/columns.js';
 import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { formatBytes, formatRate } from '../terminal/format.js';

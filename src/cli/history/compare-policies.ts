@@ -9,7 +9,7 @@ import { leastMs, type Machine, NO_TRANSFERS, transferMs } from '../../sim/machi
 import { comparePolicies, type RoomResult } from '../../sim/policy-comparison.js';
 import { recordedUses } from '../../sim/recorded-uses.js';
 import { formatOf, parseTrace, TraceError } from '../../sim/trace-formats.js';
-import { alignColumns } from '../../trace/columns.js';
+import { alignColumns } from '../../trace/recording/columns.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { sizeInBytes } from '../terminal/options.js';

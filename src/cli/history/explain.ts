@@ -1,11 +1,11 @@
 /** `onemem explain`: why pages moved in a recorded run, and what to do about it. */
 
 import { PAGE_BYTES } from '../../core/basics/types.js';
-import type { History } from '../../trace/history.js';
-import type { RecordedArray } from '../../trace/moves.js';
-import { pageOfElement, storyOf } from '../../trace/page-story.js';
-import { reportOf } from '../../trace/report.js';
-import { reportText, storyText } from '../../trace/report-text.js';
+import type { History } from '../../trace/recording/history.js';
+import type { RecordedArray } from '../../trace/recording/moves.js';
+import { pageOfElement, storyOf } from '../../trace/report/page-story.js';
+import { reportOf } from '../../trace/report/report.js';
+import { reportText, storyText } from '../../trace/report/report-text.js';
 import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { print } from '../terminal/output.js';

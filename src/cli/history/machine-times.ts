@@ -1,7 +1,7 @@
 /** `onemem replay TRACE --machine ...`: what a recorded run would cost on other links. */
 import { bytesOf, leastMs, type Machine, type Transfers, transferMs } from '../../sim/machine.js';
 import { recordedTraffic, type Traffic } from '../../sim/recorded-traffic.js';
-import { alignColumns } from '../../trace/columns.js';
+import { alignColumns } from '../../trace/recording/columns.js';
 import { CommandError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { print } from '../terminal/output.js';

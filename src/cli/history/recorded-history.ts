@@ -3,10 +3,10 @@ import { filesOfMoves } from '../../files/moves-file.js';
 import { readRecording } from '../../files/recording-file.js';
 import { firstLine, textChunks } from '../../files/text-chunks.js';
 import { loadPolicies } from '../../policy/choices.js';
-import { Collector, type History, readPlayed } from '../../trace/history.js';
-import { isMovesText, MovesText } from '../../trace/moves-text.js';
-import { PictureBuilder } from '../../trace/picture.js';
-import type { Reader } from '../../trace/reader.js';
+import { PictureBuilder } from '../../trace/picture/picture.js';
+import { Collector, type History, readPlayed } from '../../trace/recording/history.js';
+import { isMovesText, MovesText } from '../../trace/recording/moves-text.js';
+import type { Reader } from '../../trace/recording/reader.js';
 import { CommandError, codeOf, explain } from '../terminal/failure.js';
 
 export async function readHistory(path: string): Promise<History> {

@@ -1,7 +1,7 @@
 /** `onemem view`: a recorded run as a picture, in one page that needs no network. */
 import { basename } from 'node:path';
 import { frameOf, pageOf } from '../../live/page.js';
-import { chromeTraceOf } from '../../trace/chrome-trace.js';
+import { chromeTraceOf } from '../../trace/recording/chrome-trace.js';
 import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { readHistory, readPicture } from './recorded-history.js';

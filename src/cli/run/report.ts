@@ -1,7 +1,7 @@
 /** What a run did, by processor. */
 
 import type { ProcessorStats, SpaceStats } from '../../index.js';
-import { alignColumns } from '../../trace/columns.js';
+import { alignColumns } from '../../trace/recording/columns.js';
 import { formatBytes, formatCount } from '../terminal/format.js';
 
 /** For programs. Bytes are bytes, faults are those that the manager served. */

@@ -8,7 +8,7 @@ import {
   spaceBy,
 } from '../../api/objects/listing.js';
 import { readHandle } from '../../pager/protocol/attaching.js';
-import { alignColumns } from '../../trace/columns.js';
+import { alignColumns } from '../../trace/recording/columns.js';
 import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, plain } from '../terminal/format.js';

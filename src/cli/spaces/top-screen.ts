@@ -1,6 +1,6 @@
 /** What `onemem top` shows, as lines of text. */
-import type { ArrayActivity } from '../../trace/activity.js';
-import { alignColumns } from '../../trace/columns.js';
+import type { ArrayActivity } from '../../trace/activity/activity.js';
+import { alignColumns } from '../../trace/recording/columns.js';
 import { formatBytes, formatCount, formatDuration, formatRate, plain } from '../terminal/format.js';
 import type { TopFrame } from './top-space.js';
 

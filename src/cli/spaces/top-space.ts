@@ -1,8 +1,12 @@
 /** The spaces of a running program that `onemem top` looks at. */
 import { looksAt, type SeenSpace } from '../../api/objects/listing.js';
 import { Tail } from '../../live/tail.js';
-import { type Activity, ActivityWatcher } from '../../trace/activity.js';
-import { type Bottleneck, bottleneckOf, type ManagerTimes } from '../../trace/bottleneck.js';
+import { type Activity, ActivityWatcher } from '../../trace/activity/activity.js';
+import {
+  type Bottleneck,
+  bottleneckOf,
+  type ManagerTimes,
+} from '../../trace/activity/bottleneck.js';
 import { CommandError, codeOf, UsageError } from '../terminal/failure.js';
 
 const HOW =

@@ -1,6 +1,6 @@
 /** A recorded run as `onemem top` shows it: window by window of its own time. */
-import { type Activity, ActivityWatcher } from '../../trace/activity.js';
-import { bottleneckOf } from '../../trace/bottleneck.js';
+import { type Activity, ActivityWatcher } from '../../trace/activity/activity.js';
+import { bottleneckOf } from '../../trace/activity/bottleneck.js';
 import { readInto } from '../history/recorded-history.js';
 import type { TopFrame, TopSource } from './top-space.js';
 

@@ -3,9 +3,9 @@
 import type { Commands } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { MovesFile } from '../../files/moves-file.js';
-import { MoveRecorder } from '../../trace/move-recorder.js';
-import { MoveRing } from '../../trace/move-ring.js';
-import { MoveTail } from '../../trace/move-tail.js';
+import { MoveRecorder } from '../../trace/recording/move-recorder.js';
+import { MoveRing } from '../../trace/recording/move-ring.js';
+import { MoveTail } from '../../trace/recording/move-tail.js';
 import { RequestError } from '../protocol/wire.js';
 
 /** What memory keeps of moves while a file is written, if the program said nothing of it. */

@@ -1,5 +1,5 @@
 /** A record of moves as JSON lines. It may begin late, and be cut in front. */
-import type { Entry } from '../core/recording/recording.js';
+import type { Entry } from '../../core/recording/recording.js';
 import { Collector, type History } from './history.js';
 import type { State } from './moves.js';
 import type { Reader } from './reader.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { HOST, NO_NODE, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
-import { MemoryManager } from '../core/memory-manager.js';
-import { type Entry, Recorder } from '../core/recording/recording.js';
-import { commandsThat, deviceOf, hostOf } from '../core/test-parts.js';
-import { namedPolicies } from '../policy/choices.js';
-import { ActivityWatcher } from './activity.js';
+import { HOST, NO_NODE, PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../../core/basics/types.js';
+import { MemoryManager } from '../../core/memory-manager.js';
+import { type Entry, Recorder } from '../../core/recording/recording.js';
+import { commandsThat, deviceOf, hostOf } from '../../core/test-parts.js';
+import { namedPolicies } from '../../policy/choices.js';
+import { ActivityWatcher } from '../activity/activity.js';
 import { type History, historyOf } from './history.js';
 import { MoveRecorder, type MoveSink } from './move-recorder.js';
 import { MoveRing } from './move-ring.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
-import type { Entry } from '../core/recording/recording.js';
+import { PAGES_PER_BLOCK, Status } from '../../core/basics/types.js';
+import type { Entry } from '../../core/recording/recording.js';
 import { type Signal, Signals } from './signals.js';
 
 const GPU = 1;

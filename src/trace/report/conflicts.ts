@@ -2,7 +2,7 @@
  * Where processors take pages from each other: which of them writes and which reads, and at which
  * elements. What counts are the pages that were touched, not those that moved with them.
  */
-import { PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../core/basics/types.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/basics/types.js';
 import {
   type Arrival,
   type Cause,
@@ -11,8 +11,8 @@ import {
   type Names,
   type RecordedArray,
   writesTo,
-} from './moves.js';
-import { count } from './words.js';
+} from '../recording/moves.js';
+import { count } from '../recording/words.js';
 
 /** So often a page must have been taken from another processor. */
 const LEAST_TIMES = 3;

@@ -4,9 +4,9 @@
  * A recording shows every move of pages. It does not show touches of pages that were present: no
  * manager without access bits sees them.
  */
-import type { Entry } from '../core/recording/recording.js';
-import { replay } from '../core/recording/replay.js';
-import type { Policies } from '../core/table/processors.js';
+import type { Entry } from '../../core/recording/recording.js';
+import { replay } from '../../core/recording/replay.js';
+import type { Policies } from '../../core/table/processors.js';
 import type { Fault, Held, Launch, Move, Names, RecordedArray } from './moves.js';
 import { Reader, type Watcher } from './reader.js';
 

@@ -3,7 +3,7 @@
  * track for each processor with launches and faults, one for each memory with what arrived and
  * left, and counters. Times are in microseconds.
  */
-import { PAGE_BYTES } from '../core/basics/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { History } from './history.js';
 import { growthOf, type Move } from './moves.js';
 import { arrivalText, departureText } from './words.js';

@@ -1,7 +1,7 @@
 /** The story of one page of a recorded run: where it was, since when, why, and what came of it. */
-import type { History } from './history.js';
-import type { Held, Move, RecordedArray } from './moves.js';
-import { arrivalText, departureText, milliseconds } from './words.js';
+import type { History } from '../recording/history.js';
+import type { Held, Move, RecordedArray } from '../recording/moves.js';
+import { arrivalText, departureText, milliseconds } from '../recording/words.js';
 
 export interface StoryLine {
   readonly atMs: number;

@@ -1,6 +1,5 @@
 /** What a run does now: sums over a short window, and where pages are at its end. */
-import { HOST_NODE, PAGE_BYTES } from '../core/basics/types.js';
-import { BusyTime } from './busy-time.js';
+import { HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import {
   type Arrival,
   type Cause,
@@ -11,8 +10,9 @@ import {
   type Launch,
   type Move,
   type RecordedArray,
-} from './moves.js';
-import { Reader, type Watcher } from './reader.js';
+} from '../recording/moves.js';
+import { Reader, type Watcher } from '../recording/reader.js';
+import { BusyTime } from './busy-time.js';
 
 /** Bytes that arrived, by cause. */
 export type BytesByCause = Readonly<Record<Cause['kind'], number>>;

@@ -4,7 +4,7 @@
  * that no fault says to have been entered; what was prefetched to a device, or came for a launch that
  * was to come, and was no argument of a launch there.
  */
-import { HOST_NODE, MOST_AHEAD, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
+import { HOST_NODE, MOST_AHEAD, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import {
   type Arrival,
   type Cause,
@@ -13,7 +13,7 @@ import {
   type Launch,
   memoryOf,
   type Names,
-} from './moves.js';
+} from '../recording/moves.js';
 
 /**
  * `companions`: pages that came with one that was touched. `plan`: for a launch that was known to

@@ -1,6 +1,6 @@
 /** Why pages came, as the policy said of each touch: how much for each reason. */
-import { PAGE_BYTES, type Reason } from '../core/basics/types.js';
-import type { Arrival } from './moves.js';
+import { PAGE_BYTES, type Reason } from '../../core/basics/types.js';
+import type { Arrival } from '../recording/moves.js';
 
 /** What came for one reason. */
 export interface ReasonCost {

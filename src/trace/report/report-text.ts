@@ -1,8 +1,8 @@
 /** A report, and the story of a page, as text for people. */
-import { alignColumns } from './columns.js';
+import { alignColumns } from '../recording/columns.js';
+import { count, milliseconds } from '../recording/words.js';
 import type { PageStory } from './page-story.js';
 import { mebibytes, type Report } from './report.js';
-import { count, milliseconds } from './words.js';
 
 const MOST_ARRAYS = 8;
 

@@ -3,8 +3,7 @@
  * counted in columns of time and rows of addresses while the run goes on, so that neither time nor
  * memory grow with its length.
  */
-import { HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
-import { Band, COLUMNS, mergeCounts, NOWHERE, rowsFor } from './band.js';
+import { HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import {
   type Cause,
   type Departure,
@@ -14,10 +13,11 @@ import {
   type Launch,
   type Move,
   type RecordedArray,
-} from './moves.js';
-import { Reader, type Watcher } from './reader.js';
-import { Costs, type Report } from './report.js';
-import { arrivalText, departureText } from './words.js';
+} from '../recording/moves.js';
+import { Reader, type Watcher } from '../recording/reader.js';
+import { arrivalText, departureText } from '../recording/words.js';
+import { Costs, type Report } from '../report/report.js';
+import { Band, COLUMNS, mergeCounts, NOWHERE, rowsFor } from './band.js';
 
 const MOST_ROWS = 256;
 /** Arrays with rows of their own; of more, those are left out that were freed long ago. */

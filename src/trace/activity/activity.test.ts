@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
-import type { Entry } from '../core/recording/recording.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK, Status } from '../../core/basics/types.js';
+import type { Entry } from '../../core/recording/recording.js';
 import { type Activity, ActivityWatcher } from './activity.js';
 
 const HOST = 0;

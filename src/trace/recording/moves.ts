@@ -1,6 +1,6 @@
 /** What a recorded run tells: memories, arrays, launches, faults, and moves with their causes. */
-import { HOST_NODE, type MemorySpeed, type Reason } from '../core/basics/types.js';
-import type { Whereabouts } from '../core/queries/whereabouts.js';
+import { HOST_NODE, type MemorySpeed, type Reason } from '../../core/basics/types.js';
+import type { Whereabouts } from '../../core/queries/whereabouts.js';
 
 /** A memory that holds pages. */
 export interface Memory {

@@ -10,8 +10,8 @@ import {
   type ProcessorDescription,
   Status,
   type Transfer,
-} from '../core/basics/types.js';
-import type { Entry } from '../core/recording/recording.js';
+} from '../../core/basics/types.js';
+import type { Entry } from '../../core/recording/recording.js';
 import type {
   Cause,
   Departure,

@@ -5,10 +5,10 @@
  * be played again.
  */
 
-import { type Commands, Status, type Transfer } from '../core/basics/types.js';
-import type { MemoryManager } from '../core/memory-manager.js';
-import { EVENTS, type EventName } from '../core/recording/events.js';
-import type { CommandName } from '../core/recording/recording.js';
+import { type Commands, Status, type Transfer } from '../../core/basics/types.js';
+import type { MemoryManager } from '../../core/memory-manager.js';
+import { EVENTS, type EventName } from '../../core/recording/events.js';
+import type { CommandName } from '../../core/recording/recording.js';
 import type { State } from './moves.js';
 import { movesHeader } from './moves-text.js';
 

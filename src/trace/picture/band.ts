@@ -1,6 +1,6 @@
 /** The rows of one array in a picture: what happened there, by column of time. */
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
-import type { Arrival, RecordedArray } from './moves.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import type { Arrival, RecordedArray } from '../recording/moves.js';
 
 /** Of a picture. Two become one where there is no room for more. */
 export const COLUMNS = 600;

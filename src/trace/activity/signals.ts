@@ -2,7 +2,7 @@
  * What of a run a program may act on while it goes on: launches that ended, evictions, memories that
  * thrash or have little room left, and bursts of faults.
  */
-import { PAGE_BYTES } from '../core/basics/types.js';
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import {
   type Departure,
   type Fault,
@@ -10,8 +10,8 @@ import {
   type Held,
   type Launch,
   type Move,
-} from './moves.js';
-import { Reader, type Watcher } from './reader.js';
+} from '../recording/moves.js';
+import { Reader, type Watcher } from '../recording/reader.js';
 
 /** Evictions, thrashing and faults are looked at in parts of time so long. */
 const WINDOW_MS = 1000;

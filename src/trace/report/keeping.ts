@@ -2,8 +2,8 @@
  * Which parts of arrays to keep in a memory, and how much of them: those whose pages came again most
  * after evictions. Half of the memory stays for what passes by.
  */
-import { BLOCK_BYTES, PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
-import type { Names, RecordedArray } from './moves.js';
+import { BLOCK_BYTES, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import type { Names, RecordedArray } from '../recording/moves.js';
 
 /** Of the returns that a part could save, a smaller part that saves so much is enough. */
 const ENOUGH = 0.9;

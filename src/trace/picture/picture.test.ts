@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
-import type { Entry } from '../core/recording/recording.js';
-import type { State } from './moves.js';
+import { PAGES_PER_BLOCK, Status } from '../../core/basics/types.js';
+import type { Entry } from '../../core/recording/recording.js';
+import type { State } from '../recording/moves.js';
 import { type Picture, PictureBuilder } from './picture.js';
 
 const DEVICE = 1;

@@ -1,5 +1,5 @@
 /** Sentences on causes and moves, for people. */
-import { PAGE_BYTES, type Reason } from '../core/basics/types.js';
+import { PAGE_BYTES, type Reason } from '../../core/basics/types.js';
 import type { Arrival, Cause, Departure, Names, RecordedArray } from './moves.js';
 
 /** Requests in the words of the program's calls. */

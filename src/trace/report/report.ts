@@ -2,10 +2,8 @@
  * What a recorded run spent on moving pages: the arrays that cost most, the decisions that were
  * regretted most, and what the program can do about each.
  */
-import { PAGE_BYTES, PAGES_PER_BLOCK } from '../core/basics/types.js';
-import { type Conflict, Conflicts } from './conflicts.js';
-import type { History } from './history.js';
-import { type Keeping, Returns } from './keeping.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
+import type { History } from '../recording/history.js';
 import {
   type Departure,
   type Fault,
@@ -14,8 +12,10 @@ import {
   type Move,
   type Names,
   writesTo,
-} from './moves.js';
-import type { Watcher } from './reader.js';
+} from '../recording/moves.js';
+import type { Watcher } from '../recording/reader.js';
+import { type Conflict, Conflicts } from './conflicts.js';
+import { type Keeping, Returns } from './keeping.js';
 import { type ReasonCost, Reasons } from './reasons.js';
 import { Unasked, type UnaskedCost } from './unasked.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { PAGE_BYTES, PAGES_PER_BLOCK, type Reason, Status } from '../core/basics/types.js';
-import type { Entry } from '../core/recording/recording.js';
-import { Collector } from './history.js';
+import { PAGE_BYTES, PAGES_PER_BLOCK, type Reason, Status } from '../../core/basics/types.js';
+import type { Entry } from '../../core/recording/recording.js';
+import { Collector } from '../recording/history.js';
 import { type Report, reportOf } from './report.js';
 
 const HOST = 0;
