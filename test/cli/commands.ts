@@ -237,6 +237,11 @@ const LIMITS: readonly (readonly [string, string, RegExp])[] = [
   ['--host-memory', '1MiB', /--host-memory is '1MiB'; it must be 32MiB or more/],
   ['--storage', '/tmp:-5', /--storage: "-5" is no size \(it is negative\)/],
   ['--storage', '/tmp:1KiB', /--storage is '1KiB'; it must be 2MiB or more/],
+  [
+    '--slow-memory',
+    'size=1GiB',
+    /--slow-memory: 'size=1GiB' is none of path=, node=, bytes=, latencyUs=, bandwidth=/,
+  ],
   ['--behind-memory', '5', /--behind-memory is '5'; it must be 2MiB or more/],
 ];
 

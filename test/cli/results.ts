@@ -109,6 +109,12 @@ longTest(
   },
 );
 
+test('arrays that are larger than host memory go to slow memory, and the result is whole', async () => {
+  using folder = new Folder();
+  const slow = ['--slow-memory', 'bytes=64MiB,latencyUs=0.3,bandwidth=30GB'];
+  await fillMore(folder, '--storage', 'none', ...slow);
+});
+
 longTestWithValkey(
   'arrays that are larger than host memory go to a server, and the result is whole',
   async () => {

@@ -20,13 +20,19 @@ import {
   type ManagedArray,
   OnememError,
   openSpace,
+  type SlowMemorySpecification,
   type StorageSpecification,
 } from '../../index.js';
 import type { Command } from '../terminal/command.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { endOnSignals } from '../terminal/interrupt.js';
-import { hostMemoryFrom, LEAST_STORED, storageFrom } from '../terminal/memory-options.js';
+import {
+  hostMemoryFrom,
+  LEAST_STORED,
+  slowMemoryFrom,
+  storageFrom,
+} from '../terminal/memory-options.js';
 import { assignments, parseOptions, sizeInBytes, wholeNumber } from '../terminal/options.js';
 import { print, say, warn } from '../terminal/output.js';
 import { createProgress } from '../terminal/progress.js';
@@ -70,6 +76,9 @@ const RUN_HELP = `onemem run KERNEL [options]: ${RUN_SUMMARY}
                             as --device-memory says, also where it could use the files' own memory
   --host-memory SIZE        memory of arrays in the host (what is left, at most 70% of the limit),
                             or auto: it follows what other programs leave
+  --slow-memory NAME=VALUE,...
+                            memory between host memory and storage: path or node, bytes,
+                            latencyUs, bandwidth; such as bytes=8GiB,bandwidth=30GB
   --storage FOLDER[:SIZE]   where arrays go that are larger; none: they are refused
   --behind URL              a Valkey server (valkey://HOST:PORT) behind storage; for a cluster
                             several --behind, of which the first that answers is used
@@ -123,6 +132,7 @@ const OPTIONS = {
   lossy: { type: 'boolean' },
   paged: { type: 'boolean' },
   'host-memory': { type: 'string' },
+  'slow-memory': { type: 'string' },
   storage: { type: 'string' },
   behind: { type: 'string', multiple: true },
   'behind-memory': { type: 'string' },
@@ -153,6 +163,7 @@ interface Plan {
   /** Whether kernels read and write the kernel's own memory of files where they can. */
   readonly isMapped: boolean;
   readonly hostMemory: number | typeof AUTO | undefined;
+  readonly slowMemory: SlowMemorySpecification | undefined;
   readonly storage: StorageSpecification | false | undefined;
   readonly behind: BehindSpecification | undefined;
   readonly ui: boolean;
@@ -239,6 +250,7 @@ function parsePlan(args: readonly string[]): Plan {
     } as DeviceSpecification,
     isMapped: isProcess && values.paged !== true,
     hostMemory: hostMemoryFrom(values['host-memory']),
+    slowMemory: slowMemoryFrom(values['slow-memory']),
     storage: storageFrom(values.storage),
     behind: behindFrom(
       values.behind,
@@ -276,13 +288,21 @@ function usualMemory(leastBytes: number): number {
   return Math.max(leastBytes, Math.min(USUAL_MEMORY, half));
 }
 
-function openFor({ device, hostMemory, storage, behind, record }: Plan): Promise<AddressSpace> {
+function openFor({
+  device,
+  hostMemory,
+  slowMemory,
+  storage,
+  behind,
+  record,
+}: Plan): Promise<AddressSpace> {
   // The space of this command is the first of its process.
   if (record !== undefined) process.env.ONEMEM_RECORD = record;
   const open = (wanted: DeviceSpecification) =>
     openSpace({
       devices: [wanted],
       ...(hostMemory === undefined ? {} : { hostMemory }),
+      ...(slowMemory === undefined ? {} : { slowMemory }),
       ...(storage === undefined ? {} : { storage }),
       ...(behind === undefined ? {} : { behind }),
     });

@@ -6,7 +6,7 @@ import { plainKinds } from '../../api/options/described-devices.js';
 import type { DeviceSpecification } from '../../api/options/device-specification.js';
 import type { Command } from '../terminal/command.js';
 import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
-import { hostMemoryFrom, storageFrom } from '../terminal/memory-options.js';
+import { hostMemoryFrom, slowMemoryFrom, storageFrom } from '../terminal/memory-options.js';
 import { assignments, parseOptions, sizeInBytes } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 
@@ -20,6 +20,9 @@ keep: true wait there for the next program. SIGTERM, SIGINT and 'onemem rm NAME'
   --name NAME                 1 to 64 letters, digits, '.', '_', '-'
   --host-memory SIZE          memory of arrays in the host (what is left, at most 70% of the limit),
                               or auto
+  --slow-memory NAME=VALUE,...
+                              memory between host memory and storage: path or node, bytes,
+                              latencyUs, bandwidth
   --storage FOLDER[:SIZE]     where arrays go that are larger; none: they are refused
   --device KIND[:MEMORY]      a device for all programs: process, simulated or webgpu; repeatable
   --from FILE                 a file of space.save(), whose arrays the space begins with
@@ -33,6 +36,7 @@ Examples
 const SERVE_OPTIONS = {
   name: { type: 'string' },
   'host-memory': { type: 'string' },
+  'slow-memory': { type: 'string' },
   storage: { type: 'string' },
   device: { type: 'string', multiple: true },
   from: { type: 'string' },
@@ -59,6 +63,7 @@ async function keep(args: readonly string[]): Promise<number> {
   if (values.name === undefined) throw new UsageError('onemem serve needs --name NAME');
   const name = nameFrom(values.name);
   const hostMemory = hostMemoryFrom(values['host-memory']);
+  const slowMemory = slowMemoryFrom(values['slow-memory']);
   const storage = storageFrom(values.storage);
   const devices = (values.device ?? []).map(deviceFrom);
   const quotas = [...assignments('quota', values.quota, 'SIZE')].map(([prefix, size]) => ({
@@ -68,6 +73,7 @@ async function keep(args: readonly string[]): Promise<number> {
   const ended = signalled();
   await using space = await openSpace({
     hostMemory,
+    ...(slowMemory === undefined ? {} : { slowMemory }),
     storage,
     devices,
     ...(values.from === undefined ? {} : { from: values.from }),
