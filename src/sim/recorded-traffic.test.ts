@@ -7,7 +7,15 @@ const PAGE = 4096;
 
 function arrival(memory: number, source: number, page: number, atMs: number, returned = 0) {
   const pages = { pages: 64, added: 64, returned };
-  const what = { memory, source, page, ...pages, cause: {} as Cause, reason: null };
+  const what = {
+    memory,
+    source,
+    page,
+    ...pages,
+    cause: {} as Cause,
+    need: 'touch',
+    reason: null,
+  } as const;
   return { kind: 'arrival', atMs, tookMs: 2, ...what } satisfies Arrival;
 }
 
@@ -23,6 +31,7 @@ function historyOf(moves: readonly Arrival[]): History {
       { id: 1, name: 'device', memory: 1 },
     ],
     arrays: [],
+    rule: 'lru',
     launches: [{ ...launch, beganMs: 10, endedMs: 20 }],
     faults: [],
     moves,
@@ -53,6 +62,17 @@ it('joins pieces of a block, and tells what came again', () => {
   ]);
   expect([...traffic.outwards]).toEqual([[piece, 1]]);
   expect(traffic.againBytes).toBe(piece);
+});
+
+it('reads from a store what comes out of it', () => {
+  const history = historyOf([arrival(0, 2, 0, 12, 64), arrival(2, 0, 512, 13)]);
+  const store = { id: 2, name: 'storage', budgetPages: 4096 };
+  const memories = [...history.memories, store];
+  const [{ memory, inwards, outwards, againBytes }] = recordedTraffic({ ...history, memories });
+  const piece = 64 * PAGE;
+  expect([memory, [...inwards], [...outwards], againBytes]).toEqual([
+    ...['storage', [[piece, 1]], [[piece, 1]], piece],
+  ]);
 });
 
 it('takes the time of transfers off the launches once, and only within them', () => {

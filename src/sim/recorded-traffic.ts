@@ -25,29 +25,34 @@ export interface Traffic {
   readonly restMs: number;
 }
 
-/** Of the memories of devices that something came to, and of slow memory that was described. */
+/** Of the memories of devices, of slow memory, and of stores: of those that something came to. */
 export function recordedTraffic({ memories, processors, moves, launches }: History): Traffic[] {
+  const own = new Set(processors.map(({ memory }) => memory));
   const links = [
     // The host's memory is the other end of every link.
-    ...processors.filter(({ id, memory }) => id !== 0 && memory > 0),
+    ...processors
+      .filter(({ id, memory }) => id !== 0 && memory > 0)
+      .map(({ id, memory }) => ({ id, memory, isStore: false })),
     ...memories
-      .filter(({ speed }) => speed !== undefined)
-      .map(({ id }) => ({ id: -1, memory: id })),
+      .filter(({ id, speed }) => speed !== undefined || (id > 0 && !own.has(id)))
+      .map(({ id, speed }) => ({ id: -1, memory: id, isStore: speed === undefined })),
   ];
-  return links.flatMap(({ id, memory }) => {
+  return links.flatMap(({ id, memory, isStore }) => {
     const over = moves.filter((move): move is Arrival => isOver(move, memory));
     if (over.length === 0) return [];
-    const inwards = joined(over.filter((move) => move.memory === memory));
-    const outwards = joined(over.filter((move) => move.source === memory));
-    const own = launches.filter((launch) => launch.processor === id && launch.endedMs > 0);
-    const launchMs = own.reduce((sum, { beganMs, endedMs }) => sum + endedMs - beganMs, 0);
+    // What a program waits for comes into a device, and out of a store.
+    const isInwards = (move: Arrival): boolean => (move.memory === memory) !== isStore;
+    const inwards = joined(over.filter(isInwards));
+    const outwards = joined(over.filter((move) => !isInwards(move)));
+    const ended = launches.filter((launch) => launch.processor === id && launch.endedMs > 0);
+    const launchMs = ended.reduce((sum, { beganMs, endedMs }) => sum + endedMs - beganMs, 0);
     const againBytes = over.reduce(
-      (sum, { memory: to, returned }) => sum + (to === memory ? returned * PAGE_BYTES : 0),
+      (sum, move) => sum + (isInwards(move) ? move.returned * PAGE_BYTES : 0),
       0,
     );
     const { name, speed } = memories[memory];
-    const restMs = launchMs - busyMs(over, own);
-    const traffic = { inwards, outwards, againBytes, launches: own.length, launchMs, restMs };
+    const restMs = launchMs - busyMs(over, ended);
+    const traffic = { inwards, outwards, againBytes, launches: ended.length, launchMs, restMs };
     return [{ memory: name, speed, ...traffic }];
   });
 }

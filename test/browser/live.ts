@@ -101,7 +101,7 @@ test('a click explains a place, a launch, a memory, a moment, and an array', asy
   assert.deepEqual([place.details?.kind, place.details?.array], ['place', 'table']);
   const texts = (place.details?.moves ?? []).map(({ text }) => text);
   assert.ok(
-    texts.some((text) => /^was evicted from process0 to make room for/.test(text)),
+    texts.some((text) => /^was evicted from process0 by plan \(.*\) to make room for/.test(text)),
     texts.join('\n'),
   );
   assert.equal(await view.page.locator('#details li').count(), texts.length);

@@ -195,13 +195,41 @@ test('the story of an element names each move with its cause', async () => {
   };
   assert.match(
     lines[0].text,
-    /^began as zeros in process0, for a (read|write) of data\[\d+\] by process0 in launch \d+/,
+    /^began as zeros in process0 \(.*\), for a (read|write) of data\[\d+\] by process0 in launch \d+/,
   );
-  assert.ok(lines.some(({ text }) => /was evicted from process0 to make room for/.test(text)));
+  assert.ok(
+    lines.some(({ text }) => /evicted from process0 by plan \(.*\) to make room for/.test(text)),
+  );
   const told = lines.flatMap(({ text }) => text.match(/launch (\d+) of look/)?.[1] ?? []);
   assert.deepEqual([...new Set(told)], ['1', '2', '3', '4']);
   assert.match(now, /^It is in .* since .*\. It moved \d+ times\.$/);
   assert.match(remedy ?? '', /^It was evicted and needed again/);
+});
+
+test('a page is named by its number as well', async () => {
+  const story = ['explain', 'run.rec', '--json', '--array', 'data'] as const;
+  const { stdout } = await folder.succeed(...story, '--page', '17');
+  const { page, lines } = JSON.parse(stdout);
+  const element = JSON.parse((await folder.succeed(...story, '--element', '17408')).stdout);
+  assert.deepEqual([page, lines], [element.page, element.lines]);
+  await folder.refuse(2, /data has pages 0 to 2047/, ...story, '--page', '2048');
+  await folder.refuse(2, /--page goes with --array NAME/, 'explain', 'run.rec', '--page', '1');
+});
+
+test('a launch is told by what came for it, and the report has the slowest', async () => {
+  const { stdout } = await folder.succeed('explain', 'run.rec', '--launch', '2');
+  assert.match(stdout, /^launch 2 of look: .*s, with \d+ faults?\n/);
+  assert.match(stdout, /MiB of (table|data) came, .* of it again: evicted for (table|data)$/m);
+  const text = (await folder.succeed('explain', 'run.rec')).stdout;
+  assert.match(text, /^look: 4 launches, .*s \(median\); launch \d took longest, .*faults?$/m);
+  await folder.refuse(2, /has launches 1 to 4/, 'explain', 'run.rec', '--launch', '5');
+});
+
+test('policies are compared at what holds everything, and half of it, where nothing is said', async () => {
+  const { stdout } = await folder.succeed('replay', 'run.rec', '--policy', 'default');
+  const sizes = [...stdout.matchAll(/^ {2}(\d+) MiB /gm)].map(([, size]) => Number(size));
+  assert.deepEqual(sizes, [4, 6, 8, 12]);
+  assert.match(stdout, /^ {2}With 12 MiB it has room for all of them, and nothing is evicted\.$/m);
 });
 
 interface Shown {

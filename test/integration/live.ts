@@ -103,7 +103,7 @@ test('frames go on from each other, and show what moved where', async () => {
   assert.equal(move.array, 'y');
   assert.match(
     move.text,
-    /^began as zeros in host, for a write of y\[0\] by host \(near: with its neighbourhood\)$/,
+    /^began as zeros in host \(4 KiB\), for a write of y\[0\] by host \(near: with its neighbourhood\)$/,
   );
 });
 

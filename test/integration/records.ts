@@ -105,7 +105,7 @@ test('a space explains where a page is, also to another thread', async () => {
   assert.deepEqual([memories, element, array], [['host'], 5000, 'x']);
   assert.match(
     now,
-    /^It is in host since .*: it began as zeros in host, for a write of x\[4608\] by host \(near: .*\)\.$/,
+    /^It is in host since .*: it began as zeros in host \(\d+ KiB\), for a write of x\[4608\] by host \(near: .*\)\.$/,
   );
   assert.equal(lines.length, 1);
   const same = attachSpace(space.handle);

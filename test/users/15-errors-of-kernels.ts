@@ -20,6 +20,8 @@ const asVariable = (_values: unknown): void => {
   throw new RangeError('by a function with a name');
 };
 const variable = kernel({ x: f32.inout }, asVariable);
+// inComment: of the line before
+const afterComment = kernel({ x: f32.inout }, ({ x }) => void (x[0] = 1));
 const named = kernel({ x: f32.inout }, () => Promise.reject(new Error('late')), {
   name: 'the third',
 });
@@ -64,6 +66,7 @@ test('a kernel is called by the variable or the property that it was assigned to
   assert.equal(fails.name, 'fails');
   assert.equal(kernels.inObject.name, 'inObject');
   assert.equal(variable.name, 'asVariable');
+  assert.equal(afterComment.name, 'afterComment');
   assert.equal(named.name, 'the third');
 });
 

@@ -70,7 +70,7 @@ export function assignedName(body: object): string | null {
     lines[lines.length - 1] = lines[lines.length - 1].slice(0, place.column - 1);
     const before = lines.slice(-3).join('\n');
     const [, name] =
-      /([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*(?::[^=;,(){}]*)?[=:]\s*(?:[\w$]+\.)*$/u.exec(
+      /([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*(?::[^=;,(){}\n]*)?[=:]\s*(?:[\w$]+\.)*$/u.exec(
         before,
       ) ?? [];
     return name ?? null;

@@ -20,8 +20,8 @@ import { csvField } from './csv.js';
 import { writePage } from './written-page.js';
 
 const USUAL_OVERSUBSCRIPTION = [1.25, 2, 4];
-/** Of a recorded memory: half of it, all, twice. */
-const USUAL_SHARES = [0.5, 1, 2];
+/** Of all blocks of a recorded memory, beside its own size. */
+const USUAL_SHARES = [0.25, 0.5, 1];
 
 export interface ComparisonOptions {
   readonly policy: string;
@@ -143,11 +143,18 @@ function chosenSizes(options: ComparisonOptions, blockBytes: number): Sizes {
 
 function roomsOf({ trace, blockBytes, budgetBlocks }: Subject, { bytes, times }: Sizes): number[] {
   if (bytes !== undefined) return bytes.map((each) => Math.floor(each / blockBytes));
-  if (times === undefined && budgetBlocks > 0)
-    return USUAL_SHARES.map((share) => Math.max(1, Math.floor(budgetBlocks * share)));
+  if (times === undefined && budgetBlocks > 0) return usualRooms(trace.distinct, budgetBlocks);
   return (times ?? USUAL_OVERSUBSCRIPTION).map((each) =>
     Math.max(1, Math.floor(trace.distinct / each)),
   );
+}
+
+/** What a run had, half of it, what it would need to evict nothing, and half of that. */
+function usualRooms(distinct: number, budgetBlocks: number): number[] {
+  const rooms = USUAL_SHARES.map((share) => Math.ceil(distinct * share));
+  if (budgetBlocks < distinct) rooms.splice(0, 1, Math.floor(budgetBlocks / 2), budgetBlocks);
+  const usable = new Set(rooms.map((room) => Math.max(1, room)));
+  return [...usable].sort((a, b) => a - b);
 }
 
 /** @param blockBytes as the command line names it; null: it does not */
@@ -249,6 +256,8 @@ function printTables(subjects: readonly Subject[], rows: readonly Row[]): void {
       ),
     ]);
     for (const line of alignColumns([header, ...lines])) print(`  ${line}`);
+    const all = formatBytes(trace.distinct * blockBytes);
+    print(`  With ${all} it has room for all of them, and nothing is evicted.`);
     if (own[0].machines.length > 0) printTimes(own);
   }
   print("\nBlocks that were brought; in brackets, how many times the optimum (Belady's MIN).");

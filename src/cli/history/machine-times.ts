@@ -44,7 +44,10 @@ export async function timesOn(
 ): Promise<number> {
   const rows = recordedTraffic(await readHistory(path)).map((traffic) => rowOf(traffic, machines));
   if (rows.length === 0)
-    throw new CommandError('NO_TRACE', `${path}: nothing was moved to a device's memory`);
+    throw new CommandError(
+      'NO_TRACE',
+      `${path}: nothing was moved to a device's memory, or to storage`,
+    );
   if (json) print(JSON.stringify(rows));
   else if (csv) printCsv(rows);
   else printTables(rows);

@@ -2,7 +2,7 @@
 import { filesOfMoves } from '../../files/moves-file.js';
 import { readRecording } from '../../files/recording-file.js';
 import { firstLine, textChunks } from '../../files/text-chunks.js';
-import { loadPolicies } from '../../policy/choices.js';
+import { evictionName, loadPolicies } from '../../policy/choices.js';
 import { PictureBuilder } from '../../trace/picture/picture.js';
 import { Collector, type History, readPlayed } from '../../trace/recording/history.js';
 import { isMovesText, MovesText } from '../../trace/recording/moves-text.js';
@@ -30,6 +30,7 @@ export async function readInto(reader: Reader, path: string): Promise<void> {
     }
     const { entries, timesMs, header } = readRecording(path);
     const policies = await loadPolicies(header.policies, (text) => process.stderr.write(text));
+    reader.rule = evictionName(header.policies);
     readPlayed(reader, entries, timesMs, policies, header.blocks);
   } catch (error) {
     const { errno } = error as NodeJS.ErrnoException;

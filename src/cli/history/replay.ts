@@ -38,7 +38,8 @@ beside the optimum (Belady's MIN).
 
   --policy NAME,...         ${policyNames}, default, or all;
                             or the path of a module, such as ./my-policy.mjs or ./mine.mjs#export
-  --device-memory SIZE,...  sizes of memory; of a recording half, all and twice its own
+  --device-memory SIZE,...  sizes of memory; by default of a recording: half of what it
+                            had, all, half of what holds everything, and that
   --oversubscription N,...  the same by how often the blocks fit; 1.25,2,4 for traces by default
   --block SIZE              size of a trace's block (2MiB)
   --csv                     a line for each memory, size and policy

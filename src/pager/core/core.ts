@@ -6,6 +6,7 @@ import { Recorder } from '../../core/recording/recording.js';
 import type { Policies } from '../../core/table/processors.js';
 import { type Notices, type ProviderPort, Router } from '../../drivers/router.js';
 import { RecordingFile, type RecordingHeader } from '../../files/recording-file.js';
+import { evictionName } from '../../policy/choices.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { RequestError } from '../protocol/wire.js';
 import { Recordings } from './recordings.js';
@@ -43,7 +44,8 @@ export function openCore(
   const commands = recorder?.commands(router) ?? router;
   const manager = new MemoryManager(commands, policies, blocks);
   recorder?.events(manager);
-  const recordings = new Recordings(manager, commands, name, history ?? null, warn);
+  const rule = evictionName(choices);
+  const recordings = new Recordings(manager, commands, name, rule, history ?? null, warn);
   return { manager, router, recording, recordings, staging };
 }
 

@@ -40,12 +40,13 @@ export class Recordings {
     manager: MemoryManager,
     commands: Commands,
     name: string,
+    rule: string,
     private readonly ringBytes: number | null,
     private readonly warn: (message: string) => void,
   ) {
-    this.recorder = new MoveRecorder(`${name} ${Date.now()}`, manager, commands, () =>
-      performance.now(),
-    );
+    const record = `${name} ${Date.now()}`;
+    const now = (): number => performance.now();
+    this.recorder = new MoveRecorder(record, manager, commands, rule, now);
     this.always = ringBytes !== null;
     if (this.always) this.keepLast();
   }

@@ -2,20 +2,20 @@
 import { HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import {
   type Arrival,
-  type Cause,
   type Departure,
   type Fault,
   growthOf,
   type Held,
   type Launch,
   type Move,
+  type Need,
   type RecordedArray,
 } from '../recording/moves.js';
 import { Reader, type Watcher } from '../recording/reader.js';
 import { BusyTime } from './busy-time.js';
 
 /** Bytes that arrived, by cause. */
-export type BytesByCause = Readonly<Record<Cause['kind'], number>>;
+export type BytesByCause = Readonly<Record<Need, number>>;
 
 export interface MemoryActivity {
   readonly name: string;
@@ -69,7 +69,7 @@ interface ArraySums {
   /** Pages by memory. */
   readonly held: number[];
   faults: number;
-  bytesIn: Record<Cause['kind'], number>;
+  bytesIn: Record<Need, number>;
   bytesReturned: number;
   bytesEvicted: number;
 }
@@ -144,7 +144,7 @@ export class ActivityWatcher implements Watcher {
     return activity;
   }
 
-  private arrived({ atMs, memory, source, page, pages, cause, returned, tookMs }: Arrival): void {
+  private arrived({ atMs, memory, source, page, pages, need, returned, tookMs }: Arrival): void {
     const bytes = pages * PAGE_BYTES;
     const sums = this.memory(memory);
     sums.bytesReturned += returned * PAGE_BYTES;
@@ -153,7 +153,7 @@ export class ActivityWatcher implements Watcher {
     // Zeros cost no copy.
     if (source === -1) return;
     sums.bytesIn += bytes;
-    if (array !== null) array.bytesIn[cause.kind] += bytes;
+    if (array !== null) array.bytesIn[need] += bytes;
     const isOfStore = source < 0 || this.isStore(source) || this.isStore(memory);
     (isOfStore ? this.disk : this.copies).add(atMs - tookMs, atMs);
   }
@@ -229,6 +229,6 @@ export class ActivityWatcher implements Watcher {
 }
 
 function nothingMoved(): Omit<ArraySums, 'array' | 'held'> {
-  const bytesIn = { touch: 0, launch: 0, ahead: 0, request: 0 };
+  const bytesIn = { touch: 0, launch: 0, ahead: 0, request: 0, room: 0 };
   return { faults: 0, bytesIn, bytesReturned: 0, bytesEvicted: 0 };
 }

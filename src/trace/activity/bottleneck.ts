@@ -45,10 +45,12 @@ export function bottleneckOf(activity: Activity, times: ManagerTimes | null): Bo
   const faults = processors.reduce((sum, each) => sum + each.faults, 0);
   const perSecond = Math.round((faults * 1000) / windowMs).toLocaleString('en-US');
   const texts = {
-    disk: 'disk: pages come from or go to storage, files or providers',
+    disk: 'pages come from or go to storage, files or providers',
     copy: 'copies between memories',
     faults: `fault handling: ${perSecond} faults a second`,
     kernel: `the kernel ${busiest?.kernel ?? ''}`.trimEnd(),
   };
-  return { what, parts, text: `${texts[what]}, ${Math.round(most * 100)} % of the time` };
+  const share = `${Math.round(most * 100)} % of the time`;
+  const text = what === 'disk' ? `disk, ${share}: ${texts.disk}` : `${texts[what]}, ${share}`;
+  return { what, parts, text };
 }

@@ -5,13 +5,13 @@
  */
 import { HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import {
-  type Cause,
   type Departure,
   type Fault,
   growthOf,
   type Held,
   type Launch,
   type Move,
+  type Need,
   type RecordedArray,
 } from '../recording/moves.js';
 import { Reader, type Watcher } from '../recording/reader.js';
@@ -102,7 +102,7 @@ export interface Picture {
   /** By processor and column. */
   readonly faults: readonly (readonly number[])[];
   /** Bytes that arrived, by cause and column. */
-  readonly transfers: Readonly<Record<Cause['kind'], readonly number[]>>;
+  readonly transfers: Readonly<Record<Need, readonly number[]>>;
   readonly launches: readonly PictureLaunch[];
   /** Launches that there is no room for: the shortest ones. */
   readonly launchesLeftOut: number;
@@ -133,11 +133,12 @@ export class PictureBuilder implements Watcher {
   /** Counts what makes a new picture of the whole run necessary. */
   private generation = 0;
   private readonly faults: Series[] = [];
-  private readonly transfers: Record<Cause['kind'], Series> = {
+  private readonly transfers: Record<Need, Series> = {
     touch: series(),
     launch: series(),
     ahead: series(),
     request: series(),
+    room: series(),
   };
   private launches: KnownLaunch[] = [];
   private launchesLeftOut = 0;
@@ -184,9 +185,9 @@ export class PictureBuilder implements Watcher {
     band?.change(memory, page, growthOf(move));
     if (move.kind === 'departure') return;
     band?.arrive(move, this.column);
-    if (move.source !== -1) this.transfers[cause.kind][this.column] += pages * PAGE_BYTES;
+    if (move.source !== -1) this.transfers[move.need][this.column] += pages * PAGE_BYTES;
     const known = this.running.get(cause.launch);
-    if (known === undefined || band === null) return;
+    if (known === undefined || band === null || move.need === 'room') return;
     const { name } = band.array;
     let own = known.arrays.get(name);
     if (own === undefined) known.arrays.set(name, (own = { bytes: 0, returned: 0 }));
@@ -237,6 +238,7 @@ export class PictureBuilder implements Watcher {
         launch: cut(transfers.launch),
         ahead: cut(transfers.ahead),
         request: cut(transfers.request),
+        room: cut(transfers.room),
       },
       launches: this.pictureLaunches(fromColumn * columnMs, nowMs),
       launchesLeftOut: this.launchesLeftOut,

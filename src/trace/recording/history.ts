@@ -60,6 +60,7 @@ export class Collector implements Watcher {
       memories,
       processors,
       arrays,
+      rule: reader.rule,
       launches,
       faults,
       moves,

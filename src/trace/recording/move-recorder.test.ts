@@ -34,7 +34,7 @@ class Run {
     }),
   );
   private readonly manager = new MemoryManager(this.commands, POLICIES, BLOCKS);
-  readonly moves = new MoveRecorder('test', this.manager, this.commands, () => this.time);
+  readonly moves = new MoveRecorder('test', this.manager, this.commands, 'lru', () => this.time);
   private readonly device: number;
   private readonly first: number;
 

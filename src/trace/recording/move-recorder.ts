@@ -95,12 +95,14 @@ export class MoveRecorder {
 
   /**
    * @param record a name that no other record has
+   * @param rule the name of the policy that chooses what is evicted
    * @param now in milliseconds
    */
   constructor(
     private readonly record: string,
     private readonly manager: MemoryManager,
     private readonly commands: Commands,
+    private readonly rule: string,
     private readonly now: () => number,
   ) {
     this.began = now();
@@ -122,7 +124,7 @@ export class MoveRecorder {
 
   private stateText(): string {
     const launches = [...this.running.values()];
-    const state: State = { ...this.manager.pages.whereabouts(), launches };
+    const state: State = { ...this.manager.pages.whereabouts(), launches, rule: this.rule };
     return `${movesHeader(this.record)}\n${this.timeLine(this.elapsed())}["#",${JSON.stringify(state)}]\n`;
   }
 

@@ -65,6 +65,9 @@ export interface Cause {
   readonly kernel: string;
 }
 
+/** Why pages arrived: what their cause is, or that they gave others their room elsewhere. */
+export type Need = Cause['kind'] | 'room';
+
 /** Why pages left a memory. */
 export type Leaving = 'evicted' | 'moved' | 'freed';
 
@@ -79,6 +82,7 @@ export interface Arrival {
   /** Of these, the ones that it had no memory for: others write over what had become stale there. */
   readonly added: number;
   readonly cause: Cause;
+  readonly need: Need;
   /** Why they came with a touch, as the policy said; null: they were asked for. */
   readonly reason: Reason | null;
   /** Pages that had been evicted from this memory before. */
@@ -116,6 +120,8 @@ export interface Fault {
 
 /** What a record of moves begins with: where all pages are, and which launches run. */
 export interface State extends Whereabouts {
+  /** The name of the policy that chooses what is evicted. */
+  readonly rule?: string;
   readonly launches: readonly {
     readonly id: number;
     readonly kernel: string;
@@ -139,6 +145,8 @@ export function growthOf(move: Move): number {
 
 /** What causes and moves are named by. */
 export interface Names {
+  /** The name of the policy that chooses what is evicted; empty: not known. */
+  readonly rule: string;
   readonly memories: readonly Memory[];
   readonly processors: readonly Processor[];
   /** The array that had the page at the end, or last; null: none. */

@@ -8,23 +8,26 @@ import {
   type NodeDescription,
   PAGES_PER_BLOCK,
   type ProcessorDescription,
+  type Reason,
   Status,
   type Transfer,
 } from '../../core/basics/types.js';
 import type { Entry } from '../../core/recording/recording.js';
-import type {
-  Cause,
-  Departure,
-  Fault,
-  Held,
-  Launch,
-  Leaving,
-  Memory,
-  Move,
-  Names,
-  Processor,
-  RecordedArray,
-  State,
+import {
+  type Cause,
+  type Departure,
+  type Fault,
+  type Held,
+  type Launch,
+  type Leaving,
+  type Memory,
+  type Move,
+  memoryOf,
+  type Names,
+  type Need,
+  type Processor,
+  type RecordedArray,
+  type State,
 } from './moves.js';
 
 /** Hears of each thing when it happens. */
@@ -52,6 +55,8 @@ const GIVING_UP = new Set([
   'nodeLost',
   'processorLost',
 ]);
+/** Events after which a memory has less room, or needs more. */
+const NEEDS_ROOM = new Set(['launchEnd', 'setBudget']);
 const ANSWERS = new Set(['transferred', 'revoked', 'released']);
 
 /** What a memory has of a block, or evicted without return. Whole blocks need no tables. */
@@ -140,6 +145,8 @@ export class Reader implements Names {
   readonly memories: Memory[] = [];
   readonly processors: Processor[] = [];
   readonly arrays: RecordedArray[] = [];
+  /** The name of the policy that chooses what is evicted; empty: not known. */
+  rule = '';
   private readonly byBlock: (RecordedArray | undefined)[] = [];
   /** By the number of the core. */
   private readonly running = new Map<number, Launch>();
@@ -159,7 +166,11 @@ export class Reader implements Names {
     return this.byBlock[Math.floor(page / PAGES_PER_BLOCK)] ?? null;
   }
 
-  begin({ memories, processors, arrays, held, coming, launches }: State, beganMs: number): void {
+  begin(
+    { memories, processors, arrays, held, coming, launches, rule }: State,
+    beganMs: number,
+  ): void {
+    this.rule = rule ?? '';
     for (const memory of memories) {
       // Numbers of memories that have gone are free.
       for (let id = this.memories.length; id < memory.id; id++)
@@ -322,7 +333,13 @@ export class Reader implements Names {
   private command(name: string, args: readonly unknown[], result: unknown): void {
     if (name === 'transfer') {
       const transfer = args[0] as Transfer;
-      if (this.cause.kind === 'ahead' && this.cause.page === -1) this.cause.page = transfer.page;
+      // Others than what comes ahead are sent away for it.
+      if (
+        this.cause.kind === 'ahead' &&
+        this.cause.page === -1 &&
+        (transfer.reason ?? null) !== null
+      )
+        this.comesAhead(transfer);
       if (result === Status.Done) this.arrived(transfer, 0);
       else if (result === Status.Pending) this.waits(transfer.token, transfer);
     } else if (name === 'release') {
@@ -334,6 +351,17 @@ export class Reader implements Names {
       result === Status.Pending
     ) {
       this.waits(args[0] as number, null);
+    }
+  }
+
+  /** The event does not say for whom. */
+  private comesAhead({ node, page }: Transfer): void {
+    const { cause } = this;
+    cause.page = page;
+    for (const launch of this.running.values()) {
+      const { id, processor, kernel } = launch;
+      if (memoryOf(this, processor) === node)
+        Object.assign(cause, { launch: id, processor, kernel });
     }
   }
 
@@ -357,7 +385,8 @@ export class Reader implements Names {
       eviction.regret ??= { afterMs, afterFaults: this.faults - eviction.faults, cause };
       this.watcher.regretted?.(eviction, pages, isFirst);
     });
-    const what = { memory: node, source, page, pages: count, added, cause, reason };
+    const need = this.needOf(node, page, count, reason);
+    const what = { memory: node, source, page, pages: count, added, cause, need, reason };
     this.watcher.moved({ kind: 'arrival', atMs, ...what, returned, tookMs });
   }
 
@@ -378,12 +407,25 @@ export class Reader implements Names {
   private whyLeft(page: number, count: number): Leaving {
     const { cause } = this;
     if (GIVING_UP.has(cause.event)) return 'freed';
-    if (cause.kind === 'ahead' || cause.page === -1) return 'evicted';
+    return cause.kind !== 'ahead' && this.isMeant(page, count) ? 'moved' : 'evicted';
+  }
+
+  /** Whether the cause names the blocks of these pages. */
+  private isMeant(page: number, count: number): boolean {
+    const { cause } = this;
+    if (cause.page === -1) return false;
     const blocks = (at: number): number => Math.floor(at / PAGES_PER_BLOCK);
     const from = blocks(cause.page);
     const to = blocks(cause.page + Math.max(1, cause.pages) - 1);
-    const meant = blocks(page) >= from && blocks(page + count - 1) <= to;
-    return meant ? 'moved' : 'evicted';
+    return blocks(page) >= from && blocks(page + count - 1) <= to;
+  }
+
+  private needOf(node: number, page: number, count: number, reason: Reason | null): Need {
+    const { cause } = this;
+    const { kind, event, processor } = cause;
+    if (reason !== null || this.isMeant(page, count)) return kind;
+    if (processor >= 0) return node === memoryOf(this, processor) ? kind : 'room';
+    return kind === 'ahead' || cause.page !== -1 || NEEDS_ROOM.has(event) ? 'room' : kind;
   }
 
   private residence(node: number, page: number): Residence {

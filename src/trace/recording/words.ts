@@ -16,6 +16,9 @@ const REQUESTS: Readonly<Record<string, string>> = {
   setBudget: 'a smaller memory',
   detach: 'the end of a device',
   processorLost: 'the loss of a device',
+  launchEnd: 'the end of a launch',
+  launchBegin: 'the arguments of a launch',
+  goAhead: 'read-ahead',
 };
 
 /** The array and element of a page: 'table[1,024]'. */
@@ -32,6 +35,12 @@ function nameOfLaunch({ launch, kernel }: Cause): string {
   return kernel === '' ? `launch ${launch}` : `launch ${launch} of ${kernel}`;
 }
 
+/** The array that a cause is about, or else what it is. */
+export function sakeText(names: Names, { page, kind, kernel, event }: Cause): string {
+  if (page >= 0) return names.arrayAt(page)?.name ?? '?';
+  return kind === 'launch' ? `the arguments of ${kernel}` : (REQUESTS[event] ?? event);
+}
+
 function causeText(names: Names, cause: Cause): string {
   const who = names.processors[cause.processor]?.name;
   const during = cause.launch < 0 ? '' : ` in ${nameOfLaunch(cause)}`;
@@ -41,7 +50,7 @@ function causeText(names: Names, cause: Cause): string {
     case 'launch':
       return `the arguments of ${nameOfLaunch(cause)}`;
     case 'ahead':
-      return cause.page < 0 ? 'read-ahead' : `read-ahead of ${placeOf(names, cause.page)}`;
+      return cause.page < 0 ? 'read-ahead' : `read-ahead of ${placeOf(names, cause.page)}${during}`;
     case 'request': {
       const call = REQUESTS[cause.event] ?? cause.event;
       return cause.page < 0 ? call : `${call} of ${placeOf(names, cause.page)}`;
@@ -66,8 +75,14 @@ const REASONS: Readonly<Record<Reason, string>> = {
 
 export function arrivalText(
   names: Names,
-  { source, memory, cause, reason, returned }: Arrival,
+  { source, memory, cause, need, reason, returned, pages, tookMs }: Arrival,
 ): string {
+  const size = `${bytesText(pages)}${tookMs > 0 ? ` in ${milliseconds(tookMs)}` : ''}`;
+  const to = names.memories[memory].name;
+  if (need === 'room') {
+    const left = names.memories[source]?.name ?? 'another memory';
+    return `was sent to ${to} (${size}): ${left} needed its room for ${causeText(names, cause)}`;
+  }
   const from =
     source >= 0
       ? `came from ${names.memories[source]?.name} to`
@@ -77,18 +92,25 @@ export function arrivalText(
   const back = returned > 0 ? '; it had been evicted from there' : '';
   const what = reason === 'plan' ? 'a launch that was to come' : causeText(names, cause);
   const why = reason === null ? '' : ` (${reason}: ${REASONS[reason]})`;
-  return `${from} ${names.memories[memory].name}, for ${what}${why}${back}`;
+  return `${from} ${to} (${size}), for ${what}${why}${back}`;
 }
 
 export function departureText(names: Names, departure: Departure): string {
-  const { memory, why, cause, regret } = departure;
+  const { memory, why, cause, regret, pages } = departure;
   const name = names.memories[memory].name;
   if (why === 'freed') return `was given up in ${name}, by ${causeText(names, cause)}`;
   if (why === 'moved') return `left ${name}, for ${causeText(names, cause)}`;
-  const text = `was evicted from ${name} to make room for ${causeText(names, cause)}`;
+  const rule = names.rule === '' ? '' : ` by ${names.rule}`;
+  const text = `was evicted from ${name}${rule} (${bytesText(pages)}) to make room for ${causeText(names, cause)}`;
   if (regret === null) return `${text}; it was not needed again`;
   const after = `${milliseconds(regret.afterMs)} and ${count(regret.afterFaults, 'fault')}`;
   return `${text}; it was needed again ${after} later`;
+}
+
+/** Of pages, with their unit. */
+export function bytesText(pages: number): string {
+  const kibibytes = (pages * PAGE_BYTES) / 1024;
+  return kibibytes < 1024 ? `${kibibytes} KiB` : `${Number((kibibytes / 1024).toFixed(1))} MiB`;
 }
 
 export function milliseconds(value: number): string {

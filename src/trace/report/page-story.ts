@@ -1,10 +1,28 @@
 /** The story of one page of a recorded run: where it was, since when, why, and what came of it. */
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { History } from '../recording/history.js';
-import type { Held, Move, RecordedArray } from '../recording/moves.js';
+import type { Arrival, Held, Leaving, Move, Need, RecordedArray } from '../recording/moves.js';
 import { arrivalText, departureText, milliseconds } from '../recording/words.js';
+import { isGuess, usedAfter } from './guesses.js';
 
 export interface StoryLine {
   readonly atMs: number;
+  /** The memory that it came to, or left. */
+  readonly memory: string;
+  /** Why it came, or how it left. */
+  readonly why: Need | Leaving;
+  /** The array whose touch, launch or request this was for; null: none is known. */
+  readonly sake: string | null;
+  /** Counts from 1; null: no launch was the cause. */
+  readonly launch: number | null;
+  /** Of all pages that went together. */
+  readonly bytes: number;
+  /** Of what came; null: it left. */
+  readonly tookMs: number | null;
+  /** Of what came unasked: whether it was used; null: it was asked for, or nothing tells. */
+  readonly isUsed: boolean | null;
+  /** Of an eviction whose pages were needed again: after how long; otherwise null. */
+  readonly regrettedAfterMs: number | null;
   readonly text: string;
 }
 
@@ -39,10 +57,7 @@ export function storyOf(history: History, page: number): PageStory {
     if (move.kind === 'arrival') here.set(move.memory, move);
     else here.delete(move.memory);
   }
-  const lines = moves.map((move) => ({
-    atMs: move.atMs,
-    text: move.kind === 'arrival' ? arrivalText(history, move) : departureText(history, move),
-  }));
+  const lines = moves.map((move, at) => lineOf(history, move, moves.slice(at + 1), page));
   const memories = [...here.keys()].map((id) => history.memories[id].name);
   return {
     array: history.arrayAt(page)?.name ?? null,
@@ -52,6 +67,45 @@ export function storyOf(history: History, page: number): PageStory {
     remedy: remedyFor(history, moves),
     lines,
   };
+}
+
+function lineOf(history: History, move: Move, later: readonly Move[], page: number): StoryLine {
+  const { atMs, memory, pages, cause } = move;
+  const shared = {
+    atMs,
+    memory: history.memories[memory].name,
+    sake: cause.page < 0 ? null : (history.arrayAt(cause.page)?.name ?? null),
+    launch: cause.launch < 0 ? null : cause.launch,
+    bytes: pages * PAGE_BYTES,
+  };
+  if (move.kind === 'arrival') {
+    const { need: why, tookMs } = move;
+    const isUsed = isGuess(move, page) ? wasUsed(history, move, later, page) : null;
+    const text = `${arrivalText(history, move)}${usedText(move, isGuess(move, page), isUsed)}`;
+    return { ...shared, why, tookMs, isUsed, regrettedAfterMs: null, text };
+  }
+  const { why, regret } = move;
+  const regrettedAfterMs = regret?.afterMs ?? null;
+  const text = departureText(history, move);
+  return { ...shared, why, tookMs: null, isUsed: null, regrettedAfterMs, text };
+}
+
+function wasUsed(
+  history: History,
+  arrival: Arrival,
+  later: readonly Move[],
+  page: number,
+): boolean | null {
+  const left = later.find(({ kind, memory }) => kind === 'departure' && memory === arrival.memory);
+  return usedAfter(history, arrival, page, left?.atMs ?? history.endMs);
+}
+
+function usedText({ cause }: Arrival, isGuess: boolean, isUsed: boolean | null): string {
+  if (!isGuess) return '';
+  if (cause.event === 'acquire' && isUsed !== null)
+    return `; ${isUsed ? 'a' : 'no'} launch there used its array`;
+  if (isUsed === null) return '; it came unasked, and nothing tells whether it was used';
+  return `; it came unasked, and was ${isUsed ? '' : 'not '}used`;
 }
 
 function nowText(

@@ -19,7 +19,7 @@ let first: number;
 beforeEach(() => {
   const commands = commandsThat();
   manager = new MemoryManager(commands, namedPolicies({}), 16);
-  const moves = new MoveRecorder('test', manager, commands, () => 0);
+  const moves = new MoveRecorder('test', manager, commands, 'lru', () => 0);
   ring = new MoveRing(2 ** 24);
   moves.add(ring);
   manager.addDevice(hostOf(8), NO_NODE);

@@ -4,8 +4,11 @@ import type { Arrival } from '../recording/moves.js';
 
 /** What came for one reason. */
 export interface ReasonCost {
-  /** As the policy said; 'asked': the program asked for the pages, or a launch needs them. */
-  readonly reason: Reason | 'asked';
+  /**
+   * As the policy said; 'asked': the program asked for the pages, or a launch needs them; 'evicted':
+   * they gave others their room elsewhere.
+   */
+  readonly reason: Reason | 'asked' | 'evicted';
   readonly bytes: number;
   /** Of these, what had been evicted before from the memory that they came to. */
   readonly bytesReturned: number;
@@ -14,8 +17,8 @@ export interface ReasonCost {
 export class Reasons {
   private readonly sums = new Map<string, { -readonly [K in keyof ReasonCost]: ReasonCost[K] }>();
 
-  arrived({ reason, pages, returned }: Arrival): void {
-    const why = reason ?? 'asked';
+  arrived({ reason, need, pages, returned }: Arrival): void {
+    const why = reason ?? (need === 'room' ? 'evicted' : 'asked');
     let sums = this.sums.get(why);
     if (sums === undefined)
       this.sums.set(why, (sums = { reason: why, bytes: 0, bytesReturned: 0 }));

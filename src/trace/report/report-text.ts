@@ -1,16 +1,21 @@
 /** A report, and the story of a page, as text for people. */
 import { alignColumns } from '../recording/columns.js';
 import { count, milliseconds } from '../recording/words.js';
+import type { KernelCost } from './kernel-costs.js';
 import type { PageStory } from './page-story.js';
 import { mebibytes, type Report } from './report.js';
 
 const MOST_ARRAYS = 8;
+const MOST_KERNELS = 3;
+/** Arrays whose remedy stands below them. */
+const MOST_REMEDIES = 3;
 
 export function reportText(report: Report): string {
-  const { durationMs, launches, faults, decisions, advice } = report;
+  const { durationMs, launches, faults, decisions, kernels, advice } = report;
   const lines = [
     `${milliseconds(durationMs)}, ${count(launches, 'launch', 'launches')}, ${count(faults, 'fault')}`,
     '',
+    ...kernels.slice(0, MOST_KERNELS).flatMap((kernel) => [...kernelLines(kernel), '']),
     ...memoryLines(report),
     '',
     ...arrayLines(report),
@@ -19,9 +24,10 @@ export function reportText(report: Report): string {
   ];
   if (decisions.length === 0)
     lines.push('No eviction was regretted: no page was needed again in a memory that it had left.');
-  for (const { memory, evicted, sake, regretted, bytesReturned, medianMs } of decisions) {
+  for (const { memory, evicted, sake, regretted, bytesReturned, medianMs, remedy } of decisions) {
     const times = `${count(regretted, 'time')}, needed again after ${milliseconds(medianMs)} (median)`;
     lines.push(`${memory} evicted ${evicted} for ${sake}: ${times}, ${mebibytes(bytesReturned)}.`);
+    if (remedy !== null) lines.push(`  ${remedy}.`);
   }
   lines.push(...report.conflicts.map(({ text }) => text));
   if (report.unasked.length > 0) lines.push('', ...unaskedLines(report), '');
@@ -45,6 +51,23 @@ function memoryLines({ memories }: Report): string[] {
   ]);
 }
 
+/** What launches of a kernel took, and what the slowest one moved. */
+export function kernelLines({ kernel, launches, medianMs, slowest }: KernelCost): string[] {
+  const { launch, ms, faults, arrays } = slowest;
+  const which =
+    launches === 1
+      ? `launch ${launch} of ${kernel}: ${milliseconds(ms)}`
+      : `${kernel}: ${count(launches, 'launch', 'launches')}, ${milliseconds(medianMs)} (median); ` +
+        `launch ${launch} took longest, ${milliseconds(ms)}`;
+  const moved = arrays.map(({ name, bytes, bytesReturned, evictedFor }) => {
+    const came = `  ${mebibytes(bytes)} of ${name} came`;
+    if (bytesReturned === 0) return came;
+    const why = evictedFor === null ? '' : `: evicted for ${evictedFor}`;
+    return `${came}, ${mebibytes(bytesReturned)} of it again${why}`;
+  });
+  return [`${which}, with ${count(faults, 'fault')}`, ...moved];
+}
+
 function arrayLines({ arrays }: Report): string[] {
   const rows = arrays
     .slice(0, MOST_ARRAYS)
@@ -59,7 +82,10 @@ function arrayLines({ arrays }: Report): string[] {
   const lines = alignColumns([
     ['array', 'size', 'faults', 'moved', 'of it again', 'evicted'],
     ...rows,
-  ]);
+  ]).flatMap((line, at) => {
+    const remedy = at === 0 || at > MOST_REMEDIES ? null : arrays[at - 1].remedy;
+    return remedy === null ? [line] : [line, `  ${remedy}.`];
+  });
   if (arrays.length > MOST_ARRAYS) lines.push(`and ${arrays.length - MOST_ARRAYS} more`);
   return lines;
 }

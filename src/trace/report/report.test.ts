@@ -129,6 +129,23 @@ describe('what came unasked', () => {
     expect(unasked(run)).toEqual([['a', 'read-ahead', 1, 0]]);
   });
 
+  it('is nothing that gives it its room', () => {
+    const run = new Run({ a: 4, b: 4 });
+    run
+      .touch(4)
+      .read('!', 'goAhead')
+      .bring(HOST, 4 * PAGES_PER_BLOCK, PAGES_PER_BLOCK);
+    run.bring(GPU, PAGES_PER_BLOCK, PAGES_PER_BLOCK, 'walk');
+    const ahead = run.report.unasked.filter(({ reason }) => reason === 'read-ahead');
+    expect(ahead.map(({ array, bytes }) => [array, bytes])).toEqual([['a', BLOCK_BYTES]]);
+    const reasons = run.report.reasons.map(({ reason, bytes }) => [reason, bytes / BLOCK_BYTES]);
+    expect(reasons).toEqual([
+      ['asked', 1],
+      ['evicted', 1],
+      ['walk', 1],
+    ]);
+  });
+
   it('of read-ahead is used where a walk enters it while it comes', () => {
     const run = new Run({ a: 8 });
     const page = PAGES_PER_BLOCK;
@@ -175,6 +192,71 @@ describe('what came unasked', () => {
     expect(unasked(run)).toEqual([
       ['a', 'prefetch', 1, null],
       ['a', 'companions', 1 - 1 / PAGES_PER_BLOCK, null],
+    ]);
+  });
+});
+
+describe('launches of a kernel', () => {
+  it('are told by their median and the slowest, with what came again and why', () => {
+    const run = new Run({ a: 4, b: 4 });
+    const launch = (id: number, extra: () => void): void => {
+      run.launch(id, 'a', 'in').touch(0);
+      extra();
+      run.read('!', 'launchEnd', id);
+    };
+    launch(1, () => undefined);
+    launch(2, () => run.touch(1).evict(1, 5).touch(1));
+    launch(3, () => undefined);
+    const [{ kernel, launches, medianMs, slowest }] = run.report.kernels;
+    expect([kernel, launches, medianMs]).toEqual(['k', 3, 3]);
+    expect(slowest).toEqual({
+      ...{ launch: 2, ms: 9, faults: 4 },
+      arrays: [{ name: 'a', bytes: 3 * BLOCK_BYTES, bytesReturned: BLOCK_BYTES, evictedFor: 'b' }],
+    });
+  });
+
+  it('have what came ahead for them', () => {
+    const run = new Run({ a: 4 }).launch(1, 'a', 'in').read('!', 'goAhead');
+    run.bring(GPU, PAGES_PER_BLOCK, PAGES_PER_BLOCK, 'walk').read('!', 'launchEnd', 1);
+    const [{ slowest }] = run.report.kernels;
+    expect(slowest.arrays.map(({ name, bytes }) => [name, bytes])).toEqual([['a', BLOCK_BYTES]]);
+  });
+});
+
+describe('what helps', () => {
+  it('stands with each array and each eviction that was regretted', () => {
+    const run = new Run({ data: 20, table: 3 });
+    for (let block = 0; block < 23; block++) run.touch(block);
+    for (let round = 0; round < 5; round++)
+      for (let block = 20; block < 23; block++) run.evict(block, 0).touch(block);
+    const { arrays, decisions } = run.report;
+    expect(arrays.map(({ name, remedy }) => [name, remedy])).toEqual([
+      ['data', null],
+      ['table', 'Keep table (6 MiB) in gpu'],
+    ]);
+    expect(decisions.map(({ remedy }) => remedy)).toEqual(['Keep table (6 MiB) in gpu']);
+  });
+
+  it('is the indices where launches touch single pages in no order', () => {
+    const run = new Run({ a: 4 }).launch(1, 'a', 'in');
+    for (let page = 0; page < 64; page++) run.fault(GPU, page * 7).bring(GPU, page * 7, 1, 'lone');
+    expect(run.report.advice.map(({ what, text }) => [what, text])).toEqual([
+      [
+        'by',
+        "Have pages of a come before the kernel touches them: where a parameter 'order' has the " +
+          "indices, declare a as .by('order'). 64 touches of launches brought single pages.",
+      ],
+    ]);
+  });
+
+  it('is to reach pages in place where two processors write them', () => {
+    const run = new Run({ a: 1 });
+    for (let round = 0; round < 4; round++) {
+      run.fault(GPU, 3, true).bring(GPU, 0, 64);
+      run.fault(HOST, 5, true).bring(HOST, 0, 64);
+    }
+    expect(run.report.advice.map(({ what, title }) => [what, title])).toEqual([
+      ['accessedBy', 'Have the device reach a in place'],
     ]);
   });
 });

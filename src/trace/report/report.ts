@@ -5,6 +5,7 @@
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import type { History } from '../recording/history.js';
 import {
+  type Arrival,
   type Departure,
   type Fault,
   type Held,
@@ -14,16 +15,21 @@ import {
   writesTo,
 } from '../recording/moves.js';
 import type { Watcher } from '../recording/reader.js';
+import { count, sakeText } from '../recording/words.js';
 import { type Conflict, Conflicts } from './conflicts.js';
 import { type Keeping, Returns } from './keeping.js';
+import { type KernelCost, KernelCosts } from './kernel-costs.js';
 import { type ReasonCost, Reasons } from './reasons.js';
+import { Sample } from './sample.js';
 import { Unasked, type UnaskedCost } from './unasked.js';
 
 const MOST_DECISIONS = 3;
-/** Times of a kind of eviction that are kept, for their median. */
-const MOST_TIMES = 1024;
 /** Moves by touches for each block of an array, from which on it goes back and forth. */
 const BACK_AND_FORTH = 3;
+/** The same of touches that took pages from another processor, wherever they are. */
+const LEAST_TAKEN = 6;
+/** Touches of single pages by launches that are worth a word. */
+const LEAST_SCATTERED = 64;
 /** Less that came ahead for nothing is not worth a word. */
 const LEAST_UNUSED = 4 * PAGES_PER_BLOCK * PAGE_BYTES;
 
@@ -50,6 +56,8 @@ export interface ArrayCost {
   readonly bytesEvicted: number;
   /** Times that its pages went from one memory to another since a processor touched them. */
   readonly moves: number;
+  /** The title of the remedy that concerns it; null: none is known. */
+  readonly remedy: string | null;
 }
 
 /** The evictions of one array for the sake of another one that were regretted. */
@@ -62,16 +70,21 @@ export interface RegrettedEvictions {
   readonly bytesReturned: number;
   /** Until they were needed again. */
   readonly medianMs: number;
+  /** The title of the remedy that concerns it; null: none is known. */
+  readonly remedy: string | null;
 }
 
 export interface Remedy {
   readonly array: string | null;
-  readonly what: 'memory' | 'pin' | 'accessedBy' | 'readMostly' | 'random';
-  /** Of `pin`: where, which elements, and how much that is. */
+  readonly what: 'memory' | 'pin' | 'accessedBy' | 'readMostly' | 'random' | 'by';
+  /** Of `memory`: which, and the bytes that it needs. Of `pin`: where, which elements, how much. */
   readonly memory?: string;
   readonly begin?: number;
   readonly end?: number;
   readonly bytes?: number;
+  /** What to do. */
+  readonly title: string;
+  /** The same, with the call and the reason. */
   readonly text: string;
 }
 
@@ -82,6 +95,8 @@ export interface Report {
   readonly memories: readonly MemoryCost[];
   readonly arrays: readonly ArrayCost[];
   readonly decisions: readonly RegrettedEvictions[];
+  /** Kernels that took most time first. */
+  readonly kernels: readonly KernelCost[];
   /** Why pages came, most first. */
   readonly reasons: readonly ReasonCost[];
   /** What came before it was asked for: what was of no use first. */
@@ -97,22 +112,36 @@ export function reportOf(history: History): Report {
   // In the order of time, as a run that is still on tells of them.
   const launches = history.launches.values();
   const faults = history.faults.values();
+  const regrets = regretsOf(history).values();
   let launch = launches.next();
   let fault = faults.next();
+  let regret = regrets.next();
   const upTo = (atMs: number): void => {
     for (; launch.value !== undefined && launch.value.beganMs <= atMs; launch = launches.next())
       costs.launched(launch.value);
     for (; fault.value !== undefined && fault.value.atMs <= atMs; fault = faults.next())
       costs.faulted(fault.value);
+    for (; regret.value !== undefined && regrettedAt(regret.value) <= atMs; regret = regrets.next())
+      costs.regretted(regret.value, regret.value.returned, true);
   };
   for (const move of history.moves) {
     upTo(move.atMs);
     costs.moved(move);
-    if (move.kind === 'departure' && move.regret !== null)
-      costs.regretted(move, move.returned, true);
   }
   upTo(Number.POSITIVE_INFINITY);
   return costs.report(history.endMs);
+}
+
+/** Evictions whose pages came again, in the order in which they did. */
+function regretsOf({ moves }: History): Departure[] {
+  return moves
+    .filter((move) => move.kind === 'departure' && move.regret !== null)
+    .map((move) => move as Departure)
+    .sort((a, b) => regrettedAt(a) - regrettedAt(b));
+}
+
+function regrettedAt({ atMs, regret }: Departure): number {
+  return atMs + (regret?.afterMs ?? 0);
 }
 
 const blockOf = (page: number): number => Math.floor(page / PAGES_PER_BLOCK);
@@ -127,15 +156,15 @@ interface MemorySums
   readonly returns: Returns;
 }
 
-interface ArraySums extends Sums<ArrayCost> {
+interface ArraySums extends Sums<Omit<ArrayCost, 'remedy'>> {
   /** Whether any of its moves was for a write. */
   isWritten: boolean;
+  /** Touches of launches for which the policy brought single pages. */
+  scattered: number;
 }
 
-interface Regrets extends Sums<Omit<RegrettedEvictions, 'medianMs'>> {
-  /** Every so many of them are in the list. */
-  stride: number;
-  readonly timesMs: number[];
+interface Regrets extends Sums<Omit<RegrettedEvictions, 'medianMs' | 'remedy'>> {
+  readonly times: Sample;
 }
 
 /** Sums up a run while it goes on. */
@@ -146,12 +175,14 @@ export class Costs implements Watcher {
   private readonly reasons = new Reasons();
   private readonly unasked: Unasked;
   private readonly conflicts: Conflicts;
+  private readonly kernels: KernelCosts;
   private launches = 0;
   private faults = 0;
 
   constructor(private readonly names: Names) {
     this.unasked = new Unasked(names);
     this.conflicts = new Conflicts(names);
+    this.kernels = new KernelCosts(names);
   }
 
   report(durationMs: number): Report {
@@ -160,22 +191,30 @@ export class Costs implements Watcher {
     const sums = [...this.arrays.values()].sort(
       (a, b) => b.bytesMoved - a.bytesMoved || b.faults - a.faults,
     );
-    const all = [...this.regrets.values()].sort((a, b) => b.bytesReturned - a.bytesReturned);
-    const decisions = all.slice(0, MOST_DECISIONS).map(({ timesMs, stride, ...each }) => {
-      const sorted = timesMs.toSorted((a, b) => a - b);
-      return { ...each, medianMs: sorted[sorted.length >> 1] };
-    });
-    const arrays = sums.map(({ isWritten, ...each }) => each);
     const unasked = this.unasked.costs();
     const conflicts = this.conflicts.places();
     const advice = [
       ...memoryAdvice(memories),
       ...this.keepingAdvice(),
-      ...sharingAdvice(sums),
+      ...sharingAdvice(sums, conflicts),
       ...patternAdvice(unasked),
+      ...indexAdvice(sums),
     ];
+    const arrays = sums.map(({ isWritten, scattered, ...each }) => ({
+      ...each,
+      remedy: remedyOf(advice, each.name, each.bytesReturned > 0 ? null : undefined),
+    }));
+    const decisions = [...this.regrets.values()]
+      .sort((a, b) => b.bytesReturned - a.bytesReturned)
+      .slice(0, MOST_DECISIONS)
+      .map(({ times, ...each }) => ({
+        ...each,
+        medianMs: times.median,
+        remedy: remedyOf(advice, each.evicted, each.memory),
+      }));
+    const kernels = this.kernels.costs();
     return {
-      ...{ durationMs, launches, faults, memories, arrays, decisions },
+      ...{ durationMs, launches, faults, memories, arrays, decisions, kernels },
       ...{ reasons: this.reasons.costs(), unasked, conflicts, advice },
     };
   }
@@ -190,12 +229,14 @@ export class Costs implements Watcher {
   launched(launch: Launch): void {
     this.launches++;
     this.unasked.launched(launch);
+    this.kernels.launched(launch);
   }
 
   faulted(fault: Fault): void {
     this.faults++;
     this.unasked.faulted(fault);
     this.conflicts.faulted(fault);
+    this.kernels.faulted(fault);
     const array = this.array(fault.page);
     if (array !== null) array.faults++;
   }
@@ -209,6 +250,7 @@ export class Costs implements Watcher {
       this.reasons.arrived(move);
       this.unasked.arrived(move);
       this.conflicts.arrived(move);
+      this.kernels.arrived(move);
       const again = move.returned * PAGE_BYTES;
       sums.blocks.add(blockOf(move.page));
       grow(sums, move.added);
@@ -216,6 +258,7 @@ export class Costs implements Watcher {
       sums.bytesReturned += again;
       if (again > 0) sums.returns.add(move.page, move.returned);
       if (array === null) return;
+      if (isScattered(move)) array.scattered++;
       // Zeros cost no copy.
       if (move.source !== -1) array.bytesMoved += bytes;
       array.bytesReturned += again;
@@ -234,20 +277,19 @@ export class Costs implements Watcher {
     const { names } = this;
     const memory = names.memories[eviction.memory].name;
     const evicted = names.arrayAt(eviction.page)?.name ?? '?';
-    const sake = this.sakeOf(eviction);
+    const sake = sakeText(names, eviction.cause);
     const key = JSON.stringify([memory, evicted, sake]);
     let group = this.regrets.get(key);
     if (group === undefined) {
-      const nothing = { regretted: 0, bytesReturned: 0, stride: 1, timesMs: [] };
+      const nothing = { regretted: 0, bytesReturned: 0, times: new Sample() };
       this.regrets.set(key, (group = { memory, evicted, sake, ...nothing }));
     }
     group.bytesReturned += pages * PAGE_BYTES;
+    this.kernels.regretted(eviction, pages, sake);
     if (!isFirst) return;
     this.memory(eviction.memory).regretted++;
-    if (group.regretted++ % group.stride === 0) group.timesMs.push(eviction.regret?.afterMs ?? 0);
-    if (group.timesMs.length < MOST_TIMES) return;
-    group.stride *= 2;
-    group.timesMs.splice(0, MOST_TIMES, ...group.timesMs.filter((_, at) => at % 2 === 0));
+    group.regretted++;
+    group.times.add(eviction.regret?.afterMs ?? 0);
   }
 
   private keepingAdvice(): Remedy[] {
@@ -257,15 +299,10 @@ export class Costs implements Watcher {
       if (blocks.size * PAGES_PER_BLOCK <= budgetPages) return [];
       return returns.worthKeeping(budgetPages, this.names).map((keeping) => {
         const { array, begin, end, bytes } = keeping;
-        const text = keepingText(memory, keeping);
-        return { array: array.name, what: 'pin', memory, begin, end, bytes, text };
+        const said = keepingText(memory, keeping);
+        return { array: array.name, what: 'pin', memory, begin, end, bytes, ...said };
       });
     });
-  }
-
-  private sakeOf({ cause }: Departure): string {
-    if (cause.page >= 0) return this.names.arrayAt(cause.page)?.name ?? '?';
-    return cause.kind === 'launch' ? `the arguments of ${cause.kernel}` : cause.event;
   }
 
   private memoryCost(id: number): MemoryCost {
@@ -295,7 +332,7 @@ export class Costs implements Watcher {
       const nothing = { faults: 0, bytesMoved: 0, bytesReturned: 0, bytesEvicted: 0, moves: 0 };
       this.arrays.set(
         array.id,
-        (sums = { name: array.name, bytes: 0, ...nothing, isWritten: false }),
+        (sums = { name: array.name, bytes: 0, ...nothing, isWritten: false, scattered: 0 }),
       );
     }
     sums.bytes = array.pages * PAGE_BYTES;
@@ -308,27 +345,50 @@ function grow(sums: MemorySums, pages: number): void {
   sums.peakPages = Math.max(sums.peakPages, sums.pages);
 }
 
+/** The policy saw no order in what a launch touches. */
+function isScattered({ cause, reason }: Arrival): boolean {
+  return cause.launch >= 0 && (reason === 'scattered' || reason === 'lone' || reason === 'trial');
+}
+
+/**
+ * What concerns an array most, or else the memory that it lost its room in.
+ * @param memory null: any; undefined: a larger memory does not help
+ */
+function remedyOf(
+  advice: readonly Remedy[],
+  array: string,
+  memory: string | null | undefined,
+): string | null {
+  const own = advice.find(
+    (each) => each.array === array && (each.what !== 'pin' || !memory || each.memory === memory),
+  );
+  const larger = advice.find(
+    (each) => each.what === 'memory' && (memory === null || each.memory === memory),
+  );
+  return own?.title ?? larger?.title ?? null;
+}
+
 function memoryAdvice(memories: readonly MemoryCost[]): Remedy[] {
   return memories
     .filter((each) => each.bytesReturned > 0 && each.usedBytes > each.budgetBytes)
     .map(({ name, usedBytes, budgetBytes, bytesReturned }) => {
       const [used, had, again] = [usedBytes, budgetBytes, bytesReturned].map(mebibytes);
-      const text = `Give ${name} ${used} instead of ${had}: then nothing leaves it, and ${again} need not come again.`;
-      return { array: null, what: 'memory', text };
+      const title = `Give ${name} ${used} instead of ${had}`;
+      const text = `${title}: then nothing leaves it, and ${again} need not come again.`;
+      return { array: null, what: 'memory', memory: name, bytes: usedBytes, title, text };
     });
 }
 
-function keepingText(memory: string, keeping: Keeping): string {
+function keepingText(memory: string, keeping: Keeping): { title: string; text: string } {
   const { array, begin, end, isWhole, bytes, bytesReturned } = keeping;
   const { name } = array;
   const all = mebibytes(array.pages * PAGE_BYTES);
   const what = isWhole ? `${name} (${all})` : `${mebibytes(bytes)} of the ${all} of ${name}`;
   const place = memory === 'host' ? "'host'" : 'device';
   const part = isWhole ? '' : `, { begin: ${begin}, end: ${end} }`;
-  return (
-    `Keep ${what} in ${memory}: ${name}.advise({ preferredLocation: ${place} }${part}). ` +
-    `${mebibytes(bytesReturned)} of it came again.`
-  );
+  const title = `Keep ${what} in ${memory}`;
+  const call = `${name}.advise({ preferredLocation: ${place} }${part})`;
+  return { title, text: `${title}: ${call}. ${mebibytes(bytesReturned)} of it came again.` };
 }
 
 function patternAdvice(unasked: readonly UnaskedCost[]): Remedy[] {
@@ -337,25 +397,44 @@ function patternAdvice(unasked: readonly UnaskedCost[]): Remedy[] {
       const unused = unusedBytes ?? 0;
       return reason === 'read-ahead' && unused >= LEAST_UNUSED && unused * 4 >= bytes;
     })
-    .map(({ array, bytes, unusedBytes }) => ({
-      array,
-      what: 'random',
-      text:
-        `Have less of ${array} come ahead: ${array}.advise({ pattern: 'random' }). ` +
-        `${mebibytes(unusedBytes ?? 0)} of ${mebibytes(bytes)} that came ahead was not used.`,
-    }));
+    .map(({ array, bytes, unusedBytes }) => {
+      const title = `Have less of ${array} come ahead`;
+      const text =
+        `${title}: ${array}.advise({ pattern: 'random' }). ` +
+        `${mebibytes(unusedBytes ?? 0)} of ${mebibytes(bytes)} that came ahead was not used.`;
+      return { array, what: 'random', title, text };
+    });
 }
 
-function sharingAdvice(arrays: readonly ArraySums[]): Remedy[] {
+function indexAdvice(arrays: readonly ArraySums[]): Remedy[] {
+  return arrays
+    .filter(({ scattered, faults }) => scattered >= LEAST_SCATTERED && scattered * 2 > faults)
+    .map(({ name, scattered }) => {
+      const title = `Have pages of ${name} come before the kernel touches them`;
+      const text =
+        `${title}: where a parameter 'order' has the indices, declare ${name} as .by('order'). ` +
+        `${count(scattered, 'touch', 'touches')} of launches brought single pages.`;
+      return { array: name, what: 'by', title, text };
+    });
+}
+
+function sharingAdvice(arrays: readonly ArraySums[], conflicts: readonly Conflict[]): Remedy[] {
   const advice: Remedy[] = [];
   for (const { name, bytes, moves, isWritten } of arrays) {
     const blocks = Math.max(1, Math.ceil(bytes / (PAGE_BYTES * PAGES_PER_BLOCK)));
-    if (moves < BACK_AND_FORTH * blocks || moves < BACK_AND_FORTH * 2) continue;
-    const text = !isWritten
-      ? `Let each memory have a copy of ${name}: ${name}.advise({ readMostly: true }). It went back and forth ${moves} times.`
-      : `${name} went back and forth ${moves} times between processors: have the device reach it in place, ` +
-        `${name}.advise({ accessedBy: [device] }), or give each processor a part of its own.`;
-    advice.push({ array: name, what: isWritten ? 'accessedBy' : 'readMostly', text });
+    const own = conflicts.filter(({ array }) => array === name);
+    const taken = own.reduce((sum, each) => sum + each.moves, 0);
+    const goes = moves >= BACK_AND_FORTH * Math.max(2, blocks);
+    if (!goes && taken < LEAST_TAKEN) continue;
+    const times = count(Math.max(moves, taken), 'time');
+    const title = isWritten
+      ? `Have the device reach ${name} in place`
+      : `Let each memory have a copy of ${name}`;
+    const text = isWritten
+      ? `${title}: ${name}.advise({ accessedBy: [device] }); or give each processor a part of ` +
+        `its own, at a multiple of 4 KiB. Its pages went back and forth ${times}.`
+      : `${title}: ${name}.advise({ readMostly: true }). It went back and forth ${times}.`;
+    advice.push({ array: name, what: isWritten ? 'accessedBy' : 'readMostly', title, text });
   }
   return advice;
 }

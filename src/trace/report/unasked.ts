@@ -114,14 +114,14 @@ export class Unasked {
   }
 
   arrived(move: Arrival): void {
-    const { memory, source, page, pages, added, cause, reason, atMs, tookMs } = move;
+    const { memory, source, page, pages, added, cause, need, reason, atMs, tookMs } = move;
     // What goes on to a processor was needed.
     if (source >= 0 && this.isProcessors(memory)) this.used(source, page);
     const stay = this.isProcessors(memory) ? this.stay(memory, page) : null;
     if (stay === null) return;
     stay.pages += added;
     // Zeros cost no copy.
-    if (source === -1) return;
+    if (source === -1 || need === 'room') return;
     if (reason === 'plan') {
       this.count(stay.array, 'plan', pages, 0);
       this.awaits(memory, stay, pages, 'plan');

@@ -25,8 +25,9 @@ export function showReport({ durationMs, report }, choose) {
     sizeOf(each.bytesMoved),
     sizeOf(each.bytesReturned),
     sizeOf(each.bytesEvicted),
+    each.remedy ?? '',
   ]);
-  const header = ['array', 'size', 'faults', 'moved', 'of it again', 'evicted'];
+  const header = ['array', 'size', 'faults', 'moved', 'of it again', 'evicted', 'what helps'];
   table('costs', 'Arrays, those first that moved most', header, arrays);
   const decisions = report.decisions.map((each) => [
     each.evicted,
@@ -35,8 +36,12 @@ export function showReport({ durationMs, report }, choose) {
     String(each.regretted),
     timeOf(each.medianMs),
     sizeOf(each.bytesReturned),
+    each.remedy ?? '',
   ]);
-  const columns = ['evicted', 'for', 'from', 'times', 'needed again after', 'came again'];
+  const columns = [
+    ...['evicted', 'for', 'from', 'times', 'needed again after', 'came again'],
+    'what helps',
+  ];
   $('decisions').hidden = decisions.length === 0;
   table('decisions', 'Evictions that were regretted most', columns, decisions);
   $('conflicts').replaceChildren(

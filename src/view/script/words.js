@@ -17,6 +17,7 @@ export const CAUSES = {
   launch: ['#0072b2', 'launch arguments'],
   ahead: ['#56b4e9', 'read-ahead'],
   request: ['#009e73', 'requests'],
+  room: ['#999999', 'evictions'],
 };
 
 // From dark blue over grey to yellow: by lightness alone, so that it is read in grey, too.
