@@ -73,6 +73,16 @@ function countsOf(output) {
   return counts;
 }
 
+/** What tests of a stage took that say so, as test/harness/checks.ts writes it. */
+function testsOf(stage, output) {
+  const line = /^(?:ok|FAIL) +(.*) \((\d+) ms, (\d+) of a processor\)$/gm;
+  return [...plain(output).matchAll(line)].map(([, name, ms, processor]) => ({
+    name: `${stage.name}: ${name}`,
+    seconds: Number(ms) / 1000,
+    processor: Number(processor) / 1000,
+  }));
+}
+
 /** Processor seconds of the processes that have ended so far, with theirs. */
 function processorSeconds() {
   const stat = readFileSync('/proc/self/stat', 'latin1');
@@ -141,16 +151,35 @@ function runStage(stage, say) {
       // A stage that failed without a failed test of its own (a crash, a time limit) is still one
       // failure.
       else if (!ok && counts.failed === 0) counts.failed = 1;
-      done({ stage, counts, why: wrong, seconds: (performance.now() - started) / 1000, processor });
+      done({
+        stage,
+        counts,
+        why: wrong,
+        seconds: (performance.now() - started) / 1000,
+        processor,
+        tests: testsOf(stage, output),
+      });
     };
     child.on('error', (error) => finish(false, error.message));
     child.on('close', (code, signal) => {
-      if (timedOut) finish(false, `still running after ${stage.seconds} s`);
+      const last = plain(output).trimEnd().split('\n').at(-1);
+      if (timedOut)
+        finish(
+          false,
+          `over its limit: still running after ${stage.seconds} s; it said last: ${last}`,
+        );
       else
         finish(code === 0, code === 0 ? '' : signal ? `ended by ${signal}` : `exit code ${code}`);
     });
   });
 }
+
+function timesOf({ seconds, processor }) {
+  return `${seconds.toFixed(1).padStart(7)} s ${processor.toFixed(1).padStart(7)} s CPU`;
+}
+
+/** So many tests are named that took most. */
+const DEAREST = 20;
 
 /**
  * Runs the stages of a group side by side: one more than there are CPUs, since some of their tests
@@ -197,6 +226,9 @@ export async function runStages(groups, { wanted = [], keepOn = false } = {}) {
   let failed = 0;
   let unbuilt = false;
   const table = [];
+  const tests = [];
+  const wrong = [];
+  let processorTotal = 0;
   const started = performance.now();
   for (const group of groups) {
     const chosen = group.filter(
@@ -204,18 +236,28 @@ export async function runStages(groups, { wanted = [], keepOn = false } = {}) {
         wanted.length === 0 || wanted.includes(name) || (builds && later),
     );
     if (chosen.length === 0) continue;
-    for (const { stage, counts, why, seconds, processor } of await runGroup(chosen)) {
+    for (const result of await runGroup(chosen)) {
+      const { stage, counts, why, seconds, processor } = result;
       passed += counts.passed;
       failed += counts.failed;
-      const figures = `${counts.passed} passed, ${counts.failed} failed${why ? ` (${why})` : ''}`;
-      const times = `${seconds.toFixed(1).padStart(7)} s ${processor.toFixed(1).padStart(7)} s CPU`;
+      tests.push(...result.tests);
+      processorTotal += processor;
+      const figures = `${counts.passed} passed, ${counts.failed} failed`;
+      if (why) wrong.push(`FAILED ${stage.name}: ${why}`);
       if (why && stage.builds) unbuilt = true;
-      table.push(`${why ? 'FAIL' : 'ok  '} ${stage.name.padEnd(20)} ${times}  ${figures}`);
+      table.push(
+        `${why ? 'FAIL' : 'ok  '} ${stage.name.padEnd(22)} ${timesOf({ seconds, processor })}  ${figures}`,
+      );
     }
     if (unbuilt || (failed > 0 && !keepOn)) break;
   }
-  console.log(`\n${table.join('\n')}\n`);
-  console.log(`${((performance.now() - started) / 1000).toFixed(1)} s`);
+  console.log(`\n${table.join('\n')}`);
+  const dearest = tests.sort((a, b) => b.processor - a.processor).slice(0, DEAREST);
+  if (dearest.length > 0) console.log('\nthe tests that took most of a processor:');
+  for (const test of dearest) console.log(`     ${timesOf(test)}  ${test.name}`);
+  if (wrong.length > 0) console.log(`\n${wrong.join('\n')}`);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`\n${seconds} s, ${processorTotal.toFixed(1)} s CPU`);
   console.log(`${passed} passed, ${failed} failed`);
   process.exitCode = failed > 0 ? 1 : 0;
 }

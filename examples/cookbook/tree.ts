@@ -14,7 +14,7 @@ const RIGHT = 8n;
 const KEY = 16n;
 const NODE_BYTES = 32;
 const KEYS = 150_000;
-const CHANGES = 10_000;
+const CHANGES = 2000;
 
 /**
  * `roots` holds the address of the tree's root and that of the first unused node. Each key is

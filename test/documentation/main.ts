@@ -10,6 +10,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openSpace } from '../../src/index.js';
+import { Checks } from '../harness/checks.js';
 import { ValkeyServer, valkeyPrograms } from '../harness/valkey-server.js';
 import { wrongCommands } from './commands.js';
 import { commentExamples, programOf } from './comments.js';
@@ -18,21 +19,10 @@ import { ProgramFolder } from './programs.js';
 import { checkUnits, unitsOf } from './units.js';
 
 const [wanted = ''] = process.argv.slice(2);
-let passed = 0;
-let failed = 0;
+const checks = new Checks();
 
 async function check(name: string, run: () => unknown): Promise<void> {
-  if (!name.includes(wanted)) return;
-  const started = performance.now();
-  try {
-    await run();
-    passed++;
-    console.log(`ok   ${name} (${Math.round(performance.now() - started)} ms)`);
-  } catch (error) {
-    failed++;
-    const text = error instanceof Error ? error.message : String(error);
-    console.log(`FAIL ${name}\n${text.replace(/^/gm, '     ')}`);
-  }
+  if (name.includes(wanted)) await checks.check(name, run);
 }
 
 function brokenLinks(page: Page): string[] {
@@ -110,5 +100,4 @@ for (const page of all.filter(({ path }) => !path.startsWith('api/'))) {
   }
 }
 clearInterval(alive);
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+checks.finish();

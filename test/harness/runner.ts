@@ -5,9 +5,10 @@
  * process and counts as failed; the tests after it run in a new process.
  */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { processorTime, timesOf } from './checks.js';
 import { readOptions } from './options.js';
 import type { Report } from './suite.js';
 
@@ -19,20 +20,6 @@ const END_SECONDS = 10;
 
 let passed = 0;
 let failed = 0;
-
-/**
- * Milliseconds of processor time that a process has used so far, with those of its children that
- * have ended.
- */
-function processorTime(pid: number | undefined): number {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * 10;
-  } catch {
-    return 0;
-  }
-}
 
 /** Runs the tests of a file from one on. Returns where to go on, or null when it is through. */
 function runFrom(
@@ -70,7 +57,7 @@ function runFrom(
       } else if (report.kind === 'note') say(`     ${report.text}`);
       else if (report.kind === 'end') {
         say(
-          `${report.failure === null ? 'ok  ' : 'FAIL'} ${file}: ${current?.name} (${Math.round(report.ms)} ms, ${processorTime(child.pid) - used} of a processor)`,
+          `${report.failure === null ? 'ok  ' : 'FAIL'} ${file}: ${current?.name} ${timesOf(report.ms, processorTime(child.pid) - used)}`,
         );
         if (report.failure === null) passed++;
         else {

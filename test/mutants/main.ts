@@ -20,7 +20,8 @@ const USAGE = `npm run -s mutants -- [--schedules N] [--only PART OF A NAME] [--
 
 --schedules N  that a mutant is looked for in; 1000 unless said otherwise
 --only TEXT    those mutants whose name has it
---every N      only each N-th of them
+--every N      only each N-th of them; all are compiled
+--compile      looks for none: that each fits its source and compiles is all
 --jobs J       so many at the same time; as many as there are CPUs unless said otherwise
 --update       writes the schedules that have found mutants to test/mutants/seeds.json`;
 
@@ -82,6 +83,7 @@ const { values } = readOptions(USAGE, {
     only: { type: 'string', default: '' },
     every: { type: 'string', default: '1' },
     jobs: { type: 'string', default: String(availableParallelism()) },
+    compile: { type: 'boolean', default: false },
     update: { type: 'boolean', default: false },
   },
 });
@@ -151,15 +153,17 @@ async function checkPatterns(chosen: readonly PatternMutant[], code: MutantCode)
   }
 }
 
-const waiting = mutants
+const waiting = (values.compile ? [] : mutants)
   .filter(({ name }) => name.includes(values.only))
   .filter((_, at) => at % Number(values.every) === 0);
 const counted = [...patternMutants, ...planMutants];
-const patterns = counted.filter(({ name }) => name.includes(values.only));
-if (waiting.length + patterns.length === 0)
+const patterns = values.compile ? [] : counted.filter(({ name }) => name.includes(values.only));
+if (waiting.length + patterns.length === 0 && !values.compile)
   throw new Error(`no mutant's name has '${values.only}' in it; test/mutants has lists of them`);
 const entries = ['test/mutants/player.ts', 'test/patterns/plays.ts'];
-const code = MutantCode.compile([...mutants, ...counted], entries);
+const all = [...mutants, ...counted];
+const code = MutantCode.compile(all, entries);
+if (values.compile) say(true, `${all.length} mutants fit their sources and compile`);
 try {
   const work = async (): Promise<void> => {
     const player = new Player(code.url('test/mutants/player.ts'));

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { processorTime } from '../harness/checks.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const sources = join(root, 'test/tools');
@@ -26,6 +27,8 @@ const SECONDS = 120;
 
 let passed = 0;
 let failed = 0;
+/** Milliseconds of a processor until the end of the row before. */
+let used = 0;
 
 interface Ended {
   readonly code: number | null;
@@ -69,7 +72,11 @@ async function row(
   const good = ended.code === code && wanted.test(ended.output);
   good ? passed++ : failed++;
   const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(5);
-  console.log(`${good ? 'ok  ' : 'FAIL'} ${tool.padEnd(26)} ${what.padEnd(62)} ${seconds} s`);
+  const processor = ((processorTime('self') - used) / 1000).toFixed(1).padStart(5);
+  used = processorTime('self');
+  console.log(
+    `${good ? 'ok  ' : 'FAIL'} ${tool.padEnd(26)} ${what.padEnd(62)} ${seconds} s ${processor} s CPU`,
+  );
   if (!good)
     console.log(
       `     exit code ${ended.code}, wanted ${code} and ${wanted}\n${ended.output.replace(/^/gm, '     ')}`,
@@ -105,6 +112,7 @@ function install(): void {
 }
 
 install();
+console.log(`installed: ${(processorTime('self') / 1000).toFixed(1)} s CPU`);
 const here = process.execPath;
 const other = spawnSync(here, [join(root, 'scripts/fetch-node.mjs'), '22'], { encoding: 'utf8' });
 if (other.status !== 0) throw new Error(`Node.js 22 could not be had: ${other.stderr}`);

@@ -170,7 +170,7 @@ function moveInto(temporary: string, folder: string): void {
 }
 
 /** The columns in a folder, or null if one is missing, short or of another type. */
-function openColumns(
+export function openColumns(
   folder: string,
 ): Pick<DemoData, 'folder' | 'rows' | 'files' | 'byteLength'> | null {
   const files = {} as DemoData['files'];
