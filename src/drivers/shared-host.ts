@@ -4,6 +4,8 @@
 export interface HostSharer {
   /** Takes the right to write. No thread there can write any more when this returns. */
   stopWrites(page: number, count: number): void;
+  /** Pages whose accesses fail there, if it has such, may be used again. */
+  restore?(page: number, count: number): void;
 }
 
 export interface SharedHost {

@@ -120,8 +120,7 @@ export class ModelDevice implements Driver {
   constructor(
     readonly id: ProcessorId,
     /**
-     * Its own memory; NO_NODE: it has none but for pages that stand in, and reaches the host's in
-     * place.
+     * Its own memory; NO_NODE: it has none, and reaches the host's in place.
      */
     readonly node: NodeId,
     readonly description: DeviceDescription,
@@ -172,6 +171,7 @@ export class ModelDevice implements Driver {
         `  ${this.description.name}: block of ${page} reaches ${on ? 'the host' : 'its own memory'}`,
     );
     if (this.dead) return Status.Done;
+    this.expectMemory();
     const block = page / PAGES_PER_BLOCK;
     if (this.threads.length > 0) throw new Error('memory is switched under threads that run');
     for (let at = page; at < page + PAGES_PER_BLOCK; at++)
@@ -188,6 +188,7 @@ export class ModelDevice implements Driver {
   cover(token: number, page: number): Status {
     this.around.trace(() => `  ${this.description.name}: page ${page} is covered`);
     if (this.dead) return Status.Done;
+    this.expectMemory();
     if (!this.isRemote(page)) throw new Error(`page ${page} is not reached in place`);
     if (this.around.random.chance(this.around.weather.later)) {
       this.covers.push({ token, page });
@@ -195,6 +196,11 @@ export class ModelDevice implements Driver {
     }
     this.coverPage(page);
     return Status.Done;
+  }
+
+  private expectMemory(): void {
+    if (this.node === NO_NODE)
+      throw new Error(`${this.description.name} has no memory of its own for pages to be in`);
   }
 
   coverPage(page: number): void {
@@ -208,7 +214,7 @@ export class ModelDevice implements Driver {
   switchBlock(block: number, on: boolean): void {
     for (const page of this.covered)
       if (Math.floor(page / PAGES_PER_BLOCK) === block) this.covered.delete(page);
-    if (on && this.node !== NO_NODE) this.remote.add(block);
+    if (on) this.remote.add(block);
     else this.remote.delete(block);
     this.slipped.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
     this.readable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));

@@ -3,7 +3,13 @@
  * when an access is denied.
  */
 
-import { Access, type DenyReason, HOST, type ProcessorId } from '../../src/core/basics/types.js';
+import {
+  Access,
+  type DenyReason,
+  HOST,
+  NO_NODE,
+  type ProcessorId,
+} from '../../src/core/basics/types.js';
 import type { LaunchArgument } from '../../src/core/service/launches.js';
 import type { CallableKernel } from '../../src/drivers/driver.js';
 import type { Memory } from './memories.js';
@@ -284,6 +290,7 @@ export class Programs {
         launch.state = 'over';
       return false;
     }
+    if (this.chooseOfOthers(thread)) return true;
     let argument = this.world.random.pick(launch.args);
     if (launch.walked >= 0) {
       argument = launch.args[0];
@@ -300,6 +307,16 @@ export class Programs {
         launch.walked += 16;
     } else thread.page = argument.first + this.nearby(argument.count);
     thread.write = argument.use !== 'in' && this.world.random.chance(0.6);
+    return true;
+  }
+
+  /** Threads of another process use what other machines have, too: nobody asks before they do. */
+  private chooseOfOthers(thread: Thread): boolean {
+    if (thread.device.node !== NO_NODE || !this.world.plots.shares) return false;
+    const range = this.world.plots.chooseShared(this.world.others.memories)?.range;
+    if (range === undefined) return false;
+    thread.page = range.first + this.nearby(range.pages);
+    thread.write = this.world.random.chance(0.5);
     return true;
   }
 
@@ -413,7 +430,7 @@ export class Programs {
       this.world.processors.condemned.add(id);
       return;
     }
-    if (id !== HOST) {
+    if (device.node !== NO_NODE && id !== HOST) {
       if (reason !== 'READ_ONLY' && reason !== 'PINNED' && !device.scratch.has(page))
         device.hidden.add(page);
       device.scratch.add(page);

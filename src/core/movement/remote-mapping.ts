@@ -3,18 +3,7 @@
  * and nothing moves to their own.
  */
 
-import {
-  add,
-  addRun,
-  andNot,
-  clear,
-  has,
-  isEmpty,
-  type Mask,
-  next,
-  remove,
-  WORDS,
-} from '../basics/mask.js';
+import { add, addRun, andNot, clear, has, type Mask, next, remove, WORDS } from '../basics/mask.js';
 import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
 import { holderOf, onlyOn } from '../table/contents.js';
 import type { Processor } from '../table/processors.js';
@@ -146,13 +135,12 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
   if (
     processor === undefined ||
     processor.state !== 'alive' ||
-    isSwitched(state, block, processor, remote)
+    isRemote(block, processor) === remote
   ) {
-    if (remote && processor !== undefined && processor.localNode !== NO_NODE)
-      processor.remoteBlocks--;
+    if (remote && processor !== undefined) processor.remoteBlocks--;
     return 'done';
   }
-  if (remote && processor.localNode !== NO_NODE) {
+  if (remote) {
     const left = sendHome(state, block, task, processor.localNode);
     if (left === 'stuck') {
       // The host has no room for what would have to come home: then the block goes on migrating.
@@ -169,11 +157,4 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
     Access.None,
     block.inside,
   );
-}
-
-/** One without memory of its own is switched only where something stands in for pages. */
-function isSwitched(state: State, block: Block, processor: Processor, remote: boolean): boolean {
-  if (processor.localNode === NO_NODE)
-    return isEmpty(mappingOf(state, block, processor.id).standIn);
-  return isRemote(block, processor) === remote;
 }

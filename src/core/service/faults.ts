@@ -124,7 +124,7 @@ function waitsForRoom(state: State, block: Block, processor: Processor): boolean
     processor.lacksRoom = true;
     return true;
   }
-  if (!isOwner(processor.id)) processor.waited = REFUSED;
+  if (!usesHostMemory(processor)) processor.waited = REFUSED;
   return false;
 }
 
@@ -432,7 +432,8 @@ export function refuseWanted(
 }
 
 /**
- * The host's thread cannot be sent on, so that its denial is for the pager to carry out. A device's
+ * A thread of host memory cannot be sent on, so that its denial is for the pager to carry out:
+ * nothing stands in for the page, which such a thread asks for again once it may have it. A device's
  * thread goes on with a scratch page of zeros that no other processor ever sees, and its launch
  * fails.
  */
@@ -449,7 +450,7 @@ function deny(
 ): Outcome {
   const base = block.index * PAGES_PER_BLOCK;
   processor.counters.denied++;
-  if (isOwner(processor.id)) {
+  if (usesHostMemory(processor)) {
     block.attempts = 0;
     state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
     // Others may still wait to read what this one may not write.

@@ -106,8 +106,8 @@ export class Launches {
   ) {}
 
   /**
-   * Puts memory where it was advised to be (accessedBy), or where it goes to and fro no more. At most REMOTE_BLOCKS blocks of a
-   * processor at a time: the others migrate.
+   * Puts memory where it was advised to be (accessedBy), or where it goes to and fro no more. At
+   * most REMOTE_BLOCKS blocks of a processor at a time: the others migrate.
    */
   arrange(
     id: number,
@@ -115,16 +115,13 @@ export class Launches {
     parts: readonly { first: number; count: number }[],
   ): void {
     const { state } = this;
-    if (!state.inPlace && processorOf(state, processor).localNode !== NO_NODE) {
+    const owner = processorOf(state, processor);
+    if (!state.inPlace || owner.description.remoteAccess !== true) {
       state.commands.requestDone(id, 0, null);
       return;
     }
-    const owner = processorOf(state, processor);
     const request = this.requests.open(id, 'mapRemote', NO_NODE, processor);
-    const localNode = owner.localNode;
-    for (const index of owner.description.remoteAccess === true || localNode === NO_NODE
-      ? blocksOf(parts)
-      : []) {
+    for (const index of blocksOf(parts)) {
       const range = state.va.rangeOfPage(index * PAGES_PER_BLOCK);
       const block =
         range === undefined || isUnadvised(range)
@@ -132,15 +129,14 @@ export class Launches {
           : state.va.block(index);
       if (block === undefined) continue;
       const inPlace = isRemote(block, owner);
-      const remote = localNode === NO_NODE || belongsInPlace(state, block, owner);
-      const wanted = remote && (localNode === NO_NODE || !mayBeDenied(block));
+      const wanted = belongsInPlace(state, block, owner) && !mayBeDenied(block);
       const covered = inPlace && !isEmpty(mappingOf(state, block, processor).standIn);
       if (wanted === inPlace && !covered) continue;
       const all = createMask().fill(-1);
       // What stood in for pages that an earlier launch was denied goes with the mapping.
-      if (inPlace && localNode !== NO_NODE) this.requests.addTask(block, request, all, 'mapLocal');
+      if (inPlace) this.requests.addTask(block, request, all, 'mapLocal');
       if (!wanted || (!inPlace && owner.remoteBlocks >= REMOTE_BLOCKS)) continue;
-      if (localNode !== NO_NODE) owner.remoteBlocks++;
+      owner.remoteBlocks++;
       this.requests.addTask(block, request, all, 'mapRemote');
     }
     this.requests.close(request);

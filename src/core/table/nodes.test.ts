@@ -941,6 +941,21 @@ describe('a processor without memory of its own', () => {
     manager.checkInvariants();
   });
 
+  it('is denied a page, and has it once it may', () => {
+    const neighbour = manager.addProcessor({ name: 'neighbour', faults: true, units: 1 });
+    const first = allocate(BLOCK);
+    manager.protect(1, first, BLOCK, Access.None);
+    log = [];
+    manager.fault(neighbour, first, false, 2);
+    expect(log).toEqual([`denied ${first} NO_ACCESS`]);
+    manager.protect(2, first, BLOCK, Access.Write);
+    manager.fault(HOST, first, true, 1);
+    log = [];
+    manager.fault(neighbour, first, true, 2);
+    expect(log).toEqual([`map ${neighbour} ${first}+1 ${Access.Write}`]);
+    manager.checkInvariants();
+  });
+
   it('waits for rights of other machines, and is refused as the host is', () => {
     const neighbour = manager.addProcessor({ name: 'neighbour', faults: true, units: 1 });
     const shared = allocate(BLOCK, { provided: true, shared: true });

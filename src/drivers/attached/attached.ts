@@ -21,6 +21,8 @@ const THREADS = 1;
 
 export interface AttachedEvents {
   fault(page: number, write: boolean, thread: number): void;
+  /** These pages, whose accesses failed, may be used again. */
+  restored(pages: readonly number[]): void;
   /** Its page tables cannot be changed any more. */
   failed(): void;
 }
@@ -63,7 +65,7 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
 
   map(page: number, count: number, access: Access, previous: Access): void {
     if (this.dead) return;
-    if (this.denied.size > 0) this.forgive(page, count);
+    this.restore(page, count);
     this.blocks.touch(page, count);
     try {
       this.table.map(page, count, this.given(access), previous);
@@ -98,20 +100,11 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
     }
   }
 
-  /** Its threads cannot be sent on: nothing stands in for the page, whose accesses fail. */
-  cover(): Status {
-    return Status.Done;
-  }
-
-  /** From now on no thread is woken for the page, until it is mapped. False: that was so before. */
+  /** From now on no thread is woken for the page, until it is restored. False: that was so before. */
   deny(page: number): boolean {
     if (this.dead || this.denied.has(page)) return false;
     this.denied.add(page);
     return true;
-  }
-
-  remap(): Status {
-    return Status.Done;
   }
 
   /** Whether it is time to look for blocks that the process has not used for long. */
@@ -160,14 +153,15 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
     this.table.poison(page, () => this.host.unmapEverywhere(page, 1));
   }
 
-  private given(access: Access): Access {
-    return access === Access.Write && !this.writes ? Access.Read : access;
+  restore(page: number, count: number): void {
+    if (this.denied.size === 0) return;
+    const pages = [...this.denied].filter((each) => each >= page && each < page + count);
+    for (const each of pages) this.denied.delete(each);
+    if (pages.length > 0) this.events.restored(pages);
   }
 
-  /** Pages that are mapped again are not denied any more. */
-  private forgive(page: number, count: number): void {
-    for (const each of this.denied)
-      if (each >= page && each < page + count) this.denied.delete(each);
+  private given(access: Access): Access {
+    return access === Access.Write && !this.writes ? Access.Read : access;
   }
 
   /** Its page tables cannot be made what they should be. */

@@ -89,7 +89,7 @@ export class HostDriver implements Driver, CopiesInThreads, SharedHost {
     this.node.copyBy(copies, (token, page, count, finish) => {
       const status = finish();
       // What has been poisoned meanwhile is not mapped.
-      if (this.poisoned.size > 0) this.restore(page, count);
+      if (this.poisoned.size > 0) this.heal(page, count);
       events.transferred(token, status);
     });
     this.memory = this.node.alias;
@@ -105,7 +105,7 @@ export class HostDriver implements Driver, CopiesInThreads, SharedHost {
   }
 
   map(page: number, count: number, access: Access, previous: Access): void {
-    if (this.poisoned.size > 0) this.restore(page, count);
+    if (this.poisoned.size > 0) this.heal(page, count);
     this.node.table.map(page, count, access, previous);
   }
 
@@ -126,14 +126,12 @@ export class HostDriver implements Driver, CopiesInThreads, SharedHost {
   }
 
   transferIn(order: TransferOrder): Status {
-    if (this.poisoned.size > 0 && order.access !== Rights.None)
-      this.restore(order.page, order.count);
+    if (this.poisoned.size > 0 && order.access !== Rights.None) this.heal(order.page, order.count);
     return this.node.fill(order);
   }
 
   transferInThread(order: TransferOrder): Status {
-    if (this.poisoned.size > 0 && order.access !== Rights.None)
-      this.restore(order.page, order.count);
+    if (this.poisoned.size > 0 && order.access !== Rights.None) this.heal(order.page, order.count);
     return this.node.fillBeside(order);
   }
 
@@ -176,8 +174,13 @@ export class HostDriver implements Driver, CopiesInThreads, SharedHost {
     return this.poisoned.has(page);
   }
 
-  /** Accesses to poisoned pages fault again, as to any unmapped page. */
+  /** Accesses to poisoned pages fault again, in every process, as to any unmapped page. */
   restore(page: number, count: number): void {
+    this.heal(page, count);
+    for (const sharer of this.sharers) sharer.restore?.(page, count);
+  }
+
+  private heal(page: number, count: number): void {
     const end = page + count;
     for (const each of this.poisoned) {
       if (each < page || each >= end) continue;

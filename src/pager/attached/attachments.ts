@@ -97,7 +97,7 @@ interface Member {
    * clients: views do, too.
    */
   lives: Life[];
-  /** Its threads take blocks out of its page tables when they are asked. */
+  /** Its threads take pages out of its page tables when they are asked. */
   readonly letsGo: boolean;
   /** The thread that was asked last; null: none heard it. */
   asked: Life | null;
@@ -429,6 +429,7 @@ export class Attachments implements Transport {
     const events = {
       fault: (page: number, write: boolean, thread: number): void =>
         this.fault(member, grant as Grant, page, write, thread),
+      restored: (pages: readonly number[]): void => this.restored(member, pages),
       failed: (): void => this.around.later(() => this.lost(member)),
     };
     const { base, host } = this.around;
@@ -525,6 +526,14 @@ export class Attachments implements Transport {
     if (lives.some((life) => life.deny({ say, page }))) return;
     this.around.warn(`denied access: process ${pid} ${what}. ${DENIED_OUTCOME}`);
     driver.poison(page);
+  }
+
+  /**
+   * Each thread is told that may have been told of the denial. One that hears neither has the
+   * accesses fail still.
+   */
+  private restored({ lives, letsGo }: Member, restored: readonly number[]): void {
+    if (letsGo) for (const life of lives) life.restore({ restored });
   }
 
   private lost(member: Member): void {

@@ -2,7 +2,7 @@
 import { addressOf, closeDescriptor, libc } from '../../linux/base/libc.js';
 import { scratch } from '../../linux/base/native-buffer.js';
 import { setNonBlocking } from '../../linux/sockets/local-socket.js';
-import type { DenialNotice, IdleNotice } from '../protocol/attaching.js';
+import type { DenialNotice, IdleNotice, LifeNotice, RestoreNotice } from '../protocol/attaching.js';
 
 const MOST_ANSWERS = 16;
 
@@ -30,6 +30,10 @@ export class Life {
     return this.tell(notice);
   }
 
+  restore(notice: RestoreNotice): void {
+    this.tell(notice);
+  }
+
   /** Asks for blocks to leave the page tables. False: the thread does not hear all of it. */
   ask(notice: IdleNotice): boolean {
     const isHeard = this.tell(notice);
@@ -41,7 +45,7 @@ export class Life {
     closeDescriptor(this.fd);
   }
 
-  private tell(notice: DenialNotice | IdleNotice): boolean {
+  private tell(notice: LifeNotice): boolean {
     const line = Buffer.from(`${JSON.stringify(notice)}\n`);
     return libc.write(this.fd, addressOf(line), line.length) === line.length;
   }

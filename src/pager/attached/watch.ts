@@ -1,6 +1,6 @@
 /**
  * A thread of a process that attached to a space of another one. It writes why an access was
- * denied, and ends the access. It takes blocks out of the page tables that were not used for long.
+ * denied, and ends the access, until the page may be used again. It takes blocks out of the page tables that were not used for long.
  * When the owner is not there any more, it answers the faults of this process: a touch of a page
  * that is not here would wait for ever otherwise.
  */
@@ -19,6 +19,8 @@ import {
   DENIED_OUTCOME,
   type DenialNotice,
   type IdleNotice,
+  type LifeNotice,
+  type RestoreNotice,
 } from '../protocol/attaching.js';
 
 /** Between two looks for faults that nobody else answers. */
@@ -34,8 +36,9 @@ socket.on('data', (piece: Buffer) => {
   const lines = (text + piece.toString()).split('\n');
   text = lines.pop() ?? '';
   for (const line of lines) {
-    const notice = JSON.parse(line) as DenialNotice | IdleNotice;
+    const notice = JSON.parse(line) as LifeNotice;
     if ('idle' in notice) letGo(notice);
+    else if ('restored' in notice) restore(notice);
     else deny(notice);
   }
 });
@@ -46,6 +49,14 @@ socket.on('close', () => setInterval(serveAlone, LOOK_MS));
 function deny({ say, page }: DenialNotice): void {
   write(say);
   poison(page);
+}
+
+/** Accesses fault again, as those to any page that is not here. */
+function restore({ restored }: RestoreNotice): void {
+  for (const page of restored) {
+    poisoned.delete(page);
+    tryMadvise(addressOf(page), PAGE_BYTES, MADV_DONTNEED);
+  }
 }
 
 /** The content stays in the memory file: a page that is touched again comes back by a fault. */

@@ -60,7 +60,7 @@ export interface AttachRefusal {
 
 /** What the thread of a process that watches for the owner's end is started with. */
 export interface AttachedWatchData {
-  /** The end of a stream by which the owner says `DenialNotice` and `IdleNotice`, a line each. */
+  /** The end of a stream by which the owner says `LifeNotice`s, a line each. */
   readonly life: number;
   readonly faults: number;
   readonly base: number;
@@ -78,6 +78,11 @@ export interface DenialNotice {
   readonly page: number;
 }
 
+/** Pages whose accesses failed, and may be used again: the poison is to go. */
+export interface RestoreNotice {
+  readonly restored: readonly number[];
+}
+
 /**
  * Blocks, first and number of each run, that the process is to take out of its page tables, which
  * those keep small. It answers by a byte when it has.
@@ -85,6 +90,8 @@ export interface DenialNotice {
 export interface IdleNotice {
   readonly idle: readonly (readonly [number, number])[];
 }
+
+export type LifeNotice = DenialNotice | RestoreNotice | IdleNotice;
 
 /** An array as other processes find it. */
 export interface ArrayListing {

@@ -2,7 +2,7 @@
  * A process that attaches to the space of another one, and does what that asks, one after the
  * other.
  */
-import { closeSync, openSync, readdirSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync, writeSync } from 'node:fs';
 import {
   type AddressSpace,
   type ArrayHandle,
@@ -17,6 +17,7 @@ import {
   type Notifier,
   openSpace,
 } from '../../../src/index.js';
+import { createMemoryFile } from '../../../src/linux/memory/memory.js';
 import { wasmMemory } from '../../harness/wasm.js';
 
 let space: AddressSpace;
@@ -51,6 +52,16 @@ function dataOf(name: string): Int32Array {
   const array = space.find<Int32Array>(name);
   if (array === null) throw new Error(`there is no array ${name}`);
   return array.data;
+}
+
+/** The code of what a call throws; `none`: it throws nothing. */
+function failureOf(call: () => void): string {
+  try {
+    call();
+    return 'none';
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
 }
 
 /** Orders that change no data. */
@@ -117,6 +128,17 @@ const deeds = {
   },
   read(name: string, index: number): number {
     return dataOf(name)[index];
+  },
+  /** Has a system call read one element, or write 7 there; the code of its failure. */
+  systemCall(what: 'reads' | 'writes', name: string, index: number): string {
+    const element = dataOf(name).subarray(index, index + 1);
+    const fd = createMemoryFile('calls', 4096);
+    writeSync(fd, new Int32Array([7]));
+    const failure = failureOf(() =>
+      what === 'reads' ? writeSync(fd, element, 0, 4, 0) : readSync(fd, element, 0, 4, 0),
+    );
+    closeSync(fd);
+    return failure;
   },
   async open(hostMemory: string): Promise<string> {
     space = await openSpace({ hostMemory, storage: true });
