@@ -156,6 +156,18 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
     failed = true;
     warn(`onemem: warning: the eviction policy ${problem}; onemem's own takes its place\n`);
   };
+  const blocksOf = (name: 'keepFree' | 'mostAhead', nodeBlocks: number, usual: number): number => {
+    if (failed || theirs[name] === undefined) return usual;
+    try {
+      const blocks = theirs[name](nodeBlocks);
+      if (blocks === Number.POSITIVE_INFINITY && usual === blocks) return blocks;
+      if (Number.isSafeInteger(blocks) && blocks >= 0) return blocks;
+      fail(`answered ${String(blocks)} blocks in ${name}`);
+    } catch (error) {
+      fail(`threw in ${name}: ${kernelError(error).message}`);
+    }
+    return usual;
+  };
   const wants = (wish: Wish): number => {
     if (failed) return -1;
     try {
@@ -188,16 +200,12 @@ export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
       return own.evict(evictable);
     },
     keepFree(nodeBlocks) {
-      if (failed || theirs.keepFree === undefined) return own.keepFree?.(nodeBlocks) ?? 0;
-      try {
-        const blocks = theirs.keepFree(nodeBlocks);
-        if (Number.isSafeInteger(blocks) && blocks >= 0) return Math.min(blocks, nodeBlocks / 2);
-        fail(`answered ${String(blocks)} blocks to keep free`);
-      } catch (error) {
-        fail(`threw in keepFree: ${kernelError(error).message}`);
-      }
-      return 0;
+      const usual = own.keepFree?.(nodeBlocks) ?? 0;
+      return Math.min(blocksOf('keepFree', nodeBlocks, usual), nodeBlocks / 2);
     },
+    ...(theirs.mostAhead === undefined
+      ? {}
+      : { mostAhead: (nodeBlocks) => blocksOf('mostAhead', nodeBlocks, Number.POSITIVE_INFINITY) }),
     launchBegins: (kernel, spans) =>
       attempt('launchBegins', () => theirs.launchBegins?.(kernel, spans)),
     launchEnds: () => attempt('launchEnds', () => theirs.launchEnds?.()),

@@ -309,6 +309,12 @@ export interface EvictionPolicy {
    */
   keepFree?(nodeBlocks: number): number;
   /**
+   * Blocks of a full node of `nodeBlocks` that may be copied ahead of walks and not be entered yet.
+   * Each stands where one could be that was known to be used. No limit by default, beside that of
+   * the read-ahead.
+   */
+  mostAhead?(nodeBlocks: number): number;
+  /**
    * A launch begins on the processor whose memory this is. `spans` are the blocks of its arguments.
    */
   launchBegins?(kernel: string, spans: readonly BlockSpan[]): void;

@@ -11,6 +11,7 @@ import {
   MOST_AHEAD,
   NO_NODE,
   NO_PROCESSOR,
+  PAGES_PER_BLOCK,
   type ProcessorId,
   type Reason,
 } from '../basics/types.js';
@@ -63,11 +64,12 @@ function bringOne(
 ): void {
   if (!isMissing(state, ahead, processor, node)) return;
   const residence = residenceOf(state, ahead, node.id);
+  const stored = isStored(state, ahead);
+  if (entry && !stored && !hasRoomAhead(node)) return;
   // Zeros are made as fast as they are asked for, and would take memory of the host on a guess.
   if (node.id === HOST_NODE && !hasContent(state, ahead)) return;
   residence.ahead = entry;
   if (entry) node.aheadBlocks++;
-  const stored = isStored(state, ahead);
   // An engine answers late, and what the program has advised is no guess; what is only copied
   // otherwise waits until no thread does: one that goes through several arrays is about to come
   // into the next of them.
@@ -76,6 +78,12 @@ function bringOne(
   if (!entry || stored || advised || node.id === HOST_NODE)
     begin(state, ahead, processor.id, access, stored, entry, reason);
   else state.later.push({ block: ahead, processor: processor.id, access, reason });
+}
+
+/** Whether the policy of a full memory allows one more guess. */
+function hasRoomAhead({ pressed, eviction, budgetPages, aheadBlocks }: Node): boolean {
+  if (!pressed || eviction.mostAhead === undefined) return true;
+  return aheadBlocks < eviction.mostAhead(Math.floor(budgetPages / PAGES_PER_BLOCK));
 }
 
 /** Begins to bring a block that the memory's policy wants. False: it may not come. */

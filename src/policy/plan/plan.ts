@@ -18,6 +18,8 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** Blocks that left in a launch, from which on it is judged by those that came back too early. */
 const JUDGED = 8;
 const FIRST_BLOCKS = 64;
+/** One block in so many of a full memory may be a guess: MIN would keep another one there. */
+const AHEAD_SHARE = 16;
 
 /**
  * Evicts what launches that wait, or that come again, use last; as `otherwise` does where neither
@@ -195,6 +197,10 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
     keepFree(nodeBlocks) {
       const blocks = otherwise.keepFree?.(nodeBlocks) ?? 0;
       return isPlanned() ? Math.min(1, blocks) : blocks;
+    },
+    mostAhead(nodeBlocks) {
+      if (!isPlanned()) return otherwise.mostAhead?.(nodeBlocks) ?? NEVER;
+      return Math.max(1, Math.floor(nodeBlocks / AHEAD_SHARE));
     },
     launchWaits(kernel, spans) {
       foresight.wait(profileOf(kernel, spans));

@@ -21,6 +21,8 @@ const RECENT = 3;
 const LEAST_LOOKED = 6;
 /** How much longer than it was seen a block is needed that was let go too early. */
 const LONGER = 2;
+/** A block that is not needed for so long is used a second time then, and not all the time. */
+const WHILE = 0.1;
 
 export class Profile {
   /** It has run before. */
@@ -32,6 +34,10 @@ export class Profile {
    * come to. Up to `began` a moment is of an earlier run; `began` itself: it went unseen.
    */
   private readonly seen: Int32Array;
+  /** By block, the moment at which it came, or a processor to it, last. */
+  private readonly last: Int32Array;
+  /** By block, when it is needed a second time, after it was not for a while. */
+  private readonly again: Float32Array;
   /** By block: 1 where its time was seen, and is not only between others. */
   private readonly sure: Uint8Array;
   private began = 1;
@@ -56,6 +62,8 @@ export class Profile {
     this.from = new Float32Array(kept);
     this.until = new Float32Array(kept);
     this.seen = new Int32Array(kept);
+    this.last = new Int32Array(kept);
+    this.again = new Float32Array(kept).fill(NEVER);
     this.sure = new Uint8Array(kept);
     let at = 0;
     for (const { first, end } of spans)
@@ -70,6 +78,7 @@ export class Profile {
     if (!this.known && like?.known === true) {
       this.from.set(like.from);
       this.until.set(like.until);
+      this.again.set(like.again);
       this.sure.set(like.sure);
       this.scattered = like.scattered;
       this.known = true;
@@ -79,6 +88,7 @@ export class Profile {
     this.changed = false;
     if (this.moment > MOST_MOMENTS) {
       this.seen.fill(0);
+      this.last.fill(0);
       this.moment = 0;
     }
     this.began = ++this.moment;
@@ -92,17 +102,19 @@ export class Profile {
     if (at === -1) return;
     if (this.seen.length === 0) this.progress = Math.max(this.progress, this.evenly(block));
     else if (this.seen[at] <= this.began) {
-      this.seen[at] = ++this.moment;
-      if (this.known && !this.scattered) this.meet(at);
-    }
+      const wentUnseen = this.seen[at] === this.began;
+      this.last[at] = this.seen[at] = ++this.moment;
+      if (this.known && !this.scattered) this.meet(at, wentUnseen);
+    } else this.last[at] = this.moment;
   }
 
   /** A block came, perhaps before a processor did. */
   arrive(block: number): void {
     const at = this.placeOf(block);
     if (at === -1 || this.seen.length === 0) return;
-    if (this.seen[at] > this.began) this.extend(at);
+    if (this.seen[at] > this.began) this.comeAgain(at);
     else this.seen[at] = -++this.moment;
+    this.last[at] = this.moment;
   }
 
   /** A block leaves that the launch may have used unseen, since it was there. */
@@ -141,6 +153,7 @@ export class Profile {
       }
       if (!this.known) this.fill(at - (end - first), at);
     }
+    if (!this.known) this.timeSecondUses(length);
     this.known = true;
   }
 
@@ -203,16 +216,36 @@ export class Profile {
     if (at === -1) return Number.POSITIVE_INFINITY;
     const { seen, progress } = this;
     if (!this.known && seen.length > 0) {
-      if (seen[at] <= this.began) return this.from[at];
-      const isRecent = this.moment - seen[at] < RECENT * this.spans.length;
+      if (!this.isTime(at)) return this.from[at];
+      const isRecent = this.moment - this.last[at] < RECENT * this.spans.length;
       const isNeeded = isRecent || this.until[at] === 1 || !this.isPassed(at);
       return isNeeded ? 0 : Number.POSITIVE_INFINITY;
     }
     const from = seen.length === 0 ? this.evenly(block) : this.from[at];
     if (from >= NEVER) return Number.POSITIVE_INFINITY;
     const until = seen.length === 0 ? from : this.until[at];
-    if (progress > until + SLACK) return Number.POSITIVE_INFINITY;
+    if (progress > until + SLACK) return this.secondUse(at);
+    if (seen.length > 0 && seen[at] < -this.began) return 0;
     return Math.max(0, from - progress);
+  }
+
+  /** Of blocks that came again in the first run the moments are kept until it has ended. */
+  private timeSecondUses(length: number): void {
+    const { until, again, began } = this;
+    for (let at = 0; at < again.length; at++) {
+      if (again[at] <= NEVER) continue;
+      const time = (again[at] - began - 1) / length;
+      again[at] = time > until[at] + WHILE ? time : NEVER;
+      if (again[at] === NEVER) until[at] = Math.max(until[at], Math.min(1, time + SLACK));
+    }
+  }
+
+  /** The same of a block that has been used once. */
+  private secondUse(at: number): number {
+    const { progress, from, until, again } = this;
+    if (again.length === 0 || progress > again[at] + until[at] - from[at] + SLACK)
+      return Number.POSITIVE_INFINITY;
+    return again[at] < NEVER ? Math.max(0, again[at] - progress) : Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -246,11 +279,19 @@ export class Profile {
   }
 
   /** A block was come to at a time that the profile knows, or now learns. */
-  private meet(at: number): void {
-    const { from, until, sure, progress } = this;
-    if (sure[at] === 1 && from[at] < NEVER && from[at] >= progress - SLACK) {
-      this.progress = Math.max(progress, from[at]);
-      return;
+  private meet(at: number, wentUnseen: boolean): void {
+    const { from, until, again, sure, progress } = this;
+    if (sure[at] === 1 && from[at] < NEVER) {
+      const expected = from[at] >= progress - SLACK ? from[at] : again[at];
+      if (expected < NEVER && expected >= progress - SLACK) {
+        this.progress = Math.max(progress, expected);
+        return;
+      }
+      // It was here, and it was used for the first time while nobody saw it.
+      if (wentUnseen) {
+        this.comeAgain(at);
+        return;
+      }
     }
     const length = from[at] >= NEVER ? SLACK : Math.max(SLACK, until[at] - from[at]);
     // It came after what came before it, though by how much is not known.
@@ -288,11 +329,15 @@ export class Profile {
     return 0;
   }
 
-  /** A block comes again that the launch has used before: it is needed for longer. */
-  private extend(at: number): void {
-    const { progress, from } = this;
-    const longer = from[at] + (progress - from[at]) * LONGER + SLACK;
-    this.until[at] = Math.min(1, Math.max(this.until[at], longer));
+  /** A block comes that the launch has used before: it is needed for longer, or a second time. */
+  private comeAgain(at: number): void {
+    const { progress, from, until, again } = this;
+    if (!this.known) again[at] = this.moment;
+    else if (progress > until[at] + WHILE) again[at] = progress;
+    else {
+      const longer = from[at] + (progress - from[at]) * LONGER + SLACK;
+      until[at] = Math.min(1, Math.max(until[at], longer));
+    }
   }
 
   /** Whether it is known when the block came, or a processor to it, in the run at hand. */
