@@ -11,6 +11,7 @@ import { bandwidth } from './bandwidth.js';
 import { coreFault } from './core-fault.js';
 import { cpuFault } from './cpu-fault.js';
 import { cpuFaultBlock } from './cpu-fault-block.js';
+import { cpuUses } from './cpu-uses.js';
 import { deviceFault } from './device-fault.js';
 import { evaluation, oversubscribedUvm } from './evaluation.js';
 import { faultWhileMoving } from './fault-while-moving.js';
@@ -43,6 +44,7 @@ const benches: readonly Bench[] = [
   coreFault,
   cpuFault,
   cpuFaultBlock,
+  cpuUses,
   deviceFault,
   faultWhileMoving,
   faultWhilePlanning,

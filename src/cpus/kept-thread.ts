@@ -2,8 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { threadsOf } from '../linux/processes/process.js';
 import { type PlacedThread, PlacedThreads } from './placed-threads.js';
+import { isUsed } from './uses.js';
 
 export class KeptThread {
+  private readonly isOff = !isUsed('kept-thread');
   private readonly threads = new PlacedThreads('self');
   private thread = 0;
   /** Processes that it had started before. */
@@ -12,6 +14,7 @@ export class KeptThread {
   /** Keeps a thread on a CPU until `letGo`. False: it may not run there, or nowhere else. */
   keep(thread: number, cpu: number): boolean {
     this.letGo();
+    if (this.isOff) return false;
     this.children = childrenOf('self', thread);
     this.thread = thread;
     return this.threads.add(thread)?.keepOn(cpu) === true;

@@ -17,12 +17,12 @@ function look(lookout: Lookout, at: number, after: number): { ms: number; seen: 
 }
 
 test('what comes soon is seen each time', () => {
-  const lookout = new Lookout();
+  const lookout = new Lookout('launch-end');
   for (let second = 0; second < 1000; second++) expect(look(lookout, second, 0.05).seen).toBe(true);
 });
 
 test('what takes long is looked for seldom', () => {
-  const lookout = new Lookout();
+  const lookout = new Lookout('launch-end');
   let ms = 0;
   for (let second = 0; second < 1000; second++) ms += look(lookout, second, 5).ms;
   expect(ms).toBeGreaterThan(0);
@@ -31,7 +31,7 @@ test('what takes long is looked for seldom', () => {
 });
 
 test('how often something is not looked for after that can be said', () => {
-  const lookout = new Lookout(0.1, 8);
+  const lookout = new Lookout('launch-end', 0.1, 8);
   for (let second = 0; second < 3; second++) look(lookout, second, 5);
   let looks = 0;
   for (let second = 3; second < 11; second++) looks += look(lookout, second, 0.05).seen ? 1 : 0;
@@ -40,7 +40,7 @@ test('how often something is not looked for after that can be said', () => {
 });
 
 test('what begins to come soon is seen again', () => {
-  const lookout = new Lookout();
+  const lookout = new Lookout('launch-end');
   for (let second = 0; second < 10; second++) look(lookout, second, 5);
   let seen = 0;
   for (let second = 10; second < 1010; second++) if (look(lookout, second, 0.05).seen) seen++;
@@ -48,7 +48,7 @@ test('what begins to come soon is seen again', () => {
 });
 
 test('nothing is looked for that is not expected', () => {
-  const lookout = new Lookout();
+  const lookout = new Lookout('launch-end');
   expect(lookout.lasts(1)).toBe(false);
   lookout.expect(1);
   lookout.came(1);
@@ -56,7 +56,7 @@ test('nothing is looked for that is not expected', () => {
 });
 
 test('while looks take the CPU away they are fewer and fewer, until one does not', () => {
-  const lookout = new Lookout();
+  const lookout = new Lookout('launch-end');
   let looks = 0;
   const play = (late: boolean): void => {
     lookout.expect(0);
@@ -82,12 +82,12 @@ test('what comes later is seen by a poll that looks longer', () => {
     [0.1, false],
     [0.3, true],
   ] as const)
-    expect(look(new Lookout(limit), 0, 0.2).seen).toBe(seen);
+    expect(look(new Lookout('launch-end', limit), 0, 0.2).seen).toBe(seen);
 });
 
 test('a look that took the CPU away for long is the last for a while, whether it saw something or not', () => {
   for (const sees of [true, false]) {
-    const lookout = new Lookout();
+    const lookout = new Lookout('launch-end');
     lookout.expect(0);
     if (sees) lookout.came(3);
     else lookout.lasts(3);

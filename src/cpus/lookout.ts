@@ -6,6 +6,8 @@
  */
 
 import { type Backoff, LATE_MS, latePause } from './backoff.js';
+import { InARow } from './in-a-row.js';
+import { type CpuUse, isUsed } from './uses.js';
 
 /** How long to look, unless said otherwise: as long as a launch of an empty kernel takes. */
 const LIMIT_MS = 0.1;
@@ -17,16 +19,19 @@ const PAUSE = 200;
 export class Lookout {
   /** When to stop looking; 0: nothing is looked for. */
   private until = 0;
-  private left = TRIES;
+  private readonly vain = new InARow(TRIES);
   private pause = 0;
+  private readonly isOff: boolean;
   /** Each look gives the CPU away: one that ends late is once too often. */
   private readonly latePause: Backoff;
 
   /** @param limitMs how long to look @param pauses tries left out after one in vain */
   constructor(
+    use: CpuUse,
     private readonly limitMs = LIMIT_MS,
     private readonly pauses = PAUSE,
   ) {
+    this.isOff = !isUsed(use);
     this.latePause = latePause(pauses);
   }
 
@@ -38,7 +43,7 @@ export class Lookout {
   /** Something is about to come. */
   expect(nowMs: number): void {
     if (this.pause > 0) this.pause--;
-    else this.until = nowMs + this.limitMs;
+    else if (!this.isOff) this.until = nowMs + this.limitMs;
   }
 
   lasts(nowMs: number): boolean {
@@ -47,7 +52,7 @@ export class Lookout {
     const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
     if (isLate) this.giveUp(this.latePause.failed());
-    else if (--this.left === 0) this.giveUp(this.pauses);
+    else if (this.vain.note()) this.giveUp(this.pauses);
     return false;
   }
 
@@ -55,13 +60,13 @@ export class Lookout {
     if (this.until === 0) return;
     const isLate = nowMs >= this.until + LATE_MS;
     this.until = 0;
-    this.left = TRIES;
+    this.vain.begin();
     if (isLate) this.giveUp(this.latePause.failed());
     else this.latePause.succeeded();
   }
 
   private giveUp(pause: number): void {
-    this.left = TRIES;
+    this.vain.begin();
     this.pause = pause;
   }
 }

@@ -6,8 +6,10 @@
  * the CPU on which the thread fell asleep would have halted when its page comes.
  */
 import { interruptedCpu } from '../linux/files/disk-interrupts.js';
+import { InARow } from './in-a-row.js';
 import type { KeptThread } from './kept-thread.js';
 import type { ManagerCpu } from './placed-threads.js';
+import { isUsed } from './uses.js';
 
 /** So many pages in a row are worth a move to another CPU, which takes as long as a few. */
 const MANY = 64;
@@ -18,15 +20,15 @@ const REST_MS = 10;
 
 export class NearDisk {
   /** Pages in a row that threads have waited for, and that the last of them has. */
-  private reads = 0;
-  private own = 0;
+  private readonly reads = new InARow(MANY);
+  private readonly own = new InARow(MANY);
   private lastRead = 0;
   /** The thread of the last fault; 0: a page has been read since. */
   private faulting = 0;
   /** The thread that waited for a page last. */
   private thread = 0;
-  /** How many of its pages in a row have it kept. */
-  private enough = MANY;
+  /** It was asked to be kept since it rested last. */
+  private isAsked = false;
   private isHeld = false;
   /** Undefined: it has not been looked up yet; null: the disk interrupts no CPU in particular. */
   private cpu: number | null | undefined;
@@ -40,7 +42,7 @@ export class NearDisk {
     private readonly folder: string | null,
     private readonly find: (folder: string) => number | null = interruptedCpu,
   ) {
-    this.isOff = folder === null;
+    this.isOff = folder === null || !isUsed('near-disk');
   }
 
   faulted(thread: number): void {
@@ -52,27 +54,24 @@ export class NearDisk {
     const thread = this.faulting;
     if (thread === 0 || this.isOff) return;
     this.faulting = 0;
-    if (nowMs - this.lastRead >= REST_MS) this.reads = this.own = 0;
+    if (nowMs - this.lastRead >= REST_MS) {
+      this.reads.begin();
+      this.own.begin();
+    }
     if (thread !== this.thread) {
       this.threadRests();
-      this.enough = MANY;
+      this.own.begin(MANY);
     }
     this.thread = thread;
     this.lastRead = nowMs;
-    this.reads++;
-    this.own++;
-    if (this.reads >= MANY && !this.isHeld && this.manager.cpu === null) this.hold();
-    if (
-      this.own === this.enough &&
-      this.isHeld &&
-      this.threads.keep(thread, this.manager.cpu as number)
-    )
-      this.enough = FEW;
+    if (this.reads.note() && !this.isHeld && this.manager.cpu === null) this.hold();
+    if (this.own.note() && this.isHeld && !this.isAsked) this.keep();
   }
 
   /** No page is awaited, and the thread is not waiting again: it may run anywhere. */
   threadRests(): void {
-    this.own = 0;
+    this.own.begin();
+    this.isAsked = false;
     this.threads.letGo();
   }
 
@@ -83,9 +82,9 @@ export class NearDisk {
 
   /** The manager looks no more: another thread wants its CPU, or the disk is slow. */
   end(): void {
-    this.reads = 0;
-    this.enough = MANY;
+    this.reads.begin();
     this.threadRests();
+    this.own.begin(MANY);
     if (!this.isHeld) return;
     this.isHeld = false;
     this.manager.letGo();
@@ -95,8 +94,13 @@ export class NearDisk {
     this.end();
   }
 
+  private keep(): void {
+    this.isAsked = true;
+    if (this.threads.keep(this.thread, this.manager.cpu as number)) this.own.begin(FEW);
+  }
+
   private hold(): void {
-    this.reads = 0;
+    this.reads.begin();
     if (this.cpu === undefined) this.cpu = this.find(this.folder as string);
     try {
       this.manager.hold(this.cpu ?? undefined);

@@ -20,6 +20,16 @@ export interface ManagerCpu {
   letGo(): void;
 }
 
+/** Where threads of a device run that fault, from what each fault leaves to be done. */
+export interface ThreadPlacement {
+  /** A thread has faulted, and is about to be answered. */
+  before(thread: number): void;
+  /** @param moving pages are left to be moved now that the thread has been answered */
+  after(moving: boolean): void;
+  /** Threads may run where they could before: nothing of the device runs any more. */
+  end(): void;
+}
+
 export class PlacedThread {
   /** What it may run on otherwise; empty: it may not be told; null: that has not been asked. */
   private cpus: readonly number[] | null = null;

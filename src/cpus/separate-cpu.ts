@@ -6,7 +6,8 @@
  * A thread whose faults bring nothing but their own pages is left alone: next to the manager it
  * waits the shortest time.
  */
-import { type PlacedThread, PlacedThreads } from './placed-threads.js';
+import { InARow } from './in-a-row.js';
+import { type PlacedThread, PlacedThreads, type ThreadPlacement } from './placed-threads.js';
 
 /** So many faults in a row with something left to move are a walk, not one stray touch. */
 const WALK = 2;
@@ -19,12 +20,12 @@ export interface SeparatedThreads {
   readonly most: number;
 }
 
-export class SeparateCpu {
+export class SeparateCpu implements ThreadPlacement {
   private readonly threads: PlacedThreads;
   /** Faults that may still come behind which nothing is left to move. */
   private left = 0;
   /** Faults in a row behind which something was left. */
-  private moving = 0;
+  private readonly moving = new InARow(WALK);
 
   constructor(
     private readonly all: SeparatedThreads,
@@ -33,22 +34,18 @@ export class SeparateCpu {
     this.threads = new PlacedThreads(pid);
   }
 
-  /** A thread has faulted, and is about to be answered. */
   before(thread: number): void {
     if (this.left > 0) (this.threads.get(thread) ?? this.begin(thread))?.keepOff();
   }
 
-  /** @param moving pages are left to be moved now that the thread has been answered */
   after(moving: boolean): void {
-    this.moving = moving ? this.moving + 1 : 0;
-    if (this.moving >= WALK) this.left = FAULTS_KEPT;
+    if (this.moving.note(moving)) this.left = FAULTS_KEPT;
     else if (this.left > 0 && --this.left === 0) this.end();
   }
 
-  /** Threads may run where they could before: nothing of the device runs any more. */
   end(): void {
     this.left = 0;
-    this.moving = 0;
+    this.moving.begin();
     this.all.count -= this.threads.size;
     this.threads.lift();
   }

@@ -9,6 +9,8 @@
  */
 
 import { LATE_MS, latePause } from './backoff.js';
+import { InARow } from './in-a-row.js';
+import { isUsed } from './uses.js';
 
 /** About 6 us where a look reads one descriptor. */
 const FEW = 12;
@@ -22,12 +24,14 @@ const PAUSE = 192;
 const SOON_MS = 1;
 
 export class Spin {
+  private readonly isOff = !isUsed('next-fault');
+  private readonly givesWay = isUsed('give-way');
   private long = true;
   /** Long tries that are left, or what is left of the pause between them. */
   private left = TRIES;
   private few = TRIES;
   /** Times in a row that the CPU was given away and nothing came of it but sleep. */
-  private vain = 0;
+  private readonly vain = new InARow(TRIES);
   /** Times that the CPU is not given away. */
   private pause = 0;
   private late = false;
@@ -35,13 +39,14 @@ export class Spin {
 
   /** Looks in vain after which the manager sleeps, if each reads so many descriptors. */
   looks(descriptors: number): number {
+    if (this.isOff) return 1;
     if (this.long) return Math.max(FEW, Math.floor(MANY_READS / descriptors));
     return this.few > 0 ? FEW : this.pause > 0 ? 1 : 2;
   }
 
   /** Whether the second look is to come after other threads of the CPU have run. */
   get yields(): boolean {
-    return !this.long && this.few === 0 && this.pause === 0;
+    return this.givesWay && !this.long && this.few === 0 && this.pause === 0;
   }
 
   /** The CPU was given away, and came back after so long. */
@@ -62,7 +67,7 @@ export class Spin {
   }
 
   private foundYielding(late: boolean): void {
-    this.vain = 0;
+    this.vain.begin();
     // A thread that was answered and faults again does so sooner.
     if (late) this.pause = this.latePause.failed();
     else this.latePause.succeeded();
@@ -73,9 +78,9 @@ export class Spin {
     if (this.pause > 0) this.pause--;
     if (ms > SOON_MS) return;
     if (this.few > 0) this.few--;
-    else if (this.yields && ++this.vain === TRIES) {
+    else if (this.yields && this.vain.note()) {
       // The thread is on another CPU, or was moved to one.
-      this.vain = 0;
+      this.vain.begin();
       this.few = TRIES;
     }
     if (--this.left > 0) return;

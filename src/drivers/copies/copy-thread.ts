@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { PlacedThread } from '../../cpus/placed-threads.js';
+import { isUsed } from '../../cpus/uses.js';
 import { startOwnThread } from '../../linux/threads/own-threads.js';
 import {
   areLeft,
@@ -63,6 +64,7 @@ export class CopyThread {
   private finished = 0;
   /** The thread, to be kept off the manager's CPU. */
   private placed: PlacedThread | null = null;
+  private readonly isApart = isUsed('copies-apart');
   /** When a copy ended last, or the event loop was asked. */
   private lastEnd = 0;
   /** Why there is no thread any more. */
@@ -131,6 +133,7 @@ export class CopyThread {
    * that is idle, and wakes threads where they ran last.
    */
   private leaveManagerCpu(): void {
+    if (!this.isApart) return;
     this.placed ??= new PlacedThread(Atomics.load(this.signal, Signal.Thread));
     this.placed.keepOff();
   }

@@ -4,6 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { SpareCpu } from '../../cpus/spare-cpu.js';
+import { isUsed } from '../../cpus/uses.js';
 import { RunningThreads } from '../../linux/threads/running-threads.js';
 import { type CopySurroundings, CopyThread } from './copy-thread.js';
 
@@ -29,7 +30,7 @@ export class CopyThreads {
     const cpus = availableParallelism();
     if (setting === 'off' || (setting !== 'on' && cpus <= CPUS_WITHOUT)) return;
     const spare =
-      setting === 'on' || cpus > CPUS_WHERE_LEFT
+      setting === 'on' || cpus > CPUS_WHERE_LEFT || !isUsed('spare-cpu')
         ? null
         : new SpareCpu(cpus, () => this.running.count());
     const hasCpu = spare === null ? () => true : () => spare.isLeft(now(), this.working);

@@ -7,6 +7,7 @@
 import { RecentMap } from '../../core/basics/recent-map.js';
 import { type DeviceDescription, PAGE_BYTES, Status } from '../../core/basics/types.js';
 import { PlacedThread } from '../../cpus/placed-threads.js';
+import { isUsed } from '../../cpus/uses.js';
 import { copyMemory, readMemory } from '../../linux/memory/memory.js';
 import type { Injection, LaunchFailure, LaunchParameter, TransferOrder } from '../driver.js';
 import { plannedDispatches } from '../planned-dispatches.js';
@@ -125,7 +126,7 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
   /**
    * The engine's thread, to be kept off the manager's CPU for a while: what wakes it mostly gives it
    * its own CPU where the others have been busy just now, as after a kernel of a GPU in software.
-   * Null: it is a thread of the program.
+   * Null: it is a thread of the program, or left alone.
    */
   private readonly engineCpu: PlacedThread | null;
   private readonly pending = new Map<number, Pending>();
@@ -185,7 +186,8 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     });
     this.spares = new SpareBuffers(budgetPages * PAGE_BYTES, (kind, what) => this.post(kind, what));
     this.runs = new RunTable(this, budgetPages);
-    this.engineCpu = link.pid === null ? null : new PlacedThread(link.pid);
+    this.engineCpu =
+      link.pid === null || !isUsed('engine-apart') ? null : new PlacedThread(link.pid);
     const hello: Hello = {
       hostBytes: host.bytes,
       stagingBytes: STAGING_BYTES,

@@ -2,8 +2,7 @@
 
 import type { Status } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
-import type { SameCpu } from '../../cpus/same-cpu.js';
-import type { SeparateCpu } from '../../cpus/separate-cpu.js';
+import type { ThreadPlacement } from '../../cpus/placed-threads.js';
 import type { Driver, LaunchFailure } from '../../drivers/driver.js';
 import type { DriverGuard } from '../../drivers/guard.js';
 import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.js';
@@ -84,10 +83,8 @@ export interface DeviceOwner {
 /** What a driver reports. Before its device has a number the manager asks nothing of it. */
 export class DeviceEvents implements ProcessEvents {
   device: Device | null = null;
-  /** Keeps threads of its process off the manager's CPU; null: the manager knows none. */
-  separateCpu: SeparateCpu | null = null;
-  /** Keeps one on it whose touches lie scattered. */
-  sameCpu: SameCpu | null = null;
+  /** Where threads of its process run; none where the manager knows no threads. */
+  placements: readonly ThreadPlacement[] = [];
 
   constructor(
     private readonly manager: MemoryManager,
@@ -97,12 +94,10 @@ export class DeviceEvents implements ProcessEvents {
 
   fault(page: number, write: boolean, thread: number): void {
     if (this.device === null) return;
-    this.separateCpu?.before(thread);
-    this.sameCpu?.before(thread);
+    for (const placement of this.placements) placement.before(thread);
     this.manager.fault(this.device.info.id, page, write, thread);
     const moving = this.router.busy || this.manager.waitsToGoAhead;
-    this.separateCpu?.after(moving);
-    this.sameCpu?.after(moving);
+    for (const placement of this.placements) placement.after(moving);
   }
 
   transferred(token: number, status: Status): void {
@@ -118,14 +113,12 @@ export class DeviceEvents implements ProcessEvents {
   }
 
   launched(launch: number, failure: LaunchFailure | null, gpuMs?: number): void {
-    this.separateCpu?.end();
-    this.sameCpu?.end();
+    for (const placement of this.placements) placement.end();
     if (this.device !== null) this.owner.launched(this.device, launch, failure, gpuMs);
   }
 
   died(reason: string): void {
-    this.separateCpu?.end();
-    this.sameCpu?.end();
+    for (const placement of this.placements) placement.end();
     if (this.device !== null) this.owner.died(this.device, reason);
   }
 }

@@ -12,6 +12,7 @@ import {
 import type { ManagerCpu } from '../../cpus/placed-threads.js';
 import { SameCpu } from '../../cpus/same-cpu.js';
 import { SeparateCpu, type SeparatedThreads } from '../../cpus/separate-cpu.js';
+import { isUsed } from '../../cpus/uses.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
 import type { HasEngine, ProcessDriver } from '../../drivers/process-driver.js';
 import type { Notifiers } from '../arrays/modules/notifiers.js';
@@ -345,8 +346,10 @@ export class Devices implements DeviceOwner {
     const device = new Device(info, made);
     events.device = device;
     if (info.pid !== null && description.faults) {
-      events.separateCpu = new SeparateCpu(this.separated, info.pid);
-      events.sameCpu = new SameCpu(this.managerCpu, info.pid);
+      events.placements = [
+        ...(isUsed('separate-cpu') ? [new SeparateCpu(this.separated, info.pid)] : []),
+        ...(isUsed('same-cpu') ? [new SameCpu(this.managerCpu, info.pid)] : []),
+      ];
     }
     this.byId.set(id, device);
     this.polls.add(device);

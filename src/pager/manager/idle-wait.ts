@@ -32,7 +32,7 @@ interface Awaited {
 
 export class IdleWait {
   private readonly attention: Attention;
-  private readonly diskLookout = new Lookout(DISK_MS, DISK_PAUSE);
+  private readonly diskLookout = new Lookout('storage-page', DISK_MS, DISK_PAUSE);
   /** The page of storage that was awaited last. */
   private lastRead = 0;
   /** How many descriptors the last look has found ready. */
@@ -70,7 +70,7 @@ export class IdleWait {
     this.awaited = [
       // The end of a launch.
       awaiting(
-        new Lookout(),
+        new Lookout('launch-end'),
         () => polls.awaited,
         () => polls.haveEnds,
       ),
@@ -83,19 +83,19 @@ export class IdleWait {
       // The fault of a thread that got a page of storage: to be woken takes it longer than what
       // `Spin` is for.
       awaiting(
-        new Lookout(),
+        new Lookout('page-taker'),
         () => (stores.awaited === 0 ? this.lastRead : 0),
         () => this.ready > 0 && poller.readyAt(HOST_SLOT) !== 0,
       ),
       // What a thread asks that has been told of an end.
       awaiting(
-        new Lookout(ASKED_MS),
+        new Lookout('next-request', ASKED_MS),
         () => streams.ends,
         () => this.attention.isAsked,
       ),
       // A copy that a thread is at.
       awaiting(
-        new Lookout(COPY_MS),
+        new Lookout('copy-end', COPY_MS),
         () => (copyThreads.isBusy ? ++this.copies : 0),
         () => copyThreads.haveEnds,
       ),
