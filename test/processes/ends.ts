@@ -29,6 +29,18 @@ test('when the owner is killed, what is in memory reads on, and calls say why th
   await user.kill();
 });
 
+test('a process waits for an element that is in memory while the owner stands still', async () => {
+  const { owner, user } = await ownerAndUser(MIB);
+  assert.equal(await user.do('keep', 'x'), MIB);
+  owner.process.kill('SIGSTOP');
+  await owner.stopped();
+  assert.equal(await user.do('waitKept', 7, 2, 10_000), 'not-equal');
+  assert.equal(await user.do('waitKept', 7, 1, 250), 'timed-out');
+  await owner.kill();
+  await failsWith('OWNER_LOST', () => user.do('waitKept', 7, 1, 10_000));
+  await user.kill();
+});
+
 longTest('when the owner is killed, a touch of what is not in memory ends in a line', async () => {
   const { owner, user } = await ownerAndUser(10 * MIB);
   await user.do('keep', 'x');

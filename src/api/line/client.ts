@@ -236,8 +236,7 @@ export class Client {
     this.closed = true;
     // What the manager said last may not have been heard: a launch that the program waits for must
     // end, one way or the other.
-    for (let message = this.line.take(); message !== undefined; message = this.line.take())
-      this.take(message);
+    this.hear();
     for (const { reject } of this.pending.values()) reject(error);
     this.pending.clear();
     this.line.close();
@@ -261,6 +260,12 @@ export class Client {
       });
     }
     this.events.clear();
+  }
+
+  /** Takes what the manager has said, or that it is gone, without the event loop. */
+  hear(): void {
+    for (let message = this.line.take(); message !== undefined; message = this.line.take())
+      this.take(message);
   }
 
   assertOpen(what: string): void {

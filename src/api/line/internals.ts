@@ -69,6 +69,8 @@ export interface ArrayInternals<T extends NumericArray = NumericArray> {
   readonly data: T;
   /** A device that was writing the array died, or its launch was ended. */
   indeterminate: boolean;
+  /** Throws where this thread knows that the array has gone. */
+  assertHere(verb: string): void;
   /** Throws where the array has gone. @param verb what is to be done with it */
   assertUsable(verb: string): void;
   /** Whole pages that touch the elements. */

@@ -522,7 +522,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   /** What can be told without asking: data is looked at often, and its view is harmless. */
-  private assertHere(verb: string): void {
+  assertHere(verb: string): void {
     this.space.client.assertOpen(`cannot ${verb} array ${this.name}`);
     if (this.freed)
       throw new OnememError(

@@ -10,7 +10,7 @@ import {
   FUTEX_WAIT_BITSET,
   FUTEX_WAKE,
 } from '../base/constants.js';
-import { check, SystemCallError } from '../base/errors.js';
+import { type CallArguments, check, SystemCallError } from '../base/errors.js';
 import { errno, libc, SYSTEM_CALL } from '../base/libc.js';
 import { NativeBuffer } from '../base/native-buffer.js';
 
@@ -78,10 +78,17 @@ export function futexWake(
   count = 0x7fffffff,
   scope: FutexScope = 'shared',
 ): number {
+  return tryFutexWake(address, count, scope) ?? check(-1, 'futex', wakeOf(address, count));
+}
+
+/** Null: the page is not there, and faults of the kernel are not served. */
+export function tryFutexWake(address: number, count: number, scope: FutexScope): number | null {
   const operation = FUTEX_WAKE | flagOf(scope);
-  return check(libc.systemCall(SYSTEM_CALL.futex, address, operation, count, 0, 0, 0), 'futex', {
-    address,
-    operation: 'wake',
-    count,
-  });
+  const woken = libc.systemCall(SYSTEM_CALL.futex, address, operation, count, 0, 0, 0);
+  if (woken < 0 && errno() === EFAULT) return null;
+  return check(woken, 'futex', wakeOf(address, count));
+}
+
+function wakeOf(address: number, count: number): CallArguments {
+  return { address, operation: 'wake', count };
 }

@@ -146,8 +146,12 @@ const deeds = {
   },
   /** Keeps a view, which asks nobody afterwards. */
   keep(name: string): number {
+    keptArray = space.find<Int32Array>(name);
     kept = dataOf(name);
     return kept.length <= 2 ** 20 ? kept.reduce((sum, value) => sum + value, 0) : 0;
+  },
+  waitKept(index: number, value: number, timeoutMs: number): string {
+    return space.wait(keptArray as ManagedArray<Int32Array>, index, value, timeoutMs);
   },
   /** Owns a space with a device, and an array of numbers that tell their places. */
   async openWithDevice(length: number): Promise<{ handle: string; device: number }> {
@@ -449,6 +453,7 @@ const deeds = {
 
 export type Deeds = typeof deeds;
 
+let keptArray: ManagedArray<Int32Array> | null = null;
 let kept: Int32Array = new Int32Array();
 let copied = new Int32Array();
 let notifier: Notifier | undefined;

@@ -3,7 +3,7 @@
  * refuses memory that is not a SharedArrayBuffer. Threads meet by the address of the element, so
  * that its page may move meanwhile, and need not be there to wake a thread.
  */
-import { futexWait, futexWake } from '../../../linux/threads/futex.js';
+import { futexWait, futexWake, tryFutexWake } from '../../../linux/threads/futex.js';
 import { type ArrayInternals, isManaged } from '../../line/internals.js';
 import { show } from '../../values/arguments.js';
 import { argumentError, typeError } from '../../values/errors.js';
@@ -15,11 +15,13 @@ import { typeName } from '../parts/array-type.js';
  */
 export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
 
+type WaitedFor = ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>;
+
 /** A sleeping thread hears neither of its worker's end nor of its space's: it looks so often. */
 const LOOK_MS = 200;
 
 export function wait(
-  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
+  array: WaitedFor,
   index: number,
   value: number,
   timeoutMs: number,
@@ -35,30 +37,37 @@ export function wait(
   const { client } = array.space;
   const address = addressOf(array, index);
   const deadline = performance.now() + Math.max(0, timeoutMs);
-  if (read(array, index) !== value) return 'not-equal';
-  for (let left = Math.max(0, timeoutMs); ; left = deadline - performance.now()) {
-    if (left <= 0) return 'timed-out';
+  client.assertOpen(waitingFor(array));
+  for (let isFirst = true; ; isFirst = false) {
+    const left = Math.max(0, deadline - performance.now());
     const scope = client.hasOtherProcesses ? 'shared' : 'private';
+    // The kernel looks at the element first, and asks nobody where its page is there.
     const result = futexWait(address, value, Math.min(left, LOOK_MS), scope);
     if (result === 'woken') return 'ok';
-    client.assertOpen(`waiting for array ${array.name}`);
-    // A thread that changed the element while this one looked around found no thread asleep to
-    // wake.
-    if (read(array, index) !== value) return 'ok';
-    // The page must be there for the system call where its faults are not served, and may be read:
-    // the manager has just said so.
-    if (result === 'absent' && Atomics.load(array.data, index) !== value) return 'ok';
+    const isOther = result === 'changed' || (result === 'absent' && isChanged(array, index, value));
+    if (isOther) return isFirst ? 'not-equal' : 'ok';
+    if (performance.now() >= deadline) return 'timed-out';
+    client.hear();
+    client.assertOpen(waitingFor(array));
   }
+}
+
+function waitingFor(array: ArrayInternals): string {
+  return `waiting for array ${array.name}`;
+}
+
+/** Whether an element has another value. Its page is not there, and has come afterwards. */
+function isChanged(array: WaitedFor, index: number, value: number): boolean {
+  if (read(array, index) !== value) return true;
+  // It may be read: the manager has just said so.
+  return Atomics.load(array.data, index) !== value;
 }
 
 /**
  * The element, which the manager reads: a touch of one that may not be read, or whose content is
  * lost, would end the process, and the manager says why as an error.
  */
-function read(
-  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
-  index: number,
-): number {
+function read(array: WaitedFor, index: number): number {
   const { client } = array.space;
   const { rangeId: range, name, offset } = array;
   const { data } = client.call('readBytes', { range, name, offset: offset + index * 4, bytes: 4 });
@@ -66,11 +75,7 @@ function read(
   return array.type === 'i32' ? word : word >>> 0;
 }
 
-export function notify(
-  array: ArrayInternals<Int32Array> | ArrayInternals<Uint32Array>,
-  index: number,
-  count: number,
-): number {
+export function notify(array: WaitedFor, index: number, count: number): number {
   checkElement('notify', array, index);
   if (count !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(count) && count >= 0)) {
     throw argumentError(
@@ -83,9 +88,13 @@ export function notify(
   const most = Math.min(count, 0x7fff_ffff);
   const woken = futexWake(address, most, 'private');
   if (!array.space.client.hasOtherProcesses || woken === most) return woken;
-  // The kernel finds threads of other processes by the page, which must be there.
-  Atomics.load(array.data as Int32Array, index);
-  return woken + futexWake(address, most - woken, 'shared');
+  for (;;) {
+    // The kernel finds threads of other processes by the page, which must be there.
+    const others = tryFutexWake(address, most - woken, 'shared');
+    if (others !== null) return woken + others;
+    array.assertUsable('notify');
+    Atomics.load(array.data as Int32Array, index);
+  }
 }
 
 function addressOf(array: ArrayInternals, index: number): number {
@@ -99,7 +108,8 @@ function checkElement(verb: string, array: ArrayInternals, index: number): void 
       `cannot ${verb} ${show(array)}: only elements of managed arrays can be waited for`,
     );
   }
-  array.assertUsable(verb);
+  // That another thread has freed it is seen by its pages, which are gone.
+  array.assertHere(verb);
   if (array.type !== 'i32' && array.type !== 'u32') {
     throw typeError(
       'WAIT_ARRAY',
