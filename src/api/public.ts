@@ -753,6 +753,11 @@ export interface DeviceCapabilities {
   readonly kernels: 'functions' | 'wgsl';
   /** The unit in which content moves, in bytes. */
   readonly pageBytes: number;
+  /**
+   * The unit in which it gets memory, maps pages and gives both back, in bytes: `pageBytes`, or more
+   * where its hardware has larger pages.
+   */
+  readonly granularityBytes: number;
   /** Whether its memory can be read after its death. */
   readonly memorySurvives: boolean;
   /** Threads that run kernels. */

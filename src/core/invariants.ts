@@ -1,9 +1,10 @@
 /** What holds between any two events. Walks over all blocks: for tests and on demand. */
-import { add, has, isEmpty, type Mask, next, size, WORDS } from './basics/mask.js';
+import { add, andNot, has, isEmpty, type Mask, next, size, WORDS } from './basics/mask.js';
 import { HOST_NODE, NO_NODE, PAGES_PER_BLOCK, type ProcessorId, Status } from './basics/types.js';
 import { readingRoomOf } from './movement/reading-room.js';
 import type { Node } from './table/nodes.js';
 import type { State } from './table/state.js';
+import { widen } from './table/units.js';
 import { type Block, NO_PAGES, type Residence } from './table/va-block.js';
 
 /** Throws an Error that names the first broken invariant, the block and the page. */
@@ -19,6 +20,7 @@ export function checkInvariants(state: State): void {
     checkRights(state, block);
     checkFlight(block);
     checkAdvice(state, block);
+    checkUnits(state, block);
     for (let node = 0; node < block.residences.length; node++) {
       const residence = block.residences[node];
       if (residence === undefined) continue;
@@ -131,6 +133,37 @@ function checkRights(state: State, block: Block): void {
       if (writable !== 0) checkWriter(block, id, word, writable);
     }
   }
+}
+
+/** A node with units has all of one or nothing, and its processor one right to all that counts. */
+function checkUnits(state: State, block: Block): void {
+  for (let id = 0; id < block.residences.length; id++) {
+    const unitPages = state.nodes[id]?.unitPages ?? 1;
+    const residence = block.residences[id];
+    if (unitPages === 1 || residence === undefined) continue;
+    const lacking = unitsOf(residence.backed, unitPages);
+    andNot(lacking, residence.backed);
+    if (!isEmpty(lacking)) fail(block, next(lacking, 0), `node ${id} has a part of a unit`);
+  }
+  if (block.tasks.some(({ kind }) => kind === 'unmapUnits')) return;
+  for (let id = 0; id < block.mappings.length; id++) {
+    const mapping = block.mappings[id];
+    const unitPages = mapping === undefined ? 1 : (state.nodes[mapping.node]?.unitPages ?? 1);
+    if (mapping === undefined || unitPages === 1) continue;
+    for (const rights of [mapping.mapped, mapping.writable]) {
+      const lacking = unitsOf(rights, unitPages);
+      for (let word = 0; word < WORDS; word++)
+        lacking[word] &= block.inside[word] & ~block.freed[word] & ~rights[word];
+      if (!isEmpty(lacking))
+        fail(block, next(lacking, 0), `processor ${id} has a right to a part of a unit`);
+    }
+  }
+}
+
+function unitsOf(mask: Mask, unitPages: number): Mask {
+  const units = mask.slice();
+  widen(units, unitPages);
+  return units;
 }
 
 /** A processor that may write a page is alone with it. */

@@ -386,6 +386,14 @@ export class MemoryManager {
     range.pages = Math.max(range.pages, pages);
   }
 
+  /**
+   * Pages by which a range has grown are about to be used. A processor that maps units of which
+   * they are has found something there that was no content: when this is through it faults there.
+   */
+  unmapUnits(request: number, first: number, count: number): void {
+    this.requests.ask({ id: request, kind: 'unmapUnits', first, count });
+  }
+
   /** These pages are zero, whatever their provider would give; nodes keep what they hold. */
   blank(first: number, count: number): void {
     for (let page = first; page < first + count; page++) {

@@ -1,5 +1,6 @@
 /** Looks at what a driver's module has made, before anything is asked of it. */
-import type { DeviceDescription } from '../core/basics/types.js';
+import { type DeviceDescription, PAGE_BYTES } from '../core/basics/types.js';
+import { wrongGranularity } from '../messages/granularity.js';
 import type { Driver, DriverContext } from './driver.js';
 
 /** As the driver gave it; memory of a failed driver is not trusted. */
@@ -60,6 +61,7 @@ export function describeDriver(
     if (description[flag] !== undefined && typeof description[flag] !== 'boolean')
       refuse(`has a description in which ${flag} is no boolean`);
   }
+  checkGranularity(description);
   if (description.remoteAccess === true)
     refuse(
       'says remoteAccess, and a driver of a module has no way to map host memory: leave it out, and pages migrate',
@@ -68,6 +70,16 @@ export function describeDriver(
   else if (driver.transferOut === undefined)
     refuse('has memory that is not addressable, and no function transferOut()');
   return description;
+}
+
+function checkGranularity({ granularityBytes, budgetPages }: DeviceDescription): void {
+  if (granularityBytes === undefined) return;
+  const wrong = wrongGranularity(granularityBytes);
+  if (wrong !== null) refuse(`has a granularityBytes of ${wrong}`);
+  if (granularityBytes > budgetPages * PAGE_BYTES)
+    refuse(
+      `has a granularityBytes of ${granularityBytes}, and a budgetPages of ${budgetPages}: its memory must have room for one unit`,
+    );
 }
 
 function wholeNumber(what: string, value: unknown, least: number, most: number): void {

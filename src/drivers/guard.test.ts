@@ -220,6 +220,16 @@ describe('DriverGuard', () => {
       { description: { ...description, remoteAccess: true } },
       /no way to map host memory/,
     ],
+    [
+      'a granularity that is no power of two',
+      { description: { ...description, granularityBytes: 3072 } },
+      /granularityBytes of 3072 bytes; it must be a power of two from 4096/,
+    ],
+    [
+      'a granularity that is larger than its memory',
+      { description: { ...description, granularityBytes: 65_536 } },
+      /granularityBytes of 65536, and a budgetPages of 8: .* room for one unit/,
+    ],
     ['memory nowhere', { description: { ...description, addressable: true } }, /has memory 0/],
     ['a launch that is no function', { launch: 1 }, /launch that is no function/],
   ])('refuses a driver with %s', (_name, change, message) => {

@@ -29,6 +29,11 @@ export const kinds: readonly DeviceKind[] = [
     open: (wanted) => options(wanted, { kind: 'simulated' }),
   },
   {
+    name: 'simulated-64KiB',
+    memorySurvives: false,
+    open: (wanted) => options(wanted, { kind: 'simulated', granularity: '64KiB' }),
+  },
+  {
     name: 'webgpu',
     memorySurvives: false,
     onlyByName: true,

@@ -104,7 +104,7 @@ test('what devices can do', async () => {
       { kind: 'simulated', memory: '4MiB' },
     ],
   });
-  const common = { pageBytes: PAGE, kernels: 'functions' };
+  const common = { pageBytes: PAGE, granularityBytes: PAGE, kernels: 'functions' };
   const process = {
     ...common,
     remoteAccess: true,

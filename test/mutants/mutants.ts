@@ -3,6 +3,48 @@ import type { Mutant } from '../harness/mutants.js';
 
 export const mutants: readonly Mutant[] = [
   {
+    name: 'give a part of a unit memory',
+    file: 'src/core/table/backing.ts',
+    original: 'widen(reserved, unitPages);',
+    instead: '',
+    why: 'A device that has memory by 64 KiB is told to fill a page of memory that it has not got.',
+  },
+  {
+    name: 'evict half a unit',
+    file: 'src/core/table/backing.ts',
+    original: 'if (node.unitPages > 1) leaveByUnits(state, node, residence, going);',
+    instead: '',
+    why: 'Memory of pages goes that lie in one piece with others that the device still has.',
+  },
+  {
+    name: 'take a right to one page of a unit',
+    file: 'src/core/movement/operation.ts',
+    original: 'widen(going, unitPages);',
+    instead: '',
+    why: 'The device cannot lose it, and goes on writing what another processor reads.',
+  },
+  {
+    name: 'map a unit before all of it is there',
+    file: 'src/core/movement/operation-transfers.ts',
+    original: 'isWhole(block, operation, target, unit)',
+    instead: 'true',
+    why: 'The device reads what was in the memory before.',
+  },
+  {
+    name: 'leave a unit mapped that has more pages by now',
+    file: 'src/core/service/tasks.ts',
+    original: 'return unmap(state, block, task, task.mask);',
+    instead: "return 'done';",
+    why: 'A device finds something else behind the old end of an array than what is there.',
+  },
+  {
+    name: 'forget for what a unit was denied when it has gone home',
+    file: 'src/core/service/faults.ts',
+    original: 'mapping.refusedPage === page ? mapping.refusal : null',
+    instead: 'null',
+    why: 'It comes again without the page that cannot be had, and goes home again, for ever.',
+  },
+  {
     name: 'believe a store that has forgotten',
     file: 'src/core/service/service.ts',
     original: 'andNot(residence.resident, only);',
@@ -183,7 +225,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep memory that was not filled',
     file: 'src/core/movement/operation-end.ts',
-    original: 'releaseSpare(state, block, target, operation.reserved);',
+    original: 'releaseReserved(state, block, target, operation);',
     instead: '',
     why: 'Every failed copy leaks a part of the budget.',
   },
@@ -239,9 +281,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let who reaches host memory in place keep it while another node writes',
     file: 'src/core/movement/operation.ts',
-    original: 'meanwhile(operation, id, mapping.node)',
+    original: 'meanwhile(operation, processor, reached)',
     instead:
-      'state.processors[id]?.localNode === NO_NODE ? Access.Write : meanwhile(operation, id, mapping.node)',
+      'state.processors[processor]?.localNode === NO_NODE ? Access.Write : meanwhile(operation, processor, reached)',
     why: 'A processor without memory of its own reads old values.',
   },
   {
@@ -496,15 +538,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let what is held be what stands in for a denied page',
     file: 'src/core/service/tasks.ts',
-    original: 'intersects(scratch, mask)',
+    original: 'intersects(scratch, node === NO_NODE ? askedOf(state, block, task) : mask)',
     instead: 'false',
     why: 'A copy reads zeros where an array has content.',
   },
   {
     name: 'fill what stands in for a denied page that has been cloned',
     file: 'src/core/service/tasks.ts',
-    original: 'excludeScratch(block, node.id, copyOnWrite);',
-    instead: '',
+    original: 'setAnd(copyOnWrite, allowed, block.copyOnWrite);',
+    instead: 'setAnd(copyOnWrite, asked, block.copyOnWrite);',
     why: 'The kernel that was denied the page finds its content where zeros stood.',
   },
   {
@@ -769,8 +811,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'announce pages that nobody has',
     file: 'src/core/movement/announcing.ts',
-    original: 'taken[word] |= rights[word] & ~mapping.standIn[word] & operation.mask[word];',
-    instead: 'taken[word] |= operation.mask[word];',
+    original: 'taken[word] |= rights[word] & ~mapping.standIn[word] & pages[word];',
+    instead: 'taken[word] |= pages[word];',
     why: 'Subscribers are stopped for changes that take nothing from anybody.',
   },
   {

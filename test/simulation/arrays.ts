@@ -351,6 +351,11 @@ export class Arrays {
       this.world.freed.indexOf(1, range.first) === -1
     )
       memory.frees = 0;
+    memory.exclusive = true;
+    const request = this.world.ask(() => {
+      memory.exclusive = false;
+    });
+    this.world.manager.unmapUnits(request, first, end - first);
   }
 
   prefetch(): void {

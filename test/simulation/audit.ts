@@ -6,6 +6,7 @@
 import { createMask, has, type Mask, next, size, WORDS } from '../../src/core/basics/mask.js';
 import {
   Access,
+  type DeviceDescription,
   HOST,
   HOST_NODE,
   NO_NODE,
@@ -15,9 +16,10 @@ import {
 } from '../../src/core/basics/types.js';
 import { readingRoomOf } from '../../src/core/movement/reading-room.js';
 import { onlyCopies } from '../../src/core/table/contents.js';
+import { contentIn } from '../../src/core/table/units.js';
 import type { Block } from '../../src/core/table/va-block.js';
 import type { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
-import { ModelDevice, PAGES } from './model-device.js';
+import { ModelDevice, PAGES, unitPagesOf } from './model-device.js';
 import { type Rights, WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';
 
@@ -103,7 +105,7 @@ export class Audit {
         }
         this.checkBacked(device);
         if (device.dead) continue;
-        this.rights[id] = device;
+        this.rights[id] = this.ofContent(device, id, device);
         this.checkTables(device, id);
         this.checkRemote(device, id);
       } else if (
@@ -352,6 +354,24 @@ export class Audit {
     }
   }
 
+  /** What comes with a unit and has no content counts for nothing. */
+  private ofContent(
+    device: { readonly description: DeviceDescription },
+    id: number,
+    rights: Rights,
+  ): Rights {
+    if (unitPagesOf(device) === 1) return rights;
+    const { readable, writable } = noRights();
+    for (const block of this.world.manager.state.va.blocks.values())
+      for (let word = 0; word < WORDS; word++) {
+        const at = block.index * WORDS + word;
+        const counts = contentIn(block, word) | (block.mappings[id]?.standIn[word] ?? 0);
+        readable[at] = rights.readable[at] & counts;
+        writable[at] = rights.writable[at] & counts;
+      }
+    return { readable, writable };
+  }
+
   private checkTables(device: ModelDevice, id: number): void {
     this.pendingRead.fill(0);
     this.pendingWrite.fill(0);
@@ -366,12 +386,13 @@ export class Audit {
       this.pendingWrite.fill(-1, block * WORDS, (block + 1) * WORDS);
     }
     const { blocks } = this.world.manager.state.va;
+    const { readable, writable } = this.ofContent(device, id, device);
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
       const mapping = blocks.get(index)?.mappings[id];
       for (let word = 0; word < WORDS; word++) {
         const at = index * WORDS + word;
         this.agree(
-          device.readable[at],
+          readable[at],
           mapping?.mapped[word] ?? 0,
           this.pendingRead[at],
           id,
@@ -380,7 +401,7 @@ export class Audit {
           'mapped',
         );
         this.agree(
-          device.writable[at],
+          writable[at],
           mapping?.writable[word] ?? 0,
           this.pendingWrite[at],
           id,
@@ -427,7 +448,7 @@ export class Audit {
 
   private checkSimulated(device: WatchedDevice, id: number): Rights {
     const { blocks } = this.world.manager.state.va;
-    const rights = device.look();
+    const rights = this.ofContent(device, id, device.look());
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
       const block = blocks.get(index);
       const mapping = block?.mappings[id];

@@ -86,7 +86,8 @@ export class Guards {
           : (device.readable[page >>> 5] & bit) !== 0
             ? Access.Read
             : Access.None;
-        if (right <= asked[page]) continue;
+        // What stands in for a denied page is no page of the array's.
+        if (right <= asked[page] || device.covered.has(page)) continue;
         throw new Error(
           `${device.description.name} may ${written ? 'write' : 'read'} page ${page}, which is guarded, and has not asked for that`,
         );

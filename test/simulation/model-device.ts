@@ -11,6 +11,7 @@ import {
   type NodeId,
   PAGES_PER_BLOCK,
   type ProcessorId,
+  PAGE_BYTES as REAL_PAGE_BYTES,
   Status,
 } from '../../src/core/basics/types.js';
 import type { Driver, TransferOrder } from '../../src/drivers/driver.js';
@@ -99,6 +100,7 @@ export class ModelDevice implements Driver {
   private readonly pieces = new Set<number>();
   /** Pages that it has a right to, but that the kernel has taken out of its page table. */
   private readonly slipped: Int32Array;
+  readonly unitPages: number;
   backedPages = 0;
   readonly revokes: PendingRevoke[] = [];
   readonly pendingCopies: PendingCopy[] = [];
@@ -127,6 +129,7 @@ export class ModelDevice implements Driver {
     pages: number,
     private readonly around: Surroundings,
   ) {
+    this.unitPages = unitPagesOf(this);
     this.memory = node === NO_NODE ? 0 : (node + 1) * NODE_BYTES;
     this.words = new Uint32Array(pages * WORDS_PER_PAGE).fill(GARBAGE);
     this.readable = new Int32Array(pages / 32);
@@ -137,13 +140,15 @@ export class ModelDevice implements Driver {
   }
 
   map(page: number, count: number, access: Access, previous: Access, frame: number): void {
+    this.expectUnits(page, count);
     if (this.dead) return;
     this.around.trace(
       () => `  ${this.description.name}: map ${page}+${count} ${previous}->${access}`,
     );
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
-      if (!this.homeOf(at).hasContent(at))
+      const { backed } = this.homeOf(at);
+      if (this.unitPages > 1 ? !bit(backed, at) : !this.homeOf(at).hasContent(at))
         throw new Error(`${this.description.name} is to map page ${at}, which has no memory`);
       if (this.access(at) !== previous)
         throw new Error(`page ${at} is mapped ${this.access(at)}, the core says ${previous}`);
@@ -221,7 +226,15 @@ export class ModelDevice implements Driver {
     this.writable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
   }
 
+  /** Its page tables, and its memory, are by units. */
+  private expectUnits(page: number, count: number): void {
+    const unit = this.isRemote(page) ? 1 : this.unitPages;
+    if (page % unit !== 0 || count % unit !== 0)
+      throw new Error(`pages ${page}+${count} are no units of ${unit} pages`);
+  }
+
   revoke(token: number, page: number, count: number, to: Access): Status {
+    this.expectUnits(page, count);
     this.around.trace(
       () => `  ${this.description.name}: revoke ${page}+${count} to ${to}, token ${token}`,
     );
@@ -245,6 +258,7 @@ export class ModelDevice implements Driver {
   release(_token: number, page: number, count: number, frame: number): Status {
     this.around.trace(() => `  ${this.description.name}: release ${page}+${count}`);
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
+    this.expectUnits(page, count);
     this.takeApart(Math.floor(page / PAGES_PER_BLOCK));
     for (let at = page; at < page + count; at++) {
       if (this.pendingCopies.some((copy) => covers(copy, at)))
@@ -306,13 +320,16 @@ export class ModelDevice implements Driver {
     for (let at = page; at < page + count; at++) {
       if (this.homeOf(at) !== this)
         throw new Error(`page ${at} of ${this.description.name} is not in its own memory`);
-      if (this.hasContent(at) !== backed)
+      if (this.unitPages > 1 ? backed && !bit(this.backed, at) : this.hasContent(at) !== backed)
         throw new Error(`page ${at}: the core says backed ${backed}, memory says the opposite`);
       if (this.access(at) !== Access.None)
         throw new Error(`page ${at} of ${this.description.name} is filled while it is mapped`);
     }
+    if (this.unitPages > 1 && access !== Access.None)
+      throw new Error(`pages ${page}+${count} are mapped before their units are there`);
     const scarce = count > 16 ? weather.noMemory * 3 : weather.noMemory;
     if (!backed && scarce > 0 && random.chance(scarce)) return Status.NoMemory;
+    this.giveUnits(page, count);
     if (random.chance(weather.later)) {
       this.pendingCopies.push({ token, address, page, count, access, backed });
       for (let at = page; at < page + count; at++) this.setBacked(at, true);
@@ -335,6 +352,18 @@ export class ModelDevice implements Driver {
     return status;
   }
 
+  /** The first copy into a unit gives all of it memory. */
+  private giveUnits(page: number, count: number): void {
+    const { unitPages } = this;
+    if (unitPages === 1) return;
+    for (let at = page - (page % unitPages); at < page + count; at += unitPages)
+      for (let each = at; each < at + unitPages; each++) {
+        if (bit(this.backed, each)) continue;
+        this.setBacked(each, true);
+        setBit(this.fresh, each);
+      }
+  }
+
   /** Carries a copy out, wholly or not at all. */
   copy({ address, page, count, access, backed }: PendingCopy): Status {
     const { random, weather } = this.around;
@@ -346,7 +375,10 @@ export class ModelDevice implements Driver {
     }
     for (let at = page; at < page + count; at++) {
       if (status === Status.Done) clearBit(this.fresh, at);
-      this.setBacked(at, backed || status === Status.Done || bit(this.fresh, at));
+      this.setBacked(
+        at,
+        this.unitPages > 1 || backed || status === Status.Done || bit(this.fresh, at),
+      );
     }
     if (status === Status.Done && access !== Access.None) this.publish(page, count, access);
     return status;
@@ -354,7 +386,7 @@ export class ModelDevice implements Driver {
 
   /** The copy will never end. */
   abandon({ page, count, backed }: PendingCopy): void {
-    if (!backed)
+    if (!backed && this.unitPages === 1)
       for (let at = page; at < page + count; at++) this.setBacked(at, bit(this.fresh, at));
   }
 
@@ -388,6 +420,7 @@ export class ModelDevice implements Driver {
       this.setBacked(at, true);
       clearBit(this.fresh, at);
     }
+    this.giveUnits(page, count);
   }
 
   /** The process ends; its memory is another matter. */
@@ -428,6 +461,10 @@ export class ModelDevice implements Driver {
     else clearBit(this.backed, page);
     this.backedPages += backed ? 1 : -1;
   }
+}
+
+export function unitPagesOf({ description }: { readonly description: DeviceDescription }): number {
+  return (description.granularityBytes ?? REAL_PAGE_BYTES) / REAL_PAGE_BYTES;
 }
 
 function bit(mask: Int32Array, page: number): boolean {

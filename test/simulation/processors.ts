@@ -9,6 +9,7 @@ import {
   type NodeId,
   PAGES_PER_BLOCK,
   type ProcessorId,
+  PAGE_BYTES as REAL_PAGE_BYTES,
   Status,
 } from '../../src/core/basics/types.js';
 import type {
@@ -34,12 +35,14 @@ export class Processors {
     units: number;
     memorySurvives: boolean;
   }): ModelDevice {
+    const isHost = this.world.devices[HOST] === undefined;
     const description = {
       ...about,
       frames: 'identity',
       faults: true,
       addressable: true,
       remoteAccess: true,
+      ...(isHost ? {} : { granularityBytes: this.world.unitPages() * REAL_PAGE_BYTES }),
     } as const;
     const home = this.world.devices[HOST] === undefined ? NO_NODE : HOST_NODE;
     const { processor: id, node } = this.world.manager.addDevice(description, home);
@@ -74,25 +77,30 @@ export class Processors {
       this.addModel({ name: 'process', budgetPages, units, memorySurvives: !this.world.lossy });
       return;
     }
-    const device = this.simulatedDevice('simulated', random.between(300, 1500), {
-      fault: () => {},
-      revoked: () => {},
-      released: () => {},
-      transferred: (token, status) => this.world.router.completed(token, status),
-      launched: (id, failure) => {
-        const launch = this.world.programs.launches.find((each) => each.id === id);
-        if (launch === undefined) return;
-        launch.state = 'over';
-        if (failure?.code === 'KERNEL_ERROR') throw new Error(failure.message);
-        if (
-          failure?.code === 'ACCESS_DENIED' &&
-          !launch.args.some((argument) => this.mayBeDenied(argument))
-        ) {
-          throw new Error(`launch ${id} was denied what it should have: ${failure.message}`);
-        }
+    const device = this.simulatedDevice(
+      'simulated',
+      random.between(300, 1500),
+      {
+        fault: () => {},
+        revoked: () => {},
+        released: () => {},
+        transferred: (token, status) => this.world.router.completed(token, status),
+        launched: (id, failure) => {
+          const launch = this.world.programs.launches.find((each) => each.id === id);
+          if (launch === undefined) return;
+          launch.state = 'over';
+          if (failure?.code === 'KERNEL_ERROR') throw new Error(failure.message);
+          if (
+            failure?.code === 'ACCESS_DENIED' &&
+            !launch.args.some((argument) => this.mayBeDenied(argument))
+          ) {
+            throw new Error(`launch ${id} was denied what it should have: ${failure.message}`);
+          }
+        },
+        died: () => {},
       },
-      died: () => {},
-    });
+      this.world.unitPages() * REAL_PAGE_BYTES,
+    );
     const { processor: id, node } = this.world.manager.addDevice({
       ...device.description,
       longCopies: hasLongCopies(device),
@@ -104,7 +112,12 @@ export class Processors {
       device.copies.mishaps.refuseLargerThanPages = random.pick([1, 5, 16, 64]);
   }
 
-  simulatedDevice(name: string, pages: number, events: DriverEvents): WatchedDevice {
+  simulatedDevice(
+    name: string,
+    pages: number,
+    events: DriverEvents,
+    granularityBytes?: number,
+  ): WatchedDevice {
     const bytes: ByteAccess = {
       read: (address, target) =>
         this.world.readWords(
@@ -122,7 +135,7 @@ export class Processors {
       (args) =>
         this.world.programs.kernel(Number(code.kind === 'inline' ? code.source : -1), args);
     const device = new WatchedDevice(
-      { name, budgetPages: pages, bytes, loadKernel, events },
+      { name, budgetPages: pages, bytes, loadKernel, events, granularityBytes },
       PAGE_BYTES,
     );
     device.isLate = () => this.world.whims.chance(this.world.weather.later / 2);

@@ -341,6 +341,8 @@ export class Programs {
       device.scratch.delete(page);
       device.hidden.delete(page);
     }
+    // What stands in for a page stands in for all of its unit.
+    const isDenied = device.scratch.has(page) || (device.unitPages > 1 && standsIn);
     if (right < (write ? Access.Write : Access.Read)) {
       thread.state = 'falling';
       this.messages.push({ device, thread, launch, page, write });
@@ -353,12 +355,12 @@ export class Programs {
     if (
       this.world.changing[page] + this.world.freed[page] + this.world.fuzzy[page] === 0 &&
       this.world.rights[page] < (write ? Access.Write : Access.Read) &&
-      !device.scratch.has(page)
+      !isDenied
     )
       throw new Error(
         `thread ${thread.id} of ${device.description.name} uses page ${page}, which is protected`,
       );
-    if (device.scratch.has(page)) {
+    if (isDenied) {
       if (write) device.store(page, GARBAGE_OF_A_DENIED_WRITER);
       else if (
         device.hidden.has(page) &&

@@ -38,8 +38,26 @@ export class Reasons {
     );
   }
 
-  /** For an access to one page. */
+  /** For an access to one page. Of a unit it may be about another page. */
   ofPage(reason: DenyReason, page: number, id: ProcessorId): void {
+    const device = this.world.devices[id];
+    const unitPages = device instanceof ModelDevice ? device.unitPages : 1;
+    const first = page - (page % unitPages);
+    const pages = Array.from({ length: unitPages }, (_, at) => first + at);
+    if (!pages.some((each) => each !== page && this.holds(reason, each, id)))
+      this.checkPage(reason, page, id);
+  }
+
+  private holds(reason: DenyReason, page: number, id: ProcessorId): boolean {
+    try {
+      this.checkPage(reason, page, id);
+    } catch {
+      return false;
+    }
+    return true;
+  }
+
+  private checkPage(reason: DenyReason, page: number, id: ProcessorId): void {
     const { world } = this;
     this.weather(reason, `page ${page}`, id);
     if (this.sources.isRefusal(reason) && !this.sources.hasSaid(reason, page))

@@ -50,6 +50,7 @@ import {
   PAGES,
   type Surroundings,
   type Thread,
+  unitPagesOf,
   type Weather,
   WORDS_PER_PAGE,
 } from './model-device.js';
@@ -72,6 +73,10 @@ const FILLING_TURNS = [1, 3, 6, 9, 10];
 const PLANNING = 9;
 const FORGETTING_SHARE = 5;
 const OTHERS = 0x1b873593;
+/** Of so many schedules two have devices with units, of so many pages. */
+const UNIT_SHARE = 17;
+const UNIT_TURNS = [4, 10];
+const UNITS = [2, 16, 16, 64, 512];
 const GUARDS = 0x6c078965;
 /** One schedule in so many has devices use in host memory what goes to and fro. */
 const TURNING_SHARE = 8;
@@ -274,12 +279,17 @@ export class World implements Surroundings {
   /** The event under way, for messages. */
   current = 'start';
 
+  /** How many pages the unit of the next device has. */
+  readonly unitPages: () => number;
+
   constructor(
     seed: number,
     private readonly tracer: ((text: string) => void) | null,
   ) {
     const random = new Random(seed);
     this.random = random;
+    const units = new Random(seed ^ OTHERS);
+    this.unitPages = () => (UNIT_TURNS.includes(seed % UNIT_SHARE) ? units.pick(UNITS) : 1);
     this.choices = new Random(seed ^ 0x51ed270b);
     this.whims = new Random(seed ^ 0x5bd1e995);
     const calm = random.chance(0.25);
@@ -476,6 +486,8 @@ export class World implements Surroundings {
       reader.read(entry, 0, (range) => manager.range(range)?.first ?? -1);
       if (++done !== noted) return;
       for (const [at, { name, usedBytes }] of activity.take(0).memories.entries()) {
+        // A recording tells what came: the rest of a unit has memory, and did not.
+        if (Number.isNaN(pages[reader.memories[at].id])) continue;
         const read = usedBytes / REAL_PAGE_BYTES;
         const real = pages[reader.memories[at].id] ?? 0;
         if (read !== real)
@@ -497,6 +509,8 @@ export class World implements Surroundings {
       for (const [node, residence] of residences.entries())
         for (const [word, bits] of inside.entries())
           pages[node] = (pages[node] ?? 0) + bitCount((residence?.backed[word] ?? 0) & bits);
+    for (const [node, store] of this.stores.entries())
+      if (store !== undefined && unitPagesOf(store) > 1) pages[node] = Number.NaN;
     this.held = { entries: this.recorded.length, pages };
   }
 

@@ -80,9 +80,11 @@ export class Device implements api.Device {
   get capabilities(): DeviceCapabilities {
     const { pageFaults, atomics, remoteAccess, writeCombining, ...info } = this.info;
     const { cancellation, kernels, lossy, units, directCopies, registeredInPlace } = info;
+    const { granularityBytes } = info;
     const moves = { remoteAccess, writeCombining, directCopies, registeredInPlace };
     const can = { pageFaults, atomics, ...moves, cancellation, kernels };
-    return { ...can, pageBytes: PAGE_BYTES, memorySurvives: !lossy, units };
+    const pageBytes = PAGE_BYTES;
+    return { ...can, pageBytes, granularityBytes, memorySurvives: !lossy, units };
   }
 
   memoryInfo(): DeviceMemory {

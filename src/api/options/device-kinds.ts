@@ -1,10 +1,11 @@
 /** What holds for devices of each kind, besides GPUs: options, least memory, what dies with them. */
 import { BLOCK_BYTES } from '../../core/basics/types.js';
+import { wrongGranularity } from '../../messages/granularity.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { DeviceOptions } from '../../pager/protocol/space.js';
 import { exportOf, moduleUrl } from '../kernels/kernel.js';
 import { checkFlag, checkOptions, textOf } from '../values/arguments.js';
-import { typeError } from '../values/errors.js';
+import { argumentError, typeError } from '../values/errors.js';
 import { toBytes } from '../values/sizes.js';
 import type {
   BuiltInDeviceSpecification,
@@ -24,7 +25,10 @@ export interface KindRules<S extends DeviceSpecification> {
   /** Null: its driver is to tell. */
   memoryBytes(name: string, device: S): number | null;
   /** What else is to be known of it; throws where its options are wrong. */
-  more(name: string, device: S): Pick<DeviceOptions, 'lossy' | 'driver' | 'parser' | 'transport'>;
+  more(
+    name: string,
+    device: S,
+  ): Pick<DeviceOptions, 'lossy' | 'driver' | 'parser' | 'transport' | 'granularityBytes'>;
   isOnHost(device: DescribedDevice): boolean;
 }
 
@@ -34,7 +38,17 @@ export type AnyRules = KindRules<any>;
 
 const ANY_DEVICE = { kind: true, memory: true, units: true, name: true, inject: true } as const;
 
-const BUILT_IN_DEVICE: OptionNames<BuiltInDeviceSpecification> = { ...ANY_DEVICE, lossy: true };
+type ProcessSpecification = Omit<BuiltInDeviceSpecification, 'granularity'>;
+
+const PROCESS_DEVICE: OptionNames<ProcessSpecification> = {
+  ...ANY_DEVICE,
+  lossy: true,
+};
+
+const SIMULATED_DEVICE: OptionNames<BuiltInDeviceSpecification> = {
+  ...PROCESS_DEVICE,
+  granularity: true,
+};
 
 const CUSTOM_DEVICE: OptionNames<CustomDeviceSpecification> = {
   ...ANY_DEVICE,
@@ -62,9 +76,9 @@ const ofThreads = {
   isOnHost: (): boolean => true,
 } as const;
 
-export const processRules: KindRules<BuiltInDeviceSpecification> = {
+export const processRules: KindRules<ProcessSpecification> = {
   ...ofThreads,
-  options: BUILT_IN_DEVICE,
+  options: PROCESS_DEVICE,
   isPlain: true,
   isProcess: true,
   more(name, { lossy }) {
@@ -75,12 +89,22 @@ export const processRules: KindRules<BuiltInDeviceSpecification> = {
 
 export const simulatedRules: KindRules<BuiltInDeviceSpecification> = {
   ...processRules,
+  options: SIMULATED_DEVICE,
   isProcess: false,
-  more(name, { lossy }) {
+  more(name, { lossy, granularity }) {
     checkFlag(`lossy of device ${name}`, lossy);
-    return { lossy: true };
+    if (granularity === undefined) return { lossy: true };
+    return { lossy: true, granularityBytes: granularityOf(name, granularity) };
   },
 };
+
+function granularityOf(name: string, said: number | string): number {
+  const what = `granularity of device ${name}`;
+  const bytes = toBytes(what, said, '4KiB');
+  const wrong = wrongGranularity(bytes);
+  if (wrong === null) return bytes;
+  throw argumentError('SIZE', `${what} is ${wrong}`);
+}
 
 export const customRules: KindRules<CustomDeviceSpecification> = {
   ...ofThreads,

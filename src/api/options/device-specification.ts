@@ -20,6 +20,11 @@ export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
   readonly kind: 'process' | 'simulated';
   /** Its memory dies with it, as a GPU's does. */
   readonly lossy?: boolean;
+  /**
+   * Of 'simulated': by how many bytes it gets memory and maps pages, as hardware with large pages
+   * does. A power of two from '4KiB', the default, to '2MiB'.
+   */
+  readonly granularity?: number | string;
 }
 
 /** A GPU by WebGPU, which runs WGSL. Install `webgpu` and `wesl`. */

@@ -142,6 +142,11 @@ export interface NodeDescription {
   readonly memorySurvives: boolean;
   /** How fast its pages come, where that was described. */
   readonly speed?: MemorySpeed;
+  /**
+   * It gets memory, maps pages and gives both back by aligned units of so many bytes: a power of
+   * two from 4 KiB (the default) to 2 MiB. Of a pooled node the frames of a unit lie side by side.
+   */
+  readonly granularityBytes?: number;
 }
 
 /** Of a memory: the time before the first byte of a copy, and then bytes of a microsecond. */

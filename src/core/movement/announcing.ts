@@ -5,6 +5,7 @@
 import { clear, endOf, next, WORDS } from '../basics/mask.js';
 import { Access, type InvalidationReason, PAGES_PER_BLOCK } from '../basics/types.js';
 import type { State } from '../table/state.js';
+import { unitPagesOf, unitsAround } from '../table/units.js';
 import type { Block } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { ruleOf } from './operation-rules.js';
@@ -29,8 +30,13 @@ export function announce(state: State, block: Block, operation: Operation): void
     const left = rule.left(operation, id, mapping.node);
     if (left === Access.Write) continue;
     const rights = left === Access.None ? mapping.mapped : mapping.writable;
+    const { mark: inner } = state.masks;
+    const unitPages = unitPagesOf(state, mapping.node);
+    const pages =
+      unitPages === 1 ? operation.mask : unitsAround(state, block, operation.mask, unitPages);
     for (let word = 0; word < WORDS; word++)
-      taken[word] |= rights[word] & ~mapping.standIn[word] & operation.mask[word];
+      taken[word] |= rights[word] & ~mapping.standIn[word] & pages[word];
+    state.masks.backTo(inner);
   }
   const first = next(taken, 0);
   if (first < PAGES_PER_BLOCK) {

@@ -49,6 +49,7 @@ export function bringAlone(
 ): Outcome | null {
   // Tasks that wait are looked at again when an operation of the block has ended.
   if (!isOnly(mask, page) || !node.description.addressable || block.tasks.length > 0) return null;
+  if (node.unitPages > 1) return null;
   const other = sharer(block, node);
   if (other !== NO_NODE && !isSimple(state, block, other)) return null;
   const residence = residenceOf(state, block, node.id);
@@ -146,7 +147,8 @@ function sharer({ residences }: Block, node: Node): NodeId {
  */
 function isSimple(state: State, block: Block, id: NodeId): boolean {
   if (id === SEVERAL || block.range.watchers > 0) return false;
-  const { gone, description } = nodeOf(state, id);
+  const { gone, description, unitPages } = nodeOf(state, id);
+  if (unitPages > 1) return false;
   return !gone && description.addressable && residenceOf(state, block, id).holds.length === 0;
 }
 

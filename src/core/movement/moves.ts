@@ -11,6 +11,7 @@ import {
   type Mask,
   next,
   setAndNot,
+  size,
   WORDS,
 } from '../basics/mask.js';
 import {
@@ -36,6 +37,7 @@ import {
   type State,
   somethingMoves,
 } from '../table/state.js';
+import { excludeUnits, unitPagesOf, unitsAround, widen } from '../table/units.js';
 import { type Block, isProvided, rareMask } from '../table/va-block.js';
 import type { OperationKind, Task } from '../table/work.js';
 import { ATTEMPTS, open, start } from './operation.js';
@@ -57,6 +59,25 @@ export type Outcome = 'started' | 'done' | 'blocked' | 'stuck';
  * out of it what must not move. `urgentPage`: the one that a thread waits for, or -1.
  */
 export function migrate(
+  state: State,
+  block: Block,
+  node: Node,
+  mapped: Processor | null,
+  access: Access,
+  mask: Mask,
+  urgentPage: number,
+  task: Task | null,
+): Outcome {
+  if (node.unitPages === 1 || mapped === null)
+    return migratePages(state, block, node, mapped, access, mask, urgentPage, task);
+  const { mark } = state.masks;
+  const units = unitsAround(state, block, mask, node.unitPages);
+  const outcome = migratePages(state, block, node, mapped, access, units, urgentPage, task);
+  state.masks.backTo(mark);
+  return outcome;
+}
+
+function migratePages(
   state: State,
   block: Block,
   node: Node,
@@ -131,17 +152,32 @@ export function hasRoom(
   from = 0,
   words: number = WORDS,
 ): boolean {
-  const { backed } = residenceOf(state, block, node.id);
   let pages = 0;
-  for (let word = from; word < words; word++) {
-    const bits = mask[word];
-    if (bits !== 0) pages += bitCount(bits & ~backed[word]);
+  if (node.unitPages > 1) pages = unitsLacking(state, block, node, mask);
+  else {
+    const { backed } = residenceOf(state, block, node.id);
+    for (let word = from; word < words; word++) {
+      const bits = mask[word];
+      if (bits !== 0) pages += bitCount(bits & ~backed[word]);
+    }
   }
   const room =
     (pages === 0 && mayBeFilled(state, block, node, mask)) || reclaim(state, block, node, pages);
   if (node.id !== HOST_NODE) return room;
   if (access === Access.Write) return room && mayBeWritten(state, block, node, mask);
   return room || mayComeToBeRead(state, block, node, mask, pages);
+}
+
+/** Pages of the units around the mask for which the node has no memory. */
+function unitsLacking(state: State, block: Block, { id, unitPages }: Node, mask: Mask): number {
+  const { mark } = state.masks;
+  const units = state.masks.take();
+  units.set(mask);
+  widen(units, unitPages);
+  andNot(units, residenceOf(state, block, id).backed);
+  const pages = size(units);
+  state.masks.backTo(mark);
+  return pages;
 }
 
 function transferTo(
@@ -199,10 +235,19 @@ export function waitForMemory(state: State, block: Block, node: Node, task: Task
 }
 
 /** What stands in for denied pages stays until the launch ends; the pages cannot come there. */
-export function excludeScratch(block: Block, node: NodeId, mask: Mask): void {
+export function excludeScratch(state: State, block: Block, node: NodeId, mask: Mask): void {
   const residence = block.residences[node];
   if (residence === undefined) return;
-  andNot(mask, residence.scratch);
+  const unitPages = unitPagesOf(state, node);
+  if (unitPages === 1) {
+    andNot(mask, residence.scratch);
+    return;
+  }
+  const { mark } = state.masks;
+  const scratch = state.masks.take();
+  scratch.set(residence.scratch);
+  excludeUnits(mask, scratch, unitPages);
+  state.masks.backTo(mark);
 }
 
 /** Pages of the block that have, or could have, content that a processor may see. */

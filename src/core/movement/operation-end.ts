@@ -3,11 +3,12 @@
  * subscribers, and the block is free for the next one.
  */
 
-import { type Mask, next, size } from '../basics/mask.js';
+import { endOf, isEmpty, type Mask, next, size } from '../basics/mask.js';
 import { NO_NODE, Status } from '../basics/types.js';
 import { classify, releaseSpare } from '../table/backing.js';
 import type { Node } from '../table/nodes.js';
 import { makeReady, type State } from '../table/state.js';
+import { leaveByUnits, unitPagesOf } from '../table/units.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { announceEnd } from './announcing.js';
@@ -27,7 +28,7 @@ export function finish(state: State, block: Block, operation: Operation): void {
   const target = targetOf(state, operation);
   // Memory that was taken for pages which have not come.
   if (target !== undefined && hasAny(operation, operation.reserved))
-    releaseSpare(state, block, target, operation.reserved);
+    releaseReserved(state, block, target, operation);
   ruleOf(operation.kind).finish(state, block, operation);
   announceEnd(state, operation);
   block.operation = null;
@@ -36,11 +37,19 @@ export function finish(state: State, block: Block, operation: Operation): void {
     operation.dependent = false;
     state.dependentOperations--;
   }
-  noteEnd(block, operation);
+  noteEnd(state, block, operation);
   classify(state, block);
   goOn(state, block);
   // The block can be a victim again, which may be what others wait for.
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
+}
+
+/** Memory in units is in vain where nothing of a unit has come. */
+function releaseReserved(state: State, block: Block, target: Node, { reserved }: Operation): void {
+  const residence = block.residences[target.id];
+  if (target.unitPages > 1 && residence !== undefined)
+    leaveByUnits(state, target, residence, reserved);
+  if (target.unitPages === 1 || !isEmpty(reserved)) releaseSpare(state, block, target, reserved);
 }
 
 /** Has the block looked at again, if something waits for that: after most faults nothing does. */
@@ -72,8 +81,17 @@ function isWaiting(state: State, { mappings, residences }: Block): boolean {
   return false;
 }
 
+/** The page that the operation was about, or of its unit the one that a thread waits for; or -1. */
+function onlyPage(state: State, { mask, target, urgentPage }: Operation): number {
+  const first = next(mask, 0);
+  const unitPages = unitPagesOf(state, target);
+  if (unitPages === 1) return size(mask) === 1 ? first : -1;
+  const ofOne = Math.floor(first / unitPages) === Math.floor((endOf(mask) - 1) / unitPages);
+  return ofOne && urgentPage !== -1 ? urgentPage : -1;
+}
+
 /** The record serves the next operation: what the block must know of this one is kept apart. */
-function noteEnd({ ended }: Block, operation: Operation): void {
+function noteEnd(state: State, { ended }: Block, operation: Operation): void {
   ended.kind = operation.kind;
   ended.node = operation.target;
   ended.failure = operation.failure;
@@ -81,6 +99,6 @@ function noteEnd({ ended }: Block, operation: Operation): void {
   ended.task = operation.task;
   ended.page = operation.urgentPage;
   const failed = operation.failure !== Status.Done;
-  ended.only = failed && size(operation.mask) === 1 ? next(operation.mask, 0) : -1;
+  ended.only = failed ? onlyPage(state, operation) : -1;
   ended.progress = operation.progress;
 }

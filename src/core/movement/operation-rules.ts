@@ -17,6 +17,7 @@ import { releaseBacking, releaseSpare } from '../table/backing.js';
 import { onlyCopies } from '../table/contents.js';
 import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
 import { countPending, newToken } from '../table/tokens.js';
+import { widen } from '../table/units.js';
 import {
   type Block,
   NO_PAGES,
@@ -145,6 +146,12 @@ const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
     left: (_operation, _processor, reached) => (reached === HOST_NODE ? Access.None : Access.Write),
     finish: finishUnmap,
   },
+  unmapUnits: {
+    reason: 'protect',
+    moves: false,
+    left: (_operation, _processor, reached) => (reached === HOST_NODE ? Access.Write : Access.None),
+    finish: nothing,
+  },
   protect: {
     reason: 'protect',
     moves: false,
@@ -251,6 +258,7 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
   const stuck = state.masks.take();
   const going = state.masks.take();
   onlyCopies(state, block, operation.node, operation.mask, stuck);
+  widen(stuck, node.unitPages);
   setAnd(going, operation.mask, residence.backed);
   andNot(going, stuck);
   andNot(going, residence.scratch);

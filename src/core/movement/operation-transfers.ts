@@ -4,7 +4,17 @@
  * becomes visible at its new place by itself.
  */
 
-import { addRun, and, has, type Mask, next, nextAbsent, removeRun } from '../basics/mask.js';
+import {
+  addRun,
+  and,
+  clear,
+  has,
+  type Mask,
+  next,
+  nextAbsent,
+  removeRun,
+  WORDS,
+} from '../basics/mask.js';
 import {
   Access,
   NO_NODE,
@@ -27,6 +37,7 @@ import type { Node } from '../table/nodes.js';
 import { REFUSED } from '../table/processors.js';
 import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
 import { endToken, newToken, type Token } from '../table/tokens.js';
+import { contentIn } from '../table/units.js';
 import { type Block, isProvided, noteWaiting, rareMask } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { finish, hasAny, targetOf } from './operation-end.js';
@@ -201,7 +212,7 @@ function issueRuns(
     }
     const count = end - first;
     if (source === target.id) {
-      if (access > previous) {
+      if (access > previous && target.unitPages === 1) {
         const frame = frameAt(residence.frames, base, first);
         state.commands.map(operation.processor, base + first, count, access, previous, frame);
       }
@@ -237,7 +248,8 @@ function transfer(
   order.source = source;
   order.sourceFrame = frameAt(frames, base, first);
   order.node = target.id;
-  const access = accessAt(operation, first);
+  // A unit is mapped when all of it is there.
+  const access = target.unitPages === 1 ? accessAt(operation, first) : Access.None;
   order.processor = access === Access.None ? NO_PROCESSOR : operation.processor;
   order.page = base + first;
   order.count = count;
@@ -388,7 +400,70 @@ function settle(
     state.processors[operation.processor]?.state === 'dead'
   )
     return;
+  if (target.unitPages > 1) {
+    mapUnits(state, block, operation, target, first, count);
+    return;
+  }
   noteMapped(state, block, operation.processor, first, count, operation.access);
+}
+
+/** Maps those units around a run that are wholly there by now. */
+function mapUnits(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  first: number,
+  count: number,
+): void {
+  const { unitPages } = target;
+  const { mark } = state.masks;
+  const unit = state.masks.take();
+  for (let at = first - (first % unitPages); at < first + count; at += unitPages) {
+    clear(unit);
+    addRun(unit, at, unitPages);
+    if (isWhole(block, operation, target, unit)) mapUnit(state, block, operation, target, at, unit);
+  }
+  state.masks.backTo(mark);
+}
+
+/** Whether the operation is about all of the unit, and has brought it. */
+function isWhole(block: Block, { mask, moving }: Operation, target: Node, unit: Mask): boolean {
+  const residence = block.residences[target.id];
+  if (residence === undefined) return false;
+  const { resident, scratch } = residence;
+  for (let word = 0; word < WORDS; word++) {
+    const wanted = mask[word] | contentIn(block, word);
+    const there = mask[word] & ~moving[word] & (resident[word] | scratch[word]);
+    if ((unit[word] & wanted & ~there) !== 0) return false;
+  }
+  return true;
+}
+
+/** What comes with a unit and has no content is mapped with it, and nobody is to believe so. */
+function mapUnit(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  first: number,
+  unit: Mask,
+): void {
+  const { processor, access, mask } = operation;
+  const { mapped, writable } = mappingOf(state, block, processor);
+  and(unit, mask);
+  const page = next(unit, 0);
+  const previous = accessOf(mapped, writable, page);
+  if (access > previous) {
+    const base = block.index * PAGES_PER_BLOCK;
+    const frame = frameAt(residenceOf(state, block, target.id).frames, base, first);
+    state.commands.map(processor, base + first, target.unitPages, access, previous, frame);
+  }
+  for (let from = page; from < PAGES_PER_BLOCK; ) {
+    const end = nextAbsent(unit, from);
+    noteMapped(state, block, processor, from, end - from, access);
+    from = next(unit, end);
+  }
 }
 
 /** Pages have come to the target. */

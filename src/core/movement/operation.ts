@@ -6,7 +6,15 @@
  * What each kind takes, says and leaves behind is in operation-rules.ts.
  */
 
-import { endWordOf, firstWordOf, type Mask, next, nextAbsent, removeRun } from '../basics/mask.js';
+import {
+  endWordOf,
+  firstWordOf,
+  type Mask,
+  next,
+  nextAbsent,
+  removeRun,
+  WORDS,
+} from '../basics/mask.js';
 import {
   Access,
   NO_NODE,
@@ -17,6 +25,7 @@ import {
 } from '../basics/types.js';
 import type { State } from '../table/state.js';
 import { countPending, endToken, newToken, type Token } from '../table/tokens.js';
+import { unitPagesOf, widen } from '../table/units.js';
 import type { Block } from '../table/va-block.js';
 import type { Operation, OperationKind } from '../table/work.js';
 import { announce } from './announcing.js';
@@ -80,16 +89,31 @@ export function start(state: State, block: Block, operation: Operation): void {
   // phase early.
   operation.outstanding = 1;
   if (block.range.watchers > 0) announce(state, block, operation);
-  const meanwhile = rule.meanwhile ?? rule.left;
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined) continue;
-    const to = meanwhile(operation, id, mapping.node);
+    const to = takenTo(state, operation, id, mapping.node);
     if (to !== Access.Write) revoke(state, block, operation, id, to);
   }
   rule.command?.(state, block, operation);
   operation.outstanding--;
   if (operation.outstanding === 0) startTransfers(state, block, operation);
+}
+
+/**
+ * What a processor is left with before pages move. To give memory back takes all rights to it; but
+ * of units it stays where something else counts, so that rights must be taken before.
+ */
+function takenTo(
+  state: State,
+  operation: Operation,
+  processor: ProcessorId,
+  reached: NodeId,
+): Access {
+  const rule = ruleOf(operation.kind);
+  const keepsMemory = operation.kind === 'free' && unitPagesOf(state, reached) > 1;
+  const meanwhile = keepsMemory ? rule.left : (rule.meanwhile ?? rule.left);
+  return meanwhile(operation, processor, reached);
 }
 
 /** Takes from a processor what is above `to`. Stand-ins for denied pages stay. */
@@ -106,9 +130,19 @@ function revoke(
   const { mark } = state.masks;
   const going = state.masks.take();
   const rights = to === Access.None ? mapping.mapped : mapping.writable;
-  const { mask, firstWord, endWord } = operation;
+  const unitPages = unitPagesOf(state, mapping.node);
+  let { mask, firstWord, endWord } = operation;
+  if (unitPages > 1) {
+    // It has one right to all of a unit, and loses that to the whole.
+    mask = state.masks.take();
+    mask.set(operation.mask);
+    widen(mask, unitPages);
+    firstWord = 0;
+    endWord = WORDS;
+  }
   for (let word = firstWord; word < endWord; word++)
     going[word] = rights[word] & mask[word] & ~mapping.standIn[word];
+  widen(going, unitPages);
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(going, firstWord * 32, endWord); first < PAGES_PER_BLOCK; ) {
     const end = nextAbsent(going, first, endWord);

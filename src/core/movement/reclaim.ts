@@ -22,6 +22,7 @@ import { onlyCopies } from '../table/contents.js';
 import { isHeld } from '../table/holds.js';
 import { isWithinBudget, type Node } from '../table/nodes.js';
 import { makeReady, type State, shortageOf } from '../table/state.js';
+import { excludeUnits, widen } from '../table/units.js';
 import { type Block, NO_PAGES, type Residence } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { ATTEMPTS, open, start } from './operation.js';
@@ -347,7 +348,7 @@ function copiesOf(state: State, block: Block, node: Node, result: Mask): boolean
   const only = state.masks.take();
   onlyCopies(state, block, node.id, residence.backed, only);
   leavingOf(block, node, residence, result);
-  andNot(result, only);
+  excludeUnits(result, only, node.unitPages);
   state.masks.backTo(mark);
   return !isEmpty(result);
 }
@@ -358,6 +359,7 @@ function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask
   if (residence === undefined) return true;
   leavingOf(block, node, residence, mask);
   onlyCopies(state, block, node.id, mask, mask);
+  widen(mask, home.unitPages);
   const there = block.residences[home.id]?.backed;
   if (there !== undefined) andNot(mask, there);
   const pages = size(mask);

@@ -164,7 +164,10 @@ export class Requests {
       request.cursor = index * PAGES_PER_BLOCK + end;
       // A block that was never touched learns of these when it is made, and has nothing to take.
       const unseen =
-        request.kind === 'protect' || request.kind === 'copyOnWrite' || request.kind === 'unmap';
+        request.kind === 'protect' ||
+        request.kind === 'copyOnWrite' ||
+        request.kind === 'unmap' ||
+        request.kind === 'unmapUnits';
       if (
         unseen &&
         !state.va.blocks.has(index) &&

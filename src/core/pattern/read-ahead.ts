@@ -12,13 +12,21 @@ import {
   NO_NODE,
   NO_PROCESSOR,
   PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
   type ProcessorId,
   type Reason,
 } from '../basics/types.js';
 import { endAhead } from '../table/backing.js';
 import type { Node } from '../table/nodes.js';
 import type { Processor } from '../table/processors.js';
-import { isRemote, makeReady, nodeOf, residenceOf, type State } from '../table/state.js';
+import {
+  isRemote,
+  makeReady,
+  nodeOf,
+  processorOf,
+  residenceOf,
+  type State,
+} from '../table/state.js';
 import { type Block, changedPages, NO_PAGES } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 
@@ -138,14 +146,17 @@ function begin(
 ): void {
   const mask = createMask();
   copy(mask, ahead.inside);
+  // Of a unit no part stays unmapped: all of the block does then, and its first fault maps it.
+  const { localNode } = processorOf(state, processor);
+  const byPages = nodeOf(state, localNode).unitPages <= PAGES_PER_GROUP;
   const task: Task = {
     kind: 'present',
     mask,
     node: NO_NODE,
     processor,
     access,
-    map: true,
-    entry,
+    map: !entry || byPages,
+    entry: entry && byPages,
     hold: false,
     exclusive: false,
     overtakes: false,

@@ -51,6 +51,7 @@ export const EVENTS = [
   'spoiled',
   'stillNoRoom',
   'transferred',
+  'unmapUnits',
   'unmapped',
   'used',
   'watch',

@@ -6,7 +6,9 @@ import {
   and,
   andNot,
   clear,
+  equals,
   has,
+  intersects,
   type Mask,
   next,
   remove,
@@ -27,6 +29,7 @@ import { bringAlone } from '../movement/lone-page.js';
 import {
   absentPages,
   breakCopyOnWrite,
+  excludeScratch,
   givesUp,
   keepUntilItGoesOn,
   migrate,
@@ -57,6 +60,7 @@ import {
   shortageOf,
   usesHostMemory,
 } from '../table/state.js';
+import { keepWhole, unitsAround } from '../table/units.js';
 import {
   type Block,
   isUnrestricted,
@@ -130,13 +134,15 @@ function waitsForRoom(state: State, block: Block, processor: Processor): boolean
 
 /** Whether its clones, or its source in another range, found no room. */
 function lacksRoomElsewhere(
+  state: State,
   block: Block,
   page: number,
   reason: DenyReason | null,
   failure: Status,
+  unitPages: number,
 ): boolean {
   if (reason === 'OUT_OF_MEMORY') return failure === Status.SourceStarved;
-  return reason === 'OUT_OF_STORAGE' && !has(block.lost, page);
+  return reason === 'OUT_OF_STORAGE' && !meetsUnit(state, block, page, unitPages, block.lost);
 }
 
 /** The page that failed comes first: else its threads might never hear of the failure. */
@@ -179,11 +185,17 @@ function serviceFault(
     );
     return dismiss(mapping, page);
   }
+  const { unitPages } = node;
   // A page that came along may have been what failed: only a failure of this page alone is its own.
   const narrow = failure !== Status.Done || block.attempts > 0;
   const mine = narrow && block.ended.only === page ? failure : Status.Done;
-  const found = stuck ? shortageOf(state) : denial(block, node.id, page, wanted, mine);
-  const lacks = !stuck && lacksRoomElsewhere(block, page, found, mine);
+  const refused = mapping.refusedPage === page ? mapping.refusal : null;
+  const found = stuck
+    ? shortageOf(state)
+    : (refused ??
+      denial(block, node.id, page, wanted, mine) ??
+      (unitPages > 1 ? denialAround(state, block, node, page, wanted) : null));
+  const lacks = !stuck && lacksRoomElsewhere(state, block, page, found, mine, unitPages);
   if (lacks && waitsForRoom(state, block, processor)) {
     block.attempts = 0;
     return 'blocked';
@@ -204,8 +216,9 @@ function serviceFault(
     const spent = stuck || fails || (block.attempts >= ATTEMPTS && !isFinal(mine));
     return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
   }
-  const cloned = wanted && has(block.copyOnWrite, page);
-  if (cloned && breakAround(state, block, page)) return 'blocked';
+  const cloned =
+    wanted && block.copyOnWrite !== NO_PAGES && hasCloned(state, block, page, unitPages);
+  if (cloned && breakAround(state, block, page, unitPages)) return 'blocked';
   const alone = late || narrow || single;
   const outcome = bringFor(
     state,
@@ -245,8 +258,8 @@ function bringFor(
   const guarded = isAsked(block, processor);
   const readMostly = block.advice.readMostly || guarded;
   const intent =
-    !readMostly && declaredWrite(processor, base + page) && mayWrite(block, node.id, page);
-  const owned = !readMostly && ownsAlone(state, block, node.id, page);
+    !readMostly && declaredWrite(processor, base + page) && mayWrite(state, block, node, page);
+  const owned = !readMostly && ownsAlone(state, block, node, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
   noteTurn(state, block, processor, node, page, access === Access.Write);
   touch.look(state, block, processor, mapping, node, page);
@@ -256,7 +269,7 @@ function bringFor(
   touch.allowed = companions(
     state,
     block,
-    node.id,
+    node,
     page,
     access,
     alone || guarded || pattern === 'random',
@@ -289,6 +302,7 @@ function nextWaiting(mapping: Mapping): number {
 }
 
 function dismiss(mapping: Mapping, page: number): Outcome {
+  if (mapping.refusedPage === page) mapping.refusedPage = -1;
   stopWaiting(mapping, page);
   return 'done';
 }
@@ -300,7 +314,7 @@ function dismiss(mapping: Mapping, page: number): Outcome {
 function companions(
   state: State,
   block: Block,
-  node: NodeId,
+  { id: node, unitPages }: Node,
   page: number,
   access: Access,
   alone: boolean,
@@ -312,17 +326,27 @@ function companions(
     freed === NO_PAGES && lost === NO_PAGES && scratch === NO_PAGES && isUnrestricted(block);
   if (free && !alone && !owned) return inside;
   const allowed = state.masks.take();
-  if (alone) {
-    clear(allowed);
-    add(allowed, page);
-  } else {
+  if (alone) unitOf(state, block, page, unitPages, allowed);
+  else {
     setAndNot(allowed, inside, freed);
     andNot(allowed, lost);
-    andNot(allowed, scratch);
+    excludeScratch(state, block, node, allowed);
     excludeForbidden(block, node, access, allowed);
   }
   if (owned) keepOwned(state, block, node, allowed);
+  if (unitPages > 1) keepWhole(state, block, allowed, unitPages);
   return allowed;
+}
+
+/** The page, or all of its unit that has content. */
+function unitOf(state: State, block: Block, page: number, unitPages: number, result: Mask): void {
+  clear(result);
+  add(result, page);
+  if (unitPages === 1) return;
+  const { mark } = state.masks;
+  result.set(unitsAround(state, block, result, unitPages));
+  state.masks.backTo(mark);
+  add(result, page);
 }
 
 /** Leaves out what is protected against it, or must first be copied for clones or unpinned. */
@@ -334,18 +358,42 @@ function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask
   if (node !== HOST_NODE) andNot(mask, block.pinned);
 }
 
+/** Whether clones still need the page, or one of its unit. */
+function hasCloned(state: State, block: Block, page: number, unitPages: number): boolean {
+  if (unitPages === 1) return has(block.copyOnWrite, page);
+  return meetsUnit(state, block, page, unitPages, block.copyOnWrite);
+}
+
+/** Whether the mask has something of the page's unit. */
+function meetsUnit(
+  state: State,
+  block: Block,
+  page: number,
+  unitPages: number,
+  mask: Mask,
+): boolean {
+  if (mask === NO_PAGES) return false;
+  const { mark } = state.masks;
+  const unit = state.masks.take();
+  unitOf(state, block, page, unitPages, unit);
+  const meets = intersects(unit, mask);
+  state.masks.backTo(mark);
+  return meets;
+}
+
 /**
  * Copies for clones are made by 64 KiB: a processor that writes a page mostly writes its
- * neighbours, too. False: the page must be fetched before.
+ * neighbours, too. False: the page, or one of its unit, must be fetched before.
  */
-function breakAround(state: State, block: Block, page: number): boolean {
+function breakAround(state: State, block: Block, page: number, unitPages: number): boolean {
   const group = state.masks.take();
   const absent = state.masks.take();
   clear(group);
-  const first = page - (page % PAGES_PER_GROUP);
-  addRun(group, first, PAGES_PER_GROUP);
+  const pages = Math.max(PAGES_PER_GROUP, unitPages);
+  addRun(group, page - (page % pages), pages);
   absentPages(state, block, group, absent);
-  if (has(absent, page)) return false;
+  if (unitPages === 1 ? has(absent, page) : meetsUnit(state, block, page, unitPages, absent))
+    return false;
   and(group, block.copyOnWrite);
   andNot(group, absent);
   andNot(group, block.lost);
@@ -353,9 +401,36 @@ function breakAround(state: State, block: Block, page: number): boolean {
   return true;
 }
 
-function mayWrite(block: Block, node: NodeId, page: number): boolean {
+function mayWrite(state: State, block: Block, node: Node, page: number): boolean {
+  if (node.unitPages > 1) {
+    for (const mask of [block.unwritable, block.copyOnWrite, block.pinned])
+      if (meetsUnit(state, block, page, node.unitPages, mask)) return false;
+    return true;
+  }
   if (has(block.unwritable, page) || has(block.copyOnWrite, page)) return false;
-  return node === HOST_NODE || !has(block.pinned, page);
+  return node.id === HOST_NODE || !has(block.pinned, page);
+}
+
+/** Why the page's unit cannot be had because of another page of it. */
+function denialAround(
+  state: State,
+  block: Block,
+  { id, unitPages }: Node,
+  page: number,
+  write: boolean,
+): DenyReason | null {
+  const { scratch } = residenceOf(state, block, id);
+  if (isUnrestricted(block) && block.lost === NO_PAGES && scratch === NO_PAGES) return null;
+  const { mark } = state.masks;
+  const unit = state.masks.take();
+  unitOf(state, block, page, unitPages, unit);
+  // What stands in for pages that were there before the array grew stands in for all of the unit.
+  const standsIn = meetsUnit(state, block, page, unitPages, scratch);
+  let reason: DenyReason | null = standsIn ? 'OUT_OF_MEMORY' : null;
+  for (let each = next(unit, 0); each < PAGES_PER_BLOCK; each = next(unit, each + 1))
+    reason ??= denial(block, id, each, write, Status.Done);
+  state.masks.backTo(mark);
+  return reason;
 }
 
 function denial(
@@ -449,7 +524,7 @@ function deny(
   stranded: boolean,
 ): Outcome {
   const base = block.index * PAGES_PER_BLOCK;
-  processor.counters.denied++;
+  if (mapping.refusedPage !== page) processor.counters.denied++;
   if (usesHostMemory(processor)) {
     block.attempts = 0;
     state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
@@ -470,8 +545,9 @@ function deny(
     return dismiss(mapping, page);
   }
   const mask = state.masks.take();
+  const { unitPages } = node;
   clear(mask);
-  add(mask, page);
+  addRun(mask, page - (page % unitPages), unitPages);
   const residence = residenceOf(state, block, node.id);
   // A copy reads or writes the page just now: what stands in for it waits until that is through.
   if (isHeldAgainst(residence, Access.Write, mask)) return 'blocked';
@@ -479,7 +555,15 @@ function deny(
   // What may not even be read must not show through what stands in for it; what may, the device has
   // read before.
   const hidden = reason !== 'READ_ONLY' && reason !== 'PINNED';
-  if (has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)))) {
+  const isShown =
+    unitPages > 1
+      ? intersects(residence.resident, mask)
+      : has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)));
+  if (isShown) {
+    if (unitPages > 1) {
+      mapping.refusedPage = page;
+      mapping.refusal = reason;
+    }
     // The whole block goes home, and with it what copies may hold of other pages.
     if (isHeld(block, node.id)) return 'blocked';
     if (!evictBlock(state, block, node))
@@ -487,13 +571,14 @@ function deny(
     if (block.operation === null) makeReady(state, block);
     return 'started';
   }
+  mapping.refusedPage = -1;
   // Memory that was kept has the content of an earlier time.
   if (!has(residence.resident, page) && !has(residence.scratch, page))
     releaseBacking(state, block, node, mask);
-  if (!has(residence.backed, page) && !reclaim(state, block, node, 1))
+  if (!has(residence.backed, page) && !reclaim(state, block, node, unitPages))
     return waitForMemory(state, block, node, null);
   state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
-  return standIn(state, block, processor, page, 'scratch');
+  return standIn(state, block, processor, page, 'scratch', unitPages);
 }
 
 /**
@@ -515,7 +600,7 @@ function coverInPlace(
   const at = block.index * PAGES_PER_BLOCK + page;
   state.commands.deny(processor.id, at, write, mapping.urgentThread, reason, stranded);
   if (stranded) return dismiss(mapping, page);
-  return standIn(state, block, processor, page, 'cover');
+  return standIn(state, block, processor, page, 'cover', 1);
 }
 
 /** Has a page that no other processor ever sees stand in for one that the processor was denied. */
@@ -525,10 +610,11 @@ function standIn(
   processor: Processor,
   page: number,
   kind: 'scratch' | 'cover',
+  unitPages: number,
 ): Outcome {
   const mask = state.masks.take();
   clear(mask);
-  add(mask, page);
+  addRun(mask, page - (page % unitPages), unitPages);
   const operation = open(block, kind, processor.localNode, processor.id, mask);
   operation.access = Access.Write;
   operation.map = true;
@@ -538,11 +624,25 @@ function standIn(
 }
 
 /** The only copy is here, and written: giving write access takes nothing from anybody. */
-function ownsAlone(state: State, block: Block, node: NodeId, page: number): boolean {
-  const residence = block.residences[node];
+function ownsAlone(state: State, block: Block, node: Node, page: number): boolean {
+  const residence = block.residences[node.id];
   if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page))
     return false;
-  return mayWrite(block, node, page) && holderOf(state, block, page, node) === NO_NODE;
+  if (!mayWrite(state, block, node, page)) return false;
+  if (node.unitPages > 1) return ownsUnit(state, block, node, page);
+  return holderOf(state, block, page, node.id) === NO_NODE;
+}
+
+function ownsUnit(state: State, block: Block, node: Node, page: number): boolean {
+  const { mark } = state.masks;
+  const unit = state.masks.take();
+  const owned = state.masks.take();
+  unitOf(state, block, page, node.unitPages, unit);
+  owned.set(unit);
+  keepOwned(state, block, node.id, owned);
+  const isAlone = equals(unit, owned);
+  state.masks.backTo(mark);
+  return isAlone;
 }
 
 function keepOwned(state: State, block: Block, node: NodeId, mask: Mask): void {

@@ -18,6 +18,7 @@ import type { Processor } from '../table/processors.js';
 import type { Range } from '../table/range.js';
 import { unshieldAll } from '../table/shields.js';
 import { isRemote, makeReady, mappingOf, processorOf, type State } from '../table/state.js';
+import { widen } from '../table/units.js';
 import type { Block } from '../table/va-block.js';
 import type { Request, TaskKind } from '../table/work.js';
 import { mayWish } from './wishes.js';
@@ -355,6 +356,7 @@ export class Launches {
         const { first, count } = partIn(argument, block);
         if (count > 0) addRun(mask, first % PAGES_PER_BLOCK, count);
       }
+      widen(mask, node.unitPages);
       if (backed !== undefined) andNot(mask, backed);
       pages += size(mask);
     }

@@ -57,6 +57,7 @@ import {
   residenceOf,
   type State,
 } from '../table/state.js';
+import { keepWhole, unitPagesOf, unitsAround, widen } from '../table/units.js';
 import { type Block, changedPages, isInherited } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 
@@ -66,6 +67,13 @@ const WORTHWHILE = PAGES_PER_GROUP;
 /** The node that a task's pages go to. */
 function goalOf(state: State, block: Block, { node, processor }: Task): NodeId {
   return node === NO_NODE ? reachedBy(state, block, processor) : node;
+}
+
+/** What the task is about: where pages are mapped in units, all of these, in a mask of the stack. */
+function askedOf(state: State, block: Block, task: Task): Mask {
+  if (!task.map) return task.mask;
+  const unitPages = unitPagesOf(state, goalOf(state, block, task));
+  return unitPages === 1 ? task.mask : unitsAround(state, block, task.mask, unitPages);
 }
 
 export function doTask(state: State, block: Block, task: Task): Outcome {
@@ -86,7 +94,11 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'drop' || task.kind === 'revert') return forget(state, block, task);
   if (task.kind === 'mapRemote' || task.kind === 'mapLocal')
     return switchMemory(state, block, task);
-  if (task.kind === 'unmap') return unmap(state, block, task);
+  if (task.kind === 'unmap') return unmap(state, block, task, block.inside);
+  if (task.kind === 'unmapUnits') {
+    if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
+    return unmap(state, block, task, task.mask);
+  }
   if (task.kind === 'protect' || task.kind === 'copyOnWrite') return restrict(state, block, task);
   if (task.kind !== 'present' && task.kind !== 'materialize') return empty(state, block, task);
   if (task.lastChance && block.range.derived === true) loseInherited(state, block, task.mask);
@@ -94,10 +106,14 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
   const request = state.requests.get(task.request);
   if (outcome === 'done' && task.hold && request !== undefined) {
     const residence = residenceOf(state, block, goalOf(state, block, task));
-    residence.holds.push({ mask: task.mask, access: task.access });
-    if (task.access === Access.Write) {
+    const { mask, access } = task;
+    const unitPages = task.map ? unitPagesOf(state, goalOf(state, block, task)) : 1;
+    const reach = unitPages === 1 ? mask : mask.slice();
+    widen(reach, unitPages);
+    residence.holds.push({ mask, reach, access });
+    if (access === Access.Write) {
       // The holder of pages writes them without a fault.
-      andNot(block.cleaning, task.mask);
+      andNot(block.cleaning, reach);
     }
     request.held++;
   }
@@ -216,15 +232,12 @@ function bringTo(
   task: Task,
 ): Outcome {
   const allowed = state.masks.take();
+  const unitPages = mapped === null ? 1 : node.unitPages;
+  const asked = askedOf(state, block, task);
   if (task.access === Access.Write && !task.written) {
     const copyOnWrite = state.masks.take();
-    for (let word = 0; word < WORDS; word++) {
-      allowed[word] = task.mask[word] & present(block, word) & ~block.unwritable[word];
-      if (node.id !== HOST_NODE) allowed[word] &= ~block.pinned[word];
-      copyOnWrite[word] = allowed[word] & block.copyOnWrite[word];
-    }
-    excludeScratch(block, node.id, allowed);
-    excludeScratch(block, node.id, copyOnWrite);
+    writable(state, block, node, asked, unitPages, allowed);
+    setAnd(copyOnWrite, allowed, block.copyOnWrite);
     if (!isEmpty(copyOnWrite)) {
       absentPages(state, block, copyOnWrite, allowed);
       if (!isEmpty(allowed)) {
@@ -245,20 +258,19 @@ function bringTo(
   // What may not be written comes for reading at least. What a clone needs comes whatever the
   // rights to read it.
   for (let word = 0; word < WORDS; word++) {
-    allowed[word] = task.mask[word] & present(block, word);
-    if (task.overtakes)
-      allowed[word] |= task.mask[word] & block.unreadable[word] & ~block.lost[word];
+    allowed[word] = asked[word] & present(block, word);
+    if (task.overtakes) allowed[word] |= asked[word] & block.unreadable[word] & ~block.lost[word];
     // What was written meanwhile is its own already: a launch that holds such pages may wait for
     // the very clones that are to have the others.
     if (task.kind === 'materialize') allowed[word] &= ~block.dirty[word];
-    if (task.access === Access.Write) {
-      allowed[word] &=
-        node.id === HOST_NODE
-          ? block.unwritable[word]
-          : block.unwritable[word] | block.pinned[word];
-    }
   }
-  excludeScratch(block, node.id, allowed);
+  if (unitPages > 1) keepWhole(state, block, allowed, unitPages);
+  if (task.access === Access.Write) {
+    const written = state.masks.take();
+    writable(state, block, node, asked, unitPages, written);
+    andNot(allowed, written);
+  }
+  excludeScratch(state, block, node.id, allowed);
   if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) {
     // It may have come before, to be read.
     const mayBeMaterialized =
@@ -268,9 +280,33 @@ function bringTo(
   return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
 }
 
+/** Those of the asked pages that the node may have for writing, by whole units. */
+function writable(
+  state: State,
+  block: Block,
+  node: Node,
+  asked: Mask,
+  unitPages: number,
+  result: Mask,
+): void {
+  for (let word = 0; word < WORDS; word++) {
+    result[word] = asked[word] & present(block, word) & ~block.unwritable[word];
+    if (node.id !== HOST_NODE) result[word] &= ~block.pinned[word];
+  }
+  if (unitPages > 1) keepWhole(state, block, result, unitPages);
+  excludeScratch(state, block, node.id, result);
+}
+
 export function absence(state: State, block: Block, task: Task): DenyReason | null {
-  const { mask, access, overtakes } = task;
-  if (intersects(mask, block.freed)) return 'FREED';
+  const { mark } = state.masks;
+  const reason = absenceOf(state, block, task, askedOf(state, block, task));
+  state.masks.backTo(mark);
+  return reason;
+}
+
+function absenceOf(state: State, block: Block, task: Task, mask: Mask): DenyReason | null {
+  const { access, overtakes } = task;
+  if (intersects(task.mask, block.freed)) return 'FREED';
   const lost = firstOfBoth(mask, block.lost);
   if (lost !== PAGES_PER_BLOCK) return lossIn(block, lost);
   // To wait until the program unpins them could be for ever.
@@ -304,7 +340,11 @@ export function remoteness(state: State, block: Block, task: Task): DenyReason |
     ];
   if (processor !== undefined && isRemote(block, processor)) return 'IN_PLACE';
   const scratch = block.residences[goalOf(state, block, task)]?.scratch;
-  return scratch !== undefined && intersects(scratch, mask) ? 'OUT_OF_MEMORY' : null;
+  if (scratch === undefined) return null;
+  const { mark } = state.masks;
+  const standsIn = intersects(scratch, node === NO_NODE ? askedOf(state, block, task) : mask);
+  state.masks.backTo(mark);
+  return standsIn ? 'OUT_OF_MEMORY' : null;
 }
 
 /** Whether any of these pages is protected against the access. */
@@ -362,7 +402,7 @@ function empty(state: State, block: Block, task: Task): Outcome {
   do {
     setAnd(mask, task.mask, block.inside);
     if (breaksFirst(state, block, task, mask)) return 'blocked';
-    if (!isEmptied(block, task, mask)) {
+    if (!isEmptied(state, block, task, mask)) {
       task.forgot += size(mask);
       const kind = task.kind === 'free' ? 'free' : 'zero';
       if (immediate(state, block, kind, task, Access.None, mask) === 'started') return 'started';
@@ -384,7 +424,7 @@ function beginCleaning(state: State, block: Block, task: Task): Outcome {
   for (const residence of block.residences) {
     for (const hold of residence?.holds ?? []) {
       if (hold.access !== Access.Write) continue;
-      andNot(mask, hold.mask);
+      andNot(mask, hold.reach);
     }
   }
   return isEmpty(mask) ? 'done' : immediate(state, block, 'clean', task, Access.None, mask);
@@ -443,13 +483,14 @@ function restrict(state: State, block: Block, task: Task): Outcome {
 }
 
 /** Once: what threads get again meanwhile they have faulted for. */
-function unmap(state: State, block: Block, task: Task): Outcome {
+function unmap(state: State, block: Block, task: Task, mask: Mask): Outcome {
   if (task.written) return 'done';
   task.written = true;
-  return immediate(state, block, 'unmap', task, Access.None, block.inside);
+  const kind = task.kind === 'unmap' ? 'unmap' : 'unmapUnits';
+  return immediate(state, block, kind, task, Access.None, mask);
 }
 
-function isEmptied(block: Block, task: Task, mask: Mask): boolean {
+function isEmptied(state: State, block: Block, task: Task, mask: Mask): boolean {
   for (let word = 0; word < WORDS; word++) {
     if (task.kind === 'free') {
       if ((mask[word] & ~block.freed[word]) !== 0) return false;
@@ -459,7 +500,10 @@ function isEmptied(block: Block, task: Task, mask: Mask): boolean {
       const residence = block.residences[node];
       if (residence === undefined) continue;
       if ((residence.resident[word] & mask[word]) !== 0) return false;
-      if (task.kind === 'free' && (residence.backed[word] & mask[word]) !== 0) return false;
+      const isUnits = unitPagesOf(state, node) > 1;
+      // Of a unit memory stays with what else it has.
+      if (task.kind === 'free' && !isUnits && (residence.backed[word] & mask[word]) !== 0)
+        return false;
     }
   }
   return true;

@@ -13,10 +13,11 @@ import {
 } from '../basics/mask.js';
 import { NO_NODE, type NodeId, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from '../basics/types.js';
 import { addCompletion } from './completion.js';
-import type { FrameAllocator } from './frames.js';
+import type { Frames } from './frames.js';
 import type { Node } from './nodes.js';
 import { residenceOf, type State } from './state.js';
 import { endToken, newToken, type Token } from './tokens.js';
+import { leaveByUnits, widen } from './units.js';
 import { type Block, NO_PAGES, type Residence } from './va-block.js';
 import type { Operation } from './work.js';
 
@@ -25,11 +26,12 @@ import type { Operation } from './work.js';
  * made sure that the budget allows it. Returns how many those are.
  */
 export function reserve(state: State, block: Block, node: Node, operation: Operation): number {
-  const { moving, reserved, firstWord, endWord } = operation;
   const residence = residenceOf(state, block, node.id);
+  const wanted = node.unitPages === 1 ? operation.moving : unitsMoving(node, operation);
+  const { reserved, firstWord, endWord } = operation;
   let count = 0;
   for (let word = firstWord; word < endWord; word++) {
-    const bits = moving[word] & ~residence.backed[word];
+    const bits = wanted[word] & ~residence.backed[word];
     reserved[word] = bits;
     if (bits === 0) continue;
     residence.backed[word] |= bits;
@@ -37,11 +39,22 @@ export function reserve(state: State, block: Block, node: Node, operation: Opera
   }
   if (count === 0) return 0;
   if (residence.frames !== null && node.allocator !== null)
-    allocateFrames(node.allocator, reserved, residence.frames);
+    allocateFrames(node, node.allocator, reserved, residence.frames);
   residence.backedCount += count;
   node.backedPages += count;
   if (node.backedPages > node.peakPages) node.peakPages = node.backedPages;
   return count;
+}
+
+/** The units that the operation moves pages of: its masks reach as far as these from now on. */
+function unitsMoving({ unitPages }: Node, operation: Operation): Mask {
+  const { moving, reserved } = operation;
+  reserved.set(moving);
+  widen(reserved, unitPages);
+  const words = Math.max(1, unitPages / 32);
+  operation.firstWord -= operation.firstWord % words;
+  operation.endWord = Math.ceil(operation.endWord / words) * words;
+  return reserved;
 }
 
 /** Memory for one page of a node whose frames are where its pages are; otherwise as `reserve`. */
@@ -53,7 +66,16 @@ export function takeMemory(node: Node, residence: Residence, page: number): void
 }
 
 /** Cuts the largest chunks that are to be had; a node that is fragmented gives small ones. */
-function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Array): void {
+function allocateFrames(
+  { unitPages }: Node,
+  allocator: Frames,
+  mask: Mask,
+  frames: Int32Array,
+): void {
+  if (unitPages > 1) {
+    allocateUnits(unitPages, allocator, mask, frames);
+    return;
+  }
   if (size(mask) === PAGES_PER_BLOCK) {
     const root = allocator.allocate(PAGES_PER_BLOCK);
     if (root !== -1) {
@@ -76,10 +98,19 @@ function allocateFrames(allocator: FrameAllocator, mask: Mask, frames: Int32Arra
   }
 }
 
+function allocateUnits(unitPages: number, allocator: Frames, mask: Mask, frames: Int32Array): void {
+  for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page)) {
+    const frame = allocator.allocate(unitPages);
+    if (frame === -1) throw new Error('a pooled node has fewer free units than its budget says');
+    for (let each = 0; each < unitPages; each++) frames[page + each] = frame + each;
+    page += unitPages;
+  }
+}
+
 /**
  * Gives back the memory that the node has for these pages, with every mapping of them. The content
  * is gone from the node after this, so the caller has made sure that it is elsewhere, or not wanted
- * any more.
+ * any more. Memory in units stays where something else of the unit counts.
  */
 export function releaseBacking(state: State, block: Block, node: Node, mask: Mask): void {
   const residence = block.residences[node.id];
@@ -87,8 +118,9 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
   const { mark } = state.masks;
   const going = state.masks.take();
   let left = 0;
+  for (let word = 0; word < WORDS; word++) going[word] = mask[word] & residence.backed[word];
+  if (node.unitPages > 1) leaveByUnits(state, node, residence, going);
   for (let word = 0; word < WORDS; word++) {
-    going[word] = mask[word] & residence.backed[word];
     left |= residence.backed[word] & ~going[word] & block.inside[word];
   }
   // What lies behind the range's end is there for what lies before it.

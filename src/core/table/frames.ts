@@ -13,7 +13,59 @@ const GROUPS_PER_ROOT = PAGES_PER_BLOCK / PAGES_PER_GROUP;
  */
 const OPENED_ROOTS = 64;
 
-export class FrameAllocator {
+/** The free frames of a node. */
+export interface Frames {
+  readonly frames: number;
+  readonly free: number;
+  /** The first of `count` neighbouring frames, or -1 when there is no such chunk. */
+  allocate(count: number): number;
+  /** Gives `count` neighbouring frames back; they need not be what one call allocated. */
+  release(frame: number, count: number): void;
+  /** How many pieces the free frames lie in, and how many the largest of them has. */
+  pieces(): { count: number; largest: number };
+}
+
+/** For a node whose memory is given by units of so many frames. */
+export function framesOf(frames: number, unitFrames: number): Frames {
+  return unitFrames === 1 ? new FrameAllocator(frames) : new UnitAllocator(frames, unitFrames);
+}
+
+/** Whole units: neighbouring frames from a multiple of their number on. */
+class UnitAllocator implements Frames {
+  private readonly units: FrameAllocator;
+
+  constructor(
+    frames: number,
+    private readonly unitFrames: number,
+  ) {
+    this.units = new FrameAllocator(Math.floor(frames / unitFrames));
+  }
+
+  get frames(): number {
+    return this.units.frames * this.unitFrames;
+  }
+
+  get free(): number {
+    return this.units.free * this.unitFrames;
+  }
+
+  /** One unit. */
+  allocate(_count: number): number {
+    const unit = this.units.allocate(1);
+    return unit === -1 ? -1 : unit * this.unitFrames;
+  }
+
+  release(frame: number, count: number): void {
+    this.units.release(frame / this.unitFrames, count / this.unitFrames);
+  }
+
+  pieces(): { count: number; largest: number } {
+    const { count, largest } = this.units.pieces();
+    return { count, largest: largest * this.unitFrames };
+  }
+}
+
+export class FrameAllocator implements Frames {
   free: number;
   private used = new Uint8Array(0);
   private usedInGroup = new Uint8Array(0);
@@ -35,7 +87,7 @@ export class FrameAllocator {
   }
 
   /** The first of `count` neighbouring frames (512, 16 or 1), or -1 when there is no such chunk. */
-  allocate(count: 512 | 16 | 1): number {
+  allocate(count: number): number {
     let frame = -1;
     if (count === PAGES_PER_BLOCK) {
       const root = this.freeRoot();

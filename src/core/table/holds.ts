@@ -35,7 +35,7 @@ export function conflictsWithHold(
 export function isHeldAgainst(residence: Residence, access: Access, pages: Mask): boolean {
   for (const hold of residence.holds) {
     if (hold.access !== 2 && access !== 2) continue;
-    if (intersects(hold.mask, pages)) return true;
+    if (intersects(hold.reach, pages)) return true;
   }
   return false;
 }

@@ -8,10 +8,11 @@ import {
   NO_PROCESSOR,
   type NodeDescription,
   type NodeId,
+  PAGE_BYTES,
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../basics/types.js';
-import { FrameAllocator } from './frames.js';
+import { type Frames, framesOf } from './frames.js';
 import type { Block } from './va-block.js';
 
 /** A page, two, four, ..., a block. */
@@ -60,6 +61,8 @@ export interface Node {
   state: 'alive' | 'draining' | 'dead';
   /** It died and its content with it: what it holds by the table can be read no more. */
   gone: boolean;
+  /** Pages of its units (`NodeDescription.granularityBytes`). */
+  readonly unitPages: number;
   budgetPages: number;
   /** What its driver could take when it had no room within the budget; otherwise Infinity. */
   limitPages: number;
@@ -70,7 +73,7 @@ export interface Node {
   /** Pages that evictions under way, and frames in quarantine, will give back. */
   leavingPages: number;
   /** Hands out frames of a pooled node. */
-  readonly allocator: FrameAllocator | null;
+  readonly allocator: Frames | null;
   /** Frames released whose driver has not said yet that nothing uses them. */
   quarantinedPages: number;
   readonly eviction: EvictionPolicy;
@@ -109,6 +112,8 @@ export function createNode(
   home: NodeId,
   eviction: EvictionPolicy,
 ): Node {
+  const { budgetPages, granularityBytes = PAGE_BYTES, frames } = description;
+  const unitPages = granularityBytes / PAGE_BYTES;
   return {
     id,
     description,
@@ -116,13 +121,14 @@ export function createNode(
     owner: NO_PROCESSOR,
     state: 'alive',
     gone: false,
-    budgetPages: description.budgetPages,
+    unitPages,
+    budgetPages,
     limitPages: Number.POSITIVE_INFINITY,
     goalPages: Number.POSITIVE_INFINITY,
     backedPages: 0,
     peakPages: 0,
     leavingPages: 0,
-    allocator: description.frames === 'pooled' ? new FrameAllocator(description.budgetPages) : null,
+    allocator: frames === 'pooled' ? framesOf(budgetPages, unitPages) : null,
     quarantinedPages: 0,
     eviction,
     unused: new IntrusiveList(),

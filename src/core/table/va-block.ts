@@ -74,10 +74,18 @@ export interface Mapping {
   urgentPage: number;
   /** The thread of that fault, for messages. */
   urgentThread: number;
+  /**
+   * Of a node with units: a page that is denied, for this reason, as soon as what is there of its
+   * unit has gone home; -1: none.
+   */
+  refusedPage: number;
+  refusal: DenyReason | null;
 }
 
 export interface Hold {
   readonly mask: Mask;
+  /** The same, or the units around it, where a processor has them mapped. */
+  readonly reach: Mask;
   readonly access: Access;
 }
 
@@ -352,6 +360,8 @@ export function createMapping(node: NodeId): Mapping {
     wantedWrite: NO_PAGES,
     urgentPage: -1,
     urgentThread: 0,
+    refusedPage: -1,
+    refusal: null,
   };
 }
 

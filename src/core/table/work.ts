@@ -17,7 +17,8 @@ import type {
  * reaches host memory in place; `mapLocal`: its own again. `protect`: no processor may do more than
  * `access`. `own`: the pages are brought to the host, and their content is no longer what their
  * provider gives. `copyOnWrite`: no processor writes the pages before their clones have copies.
- * `unmap`: what reaches host memory loses its rights, and gets them again by faults.
+ * `unmap`: what reaches host memory loses its rights, and gets them again by faults. `unmapUnits`:
+ * so do devices that map the pages in units with others.
  */
 export type TaskKind =
   | 'present'
@@ -31,6 +32,7 @@ export type TaskKind =
   | 'protect'
   | 'copyOnWrite'
   | 'unmap'
+  | 'unmapUnits'
   | 'mapRemote'
   | 'mapLocal';
 
@@ -78,6 +80,7 @@ export type OperationKind =
   | 'protect'
   | 'copyOnWrite'
   | 'unmap'
+  | 'unmapUnits'
   | 'mapRemote'
   | 'mapLocal'
   | 'cover';

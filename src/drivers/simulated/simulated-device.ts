@@ -8,17 +8,20 @@ import { Access, type DeviceDescription, PAGE_BYTES, Status } from '../../core/b
 import type { Driver, DriverContext, DriverEvents, DriverLaunch } from '../driver.js';
 import { BufferFrames } from '../toolkit/frame-store.js';
 import { LaunchQueue } from '../toolkit/launch-queue.js';
-import { PageTable } from '../toolkit/page-table.js';
+import type { PageTable } from '../toolkit/page-table.js';
+import { UnitTable } from './unit-table.js';
 import { UnreliableCopies } from './unreliable-copies.js';
 
 /** What it needs of a driver's context. */
-export type SimulatedContext = Omit<DriverContext, 'units' | 'options'>;
+export type SimulatedContext = Omit<DriverContext, 'units' | 'options'> & {
+  readonly granularityBytes?: number | undefined;
+};
 
 export class SimulatedDevice implements Driver {
   readonly kind = 'simulated';
   readonly memory: number = 0;
   readonly description: DeviceDescription;
-  readonly table = new PageTable();
+  readonly table: PageTable;
   readonly frames: BufferFrames;
   readonly copies: UnreliableCopies;
   readonly transferIn: UnreliableCopies['transferIn'];
@@ -27,9 +30,10 @@ export class SimulatedDevice implements Driver {
   private readonly events: DriverEvents;
 
   constructor(context: SimulatedContext, pageBytes: number = PAGE_BYTES) {
-    const { name, budgetPages } = context;
+    const { name, budgetPages, granularityBytes = PAGE_BYTES } = context;
     const none = { faults: false, addressable: false, memorySurvives: false, units: 0 };
-    this.description = { name, budgetPages, frames: 'pooled', ...none };
+    this.description = { name, budgetPages, frames: 'pooled', granularityBytes, ...none };
+    this.table = new UnitTable(granularityBytes);
     this.events = context.events;
     this.frames = new BufferFrames(budgetPages, pageBytes);
     const parts = { ...context, table: this.table, frames: this.frames, pageBytes };

@@ -116,8 +116,17 @@ export class Resizing {
         record.bytes = bytes;
         record.pages = pages;
       }
-      done(failure);
+      if (failure !== null || more === 0) done(failure);
+      else this.unmapUnits(range.first + before, more, done);
     });
+  }
+
+  /** A device that maps larger pages has found something else behind the end until now. */
+  private unmapUnits(first: number, count: number, done: Next): void {
+    this.context.requests.start(
+      (request) => this.context.manager.unmapUnits(request, first, count),
+      (_pages, failure) => done(failure),
+    );
   }
 
   private move(

@@ -336,6 +336,7 @@ export class Devices implements DeviceOwner {
       atomics: description.atomics ?? false,
       remoteAccess: description.remoteAccess ?? false,
       writeCombining: description.writeCombining ?? false,
+      granularityBytes: description.granularityBytes ?? PAGE_BYTES,
       registeredInPlace: made.process?.files != null,
       directCopies: (made.process?.memoryFile ?? -1) !== -1,
       sameAddresses: description.frames === 'identity',

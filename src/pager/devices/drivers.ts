@@ -112,7 +112,8 @@ export class DriverMaker {
 
   private simulated(options: DeviceOptions, events: DriverEvents): MadeDriver {
     const { guard, context } = this.surround(options, events);
-    guard.adopt(new SimulatedDevice(context));
+    const { granularityBytes } = options;
+    guard.adopt(new SimulatedDevice({ ...context, granularityBytes }));
     return { driver: guard, process: null, guard };
   }
 

@@ -48,6 +48,8 @@ export interface DeviceOptions {
   readonly memoryBytes: number;
   readonly units: number;
   readonly lossy: boolean;
+  /** Of a simulated device: by how many bytes it gets memory; a page unless said otherwise. */
+  readonly granularityBytes?: number;
   readonly inject?: Injection;
 }
 
@@ -68,6 +70,7 @@ export interface DeviceInfo {
   readonly atomics: boolean;
   readonly remoteAccess: boolean;
   readonly writeCombining: boolean;
+  readonly granularityBytes: number;
   /** Threads of the program can map its memory, and copy there. */
   readonly directCopies: boolean;
   /** Its process can map registered memory. */

@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { namedPolicies } from '../../policy/choices.js';
+import { addRun, createMask, has, type Mask } from '../basics/mask.js';
+import { Access, HOST, HOST_NODE, PAGES_PER_BLOCK, Status } from '../basics/types.js';
+import type { OpenManager } from '../open-manager.js';
+import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf } from '../test-parts.js';
+import { widen } from './units.js';
+
+const UNIT = 16;
+
+let manager: OpenManager;
+let heard: string[];
+let device: { processor: number; node: number };
+let first: number;
+
+beforeEach(() => {
+  heard = [];
+  const commands = commandsThat({
+    map: (processor, page, count, access) =>
+      heard.push(`map ${page - first}+${count} for ${processor}: ${access}`),
+    revoke: (_token, processor, page, count, to) => {
+      heard.push(`revoke ${page - first}+${count} of ${processor}: ${to}`);
+      return Status.Done;
+    },
+    release: (_token, node, page, count) => {
+      heard.push(`release ${page - first}+${count} of ${node}`);
+      return Status.Done;
+    },
+    transfer: ({ page, count, node }) => {
+      heard.push(`copy ${page - first}+${count} to ${node}`);
+      return Status.Done;
+    },
+  });
+  manager = managerOf(hostOf(16), commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }));
+  device = manager.addDevice(deviceOf(2, { granularityBytes: UNIT * 4096 }));
+  first = allocateIn(manager, 100);
+});
+
+const backed = (): number | undefined => manager.node(device.node)?.backedPages;
+const touch = (page: number, write: boolean): void =>
+  manager.fault(device.processor, first + page, write, 1);
+
+describe('a device with units', () => {
+  it('gets and maps all of a unit where one page is touched', () => {
+    touch(20, true);
+    expect(heard).toEqual(['copy 16+16 to 1', 'map 16+16 for 1: 2']);
+    expect(backed()).toBe(UNIT);
+    manager.checkInvariants();
+  });
+
+  it('has memory for all of the last unit, and copies what the array has of it', () => {
+    touch(99, false);
+    expect(heard).toEqual(['copy 96+4 to 1', 'map 96+16 for 1: 1']);
+    expect(backed()).toBe(UNIT);
+    manager.checkInvariants();
+  });
+
+  it('loses the right to a unit where the host writes one page, and that page alone', () => {
+    touch(20, true);
+    heard = [];
+    manager.fault(HOST, first + 18, true, 1);
+    expect(heard).toEqual(['revoke 16+16 of 1: 0', 'copy 18+1 to 0']);
+    expect(hasPage(manager, device.processor, first + 20)).toBe(false);
+    heard = [];
+    touch(20, true);
+    expect(heard).toEqual(['revoke 18+1 of 0: 0', 'copy 18+1 to 1', 'map 16+16 for 1: 2']);
+    manager.checkInvariants();
+  });
+
+  it('gives no memory back while something of the unit counts', () => {
+    touch(20, true);
+    heard = [];
+    manager.free(1, first + 16, 8);
+    expect(heard).toEqual(['revoke 16+16 of 1: 0']);
+    manager.free(2, first + 24, 8);
+    expect(heard).toEqual(['revoke 16+16 of 1: 0', 'release 16+16 of 1']);
+    expect(backed()).toBe(0);
+    manager.checkInvariants();
+  });
+
+  it('is denied a unit that has a pinned page, and may read it', () => {
+    manager.fault(HOST, first + 18, true, 1);
+    manager.pin(first + 18, 1, true);
+    heard = [];
+    touch(20, false);
+    expect(heard.at(-1)).toBe('map 16+16 for 1: 1');
+    touch(20, true);
+    expect(manager.figures(device.processor).counters.denied).toBe(1);
+    manager.checkInvariants();
+  });
+
+  it('finds by a fault the pages by which an array has grown', () => {
+    const range = manager.allocate(20, { name: 'b', writable: true, provided: false }, 40);
+    if (range === null) throw new Error('no addresses are left');
+    first = range.first;
+    touch(19, true);
+    manager.grow(range, 20, 30);
+    heard = [];
+    manager.unmapUnits(1, first + 20, 10);
+    expect(heard).toEqual(['revoke 16+16 of 1: 0']);
+    heard = [];
+    touch(25, true);
+    expect(heard).toEqual(['copy 20+10 to 1', 'map 16+16 for 1: 2']);
+    manager.checkInvariants();
+  });
+
+  it('holds a unit against writes of others, as long as it is mapped and held', () => {
+    manager.acquire(1, device.processor, first, 4, Access.Write, { hold: true });
+    heard = [];
+    manager.fault(HOST, first + 10, true, 1);
+    expect(heard).toEqual([]);
+    manager.release(device.node, first, 4, Access.Write);
+    expect(heard).toContain('copy 10+1 to 0');
+    manager.bring(2, HOST_NODE, first, 1, Access.Read);
+    manager.checkInvariants();
+  });
+});
+
+describe('widen', () => {
+  it('adds the pages of each unit of which there is one', () => {
+    const run = fc.tuple(fc.nat(PAGES_PER_BLOCK - 1), fc.integer({ min: 1, max: 40 }));
+    const units = fc.integer({ min: 0, max: 9 }).map((power) => 2 ** power);
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 6 }), units, (runs, unit) => {
+        const mask = createMask();
+        for (const [from, count] of runs)
+          addRun(mask, from, Math.min(count, PAGES_PER_BLOCK - from));
+        const wide = mask.slice() as Mask;
+        widen(wide, unit);
+        for (let page = 0; page < PAGES_PER_BLOCK; page++) {
+          const begin = page - (page % unit);
+          let any = false;
+          for (let each = begin; each < begin + unit; each++) any ||= has(mask, each);
+          expect(has(wide, page)).toBe(any);
+        }
+      }),
+    );
+  });
+});

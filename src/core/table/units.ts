@@ -1,0 +1,102 @@
+/**
+ * Units of a device: it gets memory, maps pages and gives both back by aligned units of 4 KiB to
+ * 2 MiB, and has one right to all pages of a unit. Content moves by pages all the same: a unit that
+ * has lost a page lacks no more than that one. What has no content, behind a range's end or given
+ * back, comes with the rest of its unit and counts for nothing.
+ */
+import { isEmpty, type Mask, next, nextAbsent, WORDS } from '../basics/mask.js';
+import type { NodeId } from '../basics/types.js';
+import type { Node } from './nodes.js';
+import type { State } from './state.js';
+import type { Block, Residence } from './va-block.js';
+
+/** By the logarithm of a unit's pages: the first page of each unit in a word. */
+const FIRSTS = [-1, 0x55555555, 0x11111111, 0x01010101, 0x00010001];
+
+/** Adds all pages of each unit of which the mask has one. */
+export function widen(mask: Mask, unitPages: number): void {
+  if (unitPages === 1) return;
+  if (unitPages >= 32) {
+    widenWords(mask, unitPages / 32);
+    return;
+  }
+  const firsts = FIRSTS[31 - Math.clz32(unitPages)];
+  const unit = 2 ** unitPages - 1;
+  for (let word = 0; word < WORDS; word++) {
+    let bits = mask[word];
+    if (bits === 0) continue;
+    for (let shift = 1; shift < unitPages; shift <<= 1) bits |= bits >>> shift;
+    mask[word] = Math.imul(bits & firsts, unit);
+  }
+}
+
+function widenWords(mask: Mask, words: number): void {
+  for (let first = 0; first < WORDS; first += words) {
+    let any = 0;
+    for (let word = first; word < first + words; word++) any |= mask[word];
+    if (any !== 0) mask.fill(-1, first, first + words);
+  }
+}
+
+/** Takes out all pages of each unit of which `without` has one; `without` is widened. */
+export function excludeUnits(mask: Mask, without: Mask, unitPages: number): void {
+  widen(without, unitPages);
+  for (let word = 0; word < WORDS; word++) mask[word] &= ~without[word];
+}
+
+/** Pages of the block that have content, or may have some, in a word of it. */
+export function contentIn({ inside, freed }: Block, word: number): number {
+  return inside[word] & ~freed[word];
+}
+
+/** Leaves in the mask those units only of which it has all pages with content. */
+export function keepWhole(state: State, block: Block, mask: Mask, unitPages: number): void {
+  const { mark } = state.masks;
+  const lacking = state.masks.take();
+  for (let word = 0; word < WORDS; word++) lacking[word] = contentIn(block, word) & ~mask[word];
+  excludeUnits(mask, lacking, unitPages);
+  state.masks.backTo(mark);
+}
+
+/** All pages with content of the units of which `mask` has some, in a mask of the stack. */
+export function unitsAround(state: State, block: Block, mask: Mask, unitPages: number): Mask {
+  const wide = state.masks.take();
+  wide.set(mask);
+  widen(wide, unitPages);
+  for (let word = 0; word < WORDS; word++) wide[word] &= contentIn(block, word);
+  return wide;
+}
+
+export function unitPagesOf({ nodes }: State, node: NodeId): number {
+  return nodes[node]?.unitPages ?? 1;
+}
+
+/**
+ * What of the mask the node gives back: whole units in which nothing is left that counts. Adds to
+ * them what they have besides.
+ */
+export function leaveByUnits(
+  state: State,
+  { unitPages }: Node,
+  { backed, resident, scratch }: Residence,
+  going: Mask,
+): void {
+  const { mark } = state.masks;
+  const staying = state.masks.take();
+  for (let word = 0; word < WORDS; word++)
+    staying[word] = (resident[word] | scratch[word]) & ~going[word];
+  widen(going, unitPages);
+  excludeUnits(going, staying, unitPages);
+  for (let word = 0; word < WORDS; word++) going[word] &= backed[word];
+  state.masks.backTo(mark);
+}
+
+/** Calls for each run of units of a mask that has whole units. */
+export function eachRun(mask: Mask, call: (first: number, count: number) => void): void {
+  if (isEmpty(mask)) return;
+  for (let first = next(mask, 0); first < WORDS * 32; ) {
+    const end = nextAbsent(mask, first);
+    call(first, end - first);
+    first = next(mask, end);
+  }
+}
