@@ -370,7 +370,8 @@ export class Programs {
           `thread ${thread.id} of ${device.description.name} sees something of page ${page}, which it may not read`,
         );
     } else if (write) this.writeOn(device, page);
-    else
+    // What is mapped with a unit and was given back has any content.
+    else if (device.unitPages === 1 || this.world.freed[page] === 0)
       this.world.check(
         page,
         device.value(page),
