@@ -105,10 +105,15 @@ test('a click explains a place, a launch, a memory, a moment, and an array', asy
     texts.join('\n'),
   );
   assert.equal(await view.page.locator('#details li').count(), texts.length);
+  // Below the map, without a scroll.
+  const { y, height } = await view.sizeOf('happened');
+  assert.ok(y > 300 && y + height <= 800, `from ${y} to ${y + height}`);
   const explained = async (kind: string, text: RegExp): Promise<void> => {
     const shown = await view.until(({ details }) => details?.kind === kind && !!details.moves);
     assert.match(shown.details?.text ?? '', text);
+    await view.page.keyboard.press('Escape');
   };
+  await view.page.keyboard.press('Escape');
   const { frame, span } = await view.shown();
   const [launch] = frame.launches;
   const { width } = await view.sizeOf('launches');

@@ -65,7 +65,9 @@ export class Charts {
     context.setLineDash([]);
     context.fillStyle = style('--soft');
     context.textAlign = 'right';
-    context.fillText(unit(most), LABELS - 8, 8);
+    // The budget, where the chart has one.
+    const told = line ?? most / 1.05;
+    context.fillText(unit(told), LABELS - 8, Math.max(8, y(told)));
     context.fillText('0', LABELS - 8, inner - 6);
     timeAxis(span, context, width, inner);
     return { context, width, inner };

@@ -60,10 +60,21 @@ export class Details {
     await this.list({ kind: 'rates', ms }, where, -1, ms);
   }
 
+  /** It stays in view until it is closed. */
+  open(isOpen) {
+    $('happened').classList.toggle('open', isOpen);
+    $('close').hidden = !isOpen;
+  }
+
+  get isOpen() {
+    return !$('close').hidden;
+  }
+
   /** @param said what is known before the answer comes */
   async list(said, where, row, ms) {
     const turn = ++this.turn;
     this.shown = { ...said, text: where, moves: null };
+    this.open(true);
     $('details-place').textContent = `${where}.`;
     $('details').replaceChildren();
     const found = await this.ask({ row, ms });

@@ -178,7 +178,7 @@ const KEYS = {
   ArrowLeft: () => span.show(span.from - span.length / 5, span.length),
   ArrowRight: () => span.show(span.from + span.length / 5, span.length),
   0: () => span.showAll(),
-  Escape: () => span.showAll(),
+  Escape: () => (details.isOpen ? details.open(false) : span.showAll()),
 };
 const MAP_KEYS = {
   w: () => map.moveCross(-1, 0),
@@ -215,6 +215,7 @@ addEventListener('resize', () => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 $('pause').onclick = () => live.pause();
 $('follow').onclick = follow;
+$('close').onclick = () => details.open(false);
 if (live === null) take(given);
 else {
   void live.start();

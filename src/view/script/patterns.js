@@ -1,22 +1,25 @@
 // Four runs that were made up, and what one sees of them.
 import { prepare } from './span.js';
-import { $, element, scale } from './words.js';
+import { $, colourOf, element } from './words.js';
 
+const ROWS = 20;
+const COLUMNS = 40;
+// In the colours of the map: a device's over the host's.
 const PATTERNS = [
   {
     name: 'Streaming',
-    text: 'each place is bright once. Read-ahead helps; nothing comes again.',
+    text: 'each place is in the device once. Read-ahead helps; nothing comes again.',
     isLit: (r, c) => Math.abs(c - r * 2) < 2,
   },
   {
     name: 'Thrashing',
     text: 'the same diagonals again and again: more data than memory. Give more, or work on parts.',
-    isLit: (r, c) => (c * 4 + r * 1.5) % 24 < 4,
+    isLit: (r, c) => (c * 4 + (ROWS - r) * 1.5) % 24 < 6,
   },
   {
     name: 'A hot set',
-    text: 'some rows stay, the rest passes by. Prefer the hot array in that memory.',
-    isLit: (r, c) => (r < 4 ? c < 2 : Math.abs(((c * 3) % 40) - (r - 4) * 2.4) < 3),
+    text: 'some rows stay, the rest passes by. Rows with gaps lose their place: prefer that array.',
+    isLit: (r, c) => r < 4 || Math.abs(((c * 3) % 40) - (r - 4) * 2.4) < 4,
   },
   {
     name: 'A gather',
@@ -24,8 +27,6 @@ const PATTERNS = [
     isLit: (r, c) => ((Math.imul(r * 131 + c * 977, 2654435761) >>> 16) & 15) < 2,
   },
 ];
-const ROWS = 20;
-const COLUMNS = 40;
 
 export function drawPatterns() {
   const figures = PATTERNS.map(({ name, text, isLit }) => {
@@ -39,7 +40,7 @@ export function drawPatterns() {
     return { canvas, isLit, figure: element('figure', {}, canvas, caption) };
   });
   $('patterns').replaceChildren(...figures.map(({ figure }) => figure));
-  const [dark, bright] = [0.08, 0.95].map((part) => `rgb(${scale(part)})`);
+  const [dark, bright] = [colourOf(0), colourOf(2)];
   for (const { canvas, isLit } of figures) {
     const { context, width, height } = prepare(canvas, 44);
     const [wide, tall] = [width / COLUMNS, height / ROWS];

@@ -63,7 +63,11 @@ export function showReport({ durationMs, report }, choose) {
 }
 
 function table(id, caption, header, lines) {
-  const row = (cells, name) => element('tr', {}, ...cells.map((cell) => element(name, {}, cell)));
+  // Sentences, beside names and figures.
+  const classOf = (at) => (header[at] === 'what helps' ? 'text' : '');
+  const cellOf = (cell, name, at) => element(name, { className: classOf(at) }, cell);
+  const row = (cells, name) =>
+    element('tr', {}, ...cells.map((cell, at) => cellOf(cell, name, at)));
   $(id).replaceChildren(
     element('caption', { textContent: caption }),
     element('thead', {}, row(header, 'th')),
