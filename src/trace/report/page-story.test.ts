@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PAGES_PER_BLOCK as BLOCK, type Reason, Status } from '../../core/basics/types.js';
 import type { Entry } from '../../core/recording/recording.js';
 import { Collector } from '../recording/history.js';
-import { type StoryLine, storyOf } from './page-story.js';
+import { type PageStory, type StoryLine, storyOf } from './page-story.js';
 
 const HOST = 0;
 const GPU = 1;
@@ -49,6 +49,10 @@ class Run {
 
   leave(page: number, count: number): this {
     return this.read('>', 'release', [2, GPU, page, count], Status.Done);
+  }
+
+  story(page: number): PageStory {
+    return storyOf(this.collector.history, page);
   }
 
   lines(page: number): readonly StoryLine[] {
@@ -104,4 +108,18 @@ it('an eviction is told with its rule, its bytes, and when it was regretted', ()
     'was evicted from gpu by lru (2 MiB) to make room for a read of a[524288] by gpu; ' +
       'it was needed again 2.0 ms and 1 fault later',
   );
+});
+
+describe('a copy that another processor got to write to', () => {
+  it('may be old', () => {
+    const { memories, outdated, now } = new Run().fault(3, true).bring(0, 16).story(3);
+    expect([memories, outdated]).toEqual([['host', 'gpu'], ['host']]);
+    expect(now).toMatch(/The copy in host may be old: another processor got it to write to it\.$/);
+  });
+
+  it('may be old where it was read first and written then', () => {
+    const run = new Run().fault(3).bring(0, 16);
+    expect(run.story(3).outdated).toEqual([]);
+    expect(run.fault(3, true).story(3).outdated).toEqual(['host']);
+  });
 });

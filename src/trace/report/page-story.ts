@@ -1,7 +1,16 @@
 /** The story of one page of a recorded run: where it was, since when, why, and what came of it. */
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { History } from '../recording/history.js';
-import type { Arrival, Held, Leaving, Move, Need, RecordedArray } from '../recording/moves.js';
+import {
+  type Arrival,
+  type Held,
+  type Leaving,
+  type Move,
+  memoryOf,
+  type Need,
+  type RecordedArray,
+  writesTo,
+} from '../recording/moves.js';
 import { arrivalText, departureText, milliseconds } from '../recording/words.js';
 import { isGuess, usedAfter } from './guesses.js';
 
@@ -31,6 +40,8 @@ export interface PageStory {
   readonly page: number;
   /** Memories that have it at the end. */
   readonly memories: readonly string[];
+  /** Of these, those whose copy may be old: another processor got the page to write to it. */
+  readonly outdated: readonly string[];
   /** The sentence that answers: where it is, since when, and why. */
   readonly now: string;
   /** What would have kept it, where it was evicted and needed again. */
@@ -58,15 +69,54 @@ export function storyOf(history: History, page: number): PageStory {
     else here.delete(move.memory);
   }
   const lines = moves.map((move, at) => lineOf(history, move, moves.slice(at + 1), page));
-  const memories = [...here.keys()].map((id) => history.memories[id].name);
+  const nameOf = (id: number): string => history.memories[id].name;
+  const memories = [...here.keys()].map(nameOf);
+  const outdated = [...here]
+    .filter(([id, came]) => isOutdated(history, page, moves, id, came))
+    .map(([id]) => nameOf(id));
   return {
     array: history.arrayAt(page)?.name ?? null,
     page,
     memories,
-    now: nowText(moves, memories, lines),
+    outdated,
+    now: `${nowText(moves, memories, lines)}${outdatedText(outdated)}`,
     remedy: remedyFor(history, moves),
     lines,
   };
+}
+
+/** Copies keep their memory when another processor writes: the record has the right to, not more. */
+function isOutdated(
+  history: History,
+  page: number,
+  moves: readonly Move[],
+  memory: number,
+  came: Move | Held,
+): boolean {
+  const since = 'atMs' in came ? came.atMs : 0;
+  const array = history.arrayAt(page)?.name ?? '';
+  const isWritten = (move: Move): boolean =>
+    move.kind === 'arrival' &&
+    move.memory !== memory &&
+    move.need !== 'room' &&
+    move.atMs >= since &&
+    move !== came &&
+    writesTo(move.cause, array);
+  return (
+    moves.some(isWritten) ||
+    history.faults.some(
+      (fault) =>
+        fault.write &&
+        fault.page === page &&
+        fault.atMs > since &&
+        memoryOf(history, fault.processor) !== memory,
+    )
+  );
+}
+
+function outdatedText(outdated: readonly string[]): string {
+  if (outdated.length === 0) return '';
+  return ` The copy in ${outdated.join(' and ')} may be old: another processor got it to write to it.`;
 }
 
 function lineOf(history: History, move: Move, later: readonly Move[], page: number): StoryLine {
