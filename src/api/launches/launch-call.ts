@@ -29,17 +29,22 @@ import type { Staging } from './staging.js';
 /** What stands in for a size that is read when the launch's turn has come: it runs as a whole. */
 const UNKNOWN = { begin: 0, end: 1, size: 1 } as const;
 
+/** How much it runs over. */
+interface LaunchExtent {
+  readonly range: LaunchRange;
+  /** Where its size stands, if that is in an array. */
+  readonly sized: Place | null;
+  /** Work items of a workgroup, where its size counts workgroups. */
+  readonly workgroup: readonly [number, number, number] | null;
+}
+
 export class LaunchCall {
   private constructor(
     private readonly kernel: Kernel,
     private readonly device: DeviceInternals,
     private readonly code: LaunchRequest['code'],
     readonly given: readonly LaunchArgument[],
-    readonly range: LaunchRange,
-    /** Where its size stands, if that is in an array. */
-    readonly sized: Place | null,
-    /** Work items of a workgroup, where its size counts workgroups. */
-    private readonly workgroup: readonly [number, number, number] | null,
+    readonly extent: LaunchExtent,
     private readonly way: LaunchWay | undefined,
   ) {}
 
@@ -73,22 +78,24 @@ export class LaunchCall {
         'a launch whose size stands in an array cannot be verified; leave out verify, or give its size',
       );
     checkWay(way, device);
-    return new LaunchCall(kernel, device, code, given, range, sized, workgroup, way);
+    return new LaunchCall(kernel, device, code, given, { range, sized, workgroup }, way);
   }
 
   /** Whether it covers all of its size. */
   get whole(): boolean {
-    return isWhole(this.range);
+    return isWhole(this.extent.range);
   }
 
   /** Whether there is anything to run. */
   get runs(): boolean {
-    return this.range.begin < this.range.end;
+    const { begin, end } = this.extent.range;
+    return begin < end;
   }
 
   /** The launch in the words of the manager; typed arrays of the program's own are staged. */
   request(staging: Staging, timeoutMs: number | null): LaunchRequest {
-    const { kernel, device, code, given, range, sized, workgroup, way } = this;
+    const { kernel, device, code, given, way } = this;
+    const { range, sized, workgroup } = this.extent;
     const handed = staging.attempt(() => handOver(kernel, given, this.whole, staging));
     if (sized !== null) handed.arrays.push(pagesAround(sized));
     return {

@@ -33,7 +33,8 @@ export class Stream extends HostStream implements api.Stream {
     this.device.assertUsable();
     const call = LaunchCall.read(this.space, this.device, kernel as Kernel, args, options);
     const { signal, timeoutMs } = options;
-    const { given, sized, whole, range } = call;
+    const { given, whole } = call;
+    const { sized, range } = call.extent;
     const launched = traceTo(this.launch);
     // Nothing is staged for what will not run.
     if (signal?.aborted === true)

@@ -566,16 +566,8 @@ export class WebgpuDevice implements ProcessDriver, HasEngine, RunsWgsl, BufferC
     this.nextRun = null;
     const plan = nextRun === null ? paged.plan() : null;
     const planned = nextRun ?? (plan && new PlannedRun(plan, paged, outlet));
-    this.paged = new PagedLaunch(
-      kernelName,
-      order,
-      part as WgslPart,
-      paged,
-      pools,
-      this.slots,
-      outlet,
-      planned,
-    );
+    const running = { kernelName, order, part: part as WgslPart, paged, pools };
+    this.paged = new PagedLaunch(running, this.slots, outlet, planned);
     if (nextRun === null) planned?.start();
   }
 

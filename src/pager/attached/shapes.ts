@@ -66,13 +66,41 @@ export interface SpaceLayout {
   rangeAt(page: number): number | undefined;
 }
 
-/** By name; a request that is not among them is not for other processes. */
-export function shapesOf(
-  { bytes: spaceBytes, rangeAt }: SpaceLayout,
-  client: number,
-): Record<string, Check> {
-  /** Pages that one range has. */
-  const isIn = (first: number, end: number): boolean => {
+const code = (value: unknown): boolean =>
+  record({ kind: oneOf('inline'), source: text })(value) ||
+  record({ kind: oneOf('module'), url: text, exportName: text })(value) ||
+  record({
+    kind: oneOf('wgsl'),
+    source: text,
+    entryPoint: text,
+    bindings: list(isRecord),
+    constants: list(isRecord),
+  })(value);
+const file = record({
+  fd: isWhole,
+  path: text,
+  offset: isWhole,
+  bytes: isWhole,
+  shared: flag,
+  mapped: oneOf(false),
+  sums: optional(isWhole),
+});
+
+const place = record({ range: positive, name: text, offset: isWhole });
+const ofRange = record({ range: positive, name: text });
+const ofStream = record({ stream: positive, sequence: isWhole });
+
+/** What must lie in the space, in pages or bytes that one range has. */
+interface Inside {
+  readonly pages: Check;
+  readonly spaceBytes: number;
+  areIn(firstPage: number, endPage: number): boolean;
+  /** Bytes from `offset` of a value on. */
+  bytesAt(value: unknown, count: number): boolean;
+}
+
+function insideOf({ bytes: spaceBytes, rangeAt }: SpaceLayout): Inside {
+  const areIn = (first: number, end: number): boolean => {
     const last = Math.max(first, end - 1);
     if (!(last < spaceBytes / PAGE_BYTES)) return false;
     const range = rangeAt(first);
@@ -89,19 +117,18 @@ export function shapesOf(
       // What has been freed is refused by its name, which is said better elsewhere.
       if (rangeAt(firstPage) !== range)
         return rangeAt(firstPage) === undefined && firstPage + count <= spaceBytes / PAGE_BYTES;
-      return isIn(firstPage, firstPage + count);
+      return areIn(firstPage, firstPage + count);
     },
   );
   const bytesAt = (value: unknown, count: number): boolean => {
     const { offset } = value as { offset: number };
-    return isIn(Math.floor(offset / PAGE_BYTES), Math.ceil((offset + count) / PAGE_BYTES));
+    return areIn(Math.floor(offset / PAGE_BYTES), Math.ceil((offset + count) / PAGE_BYTES));
   };
-  const place = record({ range: positive, name: text, offset: isWhole });
-  const ofRange = record({ range: positive, name: text });
-  const size = plus(isWhole, (value) => (value as number) <= spaceBytes);
-  const own = record({ stream: positive, sequence: isWhole });
+  return { pages, spaceBytes, areIn, bytesAt };
+}
 
-  const parameter: Check = (value) => {
+function parameterOf({ bytesAt }: Inside): Check {
+  return (value) => {
     if (!record({ name: text, kind: oneOf('array', 'scalar', 'value', 'bytes') })(value))
       return false;
     const { kind, type, offset, length, use } = value as Record<string, unknown>;
@@ -115,26 +142,13 @@ export function shapesOf(
       return false;
     return bytesAt(value, length * bytesOf(type));
   };
-  const code = (value: unknown): boolean =>
-    record({ kind: oneOf('inline'), source: text })(value) ||
-    record({ kind: oneOf('module'), url: text, exportName: text })(value) ||
-    record({
-      kind: oneOf('wgsl'),
-      source: text,
-      entryPoint: text,
-      bindings: list(isRecord),
-      constants: list(isRecord),
-    })(value);
-  const file = record({
-    fd: isWhole,
-    path: text,
-    offset: isWhole,
-    bytes: isWhole,
-    shared: flag,
-    mapped: oneOf(false),
-    sums: optional(isWhole),
-  });
-  const operations: Record<string, Check> = {
+}
+
+/** What streams do, by its kind. */
+function operationsOf(inside: Inside, client: number): Record<string, Check> {
+  const { pages, bytesAt } = inside;
+  const parameter = parameterOf(inside);
+  return {
     launch: record({
       device: isWhole,
       kernelName: text,
@@ -164,25 +178,31 @@ export function shapesOf(
     wait: record({ other: positive, otherSequence: isWhole, failure: error }),
     marker: anything,
   };
+}
 
+/** Requests that make arrays, or change what they are. */
+const arrayShapes: Record<string, Check> = {
+  allocate: record({
+    // More than the space has is refused where it is said how much that is.
+    bytes: isWhole,
+    name: text,
+    writable: flag,
+    file: optional(orNull(file)),
+    provider: nothing,
+    sharing: optional(oneOf(false)),
+    keep: optional(flag),
+    numa: optional(orNull(record({ node: isNode, only: flag }))),
+    elementBytes: elementSize,
+    type: optional(isElementType),
+    reserveBytes: optional(isWhole),
+  }),
+  resize: plus(ofRange, record({ bytes: isWhole })),
+  usable: plus(ofRange, record({ verb: text })),
+  clone: plus(ofRange, record({ cloneName: text, keep: optional(flag) })),
+};
+
+function pageShapes({ pages }: Inside): Record<string, Check> {
   return {
-    allocate: record({
-      // More than the space has is refused where it is said how much that is.
-      bytes: isWhole,
-      name: text,
-      writable: flag,
-      file: optional(orNull(file)),
-      provider: nothing,
-      sharing: optional(oneOf(false)),
-      keep: optional(flag),
-      numa: optional(orNull(record({ node: isNode, only: flag }))),
-      elementBytes: elementSize,
-      type: optional(isElementType),
-      reserveBytes: optional(isWhole),
-    }),
-    resize: plus(ofRange, record({ bytes: isWhole })),
-    usable: plus(ofRange, record({ verb: text })),
-    clone: plus(ofRange, record({ cloneName: text, keep: optional(flag) })),
     free: plus(pages, record({ whole: optional(flag) })),
     flush: plus(pages, record({ durable: flag })),
     protect: plus(pages, record({ access: oneOf(0, 1, 2) })),
@@ -205,6 +225,15 @@ export function shapesOf(
     ),
     unpin: record({ pin: positive }),
     reload: plus(pages, record({ discard: flag })),
+    residency: pages,
+    dirty: pages,
+    young: plus(pages, record({ clear: flag })),
+  };
+}
+
+/** Requests of views, of the space, and of processes that use it. */
+function spaceShapes({ spaceBytes }: Inside): Record<string, Check> {
+  return {
     attachArray: record({
       range: positive,
       firstPage: isWhole,
@@ -221,10 +250,12 @@ export function shapesOf(
     stats: nothing,
     check: nothing,
     devices: nothing,
-    residency: pages,
-    pointer: record({ offset: size }),
-    dirty: pages,
-    young: plus(pages, record({ clear: flag })),
+    pointer: record({ offset: plus(isWhole, (value) => (value as number) <= spaceBytes) }),
+  };
+}
+
+function notifierShapes({ areIn }: Inside): Record<string, Check> {
+  return {
     watch: plus(
       record({
         id: positive,
@@ -241,20 +272,31 @@ export function shapesOf(
       }),
       (value) => {
         const { firstPage, count } = value as { firstPage: number; count: number | null };
-        return isIn(firstPage, firstPage + (count ?? 0));
+        return areIn(firstPage, firstPage + (count ?? 0));
       },
     ),
     unwatch: record({ subscription: positive }),
     heard: record({ subscription: positive }),
-    enqueue: plus(own, (value) => {
+  };
+}
+
+function streamShapes(inside: Inside, client: number): Record<string, Check> {
+  const operations = operationsOf(inside, client);
+  return {
+    enqueue: plus(ofStream, (value) => {
       const kind = (value as { kind?: unknown }).kind;
       return typeof kind === 'string' && Object.hasOwn(operations, kind) && operations[kind](value);
     }),
     estimate: operations.launch,
     cancel: record({ stream: positive, sequence: orNull(isWhole), ended: flag, reason: text }),
-    called: plus(own, record({ error })),
+    called: plus(ofStream, record({ error })),
     forgive: record({ stream: positive }),
     endStream: record({ stream: positive }),
+  };
+}
+
+function byteShapes({ bytesAt }: Inside): Record<string, Check> {
+  return {
     writeBytes: plus(place, record({ bytes: isWhole, data: isBytes }), (value) => {
       const { bytes, data } = value as { bytes: number; data: Uint8Array };
       return data.length === bytes && bytesAt(value, bytes);
@@ -262,5 +304,18 @@ export function shapesOf(
     readBytes: plus(place, record({ bytes: isWhole }), (value) =>
       bytesAt(value, (value as { bytes: number }).bytes),
     ),
+  };
+}
+
+/** By name; a request that is not among them is not for other processes. */
+export function shapesOf(layout: SpaceLayout, client: number): Record<string, Check> {
+  const inside = insideOf(layout);
+  return {
+    ...arrayShapes,
+    ...pageShapes(inside),
+    ...spaceShapes(inside),
+    ...notifierShapes(inside),
+    ...streamShapes(inside, client),
+    ...byteShapes(inside),
   };
 }

@@ -8,10 +8,9 @@
  */
 import { bytesOf, type NumericArray, viewOf } from '../../core/basics/elements.js';
 import { Access, HOST_NODE, PAGE_BYTES, type ProcessorId } from '../../core/basics/types.js';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import { readMemory } from '../../linux/memory/memory.js';
-import type { CoreRequests } from '../core/core-requests.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import type { Gather, StreamOperation } from '../protocol/operations.js';
 
 /**
@@ -72,16 +71,13 @@ interface Table {
   held: { readonly first: number; readonly count: number } | null;
 }
 
+type GatherContext = Pick<SpaceContext, 'manager' | 'requests' | 'memory'>;
+
 export class GatherPlans {
   /** Plans that can go on. */
   private readonly ready: GatherPlan[] = [];
 
-  constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    /** The manager's address of page 0 of the host's memory. */
-    private readonly memory: number,
-  ) {}
+  constructor(private readonly context: GatherContext) {}
 
   /**
    * A plan for a launch on a device with page faults; null: its kernel's parameters name nothing to
@@ -104,10 +100,8 @@ export class GatherPlans {
       .filter(({ firstPage }) => !isMapped(firstPage));
     if (tables.length === 0) return null;
     const most = Math.max(1, Math.floor(budgetPages / PARTS_OF_NODE));
-    const { manager, requests, memory, ready } = this;
-    return new GatherPlan(manager, requests, memory, processor, most, operation, tables, (plan) =>
-      ready.push(plan),
-    );
+    const goOn = (plan: GatherPlan): void => void this.ready.push(plan);
+    return new GatherPlan(this.context, processor, most, operation, tables, goOn);
   }
 
   /** Takes one plan a little further. */
@@ -140,9 +134,7 @@ export class GatherPlan {
   private wanted: ((part: LaunchPart) => void) | null = null;
 
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly memory: number,
+    private readonly context: GatherContext,
     private readonly processor: ProcessorId,
     /** The most pages that a part is to bring. */
     private readonly most: number,
@@ -211,9 +203,9 @@ export class GatherPlan {
         this.haveIndices();
         continue;
       }
-      this.requests.start(
+      this.context.requests.start(
         (request) =>
-          this.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
+          this.context.manager.bring(request, HOST_NODE, first, count, Access.Read, { hold: true }),
         (_pages, failure) => {
           if (failure === null) table.held = { first, count };
           else this.failed = true;
@@ -273,7 +265,10 @@ export class GatherPlan {
     const size = bytesOf(indices.type);
     const count = Math.min(values.length, to - table.at);
     if (count <= 0) return false;
-    readMemory(bytesRead.subarray(0, count * size), this.memory + indices.offset + table.at * size);
+    readMemory(
+      bytesRead.subarray(0, count * size),
+      this.context.memory + indices.offset + table.at * size,
+    );
     for (let k = 0; k < count; k++) {
       const start = Number(values[k]) * rowBytes;
       if (!(start >= 0 && start + rowBytes <= bytes)) continue;
@@ -290,7 +285,7 @@ export class GatherPlan {
     if ((marks[page >>> 3] & bit) !== 0) return;
     marks[page >>> 3] |= bit;
     named.push(page);
-    const { pages } = this.manager;
+    const { pages } = this.context.manager;
     const there = pages.isMapped(this.processor, firstPage + page, access === Access.Write);
     if (!there && !pages.isRemote(this.processor, firstPage + page)) absent.push(page);
   }
@@ -304,8 +299,8 @@ export class GatherPlan {
     ) {
       const { first, count, access } = runs.pop() as Run;
       this.outstanding++;
-      this.requests.start(
-        (request) => this.manager.acquire(request, this.processor, first, count, access),
+      this.context.requests.start(
+        (request) => this.context.manager.acquire(request, this.processor, first, count, access),
         // Of what cannot be had the kernel hears when it touches that.
         () => this.brought(),
       );
@@ -341,7 +336,7 @@ export class GatherPlan {
       if (table.held === null) continue;
       const { first, count } = table.held;
       table.held = null;
-      this.manager.release(HOST_NODE, first, count, Access.Read);
+      this.context.manager.release(HOST_NODE, first, count, Access.Read);
     }
   }
 }

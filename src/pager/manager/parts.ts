@@ -298,7 +298,7 @@ type BeforeDevices = BeforeArrays & ReturnType<typeof makeArrays>;
 function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const { options, manager, requests, poller, memory, warn } = context;
   const { files, host, copyThreads, arrays, sharing, notifiers, bindings } = before;
-  const gathers = new GatherPlans(manager, requests, memory);
+  const gathers = new GatherPlans(context);
   const plans = new LaunchPlans(context.now, (wanted, done) =>
     readHostBytes(context, wanted, (content) => done(content)),
   );

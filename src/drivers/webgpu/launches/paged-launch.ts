@@ -55,6 +55,16 @@ interface Transfer {
 
 type Write = Round['writes'][number];
 
+/** What is to be run. */
+interface PagedOrder {
+  readonly kernelName: string;
+  readonly order: Dispatch;
+  readonly part: WgslPart;
+  readonly paged: PagedPart;
+  /** Where the frames of each array lie. */
+  readonly pools: readonly Part[];
+}
+
 export class PagedLaunch {
   private slot = -1;
   /** What the engine has not answered of what it was asked to write. */
@@ -75,17 +85,12 @@ export class PagedLaunch {
 
   /** @param planned set where it runs by a plan */
   constructor(
-    private readonly kernelName: string,
-    private readonly order: Dispatch,
-    private readonly part: WgslPart,
-    private readonly paged: PagedPart,
-    /** Where the frames of each array lie. */
-    private readonly pools: readonly Part[],
+    private readonly launch: PagedOrder,
     private readonly staging: Staging,
     private readonly outlet: PagedOutlet,
     private planned: PlannedRun | null,
   ) {
-    const { pages } = pagingBuffers(paged);
+    const { pages } = pagingBuffers(launch.paged);
     outlet.needTable(pages);
     staging.take((slot) => {
       this.slot = slot;
@@ -117,7 +122,7 @@ export class PagedLaunch {
       this.nextPlanned(this.planned);
       return;
     }
-    const { rounds, units } = this.paged;
+    const { rounds, units } = this.launch.paged;
     const notes = new Uint32Array(this.notedWords);
     readMemory(new Uint8Array(notes.buffer), this.staging.addressOf(this.slot));
     const { homes, copies, end } = rounds.advance(notes, units);
@@ -127,7 +132,7 @@ export class PagedLaunch {
     this.feed = this.feedOf(copies);
     this.isLast = end !== null;
     if (end !== null && end !== 'done') {
-      const message = `kernel ${this.kernelName}: ${end.refused}, or give the device more memory`;
+      const message = `kernel ${this.launch.kernelName}: ${end.refused}, or give the device more memory`;
       this.refusal = { code: 'DEVICE_MEMORY', message };
     }
     this.next();
@@ -135,12 +140,12 @@ export class PagedLaunch {
 
   /** A launch that takes long says so while it runs: it may never end. */
   private tellIfSlow(): void {
-    const { rounds, why } = this.paged;
+    const { rounds, why } = this.launch.paged;
     const all = rounds.tables.reduce((sum, { bytes }) => sum + bytes, 0);
     const times = Math.floor(this.movedBytes / all);
     if (rounds.rounds < MANY_ROUNDS && times < MANY_TIMES) return;
     this.outlet.slow(
-      this.kernelName,
+      this.launch.kernelName,
       `has run ${rounds.rounds} times for pages that it lacked, and moved ${this.movedBytes} bytes of arrays of ${all}: ` +
         `${why}; give the device more memory, or have each workgroup touch neighbours`,
     );
@@ -173,7 +178,7 @@ export class PagedLaunch {
     if (this.slot === -1) return;
     this.staging.give(this.slot);
     this.slot = -1;
-    const { notes } = pagingBuffers(this.paged);
+    const { notes } = pagingBuffers(this.launch.paged);
     if (!this.isFirst) this.outlet.post(Packet.Destroy, [notes[0]]);
   }
 
@@ -228,13 +233,13 @@ export class PagedLaunch {
 
   private runPlanned(planned: PlannedRun, next: PlannedDispatch): void {
     const { code, group, binding, pages: table, workgroups, content } = next;
-    const { pages } = pagingBuffers(this.paged);
-    const own = [this.part.binding, this.paged.pages, this.paged.notes];
-    const bound = this.order.bound.filter(
-      (each) => each.group !== this.part.group || !own.includes(each.binding),
+    const { pages } = pagingBuffers(this.launch.paged);
+    const own = [this.launch.part.binding, this.launch.paged.pages, this.launch.paged.notes];
+    const bound = this.launch.order.bound.filter(
+      (each) => each.group !== this.launch.part.group || !own.includes(each.binding),
     );
     const dispatch: Dispatch = {
-      ...this.order,
+      ...this.launch.order,
       module: this.outlet.moduleOf(code),
       entryPoint: code.entryPoint,
       bound: [
@@ -247,8 +252,8 @@ export class PagedLaunch {
     this.send([], [dispatch], { file: File.Staging, at: 0, parts: [] });
     // While the GPU works on it: what the next one needs, or the next part.
     if (planned.goOn()) return;
-    const plan = this.paged.next();
-    if (plan !== null) this.outlet.nextRun(new PlannedRun(plan, this.paged, this.outlet));
+    const plan = this.launch.paged.next();
+    if (plan !== null) this.outlet.nextRun(new PlannedRun(plan, this.launch.paged, this.outlet));
   }
 
   /** Has the engine run something, when it has written the table of pages and the rest. */
@@ -257,10 +262,10 @@ export class PagedLaunch {
     dispatches: readonly Dispatch[],
     read: Round['read'],
   ): void {
-    const { pages } = pagingBuffers(this.paged);
+    const { pages } = pagingBuffers(this.launch.paged);
     writeMemory(
       this.staging.addressOf(this.slot),
-      new Uint8Array(this.paged.rounds.entries.buffer),
+      new Uint8Array(this.launch.paged.rounds.entries.buffer),
     );
     const entries: Write = {
       file: File.Staging,
@@ -273,25 +278,25 @@ export class PagedLaunch {
 
   /** Its pages were not known before, or a workgroup's had no room. */
   private firstRound(): void {
-    const { once } = this.paged;
-    if (once === null) this.bring(this.paged.begin());
-    else this.end(noRoom(this.kernelName, once));
+    const { once } = this.launch.paged;
+    if (once === null) this.bring(this.launch.paged.begin());
+    else this.end(noRoom(this.launch.kernelName, once));
   }
 
   private round(): void {
     this.feed = null;
-    const { maskWords, contents } = this.paged;
+    const { maskWords, contents } = this.launch.paged;
     const noted = 4 * this.notedWords;
-    const { notes } = pagingBuffers(this.paged);
+    const { notes } = pagingBuffers(this.launch.paged);
     const at = this.staging.offsetOf(this.slot);
     const touched: Part = [notes[0], 8 * maskWords, noted];
     if (this.isFirst) this.outlet.post(Packet.Create, [notes[0], notes[2]]);
     const cleared: Part = this.isFirst ? notes : [notes[0], 4 * maskWords, 4 * maskWords + noted];
     this.isFirst = false;
-    const { group, binding } = this.part;
+    const { group, binding } = this.launch.part;
     const dispatches = contents().map((bytes) => ({
-      ...this.order,
-      bound: this.order.bound.map((each) =>
+      ...this.launch.order,
+      bound: this.launch.order.bound.map((each) =>
         each.kind === 'uniform' && each.group === group && each.binding === binding
           ? { ...each, bytes }
           : each,
@@ -306,7 +311,7 @@ export class PagedLaunch {
 
   /** Words noted in a round: one a page and, with logs, whether one was full. */
   private get notedWords(): number {
-    return this.paged.rounds.entries.length + Math.min(1, this.paged.logWords);
+    return this.launch.paged.rounds.entries.length + Math.min(1, this.launch.paged.logWords);
   }
 
   private end(failure: LaunchFailure | null): void {
@@ -322,10 +327,10 @@ export class PagedLaunch {
     buffer: number;
     offset: number;
   } {
-    const number = this.paged.rounds.tables.indexOf(table);
-    const [buffer, offset] = this.pools[number];
+    const number = this.launch.paged.rounds.tables.indexOf(table);
+    const [buffer, offset] = this.launch.pools[number];
     return {
-      at: this.paged.offsets[number] + place,
+      at: this.launch.paged.offsets[number] + place,
       buffer,
       offset: offset + frame - table.offset,
     };
