@@ -28,6 +28,9 @@ const ON_GPU =
 const ON_SIMULATED =
   'file_read migrate migrate_release double_map oversubscribe snapshot cow_in_device exclusive migrate_alloc_failure device_loss';
 
+/** Where the pages of its units go apart: what is asked of the simulated device with larger pages. */
+const IN_UNITS = 'migrate_mixed migrate_partial_free_fault migrate_resize_fault cow_in_device';
+
 /**
  * Files of integration tests of what lies behind RAM: storage, and servers. They and the others
  * take as long as all else together.
@@ -77,6 +80,11 @@ await runStages(
         name: 'without faults',
         run: built('conformance', '--device', 'simulated', ...scenarios(ON_SIMULATED)),
         seconds: 600,
+      },
+      {
+        name: 'in units',
+        run: built('conformance', '--device', 'simulated-64KiB', ...scenarios(IN_UNITS)),
+        seconds: 300,
       },
       { name: 'command line', run: built('cli'), seconds: 600 },
       { name: 'browser', run: inBrowser('browser'), fetches: true, seconds: 300 },

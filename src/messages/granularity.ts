@@ -8,5 +8,9 @@ export function wrongGranularity(bytes: unknown): string | null {
   const fits = typeof bytes === 'number' && bytes >= LEAST_BYTES && bytes <= MOST_BYTES;
   if (fits && Number.isInteger(Math.log2(bytes))) return null;
   const said = typeof bytes === 'number' ? `${bytes} bytes` : String(bytes);
-  return `${said}; it must be a power of two from 4096 (4KiB) to ${MOST_BYTES} (2MiB), for example 65536 (64KiB)`;
+  const remedy =
+    typeof bytes === 'number' && bytes > MOST_BYTES
+      ? 'a device that maps 2 MiB in larger pieces of memory has 2097152 (2MiB)'
+      : 'for example 65536 (64KiB)';
+  return `${said}; it must be a power of two from 4096 (4KiB) to ${MOST_BYTES} (2MiB), ${remedy}`;
 }

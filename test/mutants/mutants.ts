@@ -31,13 +31,6 @@ export const mutants: readonly Mutant[] = [
     why: 'The device reads what was in the memory before.',
   },
   {
-    name: 'leave a unit mapped that has more pages by now',
-    file: 'src/core/service/tasks.ts',
-    original: 'return unmap(state, block, task, task.mask);',
-    instead: "return 'done';",
-    why: 'A device finds something else behind the old end of an array than what is there.',
-  },
-  {
     name: 'forget for what a unit was denied when it has gone home',
     file: 'src/core/service/faults.ts',
     original: 'mapping.refusedPage === page ? mapping.refusal : null',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
 import { addRun, createMask, has, type Mask } from '../basics/mask.js';
-import { Access, HOST, HOST_NODE, PAGES_PER_BLOCK, Status } from '../basics/types.js';
+import { Access, HOST, HOST_NODE, PAGES_PER_BLOCK, Status, type Touch } from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
 import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf } from '../test-parts.js';
 import { widen } from './units.js';
@@ -102,6 +102,22 @@ describe('a device with units', () => {
     heard = [];
     touch(25, true);
     expect(heard).toEqual(['copy 20+10 to 1', 'map 16+16 for 1: 2']);
+    manager.checkInvariants();
+  });
+
+  it('brings no unit along that has a page which may not be read', () => {
+    const usual = namedPolicies({ readAhead: 'none' });
+    const all = () => (touch: Touch) => touch.result.set(touch.allowed);
+    manager = managerOf(hostOf(16), commandsThat(), { ...usual, prefetch: all });
+    const { processor } = manager.addDevice(deviceOf(2, { granularityBytes: UNIT * 4096 }));
+    first = allocateIn(manager, 100);
+    manager.fault(HOST, first + 40, true, 1);
+    manager.protect(1, first + 40, 1, Access.None);
+    manager.fault(processor, first + 20, false, 1);
+    expect(hasPage(manager, processor, first + 99)).toBe(true);
+    expect(hasPage(manager, processor, first + 39)).toBe(false);
+    manager.fault(processor, first + 39, false, 1);
+    expect(manager.figures(processor).counters.denied).toBe(1);
     manager.checkInvariants();
   });
 
