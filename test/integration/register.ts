@@ -132,7 +132,7 @@ test('a device that copies it comes between two that have it in place', async ()
   assert.equal(registration.mode, 'in place');
 });
 
-test('what cannot be registered is refused by name', async () => {
+test('what cannot be registered is refused by name, no bytes among it', async () => {
   await using space = await open();
   const managed = space.array(Int32Array, 1000);
   const taken = new ArrayBuffer(100);
@@ -156,7 +156,7 @@ test('what cannot be registered is refused by name', async () => {
   await failsWith('OPTIONS', () => space.register(new Int32Array(5), { lock: 1 as never }));
 });
 
-test('overlaps are refused by bytes, and neighbours in one page are not', async () => {
+test('bytes count, not pages: overlaps and a second unregister are refused, neighbours are not', async () => {
   await using space = await open();
   const memory = new Int32Array(2 * PAGE);
   const whole = space.register(memory);

@@ -3,7 +3,18 @@
  * and nothing moves to their own.
  */
 
-import { add, addRun, andNot, clear, has, type Mask, next, remove, WORDS } from '../basics/mask.js';
+import {
+  add,
+  addRun,
+  andNot,
+  clear,
+  has,
+  isSubset,
+  type Mask,
+  next,
+  remove,
+  WORDS,
+} from '../basics/mask.js';
 import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
 import { holderOf, onlyOn } from '../table/contents.js';
 import type { Processor } from '../table/processors.js';
@@ -112,7 +123,7 @@ export function serviceRemote(
     clear(allowed);
     // A page that came along may have been what failed.
     if (narrow || asked) add(allowed, page);
-    else addRun(allowed, page - (page % PAGES_PER_GROUP), PAGES_PER_GROUP);
+    else addWindow(state, block, processor, page, allowed);
     for (let word = 0; word < WORDS; word++) {
       allowed[word] &= present(block, word);
       if (write) allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
@@ -126,6 +137,38 @@ export function serviceRemote(
   }
   mapHostPages(state, block, processor, asked ? page : -1, write);
   return 'done';
+}
+
+/**
+ * The pages that come to host memory with a fault there: as many more as the processor has mapped
+ * before them, so that a walk through what lies in a store takes a fault a block.
+ */
+function addWindow(
+  state: State,
+  block: Block,
+  processor: Processor,
+  page: number,
+  window: Mask,
+): void {
+  const first = page - (page % PAGES_PER_GROUP);
+  let count: number = PAGES_PER_GROUP;
+  if (block.advice.pattern !== 'random') {
+    if (first === 0) {
+      if (hasWhole(state.va.blocks.get(block.index - 1), block, processor)) count = PAGES_PER_BLOCK;
+    } else {
+      const { mapped } = mappingOf(state, block, processor.id);
+      for (let at = first - 1; at >= 0 && has(mapped, at); at--) count++;
+      count = Math.min(count - (count % PAGES_PER_GROUP), PAGES_PER_BLOCK - first);
+    }
+  }
+  addRun(window, first, count);
+}
+
+/** Whether the processor has all of the block before this one mapped. */
+function hasWhole(before: Block | undefined, { range }: Block, { id }: Processor): boolean {
+  const mapping = before?.mappings[id];
+  if (before?.range !== range || mapping === undefined) return false;
+  return isSubset(before.inside, mapping.mapped);
 }
 
 /** Has a processor reach host memory in place, or its own again. */
