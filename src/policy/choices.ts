@@ -147,6 +147,7 @@ export async function loadPolicies(choices: PolicyChoices, warn: Warn): Promise<
     placement: await maker<PlacementPolicy>('placement', placement, (made) =>
       guardPlacement(made, warn),
     ),
+    looksAtTurns: looksAtTurns(placement),
   };
 }
 
@@ -159,6 +160,7 @@ export function namedPolicies(choices: PolicyChoices = {}): Policies {
       prefetchMaker(prefetch, named<ReadAheadPolicy>('readAhead', readAhead)) ??
       named<PrefetchPolicy>('prefetch', prefetch),
     placement: named<PlacementPolicy>('placement', placement),
+    looksAtTurns: looksAtTurns(placement),
   };
 }
 
@@ -206,6 +208,10 @@ function named<T>(kind: PolicyKind, choice: unknown): () => T {
 export function evictionName(choices: PolicyChoices): string {
   const { eviction } = completed(choices);
   return isModule(eviction) ? String(eviction.module) : eviction;
+}
+
+function looksAtTurns(placement: PolicyChoices['placement']): boolean {
+  return placement !== 'advised' && placement !== 'migrate';
 }
 
 function nameOf(choice: unknown): unknown {

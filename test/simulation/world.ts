@@ -381,6 +381,7 @@ export class World implements Surroundings {
       eviction: () => ({ ...eviction(), keepFree: () => ahead }),
       prefetch: () => (byPattern ? pattern({}, next({ share })) : none),
       placement: () => (seed % TURNING_SHARE === 1 ? oftenInPlace : advised),
+      looksAtTurns: seed % TURNING_SHARE === 1,
     };
     const recorder =
       seed % RECORDED_SHARE === 0

@@ -24,7 +24,7 @@ beforeEach(() => {
     asked.push({ ...request });
     return request.turns >= 3 ? 'remote' : 'own';
   };
-  manager = managerOf(hostOf(32), commandsThat({}), { ...usual, placement });
+  manager = managerOf(hostOf(32), commandsThat({}), { ...usual, placement, looksAtTurns: true });
   device = manager.addDevice(deviceOf(8, { remoteAccess: true })).processor;
   other = manager.addDevice(deviceOf(8, { name: 'other', remoteAccess: true })).processor;
   first = allocateIn(manager, PAGES_PER_BLOCK);
@@ -54,6 +54,14 @@ describe('turns of a block', () => {
       touch(device, 5, false);
     }
     expect(turns()).toBe(4);
+  });
+
+  it('are counted for policies alone that look at them', () => {
+    manager = managerOf(hostOf(32), commandsThat({}), namedPolicies({ prefetch: 'none' }));
+    device = manager.addDevice(deviceOf(8)).processor;
+    first = allocateIn(manager, PAGES_PER_BLOCK);
+    writeInTurns(6);
+    expect(turns()).toBe(0);
   });
 
   it('are none where several read what stays where it is', () => {

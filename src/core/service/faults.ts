@@ -261,7 +261,8 @@ function bringFor(
     !readMostly && declaredWrite(processor, base + page) && mayWrite(state, block, node, page);
   const owned = !readMostly && ownsAlone(state, block, node, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
-  noteTurn(state, block, processor, node, page, access === Access.Write);
+  if (state.policies.looksAtTurns)
+    noteTurn(state, block, processor, node, page, access === Access.Write);
   touch.look(state, block, processor, mapping, node, page);
   touch.write = access === Access.Write;
   touch.occupied = touch.write ? mapping.writable : mapping.mapped;

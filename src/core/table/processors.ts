@@ -62,6 +62,8 @@ export interface Policies {
   eviction(): EvictionPolicy;
   prefetch(): PrefetchPolicy;
   placement(): PlacementPolicy;
+  /** Whether those look at turns, which nobody counts otherwise. */
+  readonly looksAtTurns: boolean;
 }
 
 export function createProcessor(

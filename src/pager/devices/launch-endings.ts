@@ -1,4 +1,5 @@
 /** Launches that end early: too long, not wanted, or awaited by what they need. */
+import { QueuedTime } from '../../linux/threads/queued-time.js';
 import type { Places } from '../arrays/table/places.js';
 import type { Stop, StoppedThreads } from '../host/stopped-threads.js';
 import type { Device } from './device.js';
@@ -7,6 +8,8 @@ import { arrayPages } from './launch-arguments.js';
 
 /** How long an end may take: units end in milliseconds, but not in a blocking call. */
 const ENDING_LIMIT_MS = 5000;
+/** A device that had no processor for so long of that time gets as much again. */
+const LEAST_QUEUED_MS = 500;
 /** How long a lending thread may be stopped by something else than the device's launch. */
 const STOPPED_LIMIT_MS = 5000;
 
@@ -24,6 +27,7 @@ export class LaunchEndings {
     private readonly now: () => number,
     /** The first launch of a device, which has not reached it, is over. */
     private readonly finish: (launch: Launch) => void,
+    private readonly queuedOf: (pid: number) => Launch['queued'] = (pid) => new QueuedTime(pid),
   ) {}
 
   limit(launch: Launch): void {
@@ -48,6 +52,8 @@ export class LaunchEndings {
       return;
     }
     launch.endBy = this.now() + ENDING_LIMIT_MS;
+    const pid = device.process?.pid ?? null;
+    launch.queued = pid === null ? null : this.queuedOf(pid);
     this.nextLimit = Math.min(this.nextLimit, launch.endBy);
     // What is not with the driver ends when its turn comes to be handed over.
     if (launch.isHandedOver) device.driver.abort?.(launch.id);
@@ -84,12 +90,7 @@ export class LaunchEndings {
         const reason = `it ran for more than ${launch.operation.timeoutMs} ms`;
         this.stop(launch, { code: 'TIMEOUT', reason });
       }
-      if (now >= launch.endBy) {
-        launch.endBy = now + ENDING_LIMIT_MS;
-        // What has not begun on the device waits for something else.
-        if (launch.isHandedOver || device.process?.owesAnswers === true)
-          device.end(`it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
-      }
+      if (now >= launch.endBy) this.endUnlessQueued(device, launch, now);
       this.nextLimit = Math.min(
         this.nextLimit,
         launch.timeoutAt,
@@ -97,6 +98,16 @@ export class LaunchEndings {
         this.stopping?.at ?? this.nextLimit,
       );
     }
+  }
+
+  /** Units that had no processor could not end: they get that time more. */
+  private endUnlessQueued(device: Device, launch: Launch, now: number): void {
+    const queuedMs = launch.queued?.takeMs() ?? 0;
+    const isQueued = queuedMs >= LEAST_QUEUED_MS;
+    launch.endBy = now + (isQueued ? Math.min(queuedMs, ENDING_LIMIT_MS) : ENDING_LIMIT_MS);
+    // What has not begun on the device waits for something else.
+    if (!isQueued && (launch.isHandedOver || device.process?.owesAnswers === true))
+      device.end(`it did not end a launch within ${ENDING_LIMIT_MS / 1000} s`);
   }
 
   /** A thread of the program drives a device. */

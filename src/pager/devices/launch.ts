@@ -3,6 +3,7 @@ import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import type { LaunchRefusal } from '../../drivers/process-driver.js';
 import type { LaunchDivision } from '../../drivers/wgsl-launch.js';
+import type { QueuedTime } from '../../linux/threads/queued-time.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { SharedUse } from '../arrays/shared/shared-uses.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
@@ -62,6 +63,8 @@ export class Launch {
   timeoutAt = Number.POSITIVE_INFINITY;
   /** When its device counts as one that cannot end it. */
   endBy = Number.POSITIVE_INFINITY;
+  /** What its device's process waits for processors meanwhile. */
+  queued: Pick<QueuedTime, 'takeMs'> | null = null;
   args: readonly NamedArgument[] = [];
   /** What it holds of arrays that other machines have. */
   sharing: SharedUse | null = null;

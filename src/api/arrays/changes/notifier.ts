@@ -8,13 +8,14 @@ import {
   type Notice,
   SEQUENCE_ENDED,
 } from '../../../pager/protocol/notifiers.js';
+import { Sequence } from '../../../pager/protocol/sequence.js';
 import { exportOf, moduleUrl } from '../../kernels/kernel.js';
 import type { ArrayInternals } from '../../line/internals.js';
 import { isObject, show, textOf } from '../../values/arguments.js';
 import { DISPOSE } from '../../values/disposal.js';
 import { argumentError, OnememError, typeError } from '../../values/errors.js';
 import { inspectHolding, printAs } from '../parts/description.js';
-import { ProcessSequence, type Sequence, sentSequence, ThreadSequence } from './sequence.js';
+import { sentSequence } from './sent-sequence.js';
 
 /** How many changes wait for a subscriber that is busy, unless it says otherwise. */
 const QUEUE = 64;
@@ -141,8 +142,6 @@ export class Notifier extends SequenceReader {
     private readonly array: ArrayInternals,
     private readonly id: number,
     sequence: Sequence,
-    /** Null: threads cannot share the number. */
-    private readonly memory: SharedArrayBuffer | null,
   ) {
     super(array.name, sequence);
     this.length = array.length;
@@ -150,7 +149,8 @@ export class Notifier extends SequenceReader {
 
   /** For other threads, which pass it to `attachNotifier`. */
   get handle(): NotifierHandle {
-    const { memory, arrayName: array } = this;
+    const { arrayName: array } = this;
+    const { memory } = this.sequence;
     if (memory !== null) return { onemem: 1, array, sequence: memory };
     throw new OnememError(
       'OTHER_PROCESS',
@@ -192,7 +192,9 @@ export class Notifier extends SequenceReader {
     printAs(Notifier, (notifier, inspect) =>
       inspectHolding(
         `Notifier of ${inspect(notifier.array.name)}`,
-        notifier.memory === null ? 'of this thread' : 'handle for other threads: notifier.handle',
+        notifier.sequence.memory === null
+          ? 'of this thread'
+          : 'handle for other threads: notifier.handle',
         notifier.isClosed ? null : 'notifier.close()',
       ),
     );
@@ -222,7 +224,7 @@ export class Notifier extends SequenceReader {
 
   private end(): void {
     this.closed = true;
-    if (this.sequence instanceof ProcessSequence) this.sequence.close();
+    this.sequence.close();
   }
 
   private elementsOf(changes: Notice['changes']): InvalidatedElements[] {
@@ -254,7 +256,7 @@ export function attachNotifier(handle: NotifierHandle): SequenceReader {
     const shared =
       types.isSharedArrayBuffer(sequence) && sequence.byteLength === Int32Array.BYTES_PER_ELEMENT;
     if (onemem === 1 && shared && typeof array === 'string')
-      return new SequenceReader(array, new ThreadSequence(sequence));
+      return new SequenceReader(array, Sequence.inMemory(sequence));
   }
   throw typeError(
     'NOTIFIER_HANDLE',
@@ -302,11 +304,10 @@ export async function watchArray(array: ArrayInternals, options: Wishes): Promis
         () => client.isClosed,
         (memory) => client.request('watch', { ...wishes, memory }),
       );
-      notifier = new Notifier(array, id, sequence, null);
+      notifier = new Notifier(array, id, sequence);
     } else {
       const { memory } = await client.request('watch', { ...wishes, memory: null });
-      const sequence = new ThreadSequence(memory as SharedArrayBuffer);
-      notifier = new Notifier(array, id, sequence, memory);
+      notifier = new Notifier(array, id, Sequence.inMemory(memory as SharedArrayBuffer));
     }
     return notifier;
   } catch (error) {

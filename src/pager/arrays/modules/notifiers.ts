@@ -14,10 +14,10 @@ import {
 } from '../../../core/basics/types.js';
 import type { Range } from '../../../core/table/range.js';
 import type { Notice, NotifierFunctions, NotifierSource } from '../../protocol/notifiers.js';
+import { Sequence } from '../../protocol/sequence.js';
 import { RequestError } from '../../protocol/wire.js';
 import { pagesOf } from '../table/array-table.js';
 import { NotifierModule } from './notifier-module.js';
-import { Sequence } from './sequences.js';
 
 /** How often subscribers whose threads have ended without a word are looked for. */
 const LOOK_MS = 1000;
@@ -298,7 +298,8 @@ export class Notifiers {
     // Another process may say a number twice, and go on for ever.
     this.remove(wishes.id);
     if (wishes.memory !== null) this.checkCount(subscriber);
-    const sequence = new Sequence(wishes.memory);
+    const { memory } = wishes;
+    const sequence = memory === null ? Sequence.inMemory() : Sequence.inFile(memory);
     const subscription: Subscription = {
       ...wishes,
       range,

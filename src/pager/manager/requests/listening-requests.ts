@@ -1,6 +1,6 @@
 /** Requests for code of the program's that hears of pages, or is asked about them. */
 import { closeDescriptor } from '../../../linux/base/libc.js';
-import type { Sequence } from '../../arrays/modules/sequences.js';
+import type { Sequence } from '../../protocol/sequence.js';
 import { toWire } from '../../protocol/wire.js';
 import type { Parts } from '../parts.js';
 import { done, type Handlers, later, orFailure } from './handling.js';
