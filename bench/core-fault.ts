@@ -54,7 +54,7 @@ class Machine {
       invalidate: nothing,
       invalidated: nothing,
       requestDone: nothing,
-      drained: nothing,
+      drained: done,
       emptied: nothing,
     };
     const policies = namedPolicies({ prefetch: 'none', readAhead: 'none' });

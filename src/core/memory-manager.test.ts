@@ -75,8 +75,9 @@ class Recorder implements Commands {
   requestDone(request: number, pages: number, failure: string | null): void {
     this.log.push(`request ${request} done, ${pages}${failure === null ? '' : ` ${failure}`}`);
   }
-  drained(processor: number): void {
+  drained(processor: number): Status {
     this.log.push(`${name(processor)} drained`);
+    return Status.Done;
   }
   emptied(node: number): void {
     this.log.push(`${name(node)} emptied`);

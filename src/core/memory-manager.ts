@@ -188,6 +188,11 @@ export class MemoryManager {
     this.run();
   }
 
+  /** All have heard that this processor, which was drained, has gone. */
+  endHeard(processor: ProcessorId): void {
+    this.departures.heard(processor);
+  }
+
   /** A pending revocation is through. */
   revoked(token: number): void {
     const entry = this.state.tokens[token];

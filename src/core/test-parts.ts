@@ -53,7 +53,7 @@ export function commandsThat(own: Partial<Commands> = {}): Commands {
     invalidate: ignored,
     invalidated: ignored,
     requestDone: ignored,
-    drained: ignored,
+    drained: () => Status.Done,
     emptied: ignored,
     ...own,
   };

@@ -228,8 +228,8 @@ export class Router implements Commands {
     this.notices.requestDone(request, pages, failure);
   }
 
-  drained(processor: ProcessorId): void {
-    this.notices.drained(processor);
+  drained(processor: ProcessorId): Status {
+    return this.notices.drained(processor);
   }
 
   emptied(node: NodeId): void {

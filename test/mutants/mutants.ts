@@ -388,6 +388,13 @@ export const mutants: readonly Mutant[] = [
     why: 'It ends by an access that it had only to wait for.',
   },
   {
+    name: 'give a number again before all have heard of the end',
+    file: 'src/core/service/arrivals.ts',
+    original: 'unheard.some(({ processor }) => processor === id)',
+    instead: 'false',
+    why: 'The end that is heard then is taken for that of the new one.',
+  },
+  {
     name: 'keep what a process had mapped for the next one of its number',
     file: 'src/core/service/departures.ts',
     original: 'block.mappings[id] = undefined;',

@@ -26,6 +26,8 @@ import type { World } from './world.js';
 export class Processors {
   readonly condemned = new Set<ProcessorId>();
   readonly leaving = new Set<ProcessorId>();
+  /** Processors that have gone, of which the others have not heard. */
+  readonly unheard: ProcessorId[] = [];
 
   constructor(private readonly world: World) {}
 
@@ -46,6 +48,7 @@ export class Processors {
     } as const;
     const home = this.world.devices[HOST] === undefined ? NO_NODE : HOST_NODE;
     const { processor: id, node } = this.world.manager.addDevice(description, home);
+    this.expectFree(id);
     const device = new ModelDevice(id, node, description, PAGES, this.world);
     this.world.devices[id] = device;
     this.world.stores[node] = device;
@@ -105,11 +108,18 @@ export class Processors {
       ...device.description,
       longCopies: hasLongCopies(device),
     });
+    this.expectFree(id);
     this.world.devices[id] = device;
     this.world.stores[node] = device;
     this.world.router.attach(id, node, device);
     if (this.world.weather.noMemory > 0)
       device.copies.mishaps.refuseLargerThanPages = random.pick([1, 5, 16, 64]);
+  }
+
+  /** What goes by the number would take the end of the one before for that of this one. */
+  private expectFree(id: ProcessorId): void {
+    if (this.unheard.includes(id))
+      throw new Error(`number ${id} is given again before all have heard of the end`);
   }
 
   simulatedDevice(
@@ -219,7 +229,8 @@ export class Processors {
   }
 
   isDead(id: ProcessorId): boolean {
-    return this.world.manager.state.processors[id]?.state === 'dead' || this.condemned.has(id);
+    const { processors } = this.world.manager.state;
+    return processors[id]?.state === 'dead' || this.condemned.has(id) || this.unheard.includes(id);
   }
 
   simulated(): WatchedDevice | null {
@@ -271,8 +282,25 @@ export class Processors {
     this.kill(id);
   }
 
-  drained(id: ProcessorId): void {
+  /** Now and then others hear of it later. */
+  drained(id: ProcessorId): Status {
     this.world.trace(() => `  drained ${id}`);
+    if (this.world.step % 2 === 0) {
+      this.unheard.push(id);
+      return Status.Pending;
+    }
+    this.forget(id);
+    return Status.Done;
+  }
+
+  hear(): void {
+    const id = this.unheard.shift() as ProcessorId;
+    this.world.trace(() => `  heard of the end of ${id}`);
+    this.forget(id);
+    this.world.manager.endHeard(id);
+  }
+
+  private forget(id: ProcessorId): void {
     if (!this.leaving.delete(id))
       throw new Error(`processor ${id} is drained, which nobody asked for`);
     this.condemned.delete(id);

@@ -675,6 +675,18 @@ export class World implements Surroundings {
       act: () => this.processors.fulfil(),
     },
     {
+      name: 'hear of an end',
+      weight: 6,
+      can: () => this.processors.unheard.length > 0,
+      act: () => this.processors.hear(),
+    },
+    {
+      name: 'add a device where one has ended',
+      weight: 6,
+      can: () => !this.closing && this.processors.unheard.length === 1,
+      act: () => this.processors.addDevice(true),
+    },
+    {
       name: 'add a device',
       weight: 0.6,
       can: () => !this.closing && this.processors.deviceCount() < 2,
@@ -1097,6 +1109,7 @@ export class World implements Surroundings {
   private busy(): boolean {
     return (
       this.waiting() !== '' ||
+      this.processors.unheard.length > 0 ||
       this.programs.messages.length > 0 ||
       this.router.busy ||
       this.manager.waitsToGoAhead ||

@@ -271,8 +271,11 @@ export interface Commands {
   invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void;
   /** A request is through; `pages` of it are as asked. */
   requestDone(request: number, pages: number, failure: DenyReason | null): void;
-  /** A detached or dead processor has gone, with its pages: its numbers may serve again. */
-  drained(processor: ProcessorId): void;
+  /**
+   * A detached or dead processor has gone, with its pages. Done: all have heard of it, and its
+   * numbers serve again. Pending: they do once `endHeard` is told.
+   */
+  drained(processor: ProcessorId): Status;
   /** A removed or lost node without a processor has no pages left: its number may serve again. */
   emptied(node: NodeId): void;
 }

@@ -23,6 +23,7 @@ export const EVENTS = [
   'derive',
   'detach',
   'drop',
+  'endHeard',
   'fault',
   'forgetUse',
   'forgot',

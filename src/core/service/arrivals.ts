@@ -30,7 +30,7 @@ export function addDevice(
 
 export function addNode(state: State, description: NodeDescription, home: NodeId): NodeId {
   if (home !== NO_NODE) nodeOf(state, home);
-  const id = freeNumber(state.nodes);
+  const id = freeNode(state);
   if (id >= MAX_NODES)
     throw new RangeError(`${description.name}: there are ${MAX_NODES} memories already`);
   state.nodes[id] = createNode(id, description, home, state.policies.eviction());
@@ -58,7 +58,7 @@ export function setHome(state: State, node: NodeId, home: NodeId): void {
 }
 
 function join(state: State, description: ProcessorDescription, localNode: NodeId): ProcessorId {
-  const id = freeNumber(state.processors);
+  const id = freeProcessor(state);
   state.processors[id] = createProcessor(state.policies, id, description, localNode);
   const node = state.nodes[localNode];
   if (node !== undefined) node.owner = id;
@@ -91,16 +91,23 @@ function checkHostMemory(state: State, { name, units }: ProcessorDescription): v
   );
 }
 
-function checkPlace({ processors }: State, { name }: ProcessorDescription): void {
-  if (freeNumber(processors) >= MAX_PROCESSORS) {
+function checkPlace(state: State, { name }: ProcessorDescription): void {
+  if (freeProcessor(state) >= MAX_PROCESSORS) {
     throw new RangeError(
       `${name}: there are ${MAX_PROCESSORS} processors already, the host among them; detach one before another is added`,
     );
   }
 }
 
-function freeNumber(taken: readonly unknown[]): number {
+/** What goes by a number that is given again would be told of the end of the one before. */
+function freeProcessor({ processors, unheard }: State): ProcessorId {
   let id = 0;
-  while (taken[id] !== undefined) id++;
+  while (processors[id] !== undefined || unheard.some(({ processor }) => processor === id)) id++;
+  return id;
+}
+
+function freeNode({ nodes, unheard }: State): NodeId {
+  let id = 0;
+  while (nodes[id] !== undefined || unheard.some(({ node }) => node === id)) id++;
   return id;
 }

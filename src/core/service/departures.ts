@@ -8,6 +8,7 @@ import {
   type NodeId,
   PAGES_PER_BLOCK,
   type ProcessorId,
+  Status,
 } from '../basics/types.js';
 import type { Requests } from '../movement/requests.js';
 import { forgetUser } from '../queries/usage.js';
@@ -240,8 +241,20 @@ export class Departures {
     if (processor !== NO_PROCESSOR) this.forgetProcessor(processor);
     if (node !== NO_NODE) this.forgetNode(node);
     forgetAdvised(state, processor, node);
-    if (processor !== NO_PROCESSOR) state.commands.drained(processor);
-    else state.commands.emptied(node);
+    if (processor === NO_PROCESSOR) {
+      state.commands.emptied(node);
+      return;
+    }
+    state.unheard.push({ processor, node });
+    if (state.commands.drained(processor) !== Status.Pending) this.heard(processor);
+  }
+
+  /** All have heard that the processor has gone: its numbers are given again. */
+  heard(processor: ProcessorId): void {
+    const { unheard } = this.state;
+    const at = unheard.findIndex((each) => each.processor === processor);
+    if (at === -1) throw new Error(`processor ${processor} has not gone`);
+    unheard.splice(at, 1);
   }
 
   private forgetProcessor(id: ProcessorId): void {

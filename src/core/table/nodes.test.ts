@@ -27,6 +27,7 @@ let log: string[];
 let releases: { token: number; frame: number; count: number }[];
 let manager: OpenManager;
 let releaseStatus: Status;
+let endStatus: Status;
 /** How transfers from stores end. */
 let storeStatus: Status;
 let commands: Commands;
@@ -35,6 +36,7 @@ function start(): void {
   log = [];
   releases = [];
   releaseStatus = Status.Done;
+  endStatus = Status.Done;
   storeStatus = Status.Done;
   commands = commandsThat({
     map: (processor, page, count, access) =>
@@ -50,7 +52,10 @@ function start(): void {
     },
     deny: (_id, page, _write, _thread, reason) => log.push(`denied ${page} ${reason}`),
     requestDone: (request, pages, failure) => log.push(`done ${request} ${pages} ${failure}`),
-    drained: (processor) => log.push(`drained ${processor}`),
+    drained: (processor) => {
+      log.push(`drained ${processor}`);
+      return endStatus;
+    },
     emptied: (node) => log.push(`emptied ${node}`),
     breakCopyOnWrite: (page, count) => log.push(`break ${page}+${count}`),
     want: (page, write) => log.push(`want ${page} ${write ? 'write' : 'read'}`),
@@ -970,6 +975,19 @@ describe('a processor without memory of its own', () => {
     expect(log).toContain(`map ${neighbour} ${shared + 1}+1 ${Access.Write}`);
     manager.checkInvariants();
   });
+});
+
+it('gives the numbers of a device again once all have heard that it has gone', () => {
+  endStatus = Status.Pending;
+  const first = manager.addDevice(deviceOf(2));
+  manager.detach(first.processor);
+  expect(log.at(-1)).toBe(`drained ${first.processor}`);
+  const second = manager.addDevice(deviceOf(2));
+  expect(second.processor).not.toBe(first.processor);
+  expect(second.node).not.toBe(first.node);
+  manager.endHeard(first.processor);
+  expect(manager.addDevice(deviceOf(2))).toEqual(first);
+  manager.checkInvariants();
 });
 
 it('refuses more than 32 memories by a clear error', () => {

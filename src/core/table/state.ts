@@ -26,12 +26,20 @@ import {
 import { VaSpace } from './va-space.js';
 import type { Request } from './work.js';
 
+/** Numbers that are not given again yet. */
+export interface Departed {
+  readonly processor: ProcessorId;
+  readonly node: NodeId;
+}
+
 export interface State extends TokenTable {
   readonly commands: Commands;
   readonly policies: Policies;
   readonly va: VaSpace;
   readonly nodes: (Node | undefined)[];
   readonly processors: (Processor | undefined)[];
+  /** Processors that have gone, and their nodes, while not all have heard of it. */
+  readonly unheard: Departed[];
   readonly requests: Map<number, Request>;
   /** Blocks whose next work can be looked at. */
   readonly ready: IntrusiveList;
@@ -81,6 +89,7 @@ export function createState(commands: Commands, policies: Policies, blockCount: 
     va: new VaSpace(blockCount),
     nodes: [],
     processors: [],
+    unheard: [],
     requests: new Map(),
     tokens: [],
     freeTokens: [],

@@ -353,19 +353,7 @@ export class Attachments implements Transport {
     }
     const { watched } = said as unknown as AttachMapped;
     expectDescriptors(1 + (watched === true ? 0 : 1) + (line.member === null ? 1 : 0), fds);
-    if (line.member !== null) {
-      this.enter(line, said as unknown as AttachMapped, fds);
-      return;
-    }
-    // The number of a process that has ended is given again: its end is told first.
-    this.around.later(() => {
-      try {
-        if (this.lines.includes(line)) this.enter(line, said as unknown as AttachMapped, fds);
-        else for (const fd of fds) closeDescriptor(fd);
-      } catch (error) {
-        this.refuse(line, error);
-      }
-    });
+    this.enter(line, said as unknown as AttachMapped, fds);
   }
 
   /** A thread of a process comes in, and with the first one the process. */

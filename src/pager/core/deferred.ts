@@ -3,7 +3,12 @@
  * be called: what it says is kept until it has returned, and so are actions that parts of the
  * manager put off. What the core has said comes first.
  */
-import type { DenyReason, InvalidationReason, ProcessorId } from '../../core/basics/types.js';
+import {
+  type DenyReason,
+  type InvalidationReason,
+  type ProcessorId,
+  Status,
+} from '../../core/basics/types.js';
 import type { Notices } from '../../drivers/router.js';
 import type { CoreRequests } from './core-requests.js';
 
@@ -87,8 +92,9 @@ export class Deferred implements Notices {
     this.said.push({ kind: 'done', request, pages, failure });
   }
 
-  drained(processor: ProcessorId): void {
+  drained(processor: ProcessorId): Status {
     this.said.push({ kind: 'drained', processor });
+    return Status.Pending;
   }
 
   /** Only nodes of devices are taken away. */

@@ -36,7 +36,11 @@ function openDevices() {
     null as unknown as Parts[5],
     null as unknown as Parts[6],
   );
-  const listener = { drained: (id) => devices.drained(id) } as Partial<CoreListener>;
+  const drained = (id: number): void => {
+    core.manager.endHeard(id);
+    devices.drained(id);
+  };
+  const listener: Partial<CoreListener> = { drained };
   const settle = (): void => deferred.settle(listener as CoreListener);
   return { devices, settle, router: core.router };
 }

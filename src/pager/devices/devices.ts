@@ -235,7 +235,7 @@ export class Devices implements DeviceOwner {
   private start(all: readonly DeviceOptions[], ready: Started): void {
     const toLoad = all.filter((options) => this.maker.mustLoad(options));
     if (toLoad.length === 0) {
-      this.addLater(all, new Map(), ready);
+      this.addAll(all, new Map(), ready);
       return;
     }
     this.loading++;
@@ -249,30 +249,11 @@ export class Devices implements DeviceOwner {
           failures.push(`device ${toLoad[index].name} did not start: ${reasonOf(result.reason)}`);
       }
       if (this.closed) failures.push('the space is being closed');
-      if (failures.length === 0) this.addLater(all, prepared, ready);
+      if (failures.length === 0) this.addAll(all, prepared, ready);
       else {
         for (const { made } of prepared.values()) made.driver.close();
         ready(failures.join('; '), []);
       }
-    });
-  }
-
-  /**
-   * The number of a processor that has gone is given again: those that went before are told of
-   * first.
-   */
-  private addLater(
-    all: readonly DeviceOptions[],
-    prepared: ReadonlyMap<DeviceOptions, Prepared>,
-    ready: Started,
-  ): void {
-    this.context.later(() => {
-      if (!this.closed) {
-        this.addAll(all, prepared, ready);
-        return;
-      }
-      for (const { made } of prepared.values()) made.driver.close();
-      ready('the space is being closed', []);
     });
   }
 

@@ -437,6 +437,7 @@ function settling(parts: AllParts): () => void {
       else if (!attachments.denied(processor, page, reason)) devices.denied(access);
     },
     drained: (processor) => {
+      manager.endHeard(processor);
       const pid = attachments.drained(processor);
       if (pid === null) devices.drained(processor);
       else {
