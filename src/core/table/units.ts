@@ -4,7 +4,7 @@
  * has lost a page lacks no more than that one. What has no content, behind a range's end or given
  * back, comes with the rest of its unit and counts for nothing.
  */
-import { isEmpty, type Mask, next, nextAbsent, WORDS } from '../basics/mask.js';
+import { type Mask, WORDS } from '../basics/mask.js';
 import type { NodeId } from '../basics/types.js';
 import type { Node } from './nodes.js';
 import type { State } from './state.js';
@@ -89,14 +89,4 @@ export function leaveByUnits(
   excludeUnits(going, staying, unitPages);
   for (let word = 0; word < WORDS; word++) going[word] &= backed[word];
   state.masks.backTo(mark);
-}
-
-/** Calls for each run of units of a mask that has whole units. */
-export function eachRun(mask: Mask, call: (first: number, count: number) => void): void {
-  if (isEmpty(mask)) return;
-  for (let first = next(mask, 0); first < WORDS * 32; ) {
-    const end = nextAbsent(mask, first);
-    call(first, end - first);
-    first = next(mask, end);
-  }
 }
