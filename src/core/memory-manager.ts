@@ -7,6 +7,8 @@
 import {
   add,
   addRun,
+  and,
+  andNot,
   clear,
   createMask,
   has,
@@ -497,13 +499,11 @@ export class MemoryManager {
       addRun(run, page - base, end - page);
       page = end;
       if (block === undefined) continue;
-      for (let word = 0; word < run.length; word++) {
-        const bits = run[word] & block.cleaning[word];
-        block.cleaning[word] &= ~bits;
-        if (!written) continue;
-        block.dirty[word] &= ~bits;
-        block.blank[word] &= ~bits;
-      }
+      and(run, block.cleaning);
+      andNot(block.cleaning, run);
+      if (!written) continue;
+      andNot(block.dirty, run);
+      andNot(block.blank, run);
     }
   }
 
@@ -588,11 +588,11 @@ export class MemoryManager {
     if (block === undefined || residence === undefined) return;
     const mask = createMask();
     addRun(mask, first - index * PAGES_PER_BLOCK, count);
-    for (let word = 0; word < mask.length; word++) mask[word] &= residence.resident[word];
-    for (let word = 0; word < mask.length; word++) residence.resident[word] &= ~mask[word];
+    and(mask, residence.resident);
+    andNot(residence.resident, mask);
     onlyOn(state, block, id, mask, mask);
-    for (let word = 0; word < mask.length; word++)
-      mask[word] &= block.dirty[word] & ~block.freed[word];
+    and(mask, block.dirty);
+    andNot(mask, block.freed);
     lose(block, mask, reason);
     classify(state, block);
   }

@@ -1,6 +1,9 @@
 /**
  * Page masks: one bit for each of a block's 512 pages in sixteen 32-bit words. Typed arrays of 64
  * bytes live inside the JavaScript heap, so that a block costs no native allocation.
+ *
+ * Elsewhere a loop over words combines three masks or more in one pass, asks each node or mapping of
+ * a block word by word, or goes over the words of one operation alone.
  */
 import { PAGES_PER_BLOCK } from './types.js';
 

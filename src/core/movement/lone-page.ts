@@ -5,7 +5,7 @@
  * was decided before. What the page brings about is noted by the same functions; and where a driver
  * does not have it done at once, it goes on as an operation that has come as far as this.
  */
-import { has, type Mask, remove, WORDS } from '../basics/mask.js';
+import { endOf, has, type Mask, next, remove } from '../basics/mask.js';
 import {
   Access,
   NO_NODE,
@@ -120,9 +120,7 @@ export function bringAlone(
 }
 
 function isOnly(mask: Mask, page: number): boolean {
-  for (let word = 0; word < WORDS; word++)
-    if (mask[word] !== (word === page >>> 5 ? 1 << (page & 31) : 0)) return false;
-  return true;
+  return next(mask, 0) === page && endOf(mask) === page + 1;
 }
 
 /** The node besides this one that has or holds anything of the block; NO_NODE: none does. */

@@ -5,7 +5,7 @@
  * that it makes room for the next one; nothing is written there before it is within the budget.
  */
 
-import { type Mask, WORDS } from '../basics/mask.js';
+import { and, isSubset, type Mask, WORDS } from '../basics/mask.js';
 import { HOST_NODE, NO_PROCESSOR, PAGES_PER_BLOCK } from '../basics/types.js';
 import { onlyCopies } from '../table/contents.js';
 import { isWithinBudget, type Node } from '../table/nodes.js';
@@ -63,10 +63,10 @@ export function mayBeWritten(state: State, block: Block, node: Node, mask: Mask)
   const { mark } = state.masks;
   const only = state.masks.take();
   onlyCopies(state, block, node.id, mask, only);
-  let others = 0;
-  for (let word = 0; word < WORDS; word++) others |= mask[word] & ~(only[word] & block.dirty[word]);
+  and(only, block.dirty);
+  const may = isSubset(mask, only);
   state.masks.backTo(mark);
-  return others === 0 || reclaim(state, block, node, 0);
+  return may || reclaim(state, block, node, 0);
 }
 
 function storedIn(state: State, { residences }: Block, word: number): number {
