@@ -13,7 +13,8 @@ interface LiveThread {
 }
 
 /**
- * Starts one, and waits for what it says first. Rejects with SERVE where it could not begin.
+ * Starts one, and waits for what it says first. Rejects with SERVE where it could not begin, and
+ * with OTHER_PROCESS where the manager leaves that to the owner.
  * @param what is not done then
  * @param problem what is told of why
  */
@@ -29,6 +30,8 @@ export async function startLiveThread<T extends object>(
   if (!('failed' in said)) return { thread, said: said as Exclude<T, Failed> };
   await thread.terminate();
   client.assertOpen(what);
+  if (said.code === 'OTHER_PROCESS')
+    throw new OnememError('OTHER_PROCESS', `${what}: ${said.failed}`);
   throw new OnememError('SERVE', `${what}: ${problem?.(said as Failed) ?? said.failed}`);
 }
 

@@ -182,7 +182,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const report = this.space.client.call('residency', this.pagesOf(begin, end));
     return reportResidency(
       report,
-      this.space.placeNames(),
+      this.space.placeNames().nodes,
       begin,
       end,
       bytesOf(this.type),

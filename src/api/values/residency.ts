@@ -38,7 +38,7 @@ export interface PlaceNames {
 
 export function reportResidency(
   report: PageReport,
-  names: PlaceNames,
+  nodeNames: PlaceNames['nodes'],
   begin: number,
   end: number,
   elementBytes: number,
@@ -51,7 +51,7 @@ export function reportResidency(
   for (let page = 0; page < report.nodes.length; ) {
     let next = page + 1;
     while (next < report.nodes.length && same(report, page, next)) next++;
-    const nodes = namesOf(report.nodes[page], names.nodes);
+    const nodes = namesOf(report.nodes[page], nodeNames);
     for (const node of nodes) bytes[node] = (bytes[node] ?? 0) + (next - page) * PAGE_BYTES;
     runs.push({
       begin: Math.max(begin, (firstPage + page) * elementsPerPage),
@@ -60,7 +60,7 @@ export function reportResidency(
       nodes,
       rights: rightsOf(report.flags[page]),
       pinned: (report.flags[page] & PageState.Pinned) !== 0,
-      access: accessOf(report.access[page], names.processors),
+      access: accessOf(report.access[page], report.processors),
     });
     page = next;
   }
@@ -69,12 +69,12 @@ export function reportResidency(
 
 export function reportPage(
   report: PageReport,
-  names: PlaceNames,
+  nodeNames: PlaceNames['nodes'],
 ): Pick<ResidencyRun, 'state' | 'nodes' | 'access'> & { pinned: boolean } {
   return {
     state: stateOf(report, 0),
-    nodes: namesOf(report.nodes[0], names.nodes),
-    access: accessOf(report.access[0], names.processors),
+    nodes: namesOf(report.nodes[0], nodeNames),
+    access: accessOf(report.access[0], report.processors),
     pinned: (report.flags[0] & PageState.Pinned) !== 0,
   };
 }

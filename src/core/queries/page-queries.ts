@@ -292,6 +292,11 @@ export class PageQueries {
     return youngRuns(this.state, first, count);
   }
 
+  /** Names of processors, also of those that have ended, by their numbers. */
+  get processorNames(): (string | undefined)[] {
+    return this.state.processors.map((processor) => processor?.description.name);
+  }
+
   /** Pages that each memory holds of each range. Walks over all blocks. */
   heldPages(): HeldPages {
     const { nodes, va } = this.state;

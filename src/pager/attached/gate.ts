@@ -52,6 +52,7 @@ const ONLY_OWNER = {
   guard: `a process that attached has no module asked for rights: it would run in a thread of the owner; ${ASK_THE_OWNER}`,
   share: `a process that attached makes no arrays that machines share: the owner speaks with the server; ${ASK_THE_OWNER}, and find the array here by its name`,
   bindThread: `a process that attached does not bind its threads: they do not share a CPU with the owner's manager; ${ASK_THE_OWNER}, or use taskset`,
+  follow: `a process that attached follows no moves: they would tell it of all arrays; ${ASK_THE_OWNER}, or look from outside by onemem top and onemem serve`,
   record: `a process that attached records no moves: the owner writes the file; ${ASK_THE_OWNER}`,
 } as const;
 

@@ -25,6 +25,8 @@ export interface PageReport {
   readonly flags: Uint8Array;
   /** What `Provided` means here. */
   readonly providedBy: 'file' | 'provider' | 'clone' | 'shared';
+  /** Names of processors, by their numbers. */
+  readonly processors: readonly (string | undefined)[];
 }
 
 export interface PointerReport {

@@ -174,8 +174,11 @@ export interface Requests {
   pointer: { in: { offset: number }; out: { report: PointerReport | null } };
   /** Pairs of first page and count. */
   dirty: { in: ArrayPages; out: { runs: readonly number[] } };
-  /** Triples of first page, count and bits of processors. */
-  young: { in: ArrayPages & { clear: boolean }; out: { runs: readonly number[] } };
+  /** Triples of first page, count and bits of processors; and the names of these. */
+  young: {
+    in: ArrayPages & { clear: boolean };
+    out: { runs: readonly number[]; processors: readonly (string | undefined)[] };
+  };
   /** Subscribes to invalidations; the answer comes when the module, if any, is loaded. */
   watch: {
     in: {

@@ -40,13 +40,15 @@ export function youngRuns(
   clear: boolean,
 ): YoungRun[] {
   const { space } = array;
-  const { runs } = space.client.call('young', { ...array.pagesOf(begin, end), clear });
-  const names = space.placeNames();
+  const { runs, processors } = space.client.call('young', {
+    ...array.pagesOf(begin, end),
+    clear,
+  });
   const result: YoungRun[] = [];
   for (let at = 0; at < runs.length; at += 3)
     result.push({
       ...array.elementsOf(runs[at], runs[at + 1]),
-      processors: namesOf(runs[at + 2], names.processors),
+      processors: namesOf(runs[at + 2], processors),
     });
   return result;
 }

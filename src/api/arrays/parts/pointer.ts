@@ -34,7 +34,7 @@ export function pointerAttributes<D extends DeviceInternals>(
   const { report } = space.client.call('pointer', { offset });
   if (report === null) return null;
   const { name: array, element, byteOffset, page } = report;
-  const known = reportPage(page, space.placeNames());
+  const known = reportPage(page, space.placeNames().nodes);
   const devices = space.devices.filter(({ isUsable }) => isUsable);
   const owner = known.nodes.includes('host')
     ? 'host'

@@ -19,6 +19,7 @@ export class PageReports {
       access: new Uint32Array(count),
       flags: new Uint8Array(count),
       providedBy: this.sources.of(firstPage)?.kind ?? ('file' as const),
+      processors: this.pages.processorNames,
     };
     this.pages.snapshot(firstPage, report.nodes, report.access, report.flags);
     return report;

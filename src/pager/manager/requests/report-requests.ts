@@ -23,7 +23,10 @@ export function reportRequests(parts: Parts) {
     young: ({ firstPage, count, clear }) => {
       const runs = manager.pages.young(firstPage, count);
       if (clear) manager.forgetUse(firstPage, count);
-      return { runs: runs.flatMap((run) => [run.first, run.count, run.processors]) };
+      return {
+        runs: runs.flatMap((run) => [run.first, run.count, run.processors]),
+        processors: manager.pages.processorNames,
+      };
     },
     stats: () => {
       notifiers.forgetEnded();
