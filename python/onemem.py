@@ -42,7 +42,7 @@ NAMES = {numpy: short for short, (numpy, _, _) in reversed(list(TYPES.items())) 
 
 # Linux: mmap, madvise, userfaultfd.
 PROT_READ_WRITE = 3
-MAP_SHARED, MAP_NORESERVE, MAP_FIXED_NOREPLACE = 0x1, 0x4000, 0x100000
+MAP_SHARED, MAP_PRIVATE, MAP_NORESERVE, MAP_FIXED_NOREPLACE = 0x1, 0x2, 0x4000, 0x100000
 MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE = 10, 16, 15
 USERFAULTFD = {'x86_64': 323, 'aarch64': 282}
 USERFAULTFD_IOC_NEW = 0xAA00
@@ -325,7 +325,8 @@ def _map(offer, memory):
     base, size = offer['base'], offer['bytes']
     faults = _open_userfaultfd(offer['userModeOnly'])
     fcntl.ioctl(faults, UFFDIO_API, struct.pack('QQQ', 0xAA, FEATURES, 0))
-    flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE
+    sharing = MAP_SHARED if offer['writes'] else MAP_PRIVATE
+    flags = sharing | MAP_NORESERVE | MAP_FIXED_NOREPLACE
     if _libc.mmap(base, size, PROT_READ_WRITE, flags, memory, 0) != base:
         os.close(faults)
         raise OnememError('ADDRESS_SPACE', f'the addresses of the space, 0x{base:x}, are in use in this process')

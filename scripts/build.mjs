@@ -68,6 +68,7 @@ const entries = [
   'policy/index',
   'testing/index',
   'testing/broken-driver',
+  'testing/second-process',
   'live/thread',
   'live/signals-thread',
   'cli/main',
@@ -183,7 +184,7 @@ const { output } = await bundle.write({
       { name: 'library', test: inLibrary, priority: 2 },
       // The command has it, and so does a space that explains itself.
       { name: 'trace', test: inTrace, priority: 1 },
-      { name: 'testing', test: /\/testing\// },
+      { name: 'testing', test: /\/testing\/(?!second-process)/ },
     ],
   },
 });

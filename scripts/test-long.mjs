@@ -109,6 +109,7 @@ await runStages(
       whole('search in 1.25 GiB', SWIFTSHADER),
       whole('search in 160 MiB on lavapipe', LAVAPIPE),
       whole('conformance', built('conformance')),
+      whole('custom conformance', built('conformance', '--device', 'custom')),
       whole('webgpu conformance', onSoftwareGpu('conformance', '--device', 'webgpu')),
       whole('webgpu-lent conformance', onSoftwareGpu('conformance', '--device', 'webgpu-lent')),
       whole('webgpu by dawn-ffi', byDawnFfi(onSoftwareGpu('webgpu')), { kills: 50, fetches: true }),

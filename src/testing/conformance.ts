@@ -26,6 +26,7 @@ const options = {
   seconds: { type: 'string' },
   json: { type: 'boolean' },
   list: { type: 'boolean' },
+  table: { type: 'boolean' },
   help: { type: 'boolean' },
   run: { type: 'boolean' },
 } as const;
@@ -57,6 +58,7 @@ export async function conformance(entry: string, kinds: readonly DeviceKind[]): 
       console.log(wanted.json ? JSON.stringify(result) : line(result));
     }
   }
+  if (wanted.table) console.log(table(results));
   const count = (outcome: Result['result']): number =>
     results.filter(({ result }) => result === outcome).length;
   const skipped = count('skip') > 0 ? `, ${count('skip')} skipped` : '';
@@ -73,8 +75,8 @@ function parseArguments(kinds: readonly DeviceKind[]) {
   }
   if (values.help === true) {
     console.log(
-      'conformance [--device KIND]... [--scenario NAME]... [--except NAME]... [--seconds LIMIT] [--json] [--list]\n' +
-        `  kinds: ${kinds.map(({ name }) => name).join(', ')}\n  --seconds: how long a scenario may take, ${LIMIT_SECONDS} unless said otherwise`,
+      'conformance [--device KIND]... [--scenario NAME]... [--except NAME]... [--seconds LIMIT] [--json] [--list] [--table]\n' +
+        `  kinds: ${kinds.map(({ name }) => name).join(', ')}\n  --seconds: how long a scenario may take, ${LIMIT_SECONDS} unless said otherwise\n  --table: at the end all results as a table in Markdown`,
     );
     process.exit(0);
   }
@@ -96,6 +98,7 @@ function parseArguments(kinds: readonly DeviceKind[]) {
     scenarios: chosenScenarios,
     seconds,
     json: values.json === true,
+    table: values.table === true,
     run: values.run === true,
   };
 }
@@ -123,6 +126,28 @@ function refuse(message: string): never {
 function line({ scenario, device, result, why }: Result): string {
   const outcome = result === 'fail' ? 'FAIL' : result;
   return `${scenario.padEnd(26)} ${device.padEnd(14)} ${outcome}${why === '' ? '' : `  ${why}`}`;
+}
+
+/** Scenarios by kinds, with the reasons of those that were skipped. */
+function table(results: readonly Result[]): string {
+  const devices = [...new Set(results.map(({ device }) => device))];
+  const names = [...new Set(results.map(({ scenario }) => scenario))];
+  const why = [
+    ...new Set(results.filter(({ result }) => result === 'skip').map((each) => each.why)),
+  ];
+  const cell = (name: string, kind: string): string => {
+    const found = results.find(({ scenario, device }) => scenario === name && device === kind);
+    if (found === undefined) return '';
+    return found.result === 'skip' ? `skip (${why.indexOf(found.why) + 1})` : found.result;
+  };
+  const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [
+    row(['scenario', ...devices]),
+    row(['---', ...devices.map(() => '---')]),
+    ...names.map((name) => row([`\`${name}\``, ...devices.map((kind) => cell(name, kind))])),
+    '',
+    ...why.map((reason, index) => `${index + 1}. ${reason}`),
+  ].join('\n');
 }
 
 /** In a child: reports are written at once, so that they are out before anything can go wrong. */

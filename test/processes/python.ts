@@ -185,6 +185,30 @@ pythonTest('a store that the handle does not allow ends Python in a line', async
   assert.equal(x.data[0], 3);
 });
 
+/** Moves a page of the array elsewhere, where nobody serves its faults, and stores there. */
+const REMAPPING = `
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mremap.restype = libc.mmap.restype = ctypes.c_void_p
+pointer, size = ctypes.c_void_p, ctypes.c_size_t
+v = space['x']
+first = v[0]
+place = pointer(libc.mmap(None, size(4096), 0, 0x22, -1, 0))
+moved = libc.mremap(pointer(v.__array_interface__['data'][0]), size(4096), size(4096), 3, place)
+libc.mprotect(pointer(moved), size(4096), 3)
+ctypes.memset(moved, 9, 4096)
+print(first, ctypes.c_ubyte.from_address(moved).value)`;
+
+numpyTest('memory that a handle to read gave is not written by mapping it elsewhere', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const x = space.array(Int32Array, 1000, { name: 'x' });
+  x.data.fill(3);
+  const { stdout } = await new Python(space.share({ rights: 'read' }), REMAPPING).outcome();
+  assert.equal(stdout, '3 9\n');
+  sameData(x.data, () => 3);
+  space.checkInvariants();
+});
+
 pythonTest(
   'when the owner is killed, Python reads on what is in memory, and its calls say why they fail',
   async () => {

@@ -51,17 +51,51 @@ longTest(
   }),
 );
 
+/** Calls of `changes` that no attached process may make, whatever its handle. */
+const OF_THE_OWNER = 'addDevice detach guard kill restart setHostMemory';
+
+test(
+  'a handle to read refuses each call that changes something, by name',
+  withSpace(async (space, x) => {
+    space.array(Int32Array, LENGTH, { name: 'y' });
+    await using agent = await attachedAgent(space.share({ rights: 'read' }));
+    for (const [call, outcome] of Object.entries(await agent.do('changes')))
+      assert.equal(
+        outcome,
+        OF_THE_OWNER.split(' ').includes(call) ? 'OTHER_PROCESS' : 'ACCESS_DENIED',
+        call,
+      );
+    sameData(x, () => 5);
+  }),
+);
+
 longTest(
-  'a handle to read refuses calls that change something, by name',
+  'an atomic operation that stores ends a process that may only read, in a line',
+  withSpace(async (space, x) => {
+    for (const operation of ['add', 'store', 'exchange', 'compareExchange'] as const) {
+      const agent = await attachedAgent(space.share({ rights: 'read' }));
+      assert.equal(await agent.endsBy('atomically', 'x', operation), 'SIGBUS', operation);
+      assert.match(agent.stderr, /array x, elements 0 to 1023 .* allows to read alone/);
+    }
+    sameData(x, () => 5);
+  }),
+);
+
+test(
+  'a process that may only read reads by all calls, waits for an element, and wakes others',
   withSpace(async (space, x) => {
     await using agent = await attachedAgent(space.share({ rights: 'read' }));
-    for (const call of [
-      () => agent.do('make', 'y', 10, 1),
-      () => agent.do('free', 'x'),
-      () => agent.do('pin', 'x'),
-      () => agent.do('clone', 'x', 'z'),
-    ])
-      await failsWith('ACCESS_DENIED', call);
+    const array = space.find<Int32Array>('x');
+    assert.deepEqual(await agent.do('readAll', 'x'), [4 * LENGTH, 4 * LENGTH]);
+    assert.equal(await agent.do('wait', 'x', 7, 4), 'not-equal');
+    const waiting = agent.do('wait', 'x', 7, 5);
+    while (array !== null && space.notify(array, 7) === 0) await sleep(1);
+    assert.equal(await waiting, 'ok');
+    assert.equal(await agent.do('notify', 'x', 7), 0);
+    await using writer = await attachedAgent(space.share());
+    const other = writer.do('wait', 'x', 8, 5);
+    while ((await agent.do('notify', 'x', 8)) === 0) await sleep(1);
+    assert.equal(await other, 'ok');
     sameData(x, () => 5);
   }),
 );

@@ -3,6 +3,7 @@
 import {
   MAP_FIXED_NOREPLACE,
   MAP_NORESERVE,
+  MAP_PRIVATE,
   MAP_SHARED,
   POLLIN,
   PROT_READ,
@@ -113,13 +114,13 @@ function connect(owner: number, socket: string): number {
 }
 
 /** Maps the memory where it is everywhere. Returns the userfaultfd for its faults. */
-function mapSpace({ base, bytes, userModeOnly }: AttachOffer, memory: number): number {
+function mapSpace({ base, bytes, userModeOnly, writes }: AttachOffer, memory: number): number {
   const faults = Userfaultfd.open({ features: FAULT_FEATURES, userModeOnly });
   try {
     mmap(bytes, {
       address: base,
       protection: PROT_READ | PROT_WRITE,
-      flags: MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+      flags: (writes ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
       fd: memory,
     });
   } catch (error) {

@@ -4,6 +4,7 @@
  * client. Nothing here waits for a process.
  */
 
+import { closeSync, openSync } from 'node:fs';
 import { type DenyReason, PAGE_BYTES, type ProcessorId } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { AttachedProcess } from '../../drivers/attached/attached.js';
@@ -400,14 +401,23 @@ export class Attachments implements Transport {
     line.grant = this.grantOf(hello);
     line.member = this.members.find((member) => member?.pid === line.pid && !member.gone) ?? null;
     const { name, base, bytes, memory, userModeOnly } = this.around;
+    const writes = line.grant.rights === 'write';
     const offer: AttachOffer = {
       name,
       base,
       bytes,
-      userModeOnly,
+      // To wait for an element, the kernel asks for its page to write, and does without where that
+      // fails. What it asks for in the name of a process that may not write must fail so.
+      userModeOnly: userModeOnly || !writes,
+      writes,
       mapped: line.member?.faults ?? null,
     };
-    if (!line.socket.send(bytesOf(offer), [memory])) this.drop(line);
+    const given = offer.writes ? memory : openSync(`/proc/self/fd/${memory}`, 'r');
+    try {
+      if (!line.socket.send(bytesOf(offer), [given])) this.drop(line);
+    } finally {
+      if (given !== memory) closeSync(given);
+    }
   }
 
   /** The process has mapped the memory: it is a processor from now on. */

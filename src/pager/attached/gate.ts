@@ -7,7 +7,7 @@ import { isWordFile } from '../../linux/memory/shared-word.js';
 import { NUMBERS_PER_CLIENT } from '../protocol/attaching.js';
 import { descriptorIn, withDescriptor } from '../protocol/descriptors.js';
 import type { FromManager, RequestName, ToManager } from '../protocol/messages.js';
-import { RequestError, toWire } from '../protocol/wire.js';
+import { RequestError, toWire, type WireError } from '../protocol/wire.js';
 import type { Grant } from './grants.js';
 import type { Gate } from './line-connection.js';
 import { NONE_LEFT } from './sent-descriptors.js';
@@ -105,7 +105,9 @@ export class ProcessGate implements Gate {
   }
 
   refuse(message: unknown, error: unknown): FromManager | null {
-    const id = isRecord(message) ? message.id : 0;
+    if (!isRecord(message)) return null;
+    const { id, name, value } = message;
+    if (name === 'enqueue' && isRecord(value)) return refusedOperation(value, toWire(error));
     return isWhole(id) && id > 0 ? { id, value: null, error: toWire(error) } : null;
   }
 
@@ -130,6 +132,16 @@ export class ProcessGate implements Gate {
     const end = this.first + NUMBERS_PER_CLIENT;
     return isWhole(number) && number > this.first && number < end;
   }
+}
+
+/** Nobody waits for an answer to it, but for its end. */
+function refusedOperation(
+  { stream, sequence }: Record<string, unknown>,
+  error: WireError,
+): FromManager | null {
+  if (!isWhole(stream) || !isWhole(sequence)) return null;
+  const figures = { startedMs: 0, endedMs: 0, bytes: 0, pages: 0 };
+  return { event: { stream, sequence, result: 'failed', error, ...figures } };
 }
 
 function has(value: unknown, member: string): boolean {

@@ -32,6 +32,11 @@ export interface AttachOffer {
   readonly base: number;
   readonly bytes: number;
   readonly userModeOnly: boolean;
+  /**
+   * Whether the process may store. Otherwise the descriptor is open for reading alone: it is mapped
+   * privately, so that nothing that is done to the mapping reaches the space.
+   */
+  readonly writes: boolean;
   /** The userfaultfd of another attached thread here. Nothing is to be mapped then. */
   readonly mapped: number | null;
 }

@@ -11,6 +11,7 @@ import { failures } from './failures.js';
 import { figures } from './figures.js';
 import { launches } from './launches.js';
 import { migration } from './migration.js';
+import { processes } from './processes.js';
 import { resize } from './resize.js';
 import { rights } from './rights.js';
 
@@ -23,5 +24,6 @@ export const scenarios: readonly Scenario[] = [
   ...exclusive,
   ...resize,
   ...failures,
+  ...processes,
   ...figures,
 ];

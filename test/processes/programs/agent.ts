@@ -3,6 +3,8 @@
  * other.
  */
 import { closeSync, openSync, readdirSync, readSync, writeSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import {
   type AddressSpace,
   type ArrayHandle,
@@ -18,6 +20,7 @@ import {
   openSpace,
 } from '../../../src/index.js';
 import { createMemoryFile } from '../../../src/linux/memory/memory.js';
+import { lookup } from '../../harness/gpu.js';
 import { wasmMemory } from '../../harness/wasm.js';
 
 let space: AddressSpace;
@@ -25,18 +28,6 @@ let space: AddressSpace;
 const addOne = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += 1;
 });
-
-/** The same for a GPU. */
-const addOneOnGpu = kernel(
-  { x: i32.inout },
-  {
-    wgsl: `
-@group(0) @binding(0) var<storage, read_write> x: array<i32>;
-@compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3u) {
-  if (id.x < arrayLength(&x)) { x[id.x] += 1; }
-}`,
-  },
-);
 
 /** Writes what is there. */
 const same = kernel({ x: i32.inout }, ({ x }, { begin, end }) => {
@@ -252,9 +243,13 @@ const deeds = {
     const x = space.find<Int32Array>(name);
     if (x !== null) await space.devices[0].run(addOne, { x }, { size: x.length });
   },
-  async launchOnGpu(name: string): Promise<void> {
-    const x = space.find<Int32Array>(name);
-    if (x !== null) await space.devices[0].run(addOneOnGpu, { x }, { size: x.length });
+  /** Rows of an array, by the ids in another one, by a launch on a GPU. */
+  async lookUp(width: number): Promise<void> {
+    const [table, ids, rows] = ['table', 'ids', 'rows'].map((name) =>
+      space.find<Uint32Array>(name),
+    );
+    if (table === null || ids === null || rows === null) throw new Error('an array is missing');
+    await space.devices[0].run(lookup, { table, ids, rows, width }, { size: rows.length });
   },
   /** Launches over memory of its own; what it was registered as, and what is there then. */
   async launchOwn(): Promise<[mode: string, plain: number, registered: number]> {
@@ -357,6 +352,71 @@ const deeds = {
     else if (what === 'detach') await space.devices[0].detach();
     else if (what === 'hostMemory') await space.setHostMemory('64MiB');
     else if (what === 'bind') space.bindThread();
+  },
+  /** The error code of each call that changes something, or 'done'. */
+  async changes(): Promise<Record<string, string>> {
+    const [x, y] = ['x', 'y'].map((name) => space.find<Int32Array>(name));
+    if (x === null || y === null) throw new Error('an array is missing');
+    const [device] = space.devices;
+    const fd = openSync('/dev/zero', 'r');
+    const calls: Record<string, () => unknown> = {
+      array: () => space.array(Int32Array, 1),
+      fileArray: () => space.fileArray(Int32Array, process.execPath),
+      clone: () => x.clone(),
+      readFrom: () => x.readFrom(fd, { end: 10 }),
+      createWriteStream: () => pipeline(Readable.from([Buffer.alloc(8)]), x.createWriteStream()),
+      discard: () => x.discard(),
+      protect: () => x.protect('none'),
+      advise: () => x.advise({ readMostly: true }),
+      resize: () => x.resize(5),
+      free: () => x.free(),
+      pin: () => x.pin(),
+      hold: () => x.hold(),
+      flush: () => x.flush(),
+      reload: () => x.reload({ discard: true }),
+      young: () => x.young(),
+      guard: () => x.guard({ module: import.meta.url }),
+      run: () => device.run(addOne, { x }, { size: x.length }),
+      prefetch: () => device.stream().prefetch(x).synchronize(),
+      exclusive: () => device.stream().exclusive(x).synchronize(),
+      copy: () => space.stream().copy(x, y).synchronize(),
+      'stream.discard': () => space.stream().discard(x).synchronize(),
+      'stream.free': () => space.stream().free(x).synchronize(),
+      addDevice: () => space.addDevice({ kind: 'simulated', memory: '8MiB' }),
+      kill: () => device.kill(),
+      restart: () => device.restart(),
+      detach: () => device.detach(),
+      setHostMemory: () => space.setHostMemory('128MiB'),
+    };
+    const outcomes: Record<string, string> = {};
+    for (const [name, call] of Object.entries(calls)) {
+      try {
+        await call();
+        outcomes[name] = 'done';
+      } catch (error) {
+        outcomes[name] = (error as { code?: string }).code ?? String(error);
+      }
+    }
+    closeSync(fd);
+    return outcomes;
+  },
+  /** One atomic operation that stores. */
+  atomically(name: string, operation: 'add' | 'store' | 'exchange' | 'compareExchange'): void {
+    const data = dataOf(name);
+    if (operation === 'compareExchange') Atomics.compareExchange(data, 0, data[0], 9);
+    else Atomics[operation](data, 0, 9);
+  },
+  /** Bytes by calls that only read. */
+  async readAll(name: string): Promise<[file: number, buffer: number]> {
+    const x = space.find<Int32Array>(name);
+    const fd = openSync('/dev/null', 'w');
+    const written = (await x?.writeTo(fd)) ?? -1;
+    closeSync(fd);
+    return [written, x?.toBuffer().length ?? -1];
+  },
+  notify(name: string, index: number): number {
+    const array = space.find<Int32Array>(name);
+    return array === null ? -1 : space.notify(array, index);
   },
   /** Opens a file of tensors or rows, and says what its first array holds. */
   openTensors(kind: 'npy' | 'safetensors' | 'gguf', path: string): number[] {
