@@ -171,21 +171,6 @@ test('what only the owner can do is refused by name, and changes nothing', async
   assert.equal(space.devices.length, 1);
 });
 
-test('threads of several processes wait for an element that is protected against writing', async () => {
-  await using space = await openSpace({ hostMemory: '64MiB' });
-  const x = space.array(Int32Array, 1000, { name: 'x' });
-  x.data.fill(6);
-  await using agent = await attachedAgent(space.share());
-  await x.protect('read');
-  assert.equal(space.wait(x, 0, 6, 50), 'timed-out');
-  const waiting = agent.do('wait', 'x', 1, 6);
-  await sleep(100);
-  await x.protect('readwrite');
-  x.data[1] = 7;
-  space.notify(x, 1);
-  assert.equal(await waiting, 'ok');
-});
-
 test('a clone with keep stays when the process that made it ends, and another one goes', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   space.array(Int32Array, 1000, { name: 'x' }).data.fill(6);

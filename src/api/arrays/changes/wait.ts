@@ -3,7 +3,6 @@
  * refuses memory that is not a SharedArrayBuffer. Threads meet by the address of the element, so
  * that its page may move meanwhile, and need not be there to wake a thread.
  */
-import { PageState } from '../../../core/basics/types.js';
 import { futexWait, futexWake, tryFutexWake } from '../../../linux/threads/futex.js';
 import { type ArrayInternals, isManaged } from '../../line/internals.js';
 import { show } from '../../values/arguments.js';
@@ -36,12 +35,14 @@ export function wait(
     );
   }
   const { client } = array.space;
+  const address = addressOf(array, index);
   const deadline = performance.now() + Math.max(0, timeoutMs);
   client.assertOpen(waitingFor(array));
   for (let isFirst = true; ; isFirst = false) {
     const left = Math.max(0, deadline - performance.now());
+    const scope = client.hasOtherProcesses ? 'shared' : 'private';
     // The kernel looks at the element first, and asks nobody where its page is there.
-    const result = sleep(array, index, value, Math.min(left, LOOK_MS));
+    const result = futexWait(address, value, Math.min(left, LOOK_MS), scope);
     if (result === 'woken') return 'ok';
     const isOther = result === 'changed' || (result === 'absent' && isChanged(array, index, value));
     if (isOther) return isFirst ? 'not-equal' : 'ok';
@@ -49,15 +50,6 @@ export function wait(
     client.hear();
     client.assertOpen(waitingFor(array));
   }
-}
-
-/** Sleeps once, where the threads that could wake it are found. */
-function sleep(array: WaitedFor, index: number, value: number, ms: number) {
-  const address = addressOf(array, index);
-  if (!array.space.client.hasOtherProcesses) return futexWait(address, value, ms, 'private');
-  const result = futexWait(address, value, 0, 'private');
-  if (result !== 'timeout' || ms === 0) return result;
-  return futexWait(address, value, ms, isWritable(array, index) ? 'shared' : 'private');
 }
 
 function waitingFor(array: ArrayInternals): string {
@@ -69,16 +61,6 @@ function isChanged(array: WaitedFor, index: number, value: number): boolean {
   if (read(array, index) !== value) return true;
   // It may be read: the manager has just said so.
   return Atomics.load(array.data, index) !== value;
-}
-
-/**
- * Whether the kernel may have the page for writing, which it wants where threads of other processes
- * are to meet: it would be denied, and end the process. What cannot be written is looked at now and
- * then.
- */
-function isWritable(array: ArrayInternals, index: number): boolean {
-  const { flags } = array.space.client.call('residency', array.pagesOf(index, index + 1));
-  return (flags[0] & (PageState.ReadOnly | PageState.NoAccess)) === 0;
 }
 
 /**
