@@ -118,7 +118,7 @@ await runStages(
       },
       { name: 'wgsl', run: onSoftwareGpu('wgsl', '--seed', '1', '--programs', '4'), seconds: 300 },
       { name: 'wgsl analysis', run: built('wgsl/analysis'), seconds: 300 },
-      { name: 'wgsl shapes', run: onSoftwareGpu('wgsl/shapes', '--every', '12'), seconds: 300 },
+      { name: 'wgsl shapes', run: onSoftwareGpu('wgsl/shapes', '--every', '6'), seconds: 300 },
       { name: 'examples', run: built('examples'), seconds: 600 },
       { name: 'tools', run: built('tools'), fetches: true, seconds: 900 },
       // All are compiled; all are looked for in `npm run test:long`.
@@ -131,7 +131,7 @@ await runStages(
       },
       {
         name: 'model',
-        run: built('model', '--seed', '1', '--minutes', '0.05', '--jobs', '1'),
+        run: built('model', '--seed', '1', '--minutes', '0.1', '--jobs', '1'),
         seconds: 600,
       },
       {
