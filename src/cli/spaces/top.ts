@@ -20,7 +20,8 @@ export const command = defineCommand({
 space.share(). NAME is that of a space which 'onemem serve' keeps. The columns are rates: bytes that
 came in, of these the ones that came again after an eviction, and bytes evicted. 'most for' is why
 most of an array moved: a touch, a launch, read-ahead, a request, or room for others. TRACE is a
-recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'): it is shown interval by interval of its own time.
+recording, by ONEMEM_RECORD=TRACE or space.record('TRACE'): it is shown interval by interval of its
+own time.
 
   --interval SECONDS  from 0.1 to 60 (1)
   --sort KEY          ${SORTS.join(', ')}
