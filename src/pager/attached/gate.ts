@@ -2,6 +2,7 @@
  * What a process that attached may ask. It may be written in any language, and may lie: what it
  * says is looked at as what comes over a network is.
  */
+import { PAGE_BYTES } from '../../core/basics/types.js';
 import { isRegularFile } from '../../linux/files/file-io.js';
 import { isWordFile } from '../../linux/memory/shared-word.js';
 import { NUMBERS_PER_CLIENT } from '../protocol/attaching.js';
@@ -63,10 +64,10 @@ export class ProcessGate implements Gate {
 
   constructor(
     private readonly grant: Grant,
-    layout: SpaceLayout,
+    private readonly layout: SpaceLayout,
     client: number,
   ) {
-    this.shapes = shapesOf(layout, client);
+    this.shapes = shapesOf(layout, grant.ranges, client);
     this.first = client * NUMBERS_PER_CLIENT;
   }
 
@@ -99,6 +100,7 @@ export class ProcessGate implements Gate {
     if (name === 'allocate' && has(value, 'provider')) throw onlyOwner('provider');
     if (name === 'allocate' && isRecord(value) && isMapped(value.file)) throw onlyOwner('mapped');
     if (name === 'watch' && has(value, 'source')) throw onlyOwner('module');
+    if (isRecord(value)) this.checkRange(name, value);
     if (!this.shapes[name](value)) throw malformed(`${name} has other values than it may have`);
     if (isRecord(value)) this.checkNumbers(value);
     return { id, name, value } as ToManager;
@@ -111,16 +113,25 @@ export class ProcessGate implements Gate {
     return isWhole(id) && id > 0 ? { id, value: null, error: toWire(error) } : null;
   }
 
-  private checkNumbers(value: Record<string, unknown>): void {
+  /** Of ranges that stand deeper in a request the shapes know. */
+  private checkRange(name: string, { range, offset }: Record<string, unknown>): void {
     const { ranges } = this.grant;
-    const { range, memory, id } = value;
-    if (memory !== undefined && !this.isOwn(id))
-      throw malformed(`notifier ${id} is another client's`);
-    if (ranges !== null && range !== undefined && !ranges.has(range as number))
+    if (ranges === null) return;
+    const at =
+      name === 'pointer' && isWhole(offset)
+        ? this.layout.rangeAt(Math.floor(offset / PAGE_BYTES))
+        : range;
+    if (at !== undefined && !ranges.has(at as number))
       throw new RequestError(
         'ACCESS_DENIED',
         'the handle by which this process attached does not allow this array',
       );
+  }
+
+  private checkNumbers(value: Record<string, unknown>): void {
+    const { memory, id } = value;
+    if (memory !== undefined && !this.isOwn(id))
+      throw malformed(`notifier ${id} is another client's`);
     for (const name of OWN_NUMBERS) {
       const number = value[name];
       if (number !== undefined && !this.isOwn(number))

@@ -66,6 +66,9 @@ export interface SpaceLayout {
   rangeAt(page: number): number | undefined;
 }
 
+/** Ranges that a client may name; null: all. */
+export type AllowedRanges = ReadonlySet<number> | null;
+
 const code = (value: unknown): boolean =>
   record({ kind: oneOf('inline'), source: text })(value) ||
   record({ kind: oneOf('module'), url: text, exportName: text })(value) ||
@@ -86,28 +89,29 @@ const file = record({
   sums: optional(isWhole),
 });
 
-const place = record({ range: positive, name: text, offset: isWhole });
 const ofRange = record({ range: positive, name: text });
 const ofStream = record({ stream: positive, sequence: isWhole });
 
-/** What must lie in the space, in pages or bytes that one range has. */
+/** What must lie in the space, in pages or bytes that one allowed range has. */
 interface Inside {
   readonly pages: Check;
+  readonly place: Check;
   readonly spaceBytes: number;
   areIn(firstPage: number, endPage: number): boolean;
   /** Bytes from `offset` of a value on. */
   bytesAt(value: unknown, count: number): boolean;
 }
 
-function insideOf({ bytes: spaceBytes, rangeAt }: SpaceLayout): Inside {
+function insideOf({ bytes: spaceBytes, rangeAt }: SpaceLayout, allowed: AllowedRanges): Inside {
+  const isAllowed: Check = (range) => allowed === null || allowed.has(range as number);
   const areIn = (first: number, end: number): boolean => {
     const last = Math.max(first, end - 1);
     if (!(last < spaceBytes / PAGE_BYTES)) return false;
     const range = rangeAt(first);
-    return range !== undefined && rangeAt(last) === range;
+    return range !== undefined && isAllowed(range) && rangeAt(last) === range;
   };
   const pages = plus(
-    record({ range: positive, name: text, firstPage: isWhole, count: isWhole }),
+    record({ range: plus(positive, isAllowed), name: text, firstPage: isWhole, count: isWhole }),
     (value) => {
       const { range, firstPage, count } = value as {
         range: number;
@@ -124,7 +128,8 @@ function insideOf({ bytes: spaceBytes, rangeAt }: SpaceLayout): Inside {
     const { offset } = value as { offset: number };
     return areIn(Math.floor(offset / PAGE_BYTES), Math.ceil((offset + count) / PAGE_BYTES));
   };
-  return { pages, spaceBytes, areIn, bytesAt };
+  const place = record({ range: plus(positive, isAllowed), name: text, offset: isWhole });
+  return { pages, place, spaceBytes, areIn, bytesAt };
 }
 
 function parameterOf({ bytesAt }: Inside): Check {
@@ -146,7 +151,7 @@ function parameterOf({ bytesAt }: Inside): Check {
 
 /** What streams do, by its kind. */
 function operationsOf(inside: Inside, client: number): Record<string, Check> {
-  const { pages, bytesAt } = inside;
+  const { pages, place, bytesAt } = inside;
   const parameter = parameterOf(inside);
   return {
     launch: record({
@@ -295,7 +300,7 @@ function streamShapes(inside: Inside, client: number): Record<string, Check> {
   };
 }
 
-function byteShapes({ bytesAt }: Inside): Record<string, Check> {
+function byteShapes({ place, bytesAt }: Inside): Record<string, Check> {
   return {
     writeBytes: plus(place, record({ bytes: isWhole, data: isBytes }), (value) => {
       const { bytes, data } = value as { bytes: number; data: Uint8Array };
@@ -308,8 +313,12 @@ function byteShapes({ bytesAt }: Inside): Record<string, Check> {
 }
 
 /** By name; a request that is not among them is not for other processes. */
-export function shapesOf(layout: SpaceLayout, client: number): Record<string, Check> {
-  const inside = insideOf(layout);
+export function shapesOf(
+  layout: SpaceLayout,
+  allowed: AllowedRanges,
+  client: number,
+): Record<string, Check> {
+  const inside = insideOf(layout, allowed);
   return {
     ...arrayShapes,
     ...pageShapes(inside),

@@ -23,6 +23,8 @@ AT_ONCE = 4
 NOBODY = 65534
 WAIT_SECONDS = 20
 FLOOD_SECONDS = 0.2
+# The first number of a stream, pin or notifier of client 1, for whom requests are forged.
+FIRST_NUMBER = 2 ** 20 + 1
 UFFD_FEATURE_EVENT_FORK = 2
 MODE_MISSING = 1
 STATS = json.dumps({'id': 1, 'name': 'stats', 'value': None}).encode()
@@ -85,7 +87,9 @@ class Process:
         offer, (memory,) = onemem._ask(meeting, json.loads(hello(self.token, codec=codec)), [])
         given = onemem._map(offer, memory) if faults is None else faults(offer)
         pairs = [socket.socketpair(), socket.socketpair()]
-        onemem._ask(meeting, {'faults': given}, [pairs[0][1].fileno(), pairs[1][1].fileno(), given])
+        theirs = [pairs[0][1].fileno(), pairs[1][1].fileno(), given]
+        welcome, _ = onemem._ask(meeting, {'faults': given}, theirs)
+        self.client = welcome['client']
         for _, theirs in pairs:
             theirs.close()
         return pairs[0][0], pairs[1][0]
@@ -210,9 +214,10 @@ class Process:
     def forged(self):
         line, _ = self.attached()
         line.settimeout(WAIT_SECONDS)
+        numbers = str(self.client * (FIRST_NUMBER - 1) + 1).encode()
         for each in self.forged_requests:
             try:
-                line.sendall(each)
+                line.sendall(frame(each[4:].replace(str(FIRST_NUMBER).encode(), numbers)))
                 while select.select([line], [], [], 0)[0] and line.recv(65536):
                     pass
             except (ConnectionError, socket.timeout):
