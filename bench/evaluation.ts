@@ -1,8 +1,9 @@
 /**
  * Workloads whose working set is larger than the device: the time over that in memory, the bytes
- * that come over the bytes that there are, and the blocks that come over those of Belady's MIN, with
- * onemem's usual policies and with NVIDIA's. The blocks are counted in the core, by what the kernels
- * touch at a smaller size: there the optimum is known.
+ * that come over the bytes that there are, and the pages that come over those of Belady's MIN, with
+ * onemem's usual policies and with NVIDIA's. The pages are counted in the core, by what the kernels
+ * touch at another size: there the optimum is known. It is that of single pages, since MIN of whole
+ * blocks is none where only a part of a block comes.
  */
 import { openSpace } from '../src/index.js';
 import { choicesOf } from '../src/policy/choices.js';
@@ -38,10 +39,10 @@ async function runEvaluation(settings: Settings): Promise<void> {
     const work = workload.make(BYTES);
     const expected = runPlain(work);
     work.known?.(expected);
-    const { blocks, least, play } = played(workload);
+    const { blocks, leastPages, play } = played(workload);
     const overMin = (share: number, choices = {}): number => {
       const room = Math.max(LEAST_BLOCKS, Math.floor((blocks * share) / 100));
-      return rounded(play(room, choices).blocks / least(room));
+      return rounded(play(room, choices).pages / leastPages(room));
     };
     const inMemory = await measure(work, 'default', 100, expected);
     for (const share of SHARES) {
@@ -60,8 +61,8 @@ async function runEvaluation(settings: Settings): Promise<void> {
         uvmSlowdown: rounded(theirs.ms / inMemory.ms),
         bytesOverNeeded: rounded(ours.bytesIn / bytesOf(work)),
         uvmBytesOverNeeded: rounded(theirs.bytesIn / bytesOf(work)),
-        missesOverMin: overMin(share),
-        uvmMissesOverMin: overMin(share, choicesOf('uvm')),
+        pagesOverMin: overMin(share),
+        uvmPagesOverMin: overMin(share, choicesOf('uvm')),
       });
     }
   }

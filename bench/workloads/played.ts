@@ -18,8 +18,8 @@ const UNITS = 2;
 const PIECES = 64;
 /** Launches that are known while one runs, where the program gives all to a stream. */
 const WAITING = 8;
-/** Numbers of blocks are below it. */
-const VERSIONS = 2 ** 12;
+/** Numbers of pages are below it. */
+const VERSIONS = 2 ** 21;
 
 /** What a launch uses and touches. Pages are counted from the first one of the first array. */
 interface Played {
@@ -113,13 +113,15 @@ function argumentsOf({ task, args }: Launch): [string, Use][] {
 }
 
 /**
- * Blocks in the order in which they are used; uses in a row are one. What a launch writes from zeros
- * is another block than it was before.
+ * Units of so many pages in the order in which they are used; uses in a row are one. What a launch
+ * writes from zeros is another unit than it was before.
  */
-function* blocksOf(
+function* unitsOf(
   launches: readonly Played[],
   places: ReadonlyMap<string, Placed>,
+  unitPages: number,
 ): Iterable<number> {
+  /** By block. */
   const versions = new Map<number, number>();
   let last = -1;
   for (const { args, touches } of launches) {
@@ -130,8 +132,9 @@ function* blocksOf(
         versions.set(block, (versions.get(block) ?? 0) + 1);
     }
     for (const touch of touches) {
-      const block = Math.floor(touch / 2 / PAGES_PER_BLOCK);
-      const used = block + (versions.get(block) ?? 0) * VERSIONS;
+      const page = touch >> 1;
+      const version = versions.get(Math.floor(page / PAGES_PER_BLOCK)) ?? 0;
+      const used = Math.floor(page / unitPages) + version * VERSIONS;
       if (used !== last) yield (last = used);
     }
   }
@@ -205,6 +208,8 @@ interface PlayedWorkload {
   readonly blocks: number;
   /** Blocks that the optimum brings into room for so many. */
   least(room: number): number;
+  /** Pages that the optimum of single pages brings into room for so many blocks. */
+  leastPages(room: number): number;
   play(room: number, choices: PolicyChoices): { blocks: number; pages: number };
 }
 
@@ -212,13 +217,15 @@ export function played(workload: Workload): PlayedWorkload {
   const work = workload.make(BYTES);
   const places = placesOf(work);
   const launches = touchesOf(work, places);
-  const trace = blockTrace(blocksOf(launches, places));
+  const trace = blockTrace(unitsOf(launches, places, PAGES_PER_BLOCK));
+  const pages = blockTrace(unitsOf(launches, places, 1));
   const used = launches.flatMap(({ touches }) => [
     ...new Set(touches.map((each) => Math.floor(each / 2 / PAGES_PER_BLOCK))),
   ]);
   return {
     blocks: new Set(used).size,
     least: (room) => minMisses(trace, room),
+    leastPages: (room) => minMisses(pages, room * PAGES_PER_BLOCK),
     play: (room, choices) => play(launches, places, room, choices, WAITING),
   };
 }

@@ -160,4 +160,30 @@ describe('a policy of the user that fails', () => {
     expect(policy.evict((block) => block === 5)).toBe(5);
     expect(policy.evict(() => false)).toBe(-1);
   });
+
+  it('limits what comes ahead by a number of blocks, and not by nonsense', () => {
+    const lru: EvictionPolicy = {
+      activate: ignore,
+      used: ignore,
+      deactivate: ignore,
+      evict: () => 0,
+    };
+    expect(guardEviction(lru, ignore).mostAhead).toBe(undefined);
+    const warnings: string[] = [];
+    const limit = (mostAhead: () => number): unknown =>
+      guardEviction({ ...lru, mostAhead }, (text) => warnings.push(text)).mostAhead?.(64);
+    expect([3, 0, Number.POSITIVE_INFINITY].map((blocks) => limit(() => blocks))).toEqual([
+      3,
+      0,
+      Number.POSITIVE_INFINITY,
+    ]);
+    expect(warnings).toEqual([]);
+    expect([-1, 0.5, Number.NaN].map((blocks) => limit(() => blocks))).toEqual(
+      new Array(3).fill(Number.POSITIVE_INFINITY),
+    );
+    expect(warnings[0]).toBe(
+      "onemem: warning: the eviction policy answered -1 blocks in mostAhead; onemem's own takes its place\n",
+    );
+    expect(warnings.length).toBe(3);
+  });
 });
