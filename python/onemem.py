@@ -16,8 +16,10 @@ import ctypes
 import errno
 import fcntl
 import json
+import operator
 import os
 import platform
+import re
 import select
 import signal
 import socket
@@ -31,6 +33,9 @@ __all__ = ['attach', 'Space', 'OnememError']
 
 VERSION = 1
 PAGE = 4096
+
+HANDLE = re.compile(r'onemem:(\d{1,10}):([0-9A-Za-z._-]{1,80}):([0-9a-f]{24})', re.ASCII)
+SPACE_NAME = re.compile(r'[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}', re.ASCII)
 
 # By NumPy's names, and their codes in the struct module.
 TYPES = {
@@ -89,9 +94,11 @@ def attach(handle=None, *, at=None):
     text = os.environ.get('ONEMEM_SPACE') if handle is None else handle
     if text is None:
         raise OnememError('SPACE_HANDLE', 'attach() takes the text that space.share() gives, or ONEMEM_SPACE has it')
-    parts = text.strip().split(':') if isinstance(text, str) else []
-    if len(parts) != 4 or parts[0] != 'onemem':
-        raise OnememError('SPACE_HANDLE', f'{text!r} is no handle of a space; pass what space.share() gives, as it is')
+    parts = HANDLE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if parts is None:
+        named = isinstance(text, str) and SPACE_NAME.fullmatch(text)
+        remedy = f'a space of that name opens by attach(at={text!r})' if named else 'pass what space.share() gives, as it is'
+        raise OnememError('SPACE_HANDLE', f'{text!r} is no handle of a space; {remedy}')
     return Space(int(parts[1]), parts[2], parts[3])
 
 
@@ -163,8 +170,8 @@ class Space:
         """
         short = _short(dtype)
         size = TYPES[short][2]
-        lengths = (shape,) if isinstance(shape, int) else shape
-        if not isinstance(lengths, (tuple, list)) or not all(isinstance(each, int) and each >= 0 for each in lengths):
+        lengths = _whole(shape)
+        if lengths is None:
             raise OnememError('SHAPE', f'shape is {shape!r}; it must be a length, or several: 1000, or (1000, 3)')
         if not isinstance(name, str):
             raise OnememError('NAME', f'the name of an array is a text, not {name!r}')
@@ -172,7 +179,7 @@ class Space:
         for each in lengths:
             length *= each
         if length * size > self._size:
-            raise OnememError('ADDRESS_SPACE', f'array {name} of {length * size} bytes is larger than the space')
+            raise OnememError('ADDRESS_SPACE', f'array {name} of {length * size} bytes is larger than the space of {self._size}')
         made = self._request('allocate', {
             'bytes': length * size, 'name': name, 'writable': True, 'file': None, 'provider': None,
             'elementBytes': size, 'type': short, 'keep': bool(keep),
@@ -238,7 +245,7 @@ class Space:
         if self._pid != os.getpid():
             raise OnememError('OTHER_PROCESS', 'a forked process has not the arrays of its parent; start it by spawn, and attach')
         if self._line is None:
-            raise OnememError('SPACE_CLOSED', f'{name}: the space has been closed; attach again')
+            raise OnememError('SPACE_CLOSED', 'the space has been closed; attach again')
         text = json.dumps({'id': number, 'name': name, 'value': value}).encode()
         try:
             self._line.sendall(HEADER.pack(len(text)) + text)
@@ -264,6 +271,15 @@ class Space:
             f'{what}: process {self._owner}, which opened the space, has ended or closed it; '
             'what is in memory here can still be read',
         )
+
+
+def _whole(shape):
+    """The lengths of a shape, whole numbers of NumPy too; None where it is none."""
+    try:
+        lengths = tuple(operator.index(each) for each in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    except TypeError:
+        return None
+    return lengths if all(each >= 0 for each in lengths) else None
 
 
 def _short(dtype):
@@ -302,6 +318,11 @@ def _ask(meeting, message, descriptors):
 
 def _handle_of(name):
     """The handle of a space that is found by its name."""
+    if not isinstance(name, str) or not SPACE_NAME.fullmatch(name):
+        raise OnememError(
+            'SPACE_NAME',
+            f"the name of a space is {name!r}; it must be 1 to 64 letters, digits, '.', '_' or '-', and not begin with '.'",
+        )
     here, there = socket.socketpair()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as meeting:
@@ -314,6 +335,8 @@ def _handle_of(name):
         with here.makefile('rb') as stream:
             (length,) = HEADER.unpack(stream.read(HEADER.size))
             return json.loads(stream.read(length))['value']['handle']
+    except socket.timeout as error:
+        raise OnememError('OWNER_BUSY', f'the space {name} did not answer within {ANSWER_SECONDS} s') from error
     except ConnectionRefusedError as error:
         raise OnememError('SPACE_NAME', f'there is no space {name}; start it by: npx onemem serve --name {name}') from error
     finally:

@@ -2,6 +2,7 @@
  * The form of saved spaces: a head of one page, the content of each array from a page on, behind
  * them a checksum of each page, and a list of the arrays, whose checksum the head has.
  */
+import { fstatSync } from 'node:fs';
 import { bytesOf, type ElementType, isElementType } from '../core/basics/elements.js';
 import { PAGE_BYTES } from '../core/basics/types.js';
 import { readAt } from './read-at.js';
@@ -67,9 +68,10 @@ export function framesOf(
 
 /** The arrays of a file. Throws SpaceFileError for a file that is none, or not as it was written. */
 export function readSavedArrays(fd: number, size: number): readonly SavedArray[] {
-  const head = readAt(fd, 0, HEAD_BYTES);
+  // Folders and pipes cannot be read at a position.
+  const head = fstatSync(fd).isFile() ? readAt(fd, 0, HEAD_BYTES) : Buffer.alloc(0);
   if (head.length < HEAD_BYTES || head.toString('latin1', 0, MAGIC.length) !== MAGIC)
-    throw new SpaceFileError('is no saved space');
+    throw new SpaceFileError('is no saved space; name one that space.save() wrote');
   if (!hashOf(head.subarray(0, HEAD_HASH)).equals(head.subarray(HEAD_HASH)))
     throw new SpaceFileError('is damaged: the checksum of its head does not match');
   const end = Number(head.readBigUInt64LE(LIST_OFFSET));

@@ -352,6 +352,8 @@ test('handles that are of something else, or were made text of, are told as that
     );
     assert.match(await notSpace(text), /its threads attach by space\.handle/);
     assert.match(await notSpace({}), /^this is no handle of a space; /);
+    assert.match(await notSpace('jobs'), /opens by openSpace\(\{ at: "jobs" \}\)$/);
+    assert.match(await notSpace('onemem:1'), /; pass what space\.share\(\) gives, as it is$/);
     const wrong = await failsWith('ARRAY_HANDLE', () => space.attachArray(space.handle as never));
     assert.match(
       wrong.message,

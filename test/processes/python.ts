@@ -168,6 +168,37 @@ pythonTest('Python finds a space by its name, and says where there is none', asy
   assert.equal(await run(space.share(), program), '9\nSPACE_NAME\n');
 });
 
+/** Says the code of each error; what is no error of the library's ends the program. */
+const MISUSES = `
+def said(action):
+ try:
+  action()
+ except onemem.OnememError as error:
+  print(error)
+said(lambda: onemem.attach('jobs'))
+said(lambda: onemem.attach('onemem:one:x:y'))
+for name in ['', '../x', 'x' * 65, 3]:
+ said(lambda: onemem.attach(at=name))
+for shape in [-1, 1.5, '3', None, (2, None)]:
+ said(lambda: space.array('y', shape))
+said(lambda: space.array('y', 2**60))
+class Three:
+ __index__ = lambda self: 3
+print(len(space.array('y', Three())))`;
+
+pythonTest('wrong arguments of Python are told with what is right', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const lines = (await run(space.share(), MISUSES)).trimEnd().split('\n');
+  const [named, handle, ...rest] = lines;
+  assert.match(named, /^SPACE_HANDLE: 'jobs' .* opens by attach\(at='jobs'\)$/);
+  assert.match(handle, /^SPACE_HANDLE: .*; pass what space\.share\(\) gives, as it is$/);
+  for (const line of rest.slice(0, 4)) assert.match(line, /^SPACE_NAME: .* 1 to 64 letters/);
+  for (const line of rest.slice(4, 9))
+    assert.match(line, /^SHAPE: .* must be a length, or several/);
+  assert.match(rest[9], /^ADDRESS_SPACE: array y of \d+ bytes is larger than the space of \d+$/);
+  assert.deepEqual(rest.slice(10), ['3']);
+});
+
 pythonTest('a store that the handle does not allow ends Python in a line', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   const x = space.array(Int32Array, 1000, { name: 'x' });

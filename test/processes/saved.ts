@@ -147,6 +147,7 @@ test('cut, foreign and damaged files are refused by name, before anything is sta
   }
   writeFileSync(bad, '');
   await refused(/is no saved space/);
+  await failsWith('SPACE_FILE', () => openSpace({ from: folder.path }));
   await failsWith('ENOENT', () => openSpace({ from: folder.file('nothing') }));
 });
 

@@ -4,7 +4,7 @@ import type { NumericArray } from '../../core/basics/elements.js';
 import { witnessFile } from '../../linux/own-files.js';
 import { threadExists, threadId } from '../../linux/processes/process.js';
 import { startThread } from '../../linux/threads/threads.js';
-import { readHandle } from '../../pager/protocol/attaching.js';
+import { readHandle, SPACE_NAME } from '../../pager/protocol/attaching.js';
 import { Control, LISTED_THREADS } from '../../pager/protocol/control.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
 import { type ArrayHandle, checkArrayHandle } from '../arrays/parts/array-handle.js';
@@ -103,7 +103,9 @@ function attachByText(text: string): AddressSpace {
   if (parts === null)
     throw typeError(
       'SPACE_HANDLE',
-      `${show(text)} is no handle of a space; pass what space.share() gives, as it is`,
+      SPACE_NAME.test(text)
+        ? `${show(text)} is no handle of a space; a space of that name opens by openSpace({ at: ${show(text)} })`
+        : `${show(text)} is no handle of a space; pass what space.share() gives, as it is`,
     );
   if (parts.owner === process.pid)
     throw typeError(
