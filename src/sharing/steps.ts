@@ -1,7 +1,7 @@
 /**
- * The steps of `coherence/directory.ts` as a Valkey or Redis server takes them, each by one run of
- * a script, which nothing interrupts. What the server keeps of an array has keys with one hash tag,
- * so that a cluster has it in one place:
+ * The server's steps of the protocol, each by one run of a script on a Valkey or Redis server, which
+ * nothing interrupts. `test/coherence/directory.ts` is their model. What the server keeps of an
+ * array has keys with one hash tag, so that a cluster has it in one place:
  *
  *     {onemem:NAME}            the sessions whose leases no step has seen end, with when they end by the server's clock (a sorted set)
  *     {onemem:NAME}:last       the last number that a session, an epoch or a version was given
@@ -25,7 +25,6 @@
  * What was written is given to machines only as it was written: they compare it with the checksum
  * that came with it, and what is missing has one that no content has.
  */
-import { FLUSHES } from '../coherence/directory.js';
 import {
   type Notice,
   type Reply,
@@ -54,6 +53,8 @@ const ZEROS = -1;
 const MISSING = -2;
 /** Ends what is said of a content that follows. */
 const LF = 10;
+/** So many flushes of a block are remembered, and those of sessions whose lease has not ended. */
+export const FLUSHES = 64;
 /** So many numbers say a claim. */
 const CLAIM = 4;
 

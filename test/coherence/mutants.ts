@@ -7,7 +7,7 @@ export interface Mistake extends Mutant {
 }
 
 const CACHE = 'src/coherence/cache.ts';
-const DIRECTORY = 'src/coherence/directory.ts';
+const DIRECTORY = 'test/coherence/directory.ts';
 
 export const mutants: readonly Mistake[] = [
   {

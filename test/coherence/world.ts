@@ -19,7 +19,6 @@
  * flushed to a block before it came back.
  */
 import { Cache, type CacheCommands, type CacheState } from '../../src/coherence/cache.js';
-import { Directory, type DirectoryState } from '../../src/coherence/directory.js';
 import {
   type Notice,
   type Reply,
@@ -28,6 +27,7 @@ import {
   type Rights,
   SPOILED,
 } from '../../src/coherence/messages.js';
+import { Directory, type DirectoryState } from './directory.js';
 
 export type Content = readonly number[];
 type Operation = {

@@ -3,7 +3,6 @@
  * with.
  */
 import assert from 'node:assert/strict';
-import { Directory } from '../../src/coherence/directory.js';
 import {
   type Claim,
   type Notice,
@@ -25,6 +24,7 @@ import {
 } from '../../src/sharing/steps.js';
 import { type Argument, ValkeyConnection } from '../../src/valkey/connection.js';
 import type { Reply as Answer } from '../../src/valkey/replies.js';
+import { Directory } from '../coherence/directory.js';
 import { runTests } from '../harness/suite.js';
 import { longTestWithValkey, testWithValkey, ValkeyServer } from '../harness/valkey-server.js';
 

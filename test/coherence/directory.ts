@@ -1,5 +1,5 @@
 /**
- * The server's side of an array that machines share: for each block the session that owns it, those
+ * The model of a server's side (src/sharing/steps.ts) of an array that machines share: for each block the session that owns it, those
  * that have a copy, and those that wait. Each request is one step that nothing can interrupt.
  *
  * Sessions, epochs and versions have numbers that are used once, so that what an old connection
@@ -14,7 +14,15 @@
  * session of it begins for a machine that opened the earlier one, since that machine would take the
  * zeros for what was written.
  */
-import type { Granted, Notice, Reply, Request, Right, Spoiled } from './messages.js';
+import type {
+  Granted,
+  Notice,
+  Reply,
+  Request,
+  Right,
+  Spoiled,
+} from '../../src/coherence/messages.js';
+import { FLUSHES } from '../../src/sharing/steps.js';
 
 interface Waiting {
   readonly session: number;
@@ -29,9 +37,6 @@ interface Flush {
   readonly epoch: number;
   readonly flush: number;
 }
-
-/** So many of a block are remembered, and those of all sessions whose lease has not ended. */
-export const FLUSHES = 64;
 
 export interface DirectoryBlock<C> {
   epoch: number;
