@@ -29,7 +29,7 @@ const ON_SIMULATED =
   'file_read migrate migrate_release double_map oversubscribe snapshot cow_in_device exclusive migrate_alloc_failure device_loss';
 
 /** Where the pages of its units go apart: what is asked of the simulated device with larger pages. */
-const IN_UNITS = 'migrate_mixed migrate_partial_free_fault migrate_resize_fault cow_in_device';
+const IN_UNITS = 'migrate_mixed migrate_partial_free_fault cow_in_device';
 
 /** What is left to `npm run test:long`. */
 const DEAR =
