@@ -440,7 +440,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'write beyond the budget of the host',
     file: 'src/core/movement/reading-room.ts',
-    original: 'others === 0 || reclaim(state, block, node, 0)',
+    original: 'may || reclaim(state, block, node, 0)',
     instead: 'true',
     why: 'What is only read finds no room any more: that of a disk that is full cannot even be saved elsewhere.',
   },
@@ -631,7 +631,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep a page that is not what was stored',
     file: 'src/core/memory-manager.ts',
-    original: 'residence.resident[word] &= ~mask[word];',
+    original: 'andNot(residence.resident, mask);',
     instead: '',
     why: 'What a disk has made of a page is read as its content.',
   },

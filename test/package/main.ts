@@ -32,8 +32,8 @@ const project = join(folder, 'project');
 const installed = join(project, 'node_modules/onemem');
 
 /** Above these something has got into the package that does not belong there. */
-const PACKED_LIMIT = 2688 * 1024;
-const UNPACKED_LIMIT = 9984 * 1024;
+const PACKED_LIMIT = 2816 * 1024;
+const UNPACKED_LIMIT = 10496 * 1024;
 
 /** Packages whose install script is known, and why they do without it. */
 const INSTALL_SCRIPTS_NOT_NEEDED: Readonly<Record<string, string>> = {
