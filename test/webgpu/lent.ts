@@ -71,6 +71,20 @@ test('what a launch only reads may be read by its thread meanwhile', async () =>
   sameData(y.data, (i) => 2 * i + 1);
 });
 
+test('a result of a typed array comes back while the next launch of the stream reads it', async () => {
+  const { space, gpu: device } = await lend(gpu);
+  await using _ = space;
+  const [x, y, z] = [1, 2, 3].map((value) => new Float32Array(500_000).fill(value));
+  using stream = device.stream();
+  for (let round = 1; round <= 3; round++) {
+    stream.launch(saxpy, { x, y, alpha: 2 }, { size: y.length });
+    stream.launch(saxpy, { x: y, y: z, alpha: 1 }, { size: z.length });
+    await stream.synchronize();
+    sameData(y, () => 2 + 2 * round);
+    sameData(z, () => [7, 13, 21][round - 1]);
+  }
+});
+
 longTest(
   'launches larger than the memory that was given run in parts, and with pages as they are touched',
   async () => {

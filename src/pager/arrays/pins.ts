@@ -88,10 +88,10 @@ export class Pins {
     );
     this.commitment.reserve(what, count * PAGE_BYTES, reserved);
     this.pins.set(id, pin);
-    // A program that pins wants no faults; what files and sources gave stays theirs as long as it
-    // is not written.
+    // A program that pins wants no faults, and one that holds says whether it writes; what files
+    // and sources gave stays theirs as long as it is not written.
     const allowed = this.context.manager.pages.denial(first, count, Access.Write, HOST) === null;
-    const mayWrite = writable || (!range.provided && allowed);
+    const mayWrite = writable || (!hold && !range.provided && allowed);
     const access = mayWrite ? Access.Write : Access.Read;
     this.context.requests.start(
       (request) =>

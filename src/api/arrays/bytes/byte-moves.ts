@@ -11,14 +11,17 @@ import type { ArrayInternals } from '../../line/internals.js';
 const WINDOW_BYTES = 2 ** 23;
 
 /**
- * Calls `touch` with the bytes of an array in windows whose pages are there and stay meanwhile, and
- * may be written. It is told where each begins among the bytes. Returns how many there were: fewer
- * than asked for where the program has pinned too much to hold more.
+ * Calls `touch` with the bytes of an array in windows whose pages are there and stay meanwhile. It is
+ * told where each begins among the bytes. Returns how many there were: fewer than asked for where
+ * the program has pinned too much to hold more.
+ *
+ * @param writable whether it writes them
  */
 function inWindows(
   array: ArrayInternals,
   from: number,
   length: number,
+  writable: boolean,
   touch: (window: Uint8Array, at: number) => void,
 ): number {
   const { client } = array.space;
@@ -29,7 +32,7 @@ function inWindows(
     const pages = array.pagesOf(Math.floor(begin / size), Math.ceil((begin + bytes) / size));
     const pin = client.newPin();
     try {
-      client.call('pin', { ...pages, pin, lock: false, writable: true, hold: true });
+      client.call('pin', { ...pages, pin, lock: false, writable, hold: true });
     } catch (error) {
       if ((error as { code?: unknown }).code !== 'HOST_BUDGET') throw error;
       return at;
@@ -46,13 +49,15 @@ function inWindows(
 
 /** Fills `target` with the bytes of a copy of ours, from a byte on. */
 export function takeOwn(array: ArrayInternals, from: number, target: Uint8Array): void {
-  const done = inWindows(array, from, target.length, (window, at) => target.set(window, at));
+  // An operation that still runs may read them, too: on a GPU that this very thread lends, it would
+  // not end while the thread waits.
+  const done = inWindows(array, from, target.length, false, (window, at) => target.set(window, at));
   if (done < target.length) takeBytes(array, from + done, target.subarray(done));
 }
 
 /** Gives a copy of ours these bytes, from a byte on. */
 export function putOwn(array: ArrayInternals, from: number, source: Uint8Array): void {
-  const done = inWindows(array, from, source.length, (window, at) =>
+  const done = inWindows(array, from, source.length, true, (window, at) =>
     window.set(source.subarray(at, at + window.length)),
   );
   if (done < source.length) putBytes(array, from + done, source.subarray(done));
