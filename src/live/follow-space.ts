@@ -9,7 +9,7 @@ interface Followed {
   /** The first message to the program: the thread has begun. */
   readonly first: object;
   look(): Promise<void>;
-  end(): void;
+  end(): void | Promise<void>;
 }
 
 /** Any message from the program ends the thread. */
@@ -21,14 +21,17 @@ export async function followSpace(
   const space = attachSpace(handle) as AddressSpace;
   try {
     const followed = await begin(space);
-    const end = (): void => {
+    let hasEnded = false;
+    const end = async (): Promise<void> => {
+      if (hasEnded) return;
+      hasEnded = true;
       clearInterval(looking);
-      followed.end();
+      await followed.end();
       void space.close();
       parentPort?.close();
     };
     const looking = setInterval(() => {
-      if (space.isClosed) end();
+      if (space.isClosed) void end();
       else void followed.look().catch(end);
     }, everyMs);
     parentPort?.once('message', end);

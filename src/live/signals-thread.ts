@@ -11,15 +11,19 @@ const { handle } = workerData as SignalsThreadData;
 
 await followSpace(handle, LOOK_MS, async (space) => {
   const tail = await Tail.of(space.client, () => new Signals());
+  const look = async (): Promise<void> => {
+    await tail.update();
+    const signals = tail.teller.take(tail.nowMs);
+    const atMs = performance.timeOrigin + performance.now();
+    if (signals.length > 0) parentPort?.postMessage({ signals, atMs } satisfies FromSignalsThread);
+  };
   return {
     first: { signals: [], atMs: 0 } satisfies FromSignalsThread,
-    async look() {
-      await tail.update();
-      const signals = tail.teller.take(tail.nowMs);
-      const atMs = performance.timeOrigin + performance.now();
-      if (signals.length > 0)
-        parentPort?.postMessage({ signals, atMs } satisfies FromSignalsThread);
+    look,
+    async end() {
+      // What has happened since the last look. A space that is closed has no answer.
+      await look().catch(() => undefined);
+      tail.end();
     },
-    end: () => tail.end(),
   };
 });

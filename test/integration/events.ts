@@ -80,6 +80,19 @@ test('tools hear it by a channel, and as measures of launches', async () => {
   assert.ok(entry.startTime > before - 50 && entry.startTime + entry.duration < after + 50);
 });
 
+test('their end tells what has happened until then', async () => {
+  await using space = await openSpace(OPTIONS);
+  const table = space.array(Float32Array, 1024);
+  const data = space.array(Float32Array, 1024);
+  const events = await space.events();
+  const heard: string[] = [];
+  events.on('launch', ({ kernel: called }) => heard.push(called));
+  const [device] = space.devices;
+  for (let k = 0; k < 3; k++) await device.run(look, { table, data }, { size: 1024 });
+  await events.close();
+  assert.deepEqual(heard, ['look', 'look', 'look']);
+});
+
 longTest('without events nothing is published, and their end ends them', async () => {
   await using space = await openSpace(OPTIONS);
   const { table, data } = arrays(space);

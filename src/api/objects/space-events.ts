@@ -75,7 +75,7 @@ export class SpaceEvents extends EventEmitter<SpaceEventMap> {
   }
 
   /**
-   * Ends them. A second call gives the same.
+   * Tells what has happened until now, and ends them. A second call gives the same.
    * @example
    * const events = await space.events();
    * console.log(await events.close()); // undefined
@@ -95,7 +95,6 @@ export class SpaceEvents extends EventEmitter<SpaceEventMap> {
   }
 
   private tell({ kind, ...event }: Signal, atMs: number): void {
-    if (this.ended !== null) return;
     if (kind === 'launch' && this.marks) this.mark(event as LaunchSignal, atMs);
     const to = CHANNELS[kind];
     if (to.hasSubscribers) to.publish({ space: this.space, ...event });
