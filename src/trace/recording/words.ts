@@ -108,7 +108,7 @@ export function departureText(names: Names, departure: Departure): string {
 }
 
 /** Of pages, with their unit. */
-export function bytesText(pages: number): string {
+function bytesText(pages: number): string {
   const kibibytes = (pages * PAGE_BYTES) / 1024;
   return kibibytes < 1024 ? `${kibibytes} KiB` : `${Number((kibibytes / 1024).toFixed(1))} MiB`;
 }
