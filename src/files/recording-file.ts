@@ -80,19 +80,14 @@ export interface Recording {
 /** Throws an Error that says what is wrong with the file, or the system's. */
 export function readRecording(path: string): Recording {
   const [first, ...rest] = readFileSync(path, 'utf8').split('\n');
-  let header: Partial<RecordingHeader> | null = null;
-  try {
-    header = JSON.parse(first) as Partial<RecordingHeader>;
-  } catch {
-    // It is no recording.
-  }
-  if (header !== null && 'onememMoves' in header)
+  const header = headerOf(first);
+  if ('onememMoves' in header)
     throw new Error(
       `${path} is by space.record() and has moves only; to play a run again, record it by ONEMEM_RECORD`,
     );
-  if (header?.onememRecording === undefined) {
+  if (header.onememRecording === undefined) {
     throw new Error(
-      `${path} is no recording; make one by ONEMEM_RECORD=${path} before a command that opens a space`,
+      `${path} is no recording; make one by ONEMEM_RECORD=FILE before a command that opens a space`,
     );
   }
   if (header.onememRecording !== FORMAT) {
@@ -126,6 +121,15 @@ export function readRecording(path: string): Recording {
   const parts = [entries, timesMs, lines] as const;
   for (const part of parts) part.splice(end);
   return { header: header as RecordingHeader, entries, timesMs, lines, complete };
+}
+
+/** Without properties where the line is no object of JSON: it begins no recording. */
+function headerOf(line: string): Partial<RecordingHeader> {
+  try {
+    return Object(JSON.parse(line)) as Partial<RecordingHeader>;
+  } catch {
+    return {};
+  }
 }
 
 function parsed(path: string, number: number, line: string): Entry | readonly ['@', number] {

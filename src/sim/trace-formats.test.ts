@@ -13,6 +13,14 @@ describe('traces that others made', () => {
     expect(formatOf('time,object,size,next_access_vtime')).toBe('csv');
     expect(formatOf('0,12345,4096,-1')).toBe('csv');
     expect(formatOf('hello')).toBe(null);
+    expect(formatOf('')).toBe(null);
+  });
+
+  it('may begin with comments and empty lines', () => {
+    expect(formatOf('# LIRS\n\n70\n3\n')).toBe('lines');
+    expect(formatOf('* a comment, with a comma\r\n70\r\n')).toBe('lines');
+    expect(formatOf('# only\n')).toBe(null);
+    expect(blocks('# by a tool\ntime,object\n1,a\n2,b\n', 'csv')).toEqual([0, 1]);
   });
 
   it('have a block number a line, with comments', () => {

@@ -13,8 +13,11 @@ export class TraceError extends Error {
   }
 }
 
-/** What the first line says, or null where it is of none of the formats. */
-export function formatOf(first: string): TraceFormat | null {
+/** What the first line of data says, or null where it is of none of the formats, or not there. */
+export function formatOf(text: string): TraceFormat | null {
+  const { value } = dataLines(text).next();
+  if (value === undefined) return null;
+  const { line: first } = value;
   if (/^\s*\{.*"hash_ids"/.test(first)) return 'mooncake';
   if (/^\s*\d+\s*$/.test(first)) return 'lines';
   if (/^[^,{]+,[^,]+/.test(first)) return 'csv';
@@ -27,10 +30,10 @@ export function parseTrace(text: string, format: TraceFormat): BlockTrace {
 }
 
 function* keysOf(text: string, format: TraceFormat): Iterable<string | number> {
-  let number = 0;
-  for (const line of linesOf(text)) {
-    number++;
-    if (line.trim() === '' || /^\s*[#*]/.test(line)) continue;
+  let isFirst = true;
+  for (const { line, number } of dataLines(text)) {
+    const mayNameColumns = isFirst;
+    isFirst = false;
     if (format === 'lines') {
       const block = Number(line);
       if (!Number.isSafeInteger(block)) throw new TraceError(number, `is no block number: ${line}`);
@@ -39,8 +42,7 @@ function* keysOf(text: string, format: TraceFormat): Iterable<string | number> {
     else {
       const [time, object] = line.split(',', 2);
       if (object === undefined) throw new TraceError(number, 'has no second column');
-      // The first line may name the columns.
-      if (number === 1 && !Number.isFinite(Number(time))) continue;
+      if (mayNameColumns && !Number.isFinite(Number(time))) continue;
       yield object.trim();
     }
   }
@@ -57,11 +59,20 @@ function hashIds(line: string, number: number): readonly (string | number)[] {
   return request.hash_ids as (string | number)[];
 }
 
-/** Without a list of all lines: traces are large. */
-function* linesOf(text: string): Iterable<string> {
+interface DataLine {
+  readonly line: string;
+  /** From 1. */
+  readonly number: number;
+}
+
+/** Those with data, one by one: a list of all lines of a large trace takes too much memory. */
+function* dataLines(text: string): Generator<DataLine, undefined> {
+  let number = 0;
   for (let begin = 0; begin < text.length; ) {
     const end = text.indexOf('\n', begin);
-    yield text.slice(begin, end === -1 ? undefined : end);
+    const line = text.slice(begin, end === -1 ? undefined : end);
     begin = end === -1 ? text.length : end + 1;
+    number++;
+    if (line.trim() !== '' && !/^\s*[#*]/.test(line)) yield { line, number };
   }
 }

@@ -120,6 +120,19 @@ test('a comparison of policies that cannot be understood', async () => {
   await refuse(2, /--csv goes with --policy/, '--csv');
   await refuse(1, /loop\.txt, line 3 is no block number: x/, '--policy', 'lru');
   await refuse(2, /--oversubscription is '0'/, '--policy', 'lru', '--oversubscription', '0');
+  await refuse(1, /loop\.txt is no recording/);
+  folder.write('empty.txt', '\n');
+  await folder.refuse(1, /empty\.txt is empty/, 'replay', 'empty.txt', '--policy', 'lru');
+});
+
+test('sizes of memory that are the same for a short trace are told once', async () => {
+  using folder = new Folder();
+  folder.write('short.txt', '# two blocks\n1\n2\n1\n');
+  const { stdout } = await folder.succeed('replay', 'short.txt', '--policy', 'lru', '--json');
+  assert.deepEqual(
+    JSON.parse(stdout).map(({ roomBlocks }: { roomBlocks: number }) => roomBlocks),
+    [1],
+  );
 });
 
 const MOST_RECENT = `

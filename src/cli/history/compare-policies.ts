@@ -144,9 +144,10 @@ function chosenSizes(options: ComparisonOptions, blockBytes: number): Sizes {
 function roomsOf({ trace, blockBytes, budgetBlocks }: Subject, { bytes, times }: Sizes): number[] {
   if (bytes !== undefined) return bytes.map((each) => Math.floor(each / blockBytes));
   if (times === undefined && budgetBlocks > 0) return usualRooms(trace.distinct, budgetBlocks);
-  return (times ?? USUAL_OVERSUBSCRIPTION).map((each) =>
+  const rooms = (times ?? USUAL_OVERSUBSCRIPTION).map((each) =>
     Math.max(1, Math.floor(trace.distinct / each)),
   );
+  return [...new Set(rooms)];
 }
 
 /** What a run had, half of it, what it would need to evict nothing, and half of that. */
@@ -169,7 +170,8 @@ async function subjectsOf(path: string, blockBytes: number | null): Promise<Subj
       throw new UsageError('a recording is named as a file, not read from standard input');
     return recordedSubjects(path);
   }
-  const format = formatOf(text.slice(0, text.indexOf('\n') + 1 || undefined).trimEnd());
+  const format = formatOf(text);
+  if (text.trim() === '') throw new CommandError('NO_TRACE', `${path} is empty`);
   if (format === null) {
     const known =
       'a recording of onemem, a block number a line, JSON lines with hash_ids, or CSV (time,object,...)';

@@ -45,7 +45,9 @@ export class TopSpaces implements TopSource {
     if (found.length === 0)
       throw new CommandError(
         'NO_SPACE',
-        `there is no space of ${wanted === undefined ? 'this user' : wanted} to look at; ${HOW}`,
+        wanted === undefined
+          ? `there is no space of this user to look at; ${HOW}`
+          : `there is no space of ${wanted} to look at, and no file ${wanted}; ${HOW}`,
       );
     const pids = [...new Set(found.map(({ look }) => look.owner))];
     if (pids.length > 1) {
