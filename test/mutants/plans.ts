@@ -47,4 +47,25 @@ export const planMutants: readonly PatternMutant[] = [
     '',
     'plan-first-time',
   ),
+  rule(
+    'guess ahead of walks in a full memory as without a plan',
+    'plan',
+    'return Math.max(1, Math.floor(nodeBlocks / AHEAD_SHARE));',
+    'return NEVER;',
+    'plan-halves',
+  ),
+  rule(
+    'let go a block between two uses for good',
+    'profile',
+    'if (progress > until + SLACK) return this.secondUse(at);',
+    'if (progress > until + SLACK) return Number.POSITIVE_INFINITY;',
+    'plan-halves',
+  ),
+  rule(
+    'count a block as passed from its first use on',
+    'profile',
+    'this.moment - this.last[at] < RECENT * this.spans.length',
+    'this.moment - this.seen[at] < RECENT * this.spans.length',
+    'plan-halves',
+  ),
 ];

@@ -4,6 +4,9 @@ import { ENOUGH, Machine, type Use } from './machine.js';
 
 const B = PAGES_PER_BLOCK;
 
+/** Pages of each of three arrays, and those that a thread goes on before the other has its turn. */
+const [THIRD, TURN] = [11 * B, 80];
+
 interface Planned {
   readonly kernel: string;
   readonly args: readonly (readonly [first: number, count: number, use: Use])[];
@@ -41,6 +44,17 @@ function onPlannedDevice(play: (machine: Machine, device: number) => void): () =
   };
 }
 
+/** Two threads, each of which goes through its half of all arrays. */
+function inHalves(arrays: readonly number[]): number[] {
+  const touches: number[] = [];
+  const half = THIRD / 2;
+  for (let at = 0; at < half; at += TURN)
+    for (const begin of [0, half])
+      for (let page = at; page < Math.min(at + TURN, half); page++)
+        for (const first of arrays) touches.push(first + begin + page);
+  return touches;
+}
+
 export const PLANNED: Readonly<Record<string, () => Machine>> = {
   'plan-chunks': onPlannedDevice((machine, device) => {
     const all = Array.from({ length: 36 }, () => machine.array(B));
@@ -67,6 +81,19 @@ export const PLANNED: Readonly<Record<string, () => Machine>> = {
     };
     inStream(machine, device, Array.from({ length: 6 }, () => [there, back]).flat());
   }),
+  'plan-halves': () => {
+    const machine = new Machine(ENOUGH);
+    const device = machine.device(16, { units: 2 });
+    const arrays = [0, 1, 2].map(() => machine.array(THIRD));
+    machine.begin();
+    const args = arrays.map((first, at) => [first, THIRD, at === 0 ? 'out' : 'in'] as const);
+    inStream(
+      machine,
+      device,
+      new Array(4).fill({ kernel: 'triad', args, touches: inHalves(arrays) }),
+    );
+    return machine;
+  },
   'plan-fresh': onPlannedDevice((machine, device) => {
     const all = Array.from({ length: 4 }, () => [machine.array(2 * B), machine.array(2 * B)]);
     machine.begin();
