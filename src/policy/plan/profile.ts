@@ -102,9 +102,8 @@ export class Profile {
     if (at === -1) return;
     if (this.seen.length === 0) this.progress = Math.max(this.progress, this.evenly(block));
     else if (this.seen[at] <= this.began) {
-      const wentUnseen = this.seen[at] === this.began;
       this.last[at] = this.seen[at] = ++this.moment;
-      if (this.known && !this.scattered) this.meet(at, wentUnseen);
+      if (this.known && !this.scattered) this.meet(at);
     } else this.last[at] = this.moment;
   }
 
@@ -225,7 +224,6 @@ export class Profile {
     if (from >= NEVER) return Number.POSITIVE_INFINITY;
     const until = seen.length === 0 ? from : this.until[at];
     if (progress > until + SLACK) return this.secondUse(at);
-    if (seen.length > 0 && seen[at] < -this.began) return 0;
     return Math.max(0, from - progress);
   }
 
@@ -279,17 +277,12 @@ export class Profile {
   }
 
   /** A block was come to at a time that the profile knows, or now learns. */
-  private meet(at: number, wentUnseen: boolean): void {
+  private meet(at: number): void {
     const { from, until, again, sure, progress } = this;
     if (sure[at] === 1 && from[at] < NEVER) {
       const expected = from[at] >= progress - SLACK ? from[at] : again[at];
       if (expected < NEVER && expected >= progress - SLACK) {
         this.progress = Math.max(progress, expected);
-        return;
-      }
-      // It was here, and it was used for the first time while nobody saw it.
-      if (wentUnseen) {
-        this.comeAgain(at);
         return;
       }
     }
