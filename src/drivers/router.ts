@@ -17,6 +17,7 @@ import {
   Access as Rights,
   SOURCE_PROVIDER,
   SOURCE_ZERO,
+  type Source,
   Status,
   type Transfer,
 } from '../core/basics/types.js';
@@ -57,17 +58,29 @@ export interface Staging {
 type Copied = Omit<Transfer, 'reason'>;
 
 /** A transfer under way. */
-interface Pending extends Copied {
-  active: boolean;
+class Pending implements Copied {
+  token = 0;
+  source: Source = 0;
+  sourceFrame = 0;
+  node: NodeId = 0;
+  processor: ProcessorId = 0;
+  page = 0;
+  count = 0;
+  frame = 0;
+  access: Access = Rights.None;
+  backed = false;
+  whole = false;
+  urgent = false;
+  active = true;
   /** When it was handed out, in milliseconds. */
-  startedMs: number;
+  startedMs = 0;
   /** The piece of memory that it goes over, or 0; and whether it has come there. */
-  staged: number;
-  half: boolean;
+  staged = 0;
+  half = false;
   /** The target's driver makes the pages visible itself, in the same step. */
-  visible: boolean;
+  visible = false;
   /** No thread waits for its block, so that another thread may copy it. */
-  inThread: boolean;
+  inThread = false;
 }
 
 /** What the content of pages comes out of or goes into, as far as a copy is concerned. */
@@ -290,10 +303,8 @@ export class Router implements Commands {
   }
 
   private record(order: Readonly<Transfer>): Pending {
-    const known = this.transfers[order.token];
-    const transfer = known ?? pendingOf(order);
-    if (known === undefined) this.transfers[order.token] = transfer;
-    else copyOrder(order, known);
+    const transfer = (this.transfers[order.token] ??= new Pending());
+    copyOrder(order, transfer);
     return transfer;
   }
 
@@ -547,46 +558,9 @@ function kindOf(driver: NodeDriver): 0 | 1 {
   return driver.memory === 0 ? Memory.Engine : Memory.Addressable;
 }
 
-/** With all fields in one order, so that the compiler knows records of one kind only. */
-function pendingOf(order: Readonly<Transfer>): Pending {
-  const {
-    token,
-    source,
-    sourceFrame,
-    node,
-    processor,
-    page,
-    count,
-    frame,
-    access,
-    backed,
-    whole,
-    urgent,
-  } = order;
-  return {
-    token,
-    source,
-    sourceFrame,
-    node,
-    processor,
-    page,
-    count,
-    frame,
-    access,
-    backed,
-    whole,
-    urgent,
-    active: true,
-    startedMs: 0,
-    staged: 0,
-    half: false,
-    visible: false,
-    inThread: false,
-  };
-}
-
 /** Field by field, since a copy of the object would be garbage for each fault. */
 function copyOrder(order: Readonly<Transfer>, to: Pending): void {
+  to.token = order.token;
   to.source = order.source;
   to.sourceFrame = order.sourceFrame;
   to.node = order.node;

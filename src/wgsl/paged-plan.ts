@@ -1,7 +1,7 @@
 /** Which arrays of a launch are paged, and into which parts it is cut for the others. */
 import type { LaunchFacts, WorkgroupBox } from './analysis/access.js';
 import { accessesOf } from './analysis/accesses.js';
-import { finished, type Slices } from './analysis/slices.js';
+import type { Slices } from './analysis/slices.js';
 import { writtenBy } from './analysis/writing.js';
 import { PagePlanner } from './dividing/page-plan.js';
 import { tooManyPages } from './dividing/page-rounds.js';
@@ -39,19 +39,9 @@ export interface PagedLimits extends Omit<WindowLimits, 'paged'> {
 const MOST_LOOKS = 16;
 
 /**
- * Pages as few arrays as will do.
+ * Pages as few arrays as will do, in slices.
  * @param all of those that can be paged are
  */
-export function planPaged(
-  description: Description,
-  launch: LaunchFacts,
-  limits: PagedLimits,
-  all = false,
-): PagedPlan {
-  return finished(pagedSlices(description, launch, limits, all));
-}
-
-/** The same in slices. */
 export function* pagedSlices(
   description: Description,
   launch: LaunchFacts,

@@ -10,8 +10,8 @@ import type { PageMemory } from '../../src/wgsl/dividing/page-memory.js';
 import {
   type LaunchPart,
   movedBytes,
-  planWindows,
   type WindowPlan,
+  windowSlices,
 } from '../../src/wgsl/dividing/windows.js';
 import type { Description } from '../../src/wgsl/reading/describe.js';
 import { knownNumbers } from '../../src/wgsl/reading/known-numbers.js';
@@ -48,7 +48,7 @@ export class TestLaunch {
 
   plan(budgetBytes: number): WindowPlan {
     const limits = { budgetBytes, bindingBytes: BINDING_BYTES, alignmentBytes: 64 };
-    return planWindows(this.#description, this.#facts, limits);
+    return finished(windowSlices(this.#description, this.#facts, limits));
   }
 
   async direct(gpu: Gpu): Promise<Arrays> {
@@ -108,11 +108,13 @@ export class TestLaunch {
     );
     const contents = (name: string, elements: Interval) => ranges.get(name)?.of(elements) ?? null;
     const facts = { ...this.#facts, contents };
-    const plan = planWindows(this.#description, facts, {
-      budgetBytes,
-      bindingBytes: BINDING_BYTES,
-      alignmentBytes: 64,
-    });
+    const plan = finished(
+      windowSlices(this.#description, facts, {
+        budgetBytes,
+        bindingBytes: BINDING_BYTES,
+        alignmentBytes: 64,
+      }),
+    );
     return plan.kind === 'parts' && movedBytes(plan.parts) <= 3 * this.bytes ? plan : null;
   }
 

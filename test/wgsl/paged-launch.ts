@@ -9,7 +9,7 @@ import type { PageMemory } from '../../src/wgsl/dividing/page-memory.js';
 import { PagePlanner } from '../../src/wgsl/dividing/page-plan.js';
 import { type PageCopy, PageRounds } from '../../src/wgsl/dividing/page-rounds.js';
 import { type PageTable, pageTables } from '../../src/wgsl/dividing/page-tables.js';
-import { type PagedPlan, planPaged } from '../../src/wgsl/paged-plan.js';
+import { type PagedPlan, pagedSlices } from '../../src/wgsl/paged-plan.js';
 import type { Description, Resource } from '../../src/wgsl/reading/describe.js';
 import { Mode } from '../../src/wgsl/rewriting/paged.js';
 import { isWholeLaunch, type WindowedModule, windowed } from '../../src/wgsl/rewriting/windowed.js';
@@ -49,11 +49,13 @@ export async function runPaged(
   memory: PageMemory | null = null,
 ): Promise<PagedOutcome | string> {
   const { description, facts, arrays, overrides, uniforms } = given;
-  const plan = planPaged(
-    description,
-    facts,
-    { budgetBytes: 2 ** 30, bindingBytes: BINDING_BYTES, alignmentBytes: 64, poolBytes: () => 0 },
-    true,
+  const plan = finished(
+    pagedSlices(
+      description,
+      facts,
+      { budgetBytes: 2 ** 30, bindingBytes: BINDING_BYTES, alignmentBytes: 64, poolBytes: () => 0 },
+      true,
+    ),
   );
   if (plan.kind === 'refused') return plan.reason;
   const { module, parts } = plan;
@@ -147,7 +149,7 @@ export async function runPlanned(gpu: Gpu, given: Given, share: number): Promise
   };
   const obstacleOf = (_: Resource, isWritten: boolean): string | null =>
     isWritten ? 'it is written' : null;
-  const plan = planPaged(description, facts, { ...limits, obstacleOf }, true);
+  const plan = finished(pagedSlices(description, facts, { ...limits, obstacleOf }, true));
   if (plan.kind === 'refused') return null;
   const { paged } = plan.module;
   // As a driver does, with smaller pages where those do not do.

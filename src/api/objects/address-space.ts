@@ -342,15 +342,8 @@ export class AddressSpace implements api.AddressSpace {
       .catch((error: unknown) => {
         throw descriptorError(`cannot start the provider of array ${name}`, error);
       });
-    const placement = {
-      space: this.spaceHandle,
-      range: id,
-      firstPage,
-      pages,
-      length,
-      type: element,
-      name,
-    };
+    const space = this.spaceHandle;
+    const placement = { space, range: id, firstPage, pages, length, type: element, name };
     return new ManagedArray(this, placement);
   }
 
@@ -379,15 +372,8 @@ export class AddressSpace implements api.AddressSpace {
         this.client.call('free', { range: id, name, firstPage, count: pages, whole: true });
       throw error;
     }
-    const placement = {
-      space: this.spaceHandle,
-      range: id,
-      firstPage,
-      pages,
-      length,
-      type: element,
-      name,
-    };
+    const space = this.spaceHandle;
+    const placement = { space, range: id, firstPage, pages, length, type: element, name };
     return new SharedArray<T>(this, placement);
   }
 
@@ -410,16 +396,8 @@ export class AddressSpace implements api.AddressSpace {
       elementBytes,
       name,
     });
-    const placement = {
-      space: this.spaceHandle,
-      range,
-      firstPage,
-      pages,
-      length,
-      type,
-      name,
-      mapped,
-    };
+    const space = this.spaceHandle;
+    const placement = { space, range, firstPage, pages, length, type, name, mapped };
     return new ManagedArray<T>(this, placement, true);
   }
 

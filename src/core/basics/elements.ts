@@ -48,7 +48,8 @@ export type WritableView<T extends NumericArray> = [T['fill']] extends [never]
   ? Extract<NumericArray, { readonly [Symbol.toStringTag]: T[typeof Symbol.toStringTag] }>
   : T;
 
-const CONSTRUCTORS = {
+/** Typed arrays by the short names of their elements. */
+export const CONSTRUCTORS = {
   i8: Int8Array,
   u8: Uint8Array,
   u8c: Uint8ClampedArray,

@@ -137,7 +137,6 @@ export class ProcessDevice
   private looks = 0;
   private dead = false;
   private closed = false;
-  private readonly lossy: boolean;
   /** Called once: null when the device is up, otherwise why it is not. */
   onReady: (failure: string | null) => void = () => undefined;
 
@@ -147,7 +146,6 @@ export class ProcessDevice
     private readonly options: ProcessDeviceOptions,
     private readonly events: DriverEvents,
   ) {
-    this.lossy = options.lossy;
     this.windows = new FileWindows(bytes / PAGE_BYTES, (bytes + WINDOW_BYTES) / PAGE_BYTES);
     this.report = (page, write, thread) => events.fault(page, write, thread);
     this.description = {
@@ -575,11 +573,6 @@ export class ProcessDevice
     this.process.close();
     this.units.close();
     this.node.close();
-  }
-
-  /** Whether its memory is gone, too. */
-  get memoryLost(): boolean {
-    return this.dead && this.lossy;
   }
 
   /** Something of it could not start. */

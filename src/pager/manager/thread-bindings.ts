@@ -41,11 +41,6 @@ export class ThreadBindings {
     return this.bond?.cpu ?? null;
   }
 
-  /** Whether threads of the program are bound to the manager's CPU. */
-  get bindsThreads(): boolean {
-    return this.bond !== null && this.bond.threads.size > 0;
-  }
-
   /**
    * Has the manager stay on a CPU, its own unless another one is said, until `letGo` or until a
    * thread of the program wants it elsewhere. Returns the CPU, which is the one to which it is

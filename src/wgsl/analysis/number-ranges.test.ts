@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { planWindows } from '../dividing/windows.js';
+import { windowSlices } from '../dividing/windows.js';
 import { describe } from '../reading/describe.js';
 import { loadParser } from '../reading/parser.js';
 import { NumberRanges, tellingArrays } from './number-ranges.js';
@@ -69,8 +69,8 @@ test('a product of a sparse matrix is cut by its row pointers and its columns', 
   const contents = (name: string, elements: { lo: number; hi: number }) =>
     ({ begins, columns })[name]?.of(elements) ?? null;
   const limits = { budgetBytes: 16_384, bindingBytes: 2 ** 27, alignmentBytes: 64 };
-  expect(planWindows(described(CSR), facts, limits).kind).toBe('refused');
-  const plan = planWindows(described(CSR), { ...facts, contents }, limits);
+  expect(finished(windowSlices(described(CSR), facts, limits)).kind).toBe('refused');
+  const plan = finished(windowSlices(described(CSR), { ...facts, contents }, limits));
   if (plan.kind !== 'parts') throw new Error(plan.reason);
   for (const { first, count, windows } of plan.parts) {
     const [from, to] = [64 * first[0], 64 * (first[0] + count[0])];

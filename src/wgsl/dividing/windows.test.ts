@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { finished } from '../analysis/slices.js';
 import { describe } from '../reading/describe.js';
 import { loadParser } from '../reading/parser.js';
 import { windowed } from '../rewriting/windowed.js';
-import { type LaunchPart, planWindows } from './windows.js';
+import { type LaunchPart, windowSlices } from './windows.js';
 
 const parser = await loadParser();
 const HEAD = `@group(0) @binding(0) var<storage> a: array<f32>;
@@ -13,7 +14,7 @@ function plan(body: string, budgetBytes: number, more: object = {}) {
   const lengths = { a: 4096, b: 4096, n: 8 };
   const launch = { workgroups: [64, 1, 1] as const, lengths, uniforms: {} };
   const limits = { budgetBytes, bindingBytes: 2 ** 27, alignmentBytes: 256, ...more };
-  return planWindows(describe(parser, `${HEAD}${body} }`), launch, limits);
+  return finished(windowSlices(describe(parser, `${HEAD}${body} }`), launch, limits));
 }
 
 function parts(body: string, budgetBytes: number, more?: object): readonly LaunchPart[] {
@@ -70,7 +71,7 @@ test('rows that become columns are cut into tiles, each of which begins with wha
     uniforms: {},
   };
   const limits = { budgetBytes: 2 ** 17, bindingBytes: 2 ** 27 };
-  const planned = planWindows(describe(parser, TRANSPOSE), launch, limits);
+  const planned = finished(windowSlices(describe(parser, TRANSPOSE), launch, limits));
   if (planned.kind === 'refused') throw new Error(planned.reason);
   // Of each array 256 KiB; in rows of workgroups each part would want all of one of them.
   const lines = planned.parts.map(({ first, count, windows: [read, written] }) => {
@@ -144,10 +145,12 @@ fn at(p: ptr<storage, List>, i: u32) -> f32 { return (*p).items[i]; }
     lengths: { list: 4095, b: 4096 },
     uniforms: {},
   };
-  const planned = planWindows(describe(parser, source), launch, {
-    budgetBytes: 8000,
-    bindingBytes: 2 ** 27,
-  });
+  const planned = finished(
+    windowSlices(describe(parser, source), launch, {
+      budgetBytes: 8000,
+      bindingBytes: 2 ** 27,
+    }),
+  );
   expect(planned.kind === 'refused' && planned.reason).toMatch(
     /^1:47: every part has all of 'list', which is no array<T> by itself, 16384 bytes, and .*; give its elements a variable of their own, of type array<T>$/,
   );
@@ -178,7 +181,9 @@ test('the rewritten module keeps its lines, and has indices, lengths and ids of 
 test('the uniform of a part: its first invocation and workgroup, where windows begin, the last element where a length is asked for, all workgroups', () => {
   const description = describe(parser, `${HEAD}if (i < arrayLength(&b)) { b[i] = a[i]; } }`);
   const launch = { workgroups: [64, 1, 1] as const, lengths: { a: 4096, b: 4000 }, uniforms: {} };
-  const planned = planWindows(description, launch, { budgetBytes: 16_384, bindingBytes: 2 ** 20 });
+  const planned = finished(
+    windowSlices(description, launch, { budgetBytes: 16_384, bindingBytes: 2 ** 20 }),
+  );
   if (planned.kind === 'refused') throw new Error(planned.reason);
   const words = new Uint32Array(windowed(description).uniformOf(planned.parts[1]!, launch));
   expect([...words]).toEqual([2048, 2048, 2048, 3999, 0, 0, 32, 0, 0, 64, 1, 1]);

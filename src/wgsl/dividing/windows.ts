@@ -5,7 +5,7 @@
  */
 import type { Access, LaunchFacts, WorkgroupBox } from '../analysis/access.js';
 import { accessesOf } from '../analysis/accesses.js';
-import { finished, type Slices } from '../analysis/slices.js';
+import type { Slices } from '../analysis/slices.js';
 import type { Description, Resource } from '../reading/describe.js';
 import { positionAt } from '../reading/wgsl-error.js';
 import { obstacleTo } from './commuting.js';
@@ -68,19 +68,11 @@ const ORDERS = [
 ] as const;
 
 /**
+ * In slices: a look at a part is one.
  * @example
- * planWindows(description, { workgroups: [4096, 1, 1], lengths: { x: 2 ** 20 }, uniforms: {} }, { budgetBytes, bindingBytes });
- * // { kind: 'parts', parts: [{ first: [0, 0, 0], count: [512, 1, 1], windows: [{ begin: 0, end: 131072, ... }] }, ...] }
+ * windowSlices(description, { workgroups: [4096, 1, 1], lengths: { x: 2 ** 20 }, uniforms: {} }, { budgetBytes, bindingBytes });
+ * // ends with { kind: 'parts', parts: [{ first: [0, 0, 0], count: [512, 1, 1], windows: [{ begin: 0, end: 131072, ... }] }, ...] }
  */
-export function planWindows(
-  description: Description,
-  launch: LaunchFacts,
-  limits: WindowLimits,
-): WindowPlan {
-  return finished(windowSlices(description, launch, limits));
-}
-
-/** The same in slices: a look at a part is one. */
 export function* windowSlices(
   description: Description,
   launch: LaunchFacts,
