@@ -127,7 +127,11 @@ export function eventsOf(
     atomics,
     reads,
     again,
-    shared: sharedOf(description, accesses),
+    shared: effectsOf(
+      description,
+      (each) => accesses.atomics.get(each as Call)?.isStorage === false,
+      'an atomic in the head of a loop',
+    ),
     apart,
     words: wordsOf(),
   };
@@ -225,30 +229,30 @@ function eventfulFunctions(
   return found;
 }
 
-function sharedOf({ functions, module }: Description, { atomics }: Accesses): Statement[] {
+/**
+ * Statements of all functions that are, or consist of, an effect that `isMeant`. One in the head of
+ * a loop, which is no statement of its own, is an error that says `what`.
+ */
+export function effectsOf(
+  { functions, module: { source } }: Description,
+  isMeant: (effect: Statement | Call) => boolean,
+  what: string,
+): Statement[] {
   const found: Statement[] = [];
   const heads = new Set<Statement>();
   for (const { body } of functions.values()) {
     visitStatements(body.body, (each) => {
-      if (
-        each.kind === 'block' &&
-        module.source.startsWith('for', each.start) &&
-        each.body[0] !== undefined
-      )
-        heads.add(each.body[0]);
-      const call =
+      const [head] = each.kind === 'block' ? each.body : [];
+      if (head !== undefined && source.startsWith('for', each.start)) heads.add(head);
+      const effect =
         each.kind === 'call'
           ? each.call
           : each.kind === 'assign' && each.target === null
             ? each.value
-            : null;
-      if (call?.kind !== 'call' || atomics.get(call)?.isStorage !== false) return;
-      if (heads.has(each) || module.source[each.end - 1] !== ';')
-        throw new WgslError(
-          module.source,
-          each.start,
-          'an atomic in the head of a loop; write it in the body',
-        );
+            : each;
+      if (!isMeant(effect as Statement | Call)) return;
+      if (heads.has(each) || source[each.end - 1] !== ';')
+        throw new WgslError(source, each.start, `${what}; write it in the body`);
       found.push(each);
     });
   }

@@ -19,7 +19,7 @@ import {
   visitStatements,
 } from '../reading/walk.js';
 import { WgslError } from '../reading/wgsl-error.js';
-import { type Events, eventsOf } from './events.js';
+import { type Events, effectsOf, eventsOf } from './events.js';
 
 const BARRIER = /^(workgroupBarrier|storageBarrier)$/;
 /** A barrier that gives a value. */
@@ -79,7 +79,11 @@ export function replayOf(
     ({ kind, resultUsed, operation }) =>
       kind === 'atomic' && resultUsed && operation !== 'atomicLoad',
   );
-  const stores = storesOf(description, accesses);
+  const stores = effectsOf(
+    description,
+    (each) => accesses.writes.has(each),
+    'a store in the head of a loop cannot be held back',
+  );
   const written = writtenBy(accesses);
   for (const each of stores) {
     if (together?.waits([each]))
@@ -179,38 +183,6 @@ function headsIn(statements: readonly Statement[], source: string): ReadonlySet<
       heads.add(inner);
   });
   return heads;
-}
-
-function storesOf({ module, functions }: Description, { writes }: Accesses): Statement[] {
-  const { source } = module;
-  const stores: Statement[] = [];
-  const heads = new Set<Statement>();
-  for (const { body } of functions.values()) {
-    visitStatements(body.body, (each) => {
-      // What stands in the head of a loop is no statement of its own.
-      if (
-        each.kind === 'block' &&
-        source.startsWith('for', each.start) &&
-        each.body[0] !== undefined
-      )
-        heads.add(each.body[0]);
-      const call =
-        each.kind === 'call'
-          ? each.call
-          : each.kind === 'assign' && each.target === null
-            ? each.value
-            : each;
-      if (!writes.has(call as Statement | Call)) return;
-      if (heads.has(each) || source[each.end - 1] !== ';')
-        throw new WgslError(
-          source,
-          each.start,
-          'a store in the head of a loop cannot be held back; write it in the body',
-        );
-      stores.push(each);
-    });
-  }
-  return stores;
 }
 
 function touches({ indices }: Accesses, index: Index, resources: ReadonlySet<Resource>): boolean {
