@@ -2,6 +2,8 @@
 import { $, countOf, element, sizeOf, timeOf } from './words.js';
 
 const MOST_ARRAYS = 20;
+/** Columns of names and sentences. The others have figures, beside the name that comes first. */
+const WORDS = new Set(['for', 'from', 'came as', 'what helps']);
 
 /** @param choose called with the name of an array that was clicked */
 export function showReport({ durationMs, report }, choose) {
@@ -63,8 +65,7 @@ export function showReport({ durationMs, report }, choose) {
 }
 
 function table(id, caption, header, lines) {
-  // Sentences, beside names and figures.
-  const classOf = (at) => (header[at] === 'what helps' ? 'text' : '');
+  const classOf = (at) => (WORDS.has(header[at]) ? 'text' : '');
   const cellOf = (cell, name, at) => element(name, { className: classOf(at) }, cell);
   const row = (cells, name) =>
     element('tr', {}, ...cells.map((cell, at) => cellOf(cell, name, at)));
