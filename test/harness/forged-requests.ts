@@ -16,7 +16,7 @@ const ARRAY_NAME = { range: 1, name: 'x' };
 const PLACE = { range: 1, name: 'x', offset: 0 };
 const PARAMETER = { name: 'x', kind: 'array', type: 'i32', use: 'inout', offset: 0, length: 100 };
 /** The first number of a stream, pin or notifier that client 1 may give. */
-export const FIRST_NUMBER = 2 ** 20 + 1;
+const FIRST_NUMBER = 2 ** 20 + 1;
 const OF_STREAM = { stream: FIRST_NUMBER, sequence: 1 };
 const LAUNCH = {
   kind: 'launch',
@@ -170,7 +170,7 @@ export function forged(next: (below: number) => number, client = 1): unknown {
 }
 
 /** A copy with the numbers that this client may give. */
-export function ofClient(value: unknown, client: number): unknown {
+function ofClient(value: unknown, client: number): unknown {
   if (value === FIRST_NUMBER) return client * (FIRST_NUMBER - 1) + 1;
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
   if (Array.isArray(value)) return value.map((each) => ofClient(each, client));
