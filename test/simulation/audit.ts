@@ -104,7 +104,8 @@ export class Audit {
           );
         }
         this.checkBacked(device);
-        if (device.dead) continue;
+        // The core has forgotten one that has gone; its driver does once its end is heard of.
+        if (device.dead || this.world.processors.unheard.includes(id)) continue;
         this.rights[id] = this.ofContent(device, id, device);
         this.checkTables(device, id);
         this.checkRemote(device, id);
