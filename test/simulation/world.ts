@@ -683,7 +683,8 @@ export class World implements Surroundings {
     {
       name: 'add a device where one has ended',
       weight: 6,
-      can: () => !this.closing && this.processors.unheard.length === 1,
+      can: () =>
+        !this.closing && this.processors.unheard.length === 1 && this.processors.deviceCount() < 8,
       act: () => this.processors.addDevice(true),
     },
     {

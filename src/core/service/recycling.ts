@@ -1,7 +1,7 @@
 /** Addresses of a range that is no more, which another range may have. */
 import { createMask } from '../basics/mask.js';
 import { PAGES_PER_BLOCK } from '../basics/types.js';
-import { releaseBacking } from '../table/backing.js';
+import { endAhead, releaseBacking } from '../table/backing.js';
 import { isHeld } from '../table/holds.js';
 import type { Range } from '../table/range.js';
 import type { State } from '../table/state.js';
@@ -25,6 +25,7 @@ export function recycle(state: State, range: Range): boolean {
     for (const node of state.nodes) {
       if (node === undefined) continue;
       releaseBacking(state, block, node, all);
+      endAhead(block, node);
       node.scratchBlocks.delete(block);
       node.completed.delete(block);
       node.unused.remove(index);
