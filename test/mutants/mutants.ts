@@ -694,11 +694,11 @@ export const mutants: readonly Mutant[] = [
     why: 'A node has more memory than its budget.',
   },
   {
-    name: 'take memory along that a range may grow into',
-    file: 'src/core/table/completion.ts',
-    original: 'block.range.pages < block.range.reserved',
-    instead: 'false',
-    why: 'A driver is told that pages have memory which no transfer has ever filled.',
+    name: 'keep the guess of a block whose addresses are given again',
+    file: 'src/core/service/recycling.ts',
+    original: 'endAhead(block, node);',
+    instead: '',
+    why: 'A memory counts guesses that are none, and brings less ahead for ever.',
   },
   {
     name: 'count frames in quarantine as given back',
