@@ -1,7 +1,7 @@
 /**
  * What is done so that threads meet sooner, each use by its name: docs/internals/threads.md says
- * when, and what each gains. The environment variable leaves some out: `bench -- cpus` measures
- * with and without them.
+ * when, and what each gains. The environment variable leaves some out: `bench -- cpu-uses`
+ * measures with and without them.
  */
 export const CPU_USES = [
   'next-fault',

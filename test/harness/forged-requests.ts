@@ -145,7 +145,7 @@ const ODD = [
   [1],
 ];
 
-/** A request of which one thing is other than it should be; `client`: who makes it. */
+/** A request of this client of which one thing is other than it should be. */
 export function forged(next: (below: number) => number, client = 1): unknown {
   const [name, value] = REQUESTS[next(REQUESTS.length)];
   const message = { id: next(4), name, value: ofClient(value, client) };

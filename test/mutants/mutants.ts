@@ -404,7 +404,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'break copy-on-write before the writer has the page',
     file: 'src/core/service/faults.ts',
-    original: 'has(absent, page)',
+    original: 'meetsUnit(state, block, page, unitPages, absent)',
     instead: 'false',
     why: 'A write that fails takes pages from clones for good that could be had again.',
   },

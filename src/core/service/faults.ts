@@ -216,8 +216,7 @@ function serviceFault(
     const spent = stuck || fails || (block.attempts >= ATTEMPTS && !isFinal(mine));
     return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
   }
-  const cloned =
-    wanted && block.copyOnWrite !== NO_PAGES && hasCloned(state, block, page, unitPages);
+  const cloned = wanted && meetsUnit(state, block, page, unitPages, block.copyOnWrite);
   if (cloned && breakAround(state, block, page, unitPages)) return 'blocked';
   const alone = late || narrow || single;
   const outcome = bringFor(
@@ -359,13 +358,7 @@ function excludeForbidden(block: Block, node: NodeId, access: Access, mask: Mask
   if (node !== HOST_NODE) andNot(mask, block.pinned);
 }
 
-/** Whether clones still need the page, or one of its unit. */
-function hasCloned(state: State, block: Block, page: number, unitPages: number): boolean {
-  if (unitPages === 1) return has(block.copyOnWrite, page);
-  return meetsUnit(state, block, page, unitPages, block.copyOnWrite);
-}
-
-/** Whether the mask has something of the page's unit. */
+/** Whether the mask has something of the page's unit, which may be the page alone. */
 function meetsUnit(
   state: State,
   block: Block,
@@ -373,7 +366,7 @@ function meetsUnit(
   unitPages: number,
   mask: Mask,
 ): boolean {
-  if (mask === NO_PAGES) return false;
+  if (unitPages === 1 || mask === NO_PAGES) return has(mask, page);
   const { mark } = state.masks;
   const unit = state.masks.take();
   unitOf(state, block, page, unitPages, unit);
@@ -393,8 +386,7 @@ function breakAround(state: State, block: Block, page: number, unitPages: number
   const pages = Math.max(PAGES_PER_GROUP, unitPages);
   addRun(group, page - (page % pages), pages);
   absentPages(state, block, group, absent);
-  if (unitPages === 1 ? has(absent, page) : meetsUnit(state, block, page, unitPages, absent))
-    return false;
+  if (meetsUnit(state, block, page, unitPages, absent)) return false;
   and(group, block.copyOnWrite);
   andNot(group, absent);
   andNot(group, block.lost);
@@ -402,14 +394,11 @@ function breakAround(state: State, block: Block, page: number, unitPages: number
   return true;
 }
 
-function mayWrite(state: State, block: Block, node: Node, page: number): boolean {
-  if (node.unitPages > 1) {
-    for (const mask of [block.unwritable, block.copyOnWrite, block.pinned])
-      if (meetsUnit(state, block, page, node.unitPages, mask)) return false;
-    return true;
-  }
-  if (has(block.unwritable, page) || has(block.copyOnWrite, page)) return false;
-  return node.id === HOST_NODE || !has(block.pinned, page);
+function mayWrite(state: State, block: Block, { id, unitPages }: Node, page: number): boolean {
+  const { unwritable, copyOnWrite, pinned } = block;
+  if (meetsUnit(state, block, page, unitPages, unwritable)) return false;
+  if (meetsUnit(state, block, page, unitPages, copyOnWrite)) return false;
+  return id === HOST_NODE || !meetsUnit(state, block, page, unitPages, pinned);
 }
 
 /** Why the page's unit cannot be had because of another page of it. */

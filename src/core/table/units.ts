@@ -4,7 +4,7 @@
  * has lost a page lacks no more than that one. What has no content, behind a range's end or given
  * back, comes with the rest of its unit and counts for nothing.
  */
-import { type Mask, WORDS } from '../basics/mask.js';
+import { and, andNot, type Mask, setAndNot, WORDS } from '../basics/mask.js';
 import type { NodeId } from '../basics/types.js';
 import type { Node } from './nodes.js';
 import type { State } from './state.js';
@@ -41,7 +41,7 @@ function widenWords(mask: Mask, words: number): void {
 /** Takes out all pages of each unit of which `without` has one; `without` is widened. */
 export function excludeUnits(mask: Mask, without: Mask, unitPages: number): void {
   widen(without, unitPages);
-  for (let word = 0; word < WORDS; word++) mask[word] &= ~without[word];
+  andNot(mask, without);
 }
 
 /** Pages of the block that have content, or may have some, in a word of it. */
@@ -53,7 +53,8 @@ export function contentIn({ inside, freed }: Block, word: number): number {
 export function keepWhole(state: State, block: Block, mask: Mask, unitPages: number): void {
   const { mark } = state.masks;
   const lacking = state.masks.take();
-  for (let word = 0; word < WORDS; word++) lacking[word] = contentIn(block, word) & ~mask[word];
+  setAndNot(lacking, block.inside, block.freed);
+  andNot(lacking, mask);
   excludeUnits(mask, lacking, unitPages);
   state.masks.backTo(mark);
 }
@@ -63,7 +64,8 @@ export function unitsAround(state: State, block: Block, mask: Mask, unitPages: n
   const wide = state.masks.take();
   wide.set(mask);
   widen(wide, unitPages);
-  for (let word = 0; word < WORDS; word++) wide[word] &= contentIn(block, word);
+  and(wide, block.inside);
+  andNot(wide, block.freed);
   return wide;
 }
 
@@ -87,6 +89,6 @@ export function leaveByUnits(
     staying[word] = (resident[word] | scratch[word]) & ~going[word];
   widen(going, unitPages);
   excludeUnits(going, staying, unitPages);
-  for (let word = 0; word < WORDS; word++) going[word] &= backed[word];
+  and(going, backed);
   state.masks.backTo(mark);
 }

@@ -113,7 +113,7 @@ export class ProcessGate implements Gate {
     return isWhole(id) && id > 0 ? { id, value: null, error: toWire(error) } : null;
   }
 
-  /** Of ranges that stand deeper in a request the shapes know. */
+  /** The shapes check ranges that stand deeper in a request. */
   private checkRange(name: string, { range, offset }: Record<string, unknown>): void {
     const { ranges } = this.grant;
     if (ranges === null) return;
@@ -145,7 +145,7 @@ export class ProcessGate implements Gate {
   }
 }
 
-/** Nobody waits for an answer to it, but for its end. */
+/** An operation of a stream has no answer: its end is told. */
 function refusedOperation(
   { stream, sequence }: Record<string, unknown>,
   error: WireError,

@@ -1,8 +1,8 @@
 /**
  * A thread of a process that attached to a space of another one. It writes why an access was
- * denied, and ends the access, until the page may be used again. It takes blocks out of the page tables that were not used for long.
- * When the owner is not there any more, it answers the faults of this process: a touch of a page
- * that is not here would wait for ever otherwise.
+ * denied, and ends the access, until the page may be used again. It takes blocks out of the page
+ * tables that were not used for long. When the owner is not there any more, it answers the faults of
+ * this process: a touch of a page that is not here would wait for ever otherwise.
  */
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';

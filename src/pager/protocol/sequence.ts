@@ -60,7 +60,7 @@ export class Sequence {
     this.close();
   }
 
-  /** Who reads it here sees the end from now on. */
+  /** A reader here sees the end from now on. */
   close(): void {
     if (this.words === null) return;
     this.words = null;
