@@ -12,6 +12,8 @@ other threads of the interpreter then wait with it, those of other processes do 
 """
 
 import atexit
+import collections
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -73,6 +75,8 @@ _libc.syscall.restype = ctypes.c_long
 
 # Userfaultfds by the socket of the owner: what is mapped stays until the process ends, and is watched.
 _mapped = {}
+# One thread attaches at a time: the first one maps the memory for all.
+_attaching = threading.Lock()
 
 
 class OnememError(Exception):
@@ -107,44 +111,53 @@ class Space:
 
     def __init__(self, owner, name, token):
         self._lock = threading.Lock()
-        self._bytes = b''
+        self._pieces = collections.deque()
+        self._gone = collections.deque()
         self._last = 0
         self._pid = os.getpid()
         self._owner = owner
         self._line = None
-        meeting = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        meeting.settimeout(ANSWER_SECONDS)
         try:
-            self._meet(meeting, name, token)
+            with _attaching, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as meeting:
+                meeting.settimeout(ANSWER_SECONDS)
+                self._meet(meeting, name, token)
         except (ConnectionError, FileNotFoundError) as error:
             raise OnememError('OWNER_LOST', f'process {owner}, which shared the space, has ended or closed it') from error
         except socket.timeout as error:
             raise OnememError('OWNER_BUSY', f'process {owner} did not answer within {ANSWER_SECONDS} s') from error
-        finally:
-            meeting.close()
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            raise OnememError('DESCRIPTORS', 'cannot attach: no descriptor is left; raise ulimit -n') from error
 
     def _meet(self, meeting, name, token):
         meeting.connect('\0onemem-' + name)
         offer, fds = _ask(meeting, {'onemem': VERSION, 'token': token, 'codec': 'json'}, [])
-        memory = fds[0]
-        try:
+        if not fds:
+            raise OSError(errno.EMFILE, 'the memory did not come')
+        with contextlib.ExitStack() as passed, contextlib.ExitStack() as undone:
+            passed.callback(os.close, fds[0])
             known = _mapped.get(name) if offer['mapped'] is not None else None
             if known is None and offer['mapped'] is not None:
                 raise OnememError('ADDRESS_SPACE', 'another library of this process has attached already; use that one')
-            faults = _map(offer, memory) if known is None else known
-        finally:
-            os.close(memory)
-        line, their_line = socket.socketpair()
-        descriptors = [their_line.fileno()]
-        if known is None:
-            life, their_life = socket.socketpair()
-            descriptors += [their_life.fileno(), faults]
-        welcome, _ = _ask(meeting, {'faults': faults, 'watched': known is not None}, descriptors)
-        their_line.close()
-        if known is None:
-            their_life.close()
-            _mapped[name] = faults
-            _watch(life, faults, offer, self._owner)
+            faults = _map(offer, fds[0], undone) if known is None else known
+            line, their_line = socket.socketpair()
+            undone.callback(line.close)
+            passed.callback(their_line.close)
+            descriptors = [their_line.fileno()]
+            if known is None:
+                life, their_life = socket.socketpair()
+                passed.callback(life.close)
+                passed.callback(their_life.close)
+                descriptors += [their_life.fileno(), faults]
+                watch = _watch(life, faults, offer, self._owner)
+                undone.callback(_end, *watch)
+            welcome, _ = _ask(meeting, {'faults': faults, 'watched': known is not None}, descriptors)
+            # The owner serves what is mapped from here on.
+            undone.pop_all()
+            if known is None:
+                _mapped[name] = faults
+                atexit.register(_end, *watch)
         self._line = line
         self._base = offer['base']
         self._size = offer['bytes']
@@ -202,9 +215,13 @@ class Space:
 
     def close(self):
         """Ends the calls. Views read on until the process ends."""
-        if self._line is not None and self._pid == os.getpid():
-            self._line.close()
-        self._line = None
+        line, self._line = self._line, None
+        if line is None or self._pid != os.getpid():
+            return
+        # A thread that waits for an answer returns.
+        with contextlib.suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+        line.close()
 
     def __enter__(self):
         return self
@@ -225,47 +242,65 @@ class Space:
             return memoryview(memory).cast('B').cast(code)
         return numpy.frombuffer(memory, dtype=TYPES[short][0])
 
-    def _tell(self, name, value):
-        with self._lock:
-            self._send(0, name, value)
+    def _leave(self, number):
+        """A view has gone. The collector finds it at any moment, also while this thread has the lock."""
+        self._gone.append(number)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._tell_gone()
+            finally:
+                self._lock.release()
+
+    def _tell_gone(self):
+        with contextlib.suppress(OnememError):
+            while self._gone:
+                self._send(0, 'unviewed', {'range': self._gone.popleft()})
 
     def _request(self, name, value):
+        if self._pid != os.getpid():
+            raise OnememError('OTHER_PROCESS', 'a forked process has not the arrays of its parent; start it by spawn, and attach')
         with self._lock:
             self._last += 1
             self._send(self._last, name, value)
-            while True:
+            message = self._receive()
+            while message.get('id') != self._last:
                 message = self._receive()
-                if message.get('id') != self._last:
-                    continue
-                if message['error'] is not None:
-                    raise OnememError(message['error']['code'], message['error']['message'])
-                return message['value']
+            self._tell_gone()
+        if message['error'] is not None:
+            raise OnememError(message['error']['code'], message['error']['message'])
+        return message['value']
 
     def _send(self, number, name, value):
-        if self._pid != os.getpid():
-            raise OnememError('OTHER_PROCESS', 'a forked process has not the arrays of its parent; start it by spawn, and attach')
-        if self._line is None:
-            raise OnememError('SPACE_CLOSED', 'the space has been closed; attach again')
         text = json.dumps({'id': number, 'name': name, 'value': value}).encode()
         try:
-            self._line.sendall(HEADER.pack(len(text)) + text)
-        except ConnectionError as error:
+            self._open_line().sendall(HEADER.pack(len(text)) + text)
+        except OSError as error:
             raise self._lost(name) from error
 
     def _receive(self):
         while True:
-            if len(self._bytes) >= HEADER.size:
-                (length,) = HEADER.unpack_from(self._bytes)
-                end = HEADER.size + length
-                if len(self._bytes) >= end:
-                    text, self._bytes = self._bytes[HEADER.size:end], self._bytes[end:]
-                    return json.loads(text)
-            piece = self._line.recv(65536)
-            if not piece:
+            data = b''.join(self._pieces)
+            if len(data) >= HEADER.size:
+                end = HEADER.size + HEADER.unpack_from(data)[0]
+                if len(data) >= end:
+                    self._pieces = collections.deque([data[end:]])
+                    return json.loads(data[HEADER.size:end])
+            try:
+                # One call takes bytes and keeps them: Ctrl-C does not come between.
+                self._pieces.extend(map(self._open_line().recv, (65536,)))
+            except OSError as error:
+                raise self._lost('an answer') from error
+            if not self._pieces[-1]:
                 raise self._lost('an answer')
-            self._bytes += piece
+
+    def _open_line(self):
+        line = self._line
+        if line is None:
+            raise OnememError('SPACE_CLOSED', 'the space has been closed; attach again')
+        return line
 
     def _lost(self, what):
+        self._open_line()
         return OnememError(
             'OWNER_LOST',
             f'{what}: process {self._owner}, which opened the space, has ended or closed it; '
@@ -285,6 +320,8 @@ def _whole(shape):
 def _short(dtype):
     if isinstance(dtype, str) and dtype in TYPES:
         return dtype
+    if getattr(dtype, 'byteorder', '=') in ('<', '>'):
+        raise OnememError('ARRAY_TYPE', f'the bytes of {dtype!r} are not in the order of this machine')
     name = getattr(dtype, 'name', None) or getattr(dtype, '__name__', None) or str(dtype)
     if name == 'float':
         name = 'float64'
@@ -295,12 +332,8 @@ def _short(dtype):
 
 def _unview(space, number):
     owner = space()
-    if owner is None or owner._line is None:
-        return
-    try:
-        owner._tell('unviewed', {'range': number})
-    except OnememError:
-        pass
+    if owner is not None and owner._line is not None and owner._pid == os.getpid():
+        owner._leave(number)
 
 
 def _ask(meeting, message, descriptors):
@@ -334,25 +367,33 @@ def _handle_of(name):
         here.sendall(HEADER.pack(len(text)) + text)
         with here.makefile('rb') as stream:
             (length,) = HEADER.unpack(stream.read(HEADER.size))
-            return json.loads(stream.read(length))['value']['handle']
+            answer = json.loads(stream.read(length))
+        if answer['error'] is not None:
+            raise OnememError(answer['error']['code'], answer['error']['message'])
+        return answer['value']['handle']
     except socket.timeout as error:
         raise OnememError('OWNER_BUSY', f'the space {name} did not answer within {ANSWER_SECONDS} s') from error
     except ConnectionRefusedError as error:
         raise OnememError('SPACE_NAME', f'there is no space {name}; start it by: npx onemem serve --name {name}') from error
+    except (ConnectionError, struct.error, ValueError) as error:
+        raise OnememError('OWNER_LOST', f'the process that kept the space {name} has ended') from error
     finally:
         here.close()
         there.close()
 
 
-def _map(offer, memory):
+def _map(offer, memory, undone):
     base, size = offer['base'], offer['bytes']
     faults = _open_userfaultfd(offer['userModeOnly'])
+    undone.callback(os.close, faults)
     fcntl.ioctl(faults, UFFDIO_API, struct.pack('QQQ', 0xAA, FEATURES, 0))
     sharing = MAP_SHARED if offer['writes'] else MAP_PRIVATE
     flags = sharing | MAP_NORESERVE | MAP_FIXED_NOREPLACE
     if _libc.mmap(base, size, PROT_READ_WRITE, flags, memory, 0) != base:
-        os.close(faults)
-        raise OnememError('ADDRESS_SPACE', f'the addresses of the space, 0x{base:x}, are in use in this process')
+        number = ctypes.get_errno()
+        why = 'they are in use' if number == errno.EEXIST else f'{os.strerror(number)}; see ulimit -v'
+        raise OnememError('ADDRESS_SPACE', f'this process cannot map the addresses of the space, 0x{base:x}, {size} bytes: {why}')
+    undone.callback(_libc.munmap, base, size)
     for advice in (MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE):
         _libc.madvise(base, size, advice)
     fcntl.ioctl(faults, UFFDIO_REGISTER, struct.pack('QQQQ', base, size, MISSING_WP_MINOR, 0))
@@ -379,25 +420,39 @@ def _open_userfaultfd(user_mode_only):
     fd = _libc.syscall(number, flags | USER_MODE_ONLY)
     if fd >= 0:
         return fd
-    why = os.strerror(ctypes.get_errno())
+    number = ctypes.get_errno()
+    why = os.strerror(number)
+    if number in (errno.EMFILE, errno.ENFILE):
+        raise OSError(number, why)
     raise OnememError('UNSUPPORTED', f'this machine does not allow page faults in user space ({why}); see npx onemem doctor')
 
 
 def _watch(life, faults, offer, owner):
-    """A process that says why accesses fail: no thread of this one could, while another one holds the GIL."""
+    """A process that says why accesses fail: no thread of this one could, while another one holds the GIL.
+
+    It is in a session of its own, so that signals to the group of this process do not end it.
+    """
     here, there = os.pipe()
     command = [sys.executable, '-S', '-E', os.path.abspath(__file__), '--watch']
     numbers = [life.fileno(), faults, here, offer['base'], offer['bytes'], owner, os.getpid()]
-    watch = subprocess.Popen(command + [str(each) for each in numbers], pass_fds=[life.fileno(), faults, here])
-    os.close(here)
-    os.set_inheritable(there, False)
-    life.close()
-    atexit.register(_end, watch, there)
+    try:
+        fds = [life.fileno(), faults, here]
+        watch = subprocess.Popen(command + [str(each) for each in numbers], pass_fds=fds, start_new_session=True)
+    except BaseException:
+        os.close(there)
+        raise
+    finally:
+        os.close(here)
+    return watch, there, os.getpid()
 
 
-def _end(watch, pipe):
+def _end(watch, pipe, pid):
+    # A forked child has the pipe, too: closing it here alone would not be heard.
+    if pid == os.getpid():
+        with contextlib.suppress(BrokenPipeError):
+            os.write(pipe, b'.')
+        watch.wait()
     os.close(pipe)
-    watch.wait()
 
 
 def _serve(life, faults, parent_pipe, base, size, owner, parent):
@@ -449,5 +504,4 @@ def _fail(faults, address, parent, say):
 
 
 if __name__ == '__main__' and sys.argv[1:2] == ['--watch']:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _serve(*(int(each) for each in sys.argv[2:]))

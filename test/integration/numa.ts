@@ -49,6 +49,17 @@ test('pages of an array lie on its node', async () => {
   if (policyAt(address) !== '') assert.equal(policyAt(address), `bind:${node}`);
 });
 
+test('pages of an array prefer its node where they may lie elsewhere', async () => {
+  await using space = await openSpace();
+  const [{ node }] = space.numa;
+  const placed = space.array(Int32Array, LENGTH, { numa: { node } });
+  placed.data.fill(3);
+  sameData(placed.data, () => 3);
+  const policy = policyAt(placed.addressOf(0));
+  note(`policy of its pages: ${policy || 'not shown by this kernel'}`);
+  if (policy !== '') assert.equal(policy, `prefer:${node}`);
+});
+
 test('a node that the machine has not is refused by name', async () => {
   await using space = await openSpace();
   const error = await failsWith('NUMA_NODE', () =>

@@ -182,6 +182,10 @@ for name in ['', '../x', 'x' * 65, 3]:
 for shape in [-1, 1.5, '3', None, (2, None)]:
  said(lambda: space.array('y', shape))
 said(lambda: space.array('y', 2**60))
+class Other:
+ byteorder = '>'
+ name = 'float64'
+said(lambda: space.array('y', 2, Other()))
 class Three:
  __index__ = lambda self: 3
 print(len(space.array('y', Three())))`;
@@ -196,7 +200,8 @@ pythonTest('wrong arguments of Python are told with what is right', async () => 
   for (const line of rest.slice(4, 9))
     assert.match(line, /^SHAPE: .* must be a length, or several/);
   assert.match(rest[9], /^ADDRESS_SPACE: array y of \d+ bytes is larger than the space of \d+$/);
-  assert.deepEqual(rest.slice(10), ['3']);
+  assert.match(rest[10], /^ARRAY_TYPE: the bytes of .* are not in the order of this machine$/);
+  assert.deepEqual(rest.slice(11), ['3']);
 });
 
 pythonTest('a store that the handle does not allow ends Python in a line', async () => {
@@ -284,6 +289,80 @@ longPythonTest('processes of multiprocessing attach by the handle', async () => 
     `for child in [subprocess.Popen([sys.executable, '-c', code, str(i)]) for i in range(4)]: assert child.wait() == 0`;
   await run(space.share(), program);
   sameData(x.data, (i) => 10 + i);
+});
+
+/** The same process with another program, which has not attached. */
+function instead(program: string): string {
+  return `os.execv(sys.executable, [sys.executable, '-c', ${JSON.stringify(`import onemem, os, sys\n${program}`)}])`;
+}
+
+/** Programs in a hurry, and what they print. */
+const HASTY: Readonly<Record<string, readonly [program: string, prints: string]>> = {
+  'views that the collector finds during a request keep nothing waiting': [
+    `import gc\ngc.set_threshold(1)\nclass Ring: pass\nfor i in range(100):\n r = Ring()\n r.me = r\n r.view = space['x']\nprint('done')`,
+    'done\n',
+  ],
+  'a program ends, though a child that it forked goes on': [
+    `import time\nif os.fork() == 0:\n os.close(1)\n os.close(2)\n time.sleep(300)\n os._exit(0)\nprint('ends')`,
+    'ends\n',
+  ],
+  'a thread hears that another one closed the space': [
+    `import threading\ndef ask():\n try:\n  while True: space.names()\n except onemem.OnememError as error: print(error.code)\n` +
+      `t = threading.Thread(target=ask)\nt.start()\nspace.names()\nspace.close()\nt.join()`,
+    'SPACE_CLOSED\n',
+  ],
+  'a program in place of one that attached attaches anew': [
+    instead(`print(onemem.attach()['x'][0])`),
+    '3\n',
+  ],
+  'threads attach at the same moment': [
+    instead(
+      `from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(6) as pool:\n` +
+        ` print(list(pool.map(lambda i: int(onemem.attach()['x'][i]), range(6))))`,
+    ),
+    '[3, 3, 3, 3, 3, 3]\n',
+  ],
+  'a process without descriptors attaches once it has some, and loses none': [
+    instead(
+      `import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\nhold = list(range(3, 40))\n` +
+        `for i in hold: os.dup2(0, i)\ncodes = set()\nspace = None\nwhile space is None:\n` +
+        ` try: space = onemem.attach()\n except onemem.OnememError as error:\n  codes.add(error.code)\n  os.close(hold.pop())\n` +
+        `print(codes, space['x'][0], len(hold) >= 26)`,
+    ),
+    "{'DESCRIPTORS'} 3 True\n",
+  ],
+  'a limit of addresses is named': [
+    instead(
+      `import resource\nresource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))\n` +
+        `try: onemem.attach()\nexcept onemem.OnememError as error: print(error.code, str(error)[-13:])`,
+    ),
+    'ADDRESS_SPACE see ulimit -v\n',
+  ],
+};
+
+for (const [what, [program, prints]] of Object.entries(HASTY)) {
+  longPythonTest(`in Python, ${what}`, async () => {
+    await using space = await openSpace({ hostMemory: '64MiB' });
+    space.array(Int32Array, 1000, { name: 'x' }).data.fill(3);
+    assert.equal(await run(space.share(), program), prints);
+    space.checkInvariants();
+  });
+}
+
+longPythonTest('a signal to the group of a Python process leaves its touches told', async () => {
+  const owner = new Agent();
+  const handle = await owner.do('open', '32MiB');
+  await owner.do('make', 'x', 1_000_000, 4);
+  const program =
+    `import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nos.setpgrp()\nv = onemem.attach()['x']\n` +
+    `os.killpg(0, signal.SIGTERM)\nprint('sent', flush=True)\nsys.stdin.readline()\nprint(v[999999])`;
+  const python = new Python(handle, instead(program));
+  await python.said('sent');
+  await owner.kill();
+  python.goOn();
+  const { signal, stderr } = await python.outcome();
+  assert.equal(signal, 'SIGBUS');
+  assert.match(stderr, /which opened the space, has ended .* is not in memory here/);
 });
 
 await runTests();

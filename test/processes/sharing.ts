@@ -1,6 +1,9 @@
 /** Processes that attach to a space see and change its arrays as its own threads do. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { i32, kernel, openSpace } from '../../src/index.js';
 import { Agent, attachedAgent } from '../harness/agents.js';
 import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
@@ -191,6 +194,18 @@ test('an attached process leaves, attaches again, and the space goes on', async 
   await agent.do('attach', space.share());
   assert.equal(await agent.do('sum', 'x'), 2000);
   sameData(x.data, () => 2);
+});
+
+longTest('a process without descriptors attaches once it has some, and loses none', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  space.array(Int32Array, 1000, { name: 'x' }).data.fill(3);
+  const program = fileURLToPath(new URL('./programs/few-descriptors.js', import.meta.url));
+  const command = ['-c', 'ulimit -n 64 && exec "$0" "$1"', process.execPath, program];
+  const env = { ...process.env, ONEMEM_SPACE: space.share() };
+  const { stdout } = await promisify(execFile)('sh', command, { env });
+  // The owner serves faults from the moment that it has the userfaultfd, which stays.
+  assert.match(stdout, /^EMFILE,DESCRIPTORS 1 3000\n$/);
+  space.checkInvariants();
 });
 
 longTest('a view reads and writes on when its process has closed the space', async () => {

@@ -61,6 +61,7 @@ export function attachProcess(
   let faults = -1;
   let offer: AttachOffer | null = null;
   const ours: number[] = [];
+  const theirs: number[] = [];
   try {
     const hello: AttachHello = { onemem: ATTACH_VERSION, token, codec: 'v8' };
     say(meeting, hello, [], owner);
@@ -74,7 +75,6 @@ export function attachProcess(
     } finally {
       closeDescriptor(memory);
     }
-    const theirs: number[] = [];
     const watched = watches.has(socket);
     for (let pair = watched ? 1 : 0; pair < STREAMS; pair++) {
       const [here, there] = createSocketPair(SOCK_STREAM);
@@ -83,7 +83,7 @@ export function attachProcess(
     }
     const mapped: AttachMapped = { faults: offer.mapped ?? faults, watched };
     say(meeting, mapped, faults === -1 ? theirs : [...theirs, faults], owner);
-    for (const fd of theirs) closeDescriptor(fd);
+    for (const fd of theirs.splice(0)) closeDescriptor(fd);
     const { message: welcome } = receive<AttachWelcome>(meeting, owner);
     meeting.close();
     const [stream, life] = ours;
@@ -97,7 +97,7 @@ export function attachProcess(
     }
     return open(text, owner, offer, welcome, stream, onClosed);
   } catch (error) {
-    for (const fd of ours) closeDescriptor(fd);
+    for (const fd of [...ours, ...theirs]) closeDescriptor(fd);
     meeting.close();
     if (faults !== -1 && offer !== null) {
       closeDescriptor(faults);

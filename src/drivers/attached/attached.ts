@@ -10,6 +10,7 @@ import {
   type ProcessorDescription,
   Status,
 } from '../../core/basics/types.js';
+import { ESRCH } from '../../linux/base/constants.js';
 import type { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { ProcessorDriver } from '../driver.js';
 import { NodeError, PageTable } from '../page-table.js';
@@ -98,6 +99,13 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
     } catch (error) {
       this.failIn(error);
     }
+  }
+
+  /** False: the process runs another program by now (exec), without the memory. */
+  hasMemory(): boolean {
+    const { base, userfaultfd } = this.table;
+    // Below the range nothing is served: the kernel says so, or before that there is no such memory.
+    return userfaultfd.zeropage(base - PAGE_BYTES, PAGE_BYTES) !== ESRCH;
   }
 
   /** From now on no thread is woken for the page, until it is restored. False: that was so before. */

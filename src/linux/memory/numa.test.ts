@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { MAP_ANONYMOUS, MAP_SHARED, PROT_READ, PROT_WRITE } from '../base/constants.js';
+import { libc, SYSTEM_CALL } from '../base/libc.js';
+import { scratch } from '../base/native-buffer.js';
 import { mmap, munmap } from './memory.js';
 import { nodeOfDevice, numaNodes, placeMemory } from './numa.js';
 
@@ -70,4 +72,23 @@ test('the kernel takes a node that is there, and no other one', () => {
     expect(placeMemory(address, bytes, null)).toBe(0);
   }
   munmap(address, bytes);
+});
+
+test('the kernel is asked to prefer a node, or to take no other one', () => {
+  const calls: unknown[] = [];
+  const spy = vi.spyOn(libc, 'systemCall').mockImplementation((call, ...args) => {
+    const [address, bytes, mode, mask, bits] = args.map(Number);
+    calls.push([call, address, bytes, mode, mask === 0 ? null : scratch.view.getUint8(1), bits]);
+    return 0;
+  });
+  placeMemory(4096, 8192, { node: 9, only: false });
+  placeMemory(4096, 8192, { node: 9, only: true });
+  placeMemory(4096, 8192, null);
+  spy.mockRestore();
+  // From linux/mempolicy.h: MPOL_PREFERRED is 1, MPOL_BIND 2, MPOL_DEFAULT 0.
+  expect(calls).toEqual([
+    [SYSTEM_CALL.mbind, 4096, 8192, 1, 0b10, 1025],
+    [SYSTEM_CALL.mbind, 4096, 8192, 2, 0b10, 1025],
+    [SYSTEM_CALL.mbind, 4096, 8192, 0, null, 0],
+  ]);
 });

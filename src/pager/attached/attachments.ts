@@ -396,10 +396,18 @@ export class Attachments implements Transport {
     );
   }
 
+  /** The process, if it has the memory mapped. */
+  private memberOf(pid: number): Member | null {
+    const member = this.members.find((each) => each?.pid === pid && !each.gone) ?? null;
+    if (member === null || member.driver.hasMemory()) return member;
+    this.lost(member);
+    return null;
+  }
+
   private offer(line: Line, hello: AttachHello): void {
     line.codec = codecOf(hello);
     line.grant = this.grantOf(hello);
-    line.member = this.members.find((member) => member?.pid === line.pid && !member.gone) ?? null;
+    line.member = this.memberOf(line.pid);
     const { name, base, bytes, memory, userModeOnly } = this.around;
     const writes = line.grant.rights === 'write';
     const offer: AttachOffer = {

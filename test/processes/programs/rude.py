@@ -4,6 +4,7 @@ Each is a process of its own. A line for each says how it ended. Standard input 
 answer is long, as node:v8 writes it, and those that are forged.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -85,7 +86,7 @@ class Process:
         """The streams of requests and of its end, as a process has them that has attached."""
         meeting = connect(self.name)
         offer, (memory,) = onemem._ask(meeting, json.loads(hello(self.token, codec=codec)), [])
-        given = onemem._map(offer, memory) if faults is None else faults(offer)
+        given = onemem._map(offer, memory, contextlib.ExitStack()) if faults is None else faults(offer)
         pairs = [socket.socketpair(), socket.socketpair()]
         theirs = [pairs[0][1].fileno(), pairs[1][1].fileno(), given]
         welcome, _ = onemem._ask(meeting, {'faults': given}, theirs)
