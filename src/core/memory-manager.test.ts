@@ -507,12 +507,10 @@ describe('MemoryManager', () => {
         'request 1 done, 512',
       ]);
       expect(fault(1, 3, true)).toEqual(['dev map 3+1 none>write']);
-      // The host has nothing of the rest yet: 64 KiB of it come there, and to no other node.
+      // What the host lacks comes there, and to no other node.
       expect(fault(1, 4, false)).toEqual([
-        'host gets 0+3 from zero as none',
-        'host gets 4+12 from zero as none',
-        'dev map 0+3 none>read',
-        'dev map 4+12 none>read',
+        'host gets 4+1 from zero as none',
+        'dev map 4+1 none>read',
       ]);
       expect(backed(1)).toBe(0);
       expect(fault(HOST, 4, true)).toEqual(['host map 4+1 none>write']);

@@ -248,8 +248,9 @@ function transfer(
   order.source = source;
   order.sourceFrame = frameAt(frames, base, first);
   order.node = target.id;
-  // A unit is mapped when all of it is there.
-  const access = target.unitPages === 1 ? accessAt(operation, first) : Access.None;
+  // A unit is mapped when all of it is there, and what is reached in place when it has come.
+  const inPlace = target.owner !== operation.processor;
+  const access = target.unitPages === 1 && !inPlace ? accessAt(operation, first) : Access.None;
   order.processor = access === Access.None ? NO_PROCESSOR : operation.processor;
   order.page = base + first;
   order.count = count;
@@ -404,7 +405,12 @@ function settle(
     mapUnits(state, block, operation, target, first, count);
     return;
   }
-  noteMapped(state, block, operation.processor, first, count, operation.access);
+  const { processor, access } = operation;
+  if (source !== target.id && target.owner !== processor) {
+    const page = block.index * PAGES_PER_BLOCK + first;
+    state.commands.map(processor, page, count, access, Access.None, page);
+  }
+  noteMapped(state, block, processor, first, count, access);
 }
 
 /** Maps those units around a run that are wholly there by now. */

@@ -27,8 +27,8 @@ it('a processor without memory walks through a block with few faults, and throug
   expect(faultsOf(walk, 'normal')).toBe(7);
 });
 
-it('it takes a group a fault where it was advised that touches are random', () => {
-  expect(faultsOf(walk, 'random')).toBe((2 * BLOCK) / GROUP);
+it('it takes a page a fault where it was advised that touches are random', () => {
+  expect(faultsOf(walk, 'random')).toBe(2 * BLOCK);
 });
 
 it('a touch elsewhere brings a group', () => {

@@ -12,14 +12,14 @@ import {
   isSubset,
   type Mask,
   next,
-  remove,
+  setAnd,
   WORDS,
 } from '../basics/mask.js';
-import { Access, HOST_NODE, NO_NODE, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../basics/types.js';
-import { holderOf, onlyOn } from '../table/contents.js';
+import { Access, HOST_NODE, PAGES_PER_BLOCK } from '../basics/types.js';
+import { onlyOn } from '../table/contents.js';
 import type { Processor } from '../table/processors.js';
 import { isAsked, isRemote, mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
-import { type Block, noteWaiting } from '../table/va-block.js';
+import { type Block, type Mapping, noteWaiting } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
 
@@ -106,69 +106,42 @@ function mapRuns(
   }
 }
 
-/** A fault of a processor that reaches host memory in place. */
-export function serviceRemote(
+/**
+ * Brings pages to host memory for a thread that waits for one of them there, and maps them. Where
+ * all of them are there, it maps all that the host has of the block, unless the page comes `alone`.
+ */
+export function bringInPlace(
   state: State,
   block: Block,
   processor: Processor,
+  mapping: Mapping,
+  access: Access,
+  mask: Mask,
   page: number,
-  write: boolean,
-  narrow: boolean,
+  alone: boolean,
 ): Outcome {
-  const { resident } = residenceOf(state, block, HOST_NODE);
-  const alone = holderOf(state, block, page, HOST_NODE) === NO_NODE;
-  const asked = isAsked(block, processor);
-  if (!has(resident, page) || (write && !alone)) {
-    const allowed = state.masks.take();
-    clear(allowed);
-    // A page that came along may have been what failed.
-    if (narrow || asked) add(allowed, page);
-    else addWindow(state, block, processor, page, allowed);
-    for (let word = 0; word < WORDS; word++) {
-      allowed[word] &= present(block, word);
-      if (write) allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
-    }
-    const access = write ? Access.Write : Access.Read;
-    return migrate(state, block, nodeOf(state, HOST_NODE), null, access, allowed, page, null);
-  }
-  if (write) {
-    add(block.dirty, page);
-    remove(block.cleaning, page);
-  }
-  mapHostPages(state, block, processor, asked ? page : -1, write);
+  const write = access === Access.Write;
+  andNot(mask, mapping.standIn);
+  if (!isThere(state, block, write, mask))
+    return migrate(state, block, nodeOf(state, HOST_NODE), processor, access, mask, page, null);
+  // A block that is tried tells nothing once all of it is mapped.
+  const single = alone || processor.reason === 'trial';
+  mapHostPages(state, block, processor, single ? page : -1, write);
   return 'done';
 }
 
-/**
- * The pages that come to host memory with a fault there: as many more as the processor has mapped
- * before them, so that a walk through what lies in a store takes a fault a block.
- */
-function addWindow(
-  state: State,
-  block: Block,
-  processor: Processor,
-  page: number,
-  window: Mask,
-): void {
-  const first = page - (page % PAGES_PER_GROUP);
-  let count: number = PAGES_PER_GROUP;
-  if (block.advice.pattern !== 'random') {
-    if (first === 0) {
-      if (hasWhole(state.va.blocks.get(block.index - 1), block, processor)) count = PAGES_PER_BLOCK;
-    } else {
-      const { mapped } = mappingOf(state, block, processor.id);
-      for (let at = first - 1; at >= 0 && has(mapped, at); at--) count++;
-      count = Math.min(count - (count % PAGES_PER_GROUP), PAGES_PER_BLOCK - first);
-    }
-  }
-  addRun(window, first, count);
-}
-
-/** Whether the processor has all of the block before this one mapped. */
-function hasWhole(before: Block | undefined, { range }: Block, { id }: Processor): boolean {
-  const mapping = before?.mappings[id];
-  if (before?.range !== range || mapping === undefined) return false;
-  return isSubset(before.inside, mapping.mapped);
+/** Whether the pages need only be mapped: to be written, where host memory has the only copy. */
+function isThere(state: State, block: Block, write: boolean, mask: Mask): boolean {
+  const { resident } = residenceOf(state, block, HOST_NODE);
+  if (!write) return isSubset(mask, resident);
+  const { mark } = state.masks;
+  const owned = state.masks.take();
+  setAnd(owned, resident, block.dirty);
+  andNot(owned, block.cleaning);
+  onlyOn(state, block, HOST_NODE, owned, owned);
+  const isOwned = isSubset(mask, owned);
+  state.masks.backTo(mark);
+  return isOwned;
 }
 
 /** Has a processor reach host memory in place, or its own again. */

@@ -24,6 +24,7 @@ import {
   makeReady,
   nodeOf,
   processorOf,
+  reachedBy,
   residenceOf,
   type State,
 } from '../table/state.js';
@@ -35,7 +36,7 @@ const NO_REQUEST = 0;
 
 /** What a task was to bring ahead did not come, for want of room or of the right: it is no guess. */
 export function endGuess(state: State, block: Block, { request, processor }: Task): void {
-  const node = state.nodes[state.processors[processor]?.localNode ?? NO_NODE];
+  const node = state.nodes[block.mappings[processor]?.node ?? NO_NODE];
   const isThere = !isEmpty(block.residences[node?.id ?? NO_NODE]?.resident ?? NO_PAGES);
   if (request === NO_REQUEST && node !== undefined && !isThere) endAhead(block, node);
 }
@@ -119,20 +120,23 @@ export function beginLater(state: State): void {
   const residence = block.residences[processor.localNode];
   // A processor has come into it by now, or its addresses are another range's.
   if (residence?.ahead !== true) return;
-  if (mayCome(block, processor) && isEmpty(residence.resident))
+  const node = nodeOf(state, processor.localNode);
+  if (mayCome(state, block, processor, node) && isEmpty(residence.resident))
     begin(state, block, processor.id, access, false, true, reason);
-  else endAhead(block, nodeOf(state, processor.localNode));
+  else endAhead(block, node);
 }
 
 /** Whether nothing of the block is there, nor on its way. */
 function isMissing(state: State, block: Block, processor: Processor, node: Node): boolean {
   const residence = residenceOf(state, block, node.id);
   if (residence.ahead || !isEmpty(residence.resident)) return false;
-  return mayCome(block, processor);
+  return mayCome(state, block, processor, node);
 }
 
-function mayCome(block: Block, processor: Processor): boolean {
-  return block.operation === null && block.tasks.length === 0 && !isRemote(block, processor);
+/** Whether the block may come to the node, which the processor must reach there. */
+function mayCome(state: State, block: Block, processor: Processor, node: Node): boolean {
+  if (block.operation !== null || block.tasks.length > 0) return false;
+  return reachedBy(state, block, processor.id) === node.id;
 }
 
 function begin(
@@ -146,9 +150,11 @@ function begin(
 ): void {
   const mask = createMask();
   copy(mask, ahead.inside);
-  // Of a unit no part stays unmapped: all of the block does then, and its first fault maps it.
-  const { localNode } = processorOf(state, processor);
-  const byPages = nodeOf(state, localNode).unitPages <= PAGES_PER_GROUP;
+  // Of a unit no part stays unmapped, nor of memory that is reached in place: all of the block does
+  // then, and its first fault maps it.
+  const owner = processorOf(state, processor);
+  const byPages =
+    !isRemote(ahead, owner) && nodeOf(state, owner.localNode).unitPages <= PAGES_PER_GROUP;
   const task: Task = {
     kind: 'present',
     mask,

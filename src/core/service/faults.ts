@@ -38,7 +38,7 @@ import {
 } from '../movement/moves.js';
 import { ATTEMPTS, open, start } from '../movement/operation.js';
 import { evictBlock, evictShielded, failsToLeave, reclaim } from '../movement/reclaim.js';
-import { serviceRemote } from '../movement/remote-mapping.js';
+import { bringInPlace } from '../movement/remote-mapping.js';
 import { bringAhead } from '../pattern/read-ahead.js';
 import { SeenTouch } from '../pattern/touch.js';
 import { noteTurn } from '../pattern/turns.js';
@@ -227,17 +227,13 @@ function serviceFault(
     node,
     page,
     wanted && !cloned,
-    narrow,
     alone,
   );
   if (cloned && outcome === 'started') keepUntilItGoesOn(state, block, node.id);
   return outcome;
 }
 
-/**
- * Brings a page that a thread waits for, and what comes along: after a failure nothing does
- * (`narrow`), nor where it is to come `alone`.
- */
+/** Brings a page that a thread waits for, and what comes along: nothing where it is to come `alone`. */
 function bringFor(
   state: State,
   block: Block,
@@ -246,11 +242,9 @@ function bringFor(
   node: Node,
   page: number,
   write: boolean,
-  narrow: boolean,
   alone: boolean,
 ): Outcome {
-  if (isRemote(block, processor))
-    return serviceRemote(state, block, processor, page, write, narrow);
+  const inPlace = isRemote(block, processor);
   // Of what is mostly read others keep their copies until a processor really writes.
   const { pattern } = block.advice;
   const base = block.index * PAGES_PER_BLOCK;
@@ -260,7 +254,7 @@ function bringFor(
     !readMostly && declaredWrite(processor, base + page) && mayWrite(state, block, node, page);
   const owned = !readMostly && ownsAlone(state, block, node, page);
   const access = write || intent || owned ? Access.Write : Access.Read;
-  if (state.policies.looksAtTurns)
+  if (state.policies.looksAtTurns && !inPlace)
     noteTurn(state, block, processor, node, page, access === Access.Write);
   touch.look(state, block, processor, mapping, node, page);
   touch.write = access === Access.Write;
@@ -279,9 +273,10 @@ function bringFor(
   touch.keep();
   processor.reason = touch.reason;
   const { result, ahead, certain } = touch;
-  const outcome =
-    bringAlone(state, block, node, processor, mapping, access, result, page) ??
-    migrate(state, block, node, processor, access, result, page, null);
+  const outcome = inPlace
+    ? bringInPlace(state, block, processor, mapping, access, result, page, guarded)
+    : (bringAlone(state, block, node, processor, mapping, access, result, page) ??
+      migrate(state, block, node, processor, access, result, page, null));
   const comes = outcome === 'started' || outcome === 'done';
   processor.stalled = comes ? -1 : base + page;
   if (!comes) return outcome;
