@@ -496,7 +496,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'map all that the host has of a guarded block for another process',
     file: 'src/core/movement/remote-mapping.ts',
-    original: 'asked ? page : -1',
+    original: 'alone ? page : -1',
     instead: '-1',
     why: 'A process gets rights that nobody was asked about.',
   },
@@ -764,11 +764,11 @@ export const mutants: readonly Mutant[] = [
     why: 'What the device had of the block is behind a mapping that is gone.',
   },
   {
-    name: 'ask for a group again that failed where it is reached in place',
-    file: 'src/core/movement/remote-mapping.ts',
-    original: 'add(allowed, page);',
-    instead: 'addRun(allowed, page - (page % PAGES_PER_GROUP), PAGES_PER_GROUP);',
-    why: 'A launch that touches in place what cannot be had never ends.',
+    name: 'map nothing that has come where it is reached in place',
+    file: 'src/core/movement/operation-transfers.ts',
+    original: 'source !== target.id && target.owner !== processor',
+    instead: 'false',
+    why: 'A thread of a process without memory of its own waits for ever for a page that is there.',
   },
   {
     name: 'tell a clone less than its source said',

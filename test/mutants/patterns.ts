@@ -51,6 +51,15 @@ export const patternMutants: readonly PatternMutant[] = [
     play: 'uvm-thrashing',
     more: 'cost',
   },
+  {
+    name: 'patterns: ask nothing for a processor without memory of its own',
+    file: 'src/core/service/faults.ts',
+    original: 'processor.prefetch(touch);',
+    instead:
+      'if (inPlace) addRun(touch.result, page & ~(PAGES_PER_GROUP - 1), PAGES_PER_GROUP); else processor.prefetch(touch);',
+    play: 'storage-random-attached',
+    more: 'cost',
+  },
   rule(
     'bring as many neighbours from slow memory as from any',
     'pattern',

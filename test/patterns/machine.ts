@@ -69,6 +69,11 @@ export class Machine {
     return this.manager.addDevice(deviceOf(blocks, more)).processor;
   }
 
+  /** A processor without memory of its own: it reaches the host's in place. */
+  attached(): ProcessorId {
+    return this.manager.addProcessor({ name: 'process', faults: true, units: 1 });
+  }
+
   /** Behind the host's memory: what it has no room for goes there. */
   store(): void {
     const node = this.manager.addNode(
@@ -119,7 +124,8 @@ export class Machine {
       if (!hasPage(this.manager, processor, page, write ? 'writable' : 'mapped'))
         throw new Error(`page ${page} has not come`);
     }
-    this.seenOn(processor)[page] = USED;
+    const block = this.manager.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK));
+    this.seenOn(block?.mappings[processor]?.node ?? NO_NODE)[page] = USED;
   }
 
   launch(

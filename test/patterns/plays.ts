@@ -204,12 +204,8 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
   'columns-some': onDevice((machine, device) => columns(machine, device, 2896, 2896, 64)),
   'columns-2048': onDevice((machine, device) => columns(machine, device, 2048, 4096, 8)),
   'columns-wide': onDevice((machine, device) => columns(machine, device, 512, 16_384, 64)),
-  'columns-of-file': onHost((machine) => {
-    const first = machine.file(2 * ROOM);
-    for (let column = 0; column < 4096; column += 32)
-      for (let row = 0; row < 2048; row++)
-        machine.touch(HOST, first + ((row * 4096 + column) >> 10));
-  }),
+  'columns-of-file': onHost((machine) => columnsOfFile(machine, HOST)),
+  'columns-of-file-attached': onHost((machine) => columnsOfFile(machine, machine.attached())),
   transpose: onDevice((machine, device) => {
     const [x, y] = [machine.array(TWICE / 2), machine.array(TWICE / 2)];
     machine.launch(
@@ -393,11 +389,8 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
     const first = machine.array(TWICE);
     for (let time = 0; time < 2; time++) walk(machine, HOST, first, TWICE, true);
   }),
-  'storage-random': onHost((machine) => {
-    machine.store();
-    const first = machine.array(TWICE);
-    for (let each = 0; each < 8192; each++) machine.touch(HOST, first + machine.random(TWICE));
-  }),
+  'storage-random': onHost((machine) => touchStored(machine, HOST)),
+  'storage-random-attached': onHost((machine) => touchStored(machine, machine.attached())),
   ...PLANNED,
   'gpu-results': () => results((machine, first) => walk(machine, HOST, first, 16 * B)),
   'gpu-results-part': () => results((machine, first) => walk(machine, HOST, first, 3 * B + 100)),
@@ -410,6 +403,19 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
       for (let block = 0; block < 16; block++) walk(machine, HOST, first + block * B, 2);
     }),
 };
+
+/** Some columns of a matrix in a file that is twice as large as the memory. */
+function columnsOfFile(machine: Machine, by: ProcessorId): void {
+  const first = machine.file(2 * ROOM);
+  for (let column = 0; column < 4096; column += 32)
+    for (let row = 0; row < 2048; row++) machine.touch(by, first + ((row * 4096 + column) >> 10));
+}
+
+function touchStored(machine: Machine, by: ProcessorId): void {
+  machine.store();
+  const first = machine.array(TWICE);
+  for (let each = 0; each < 8192; each++) machine.touch(by, first + machine.random(TWICE));
+}
 
 /** A device that only an engine reaches writes an array again and again, and the host looks at it. */
 function results(look: (machine: Machine, first: number) => void): Machine {

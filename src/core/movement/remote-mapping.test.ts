@@ -1,7 +1,21 @@
 import { expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
-import { PAGES_PER_BLOCK as BLOCK, PAGES_PER_GROUP as GROUP } from '../basics/types.js';
-import { allocateIn, commandsThat, hasPage, hostOf, managerOf } from '../test-parts.js';
+import {
+  PAGES_PER_BLOCK as BLOCK,
+  PAGES_PER_GROUP as GROUP,
+  HOST,
+  HOST_NODE,
+  NO_NODE,
+} from '../basics/types.js';
+import {
+  allocateIn,
+  commandsThat,
+  deviceOf,
+  hasPage,
+  hostOf,
+  managerOf,
+  touchIn,
+} from '../test-parts.js';
 
 /** Reads pages in turn; how many of them fault. */
 function faultsOf(pages: readonly number[], advice: 'normal' | 'random'): number {
@@ -34,4 +48,23 @@ it('it takes a page a fault where it was advised that touches are random', () =>
 it('a touch elsewhere brings a group', () => {
   expect(faultsOf([4 * GROUP, 9 * GROUP, 10 * GROUP + 1], 'normal')).toBe(3);
   expect(faultsOf([4 * GROUP, 5 * GROUP, 6 * GROUP, 7 * GROUP], 'normal')).toBe(3);
+});
+
+it('blocks come to the host ahead of it, and are mapped by its faults', () => {
+  const manager = managerOf(hostOf(16), commandsThat(), namedPolicies());
+  const store = deviceOf(64, { name: 'store', addressable: false });
+  manager.setHome(HOST_NODE, manager.addNode(store, NO_NODE));
+  const first = allocateIn(manager, 32 * BLOCK);
+  for (let page = first; page < first + 32 * BLOCK; page++)
+    if (!hasPage(manager, HOST, page, 'writable')) manager.fault(HOST, page, true, 1);
+  const process = manager.addProcessor({ name: 'process', faults: true, units: 1 });
+  const next = first + 2 * BLOCK;
+  for (let page = first; page <= first + BLOCK; page++) touchIn(manager, process, page);
+  const hosts = manager.state.va.blocks.get(next / BLOCK)?.residences[HOST_NODE];
+  expect(hosts?.ahead).toBe(true);
+  expect(hasPage(manager, process, next)).toBe(false);
+  touchIn(manager, process, next);
+  expect(hosts?.ahead).toBe(false);
+  expect(hasPage(manager, process, next + BLOCK - 1)).toBe(true);
+  manager.checkInvariants();
 });

@@ -124,9 +124,7 @@ export function bringInPlace(
   andNot(mask, mapping.standIn);
   if (!isThere(state, block, write, mask))
     return migrate(state, block, nodeOf(state, HOST_NODE), processor, access, mask, page, null);
-  // A block that is tried tells nothing once all of it is mapped.
-  const single = alone || processor.reason === 'trial';
-  mapHostPages(state, block, processor, single ? page : -1, write);
+  mapHostPages(state, block, processor, alone ? page : -1, write);
   return 'done';
 }
 

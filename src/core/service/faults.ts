@@ -219,16 +219,7 @@ function serviceFault(
   const cloned = wanted && meetsUnit(state, block, page, unitPages, block.copyOnWrite);
   if (cloned && breakAround(state, block, page, unitPages)) return 'blocked';
   const alone = late || narrow || single;
-  const outcome = bringFor(
-    state,
-    block,
-    processor,
-    mapping,
-    node,
-    page,
-    wanted && !cloned,
-    alone,
-  );
+  const outcome = bringFor(state, block, processor, mapping, node, page, wanted && !cloned, alone);
   if (cloned && outcome === 'started') keepUntilItGoesOn(state, block, node.id);
   return outcome;
 }
