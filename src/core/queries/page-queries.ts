@@ -12,7 +12,13 @@ import { firstLost, lossOf, sourceOf } from '../table/absence.js';
 import type { Node } from '../table/nodes.js';
 import type { Range } from '../table/range.js';
 import { isRemote, type State, usesHostMemory } from '../table/state.js';
-import { type Block, changedPages, isInherited, perhapsNotZero } from '../table/va-block.js';
+import {
+  type Block,
+  changedPages,
+  isAwaited,
+  isInherited,
+  perhapsNotZero,
+} from '../table/va-block.js';
 import { dirtyRuns, type UsedPages, youngRuns } from './usage.js';
 import { type Whereabouts, whereaboutsOf } from './whereabouts.js';
 
@@ -47,11 +53,7 @@ export class PageQueries {
 
   isAwaited(id: ProcessorId, page: number): boolean {
     const mapping = this.state.va.blocks.get(Math.floor(page / PAGES_PER_BLOCK))?.mappings[id];
-    const inBlock = page % PAGES_PER_BLOCK;
-    return (
-      mapping !== undefined &&
-      (has(mapping.waitingRead, inBlock) || has(mapping.waitingWrite, inBlock))
-    );
+    return mapping !== undefined && isAwaited(mapping, page % PAGES_PER_BLOCK);
   }
 
   /** Whether no node has the page, so that its provider must give its content. */

@@ -63,6 +63,7 @@ import {
 import { keepWhole, unitsAround } from '../table/units.js';
 import {
   type Block,
+  isAwaited,
   isUnrestricted,
   type Mapping,
   NO_PAGES,
@@ -150,11 +151,7 @@ function putFirst(block: Block, page: number): void {
   if (page === -1) return;
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
-    if (
-      mapping?.waiting !== true ||
-      !(has(mapping.waitingRead, page) || has(mapping.waitingWrite, page))
-    )
-      continue;
+    if (mapping?.waiting !== true || !isAwaited(mapping, page)) continue;
     mapping.urgentPage = page;
     block.turn = id;
     return;
@@ -189,12 +186,13 @@ function serviceFault(
   // A page that came along may have been what failed: only a failure of this page alone is its own.
   const narrow = failure !== Status.Done || block.attempts > 0;
   const mine = narrow && block.ended.only === page ? failure : Status.Done;
-  const refused = mapping.refusedPage === page ? mapping.refusal : null;
+  const failed = mine !== Status.Done && givesUp(block, mine) ? reasonOf(mine) : null;
+  const forbidden =
+    denial(block, node.id, page, wanted) ??
+    (unitPages > 1 ? denialAround(state, block, node, page, wanted) : null);
   const found = stuck
     ? shortageOf(state)
-    : (refused ??
-      denial(block, node.id, page, wanted, mine) ??
-      (unitPages > 1 ? denialAround(state, block, node, page, wanted) : null));
+    : (forbidden ?? (mapping.failedPage === page ? mapping.failure : failed));
   const lacks = !stuck && lacksRoomElsewhere(state, block, page, found, mine, unitPages);
   if (lacks && waitsForRoom(state, block, processor)) {
     block.attempts = 0;
@@ -213,6 +211,11 @@ function serviceFault(
   else if (reason !== null) {
     const residence = block.residences[node.id];
     const fails = residence !== undefined && failsToLeave(state, residence);
+    // Of what forbids it nothing is kept: that may end before the denial is given.
+    if (unitPages > 1 && (stuck || forbidden === null)) {
+      mapping.failedPage = page;
+      mapping.failure = reason;
+    }
     const spent = stuck || fails || (block.attempts >= ATTEMPTS && !isFinal(mine));
     return deny(state, block, processor, node, mapping, page, wanted, reason, spent);
   }
@@ -277,18 +280,12 @@ function bringFor(
 
 function nextWaiting(mapping: Mapping): number {
   const { urgentPage } = mapping;
-  if (
-    urgentPage !== -1 &&
-    (has(mapping.waitingWrite, urgentPage) || has(mapping.waitingRead, urgentPage))
-  ) {
-    return urgentPage;
-  }
+  if (urgentPage !== -1 && isAwaited(mapping, urgentPage)) return urgentPage;
   const page = next(mapping.waitingWrite, 0);
   return page < PAGES_PER_BLOCK ? page : next(mapping.waitingRead, 0);
 }
 
 function dismiss(mapping: Mapping, page: number): Outcome {
-  if (mapping.refusedPage === page) mapping.refusedPage = -1;
   stopWaiting(mapping, page);
   return 'done';
 }
@@ -404,18 +401,12 @@ function denialAround(
   const standsIn = meetsUnit(state, block, page, unitPages, scratch);
   let reason: DenyReason | null = standsIn ? 'OUT_OF_MEMORY' : null;
   for (let each = next(unit, 0); each < PAGES_PER_BLOCK; each = next(unit, each + 1))
-    reason ??= denial(block, id, each, write, Status.Done);
+    reason ??= denial(block, id, each, write);
   state.masks.backTo(mark);
   return reason;
 }
 
-function denial(
-  block: Block,
-  node: NodeId,
-  page: number,
-  write: boolean,
-  failure: Status,
-): DenyReason | null {
+function denial(block: Block, node: NodeId, page: number, write: boolean): DenyReason | null {
   if (!has(block.inside, page)) return 'OUTSIDE';
   if (has(block.lost, page)) return lossIn(block, page);
   if (has(block.freed, page)) return 'FREED';
@@ -426,7 +417,6 @@ function denial(
     const unbroken = write && has(block.copyOnWrite, page) ? block.unbroken?.get(page) : undefined;
     if (unbroken !== undefined) return unbroken;
   }
-  if (failure !== Status.Done && givesUp(block, failure)) return reasonOf(failure);
   return null;
 }
 
@@ -476,9 +466,7 @@ export function refuseWanted(
       noteWaiting(mapping);
       continue;
     }
-    processor.counters.denied++;
-    const at = block.index * PAGES_PER_BLOCK + page;
-    state.commands.deny(processor.id, at, write, mapping.urgentThread, reason, false);
+    tellDenied(state, block, processor, page, write, reason, false);
   }
 }
 
@@ -499,11 +487,9 @@ function deny(
   reason: DenyReason,
   stranded: boolean,
 ): Outcome {
-  const base = block.index * PAGES_PER_BLOCK;
-  if (mapping.refusedPage !== page) processor.counters.denied++;
   if (usesHostMemory(processor)) {
     block.attempts = 0;
-    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
+    tellDenied(state, block, processor, page, write, reason, false);
     // Others may still wait to read what this one may not write.
     if (reason !== 'READ_ONLY') return dismiss(mapping, page);
     remove(mapping.waitingWrite, page);
@@ -517,7 +503,7 @@ function deny(
     // for dead.
     if (reason !== 'OUT_OF_MEMORY' && reason !== 'OUT_OF_STORAGE') reason = 'COPY_FAILED';
     block.attempts = 0;
-    state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, true);
+    tellDenied(state, block, processor, page, write, reason, true);
     return dismiss(mapping, page);
   }
   const mask = state.masks.take();
@@ -536,10 +522,6 @@ function deny(
       ? intersects(residence.resident, mask)
       : has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)));
   if (isShown) {
-    if (unitPages > 1) {
-      mapping.refusedPage = page;
-      mapping.refusal = reason;
-    }
     // The whole block goes home, and with it what copies may hold of other pages.
     if (isHeld(block, node.id)) return 'blocked';
     if (!evictBlock(state, block, node))
@@ -547,14 +529,28 @@ function deny(
     if (block.operation === null) makeReady(state, block);
     return 'started';
   }
-  mapping.refusedPage = -1;
   // Memory that was kept has the content of an earlier time.
   if (!has(residence.resident, page) && !has(residence.scratch, page))
     releaseBacking(state, block, node, mask);
   if (!has(residence.backed, page) && !reclaim(state, block, node, unitPages))
     return waitForMemory(state, block, node, null);
-  state.commands.deny(processor.id, base + page, write, mapping.urgentThread, reason, false);
+  tellDenied(state, block, processor, page, write, reason, false);
   return standIn(state, block, processor, page, 'scratch', unitPages);
+}
+
+function tellDenied(
+  state: State,
+  block: Block,
+  processor: Processor,
+  page: number,
+  write: boolean,
+  reason: DenyReason,
+  stranded: boolean,
+): void {
+  processor.counters.denied++;
+  const { urgentThread } = mappingOf(state, block, processor.id);
+  const at = block.index * PAGES_PER_BLOCK + page;
+  state.commands.deny(processor.id, at, write, urgentThread, reason, stranded);
 }
 
 /**
@@ -573,8 +569,7 @@ function coverInPlace(
 ): Outcome {
   const stranded = processor.coveredPages >= COVERED_PAGES;
   block.attempts = 0;
-  const at = block.index * PAGES_PER_BLOCK + page;
-  state.commands.deny(processor.id, at, write, mapping.urgentThread, reason, stranded);
+  tellDenied(state, block, processor, page, write, reason, stranded);
   if (stranded) return dismiss(mapping, page);
   return standIn(state, block, processor, page, 'cover', 1);
 }

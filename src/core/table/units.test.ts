@@ -11,11 +11,16 @@ const UNIT = 16;
 
 let manager: OpenManager;
 let heard: string[];
+/** What copies that have begun are told by; they end at once where `copies` says so. */
+let begun: number[];
+let copies: Status;
 let device: { processor: number; node: number };
 let first: number;
 
 beforeEach(() => {
   heard = [];
+  begun = [];
+  copies = Status.Done;
   const commands = commandsThat({
     map: (processor, page, count, access) =>
       heard.push(`map ${page - first}+${count} for ${processor}: ${access}`),
@@ -27,10 +32,13 @@ beforeEach(() => {
       heard.push(`release ${page - first}+${count} of ${node}`);
       return Status.Done;
     },
-    transfer: ({ page, count, node }) => {
+    transfer: ({ token, page, count, node }) => {
       heard.push(`copy ${page - first}+${count} to ${node}`);
-      return Status.Done;
+      begun.push(token);
+      return copies;
     },
+    deny: (_processor, page, _write, _thread, reason) =>
+      heard.push(`deny ${page - first}: ${reason}`),
   });
   manager = managerOf(hostOf(16), commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }));
   device = manager.addDevice(deviceOf(2, { granularityBytes: UNIT * 4096 }));
@@ -87,6 +95,24 @@ describe('a device with units', () => {
     expect(heard.at(-1)).toBe('map 16+16 for 1: 1');
     touch(20, true);
     expect(manager.figures(device.processor).counters.denied).toBe(1);
+    manager.checkInvariants();
+  });
+
+  it('gets a unit for writing whose pin has ended while the unit went home for it', () => {
+    touch(20, true);
+    manager.fault(HOST, first + 18, true, 1);
+    manager.pin(first + 18, 1, true);
+    touch(20, false);
+    copies = Status.Pending;
+    begun = [];
+    heard = [];
+    touch(20, true);
+    expect(begun.length).toBeGreaterThan(0);
+    manager.pin(first + 18, 1, false);
+    copies = Status.Done;
+    for (const token of begun) manager.transferred(token, Status.Done);
+    expect(heard.filter((line) => line.startsWith('deny'))).toEqual([]);
+    expect(hasPage(manager, device.processor, first + 20, 'writable')).toBe(true);
     manager.checkInvariants();
   });
 

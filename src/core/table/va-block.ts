@@ -75,11 +75,11 @@ export interface Mapping {
   /** The thread of that fault, for messages. */
   urgentThread: number;
   /**
-   * Of a node with units: a page that is denied, for this reason, as soon as what is there of its
-   * unit has gone home; -1: none.
+   * Of a node with units: an awaited page that could not be had, and why; -1: none. It is denied as
+   * soon as what is there of its unit has gone home.
    */
-  refusedPage: number;
-  refusal: DenyReason | null;
+  failedPage: number;
+  failure: DenyReason | null;
 }
 
 export interface Hold {
@@ -306,6 +306,11 @@ export function createResidence(pooled: boolean): Residence {
   };
 }
 
+/** Whether a thread waits for the page. */
+export function isAwaited({ waitingRead, waitingWrite }: Mapping, page: number): boolean {
+  return has(waitingRead, page) || has(waitingWrite, page);
+}
+
 /** No thread waits for the page any more. */
 export function stopWaiting(mapping: Mapping, page: number): void {
   remove(mapping.waitingRead, page);
@@ -339,7 +344,8 @@ export function endRoomWait({ mappings }: Block): void {
 
 /** Pages have been taken out of what threads wait for. */
 export function noteWaiting(mapping: Mapping): void {
-  const { waitingRead, waitingWrite } = mapping;
+  const { waitingRead, waitingWrite, failedPage } = mapping;
+  if (failedPage !== -1 && !isAwaited(mapping, failedPage)) mapping.failedPage = -1;
   let word = 0;
   while (word < waitingRead.length && (waitingRead[word] | waitingWrite[word]) === 0) word++;
   mapping.waiting = word < waitingRead.length;
@@ -360,8 +366,8 @@ export function createMapping(node: NodeId): Mapping {
     wantedWrite: NO_PAGES,
     urgentPage: -1,
     urgentThread: 0,
-    refusedPage: -1,
-    refusal: null,
+    failedPage: -1,
+    failure: null,
   };
 }
 
