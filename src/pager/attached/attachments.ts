@@ -220,8 +220,12 @@ export class Attachments implements Transport {
       if (member !== undefined && poller.readyAt(this.lifeSlot(member.place)) !== 0)
         this.lost(member);
     }
-    for (const line of [...this.lines])
-      if (line !== undefined && poller.readyAt(this.socketSlot(line.place)) !== 0) this.hear(line);
+    // A process that comes may need the number of one that has gone in the same turn.
+    for (const line of this.lines)
+      if (line !== undefined && poller.readyAt(this.socketSlot(line.place)) !== 0)
+        this.around.later(() => {
+          if (this.lines[line.place] === line) this.hear(line);
+        });
     this.look();
   }
 

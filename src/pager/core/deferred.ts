@@ -51,6 +51,8 @@ export interface CoreListener {
   denied(access: DeniedAccess): void;
   /** The last page has left a processor. */
   drained(processor: ProcessorId): void;
+  /** Nothing goes by the number of that processor any more: it is given again. */
+  endHeard(processor: ProcessorId): void;
   /** Clones are to be given these pages; with `lastChance` their content is forgotten then. */
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void;
   /** A thread of the host waits for a right that other machines have. */
@@ -144,6 +146,7 @@ export class Deferred implements Notices {
         break;
       case 'drained':
         listener.drained(said.processor);
+        listener.endHeard(said.processor);
         break;
       case 'breakCopyOnWrite':
         listener.breakCopyOnWrite(said.page, said.count, said.lastChance);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { HOST, NO_NODE } from '../../core/basics/types.js';
+import { HOST, MAX_PROCESSORS, NO_NODE } from '../../core/basics/types.js';
 import { deviceOf, hostOf } from '../../core/test-parts.js';
 import type { Driver } from '../../drivers/driver.js';
 import { namedPolicies } from '../../policy/choices.js';
@@ -27,22 +27,22 @@ function openDevices() {
       return { driver, process: null, guard: null };
     },
   };
+  const launches = { lost: nothing, endAll: nothing };
   const devices = new Devices(
     { ...core, later: deferred.later, warn } as unknown as Parts[0],
-    { lost: nothing, endAll: nothing } as unknown as Parts[1],
+    launches as unknown as Parts[1],
     { forgetProcessor: nothing } as unknown as Parts[2],
     maker as unknown as Parts[3],
     { add: nothing, remove: nothing } as unknown as Parts[4],
     null as unknown as Parts[5],
     null as unknown as Parts[6],
   );
-  const drained = (id: number): void => {
-    core.manager.endHeard(id);
-    devices.drained(id);
+  const listener: Partial<CoreListener> = {
+    drained: (id) => devices.drained(id),
+    endHeard: (id) => core.manager.endHeard(id),
   };
-  const listener: Partial<CoreListener> = { drained };
   const settle = (): void => deferred.settle(listener as CoreListener);
-  return { devices, settle, router: core.router };
+  return { devices, settle, launches, router: core.router };
 }
 
 function called(name: string): DeviceOptions {
@@ -91,6 +91,29 @@ describe('a device that comes while others go', () => {
     });
     die('two');
     die('one');
+    world.settle();
+    expectThere(come);
+  });
+
+  it('keeps its place though it is added while the end of another one is told', () => {
+    let come: DeviceInfo | null = null;
+    world.launches.endAll = () =>
+      world.devices.addDevice(called('three'), (_failure, info) => {
+        come = info;
+      });
+    die('one');
+    world.settle();
+    expectThere(come);
+  });
+
+  it('gets the last place, where it is started again', () => {
+    for (let at = 3; at < MAX_PROCESSORS; at++)
+      world.devices.addDevice(called(`device ${at}`), () => undefined);
+    let come: DeviceInfo | null = null;
+    world.devices.restart(2, (_failure, info) => {
+      come = info;
+    });
+    die('two');
     world.settle();
     expectThere(come);
   });

@@ -422,6 +422,8 @@ export class Devices implements DeviceOwner {
     this.launches.endAll(device, device.reason);
     this.notifiers.forgetProcessor(id);
     this.remove(device);
+    // Started again it may need the number.
+    this.context.later(() => this.goneFor(device.info.number));
     this.reaping = REAPING_TURNS;
     device.onDrained?.();
   }
@@ -438,7 +440,6 @@ export class Devices implements DeviceOwner {
     this.polls.remove(device);
     device.driver.close();
     if (device.process !== null) this.left.push(device.process);
-    this.goneFor(device.info.number);
   }
 
   private has(device: Device): boolean {
@@ -447,7 +448,10 @@ export class Devices implements DeviceOwner {
 
   close(): void {
     this.closed = true;
-    for (const device of [...this.byId.values()]) this.remove(device);
+    for (const device of [...this.byId.values()]) {
+      this.remove(device);
+      this.goneFor(device.info.number);
+    }
   }
 
   /** Children have been killed; waiting until the event loop has seen it leaves no zombie behind. */

@@ -167,6 +167,8 @@ export class Pager implements ClientEvents {
     }
     if (!this.sleep(this.parts.now())) return false;
     for (const part of this.asked.hear) part.hear();
+    // Who comes by a request may need the place of what has gone.
+    this.parts.settle();
     const woken = poller.readyAt(WAKE_SLOT) !== 0;
     const asked = this.idleWait.takeAsked();
     if (woken) drainEventfd(this.options.wakeFd);

@@ -437,7 +437,6 @@ function settling(parts: AllParts): () => void {
       else if (!attachments.denied(processor, page, reason)) devices.denied(access);
     },
     drained: (processor) => {
-      manager.endHeard(processor);
       const pid = attachments.drained(processor);
       if (pid === null) devices.drained(processor);
       else {
@@ -445,6 +444,7 @@ function settling(parts: AllParts): () => void {
         arrays.processEnded(pid);
       }
     },
+    endHeard: (processor) => manager.endHeard(processor),
     breakCopyOnWrite: (page, count, lastChance) => clones.breakCopyOnWrite(page, count, lastChance),
     wanted: (page, write) => shared.wanted(page, write),
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
