@@ -69,8 +69,8 @@ const entries = [
   'testing/index',
   'testing/broken-driver',
   'testing/second-process',
-  'live/thread',
-  'live/signals-thread',
+  'api/threads/picture',
+  'api/threads/signals',
   'cli/main',
 ];
 const configs = { dist: 'tsconfig.json', '.build': 'tsconfig.test.json' };
@@ -170,7 +170,7 @@ function inLibrary(id) {
 
 /** What tells of moves, and is started by no name of its own. */
 function inTrace(id) {
-  return /\/(trace|live)\//.test(id) && !Object.values(input).includes(id);
+  return /\/(trace|live|api\/threads)\//.test(id) && !Object.values(input).includes(id);
 }
 
 const bundle = await rolldown({ ...common, plugins: [...common.plugins, noteImports], input });

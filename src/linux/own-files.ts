@@ -55,12 +55,12 @@ export function witnessFile(): URL {
 
 /** The module of the thread that tells a program what it may act on. */
 export function signalsFile(): URL {
-  return ownFile('live/signals-thread.js');
+  return ownFile('api/threads/signals.js');
 }
 
 /** The module of the thread that serves the live picture of a space. */
-export function liveFile(): URL {
-  return ownFile('live/thread.js');
+export function pictureFile(): URL {
+  return ownFile('api/threads/picture.js');
 }
 
 /** The module of a thread that watches for the end of another process, which opened a space. */

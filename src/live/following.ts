@@ -1,8 +1,7 @@
 /** The picture of a space that goes on. */
-import type { Client } from '../api/line/client.js';
 import { type Detail, PictureBuilder } from '../trace/picture/picture.js';
 import { type Frame, frameOf } from './page.js';
-import { Tail } from './tail.js';
+import { type Asker, Tail } from './tail.js';
 
 /** Moves that a click lists. */
 const LISTED = 30;
@@ -10,7 +9,7 @@ const LISTED = 30;
 export class Following {
   private constructor(private readonly tail: Tail<PictureBuilder>) {}
 
-  static async start(client: Client): Promise<Following> {
+  static async start(client: Asker): Promise<Following> {
     return new Following(await Tail.of(client, () => new PictureBuilder()));
   }
 

@@ -1,7 +1,5 @@
 /** Elements of arrays as points, for the page of a space. */
-
-import type * as api from '../api/public.js';
-import type { PointsData } from './protocol.js';
+import type { NumericArray } from '../core/basics/elements.js';
 
 /** Of more elements, pieces are shown that lie evenly in the array. */
 const MOST_POINTS = 8192;
@@ -25,22 +23,23 @@ export interface PointsFrame extends PointsSummary {
   readonly ys: string;
 }
 
+/** An array as the page needs it. */
+interface PointsArray {
+  readonly name: string;
+  readonly length: number;
+  readonly data: NumericArray;
+  asyncBuffer(): { slice(begin: number, end: number): Promise<ArrayBuffer> };
+}
+
 interface PointArrays {
   readonly name: string;
-  readonly x: api.ManagedArray | null;
-  readonly y: api.ManagedArray;
+  /** Null: the index of the element. */
+  readonly x: PointsArray | null;
+  readonly y: PointsArray;
 }
 
 export class Points {
-  private readonly sets: readonly PointArrays[];
-
-  constructor(space: api.AddressSpace, points: readonly PointsData[]) {
-    this.sets = points.map(({ name, x, y }) => ({
-      name,
-      x: x === null ? null : space.attachArray(x),
-      y: space.attachArray(y),
-    }));
-  }
+  constructor(private readonly sets: readonly PointArrays[]) {}
 
   get summaries(): PointsSummary[] {
     return this.sets.map(summaryOf);
@@ -79,7 +78,7 @@ export function piecesOf(length: number): { begins: number[]; pieceLength: numbe
  * process; and what is held here could not be written by a device meanwhile.
  */
 async function elements(
-  array: api.ManagedArray,
+  array: PointsArray,
   begins: readonly number[],
   pieceLength: number,
 ): Promise<string> {

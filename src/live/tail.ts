@@ -3,7 +3,7 @@ import { MovesText } from '../trace/recording/moves-text.js';
 import type { Reader } from '../trace/recording/reader.js';
 
 /** A client of the space, or who looks at it from outside. */
-interface Asker {
+export interface Asker {
   request(name: 'follow', value: null): Promise<{ readonly id: number }>;
   request(name: 'tail', value: { readonly id: number }): Promise<MovesSince>;
   tell(name: 'unfollow', value: { readonly id: number }): void;

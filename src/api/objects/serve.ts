@@ -1,7 +1,7 @@
 /** The live picture of a space, for a browser: a web server in a thread of its own. */
 import type { Worker } from 'node:worker_threads';
-import { liveFile } from '../../linux/own-files.js';
-import type { Failed, FromLiveThread, LiveThreadData, PointsData } from '../../live/protocol.js';
+import { pictureFile } from '../../linux/own-files.js';
+import type { Failed, FromLiveThread } from '../../live/protocol.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
 import type { ArrayHandle } from '../arrays/parts/array-handle.js';
@@ -30,6 +30,22 @@ interface Options {
 const SERVE_OPTIONS: OptionNames<Options> = { port: true, points: true };
 const POINTS_OPTIONS: OptionNames<Points> = { name: true, x: true, y: true };
 const LAST_PORT = 65_535;
+
+/** Arrays whose elements the page may draw as points. */
+interface PointsData {
+  readonly name: string;
+  /** Null: the index of the element. */
+  readonly x: ArrayHandle | null;
+  readonly y: ArrayHandle;
+}
+
+export interface PictureThreadData {
+  readonly handle: SpaceHandle | string;
+  /** 0: any that is free. */
+  readonly port: number;
+  readonly title: string;
+  readonly points: readonly PointsData[];
+}
 
 /**
  * The live picture of a space under way, by `space.serve()`. It does not keep the process alive.
@@ -81,8 +97,8 @@ export async function serve(
   if (options.port !== undefined && (!isWhole(port, 1) || port > LAST_PORT))
     throw argumentError('PORT', `port is ${show(port)}; it must be from 1 to ${LAST_PORT}`);
   const points = pointsOf(client, options.points ?? []);
-  const data: LiveThreadData = { handle, port, title: `process ${client.handle.owner}`, points };
-  const { thread, said } = await startLiveThread<FromLiveThread>(client, liveFile(), data, {
+  const data: PictureThreadData = { handle, port, title: `process ${client.handle.owner}`, points };
+  const { thread, said } = await startLiveThread<FromLiveThread>(client, pictureFile(), data, {
     name: 'onemem picture',
     what: 'cannot serve the picture',
     problem: (failed) => problem(failed, port),

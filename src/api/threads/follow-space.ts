@@ -1,9 +1,9 @@
 /** What the threads that follow a space have in common: each looks now and then, and ends with it. */
 import { parentPort } from 'node:worker_threads';
-import type { AddressSpace } from '../api/objects/address-space.js';
-import { attachSpace } from '../api/opening/attach.js';
-import type { SpaceHandle } from '../pager/protocol/space.js';
-import type { Failed } from './protocol.js';
+import type { Failed } from '../../live/protocol.js';
+import type { SpaceHandle } from '../../pager/protocol/space.js';
+import type { AddressSpace } from '../objects/address-space.js';
+import { attachSpace } from '../opening/attach.js';
 
 interface Followed {
   /** The first message to the program: the thread has begun. */

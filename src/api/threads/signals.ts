@@ -1,9 +1,9 @@
 /** The thread that tells a program what it may act on. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { Signals } from '../trace/activity/signals.js';
+import type { FromSignalsThread, SignalsThreadData } from '../../live/protocol.js';
+import { Tail } from '../../live/tail.js';
+import { Signals } from '../../trace/activity/signals.js';
 import { followSpace } from './follow-space.js';
-import type { FromSignalsThread, SignalsThreadData } from './protocol.js';
-import { Tail } from './tail.js';
 
 const LOOK_MS = 100;
 
