@@ -22,30 +22,6 @@ export interface DeniedAccess {
   readonly stranded: boolean;
 }
 
-type Said =
-  | ({ readonly kind: 'denied' } & DeniedAccess)
-  | {
-      readonly kind: 'done';
-      readonly request: number;
-      readonly pages: number;
-      readonly failure: DenyReason | null;
-    }
-  | { readonly kind: 'drained'; readonly processor: ProcessorId }
-  | {
-      readonly kind: 'breakCopyOnWrite';
-      readonly page: number;
-      readonly count: number;
-      readonly lastChance: boolean;
-    }
-  | { readonly kind: 'want'; readonly page: number; readonly write: boolean }
-  | {
-      readonly kind: 'objection';
-      readonly page: number;
-      readonly write: boolean;
-      readonly thread: number;
-      readonly why: string;
-    };
-
 /** The parts that do what the core has said. */
 export interface CoreListener {
   denied(access: DeniedAccess): void;
@@ -68,7 +44,7 @@ export interface InvalidationListener {
 }
 
 export class Deferred implements Notices {
-  private readonly said: Said[] = [];
+  private readonly said: ((listener: CoreListener) => void)[] = [];
   private readonly actions: (() => void)[] = [];
   private listener: InvalidationListener | null = null;
 
@@ -87,15 +63,19 @@ export class Deferred implements Notices {
     reason: DenyReason,
     stranded: boolean,
   ): void {
-    this.said.push({ kind: 'denied', processor, page, write, thread, reason, stranded });
+    const access = { processor, page, write, thread, reason, stranded };
+    this.said.push((listener) => listener.denied(access));
   }
 
   requestDone(request: number, pages: number, failure: DenyReason | null): void {
-    this.said.push({ kind: 'done', request, pages, failure });
+    this.said.push(() => this.requests.finished(request, pages, failure));
   }
 
   drained(processor: ProcessorId): Status {
-    this.said.push({ kind: 'drained', processor });
+    this.said.push((listener) => {
+      listener.drained(processor);
+      listener.endHeard(processor);
+    });
     return Status.Pending;
   }
 
@@ -103,11 +83,11 @@ export class Deferred implements Notices {
   emptied(): void {}
 
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
-    this.said.push({ kind: 'breakCopyOnWrite', page, count, lastChance });
+    this.said.push((listener) => listener.breakCopyOnWrite(page, count, lastChance));
   }
 
   want(page: number, write: boolean): void {
-    this.said.push({ kind: 'want', page, write });
+    this.said.push((listener) => listener.wanted(page, write));
   }
 
   invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
@@ -119,7 +99,7 @@ export class Deferred implements Notices {
   }
 
   objection(page: number, write: boolean, thread: number, why: string): void {
-    this.said.push({ kind: 'objection', page, write, thread, why });
+    this.said.push((listener) => listener.objected(page, write, thread, why));
   }
 
   /** Does something when the event at hand has been handled. */
@@ -132,31 +112,7 @@ export class Deferred implements Notices {
     while (this.said.length > 0 || this.actions.length > 0) {
       const said = this.said.shift();
       if (said === undefined) this.actions.shift()?.();
-      else this.tell(said, listener);
-    }
-  }
-
-  private tell(said: Said, listener: CoreListener): void {
-    switch (said.kind) {
-      case 'denied':
-        listener.denied(said);
-        break;
-      case 'done':
-        this.requests.finished(said.request, said.pages, said.failure);
-        break;
-      case 'drained':
-        listener.drained(said.processor);
-        listener.endHeard(said.processor);
-        break;
-      case 'breakCopyOnWrite':
-        listener.breakCopyOnWrite(said.page, said.count, said.lastChance);
-        break;
-      case 'want':
-        listener.wanted(said.page, said.write);
-        break;
-      case 'objection':
-        listener.objected(said.page, said.write, said.thread, said.why);
-        break;
+      else said(listener);
     }
   }
 }
