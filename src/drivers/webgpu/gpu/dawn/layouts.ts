@@ -43,7 +43,6 @@ export const Feature = {
 } as const;
 
 const CallbackInfo = structure({
-  nextInChain: 'u64',
   mode: 'u32',
   callback: 'u64',
   userdata1: 'u64',
@@ -51,14 +50,12 @@ const CallbackInfo = structure({
 });
 
 export const InstanceDescriptor = structure({
-  nextInChain: 'u64',
   capabilitiesNext: 'u64',
   timedWaitAnyEnable: 'u32',
   timedWaitAnyMaxCount: 'u64',
 });
 
 export const RequestAdapterOptions = structure({
-  nextInChain: 'u64',
   featureLevel: 'u32',
   powerPreference: 'u32',
   forceFallbackAdapter: 'u32',
@@ -67,7 +64,6 @@ export const RequestAdapterOptions = structure({
 });
 
 export const AdapterInfo = structure({
-  nextInChain: 'u64',
   vendor: 'text',
   architecture: 'text',
   device: 'text',
@@ -84,7 +80,6 @@ export const AdapterInfo = structure({
 export const AdapterType = { DiscreteGpu: 1 } as const;
 
 export const Limits = structure({
-  nextInChain: 'u64',
   maxTextureDimension1D: 'u32',
   maxTextureDimension2D: 'u32',
   maxTextureDimension3D: 'u32',
@@ -123,7 +118,6 @@ export const Limits = structure({
 });
 
 export const DawnTogglesDescriptor = structure({
-  nextInChain: 'u64',
   sType: 'u32',
   enabledToggleCount: 'u64',
   enabledToggles: 'u64',
@@ -132,7 +126,6 @@ export const DawnTogglesDescriptor = structure({
 });
 
 export const DeviceDescriptor = structure({
-  nextInChain: 'u64',
   label: 'text',
   requiredFeatureCount: 'u64',
   requiredFeatures: 'u64',
@@ -147,7 +140,6 @@ export const DeviceDescriptor = structure({
 });
 
 export const BufferDescriptor = structure({
-  nextInChain: 'u64',
   label: 'text',
   usage: 'u64',
   size: 'u64',
@@ -156,7 +148,6 @@ export const BufferDescriptor = structure({
 
 /** Has a buffer's memory be the program's, from a page on. */
 export const BufferHostMappedPointer = structure({
-  nextInChain: 'u64',
   sType: 'u32',
   pointer: 'u64',
   disposeCallback: 'u64',
@@ -165,7 +156,6 @@ export const BufferHostMappedPointer = structure({
 
 /** Has a buffer find no memory. */
 export const FakeMemoryError = structure({
-  nextInChain: 'u64',
   sType: 'u32',
   fakeOOMAtWireClientMap: 'u32',
   fakeOOMAtNativeMap: 'u32',
@@ -173,24 +163,21 @@ export const FakeMemoryError = structure({
 });
 
 export const QuerySetDescriptor = structure({
-  nextInChain: 'u64',
   label: 'text',
   type: 'u32',
   count: 'u32',
 });
 
-export const ShaderSourceWGSL = structure({ nextInChain: 'u64', sType: 'u32', code: 'text' });
+export const ShaderSourceWGSL = structure({ sType: 'u32', code: 'text' });
 
-export const ShaderModuleDescriptor = structure({ nextInChain: 'u64', label: 'text' });
+export const ShaderModuleDescriptor = structure({ label: 'text' });
 
 export const CompilationInfo = structure({
-  nextInChain: 'u64',
   messageCount: 'u64',
   messages: 'u64',
 });
 
 export const CompilationMessage = structure({
-  nextInChain: 'u64',
   message: 'text',
   type: 'u32',
   lineNum: 'u64',
@@ -200,30 +187,26 @@ export const CompilationMessage = structure({
 });
 
 const BufferBindingLayout = structure({
-  nextInChain: 'u64',
   type: 'u32',
   hasDynamicOffset: 'u32',
   minBindingSize: 'u64',
 });
 
 // What is no buffer stays zeros: it is not used.
-const SamplerBindingLayout = structure({ nextInChain: 'u64', type: 'u32' });
+const SamplerBindingLayout = structure({ type: 'u32' });
 const TextureBindingLayout = structure({
-  nextInChain: 'u64',
   sampleType: 'u32',
   viewDimension: 'u32',
   multisampled: 'u32',
 });
 
 const StorageTextureBindingLayout = structure({
-  nextInChain: 'u64',
   access: 'u32',
   format: 'u32',
   viewDimension: 'u32',
 });
 
 export const BindGroupLayoutEntry = structure({
-  nextInChain: 'u64',
   binding: 'u32',
   visibility: 'u64',
   bindingArraySize: 'u32',
@@ -234,24 +217,21 @@ export const BindGroupLayoutEntry = structure({
 });
 
 export const BindGroupLayoutDescriptor = structure({
-  nextInChain: 'u64',
   label: 'text',
   entryCount: 'u64',
   entries: 'u64',
 });
 
 export const PipelineLayoutDescriptor = structure({
-  nextInChain: 'u64',
   label: 'text',
   bindGroupLayoutCount: 'u64',
   bindGroupLayouts: 'u64',
   immediateDataRangeByteSize: 'u32',
 });
 
-export const ConstantEntry = structure({ nextInChain: 'u64', key: 'text', value: 'f64' });
+export const ConstantEntry = structure({ key: 'text', value: 'f64' });
 
 export const ComputePipelineDescriptor = structure({
-  nextInChain: 'u64',
   label: 'text',
   layout: 'u64',
   computeNext: 'u64',
@@ -262,7 +242,6 @@ export const ComputePipelineDescriptor = structure({
 });
 
 export const BindGroupEntry = structure({
-  nextInChain: 'u64',
   binding: 'u32',
   buffer: 'u64',
   offset: 'u64',
@@ -272,7 +251,6 @@ export const BindGroupEntry = structure({
 });
 
 export const BindGroupDescriptor = structure({
-  nextInChain: 'u64',
   label: 'text',
   layout: 'u64',
   entryCount: 'u64',
@@ -280,14 +258,12 @@ export const BindGroupDescriptor = structure({
 });
 
 export const PassTimestampWrites = structure({
-  nextInChain: 'u64',
   querySet: 'u64',
   beginningOfPassWriteIndex: 'u32',
   endOfPassWriteIndex: 'u32',
 });
 
 export const ComputePassDescriptor = structure({
-  nextInChain: 'u64',
   label: 'text',
   timestampWrites: 'u64',
 });

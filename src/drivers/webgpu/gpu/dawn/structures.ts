@@ -26,21 +26,19 @@ export interface Structure<M extends Members> {
 const WORD = 8;
 const CHUNK_BYTES = 64 * 1024;
 
-/** All structures begin with a pointer, so that their sizes are whole words. */
-export function structure<M extends Members>(members: M): Structure<M> {
+/** @param own members behind the pointer that all structures begin with */
+export function structure<M extends Members>(own: M): Structure<M & { nextInChain: 'u64' }> {
+  const members = { nextInChain: 'u64', ...own } as const;
   const offsets: Record<string, number> = {};
   let at = 0;
-  for (const [name, member] of Object.entries(members)) {
+  for (const [name, member] of Object.entries<Member>(members)) {
     const alignment = member === 'u32' ? 4 : WORD;
     at = Math.ceil(at / alignment) * alignment;
     offsets[name] = at;
     at += sizeOf(member);
   }
-  return {
-    bytes: Math.ceil(at / WORD) * WORD,
-    offsets: offsets as Structure<M>['offsets'],
-    members,
-  };
+  const bytes = Math.ceil(at / WORD) * WORD;
+  return { bytes, offsets: offsets as { [K in keyof typeof members]: number }, members };
 }
 
 function sizeOf(member: Member): number {
