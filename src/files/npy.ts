@@ -109,109 +109,108 @@ export function readNpyLayout(
 ): ArrayLayout {
   const { read, size } =
     typeof source === 'number' ? fromDescriptor(source, file) : fromBytes(source);
-  const notAnArray = (what: string) =>
-    new ArrayFileError(
-      'NOT_AN_ARRAY_FILE',
+  const { text, dataOffset } = readHeader(read, file);
+  const header = parseHeader(text, file);
+  const { dtype, numpyType } = dtypeOf(header.get('descr')!, file);
+  const { shape, length, byteLength } = shapeOf(header.get('shape')!, dtype, (what) =>
+    notAnArray(file, what),
+  );
+  checkOrder(header.get('fortran_order'), shape, file);
+  const there = size - dataOffset;
+  const elements = `shape (${shape.join(', ')}) of ${dtype}`;
+  if (there < byteLength)
+    throw truncated(
       file,
-      `${what}; save the array with numpy.save(), or state the type of a file without a header`,
+      `${elements} needs ${byteLength} bytes after the header, and the file has ${there}`,
     );
-  const truncated = (what: string) =>
-    new ArrayFileError(
-      'TRUNCATED_ARRAY_FILE',
-      file,
-      `${what}; was the file copied completely? Save it again`,
-    );
-
-  const start = read(0, 12);
-  if (start.length === 0) throw notAnArray('the file is empty');
-  for (let i = 0; i < MAGIC.length; i++) {
-    if (start[i] === MAGIC[i]) continue;
-    if (start[0] === 0x50 && start[1] === 0x4b) {
-      throw new ArrayFileError(
-        'UNSUPPORTED_ARRAY_FILE',
-        file,
-        'this is a zip archive (.npz), whose arrays cannot be used in place; unpack it and pass the .npy files in it',
-      );
-    }
-    throw notAnArray('not a .npy file: it does not begin with "\\x93NUMPY"');
-  }
-  if (start.length < 10) throw truncated(`the header ends after ${start.length} bytes`);
-  const major = start[6];
-  const minor = start[7];
-  if (major < 1 || major > 3 || minor !== 0) {
+  if (there > byteLength && !allowTrailingBytes)
     throw new ArrayFileError(
-      'UNSUPPORTED_ARRAY_FILE',
+      'TRAILING_BYTES',
+      file,
+      `${there - byteLength} bytes follow the ${byteLength} of ${elements}; was another array appended, ` +
+        'or the file overwritten in part? Save the array alone',
+    );
+  const { typedArrayName } = dtypes[dtype];
+  return { dtype, numpyType, typedArrayName, shape, length, dataOffset, byteLength };
+}
+
+function notAnArray(file: string, what: string): ArrayFileError {
+  const remedy = 'save the array with numpy.save(), or state the type of a file without a header';
+  return new ArrayFileError('NOT_AN_ARRAY_FILE', file, `${what}; ${remedy}`);
+}
+
+function truncated(file: string, what: string): ArrayFileError {
+  const remedy = 'was the file copied completely? Save it again';
+  return new ArrayFileError('TRUNCATED_ARRAY_FILE', file, `${what}; ${remedy}`);
+}
+
+function unsupported(file: string, what: string): ArrayFileError {
+  return new ArrayFileError('UNSUPPORTED_ARRAY_FILE', file, what);
+}
+
+/** The text of the header, and where the elements begin. */
+function readHeader(read: Source['read'], file: string): { text: string; dataOffset: number } {
+  const start = read(0, 12);
+  if (start.length === 0) throw notAnArray(file, 'the file is empty');
+  if (start[0] === 0x50 && start[1] === 0x4b)
+    throw unsupported(
+      file,
+      'this is a zip archive (.npz), whose arrays cannot be used in place; unpack it and pass the .npy files in it',
+    );
+  if (MAGIC.some((byte, at) => start[at] !== byte))
+    throw notAnArray(file, 'not a .npy file: it does not begin with "\\x93NUMPY"');
+  if (start.length < 10) throw truncated(file, `the header ends after ${start.length} bytes`);
+  const [major, minor] = [start[6], start[7]];
+  if (major < 1 || major > 3 || minor !== 0)
+    throw unsupported(
       file,
       `format version ${major}.${minor} is not known (1.0, 2.0 and 3.0 are); save the array with numpy.save()`,
     );
-  }
   const prefix = major === 1 ? 10 : 12;
-  if (start.length < prefix) throw truncated(`the header ends after ${start.length} bytes`);
+  if (start.length < prefix) throw truncated(file, `the header ends after ${start.length} bytes`);
   const view = new DataView(start.buffer, start.byteOffset, start.byteLength);
-  const headerBytes = major === 1 ? view.getUint16(8, true) : view.getUint32(8, true);
-  if (headerBytes > MAX_HEADER_BYTES) {
+  const bytes = major === 1 ? view.getUint16(8, true) : view.getUint32(8, true);
+  if (bytes > MAX_HEADER_BYTES)
     throw notAnArray(
-      `the header claims ${headerBytes} bytes, and no array of numbers needs more than ${MAX_HEADER_BYTES}`,
+      file,
+      `the header claims ${bytes} bytes, and no array of numbers needs more than ${MAX_HEADER_BYTES}`,
     );
-  }
-  const header = read(prefix, headerBytes);
-  if (header.length < headerBytes) {
+  const header = read(prefix, bytes);
+  if (header.length < bytes)
     throw truncated(
-      `the header should have ${headerBytes} bytes and the file has ${header.length} of them`,
+      file,
+      `the header should have ${bytes} bytes and the file has ${header.length} of them`,
     );
-  }
-  const text = Buffer.from(header.buffer, header.byteOffset, header.byteLength).toString(
-    major === 3 ? 'utf8' : 'latin1',
-  );
+  const encoding = major === 3 ? 'utf8' : 'latin1';
+  return { text: Buffer.from(header).toString(encoding), dataOffset: prefix + bytes };
+}
 
+function parseHeader(text: string, file: string): ReadonlyMap<string, PythonValue> {
   let value: PythonValue;
   try {
     value = parsePythonLiteral(text);
   } catch (error) {
-    throw notAnArray(`the header cannot be read (${(error as Error).message})`);
+    throw notAnArray(file, `the header cannot be read (${(error as Error).message})`);
   }
-  if (!(value instanceof Map)) throw notAnArray('the header is not a dictionary');
-  for (const key of ['descr', 'fortran_order', 'shape']) {
-    if (!value.has(key)) throw notAnArray(`the header lacks '${key}'`);
-  }
-  const { dtype, numpyType } = dtypeOf(value.get('descr')!, file);
-  const { shape, length, byteLength } = shapeOf(value.get('shape')!, dtype, notAnArray);
-  const fortran = value.get('fortran_order');
+  if (!(value instanceof Map)) throw notAnArray(file, 'the header is not a dictionary');
+  for (const key of ['descr', 'fortran_order', 'shape'])
+    if (!value.has(key)) throw notAnArray(file, `the header lacks '${key}'`);
+  return value;
+}
+
+/** With one dimension, or one that is not 1, both orders are the same bytes. */
+function checkOrder(
+  fortran: PythonValue | undefined,
+  shape: readonly number[],
+  file: string,
+): void {
   if (typeof fortran !== 'boolean')
-    throw notAnArray("the header's 'fortran_order' is neither True nor False");
-  // With one dimension, or one that is not 1, both orders are the same bytes.
-  if (fortran && shape.filter((extent) => extent !== 1).length > 1) {
-    throw new ArrayFileError(
-      'UNSUPPORTED_ARRAY_FILE',
+    throw notAnArray(file, "the header's 'fortran_order' is neither True nor False");
+  if (fortran && shape.filter((extent) => extent !== 1).length > 1)
+    throw unsupported(
       file,
       `the array of shape (${shape.join(', ')}) is in Fortran (column-major) order; save numpy.ascontiguousarray(a)`,
     );
-  }
-
-  const dataOffset = prefix + headerBytes;
-  const there = size - dataOffset;
-  if (there < byteLength) {
-    throw truncated(
-      `shape (${shape.join(', ')}) of ${dtype} needs ${byteLength} bytes after the header, and the file has ${there}`,
-    );
-  }
-  if (there > byteLength && !allowTrailingBytes) {
-    throw new ArrayFileError(
-      'TRAILING_BYTES',
-      file,
-      `${there - byteLength} bytes follow the ${byteLength} of shape (${shape.join(', ')}) of ${dtype}; was another array appended, ` +
-        'or the file overwritten in part? Save the array alone',
-    );
-  }
-  return {
-    dtype,
-    numpyType,
-    typedArrayName: dtypes[dtype].typedArrayName,
-    shape,
-    length,
-    dataOffset,
-    byteLength,
-  };
 }
 
 /** The layout of a file without a header, all of whose bytes are elements of the stated type. */
@@ -338,10 +337,10 @@ const byKindAndSize = new Map<string, Dtype>([
 ]);
 
 function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: NumpyType } {
-  const unsupported = (what: string, remedy: string) =>
-    new ArrayFileError('UNSUPPORTED_ARRAY_FILE', file, `the elements are ${what}; ${remedy}`);
+  const refuse = (what: string, remedy: string) =>
+    unsupported(file, `the elements are ${what}; ${remedy}`);
   if (Array.isArray(descr)) {
-    throw unsupported(
+    throw refuse(
       'records with named fields',
       "save each field as an array of its own: numpy.save(path, a['field'])",
     );
@@ -353,10 +352,7 @@ function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: N
       typeof descr === 'string'
         ? `of type ${JSON.stringify(descr.slice(0, 40))}`
         : 'of no readable type';
-    throw unsupported(
-      found,
-      'save them as integers or as float32 or float64: a.astype(numpy.float64)',
-    );
+    throw refuse(found, 'save them as integers or as float32 or float64: a.astype(numpy.float64)');
   }
   const [, order, kind, size] = match;
   const dtype = byKindAndSize.get(kind + size);
@@ -365,43 +361,40 @@ function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: N
       return { dtype, numpyType: kind === 'b' ? 'bool' : dtypes[dtype].numpyType };
     }
     if (order === '>') {
-      throw unsupported(
-        `big endian (${descr})`,
-        `save them little endian: a.astype('<${kind}${size}')`,
-      );
+      throw refuse(`big endian (${descr})`, `save them little endian: a.astype('<${kind}${size}')`);
     }
-    throw unsupported(
+    throw refuse(
       `of no stated byte order (${descr})`,
       `save them little endian: a.astype('<${kind}${size}')`,
     );
   }
   switch (kind) {
     case 'f':
-      throw unsupported(
+      throw refuse(
         size === '2' ? `float16 (${descr})` : `floats of ${size} bytes (${descr})`,
         size === '2' ? 'save a.astype(numpy.float32)' : 'save a.astype(numpy.float64)',
       );
     case 'c':
-      throw unsupported(`complex numbers (${descr})`, 'save a.real and a.imag as two arrays');
+      throw refuse(`complex numbers (${descr})`, 'save a.real and a.imag as two arrays');
     case 'O':
-      throw unsupported(
+      throw refuse(
         'Python objects',
         'save an array of numbers instead; objects cannot be read without running Python',
       );
     case 'U':
     case 'S':
     case 'a':
-      throw unsupported(
+      throw refuse(
         `strings (${descr})`,
         'save numbers for them, such as the codes of pandas.factorize(a)',
       );
     case 'V':
-      throw unsupported(`untyped bytes (${descr})`, "save them as bytes: a.view('u1')");
+      throw refuse(`untyped bytes (${descr})`, "save them as bytes: a.view('u1')");
     case 'M':
     case 'm':
-      throw unsupported(`dates or durations (${descr})`, "save them as integers: a.view('<i8')");
+      throw refuse(`dates or durations (${descr})`, "save them as integers: a.view('<i8')");
     default:
-      throw unsupported(
+      throw refuse(
         `of type ${descr}`,
         'save them as integers or as float32 or float64: a.astype(numpy.float64)',
       );
