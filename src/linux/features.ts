@@ -368,12 +368,11 @@ function viewSize(): Feature {
   );
 }
 
-/** Tries everything once. Takes milliseconds and a short-lived child; leaves nothing. */
-export function probeFeatures(): Feature[] {
+/** The ways to open a userfaultfd, tried. Each alone can be done without; having none cannot. */
+function waysToOpen(): { features: Feature[]; usable: boolean; bits: number } {
   const features: Feature[] = [];
-  let usable = 0;
   let bits = 0;
-  const served: string[] = [];
+  const served: Via[] = [];
   const refused: string[] = [];
   const byMode: string[] = [];
   const isForbidden = isFiltered();
@@ -385,89 +384,90 @@ export function probeFeatures(): Feature[] {
       refused.push(`${way} ${result.code}`);
       continue;
     }
-    usable++;
     bits |= result.available;
-    if (way !== 'user-mode') served.push(way);
+    served.push(way);
     result.close();
     features.push(feature(name, 'works', null));
   }
-  // Each way alone can be done without; having none cannot.
-  const found: Feature = {
-    ...feature(
-      'userfaultfd',
-      served.length > 0
-        ? 'serves all faults'
-        : usable > 0
-          ? 'serves faults of user code; system calls into pages that are not there fail with EFAULT: use createReadStream(), writeTo(), ' +
-            'toBuffer() or hold() of arrays'
-          : `cannot be opened in any way (${refused.join(', ')}); without it onemem cannot work, and has no other way yet`,
-      usable > 0 ? null : 'one of these, by where the program runs',
-      true,
-    ),
-    ...(usable > 0
-      ? {}
-      : { alternatives: [...byMode, ...BY_PROFILE, ...(isForbidden ? [] : BY_PRIVILEGE)] }),
-  };
-  features.unshift(found);
-  const withBits = (
+  const usable = served.length > 0;
+  const detail = served.some((way) => way !== 'user-mode')
+    ? 'serves all faults'
+    : usable
+      ? 'serves faults of user code; system calls into pages that are not there fail with EFAULT: use createReadStream(), writeTo(), ' +
+        'toBuffer() or hold() of arrays'
+      : `cannot be opened in any way (${refused.join(', ')}); without it onemem cannot work, and has no other way yet`;
+  const alternatives = [...byMode, ...BY_PROFILE, ...(isForbidden ? [] : BY_PRIVILEGE)];
+  const remedy = usable ? null : 'one of these, by where the program runs';
+  const found = feature('userfaultfd', detail, remedy, true);
+  features.unshift(usable ? found : { ...found, alternatives });
+  return { features, usable, bits };
+}
+
+/** What a userfaultfd must do. @param bits of the kernel, for what it knows */
+function faultFeatures(usable: boolean, bits: number): Feature[] {
+  const tried = (
     name: string,
     needed: number,
     attempt: () => string | null,
     version: string,
     required: boolean,
-  ): void => {
-    if (usable === 0)
-      features.push(feature(name, NEEDS_USERFAULTFD, 'make userfaultfd available first', required));
-    else if ((bits & needed) !== needed)
-      features.push(feature(name, 'this kernel lacks it', NEWER_KERNEL(version), required));
-    else {
-      const reason = attempt();
-      features.push(
-        feature(name, reason ?? 'works', reason === null ? null : NEWER_KERNEL(version), required),
-      );
-    }
+  ): Feature => {
+    if (!usable)
+      return feature(name, NEEDS_USERFAULTFD, 'make userfaultfd available first', required);
+    const isKnown = (bits & needed) === needed;
+    const reason = isKnown ? attempt() : 'this kernel lacks it';
+    return feature(
+      name,
+      reason ?? 'works',
+      reason === null ? null : NEWER_KERNEL(version),
+      required,
+    );
   };
+  const { MINOR_SHMEM, WP_HUGETLBFS_SHMEM, POISON, THREAD_ID } = UFFD_FEATURES;
   const shmem = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR;
-  withBits(
-    'minor faults of memory files',
-    UFFD_FEATURES.MINOR_SHMEM,
-    () => tryRegister(shmem),
-    '5.14',
-    true,
-  );
-  withBits(
-    'write protection of memory files',
-    UFFD_FEATURES.WP_HUGETLBFS_SHMEM,
-    () => tryRegister(shmem | UFFDIO_REGISTER_MODE_WP),
-    '5.19 on x64, 6.10 on arm64',
-    true,
-  );
-  withBits('poisoned pages', UFFD_FEATURES.POISON, tryPoison, '6.6', false);
-  withBits('thread ids in faults', UFFD_FEATURES.THREAD_ID, () => null, '4.14', false);
+  const minor = () => tryRegister(shmem);
+  const protect = () => tryRegister(shmem | UFFDIO_REGISTER_MODE_WP);
+  const protects = '5.19 on x64, 6.10 on arm64';
+  return [
+    tried('minor faults of memory files', MINOR_SHMEM, minor, '5.14', true),
+    tried('write protection of memory files', WP_HUGETLBFS_SHMEM, protect, protects, true),
+    tried('poisoned pages', POISON, tryPoison, '6.6', false),
+    tried('thread ids in faults', THREAD_ID, () => null, '4.14', false),
+  ];
+}
 
-  const pidfd = mayOpenPidfd();
-  features.push(
-    feature(
-      'pidfd_open',
-      pidfd ? 'works' : 'denied; the end of a device is seen by its socket instead',
-      pidfd
-        ? null
-        : 'in a container: a runtime of 2020 or newer, or docker run --security-opt seccomp=unconfined',
-    ),
-  );
-  const getfd = tryPidfdGetfd();
-  const remedyOfGetfd =
-    getfd === NO_CHILD
+function pidfdOpens(): Feature {
+  const works = mayOpenPidfd();
+  const detail = works ? 'works' : 'denied; the end of a device is seen by its socket instead';
+  const remedy =
+    'in a container: a runtime of 2020 or newer, or docker run --security-opt seccomp=unconfined';
+  return feature('pidfd_open', detail, works ? null : remedy);
+}
+
+function pidfdGets(): Feature {
+  const problem = tryPidfdGetfd();
+  const scope = readSetting('/proc/sys/kernel/yama/ptrace_scope') ?? 'absent';
+  const detail = problem ?? `works on child processes (Yama ptrace_scope ${scope})`;
+  const remedy =
+    problem === NO_CHILD
       ? LIMITS
       : 'sudo sysctl kernel.yama.ptrace_scope=1; in a container: docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined';
-  features.push(
-    feature(
-      'pidfd_getfd',
-      getfd ??
-        `works on child processes (Yama ptrace_scope ${readSetting('/proc/sys/kernel/yama/ptrace_scope') ?? 'absent'})`,
-      getfd === null ? null : remedyOfGetfd,
-    ),
-  );
-  features.push(hugePages(), ioUring(), lockedMemory(), memory(), viewSize(), addressRange());
-  return features;
+  return feature('pidfd_getfd', detail, problem === null ? null : remedy);
+}
+
+/** Tries everything once. Takes milliseconds and a short-lived child; leaves nothing. */
+export function probeFeatures(): Feature[] {
+  const { features, usable, bits } = waysToOpen();
+  return [
+    ...features,
+    ...faultFeatures(usable, bits),
+    pidfdOpens(),
+    pidfdGets(),
+    hugePages(),
+    ioUring(),
+    lockedMemory(),
+    memory(),
+    viewSize(),
+    addressRange(),
+  ];
 }
