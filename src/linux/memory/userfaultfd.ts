@@ -198,28 +198,8 @@ export class Userfaultfd {
 
   /** Fills absent pages and wakes their threads. EEXIST: one is there, `progress` bytes on. */
   copy(destination: number, source: number, length: number, writeProtect: boolean): number {
-    const { area } = this;
     const mode = writeProtect ? UFFDIO_COPY_MODE_WP : 0;
-    let done = 0;
-    let result = 0;
-    while (done < length) {
-      area.setU64(ARGUMENT, destination + done);
-      area.setU64(ARGUMENT + 8, source + done);
-      area.setU64(ARGUMENT + 16, length - done);
-      area.setU64(ARGUMENT + 24, mode);
-      area.setU64(ARGUMENT + 32, 0);
-      if (libc.ioctl(this.fd, UFFDIO_COPY, area.address) >= 0) {
-        done = length;
-        break;
-      }
-      result = errno();
-      const step = area.getI64(ARGUMENT + 32);
-      if (result !== EAGAIN || step <= 0) break;
-      done += step;
-      result = 0;
-    }
-    this.progress = done;
-    return result;
+    return this.inSteps(UFFDIO_COPY, destination, length, mode, source);
   }
 
   /** Fills pages that are not there with zeros, as `copy` does; no thread is woken if `quiet`. */
@@ -332,22 +312,31 @@ export class Userfaultfd {
    * The kernel reports EAGAIN with the bytes it got done whenever it stops early, whatever the
    * reason; asking for the rest gives the reason. EAGAIN without any progress means that messages
    * must be read first, and goes to the caller.
+   * @param source of a copy: it stands behind the address
    */
-  private inSteps(request: number, address: number, length: number, mode: number): number {
+  private inSteps(
+    request: number,
+    address: number,
+    length: number,
+    mode: number,
+    source = 0,
+  ): number {
     const { area } = this;
+    const rest = source === 0 ? ARGUMENT + 8 : ARGUMENT + 16;
     let done = 0;
     let result = 0;
     while (done < length) {
       area.setU64(ARGUMENT, address + done);
-      area.setU64(ARGUMENT + 8, length - done);
-      area.setU64(ARGUMENT + 16, mode);
-      area.setU64(ARGUMENT + 24, 0);
+      if (source !== 0) area.setU64(ARGUMENT + 8, source + done);
+      area.setU64(rest, length - done);
+      area.setU64(rest + 8, mode);
+      area.setU64(rest + 16, 0);
       if (libc.ioctl(this.fd, request, area.address) >= 0) {
         done = length;
         break;
       }
       result = errno();
-      const step = area.getI64(ARGUMENT + 24);
+      const step = area.getI64(rest + 16);
       if (result !== EAGAIN || step <= 0) break;
       done += step;
       result = 0;
