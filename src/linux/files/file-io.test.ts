@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EAGAIN, EBADF, EOPNOTSUPP } from '../base/constants.js';
 import { NativeBuffer } from '../base/native-buffer.js';
-import { preadToAddress, preadWithoutWaiting, pwriteFromAddress, tryLockFile } from './file-io.js';
+import { moveWithoutWaiting, preadToAddress, pwriteFromAddress, tryLockFile } from './file-io.js';
 
 let folder: string;
 let path: string;
@@ -53,11 +53,11 @@ describe('file input and output at addresses', () => {
 
   it('reads what is in the page cache without waiting', () => {
     const buffer = new NativeBuffer(4096);
-    const result = preadWithoutWaiting(fd, buffer.address, 100, 300);
+    const result = moveWithoutWaiting('read', fd, buffer.address, 100, 300);
     // The page may have left the cache, and not every file system can tell.
     expect([100, -EAGAIN, -EOPNOTSUPP]).toContain(result);
     if (result === 100) expect(buffer.bytes[0]).toBe(300 % 251);
-    expect(preadWithoutWaiting(-1, buffer.address, 100, 0)).toBe(-EBADF);
+    expect(moveWithoutWaiting('read', -1, buffer.address, 100, 0)).toBe(-EBADF);
   });
 
   it('locks a file for one opening at a time', () => {

@@ -1,5 +1,5 @@
 /** Reading files into memory by address, and writing them, without a JavaScript buffer. */
-import { fstatSync } from 'node:fs';
+import { fstatSync, readlinkSync } from 'node:fs';
 import {
   EAGAIN,
   EINTR,
@@ -32,18 +32,7 @@ export function preadToAddress(
   length: number,
   offset: number,
 ): number {
-  let done = 0;
-  while (done < length) {
-    const step = libc.pread(fd, address + done, Math.min(CHUNK, length - done), offset + done);
-    if (step === 0) break;
-    if (step > 0) done += step;
-    else {
-      const number = errno();
-      if (number !== EINTR)
-        throw new SystemCallError('pread', { fd, address, length, offset, done }, number);
-    }
-  }
-  return done;
+  return moveAll('pread', fd, address, length, offset);
 }
 
 export function pwriteFromAddress(
@@ -52,57 +41,60 @@ export function pwriteFromAddress(
   length: number,
   offset: number,
 ): void {
-  let done = 0;
-  while (done < length) {
-    const step = libc.pwrite(fd, address + done, Math.min(CHUNK, length - done), offset + done);
-    if (step > 0) done += step;
-    else {
-      const number = step < 0 ? errno() : 0;
-      if (number !== EINTR)
-        throw new SystemCallError('pwrite', { fd, address, length, offset, done }, number);
-    }
-  }
+  moveAll('pwrite', fd, address, length, offset);
 }
 
-/**
- * Reads what the kernel has in memory already. Returns the bytes (perhaps fewer than asked, 0 at
- * the end of the file), or the negative error number: -EAGAIN when it would have to wait for the
- * disk, -EOPNOTSUPP when the file system cannot tell.
- */
-export function preadWithoutWaiting(
+function moveAll(
+  call: 'pread' | 'pwrite',
   fd: number,
   address: number,
   length: number,
   offset: number,
 ): number {
-  scratch.setU64(0, address);
-  scratch.setU64(8, Math.min(CHUNK, length));
-  const result = libc.preadv2(fd, scratch.address, 1, offset, RWF_NOWAIT);
-  return result < 0 ? -errno() : result;
+  let done = 0;
+  while (done < length) {
+    const step = libc[call](fd, address + done, Math.min(CHUNK, length - done), offset + done);
+    if (step === 0 && call === 'pread') break;
+    const number = step < 0 ? errno() : 0;
+    if (step > 0) done += step;
+    else if (number !== EINTR)
+      throw new SystemCallError(call, { fd, address, length, offset, done }, number);
+  }
+  return done;
 }
 
 /** Where the descriptor stands. */
 const STANDING = -1;
 
 /**
- * Reads or writes what a pipe or socket has, or takes, right now, whether or not it was made to
- * keep its callers waiting. Returns the bytes, or the negative error number: -EAGAIN when it would
- * have to wait, -EOPNOTSUPP when the kernel cannot tell (of pipes and sockets before Linux 6.4, of
- * terminals).
+ * Reads what the kernel has in memory already, or writes what it takes at once, whether or not a
+ * pipe or socket was made to keep its callers waiting. Returns the bytes (perhaps fewer than asked,
+ * 0 at the end of a file), or the negative error number: -EAGAIN when it would have to wait,
+ * -EOPNOTSUPP when the kernel cannot tell (of some file systems, of terminals, of pipes and sockets
+ * before Linux 6.4).
  */
 export function moveWithoutWaiting(
   way: 'read' | 'write',
   fd: number,
   address: number,
   length: number,
+  offset = STANDING,
 ): number {
   scratch.setU64(0, address);
   scratch.setU64(8, Math.min(CHUNK, length));
-  const result =
-    way === 'read'
-      ? libc.preadv2(fd, scratch.address, 1, STANDING, RWF_NOWAIT)
-      : libc.pwritev2(fd, scratch.address, 1, STANDING, RWF_NOWAIT);
+  const call = way === 'read' ? libc.preadv2 : libc.pwritev2;
+  const result = call(fd, scratch.address, 1, offset, RWF_NOWAIT);
   return result < 0 ? -errno() : result;
+}
+
+/** The path of a descriptor's file; null: it is not open, or is a pipe or a socket. */
+export function pathOfDescriptor(fd: number): string | null {
+  try {
+    const path = readlinkSync(`/proc/self/fd/${fd}`);
+    return path.startsWith('/') ? path : null;
+  } catch {
+    return null;
+  }
 }
 
 /**

@@ -10,7 +10,7 @@ import { RetriedReads } from '../../drivers/storage/retried-reads.js';
 import { MAP_PRIVATE, PROT_READ } from '../../linux/base/constants.js';
 import { errnoName, SystemCallError } from '../../linux/base/errors.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
-import { preadWithoutWaiting } from '../../linux/files/file-io.js';
+import { moveWithoutWaiting } from '../../linux/files/file-io.js';
 import { firstDamaged } from '../../linux/files/file-sums.js';
 import { SUM_BYTES } from '../../linux/memory/checksum.js';
 import { fillMemory, mmap } from '../../linux/memory/memory.js';
@@ -220,7 +220,8 @@ export class FileProvider {
     const within = (page - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
     const { address } = this.buffer;
-    if (preadWithoutWaiting(source.fd, address, bytes, source.offset + within) !== bytes) return 0;
+    if (moveWithoutWaiting('read', source.fd, address, bytes, source.offset + within) !== bytes)
+      return 0;
     clearRest(address, bytes, count);
     return this.isWhole(range, page, count, address) ? address : 0;
   }
@@ -247,7 +248,7 @@ export class FileProvider {
     const { firstPage, source } = range;
     const within = (page - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
-    const got = preadWithoutWaiting(source.fd, target, bytes, source.offset + within);
+    const got = moveWithoutWaiting('read', source.fd, target, bytes, source.offset + within);
     if (got === bytes) {
       clearRest(target, bytes, count);
       return this.isWhole(range, page, count, target) ? Status.Done : Status.SourceChanged;

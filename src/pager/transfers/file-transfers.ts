@@ -4,7 +4,7 @@ import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { EBADF, EFBIG } from '../../linux/base/constants.js';
 import { errnoName, isOfFullDisk } from '../../linux/base/errors.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
-import { pathOfDescriptor } from '../../linux/files/descriptor-path.js';
+import { pathOfDescriptor } from '../../linux/files/file-io.js';
 import { tooLarge } from '../../linux/files/file-limit.js';
 import type { SpaceContext } from '../arrays/table/context.js';
 import type { Answer } from '../protocol/messages.js';

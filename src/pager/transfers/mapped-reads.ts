@@ -3,7 +3,7 @@
  * file itself, so that no page of the host's memory is taken for them.
  */
 import { PAGE_BYTES } from '../../core/basics/types.js';
-import { preadWithoutWaiting } from '../../linux/files/file-io.js';
+import { moveWithoutWaiting } from '../../linux/files/file-io.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
 import type { IoEngine } from '../sources/io-ring.js';
 
@@ -31,7 +31,7 @@ export class MappedReads {
     done: (complete: boolean) => void,
   ): void {
     const position = source.offset + offset - firstPage * PAGE_BYTES;
-    const got = Math.max(0, preadWithoutWaiting(source.fd, address, bytes, position));
+    const got = Math.max(0, moveWithoutWaiting('read', source.fd, address, bytes, position));
     if (got === bytes) {
       done(true);
       return;
