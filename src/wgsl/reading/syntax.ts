@@ -2,7 +2,6 @@
 import type * as Wesl from 'wesl/core';
 import { withoutComments } from './comments.js';
 import { associate } from './precedence.js';
-import { Scope } from './scope.js';
 import { withPlainComparisons } from './template-lists.js';
 import type {
   Attribute,
@@ -74,6 +73,24 @@ function isReserved(parser: Parser, word: string): boolean {
 
 /** Of one expression: what walks through a tree goes as deep as it is. */
 const MOST_OPERATORS = 4000;
+
+/** Which declaration a name means at a place in a function. */
+class Scope {
+  readonly #outer: Scope | null;
+  readonly #own = new Map<string, Local>();
+
+  constructor(outer: Scope | null) {
+    this.#outer = outer;
+  }
+
+  add(local: Local): void {
+    this.#own.set(local.name, local);
+  }
+
+  find(name: string): Local | null {
+    return this.#own.get(name) ?? this.#outer?.find(name) ?? null;
+  }
+}
 
 class Reader {
   readonly #source: string;

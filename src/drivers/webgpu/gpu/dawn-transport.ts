@@ -1,5 +1,6 @@
 /** Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer of an engine. */
-import { collector } from './collect.js';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuTransport } from './gpu-transport.js';
 import { factsOf, StandardGpu } from './standard-gpu.js';
@@ -44,4 +45,13 @@ export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
     { ...factsOf(device, name), transport: 'dawn-node', model, features: [...requiredFeatures] },
     failing,
   );
+}
+
+/**
+ * Collects garbage on demand: objects of `webgpu` keep memory of the GPU until then. For a process
+ * of our own, since it takes some milliseconds and changes flags of V8.
+ */
+function collector(): () => void {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
 }
