@@ -41,6 +41,10 @@ interface StoreParts {
   readonly values: readonly Expression[];
 }
 
+/** Values that come from memory, by where they are read, with their types. */
+type Values = Map<Expression, Type | null>;
+type Atomics = ReadonlyMap<Call, 'u32' | 'i32'>;
+
 /** @throws WgslError at what cannot be found again */
 export function eventsOf(
   description: Description,
@@ -48,26 +52,10 @@ export function eventsOf(
   stores: readonly Statement[],
 ): Events {
   const { functions, module } = description;
-  const refuse = ({ start }: { readonly start: number }, problem: string): WgslError =>
-    new WgslError(module.source, start, problem);
-  const written = writtenBy(accesses);
-  const isOwn = (resources: ReadonlySet<Resource>) =>
-    [...resources].some((each) => written.has(each));
-  const atomics = new Map<Call, 'u32' | 'i32'>();
-  const values = new Map<Expression, Type | null>();
-  for (const [call, { isStorage, type, resultUsed }] of accesses.atomics) {
-    if (!resultUsed) continue;
-    if (isStorage && type?.kind === 'atomic') atomics.set(call, type.name);
-    else if (call.callee.name === 'atomicLoad') values.set(call, type);
-    else
-      throw refuse(
-        call,
-        `what ${call.callee.name} gives back of memory of the workgroup is different when the workgroup is run again; ` +
-          'have each invocation find its place by a sum over those before it',
-      );
-  }
-  for (const [site, { resources, type }] of accesses.loads)
-    if (isOwn(resources)) values.set(site, type);
+  const refuse: Refuse = ({ start }, problem) => new WgslError(module.source, start, problem);
+  const { atomics, values } = foundBy(accesses, refuse);
+  const isAtomic = (each: Expression): boolean => each.kind === 'call' && atomics.has(each);
+  const isValue = (each: Expression): boolean => values.has(each) || isAtomic(each);
   const eventful = eventfulFunctions(functions, (each) => stores.includes(each), isValue);
   // A function may change variables of the invocation besides: it is called once, also where the
   // store has been made before.
@@ -78,28 +66,9 @@ export function eventsOf(
     );
   const apart = new Map<Statement, readonly Expression[]>();
   for (const store of stores) {
+    checkStore(store, isApart, eventful, refuse);
     const { target, indices, values: given } = partsOf(store);
     const own = [...indices, ...given].some(isApart) ? [...indices, ...given.filter(isApart)] : [];
-    if (
-      store.kind === 'assign' &&
-      store.operator !== null &&
-      given.some((each) => hasCall(each, eventful))
-    )
-      throw refuse(
-        store,
-        'this adds to what a function that it calls may write; give the result a name before',
-      );
-    if (
-      given.some(
-        (each, at) =>
-          isApart(each) &&
-          given.slice(0, at).some((before) => !isApart(before) && !isLiteral(before)),
-      )
-    )
-      throw refuse(
-        store,
-        'a function that this calls may change what is compared before; give both values names before',
-      );
     apart.set(store, own);
     // What is read within a store is not looked at again.
     const inside = (expression: Expression) => {
@@ -116,6 +85,8 @@ export function eventsOf(
       loggedRead(type, () => refuse(site, UNREADABLE)),
     );
   const again = new Set<Expression>();
+  const isEvent = (each: Expression): boolean =>
+    reads.has(each) || isCallOf(each, eventful) || isAtomic(each);
   for (const site of [...atomics.keys(), ...reads.keys()]) {
     const { indices, values: given } = partsOfSite(site);
     const [first, ...others] = indices;
@@ -123,59 +94,93 @@ export function eventsOf(
     if (first !== undefined && ![...others, ...given].some((each) => some(each, isEvent)))
       again.add(first);
   }
-  return {
-    atomics,
-    reads,
-    again,
-    shared: effectsOf(
-      description,
-      (each) => accesses.atomics.get(each as Call)?.isStorage === false,
-      'an atomic in the head of a loop',
-    ),
-    apart,
-    words: wordsOf(),
-  };
+  const isShared = (each: Statement | Call): boolean =>
+    accesses.atomics.get(each as Call)?.isStorage === false;
+  const shared = effectsOf(description, isShared, 'an atomic in the head of a loop');
+  return { atomics, reads, again, shared, apart, words: wordsOf(description, atomics, reads) };
+}
 
-  function isEvent(each: Expression): boolean {
-    return (
-      reads.has(each) || isCallOf(each, eventful) || (each.kind === 'call' && atomics.has(each))
+type Refuse = (at: { readonly start: number }, problem: string) => WgslError;
+
+/** What an invocation finds that others may change meanwhile. */
+function foundBy(accesses: Accesses, refuse: Refuse): { atomics: Atomics; values: Values } {
+  const written = writtenBy(accesses);
+  const isOwn = (resources: ReadonlySet<Resource>) =>
+    [...resources].some((each) => written.has(each));
+  const atomics = new Map<Call, 'u32' | 'i32'>();
+  const values: Values = new Map();
+  for (const [call, { isStorage, type, resultUsed }] of accesses.atomics) {
+    if (!resultUsed) continue;
+    if (isStorage && type?.kind === 'atomic') atomics.set(call, type.name);
+    else if (call.callee.name === 'atomicLoad') values.set(call, type);
+    else
+      throw refuse(
+        call,
+        `what ${call.callee.name} gives back of memory of the workgroup is different when the workgroup is run again; ` +
+          'have each invocation find its place by a sum over those before it',
+      );
+  }
+  for (const [site, { resources, type }] of accesses.loads)
+    if (isOwn(resources)) values.set(site, type);
+  return { atomics, values };
+}
+
+/** @throws WgslError at a store whose parts cannot be evaluated before it, in their order */
+function checkStore(
+  store: Statement,
+  isApart: (each: Expression) => boolean,
+  eventful: ReadonlySet<string>,
+  refuse: Refuse,
+): void {
+  const { values } = partsOf(store);
+  const adds = store.kind === 'assign' && store.operator !== null;
+  if (adds && values.some((each) => hasCall(each, eventful)))
+    throw refuse(
+      store,
+      'this adds to what a function that it calls may write; give the result a name before',
     );
-  }
+  const isPlain = (each: Expression): boolean => !isApart(each) && !isLiteral(each);
+  if (values.some((each, at) => isApart(each) && values.slice(0, at).some(isPlain)))
+    throw refuse(
+      store,
+      'a function that this calls may change what is compared before; give both values names before',
+    );
+}
 
-  function isValue(each: Expression): boolean {
-    return values.has(each) || (each.kind === 'call' && atomics.has(each));
-  }
-
-  function wordsOf(): number | null {
-    const known = new Map<FunctionDeclaration, number>();
-    const count = (declaration: FunctionDeclaration): number => {
-      const before = known.get(declaration);
-      if (before !== undefined) return before;
-      const inLoop = new Set<Expression>();
-      let words = 0;
-      visitStatements(declaration.body.body, (statement, expressions) => {
-        if (statement.kind === 'loop')
-          visitStatements([statement], (_, inside) => {
-            for (const each of inside) inLoop.add(each);
-          });
-        for (const expression of expressions) {
-          let own = 0;
-          visitExpressions(expression, (each) => {
-            own += reads.get(each)?.width ?? 0;
-            if (each.kind !== 'call') return;
-            if (atomics.has(each)) own += each.callee.name === 'atomicCompareExchangeWeak' ? 2 : 1;
-            const called = functions.get(each.callee.name);
-            if (called !== undefined) own += count(called);
-          });
-          words += own > 0 && inLoop.has(expression) ? Infinity : own;
-        }
-      });
-      known.set(declaration, words);
-      return words;
-    };
-    const words = count(functions.get(description.entryPoint.name) as FunctionDeclaration);
-    return Number.isFinite(words) ? words : null;
-  }
+/** Words of the log that an invocation needs at most; null: loops say how many. */
+function wordsOf(
+  { functions, entryPoint }: Description,
+  atomics: Atomics,
+  reads: ReadonlyMap<Expression, LoggedRead>,
+): number | null {
+  const known = new Map<FunctionDeclaration, number>();
+  const count = (declaration: FunctionDeclaration): number => {
+    const before = known.get(declaration);
+    if (before !== undefined) return before;
+    const inLoop = new Set<Expression>();
+    let words = 0;
+    visitStatements(declaration.body.body, (statement, expressions) => {
+      if (statement.kind === 'loop')
+        visitStatements([statement], (_, inside) => {
+          for (const each of inside) inLoop.add(each);
+        });
+      for (const expression of expressions) {
+        let own = 0;
+        visitExpressions(expression, (each) => {
+          own += reads.get(each)?.width ?? 0;
+          if (each.kind !== 'call') return;
+          if (atomics.has(each)) own += each.callee.name === 'atomicCompareExchangeWeak' ? 2 : 1;
+          const called = functions.get(each.callee.name);
+          if (called !== undefined) own += count(called);
+        });
+        words += own > 0 && inLoop.has(expression) ? Infinity : own;
+      }
+    });
+    known.set(declaration, words);
+    return words;
+  };
+  const words = count(functions.get(entryPoint.name) as FunctionDeclaration);
+  return Number.isFinite(words) ? words : null;
 }
 
 const UNREADABLE =
