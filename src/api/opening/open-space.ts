@@ -188,71 +188,34 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
       `this kernel has pages of ${PAGE_SIZE} bytes; onemem works with ${PAGE_BYTES}`,
     );
   }
-  checkObject('openSpace()', options);
-  const { crash, heartbeatLimitMs, memoryRoot, firstPlace = 0, ...said } = options;
-  checkOptions('openSpace()', said, SPACE_OPTIONS);
-  checkFlag('verify', options.verify);
-  checkFlag('userModeOnly', options.userModeOnly);
-  checkFlag('observable', options.observable);
-  checkFlag('checkInvariants', options.checkInvariants);
-  const injection = injectionOf(options.inject);
-  const internal = internalOptions({ crash, heartbeatLimitMs, memoryRoot });
-  const policies =
-    options.policies === undefined ? {} : { policies: checkPolicies(options.policies) };
-  const history =
-    options.history === undefined ? {} : { history: recordedBytes('history', options.history) };
-  const root = memoryRoot ?? '';
-  const specifications = options.devices ?? [];
-  const described = deviceOptions(specifications);
-  const bytes = addressesFor(options.addressSpace, described.length);
-  const possible = beginningAt(basesFor(bytes), firstPlace);
-  const slowMemory = slowMemoryOf(options.slowMemory);
-  const hostBudgetBytes = hostBudget(options.hostMemory, described, root, slowMemory?.bytes ?? 0);
-  const storage = storageOf(options.storage);
-  const from = options.from === undefined ? null : pathOf(options.from);
-  // Before anything is started: the file may be none.
-  if (from !== null) savedArrays(from);
+  const { described, bytes, possible, slowMemory, from, settings } = settingsOf(options);
   const behind = await serverMemoryOf(options.behind);
   checkWorkingFolder();
   reapOrphans();
   const files = managerFiles();
   if (files === null) throw new OnememError('BUNDLED', bundledMessage());
-  const devices = await withMemory(described, () => hostBudgetBytes);
+  const devices = await withMemory(described, () => settings.hostBudgetBytes);
   await collectViews(slotOf(bytes));
   // The first space finds its place at the first try.
   const bases = hasOpened ? freeBases(possible, bytes) : possible;
   if (bases.length === 0) throw noAddressesError();
-  const lent = await lend(specifications, devices);
+  const lent = await lend(options.devices ?? [], devices);
   const control = new SharedArrayBuffer(CONTROL_WORDS * 4);
-  const name = randomName();
   const wakeFd = createEventfd();
   const taken = slowMemory === null ? null : await takenOr(slowMemory, lent.lenders, wakeFd);
+  const name = randomName();
   const manager: ManagerOptions = {
-    name,
-    bytes,
-    bases,
-    control,
-    wakeFd,
-    hostBudgetBytes,
-    followMemory: options.hostMemory === AUTO ? { root } : null,
-    slowMemory: taken,
-    storage,
-    behind,
-    userModeOnly: options.userModeOnly ?? false,
-    devices: lent.options,
-    checkInvariants: options.checkInvariants ?? false,
+    ...settings,
     ...recordingOf(process.env.ONEMEM_RECORD),
-    ...history,
+    ...{ name, bases, control, wakeFd, behind },
+    slowMemory: taken,
+    devices: lent.options,
     nodeOptions: moduleOptions(process.execArgv),
-    ...injection,
-    ...policies,
-    ...internal,
   };
-  const words = new Int32Array(control);
   let opened: SpaceClass | null = null;
   // From now on: the process may end while the threads start.
   const forget = watchExit({
-    control: words,
+    control: new Int32Array(control),
     wakeFd,
     closeWithThread: (limitMs) => opened?.threadEnds(limitMs),
   });
@@ -261,24 +224,21 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   if (taken !== null) closeDescriptor(taken.fd);
   if (ready instanceof Error || 'error' in ready) {
     forget();
-    await startsEnded(words);
+    await startsEnded(new Int32Array(control));
     await threads.terminate();
     await endLending(lent.lenders);
     closeEventfd(wakeFd);
     throw openingError(ready instanceof Error ? ready : fromWire(ready.error), hasOpened);
   }
-  if (!isMainThread) Atomics.store(words, Control.OpenedByWorker, 1);
+  if (!isMainThread) Atomics.store(new Int32Array(control), Control.OpenedByWorker, 1);
+  const { base, devices: infos } = ready;
+  const { hostBudgetBytes } = settings;
   const handle: SpaceHandle = {
     stores: storeNames(manager),
     onemem: 1,
-    name,
-    base: ready.base,
-    bytes,
     owner: process.pid,
-    wakeFd,
-    control,
-    devices: ready.devices,
-    hostBudgetBytes,
+    devices: infos,
+    ...{ name, base, bytes, wakeFd, control, hostBudgetBytes },
   };
   const unwatched = await threads.unwatched;
   const space = new SpaceClass(handle, threads, forget, lent.lenders);
@@ -295,6 +255,44 @@ async function open(options: SpaceOptions): Promise<SpaceClass> {
   if (options.observable ?? isSet(process.env.ONEMEM_OBSERVABLE)) await space.show();
   await servePicture(space);
   return space;
+}
+
+/** What the program says, checked before anything is started. */
+function settingsOf(options: SpaceOptions) {
+  checkObject('openSpace()', options);
+  const { crash, heartbeatLimitMs, memoryRoot, firstPlace = 0, ...said } = options;
+  checkOptions('openSpace()', said, SPACE_OPTIONS);
+  checkFlag('verify', options.verify);
+  checkFlag('userModeOnly', options.userModeOnly);
+  checkFlag('observable', options.observable);
+  checkFlag('checkInvariants', options.checkInvariants);
+  const injection = injectionOf(options.inject);
+  const internal = internalOptions({ crash, heartbeatLimitMs, memoryRoot });
+  const { policies, history } = options;
+  const chosen = {
+    ...(policies === undefined ? {} : { policies: checkPolicies(policies) }),
+    ...(history === undefined ? {} : { history: recordedBytes('history', history) }),
+  };
+  const root = memoryRoot ?? '';
+  const described = deviceOptions(options.devices ?? []);
+  const bytes = addressesFor(options.addressSpace, described.length);
+  const possible = beginningAt(basesFor(bytes), firstPlace);
+  const slowMemory = slowMemoryOf(options.slowMemory);
+  const settings = {
+    bytes,
+    hostBudgetBytes: hostBudget(options.hostMemory, described, root, slowMemory?.bytes ?? 0),
+    storage: storageOf(options.storage),
+    followMemory: options.hostMemory === AUTO ? { root } : null,
+    userModeOnly: options.userModeOnly ?? false,
+    checkInvariants: options.checkInvariants ?? false,
+    ...chosen,
+    ...injection,
+    ...internal,
+  };
+  const from = options.from === undefined ? null : pathOf(options.from);
+  // Before anything is started: the file may be none.
+  if (from !== null) savedArrays(from);
+  return { described, bytes, possible, slowMemory, from, settings };
 }
 
 /** Takes slow memory; where that fails what the space has by then is given back. */
