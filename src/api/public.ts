@@ -883,7 +883,7 @@ export interface Device {
     options: LaunchOptions,
   ): Promise<LaunchEstimate>;
   /**
-   * Brings every page of the device home, then ends it. Waiting launches fail with DEVICE_LOST.
+   * Brings every page of the device home, then ends it. Waiting launches fail with DEVICE_DETACHED.
    * @example
    * const other = await space.addDevice({ kind: 'process', memory: '8MiB', name: 'other' });
    * await other.detach();

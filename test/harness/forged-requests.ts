@@ -64,6 +64,7 @@ const ALLOWED: Readonly<Record<string, unknown>> = {
   protect: { ...ARRAY, access: 1 },
   advise: { ...ARRAY, count: 512, change: { readMostly: true, preferred: 1, accessedBy: 3 } },
   attributes: ARRAY,
+  mayWrite: ARRAY,
   discard: ARRAY,
   pin: { ...ARRAY, pin: FIRST_NUMBER, lock: false, writable: false, hold: false },
   unpin: { pin: FIRST_NUMBER },

@@ -131,7 +131,10 @@ async function settle(
       lane.failed = true;
       continue;
     }
-    const allowed = [...each.may(), ...(lane.device.alive ? [] : ['DEVICE_LOST'])];
+    const allowed = [
+      ...each.may(),
+      ...(lane.device.alive ? [] : ['DEVICE_LOST', 'DEVICE_DETACHED']),
+    ];
     if (lane.failed && lane.device.alive)
       assert.fail(`${what} was ${event.result}, though what it came after failed`);
     const error = event.error ?? new Error('it failed without an error');
@@ -234,7 +237,8 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
       },
       failed: async (error) => {
         const begun =
-          ['DEVICE_LOST', 'ABORTED', 'TIMEOUT'].includes(error.code) && error.ranges.length > 0;
+          ['DEVICE_LOST', 'DEVICE_DETACHED', 'ABORTED', 'TIMEOUT'].includes(error.code) &&
+          error.ranges.length > 0;
         if (begun)
           assert.ok(y.array.indeterminate, `${y.name} should be indeterminate after ${text}`);
         const candidates = [compute(y.plain.slice() as NumericArray, x?.plain ?? null)];
@@ -291,7 +295,7 @@ function giveCopy(player: Player, lane: Lane, give: Give): void {
     place === undefined ? {} : { at: place === 'host' ? place : place.device };
   const where = place === undefined ? '' : `, at ${place === 'host' ? place : place.name}`;
   const dead = (): string[] => [
-    ...(at !== null && !at.alive ? ['DEVICE_LOST'] : []),
+    ...(at !== null && !at.alive ? ['DEVICE_LOST', 'DEVICE_DETACHED'] : []),
     ...(at?.specification.kind === 'simulated' ? ['DEVICE_MEMORY'] : []),
   ];
   if (outwards) {
@@ -381,7 +385,7 @@ function givePrefetch(player: Player, lane: Lane, give: Give): void {
       may: () => [
         ...array.refusals(part, 'read'),
         ...player.lossOf(array, part),
-        ...(device === null || device.alive ? [] : ['DEVICE_LOST']),
+        ...(device === null || device.alive ? [] : ['DEVICE_LOST', 'DEVICE_DETACHED']),
       ],
     };
   });

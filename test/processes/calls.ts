@@ -67,6 +67,19 @@ test('an attached process holds, takes for a device alone, and asks who used wha
   space.checkInvariants();
 });
 
+test('orders to a device that the owner has detached say so in an attached process', async () => {
+  const devices = [{ kind: 'process', memory: '8MiB' }] as const;
+  await using space = await openSpace({ hostMemory: '64MiB', devices });
+  const x = space.array(Int32Array, LENGTH, { name: 'x' });
+  x.data.fill(5);
+  await using child = await attachedAgent(space.share());
+  assert.deepEqual(await child.do('codesOfOrders', 'x'), ['none', 'none', 'none']);
+  await space.devices[0].detach();
+  const code = 'DEVICE_DETACHED';
+  assert.deepEqual(await child.do('codesOfOrders', 'x'), [code, code, code]);
+  space.checkInvariants();
+});
+
 test("pictures, events and stories of pages are the owner's alone", async () => {
   await using space = await openSpace({
     hostMemory: '64MiB',

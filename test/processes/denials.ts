@@ -44,6 +44,21 @@ longTest(
   }),
 );
 
+test(
+  'threads wait for an element that nobody may write, and go on with its page',
+  withAgent(async (agent, x) => {
+    assert.equal(await agent.do('keep', 'x'), 5 * LENGTH);
+    await x.protect('read');
+    assert.equal(await agent.do('waitKept', 0, 5, 10_000), 'ok');
+    assert.equal(await agent.do('waitKept', 0, 6, 10_000), 'not-equal');
+    assert.equal(await agent.do('waitKept', 0, 5, 10), 'timed-out');
+    assert.equal(x.space.notify(x, 0), 0);
+    assert.equal(x.space.wait(x, 0, 5, 10), 'timed-out');
+    assert.equal(await agent.do('sum', 'x'), 5 * LENGTH);
+    assert.equal(agent.stderr, '');
+  }),
+);
+
 function moduleOf(guard: GuardFunction<never>): string {
   return `data:text/javascript,export default ${encodeURIComponent(String(guard))}`;
 }

@@ -1,6 +1,6 @@
 /** What may be done to pages, and pages whose content is forgotten. */
 
-import { Access, NO_PROCESSOR } from '../../core/basics/types.js';
+import { Access, HOST, NO_PROCESSOR } from '../../core/basics/types.js';
 import type { ArrayPages } from '../protocol/pages.js';
 import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
@@ -45,6 +45,13 @@ export class Rights {
         );
       },
     );
+  }
+
+  mayWrite({ firstPage, count }: ArrayPages): boolean {
+    const { pages } = this.context.manager;
+    // Other machines give the right when it is asked for.
+    if (pages.rangeOf(firstPage)?.shared === true) return true;
+    return pages.denial(firstPage, count, Access.Write, HOST) === null;
   }
 
   discard({ firstPage, count }: ArrayPages, done: Done): void {

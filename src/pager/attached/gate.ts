@@ -24,6 +24,7 @@ const READING: ReadonlySet<string> = new Set<RequestName>([
   'dirty',
   'heard',
   'leave',
+  'mayWrite',
   'pointer',
   'readBytes',
   'residency',

@@ -223,6 +223,7 @@ function pageShapes({ pages }: Inside): Record<string, Check> {
       }),
     ),
     attributes: pages,
+    mayWrite: pages,
     discard: pages,
     pin: plus(
       pages,

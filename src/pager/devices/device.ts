@@ -51,6 +51,8 @@ export class Device {
   /** It was killed, and is gone as soon as that is seen. */
   ending = false;
   reason = 'it is gone';
+  /** What requests fail by that come when it is not alive any more. */
+  loss: 'DEVICE_LOST' | 'DEVICE_DETACHED' = 'DEVICE_LOST';
   /** Called when the last page has left a device that is being detached. */
   onDrained: (() => void) | null = null;
 

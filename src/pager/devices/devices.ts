@@ -57,8 +57,8 @@ export class Devices implements DeviceOwner {
   /** Processes whose end the event loop has not seen yet. */
   private readonly left: ProcessDriver[] = [];
   private readonly gone: ProcessorStats[] = [];
-  /** Why devices are not there any more, by number. */
-  private readonly losses = new Map<number, string>();
+  /** What became of devices that are not there any more, by number: a code, and why. */
+  private readonly losses = new Map<number, Pick<WireError, 'code' | 'message'>>();
   /** In the order in which they came. */
   private readonly entries: Entry[] = [];
   /** Names of devices that are being added. */
@@ -279,7 +279,7 @@ export class Devices implements DeviceOwner {
       if (--waiting > 0) return;
       // One that is up may have died while others were starting.
       const lost = started.find((device) => device.lost);
-      ready(failed ?? (lost === undefined ? null : this.explainLoss(lost.info.number)), started);
+      ready(failed ?? (lost === undefined ? null : this.lossOf(lost.info.number).message), started);
     };
     for (const options of all) {
       const made = prepared.get(options) ?? null;
@@ -392,7 +392,7 @@ export class Devices implements DeviceOwner {
     device.alive = false;
     device.reason = reason;
     device.lost = true;
-    this.losses.set(device.info.number, `device ${device.info.name} is gone: ${reason}`);
+    this.loses(device, 'DEVICE_LOST', `is gone: ${reason}`);
     this.context.manager.processorLost(device.info.id);
     this.launches.lost(device);
     // Its launches, and requests that still ask something of it, hear of its end first.
@@ -407,6 +407,8 @@ export class Devices implements DeviceOwner {
       return;
     }
     device.alive = false;
+    device.reason = 'it has been detached';
+    this.loses(device, 'DEVICE_DETACHED', 'has been detached');
     device.onDrained = done;
     // The launch that runs may end; those that wait are told that the device is gone. It may die
     // before, which drains it, too.
@@ -428,9 +430,19 @@ export class Devices implements DeviceOwner {
     device.onDrained?.();
   }
 
-  /** As the rest of a sentence, for a request that still asks something of the device. */
-  explainLoss(number: number): string {
-    return this.losses.get(number) ?? 'the device is gone';
+  private loses(device: Device, code: Device['loss'], what: string): void {
+    device.loss = code;
+    this.losses.set(device.info.number, { code, message: `device ${device.info.name} ${what}` });
+  }
+
+  /** What a request fails by that still asks something of the device; `what` begins the sentence. */
+  lossError(number: number, what: string): WireError {
+    const { code, message } = this.lossOf(number);
+    return wireError(code, `${what}: ${message}`, { ranges: [] });
+  }
+
+  private lossOf(number: number): Pick<WireError, 'code' | 'message'> {
+    return this.losses.get(number) ?? { code: 'DEVICE_LOST', message: 'the device is gone' };
   }
 
   private remove(device: Device): void {

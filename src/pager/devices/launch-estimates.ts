@@ -46,8 +46,8 @@ export class LaunchEstimates {
     const kernel = `kernel ${request.kernelName}`;
     const device = devices.byNumber(request.device);
     if (device?.alive !== true) {
-      const gone = `cannot launch ${request.kernelName}: ${devices.explainLoss(request.device)}`;
-      done(refused(wireError('DEVICE_LOST', gone, { ranges: [] })), null);
+      const what = `cannot launch ${request.kernelName}`;
+      done(refused(devices.lossError(request.device, what)), null);
       return;
     }
     try {
@@ -178,8 +178,8 @@ function refused(failure: WireError): LaunchForecast {
   return { ...NOTHING, way: 'refused', failure };
 }
 
-function gone({ reason }: Device, { kernelName }: LaunchOperation): WireError {
-  return wireError('DEVICE_LOST', `cannot launch ${kernelName}: ${reason}`, { ranges: [] });
+function gone({ reason, loss }: Device, { kernelName }: LaunchOperation): WireError {
+  return wireError(loss, `cannot launch ${kernelName}: ${reason}`, { ranges: [] });
 }
 
 function countBytes(moved: Moved, use: NamedArgument['use'], bytes: number): void {

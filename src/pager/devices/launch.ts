@@ -195,9 +195,14 @@ function endedBy(failure: WireError | null, launch: Launch): WireError | null {
   return { ...failure, message, details: { ...failure.details, ranges: writtenBy(launch) } };
 }
 
-export function lostError(device: Device, launch: Launch, reason: string): WireError {
+export function lostError(
+  device: Device,
+  launch: Launch,
+  reason: string,
+  code = device.loss,
+): WireError {
   return wireError(
-    'DEVICE_LOST',
+    code,
     `kernel ${launch.operation.kernelName} was lost with device ${device.info.name}: ${reason}; ${consequenceOf(launch)}`,
     {
       device: device.info.name,

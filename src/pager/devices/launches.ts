@@ -10,7 +10,7 @@ import type { SpaceContext } from '../arrays/table/context.js';
 import type { Part } from '../core/part.js';
 import type { StoppedThreads } from '../host/stopped-threads.js';
 import type { OperationDone } from '../protocol/operations.js';
-import { wireError } from '../protocol/wire.js';
+import { type WireError, wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlans } from './gather-plans.js';
 import { JoinedLaunches } from './joined-launches.js';
@@ -94,17 +94,15 @@ export class Launches implements Part {
     );
   }
 
-  /** @param gone why the device is not there, if it is not */
+  /** @param lost what the launch fails by where the device is not there */
   add(
     device: Device | undefined,
     operation: LaunchOperation,
-    gone: string,
+    lost: () => WireError,
     done: OperationDone,
   ): void {
     if (device === undefined || !device.alive) {
-      done(
-        wireError('DEVICE_LOST', `cannot launch ${operation.kernelName}: ${gone}`, { ranges: [] }),
-      );
+      done(lost());
       return;
     }
     const queue = this.queueOf(device);
@@ -309,7 +307,7 @@ export class Launches implements Part {
 function failedBy(launch: Launch, failure: LaunchFailure) {
   const { kernelName } = launch.operation;
   return failure.code === 'DEVICE_LOST'
-    ? lostError(launch.device, launch, failure.message)
+    ? lostError(launch.device, launch, failure.message, failure.code)
     : wireError(
         failure.code,
         messageOf(failure, kernelName),

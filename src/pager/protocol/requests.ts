@@ -106,6 +106,8 @@ export interface Requests {
   /** Of whole blocks. */
   advise: { in: ArrayPages & { change: AdviceChange }; out: null };
   attributes: { in: ArrayPages; out: AdviceRun[] };
+  /** Whether no right keeps a thread from writing the pages. */
+  mayWrite: { in: ArrayPages; out: boolean };
   /** Forgets the content of whole pages: they read as zero. */
   discard: { in: ArrayPages; out: null };
   /**

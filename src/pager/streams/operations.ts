@@ -9,7 +9,7 @@ import type { Devices } from '../devices/devices.js';
 import type { LaunchOperation } from '../devices/launch.js';
 import type { Launches } from '../devices/launches.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
-import { toWire } from '../protocol/wire.js';
+import { toWire, type WireError } from '../protocol/wire.js';
 import type { Copies } from '../transfers/copies.js';
 import type { Freeing } from '../transfers/freeing.js';
 import type { Prefetches } from '../transfers/prefetches.js';
@@ -38,12 +38,10 @@ export class Operations {
       this.parts.uses.check(operation);
       if (operation.kind === 'launch') {
         const { device } = operation;
-        this.parts.launches.add(
-          this.parts.devices.byNumber(device),
-          operation,
-          this.parts.devices.explainLoss(device),
-          done,
-        );
+        const { devices, launches } = this.parts;
+        const lost = (): WireError =>
+          devices.lossError(device, `cannot launch ${operation.kernelName}`);
+        launches.add(devices.byNumber(device), operation, lost, done);
       } else if (operation.kind === 'prefetch' || operation.kind === 'copy')
         this.move(operation, done);
       else if (operation.kind === 'discard') this.parts.rights.discard(operation, done);
@@ -88,8 +86,11 @@ export class Operations {
       const { device, firstPage, count, exclusive } = operation;
       this.parts.prefetches.start(device, firstPage, count, exclusive, done);
     } else {
-      const at = operation.at === null ? null : this.parts.devices.processorOf(operation.at);
-      this.parts.copies.start({ ...operation, at }, done);
+      const { devices, copies } = this.parts;
+      const { at } = operation;
+      if (at !== null && at !== 0 && devices.byNumber(at)?.alive !== true)
+        done(devices.lossError(at, 'cannot copy'));
+      else copies.start({ ...operation, at: at === null ? null : devices.processorOf(at) }, done);
     }
   }
 

@@ -471,14 +471,11 @@ export class Copies {
     if (this.active === 0) for (const action of this.onIdle.splice(0)) this.context.later(action);
   }
 
-  private problemOf({ to, at }: CopyOrder): WireError | null {
+  private problemOf({ to }: CopyOrder): WireError | null {
     const range = this.context.manager.range(to.range);
-    if (range?.writable === false) {
-      const message = `${OPERATION} to array ${range.name}, which may only be read; open its file with writable: true, and without mapped`;
-      return wireError('ACCESS_DENIED', message, { array: range.name });
-    }
-    if (at === null || this.context.manager.processor(at)?.state === 'alive') return null;
-    return wireError('DEVICE_LOST', `${OPERATION} to a device that is gone`, { ranges: [] });
+    if (range?.writable !== false) return null;
+    const message = `${OPERATION} to array ${range.name}, which may only be read; open its file with writable: true, and without mapped`;
+    return wireError('ACCESS_DENIED', message, { array: range.name });
   }
 
   /** What the rights of the arrays forbid is refused before anything has been copied. */

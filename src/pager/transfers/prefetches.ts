@@ -34,7 +34,7 @@ export class Prefetches {
     const id = this.devices.processorOf(device);
     const processor = this.context.manager.processor(id);
     if (processor === undefined || processor.state !== 'alive') {
-      done(wireError('DEVICE_LOST', `cannot prefetch: ${this.devices.explainLoss(device)}`));
+      done(this.devices.lossError(device, 'cannot prefetch'));
       return;
     }
     // More than the node holds would push out what the same prefetch brought.
@@ -61,9 +61,7 @@ export class Prefetches {
         this.context.manager.acquire(request, id, firstPage, count, access, { exclusive }),
       (pages, failure) => {
         if (failure === 'DEVICE_LOST') {
-          done(
-            wireError(failure, `${operation} was given up: ${this.devices.explainLoss(device)}`),
-          );
+          done(this.devices.lossError(device, `${operation} was given up`));
           return;
         }
         const page =

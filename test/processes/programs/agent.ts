@@ -141,6 +141,26 @@ const deeds = {
     kept = dataOf(name);
     return kept.length <= 2 ** 20 ? kept.reduce((sum, value) => sum + value, 0) : 0;
   },
+  /** The codes by which orders to the first device fail. */
+  async codesOfOrders(name: string): Promise<string[]> {
+    const array = space.find<Int32Array>(name) as ManagedArray<Int32Array>;
+    const [device] = space.devices;
+    const orders = [
+      () => device.run(same, { x: array }, { size: array.length }),
+      () => device.stream().prefetch(array, device).synchronize(),
+      () =>
+        device.stream().copy(array.range(0, 1), array.range(1, 2), { at: device }).synchronize(),
+    ];
+    const codes: string[] = [];
+    for (const order of orders)
+      codes.push(
+        await order().then(
+          () => 'none',
+          (error: { code: string }) => error.code,
+        ),
+      );
+    return codes;
+  },
   waitKept(index: number, value: number, timeoutMs: number): string {
     return space.wait(keptArray as ManagedArray<Int32Array>, index, value, timeoutMs);
   },

@@ -3,6 +3,7 @@
  * refuses memory that is not a SharedArrayBuffer. Threads meet by the address of the element, so
  * that its page may move meanwhile, and need not be there to wake a thread.
  */
+import { isWritableHere } from '../../../linux/memory/page-table-entry.js';
 import { futexWait, futexWake, tryFutexWake } from '../../../linux/threads/futex.js';
 import { type ArrayInternals, isManaged } from '../../line/internals.js';
 import { show } from '../../values/arguments.js';
@@ -40,7 +41,8 @@ export function wait(
   client.assertOpen(waitingFor(array));
   for (let isFirst = true; ; isFirst = false) {
     const left = Math.max(0, deadline - performance.now());
-    const scope = client.hasOtherProcesses ? 'shared' : 'private';
+    const isShared = client.hasOtherProcesses;
+    const scope = isShared && mayMeetOthers(array, index) ? 'shared' : 'private';
     // The kernel looks at the element first, and asks nobody where its page is there.
     const result = futexWait(address, value, Math.min(left, LOOK_MS), scope);
     if (result === 'woken') return 'ok';
@@ -49,7 +51,18 @@ export function wait(
     if (performance.now() >= deadline) return 'timed-out';
     client.hear();
     client.assertOpen(waitingFor(array));
+    // A thread of another process may have notified, and was not heard.
+    if (isShared && scope === 'private') return 'ok';
   }
+}
+
+/**
+ * Whether threads of several processes may meet at the element. The kernel asks for its page to
+ * write then. Where that is denied, accesses to the page fail from then on.
+ */
+function mayMeetOthers(array: ArrayInternals, index: number): boolean {
+  if (isWritableHere(addressOf(array, index))) return true;
+  return array.space.client.call('mayWrite', array.pagesOf(index, index + 1));
 }
 
 function waitingFor(array: ArrayInternals): string {
@@ -88,6 +101,8 @@ export function notify(array: WaitedFor, index: number, count: number): number {
   const most = Math.min(count, 0x7fff_ffff);
   const woken = futexWake(address, most, 'private');
   if (!array.space.client.hasOtherProcesses || woken === most) return woken;
+  // Threads of other processes that wait for it look by themselves.
+  if (!mayMeetOthers(array, index)) return woken;
   for (;;) {
     // The kernel finds threads of other processes by the page, which must be there.
     const others = tryFutexWake(address, most - woken, 'shared');

@@ -36,6 +36,7 @@ const PURPOSES: { readonly [K in Exclude<OfPages, 'free'>]: Purpose } = {
   protect: { verb: 'protect' },
   advise: { verb: 'advise on', freedToo: true },
   attributes: { verb: 'report on', freedToo: true, sharedToo: true },
+  mayWrite: { verb: 'wait for', sharedToo: true },
   discard: { verb: 'discard a part of' },
   pin: { verb: 'pin a part of' },
   stage: { verb: 'stage' },

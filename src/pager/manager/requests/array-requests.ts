@@ -32,6 +32,7 @@ export function arrayRequests(parts: Parts) {
     discard: (wanted, answer) => later(rights.discard(wanted, orFailure(answer))),
     advise: (wanted) => done(advice.advise(wanted)),
     attributes: (wanted) => advice.attributes(wanted),
+    mayWrite: (wanted) => rights.mayWrite(wanted),
     pin: (wanted, answer) => later(pins.pin(wanted, answer)),
     unpin: ({ pin }) => done(parts.endPin(pin)),
     stage: (wanted, answer) => {
