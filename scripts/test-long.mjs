@@ -111,6 +111,7 @@ await runStages(
       whole('conformance', built('conformance')),
       whole('custom conformance', built('conformance', '--device', 'custom')),
       whole('conformance in units', built('conformance', '--device', 'simulated-64KiB')),
+      whole('conformance in large units', built('conformance', '--device', 'simulated-4MiB')),
       whole('webgpu conformance', onSoftwareGpu('conformance', '--device', 'webgpu')),
       whole('webgpu-lent conformance', onSoftwareGpu('conformance', '--device', 'webgpu-lent')),
       whole('webgpu by dawn-ffi', byDawnFfi(onSoftwareGpu('webgpu')), { kills: 50, fetches: true }),

@@ -755,7 +755,7 @@ export interface DeviceCapabilities {
   readonly pageBytes: number;
   /**
    * The unit in which it gets memory, maps pages and gives both back, in bytes: `pageBytes`, or more
-   * where its hardware has larger pages.
+   * where its hardware has larger pages. It maps no more than 2 MiB at once.
    */
   readonly granularityBytes: number;
   /** Whether its memory can be read after its death. */

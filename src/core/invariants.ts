@@ -25,7 +25,7 @@ export function checkInvariants(state: State): void {
       const residence = block.residences[node];
       if (residence === undefined) continue;
       checkResidence(block, node, residence);
-      backed[node] += residence.backedCount;
+      if (nodes[node]?.large == null) backed[node] += residence.backedCount;
       if (residence.ahead) ahead[node]++;
       const allocator = nodes[node]?.allocator ?? null;
       if (residence.frames === null || allocator === null) continue;
@@ -35,7 +35,7 @@ export function checkInvariants(state: State): void {
   }
   for (const node of nodes) {
     if (node === undefined) continue;
-    checkBudget(node, backed[node.id] ?? 0);
+    checkBudget(node, (backed[node.id] ?? 0) + checkLargeUnits(state, node));
     if (node.aheadBlocks !== ahead[node.id])
       throw new Error(
         `node ${node.id} counts ${node.aheadBlocks} blocks that were brought ahead, and has ${ahead[node.id]}`,
@@ -259,6 +259,26 @@ function checkFrames(block: Block, frames: Int32Array, backed: Mask, owned: Int3
   }
   for (let page = 0; page < PAGES_PER_BLOCK; page++) if (frames[page] >= 0) count--;
   if (count !== 0) fail(block, 0, 'a frame without memory');
+}
+
+/** Units of several blocks, by what their blocks have; returns how many pages they hold. */
+function checkLargeUnits({ va }: State, { id, description, large }: Node): number {
+  if (large === null) return 0;
+  const members = new Map<number, number>();
+  for (const { index, residences } of va.blocks.values()) {
+    if ((residences[id]?.backedCount ?? 0) === 0) continue;
+    const unit = large.numberOf(index);
+    members.set(unit, (members.get(unit) ?? 0) + 1);
+  }
+  for (const unit of large.all()) {
+    const { number, pending } = unit;
+    const found = members.get(number) ?? 0;
+    if (found !== unit.members || found + pending === 0)
+      throw new Error(
+        `${description.name} counts ${unit.members} blocks of unit ${number}, and has ${found} (invariant 4)`,
+      );
+  }
+  return members.size * large.pages;
 }
 
 function checkBudget(node: Node, held: number): void {

@@ -1085,14 +1085,17 @@ describe('MemoryManager', () => {
     it('counts whole blocks for a launch, since what else it has of them stays there', () => {
       start(pooled);
       const first = allocate(BLOCK + 10);
-      expect(manager.launchPages([{ first: first + BLOCK, count: 2, use: 'in' }])).toBe(10);
+      expect(manager.launchPages([{ first: first + BLOCK, count: 2, use: 'in' }], 1)).toBe(10);
       expect(
-        manager.launchPages([
-          { first, count: 1, use: 'in' },
-          { first: first + 5, count: 1, use: 'out' },
-        ]),
+        manager.launchPages(
+          [
+            { first, count: 1, use: 'in' },
+            { first: first + 5, count: 1, use: 'out' },
+          ],
+          1,
+        ),
       ).toBe(BLOCK);
-      expect(manager.launchPages([{ first, count: 0, use: 'in' }])).toBe(0);
+      expect(manager.launchPages([{ first, count: 0, use: 'in' }], 1)).toBe(0);
     });
   });
 

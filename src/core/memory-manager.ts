@@ -679,8 +679,8 @@ export class MemoryManager {
   }
 
   /** Pages that a launch on a device without faults needs at once. */
-  launchPages(args: readonly LaunchArgument[]): number {
-    return this.launches.pagesOf(args);
+  launchPages(args: readonly LaunchArgument[], processor: ProcessorId): number {
+    return this.launches.pagesOf(args, processor);
   }
 
   /** A processor was seen using the block of this page, without a fault. */

@@ -76,9 +76,11 @@ function checkGranularity({ granularityBytes, budgetPages }: DeviceDescription):
   if (granularityBytes === undefined) return;
   const wrong = wrongGranularity(granularityBytes);
   if (wrong !== null) refuse(`has a granularityBytes of ${wrong}`);
-  if (granularityBytes > budgetPages * PAGE_BYTES)
+  const least = (2 * granularityBytes) / PAGE_BYTES;
+  if (budgetPages < least)
     refuse(
-      `has a granularityBytes of ${granularityBytes}, and a budgetPages of ${budgetPages}: its memory must have room for one unit`,
+      `has a granularityBytes of ${granularityBytes}, and a budgetPages of ${budgetPages}: its memory must have room for two units; ` +
+        `give the device a memory of at least ${2 * granularityBytes} bytes`,
     );
 }
 

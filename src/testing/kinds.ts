@@ -34,6 +34,11 @@ export const kinds: readonly DeviceKind[] = [
     open: (wanted) => options(wanted, { kind: 'simulated', granularity: '64KiB' }),
   },
   {
+    name: 'simulated-4MiB',
+    memorySurvives: false,
+    open: (wanted) => options(wanted, { kind: 'simulated', granularity: '4MiB' }),
+  },
+  {
     name: 'webgpu',
     memorySurvives: false,
     onlyByName: true,

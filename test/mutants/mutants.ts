@@ -17,6 +17,20 @@ export const mutants: readonly Mutant[] = [
     why: 'Memory of pages goes that lie in one piece with others that the device still has.',
   },
   {
+    name: 'give a large unit back while a block of it counts',
+    file: 'src/core/table/backing.ts',
+    original: 'unit.members === 1',
+    instead: 'unit.members > 0',
+    why: 'A device that has memory by 4 MiB gives up what another block of the piece still has.',
+  },
+  {
+    name: 'fill a block whose memory the driver may still use',
+    file: 'src/core/movement/reclaim.ts',
+    original: 'if (awaitsRelease(node, block)) return false;',
+    instead: 'if (awaitsRelease(node, block)) pages = 0;',
+    why: 'A copy that is still under way reads what comes after it, and what is left has no room.',
+  },
+  {
     name: 'take a right to one page of a unit',
     file: 'src/core/movement/operation.ts',
     original: 'widen(going, unitPages);',

@@ -342,8 +342,11 @@ export class Audit {
   }
 
   private checkBacked(device: ModelDevice): void {
-    const { blocks } = this.world.manager.state.va;
+    const { va, nodes } = this.world.manager.state;
+    const { blocks } = va;
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
+      // Of a unit of several blocks all has memory while one of them has.
+      if (nodes[device.node]?.large?.of(index) !== undefined) continue;
       const backed = blocks.get(index)?.residences[device.node]?.backed;
       for (let word = 0; word < WORDS; word++) {
         const extra = device.backed[index * WORDS + word] & ~(backed?.[word] ?? 0);

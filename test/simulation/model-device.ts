@@ -180,7 +180,7 @@ export class ModelDevice implements Driver {
     const block = page / PAGES_PER_BLOCK;
     if (this.threads.length > 0) throw new Error('memory is switched under threads that run');
     for (let at = page; at < page + PAGES_PER_BLOCK; at++)
-      if (bit(this.backed, at))
+      if (bit(this.backed, at) && !bit(this.fresh, at))
         throw new Error(`page ${at} is left behind in memory of ${this.description.name}`);
     if (this.around.random.chance(this.around.weather.later)) {
       this.remaps.push({ token, block, on });
@@ -226,9 +226,9 @@ export class ModelDevice implements Driver {
     this.writable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
   }
 
-  /** Its page tables, and its memory, are by units. */
+  /** Its page tables are by units, but by no more than a block. */
   private expectUnits(page: number, count: number): void {
-    const unit = this.isRemote(page) ? 1 : this.unitPages;
+    const unit = this.isRemote(page) ? 1 : Math.min(this.unitPages, PAGES_PER_BLOCK);
     if (page % unit !== 0 || count % unit !== 0)
       throw new Error(`pages ${page}+${count} are no units of ${unit} pages`);
   }
@@ -260,18 +260,22 @@ export class ModelDevice implements Driver {
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     this.expectUnits(page, count);
     this.takeApart(Math.floor(page / PAGES_PER_BLOCK));
+    const whole = page % this.unitPages === 0 && count % this.unitPages === 0;
     for (let at = page; at < page + count; at++) {
       if (this.pendingCopies.some((copy) => covers(copy, at)))
         throw new Error(`page ${at} is given back while it is being filled`);
-      clearBit(this.fresh, at);
-      this.setBacked(at, false);
+      if (whole) clearBit(this.fresh, at);
+      else setBit(this.fresh, at);
+      if (whole) this.setBacked(at, false);
       for (const model of this.around.models()) {
-        if (model.homeOf(at) !== this) continue;
+        if (model.homeOf(at) !== this || model.covered.has(at)) continue;
         clearBit(model.writable, at);
         clearBit(model.readable, at);
       }
+      // What covers a page of another block of the unit is no memory of the unit.
+      if (!this.covered.has(at))
+        this.words.fill(GARBAGE, at * WORDS_PER_PAGE, (at + 1) * WORDS_PER_PAGE);
     }
-    this.words.fill(GARBAGE, page * WORDS_PER_PAGE, (page + count) * WORDS_PER_PAGE);
     return Status.Done;
   }
 

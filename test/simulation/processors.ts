@@ -76,13 +76,14 @@ export class Processors {
       const units = random.between(1, 2);
       const more = random.pick([0, 0, 3]);
       const blocks = units + 1 + (this.world.plots.streams ? 3 : more);
-      const budgetPages = PAGES_PER_BLOCK * blocks + random.below(PAGES_PER_BLOCK);
+      const budgetPages =
+        PAGES_PER_BLOCK * blocks * this.world.unitBlocks + random.below(PAGES_PER_BLOCK);
       this.addModel({ name: 'process', budgetPages, units, memorySurvives: !this.world.lossy });
       return;
     }
     const device = this.simulatedDevice(
       'simulated',
-      random.between(300, 1500),
+      random.between(300, 1500) * this.world.unitBlocks ** 2,
       {
         fault: () => {},
         revoked: () => {},

@@ -79,7 +79,7 @@ export class Programs {
     // too.
     if (
       device instanceof WatchedDevice &&
-      this.world.manager.launchPages(args) > device.description.budgetPages
+      this.world.manager.launchPages(args, processor) > device.description.budgetPages
     )
       return;
     const id = this.world.nextRequest++;

@@ -5,6 +5,7 @@ import {
   type DenyReason,
   HOST,
   NO_NODE,
+  PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../../src/core/basics/types.js';
 import { ROOM_TRIES } from '../../src/core/service/faults.js';
@@ -41,7 +42,8 @@ export class Reasons {
   /** For an access to one page. Of a unit it may be about another page. */
   ofPage(reason: DenyReason, page: number, id: ProcessorId): void {
     const device = this.world.devices[id];
-    const unitPages = device instanceof ModelDevice ? device.unitPages : 1;
+    const unitPages =
+      device instanceof ModelDevice ? Math.min(device.unitPages, PAGES_PER_BLOCK) : 1;
     const first = page - (page % unitPages);
     const pages = Array.from({ length: unitPages }, (_, at) => first + at);
     if (!pages.some((each) => each !== page && this.holds(reason, each, id)))

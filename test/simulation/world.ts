@@ -77,6 +77,10 @@ const OTHERS = 0x1b873593;
 const UNIT_SHARE = 17;
 const UNIT_TURNS = [4, 10];
 const UNITS = [2, 16, 16, 64, 512];
+/** Two schedules of so many have units of two blocks. */
+const LARGE_SHARE = 19;
+const LARGE_TURNS = [5, 12];
+const LARGE_UNIT = 2 * PAGES_PER_BLOCK;
 const GUARDS = 0x6c078965;
 /** One schedule in so many has devices use in host memory what goes to and fro. */
 const TURNING_SHARE = 8;
@@ -281,6 +285,8 @@ export class World implements Surroundings {
 
   /** How many pages the unit of the next device has. */
   readonly unitPages: () => number;
+  /** How many blocks it has at least. */
+  readonly unitBlocks: number;
 
   constructor(
     seed: number,
@@ -289,7 +295,10 @@ export class World implements Surroundings {
     const random = new Random(seed);
     this.random = random;
     const units = new Random(seed ^ OTHERS);
-    this.unitPages = () => (UNIT_TURNS.includes(seed % UNIT_SHARE) ? units.pick(UNITS) : 1);
+    const large = LARGE_TURNS.includes(seed % LARGE_SHARE);
+    const small = UNIT_TURNS.includes(seed % UNIT_SHARE);
+    this.unitBlocks = large ? LARGE_UNIT / PAGES_PER_BLOCK : 1;
+    this.unitPages = () => (large ? LARGE_UNIT : small ? units.pick(UNITS) : 1);
     this.choices = new Random(seed ^ 0x51ed270b);
     this.whims = new Random(seed ^ 0x5bd1e995);
     const calm = random.chance(0.25);

@@ -96,11 +96,11 @@ function described(name: string, device: DeviceSpecification): DescribedDevice {
       `device ${name} has ${units} units; at most ${MAX_UNITS} are possible`,
     );
   const memoryBytes = rules.memoryBytes(name, device);
-  const least = rules.leastMemory(units);
+  const least = rules.leastMemory(units, more.granularityBytes);
   if (memoryBytes !== null && memoryBytes < least.bytes) {
     throw argumentError(
       'SIZE',
-      `device ${name} has ${memoryBytes} bytes of memory; it must be ${least.bytes} or more, ${least.why}; give it for example memory: '64MiB'`,
+      `device ${name} has ${memoryBytes} bytes of memory; it must be ${least.bytes} or more, ${least.why}; give it for example memory: '${Math.max(64, least.bytes / 2 ** 20)}MiB'`,
     );
   }
   return {

@@ -21,7 +21,7 @@ export interface KindRules<S extends DeviceSpecification> {
   readonly isPlain: boolean;
   readonly isProcess: boolean;
   /** How much memory a device must have, and why. */
-  leastMemory(units: number): { bytes: number; why: string };
+  leastMemory(units: number, granularityBytes?: number): { bytes: number; why: string };
   /** Null: its driver is to tell. */
   memoryBytes(name: string, device: S): number | null;
   /** What else is to be known of it; throws where its options are wrong. */
@@ -63,11 +63,14 @@ const DRIVER_MODULE: OptionNames<CustomDeviceSpecification['driver']> = {
 
 /** Devices whose threads wait in faults, or could. */
 const ofThreads = {
-  leastMemory(units: number): { bytes: number; why: string } {
+  leastMemory(units: number, granularityBytes = 0): { bytes: number; why: string } {
     const waiting = units === 1 ? 'the unit' : `each of the ${units} units`;
+    const bytes = Math.max(BLOCK_BYTES, granularityBytes);
+    const size = `${bytes / 2 ** 20} MiB`;
+    const said = bytes > BLOCK_BYTES ? `${size}, its granularity,` : size;
     return {
-      bytes: (units + 1) * BLOCK_BYTES,
-      why: `2 MiB for ${waiting} that waits in a fault, and 2 MiB`,
+      bytes: (units + 1) * bytes,
+      why: `${said} for ${waiting} that waits in a fault, and ${size}`,
     };
   },
   memoryBytes: (name: string, { memory }: { readonly memory: number | string }): number =>

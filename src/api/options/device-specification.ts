@@ -22,7 +22,7 @@ export interface BuiltInDeviceSpecification extends AnyDeviceSpecification {
   readonly lossy?: boolean;
   /**
    * Of 'simulated': by how many bytes it gets memory and maps pages, as hardware with large pages
-   * does. A power of two from '4KiB', the default, to '2MiB'.
+   * does. A power of two from '4KiB', the default, to '128MiB'.
    */
   readonly granularity?: number | string;
 }

@@ -144,7 +144,8 @@ export interface NodeDescription {
   readonly speed?: MemorySpeed;
   /**
    * It gets memory, maps pages and gives both back by aligned units of so many bytes: a power of
-   * two from 4 KiB (the default) to 2 MiB. Of a pooled node the frames of a unit lie side by side.
+   * two from 4 KiB (the default) to 128 MiB. Units above 2 MiB are of memory alone: it maps 2 MiB.
+   * Of a pooled node the frames of a unit lie side by side.
    */
   readonly granularityBytes?: number;
 }

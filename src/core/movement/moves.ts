@@ -27,6 +27,7 @@ import { isFinal } from '../table/absence.js';
 import { releaseBacking } from '../table/backing.js';
 import { holderOf } from '../table/contents.js';
 import { conflictsWithHold, isHeld } from '../table/holds.js';
+import { lackingForBlock } from '../table/large-units.js';
 import type { Node } from '../table/nodes.js';
 import type { Processor } from '../table/processors.js';
 import {
@@ -153,7 +154,8 @@ export function hasRoom(
   words: number = WORDS,
 ): boolean {
   let pages = 0;
-  if (node.unitPages > 1) pages = unitsLacking(state, block, node, mask);
+  if (node.large !== null) pages = lackingForBlock(node, block);
+  else if (node.unitPages > 1) pages = unitsLacking(state, block, node, mask);
   else {
     const { backed } = residenceOf(state, block, node.id);
     for (let word = from; word < words; word++) {

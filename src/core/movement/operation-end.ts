@@ -6,8 +6,9 @@
 import { endOf, isEmpty, type Mask, next, size } from '../basics/mask.js';
 import { NO_NODE, Status } from '../basics/types.js';
 import { classify, releaseSpare } from '../table/backing.js';
+import { noteLeaving } from '../table/large-units.js';
 import type { Node } from '../table/nodes.js';
-import { makeReady, type State } from '../table/state.js';
+import { makeReady, nodeOf, type State } from '../table/state.js';
 import { leaveByUnits, unitPagesOf } from '../table/units.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
@@ -33,6 +34,7 @@ export function finish(state: State, block: Block, operation: Operation): void {
   announceEnd(state, operation);
   block.operation = null;
   state.activeOperations--;
+  if (operation.kind === 'evict') endLeaving(state, block, nodeOf(state, operation.node));
   if (operation.dependent) {
     operation.dependent = false;
     state.dependentOperations--;
@@ -42,6 +44,11 @@ export function finish(state: State, block: Block, operation: Operation): void {
   goOn(state, block);
   // The block can be a victim again, which may be what others wait for.
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
+}
+
+/** What it could not send away stays, and with it the rest of a unit. */
+function endLeaving(state: State, { index }: Block, node: Node): void {
+  if (node.large !== null) noteLeaving(state, node, node.large, index);
 }
 
 /** Memory in units is in vain where nothing of a unit has come. */

@@ -33,6 +33,7 @@ import {
 import { reserve } from '../table/backing.js';
 import { complete } from '../table/completion.js';
 import { holderOf, onlyCopies } from '../table/contents.js';
+import { noteLeaving } from '../table/large-units.js';
 import type { Node } from '../table/nodes.js';
 import { REFUSED } from '../table/processors.js';
 import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
@@ -62,8 +63,10 @@ export function reserveFor(state: State, block: Block, operation: Operation): vo
   if (target !== undefined)
     operation.whole = takesWhole(block, target, reserve(state, block, target, operation));
   if (kind !== 'evict') return;
-  operation.evictingPages = backedIn(block, operation);
-  nodeOf(state, node).leavingPages += operation.evictingPages;
+  const leaver = nodeOf(state, node);
+  operation.evictingPages = leaver.large === null ? backedIn(block, operation) : 0;
+  leaver.leavingPages += operation.evictingPages;
+  if (leaver.large !== null) noteLeaving(state, leaver, leaver.large, block.index);
 }
 
 /**
@@ -71,6 +74,8 @@ export function reserveFor(state: State, block: Block, operation: Operation): vo
  * Returns whether all of its memory has been taken just now.
  */
 function takesWhole(block: Block, target: Node, reserved: number): boolean {
+  // Of a larger unit the block may have had its memory before.
+  if (target.large !== null) return false;
   return reserved === PAGES_PER_BLOCK || (reserved >= MOSTLY && complete(block, target, reserved));
 }
 

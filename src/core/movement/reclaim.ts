@@ -20,9 +20,10 @@ import { classify, releaseSpare } from '../table/backing.js';
 import { addCompletion } from '../table/completion.js';
 import { onlyCopies } from '../table/contents.js';
 import { isHeld } from '../table/holds.js';
+import { awaitsRelease, lackingForBlock } from '../table/large-units.js';
 import { isWithinBudget, type Node } from '../table/nodes.js';
 import { makeReady, type State, shortageOf } from '../table/state.js';
-import { excludeUnits, widen } from '../table/units.js';
+import { excludeUnits, leaveByUnits, widen } from '../table/units.js';
 import { type Block, NO_PAGES, type Residence } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { ATTEMPTS, open, start } from './operation.js';
@@ -47,6 +48,7 @@ function goesBack({ range }: Block, { id }: Node): boolean {
  * copy of it would undo what was decided about its pages.
  */
 export function reclaim(state: State, block: Block, node: Node, pages: number): boolean {
+  if (awaitsRelease(node, block)) return false;
   block.kept++;
   notePressure(node, pages);
   const room = findRoom(state, node, pages);
@@ -91,13 +93,17 @@ function keepFree(state: State, node: Node, pages: number): void {
   while (node.backedPages - node.leavingPages + pages + free > most) {
     const victim = chooseVictim(state, node, false, MOST_RANK - 1);
     // What need not be sent anywhere goes at once when it must.
-    if (victim === null || !mustBeSent(state, victim, node) || !evictBlock(state, victim, node))
+    if (victim === null || !mustBeSent(state, victim, node) || !evictVictim(state, victim, node))
       return;
   }
 }
 
-/** Whether the node has something of the block that would be gone without it. */
-function mustBeSent(state: State, block: Block, node: Node): boolean {
+/** Whether the node has something of what goes with the block that would be gone without it. */
+function mustBeSent(state: State, victim: Block, node: Node): boolean {
+  return goingWith(state, victim, node).some((block) => isOnlyThere(state, block, node));
+}
+
+function isOnlyThere(state: State, block: Block, node: Node): boolean {
   const { mark } = state.masks;
   const only = state.masks.take();
   const pages = state.masks.take();
@@ -127,11 +133,11 @@ function findRoom(state: State, node: Node, pages: number, mostRank = rankLimit(
       continue;
     }
     let victim = chooseVictim(state, node, false, mostRank);
-    if (victim !== null && evictBlock(state, victim, node)) continue;
+    if (victim !== null && evictVictim(state, victim, node)) continue;
     // There is no room at home for what the policy would send there; what has a copy elsewhere
     // needs none.
     if (victim !== null) victim = chooseVictim(state, node, true, mostRank);
-    if (victim !== null && dropCopies(state, victim, node)) continue;
+    if (victim !== null && evictVictim(state, victim, node, dropCopies)) continue;
     if (!dropScratch(state, node) && !dropCompletion(state, node)) break;
   }
   if (node.backedPages + pages <= most) return true;
@@ -240,7 +246,7 @@ export function relieve(state: State, block: Block, node: Node): boolean {
   if (stale !== null) releaseAll(state, stale, node);
   else {
     const victim = chooseVictim(state, node, false, rankLimit(node));
-    if (victim !== null) evictBlock(state, victim, node);
+    if (victim !== null) evictVictim(state, victim, node);
   }
   block.kept--;
   return node.leavingPages > 0;
@@ -259,10 +265,34 @@ export function evictShielded(state: State, block: Block, node: Node): boolean {
   let begun = false;
   for (let at: Node | undefined = node; at !== undefined && !begun; at = homeOf(state, at)) {
     const victim = chooseVictim(state, at, false, rankLimit(at), true);
-    begun = victim !== null && evictBlock(state, victim, at);
+    begun = victim !== null && evictVictim(state, victim, at);
   }
   block.kept--;
   return begun;
+}
+
+/** The blocks whose memory goes with the block's: all that the node has of its unit. */
+function goingWith(state: State, victim: Block, { id, large }: Node): readonly Block[] {
+  if (large === null) return [victim];
+  const found: Block[] = [];
+  const first = large.firstOf(victim.index);
+  for (let index = first; index < first + large.blocks; index++) {
+    const block = state.va.blocks.get(index);
+    if (block !== undefined && (block.residences[id]?.backedCount ?? 0) > 0) found.push(block);
+  }
+  return found;
+}
+
+/** Has what a policy chose leave, with all that goes with it. False: not all of it can. */
+function evictVictim(state: State, victim: Block, node: Node, leave = evictBlock): boolean {
+  if (node.large === null) return leave(state, victim, node);
+  const blocks = goingWith(state, victim, node);
+  // Those that wait for their turn are not pushed out of their home for the others.
+  for (const block of blocks) block.kept++;
+  let all = true;
+  for (const block of blocks) all = leave(state, block, node) && all;
+  for (const block of blocks) block.kept--;
+  return all;
 }
 
 /**
@@ -362,7 +392,7 @@ function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask
   widen(mask, home.unitPages);
   const there = block.residences[home.id]?.backed;
   if (there !== undefined) andNot(mask, there);
-  const pages = size(mask);
+  const pages = home.large === null || isEmpty(mask) ? size(mask) : lackingForBlock(home, block);
   // What cannot go from there again does not stay beyond the budget, whose frame it may be.
   return (pages === 0 && isWithinBudget(home)) || reclaim(state, block, home, pages);
 }
@@ -373,10 +403,22 @@ function firstStale(state: State, node: Node): Block | null {
     if (block === undefined || block.kept > 0 || block.operation !== null) continue;
     if (node.id === HOST_NODE && !isEmpty(block.pinned)) continue;
     const residence = block.residences[node.id];
-    // Scratch pages are no content either, but threads use them.
-    if (residence !== undefined && residence.backedCount > size(residence.scratch)) return block;
+    if (residence !== undefined && hasStale(state, node, residence)) return block;
   }
   return null;
+}
+
+/** Scratch pages are no content either, but threads use them, and the rest of their units stays. */
+function hasStale(state: State, node: Node, residence: Residence): boolean {
+  const { backedCount, backed, scratch } = residence;
+  if (node.unitPages === 1 || scratch === NO_PAGES) return backedCount > size(scratch);
+  const { mark } = state.masks;
+  const stale = state.masks.take();
+  setAndNot(stale, backed, scratch);
+  leaveByUnits(state, node, residence, stale);
+  const any = !isEmpty(stale);
+  state.masks.backTo(mark);
+  return any;
 }
 
 function releaseAll(state: State, block: Block, node: Node): void {
@@ -396,6 +438,24 @@ function isFullStore({ id, owner, limitPages, budgetPages }: Node): boolean {
 }
 
 function isEvictable(
+  state: State,
+  node: Node,
+  index: number,
+  droppable: boolean,
+  shielded: boolean,
+): boolean {
+  if (!mayLeave(state, node, index, droppable, shielded)) return false;
+  if (node.large === null) return true;
+  const block = state.va.blocks.get(index);
+  return (
+    block !== undefined &&
+    goingWith(state, block, node).every((each) =>
+      mayLeave(state, node, each.index, droppable, shielded),
+    )
+  );
+}
+
+function mayLeave(
   state: State,
   node: Node,
   index: number,

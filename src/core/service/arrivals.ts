@@ -8,6 +8,7 @@ import {
   NO_NODE,
   type NodeDescription,
   type NodeId,
+  PAGE_BYTES,
   PAGES_PER_BLOCK,
   type ProcessorDescription,
   type ProcessorId,
@@ -66,12 +67,15 @@ function join(state: State, description: ProcessorDescription, localNode: NodeId
 }
 
 /** Throws a RangeError if its threads could take each other's pages for ever. */
-function checkBudget({ name, faults, units, budgetPages }: DeviceDescription): void {
-  const least = (units + 1) * PAGES_PER_BLOCK;
+function checkBudget(description: DeviceDescription): void {
+  const { name, faults, units, budgetPages, granularityBytes = PAGE_BYTES } = description;
+  const unit = Math.max(PAGES_PER_BLOCK, granularityBytes / PAGE_BYTES);
+  const least = (units + 1) * unit;
   if (faults && budgetPages < least) {
+    const size = `${unit / (2 ** 20 / PAGE_BYTES)} MiB`;
     throw new RangeError(
       `${name}: a budget of ${budgetPages} pages is too small for ${units} threads ` +
-        `that fault at once; it must be at least ${least} pages (2 MiB a thread, and 2 MiB)`,
+        `that fault at once; it must be at least ${least} pages (${size} a thread, and ${size})`,
     );
   }
 }

@@ -46,6 +46,7 @@ import { isFinal, lossIn, reasonOf } from '../table/absence.js';
 import { endAhead, releaseBacking } from '../table/backing.js';
 import { holderOf, onlyOn } from '../table/contents.js';
 import { isHeld, isHeldAgainst } from '../table/holds.js';
+import { lackingForBlock } from '../table/large-units.js';
 import type { Node } from '../table/nodes.js';
 import { type Processor, REFUSED } from '../table/processors.js';
 import {
@@ -532,7 +533,8 @@ function deny(
   // Memory that was kept has the content of an earlier time.
   if (!has(residence.resident, page) && !has(residence.scratch, page))
     releaseBacking(state, block, node, mask);
-  if (!has(residence.backed, page) && !reclaim(state, block, node, unitPages))
+  const lacking = node.large === null ? unitPages : lackingForBlock(node, block);
+  if (!has(residence.backed, page) && !reclaim(state, block, node, lacking))
     return waitForMemory(state, block, node, null);
   tellDenied(state, block, processor, page, write, reason, false);
   return standIn(state, block, processor, page, 'scratch', unitPages);

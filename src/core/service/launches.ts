@@ -206,18 +206,29 @@ export class Launches {
 
   /**
    * Pages that a launch on a device without faults needs at once. Whole blocks count, since what
-   * else the device has of a block that it holds cannot be taken from it meanwhile.
+   * else the device has of a block that it holds cannot be taken from it meanwhile; and whole units
+   * of the device's memory.
    */
-  pagesOf(args: readonly LaunchArgument[]): number {
+  pagesOf(args: readonly LaunchArgument[], processor: ProcessorId): number {
+    const node = this.state.nodes[processorOf(this.state, processor).localNode];
+    const { unitPages = 1, large = null } = node ?? {};
     let pages = 0;
+    let unit = -1;
     for (const index of blocksOf(args)) {
+      if (large !== null) {
+        if (large.numberOf(index) !== unit) pages += large.pages;
+        unit = large.numberOf(index);
+        continue;
+      }
+      let counted = 0;
       const block = this.state.va.blocks.get(index);
       const first = index * PAGES_PER_BLOCK;
       const range = this.state.va.rangeOfPage(first);
       // A question makes no block: another time it may not be asked.
-      if (block?.gone === false) pages += size(block.inside);
+      if (block?.gone === false) counted = size(block.inside);
       else if (range !== undefined)
-        pages += Math.max(0, Math.min(PAGES_PER_BLOCK, range.first + range.pages - first));
+        counted = Math.max(0, Math.min(PAGES_PER_BLOCK, range.first + range.pages - first));
+      pages += Math.ceil(counted / unitPages) * unitPages;
     }
     return pages;
   }
@@ -348,8 +359,15 @@ export class Launches {
     const { mark } = state.masks;
     const mask = state.masks.take();
     let pages = 0;
+    let unit = -1;
     for (let at = 0; at <= Math.min(BLOCKS_EARLY, blocks.length); at++) {
       const block = at === 0 ? current : blocks[blocks.length - at];
+      if (node.large !== null) {
+        const isNew = node.large.numberOf(block) !== unit && node.large.of(block) === undefined;
+        if (isNew) pages += node.large.pages;
+        unit = node.large.numberOf(block);
+        continue;
+      }
       const backed = state.va.blocks.get(block)?.residences[node.id]?.backed;
       clear(mask);
       for (const argument of args) {

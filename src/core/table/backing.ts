@@ -14,6 +14,7 @@ import {
 import { NO_NODE, type NodeId, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from '../basics/types.js';
 import { addCompletion } from './completion.js';
 import type { Frames } from './frames.js';
+import { joinUnit, type LargeUnits, leaveUnit, unitReleased } from './large-units.js';
 import type { Node } from './nodes.js';
 import { residenceOf, type State } from './state.js';
 import { endToken, newToken, type Token } from './tokens.js';
@@ -38,6 +39,13 @@ export function reserve(state: State, block: Block, node: Node, operation: Opera
     count += bitCount(bits);
   }
   if (count === 0) return 0;
+  if (node.large !== null) {
+    residence.backedCount += count;
+    const frame = joinUnit(state, node, node.large, block.index);
+    for (let page = 0; residence.frames !== null && page < PAGES_PER_BLOCK; page++)
+      residence.frames[page] = frame + page;
+    return count;
+  }
   if (residence.frames !== null && node.allocator !== null)
     allocateFrames(node, node.allocator, reserved, residence.frames);
   residence.backedCount += count;
@@ -125,7 +133,9 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
   }
   // What lies behind the range's end is there for what lies before it.
   if (left === 0 && node.completed.delete(block)) addCompletion(block, residence, going);
-  if (!isEmpty(going)) {
+  if (node.large !== null && !isEmpty(going))
+    releaseBlock(state, block, node, node.large, residence, going);
+  else if (!isEmpty(going)) {
     releaseRuns(state, block, node, residence, going);
     forgetBacking(state, block, node.id, residence, going);
     const count = size(going);
@@ -134,6 +144,30 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
     node.pump = true;
   }
   state.masks.backTo(mark);
+}
+
+/** All that the block has of a unit; its last block gives back all of it. */
+function releaseBlock(
+  state: State,
+  block: Block,
+  node: Node,
+  large: LargeUnits,
+  residence: Residence,
+  going: Mask,
+): void {
+  const { index } = block;
+  const unit = large.taken(index);
+  const last = unit.members === 1;
+  const page = last ? large.pageOf(index) : index * PAGES_PER_BLOCK;
+  const count = last ? large.pages : PAGES_PER_BLOCK;
+  const frame = last ? unit.frame : (residence.frames?.[0] ?? page);
+  const token = newToken(state, 'release', block, node.id, NO_NODE, 0, PAGES_PER_BLOCK);
+  const status = state.commands.release(token.id, node.id, page, count, frame);
+  if (status !== Status.Pending) endToken(state, token);
+  residence.frames?.fill(-1);
+  forgetBacking(state, block, node.id, residence, going);
+  residence.backedCount = 0;
+  leaveUnit(state, node, large, index, status);
 }
 
 /** The same for memory that was as good as free (`Node.spare`). */
@@ -190,6 +224,10 @@ export function releaseDone(state: State, token: Token): void {
   endToken(state, token);
   state.quarantines--;
   if (node === undefined) return;
+  if (node.large !== null) {
+    unitReleased(state, node, node.large, token.block.index);
+    return;
+  }
   node.quarantinedPages -= count;
   node.leavingPages -= count;
   node.backedPages -= count;

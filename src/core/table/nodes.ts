@@ -13,6 +13,7 @@ import {
   type ProcessorId,
 } from '../basics/types.js';
 import { type Frames, framesOf } from './frames.js';
+import { LargeUnits } from './large-units.js';
 import type { Block } from './va-block.js';
 
 /** A page, two, four, ..., a block. */
@@ -61,8 +62,13 @@ export interface Node {
   state: 'alive' | 'draining' | 'dead';
   /** It died and its content with it: what it holds by the table can be read no more. */
   gone: boolean;
-  /** Pages of its units (`NodeDescription.granularityBytes`). */
+  /**
+   * Pages of its units (`NodeDescription.granularityBytes`), at most those of a block: by so many it
+   * has memory for pages of a block, and its processor rights to them.
+   */
   readonly unitPages: number;
+  /** Units of several blocks, by which it gets its memory; null: they are not larger than a block. */
+  readonly large: LargeUnits | null;
   budgetPages: number;
   /** What its driver could take when it had no room within the budget; otherwise Infinity. */
   limitPages: number;
@@ -113,7 +119,9 @@ export function createNode(
   eviction: EvictionPolicy,
 ): Node {
   const { budgetPages, granularityBytes = PAGE_BYTES, frames } = description;
-  const unitPages = granularityBytes / PAGE_BYTES;
+  const granules = granularityBytes / PAGE_BYTES;
+  const unitPages = Math.min(granules, PAGES_PER_BLOCK);
+  const large = granules > PAGES_PER_BLOCK ? new LargeUnits(granules / PAGES_PER_BLOCK) : null;
   return {
     id,
     description,
@@ -122,13 +130,14 @@ export function createNode(
     state: 'alive',
     gone: false,
     unitPages,
+    large,
     budgetPages,
     limitPages: Number.POSITIVE_INFINITY,
     goalPages: Number.POSITIVE_INFINITY,
     backedPages: 0,
     peakPages: 0,
     leavingPages: 0,
-    allocator: frames === 'pooled' ? framesOf(budgetPages, unitPages) : null,
+    allocator: frames === 'pooled' ? framesOf(budgetPages, granules) : null,
     quarantinedPages: 0,
     eviction,
     unused: new IntrusiveList(),

@@ -2,7 +2,7 @@
  * Units of a device: it gets memory, maps pages and gives both back by aligned units of 4 KiB to
  * 2 MiB, and has one right to all pages of a unit. Content moves by pages all the same: a unit that
  * has lost a page lacks no more than that one. What has no content, behind a range's end or given
- * back, comes with the rest of its unit and counts for nothing.
+ * back, comes with the rest of its unit and counts for nothing. `large-units.ts` has larger ones.
  */
 import { and, andNot, type Mask, setAndNot, WORDS } from '../basics/mask.js';
 import type { NodeId } from '../basics/types.js';

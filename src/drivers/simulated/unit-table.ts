@@ -1,5 +1,8 @@
-/** A page table whose entries are of a device's units: it can map no part of one. */
-import { type Access, PAGE_BYTES } from '../../core/basics/types.js';
+/**
+ * A page table whose entries are of a device's units, or of blocks where these are larger: it can map
+ * no part of one.
+ */
+import { type Access, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import { PageTable } from '../toolkit/page-table.js';
 
 export class UnitTable extends PageTable {
@@ -7,7 +10,7 @@ export class UnitTable extends PageTable {
 
   constructor(unitBytes: number) {
     super();
-    this.unitPages = unitBytes / PAGE_BYTES;
+    this.unitPages = Math.min(unitBytes / PAGE_BYTES, PAGES_PER_BLOCK);
   }
 
   override map(page: number, count: number, frame: number, access: Access): void {

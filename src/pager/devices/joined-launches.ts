@@ -51,7 +51,8 @@ export class JoinedLaunches implements Stage {
       if (!this.mayJoin(device, each)) break;
       const added = this.additionOf(each, uses);
       const { budgetPages } = device.driver.description;
-      if (this.context.manager.launchPages(uses.with(added.args)) > budgetPages) break;
+      const pages = this.context.manager.launchPages(uses.with(added.args), device.info.id);
+      if (pages > budgetPages) break;
       uses.add(added.args);
       all.push(...added.parameters);
       launches.push(each);

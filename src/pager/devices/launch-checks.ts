@@ -48,7 +48,7 @@ export class LaunchChecks {
     if (closed !== -1)
       return this.context.places.denialError('NO_ACCESS', closed, `kernel ${kernelName}`, false);
     if (faults || device.process?.wgsl != null) return null;
-    const pages = this.context.manager.launchPages(args);
+    const pages = this.context.manager.launchPages(args, device.info.id);
     if (pages <= budgetPages) return null;
     return wireError(
       'DEVICE_MEMORY',
@@ -81,7 +81,7 @@ export class LaunchChecks {
     const found = yield* slices;
     if ('count' in found) return { division: found };
     const details = {
-      requestedBytes: this.pagesOf(parameters) * PAGE_BYTES,
+      requestedBytes: this.pagesOf(parameters, info.id) * PAGE_BYTES,
       budgetBytes: info.memoryBytes,
       node: info.name,
     };
@@ -89,17 +89,18 @@ export class LaunchChecks {
     return { failure: wireError(found.code, messageOf(found, kernelName), what) };
   }
 
-  private slicesOf({ process }: Device, operation: LaunchOperation) {
+  private slicesOf({ info, process }: Device, operation: LaunchOperation) {
     const { code } = operation;
     if (code.kind !== 'wgsl') return null;
     return (
-      process?.wgsl?.divide({ ...operation, code }, (parameters) => this.pagesOf(parameters)) ??
-      null
+      process?.wgsl?.divide({ ...operation, code }, (parameters) =>
+        this.pagesOf(parameters, info.id),
+      ) ?? null
     );
   }
 
-  private pagesOf(parameters: LaunchOperation['parameters']): number {
-    return this.context.manager.launchPages(argumentsOf(parameters, this.context.table));
+  private pagesOf(parameters: LaunchOperation['parameters'], device: number): number {
+    return this.context.manager.launchPages(argumentsOf(parameters, this.context.table), device);
   }
 
   /** Why a launch may not have a page of its arguments; null: it may have them all. */

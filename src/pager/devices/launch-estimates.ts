@@ -107,9 +107,9 @@ export class LaunchEstimates {
       );
   }
 
-  private whole({ driver }: Device, args: readonly NamedArgument[]): LaunchForecast {
+  private whole({ info, driver }: Device, args: readonly NamedArgument[]): LaunchForecast {
     const { faults, budgetPages } = driver.description;
-    const isLarger = this.context.manager.launchPages(args) > budgetPages;
+    const isLarger = this.context.manager.launchPages(args, info.id) > budgetPages;
     const moved = { in: 0, out: 0 };
     for (const { count, use } of args) countBytes(moved, use, count * PAGE_BYTES);
     return {

@@ -32,7 +32,7 @@ export class NextLaunch {
       running.work.joined?.args ?? argumentsOf(running.operation.parameters, this.context.table);
     if (
       ending !== null ||
-      this.context.manager.launchPages([...used, ...args]) > description.budgetPages
+      this.context.manager.launchPages([...used, ...args], device.info.id) > description.budgetPages
     )
       return;
     // What fails is for its own turn to tell; what is cut into parts, needs other machines' leave,

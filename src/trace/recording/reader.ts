@@ -390,7 +390,17 @@ export class Reader implements Names {
     this.watcher.moved({ kind: 'arrival', atMs, ...what, returned, tookMs });
   }
 
+  /** A unit of several blocks is given back at once. */
   private left(node: number, page: number, count: number): void {
+    for (let at = page; at < page + count; ) {
+      const block = at - (at % PAGES_PER_BLOCK);
+      const end = Math.min(page + count, block + PAGES_PER_BLOCK);
+      this.leftOf(node, at, end - at);
+      at = end;
+    }
+  }
+
+  private leftOf(node: number, page: number, count: number): void {
     const residence = this.residence(node, page);
     const first = page % PAGES_PER_BLOCK;
     const pages = residence.has(first, count);
