@@ -75,7 +75,8 @@ export async function callGuest(player: Player): Promise<void> {
   );
   if (!looks) {
     tracked.wrote = true;
-    tracked.cameHome(dies ? tracked.whole : { begin, end });
+    // One that is killed may not have come to any page.
+    if (!dies) tracked.cameHome({ begin, end });
   }
   if (onDevice !== null) {
     tracked.usedBy |= onDevice.bit;

@@ -26,7 +26,7 @@ export function giveDiscard(player: Player, lane: Lane, tracked: Tracked, give: 
       done: () => {
         assert.deepEqual(event.elements, begin === part.end ? null : whole);
         tracked.healed(first, end);
-        tracked.cameHome(whole);
+        // Devices may have pages again, by what was given behind it.
         tracked.plain.fill(player.item(tracked, 0) as never, whole.begin, whole.end);
       },
       failed: () => undefined,
