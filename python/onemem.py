@@ -391,7 +391,7 @@ def _map(offer, memory, undone):
     flags = sharing | MAP_NORESERVE | MAP_FIXED_NOREPLACE
     if _libc.mmap(base, size, PROT_READ_WRITE, flags, memory, 0) != base:
         number = ctypes.get_errno()
-        why = 'they are in use' if number == errno.EEXIST else f'{os.strerror(number)}; see ulimit -v'
+        why = 'they are in use; of two spaces at one place, start one again' if number == errno.EEXIST else f'{os.strerror(number)}; see ulimit -v'
         raise OnememError('ADDRESS_SPACE', f'this process cannot map the addresses of the space, 0x{base:x}, {size} bytes: {why}')
     undone.callback(_libc.munmap, base, size)
     for advice in (MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE):

@@ -129,7 +129,7 @@ function mapSpace({ base, bytes, userModeOnly, writes }: AttachOffer, memory: nu
     throw new OnememError(
       'ADDRESS_SPACE',
       `cannot attach: this process has its addresses 0x${base.toString(16)} in use, where the space lies; ` +
-        'attach before you open a space of your own',
+        'attach before you open a space of your own; of two that other processes keep at one place, start one again',
     );
   }
   try {

@@ -77,7 +77,7 @@ async function keep(args: readonly string[]): Promise<number> {
     storage,
     devices,
     ...(values.from === undefined ? {} : { from: values.from }),
-    firstPlace: placeOf(name),
+    firstPlace: placeOf(name, process.pid),
   });
   try {
     await nameSpace(space, name, quotas);
@@ -113,12 +113,15 @@ function deviceFrom(said: string): DeviceSpecification {
   return { kind: known, ...(memory === undefined ? {} : { memory }) } as DeviceSpecification;
 }
 
-/** Spaces of several names lie at several places, so that one program may attach to them all. */
-function placeOf(name: string): number {
+/**
+ * Spaces lie at several places, so that one program may attach to those of several names, and to one
+ * that was started again, while its views of the old one stay.
+ */
+export function placeOf(name: string, pid: number): number {
   let sum = 0;
   for (const letter of name) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 65_521;
   // The first place is that of a program's own first space.
-  return 1 + (sum % 14);
+  return 1 + ((sum + pid) % 14);
 }
 
 /** Resolves with the first signal that is to end the space. */
