@@ -35,7 +35,7 @@ const ATTEMPTS = 2;
 const LOG_LINES = 60;
 /** What the library says of what it had to give up, which a program may see to. */
 const WARNINGS =
-  /^onemem: warning: (pages of a clone could not be copied|what was written to array \S+ and not flushed is lost: |array \S+ is freed: elements of array \S+ from \d+ on were written here and are lost, whose only copy was on a device that died;|its spill file in|a freed array is kept|storage in \S+ could not be read).*\n/gm;
+  /^onemem: warning: (pages of a clone could not be copied|what was written to array \S+ and not flushed is lost: |what was written to a shared array of \S+ cannot go there |array \S+ is freed: elements of array \S+ from \d+ on were written here and are lost, whose only copy was on a device that died;|its spill file in|a freed array is kept|storage in \S+ could not be read).*\n/gm;
 const FLAGS = ['--unhandled-rejections=strict'];
 
 interface Outcome {
