@@ -202,6 +202,26 @@ describe('plan', () => {
     expect(count(plan()) / count(tournament())).toBeLessThan(1.1);
   });
 
+  it('still plans what a launch streams beside a table that it uses at random', () => {
+    let state = 1;
+    const probe = (): number[] =>
+      Array.from({ length: 60 }, (_, at) => {
+        const table = [1, 2, 3, 4].map(() => {
+          state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+          return 100 + Math.floor((state / 2 ** 32) * 48);
+        });
+        return [at, ...table];
+      }).flat();
+    const count = (policy: EvictionPolicy): number => {
+      const node = new Node(policy);
+      state = 1;
+      const launch = { kernel: 'probe', spans: [span(0, 60), span(100, 48)] };
+      for (let time = 0; time < 8; time++) node.launch(launch, probe());
+      return node.misses;
+    };
+    expect(count(plan()) / count(tournament())).toBeLessThan(0.7);
+  });
+
   it('names only blocks that are there and may go, and any of them where no other may', () => {
     const step = fc.record({
       what: fc.nat(5),

@@ -15,8 +15,6 @@ const MOST_PROFILES = 256;
 /** Blocks that are looked at for a victim, of all, in turn. */
 const LOOKS = 128;
 const NEVER = Number.POSITIVE_INFINITY;
-/** Blocks that left in a launch, from which on it is judged by those that came back too early. */
-const JUDGED = 8;
 const FIRST_BLOCKS = 64;
 /** One block in so many of a full memory may be a guess: MIN would keep another one there. */
 const AHEAD_SHARE = 16;
@@ -55,9 +53,6 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
   /** Blocks that have left. */
   let gone = 0;
   const coming = new Coming(foresight, { isHere: (block) => here.has(block), nextUse });
-  /** Blocks that left in this launch, and those that came before they were to be used. */
-  let left = 0;
-  let early = 0;
 
   function profileOf(kernel: string, spans: readonly BlockSpan[]): Profile {
     let key = kernel;
@@ -166,12 +161,8 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
       here.append(block);
       chosen = -1;
       if (block >= promised.length) promised = larger(promised, block);
-      current?.arrive(block);
-      if (promised[block] > began) early++;
+      current?.arrive(block, promised[block] > began);
       promised[block] = 0;
-      if (left < JUDGED || early * 2 <= left) return;
-      current?.scatter();
-      left = early = 0;
     },
     used(block) {
       otherwise.used(block);
@@ -184,9 +175,8 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
       if (hand === block) hand = here.after(block);
       here.remove(block);
       chosen = -1;
-      current?.leave(block);
+      current?.leave(block, promised[block] > 0);
       gone++;
-      if (promised[block] > 0) left++;
     },
     evict(evictable) {
       if (!isPlanned()) return otherwise.evict(evictable);
@@ -209,7 +199,6 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
     launchBegins(kernel, spans) {
       end();
       began++;
-      left = early = 0;
       chosen = -1;
       current = profileOf(kernel, spans);
       foresight.begin(current);

@@ -21,6 +21,8 @@ const RECENT = 3;
 const LEAST_LOOKED = 6;
 /** How much longer than it was seen a block is needed that was let go too early. */
 const LONGER = 2;
+/** Blocks that left in a run, from which on it is judged by those that came back too early. */
+const JUDGED = 8;
 /** A block that is not needed for so long is used a second time then, and not all the time. */
 const WHILE = 0.1;
 
@@ -43,8 +45,14 @@ export class Profile {
   private began = 1;
   private moment = 1;
   private progress = 0;
-  /** The times say nothing: all that it uses is needed all the time. */
-  private scattered = false;
+  /** By argument: 1 where the times say nothing, and all of it is needed all the time. */
+  private readonly random: Uint8Array;
+  /** Arguments whose times say when they are needed. */
+  private ordered: number;
+  /** Blocks that left in the run at hand for uses of later ones. */
+  private left = 0;
+  /** By argument: blocks that such a run still needed. */
+  private readonly early: Uint32Array;
   /** Some block left in the run at hand. */
   private anyLeft = false;
   /** Its blocks by when it comes to them; null: they are still to be sorted. */
@@ -65,6 +73,9 @@ export class Profile {
     this.last = new Int32Array(kept);
     this.again = new Float32Array(kept).fill(NEVER);
     this.sure = new Uint8Array(kept);
+    this.random = new Uint8Array(spans.length);
+    this.early = new Uint32Array(spans.length);
+    this.ordered = spans.length;
     let at = 0;
     for (const { first, end } of spans)
       for (let block = first; block < end && kept > 0; block++, at++) {
@@ -80,7 +91,8 @@ export class Profile {
       this.until.set(like.until);
       this.again.set(like.again);
       this.sure.set(like.sure);
-      this.scattered = like.scattered;
+      this.random.set(like.random);
+      this.ordered = like.ordered;
       this.known = true;
       this.inOrder = null;
     }
@@ -94,6 +106,8 @@ export class Profile {
     this.began = ++this.moment;
     this.progress = 0;
     this.anyLeft = false;
+    this.left = 0;
+    this.early.fill(0);
   }
 
   /** A processor came to a block. */
@@ -103,12 +117,16 @@ export class Profile {
     if (this.seen.length === 0) this.progress = Math.max(this.progress, this.evenly(block));
     else if (this.seen[at] <= this.began) {
       this.last[at] = this.seen[at] = ++this.moment;
-      if (this.known && !this.scattered) this.meet(at);
+      if (this.known && this.random[this.spanOf(block)] === 0) this.meet(at);
     } else this.last[at] = this.moment;
   }
 
-  /** A block came, perhaps before a processor did. */
-  arrive(block: number): void {
+  /**
+   * A block came, perhaps before a processor did.
+   * @param isEarly it had left since only a later launch was to use it
+   */
+  arrive(block: number, isEarly: boolean): void {
+    if (isEarly) this.comeEarly(block);
     const at = this.placeOf(block);
     if (at === -1 || this.seen.length === 0) return;
     if (this.seen[at] > this.began) this.comeAgain(at);
@@ -116,33 +134,31 @@ export class Profile {
     this.last[at] = this.moment;
   }
 
-  /** A block leaves that the launch may have used unseen, since it was there. */
-  leave(block: number): void {
+  /**
+   * A block leaves that the launch may have used unseen, since it was there.
+   * @param isPlanned since a later launch uses it
+   */
+  leave(block: number, isPlanned: boolean): void {
     this.anyLeft = true;
+    if (isPlanned) this.left++;
     const at = this.placeOf(block);
     if (at !== -1 && this.seen.length > 0 && !this.isTime(at)) this.seen[at] = this.began;
-  }
-
-  /** From now on its times say nothing. */
-  scatter(): void {
-    this.known = this.scattered = true;
-    this.from.fill(0);
-    this.until.fill(1);
   }
 
   /** @param isHere whether the memory has a block */
   end(isHere: (block: number) => boolean): void {
     const { from, until, seen, began } = this;
     // Without this what fits would cost a look at each block after each launch.
-    if (seen.length === 0 || this.scattered || (this.known && !this.anyLeft)) return;
+    if (seen.length === 0 || this.isScattered || (this.known && !this.anyLeft)) return;
     this.inOrder = null;
-    if (!this.known && this.looksScattered()) {
-      this.scatter();
-      return;
-    }
     const length = this.moment - began;
     let at = 0;
-    for (const { first, end } of this.spans) {
+    for (const [span, { first, end }] of this.spans.entries()) {
+      if (!this.known && this.looksRandom(at, at + end - first)) this.scatter(span);
+      if (this.random[span] === 1) {
+        at += end - first;
+        continue;
+      }
       for (let block = first; block < end; block++, at++) {
         if (!this.known && this.isTime(at)) {
           from[at] = (Math.abs(seen[at]) - began - 1) / length;
@@ -158,12 +174,12 @@ export class Profile {
 
   /** What the launch uses, and when, was seen: it goes through its blocks in an order. */
   get isKnown(): boolean {
-    return this.known && !this.scattered;
+    return this.known && this.ordered > 0;
   }
 
   /** It goes through them at random. */
   get isScattered(): boolean {
-    return this.scattered;
+    return this.ordered === 0;
   }
 
   /** How many of its blocks are not here. */
@@ -246,24 +262,42 @@ export class Profile {
     return again[at] < NEVER ? Math.max(0, again[at] - progress) : Number.POSITIVE_INFINITY;
   }
 
+  /** A block came again that had left for a later run. */
+  private comeEarly(block: number): void {
+    const span = this.spanOf(block);
+    if (span === -1) return;
+    this.early[span]++;
+    if (this.left >= JUDGED && this.early[span] * 2 > this.left) this.scatter(span);
+  }
+
+  /** From now on the times of an argument say nothing. */
+  private scatter(span: number): void {
+    if (this.random[span] === 1) return;
+    const { first, end } = this.spans[span];
+    const at = this.placeOf(first);
+    this.ordered--;
+    this.random[span] = 1;
+    this.from.fill(0, at, at + end - first);
+    this.until.fill(1, at, at + end - first);
+    this.changed = true;
+  }
+
   /**
-   * Whether processors came to blocks at random: among three at random, the one in the middle comes
+   * Whether processors came to an argument at random: among three blocks at random, the one in the middle comes
    * first or last in two of three cases; along a walk it does where the walk turns.
    */
-  private looksScattered(): boolean {
+  private looksRandom(begin: number, end: number): boolean {
     const { seen } = this;
     let looked = 0;
     let turns = 0;
-    let at = 0;
-    for (const { first, end } of this.spans) {
-      const stop = at + end - first;
-      for (at++; at + 1 < stop; at++) {
-        const [before, here, after] = [seen[at - 1], seen[at], seen[at + 1]];
-        if (Math.min(before, here, after) <= this.began) continue;
+    let [before, here] = [0, 0];
+    for (let at = begin; at < end; at++) {
+      if (seen[at] <= this.began) continue;
+      if (before > 0) {
         looked++;
-        if (here > before === here > after) turns++;
+        if (here > before === here > seen[at]) turns++;
       }
-      at = stop;
+      [before, here] = [here, seen[at]];
     }
     return looked >= LEAST_LOOKED && turns * 2 > looked;
   }
@@ -336,6 +370,13 @@ export class Profile {
   /** Whether it is known when the block came, or a processor to it, in the run at hand. */
   private isTime(at: number): boolean {
     return Math.abs(this.seen[at]) > this.began;
+  }
+
+  private spanOf(block: number): number {
+    const { spans } = this;
+    for (let at = 0; at < spans.length; at++)
+      if (block >= spans[at].first && block < spans[at].end) return at;
+    return -1;
   }
 
   private placeOf(block: number): number {
