@@ -15,7 +15,9 @@ const BLOCK = 2 ** 21;
 const BLOCKS = 100_000;
 /** Arrays that are there, and are drawn. */
 const ARRAYS = 50;
-const PASSES = 3;
+const PASSES = 15;
+/** Pictures that the client has taken before the passes begin: it and the server run warm. */
+const WARM = 5;
 
 const scale = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] *= 1.0001;
@@ -29,6 +31,7 @@ const CLIENT = `
     const began = performance.now();
     const answer = await fetch(url + 'picture?since=' + encodeURIComponent(version));
     version = JSON.parse(await answer.text()).version;
+    process.stdout.write('.');
     await new Promise((done) => setTimeout(done, Math.max(0, 50 - (performance.now() - began))));
   }`;
 
@@ -59,10 +62,14 @@ async function run(settings: Settings): Promise<void> {
       ours: async () => {
         await using server = await space.serve();
         const args = ['--input-type=module', '-e', CLIENT, server.url];
-        const client = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-        await once(client, 'spawn');
-        // Until it has begun to ask.
-        await new Promise((done) => setTimeout(done, 500));
+        const client = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+        let taken = 0;
+        await new Promise<void>((warm) => {
+          client.stdout.on('data', (dots: Buffer) => {
+            taken += dots.length;
+            if (taken >= WARM) warm();
+          });
+        });
         const took = await passes();
         const ended = once(client, 'exit');
         client.kill();
