@@ -83,18 +83,20 @@ const benches: readonly Bench[] = [
   ...storageBenches,
 ];
 
-const USAGE = `npm run -s bench -- [NAME ...] [--runs N] [--gpu-memory MIB] [--json]
+const USAGE = `npm run -s bench -- [NAME ...] [--runs N] [--gpu-memory MIB] [--json | --markdown]
 npm run -s bench -- --list   what benches there are
 
 NAME              of a bench, or the beginning of a figure's: cpu-fault, cpu-fault/minor, oversubscribed/triad/1.5x; all unless some are named
 --runs N          of each figure; 5 unless said otherwise
 --gpu-memory MIB  that a GPU is given; 8 unless said otherwise
---json            an object for each figure`;
+--json            an object for each figure
+--markdown        a table for each bench`;
 
 const { values, positionals } = readOptions(USAGE, {
   allowPositionals: true,
   options: {
     json: { type: 'boolean', default: false },
+    markdown: { type: 'boolean', default: false },
     runs: { type: 'string', default: '5' },
     'gpu-memory': { type: 'string', default: '8' },
     list: { type: 'boolean', default: false },
@@ -167,11 +169,32 @@ async function runChild(names: readonly string[]): Promise<number | string> {
   const ended = new Promise<number | string>((resolve) =>
     child.once('close', (code, signal) => resolve(code ?? signal ?? 1)),
   );
+  const lines: Line[] = [];
   for await (const text of createInterface(child.stdout)) {
     if (values.json) console.log(text);
+    else if (values.markdown) lines.push(JSON.parse(text) as Line);
     else show(JSON.parse(text) as Line);
   }
+  if (lines.length > 0) showTable(lines);
   return ended;
+}
+
+/** All numbers of the figures, as a table of Markdown. */
+function showTable(lines: readonly Line[]): void {
+  const [first] = lines;
+  const left = ['runs', 'spread'];
+  const columns = Object.keys(first).filter(
+    (key) => typeof first[key] === 'number' && !left.includes(key),
+  );
+  const heads = columns.map((key) => {
+    if (key === 'ours') return first.unit;
+    return key === 'reference' ? String(first['comparedWith'] ?? key) : key;
+  });
+  const row = (cells: readonly unknown[]): string => `| ${cells.join(' | ')} |`;
+  console.log(row(['figure', ...heads]));
+  console.log(`|${'---|'.repeat(heads.length + 1)}`);
+  for (const line of lines) console.log(row([line.name, ...columns.map((key) => line[key] ?? '')]));
+  console.log();
 }
 
 function show(line: Line): void {

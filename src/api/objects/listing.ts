@@ -92,6 +92,8 @@ export interface SeenSpace {
 export function looksAt(wanted: string | undefined): Found<SeenSpace> {
   return ofEachSocket((socket) => {
     const name = nameOfSocket(socket);
+    // A space of another name is not asked: its process may be stopped.
+    if (wanted !== undefined && wanted !== name && !/^\d+$/.test(wanted)) return null;
     const look = SpaceLook.at(socket, null, ANSWER_MS);
     if (look === null) return null;
     if (wanted === undefined || wanted === name || wanted === String(look.owner))
