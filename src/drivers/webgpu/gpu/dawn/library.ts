@@ -21,12 +21,92 @@ export interface CallbackInfo {
   readonly userdata2: 0;
 }
 
-type Numbers<N extends number, A extends number[] = []> = A['length'] extends N
-  ? A
-  : Numbers<N, [...A, number]>;
-type Call<N extends number> = (...args: Numbers<N>) => number;
-/** Its last argument is how the future is asked for; gives the future. */
-type Future<N extends number> = (...args: [...Numbers<N>, CallbackInfo]) => number;
+/**
+ * Functions by their names without `wgpu`, with what they give and take: `v` nothing, `s` 32 bits,
+ * `n` an address, a handle or a size.
+ */
+const FUNCTIONS = {
+  createInstance: 'n(n)',
+  // It has its capabilities in the description of an instance, as later versions do not.
+  getInstanceCapabilities: 's(n)',
+  instanceWaitAny: 's(nnnn)',
+  adapterGetInfo: 's(nn)',
+  adapterGetLimits: 's(nn)',
+  adapterHasFeature: 's(ns)',
+  deviceGetLimits: 's(nn)',
+  deviceGetQueue: 'n(n)',
+  deviceGetLostFuture: 'n(n)',
+  deviceDestroy: 'v(n)',
+  deviceCreateBuffer: 'n(nn)',
+  deviceCreateShaderModule: 'n(nn)',
+  deviceCreateBindGroupLayout: 'n(nn)',
+  deviceCreateBindGroup: 'n(nn)',
+  deviceCreatePipelineLayout: 'n(nn)',
+  deviceCreateComputePipeline: 'n(nn)',
+  deviceCreateQuerySet: 'n(nn)',
+  deviceCreateCommandEncoder: 'n(nn)',
+  commandEncoderClearBuffer: 'v(nnnn)',
+  commandEncoderCopyBufferToBuffer: 'v(nnnnnn)',
+  commandEncoderResolveQuerySet: 'v(nnssnn)',
+  commandEncoderBeginComputePass: 'n(nn)',
+  commandEncoderFinish: 'n(nn)',
+  computePassEncoderSetPipeline: 'v(nn)',
+  computePassEncoderSetBindGroup: 'v(nsnnn)',
+  computePassEncoderDispatchWorkgroups: 'v(nsss)',
+  computePassEncoderEnd: 'v(n)',
+  queueSubmit: 'v(nnn)',
+  queueWriteBuffer: 'v(nnnnn)',
+  bufferGetConstMappedRange: 'n(nnn)',
+  bufferGetMappedRange: 'n(nnn)',
+  bufferUnmap: 'v(n)',
+  bufferDestroy: 'v(n)',
+  querySetDestroy: 'v(n)',
+  bufferRelease: 'v(n)',
+  querySetRelease: 'v(n)',
+  bindGroupRelease: 'v(n)',
+  bindGroupLayoutRelease: 'v(n)',
+  pipelineLayoutRelease: 'v(n)',
+  shaderModuleRelease: 'v(n)',
+  computePipelineRelease: 'v(n)',
+  computePassEncoderRelease: 'v(n)',
+  commandEncoderRelease: 'v(n)',
+  commandBufferRelease: 'v(n)',
+} as const;
+
+/** The same of those that give a future; how it is asked for is their last argument. */
+const FUTURES = {
+  instanceRequestAdapter: 'nn',
+  adapterRequestDevice: 'nn',
+  shaderModuleGetCompilationInfo: 'n',
+  queueOnSubmittedWorkDone: 'n',
+  bufferMapAsync: 'nnnn',
+} as const;
+
+const TYPES = { v: 'void', s: 'uint32_t', n: 'uint64_t' } as const;
+type Letter = keyof typeof TYPES;
+
+type Numbers<S extends string> = S extends `${string}${infer Rest}`
+  ? [number, ...Numbers<Rest>]
+  : [];
+type Functions = {
+  [K in keyof typeof FUNCTIONS]: (typeof FUNCTIONS)[K] extends `${string}(${infer A})`
+    ? (...args: Numbers<A>) => number
+    : never;
+};
+type Futures = {
+  [K in keyof typeof FUTURES]: (...args: [...Numbers<(typeof FUTURES)[K]>, CallbackInfo]) => number;
+};
+/** One of the functions, with memory of a typed array in place of an address. */
+interface Written {
+  queueWriteBufferOf(
+    queue: number,
+    buffer: number,
+    offset: number,
+    data: Uint8Array,
+    bytes: number,
+  ): void;
+}
+export type Dawn = Functions & Futures & Written;
 
 /** Where the package's library lies. Throws what is in the way, and the line to install it. */
 export function packagedLibrary(): string {
@@ -50,7 +130,7 @@ export function packagedLibrary(): string {
 }
 
 /** Loads a library and declares what is used, once. Throws where a function is missing. */
-export function loadDawn(path: string) {
+export function loadDawn(path: string): Dawn {
   let library: SharedLibrary;
   try {
     library = new SharedLibrary(path);
@@ -67,106 +147,24 @@ export function loadDawn(path: string) {
     userdata1: 'uint64_t',
     userdata2: 'uint64_t',
   });
-  const declare = <F extends (...args: never[]) => unknown>(prototype: string): F => {
-    const [, name = ''] = /(wgpu\w+)\(/.exec(prototype) ?? [];
+  const declare = (result: Letter, key: string, args: readonly string[]) => {
+    const name = `wgpu${key.charAt(0).toUpperCase()}${key.slice(1)}`;
     if (!library.has(name))
       throw new Error(
         `${path} has no function ${name}: it is not the version of Dawn that is known; ${REMEDY}`,
       );
-    return library.declare<F>(prototype);
+    const list = args.map((type, index) => `${type} a${index}`).join(', ');
+    return library.declare(`${TYPES[result]} ${name}(${list})`);
   };
-  const number = 'uint64_t';
-  /** A function that takes so many addresses, handles and sizes, and gives such a value. */
-  const plain = <N extends number>(
-    name: string,
-    count: N,
-    result = 'void',
-    types = new Array(count).fill(number),
-  ): Call<N> =>
-    declare(`${result} ${name}(${types.map((type, index) => `${type} a${index}`).join(', ')})`);
-  const future = <N extends number>(name: string, count: N): Future<N> =>
-    declare(
-      `${number} ${name}(${new Array(count)
-        .fill(number)
-        .map((type, index) => `${type} a${index}, `)
-        .join('')}WGPUCallbackInfo info)`,
-    );
-  const status = 'uint32_t';
-  return {
-    createInstance: plain('wgpuCreateInstance', 1, number),
-    // It has its capabilities in the description of an instance, as later versions do not.
-    getInstanceCapabilities: plain('wgpuGetInstanceCapabilities', 1, status),
-    instanceRequestAdapter: future('wgpuInstanceRequestAdapter', 2),
-    instanceWaitAny: plain('wgpuInstanceWaitAny', 4, status),
-    adapterGetInfo: plain('wgpuAdapterGetInfo', 2, status),
-    adapterGetLimits: plain('wgpuAdapterGetLimits', 2, status),
-    adapterHasFeature: plain('wgpuAdapterHasFeature', 2, status, [number, status]),
-    adapterRequestDevice: future('wgpuAdapterRequestDevice', 2),
-    deviceGetLimits: plain('wgpuDeviceGetLimits', 2, status),
-    deviceGetQueue: plain('wgpuDeviceGetQueue', 1, number),
-    deviceGetLostFuture: plain('wgpuDeviceGetLostFuture', 1, number),
-    deviceDestroy: plain('wgpuDeviceDestroy', 1),
-    deviceCreateBuffer: plain('wgpuDeviceCreateBuffer', 2, number),
-    deviceCreateShaderModule: plain('wgpuDeviceCreateShaderModule', 2, number),
-    deviceCreateBindGroupLayout: plain('wgpuDeviceCreateBindGroupLayout', 2, number),
-    deviceCreateBindGroup: plain('wgpuDeviceCreateBindGroup', 2, number),
-    deviceCreatePipelineLayout: plain('wgpuDeviceCreatePipelineLayout', 2, number),
-    deviceCreateComputePipeline: plain('wgpuDeviceCreateComputePipeline', 2, number),
-    deviceCreateQuerySet: plain('wgpuDeviceCreateQuerySet', 2, number),
-    deviceCreateCommandEncoder: plain('wgpuDeviceCreateCommandEncoder', 2, number),
-    shaderModuleGetCompilationInfo: future('wgpuShaderModuleGetCompilationInfo', 1),
-    commandEncoderClearBuffer: plain('wgpuCommandEncoderClearBuffer', 4),
-    commandEncoderCopyBufferToBuffer: plain('wgpuCommandEncoderCopyBufferToBuffer', 6),
-    commandEncoderResolveQuerySet: plain('wgpuCommandEncoderResolveQuerySet', 6, 'void', [
-      number,
-      number,
-      status,
-      status,
-      number,
-      number,
-    ]),
-    commandEncoderBeginComputePass: plain('wgpuCommandEncoderBeginComputePass', 2, number),
-    commandEncoderFinish: plain('wgpuCommandEncoderFinish', 2, number),
-    computePassEncoderSetPipeline: plain('wgpuComputePassEncoderSetPipeline', 2),
-    computePassEncoderSetBindGroup: plain('wgpuComputePassEncoderSetBindGroup', 5, 'void', [
-      number,
-      status,
-      number,
-      number,
-      number,
-    ]),
-    computePassEncoderDispatchWorkgroups: plain(
-      'wgpuComputePassEncoderDispatchWorkgroups',
-      4,
-      'void',
-      [number, status, status, status],
-    ),
-    computePassEncoderEnd: plain('wgpuComputePassEncoderEnd', 1),
-    queueSubmit: plain('wgpuQueueSubmit', 3),
-    queueWriteBuffer: plain('wgpuQueueWriteBuffer', 5),
-    queueWriteBufferOf: declare<
-      (queue: number, buffer: number, offset: number, data: Uint8Array, bytes: number) => void
-    >(
-      'void wgpuQueueWriteBuffer(uint64_t queue, uint64_t buffer, uint64_t offset, const void *data, uint64_t bytes)',
-    ),
-    queueOnSubmittedWorkDone: future('wgpuQueueOnSubmittedWorkDone', 1),
-    bufferMapAsync: future('wgpuBufferMapAsync', 4),
-    bufferGetConstMappedRange: plain('wgpuBufferGetConstMappedRange', 3, number),
-    bufferGetMappedRange: plain('wgpuBufferGetMappedRange', 3, number),
-    bufferUnmap: plain('wgpuBufferUnmap', 1),
-    bufferDestroy: plain('wgpuBufferDestroy', 1),
-    querySetDestroy: plain('wgpuQuerySetDestroy', 1),
-    bufferRelease: plain('wgpuBufferRelease', 1),
-    querySetRelease: plain('wgpuQuerySetRelease', 1),
-    bindGroupRelease: plain('wgpuBindGroupRelease', 1),
-    bindGroupLayoutRelease: plain('wgpuBindGroupLayoutRelease', 1),
-    pipelineLayoutRelease: plain('wgpuPipelineLayoutRelease', 1),
-    shaderModuleRelease: plain('wgpuShaderModuleRelease', 1),
-    computePipelineRelease: plain('wgpuComputePipelineRelease', 1),
-    computePassEncoderRelease: plain('wgpuComputePassEncoderRelease', 1),
-    commandEncoderRelease: plain('wgpuCommandEncoderRelease', 1),
-    commandBufferRelease: plain('wgpuCommandBufferRelease', 1),
-  };
+  const typesOf = (letters: string) => Array.from(letters, (each) => TYPES[each as Letter]);
+  const dawn: Record<string, unknown> = {};
+  for (const [key, signature] of Object.entries(FUNCTIONS)) {
+    const [result, letters] = signature.slice(0, -1).split('(');
+    dawn[key] = declare(result as Letter, key, typesOf(letters));
+  }
+  for (const [key, letters] of Object.entries(FUTURES))
+    dawn[key] = declare('n', key, [...typesOf(letters), 'WGPUCallbackInfo']);
+  const written = [...typesOf('nnn'), 'const void *', ...typesOf('n')];
+  dawn.queueWriteBufferOf = declare('v', 'queueWriteBuffer', written);
+  return dawn as unknown as Dawn;
 }
-
-export type Dawn = ReturnType<typeof loadDawn>;
