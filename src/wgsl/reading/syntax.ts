@@ -424,77 +424,88 @@ class Reader {
       case 'break':
       case 'continue':
         return { kind: element.kind, start, end };
-      case 'if': {
-        const otherwise = element.else;
-        let last: Block | null = null;
-        if (otherwise?.kind === 'if') {
-          const { start: at, end: until } = otherwise;
-          last = {
-            kind: 'block',
-            start: at,
-            end: until,
-            body: [this.#statement(otherwise, scope) as Statement],
-          };
-        } else if (otherwise) last = this.#block(otherwise, scope);
-        const condition = this.#expression(element.condition, scope);
-        return {
-          kind: 'if',
-          condition,
-          body: this.#block(element.body, scope),
-          otherwise: last,
-          start,
-          end,
-        };
-      }
-      case 'for': {
-        const own = new Scope(scope);
-        const first = element.init ? this.#statement(element.init, own) : null;
-        const guard = element.condition
-          ? [leaveUnless(this.#expression(element.condition, own))]
-          : [];
-        const continuing = element.update
-          ? [this.#statement(element.update, own) as Statement]
-          : [];
-        const loop = this.#loop(element, [...guard, this.#block(element.body, own)], continuing);
-        return { kind: 'block', start, end, body: first ? [first, loop] : [loop] };
-      }
+      case 'if':
+        return this.#if(element, scope);
+      case 'for':
+        return this.#for(element, scope);
       case 'while': {
         const guard = leaveUnless(this.#expression(element.condition, scope));
         return this.#loop(element, [guard, this.#block(element.body, scope)], []);
       }
-      case 'loop': {
-        // What the body declares is known in the continuing block.
-        const own = new Scope(scope);
-        const body = this.#statements(element.body.body, own);
-        const inner = new Scope(own);
-        const continuing = element.continuing
-          ? this.#statements(element.continuing.body.body, inner)
-          : [];
-        const breakIf = element.continuing?.breakIf
-          ? this.#expression(element.continuing.breakIf, inner)
-          : null;
-        return { ...this.#loop(element, body, continuing), breakIf };
-      }
-      case 'switch': {
-        const clauses = element.clauses.map(({ selectors, body }) => ({
-          isDefault: selectors.includes('default'),
-          body: this.#block(body, scope),
-        }));
-        const values = element.clauses.flatMap(({ selectors }) =>
-          selectors.flatMap((each) => (each === 'default' ? [] : [this.#expression(each, scope)])),
-        );
-        return {
-          kind: 'switch',
-          selector: this.#expression(element.selector, scope),
-          clauses,
-          values,
-          start,
-          end,
-        };
-      }
+      case 'loop':
+        return this.#loopStatement(element, scope);
+      case 'switch':
+        return this.#switch(element, scope);
       default:
         throw this.#refuse(element, `${element.kind} is not supported in a compute shader`);
     }
+  }
+
+  #if(element: Wesl.IfElem, scope: Scope): Statement {
+    const { start, end } = element;
+    const otherwise = element.else;
+    let last: Block | null = null;
+    if (otherwise?.kind === 'if') {
+      const { start: at, end: until } = otherwise;
+      last = {
+        kind: 'block',
+        start: at,
+        end: until,
+        body: [this.#statement(otherwise, scope) as Statement],
+      };
+    } else if (otherwise) last = this.#block(otherwise, scope);
+    const condition = this.#expression(element.condition, scope);
+    return {
+      kind: 'if',
+      condition,
+      body: this.#block(element.body, scope),
+      otherwise: last,
+      start,
+      end,
+    };
+  }
+
+  #for(element: Wesl.ForElem, scope: Scope): Statement {
+    const { start, end } = element;
+    const own = new Scope(scope);
+    const first = element.init ? this.#statement(element.init, own) : null;
+    const guard = element.condition ? [leaveUnless(this.#expression(element.condition, own))] : [];
+    const continuing = element.update ? [this.#statement(element.update, own) as Statement] : [];
+    const loop = this.#loop(element, [...guard, this.#block(element.body, own)], continuing);
+    return { kind: 'block', start, end, body: first ? [first, loop] : [loop] };
+  }
+
+  #loopStatement(element: Wesl.LoopElem, scope: Scope): Statement {
+    // What the body declares is known in the continuing block.
+    const own = new Scope(scope);
+    const body = this.#statements(element.body.body, own);
+    const inner = new Scope(own);
+    const continuing = element.continuing
+      ? this.#statements(element.continuing.body.body, inner)
+      : [];
+    const breakIf = element.continuing?.breakIf
+      ? this.#expression(element.continuing.breakIf, inner)
+      : null;
+    return { ...this.#loop(element, body, continuing), breakIf };
+  }
+
+  #switch(element: Wesl.SwitchElem, scope: Scope): Statement {
+    const { start, end } = element;
+    const clauses = element.clauses.map(({ selectors, body }) => ({
+      isDefault: selectors.includes('default'),
+      body: this.#block(body, scope),
+    }));
+    const values = element.clauses.flatMap(({ selectors }) =>
+      selectors.flatMap((each) => (each === 'default' ? [] : [this.#expression(each, scope)])),
+    );
+    return {
+      kind: 'switch',
+      selector: this.#expression(element.selector, scope),
+      clauses,
+      values,
+      start,
+      end,
+    };
   }
 
   #loop(
