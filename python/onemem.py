@@ -51,6 +51,7 @@ NAMES = {numpy: short for short, (numpy, _, _) in reversed(list(TYPES.items())) 
 PROT_READ_WRITE = 3
 MAP_SHARED, MAP_PRIVATE, MAP_NORESERVE, MAP_FIXED_NOREPLACE = 0x1, 0x2, 0x4000, 0x100000
 MADV_DONTFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE = 10, 16, 15
+MADV_DONTNEED = 4
 USERFAULTFD = {'x86_64': 323, 'aarch64': 282}
 USERFAULTFD_IOC_NEW = 0xAA00
 UFFDIO_API, UFFDIO_REGISTER = 0xC018AA3F, 0xC020AA00
@@ -63,6 +64,7 @@ MESSAGE = 32
 PAGEFAULT, FLAG_WP = 0x12, 2
 
 HEADER = struct.Struct('<I')
+ADDRESS = struct.Struct('=Q')
 ANSWER_SECONDS = 10
 LOOK_SECONDS = 0.02
 
@@ -433,16 +435,20 @@ def _watch(life, faults, offer, owner):
     It is in a session of its own, so that signals to the group of this process do not end it.
     """
     here, there = os.pipe()
+    restored, told = os.pipe()
     command = [sys.executable, '-S', '-E', os.path.abspath(__file__), '--watch']
-    numbers = [life.fileno(), faults, here, offer['base'], offer['bytes'], owner, os.getpid()]
+    numbers = [life.fileno(), faults, here, told, offer['base'], offer['bytes'], owner, os.getpid()]
     try:
-        fds = [life.fileno(), faults, here]
+        fds = [life.fileno(), faults, here, told]
         watch = subprocess.Popen(command + [str(each) for each in numbers], pass_fds=fds, start_new_session=True)
     except BaseException:
         os.close(there)
+        os.close(restored)
         raise
     finally:
         os.close(here)
+        os.close(told)
+    threading.Thread(target=_restore, args=(restored,), daemon=True).start()
     return watch, there, os.getpid()
 
 
@@ -455,20 +461,37 @@ def _end(watch, pipe, pid):
     os.close(pipe)
 
 
-def _serve(life, faults, parent_pipe, base, size, owner, parent):
+def _restore(pipe):
+    """Accesses to pages that were denied fault again: only this process can have it so."""
+    while piece := os.read(pipe, ADDRESS.size * 512):
+        for (address,) in ADDRESS.iter_unpack(piece):
+            _libc.madvise(address, PAGE, MADV_DONTNEED)
+    os.close(pipe)
+
+
+def _serve(life, faults, parent_pipe, told, base, size, owner, parent):
     text = b''
+    restored = b''
     has_owner = True
     while True:
         waiting = [parent_pipe] + ([life] if has_owner else [])
-        ready, _, _ = select.select(waiting, [], [], None if has_owner else LOOK_SECONDS)
+        ready, room, _ = select.select(waiting, [told] if restored else [], [], None if has_owner else LOOK_SECONDS)
         if parent_pipe in ready:
             return
+        if told in room:
+            # Less than a pipe takes at once is never written in part.
+            piece = restored[: ADDRESS.size * 512]
+            os.write(told, piece)
+            restored = restored[len(piece) :]
         if life in ready:
             piece = os.read(life, 65536)
             has_owner = piece != b''
             *lines, text = (text + piece).split(b'\n')
             for line in lines:
                 notice = json.loads(line)
+                if 'restored' in notice:
+                    restored += b''.join(ADDRESS.pack(base + page * PAGE) for page in notice['restored'])
+                    continue
                 _fail(faults, base + notice['page'] * PAGE, parent, notice['say'])
         if not has_owner:
             _serve_alone(faults, base, size, owner, parent)

@@ -98,6 +98,30 @@ pythonTest('Python reads and writes an array without NumPy', async () => {
   assert.equal(x.data[8], 6);
 });
 
+pythonTest('Python goes on with a page that was denied once its rights are back', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const x = space.array(Int32Array, 1024, { name: 'x' });
+  x.data[0] = 5;
+  await x.protect('none');
+  const program = `
+import errno, time
+v, there = memoryview(space['x']).cast('B'), os.memfd_create('there')
+try: os.write(there, v)
+except OSError as error: print(errno.errorcode[error.errno], flush=True)
+input()
+for _ in range(500):
+    try: print(os.write(there, v), v[0]); break
+    except OSError: time.sleep(0.01)
+`;
+  const python = new Python(space.share(), program);
+  await python.said('EFAULT\n');
+  await x.protect('readwrite');
+  python.goOn();
+  const { code, stdout, stderr } = await python.outcome();
+  assert.deepEqual([code, stdout], [0, 'EFAULT\n4096 5\n'], stderr);
+  assert.equal(stderr.match(/denied access/g)?.length, 1);
+});
+
 /** Says the version, and how many files have the sums that the wheel tells; as pip looks at them. */
 const SUMS = `
 import base64, hashlib, importlib.metadata

@@ -542,8 +542,8 @@ export class Attachments implements Transport {
    * Each thread is told that may have been told of the denial. One that hears neither has the
    * accesses fail still.
    */
-  private restored({ lives, letsGo }: Member, restored: readonly number[]): void {
-    if (letsGo) for (const life of lives) life.restore({ restored });
+  private restored({ lives }: Member, restored: readonly number[]): void {
+    for (const life of lives) life.restore({ restored });
   }
 
   private lost(member: Member): void {
