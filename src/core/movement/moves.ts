@@ -27,7 +27,6 @@ import { isFinal } from '../table/absence.js';
 import { releaseBacking } from '../table/backing.js';
 import { holderOf } from '../table/contents.js';
 import { conflictsWithHold, isHeld } from '../table/holds.js';
-import { lackingForBlock } from '../table/large-units.js';
 import type { Node } from '../table/nodes.js';
 import type { Processor } from '../table/processors.js';
 import {
@@ -38,6 +37,7 @@ import {
   type State,
   somethingMoves,
 } from '../table/state.js';
+import { lackingForBlock } from '../table/unit-memory.js';
 import { excludeUnits, unitPagesOf, unitsAround, widen } from '../table/units.js';
 import { type Block, isProvided, rareMask } from '../table/va-block.js';
 import type { OperationKind, Task } from '../table/work.js';

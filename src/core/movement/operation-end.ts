@@ -6,9 +6,9 @@
 import { endOf, isEmpty, type Mask, next, size } from '../basics/mask.js';
 import { NO_NODE, Status } from '../basics/types.js';
 import { classify, releaseSpare } from '../table/backing.js';
-import { noteLeaving } from '../table/large-units.js';
 import type { Node } from '../table/nodes.js';
 import { makeReady, nodeOf, type State } from '../table/state.js';
+import { noteLeaving } from '../table/unit-memory.js';
 import { leaveByUnits, unitPagesOf } from '../table/units.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';

@@ -33,11 +33,11 @@ import {
 import { reserve } from '../table/backing.js';
 import { complete } from '../table/completion.js';
 import { holderOf, onlyCopies } from '../table/contents.js';
-import { noteLeaving } from '../table/large-units.js';
 import type { Node } from '../table/nodes.js';
 import { REFUSED } from '../table/processors.js';
 import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
 import { endToken, newToken, type Token } from '../table/tokens.js';
+import { noteLeaving } from '../table/unit-memory.js';
 import { contentIn } from '../table/units.js';
 import { type Block, isProvided, noteWaiting, rareMask } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';

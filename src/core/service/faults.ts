@@ -46,7 +46,6 @@ import { isFinal, lossIn, reasonOf } from '../table/absence.js';
 import { endAhead, releaseBacking } from '../table/backing.js';
 import { holderOf, onlyOn } from '../table/contents.js';
 import { isHeld, isHeldAgainst } from '../table/holds.js';
-import { lackingForBlock } from '../table/large-units.js';
 import type { Node } from '../table/nodes.js';
 import { type Processor, REFUSED } from '../table/processors.js';
 import {
@@ -61,6 +60,7 @@ import {
   shortageOf,
   usesHostMemory,
 } from '../table/state.js';
+import { lackingForBlock } from '../table/unit-memory.js';
 import { keepWhole, unitsAround } from '../table/units.js';
 import {
   type Block,

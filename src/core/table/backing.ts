@@ -14,10 +14,11 @@ import {
 import { NO_NODE, type NodeId, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from '../basics/types.js';
 import { addCompletion } from './completion.js';
 import type { Frames } from './frames.js';
-import { joinUnit, type LargeUnits, leaveUnit, unitReleased } from './large-units.js';
+import type { LargeUnits } from './large-units.js';
 import type { Node } from './nodes.js';
 import { residenceOf, type State } from './state.js';
 import { endToken, newToken, type Token } from './tokens.js';
+import { joinUnit, leaveUnit, unitReleased } from './unit-memory.js';
 import { leaveByUnits, widen } from './units.js';
 import { type Block, NO_PAGES, type Residence } from './va-block.js';
 import type { Operation } from './work.js';
