@@ -6,7 +6,7 @@
  *   npm run -s docs-test -- files     checks whose name holds the word
  */
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openSpace } from '../../src/index.js';
@@ -79,11 +79,6 @@ for (const page of all) {
   await check(`sources that ${page.path} names`, () => assert.deepEqual(missingSources(page), []));
   if (unitsOf(page).length > 0) await check(`units of ${page.path}`, () => checkUnits(page));
 }
-await check('the reference of the API is what the doc comments say', () => {
-  execFileSync(process.execPath, [join(ROOT, 'scripts/api-reference.mjs'), 'check'], {
-    encoding: 'utf8',
-  });
-});
 // Those of the reference are examples of doc comments, which are run below.
 for (const page of all.filter(({ path }) => !path.startsWith('api/'))) {
   if (/^import .* from 'onemem'/m.test(page.text))
