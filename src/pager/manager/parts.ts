@@ -5,7 +5,14 @@
  */
 
 import { availableParallelism } from 'node:os';
-import { HOST, HOST_NODE, isOwner, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
+import {
+  HOST,
+  HOST_NODE,
+  isOwner,
+  NO_NODE,
+  type NodeId,
+  PAGE_BYTES,
+} from '../../core/basics/types.js';
 import type { Policies } from '../../core/table/processors.js';
 import { KeptThread } from '../../cpus/kept-thread.js';
 import { NearDisk } from '../../cpus/near-disk.js';
@@ -235,7 +242,11 @@ function makeArrays(
     rangeOfPage: (page) => pages.rangeOf(page),
     watch: (range, by) => manager.watch(range, by),
     nameOf: (id) => manager.processor(id)?.description.name ?? `processor ${id}`,
-    isOfHost: (id) => manager.processor(id)?.localNode === HOST_NODE,
+    // Processes that attached have no memory of their own.
+    isOfHost: (id) => {
+      const localNode = manager.processor(id)?.localNode;
+      return localNode === HOST_NODE || localNode === NO_NODE;
+    },
     load,
     threadExists: clients.threadExists,
     warn,
