@@ -30,6 +30,12 @@ const LATE_READS =
  */
 const MUCH_MEMORY =
   /^\(node:\d+\) \[ONEMEM_MEMORY\] OnememWarning: hostMemory is \d+ bytes, more than .*\n(?:\(Use `node --trace-warnings .*\n)?/gm;
+/**
+ * What a program is told once whose space serves no system calls: one that asked for that, by
+ * `userModeOnly`, or that is an ordinary user's.
+ */
+const USER_MODE =
+  /^\(node:\d+\) \[ONEMEM_USER_MODE\] OnememWarning: .*\n(?:\(Use `node --trace-warnings .*\n)?/gm;
 
 const { values } = readOptions(USAGE, {
   options: {
@@ -82,7 +88,7 @@ stdout.setEncoding('utf8').on('data', (text: string) => {
   process.stdout.write(text);
 });
 stderr.setEncoding('utf8').on('data', (text: string) => {
-  errors += text.replace(LATE_READS, '').replace(MUCH_MEMORY, '');
+  errors += text.replace(LATE_READS, '').replace(MUCH_MEMORY, '').replace(USER_MODE, '');
   process.stdout.write(text);
 });
 child.on('close', (code, signal) => {

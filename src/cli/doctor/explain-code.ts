@@ -25,7 +25,7 @@ What to do
   a small part  res.end(array.toBuffer({ begin, end })), a copy
   the memory    using held = await array.hold({ begin, end }), and held.bytes for any call, while it is held
   privileges    npx onemem doctor names what lets the process serve all faults: sysctl, a capability, or an option
-                of the container
+                of the container; none helps a process that attached by a handle to read
 
 Those who know all this have Node.js leave the warning out: node --disable-warning=ONEMEM_USER_MODE program.js`;
 
