@@ -3,7 +3,8 @@
  * before it wrote there.
  */
 import assert from 'node:assert/strict';
-import { type AddressSpace, i32, kernel, type Stream, u32 } from '../../src/index.js';
+import { type AddressSpace, i32, kernel, openSpace, type Stream, u32 } from '../../src/index.js';
+import { until } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
@@ -176,6 +177,23 @@ test('an array that is transferred before its turn fails its launch by name', ()
       /kernel slowMix has ended, but its results cannot be copied back.*transferred or resized/,
     );
   }));
+
+test('a launch over a plain array says that its device is gone, whatever lay there before', async () => {
+  const device = { kind: 'process', memory: '8MiB', lossy: true } as const;
+  await using space = await openSpace({ hostMemory: '32MiB', devices: [device] });
+  const [lossy] = space.devices;
+  const x = new Int32Array(N);
+  await lossy.run(mix, { x, add: 1 }, { size: N });
+  const before = x.slice();
+  using stream = lossy.stream();
+  stream.call(() => process.kill(lossy.pid as number, 'SIGKILL'));
+  stream.call(() => until('the death is known', () => !lossy.stats().alive));
+  const late = stream.launch(mix, { x, add: 1 }, { size: N });
+  await failsWith('DEVICE_LOST', () => late.synchronize());
+  assert.equal(late.result, 'failed');
+  await failsWith('DEVICE_LOST', () => lossy.run(mix, { x, add: 1 }, { size: N }));
+  assert.deepEqual(x, before);
+});
 
 test('many launches over one array take the memory of one copy', () =>
   withSpace(async (space, stream) => {

@@ -9,6 +9,7 @@ import { PAGE_BYTES } from '../../core/basics/types.js';
 import { readMemory, writeMemory } from '../../linux/memory/memory.js';
 import { putOwn, takeOwn } from '../arrays/bytes/byte-moves.js';
 import type { ArrayInternals, DeviceInternals, SpaceInternals } from '../line/internals.js';
+import { OnememError } from '../values/errors.js';
 
 /** What was not used for so long is given back. */
 const KEPT_MS = 500;
@@ -56,7 +57,16 @@ class StagingArray implements Staged {
   }
 
   put(from: number, source: Uint8Array): void {
-    if (!this.direct(from, source, true)) putOwn(this.array, from, source);
+    if (this.direct(from, source, true)) return;
+    try {
+      putOwn(this.array, from, source);
+    } catch (error) {
+      if (!(error instanceof OnememError) || error.code !== 'DATA_LOST') throw error;
+      // What an earlier operation left there has gone with a device: nobody wants it.
+      const { array } = this;
+      array.space.client.call('discard', array.pagesOf(0, array.length));
+      putOwn(array, from, source);
+    }
   }
 
   take(from: number, target: Uint8Array): void {

@@ -27,6 +27,8 @@ export class Staging {
   /** Those whose elements are to be taken when their turn comes. */
   private readonly late: PlainUse[] = [];
   private waits = false;
+  /** Why elements could not be taken. */
+  private failure: WireError | null = null;
 
   /**
    * @param what the operation, for messages
@@ -99,7 +101,11 @@ export class Staging {
       for (const use of this.late) take(use);
       return null;
     } catch (error) {
-      return this.goneError('cannot begin, since elements of its arrays cannot be taken', error);
+      this.failure = this.goneError(
+        'cannot begin, since elements of its arrays cannot be taken',
+        error,
+      );
+      return this.failure;
     }
   }
 
@@ -115,6 +121,8 @@ export class Staging {
       if (use.writes && event.result === 'done') error ??= this.putBack(use);
       endUse(use);
     }
+    // The step is a part of the operation, which failed by it.
+    if (event.result === 'cancelled') error = this.failure;
     return error === null ? undefined : { ...event, result: 'failed', error };
   }
 
@@ -136,6 +144,10 @@ export class Staging {
   private goneError(what: string, error: unknown): WireError {
     if (error instanceof OnememError) {
       const { code, details } = error;
+      if (code === 'DATA_LOST' && this.device?.isAlive === false) {
+        const message = `${this.what} ${what}: they were in the memory of device ${this.device.name}, which is gone; the typed arrays are as they were before`;
+        return { name: 'OnememError', code: 'DEVICE_LOST', message, details: {} };
+      }
       return {
         name: 'OnememError',
         code,

@@ -36,6 +36,7 @@ export interface SpaceInternals<D extends DeviceInternals = DeviceInternals> {
 }
 
 export interface DeviceInternals {
+  readonly isAlive: boolean;
   readonly name: string;
   readonly kind: string;
   /** Of the processor, in the core; and another one each time that the device is started. */

@@ -90,12 +90,16 @@ export class Device implements api.Device {
   memoryInfo(): DeviceMemory {
     this.assertUsable();
     const { budgetBytes, backedBytes, alive } = this.stats();
-    if (!alive)
-      throw new OnememError(
-        'DEVICE_LOST',
-        `device ${this.info.name} is gone, and its memory with it`,
-      );
+    if (!alive) throw this.lossError();
     return { totalBytes: budgetBytes, freeBytes: budgetBytes - backedBytes };
+  }
+
+  /** What became of it; another thread or process may have detached it. */
+  private lossError(): OnememError {
+    const infos = this.space.client.call('devices', null);
+    const loss = infos.find(({ number }) => number === this.number)?.loss ?? 'DEVICE_LOST';
+    const what = loss === 'DEVICE_DETACHED' ? 'has been detached' : 'is gone';
+    return new OnememError(loss, `device ${this.info.name} ${what}, and its memory with it`);
   }
 
   get sameAddresses(): boolean {
@@ -105,6 +109,10 @@ export class Device implements api.Device {
   /** Whether it has not been detached. */
   get isUsable(): boolean {
     return this.detaching === null;
+  }
+
+  get isAlive(): boolean {
+    return this.stats().alive;
   }
 
   /** Another one each time that it is started. */

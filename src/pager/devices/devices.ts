@@ -58,7 +58,7 @@ export class Devices implements DeviceOwner {
   private readonly left: ProcessDriver[] = [];
   private readonly gone: ProcessorStats[] = [];
   /** What became of devices that are not there any more, by number: a code, and why. */
-  private readonly losses = new Map<number, Pick<WireError, 'code' | 'message'>>();
+  private readonly losses = new Map<number, { code: Device['loss']; message: string }>();
   /** In the order in which they came. */
   private readonly entries: Entry[] = [];
   /** Names of devices that are being added. */
@@ -103,7 +103,10 @@ export class Devices implements DeviceOwner {
 
   /** Devices as the program knows them, also those that have gone. */
   get infos(): DeviceInfo[] {
-    return this.entries.map(({ info }) => info);
+    return this.entries.map(({ info }) => {
+      const loss = this.losses.get(info.number);
+      return loss === undefined ? info : { ...info, loss: loss.code };
+    });
   }
 
   get all(): Iterable<Device> {
@@ -441,7 +444,7 @@ export class Devices implements DeviceOwner {
     return wireError(code, `${what}: ${message}`, { ranges: [] });
   }
 
-  private lossOf(number: number): Pick<WireError, 'code' | 'message'> {
+  private lossOf(number: number): { code: Device['loss']; message: string } {
     return this.losses.get(number) ?? { code: 'DEVICE_LOST', message: 'the device is gone' };
   }
 

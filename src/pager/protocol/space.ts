@@ -60,6 +60,8 @@ export interface DeviceInfo {
   readonly node: number;
   /** Another for each device ever started. Requests name devices by it; 0 is the host. */
   readonly number: number;
+  /** What became of it, of one that is not there any more. */
+  readonly loss?: 'DEVICE_LOST' | 'DEVICE_DETACHED';
   readonly kind: string;
   readonly name: string;
   readonly memoryBytes: number;

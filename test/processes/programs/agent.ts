@@ -150,6 +150,7 @@ const deeds = {
       () => device.stream().prefetch(array, device).synchronize(),
       () =>
         device.stream().copy(array.range(0, 1), array.range(1, 2), { at: device }).synchronize(),
+      async () => void device.memoryInfo(),
     ];
     const codes: string[] = [];
     for (const order of orders)
