@@ -66,6 +66,7 @@ PAGEFAULT, FLAG_WP = 0x12, 2
 HEADER = struct.Struct('<I')
 ADDRESS = struct.Struct('=Q')
 ANSWER_SECONDS = 10
+LONGEST_NAME = 65536
 LOOK_SECONDS = 0.02
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -190,6 +191,8 @@ class Space:
             raise OnememError('SHAPE', f'shape is {shape!r}; it must be a length, or several: 1000, or (1000, 3)')
         if not isinstance(name, str):
             raise OnememError('NAME', f'the name of an array is a text, not {name!r}')
+        if len(name) > LONGEST_NAME:
+            raise OnememError('NAME', f'the name of an array has {len(name)} characters; give it one of at most {LONGEST_NAME}')
         length = 1
         for each in lengths:
             length *= each

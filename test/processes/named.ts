@@ -162,6 +162,16 @@ longTest('a saved space is served to programs that come and go', () =>
   }),
 );
 
+test('more host memory than there is warns the program that starts the space', () =>
+  named(async (name) => {
+    const warned = once(process, 'warning');
+    const space = await openSpace({ at: name, hostMemory: '100TiB' });
+    const [warning] = await warned;
+    assert.equal(warning.code, 'ONEMEM_MEMORY');
+    assert.match(warning.message, /^hostMemory is 109951162777600 bytes, more than/);
+    await space.close();
+  }));
+
 test('a command line that cannot be is refused', async () => {
   using folder = new Folder();
   await folder.refuse(2, /--device is 'quantum'/, 'serve', '--name', 'a', '--device', 'quantum');

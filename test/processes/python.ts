@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { nameSpace } from '../../src/api/opening/named-space.js';
 import { i32, kernel, openSpace } from '../../src/index.js';
 import { Agent } from '../harness/agents.js';
-import { longTest, note, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, note, runTests, sameData, test } from '../harness/suite.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const MODULES = `${ROOT}/python`;
@@ -190,6 +190,18 @@ pythonTest('Python finds a space by its name, and says where there is none', asy
     `s = onemem.attach(at='${name}')\nprint(s['x'][3])\n` +
     `try: onemem.attach(at='nowhere')\nexcept onemem.OnememError as e: print(e.code)`;
   assert.equal(await run(space.share(), program), '9\nSPACE_NAME\n');
+});
+
+pythonTest('an array name that is too long is refused by its limit', async () => {
+  await using space = await openSpace({ hostMemory: '64MiB' });
+  const program = `s = onemem.attach()
+try: s.array('n' * 10_000_000, 5)
+except onemem.OnememError as e: print(e)
+s.array('n' * 65_536, 5)`;
+  const limit = 'the name of an array has 10000000 characters; give it one of at most 65536';
+  assert.match(await run(space.share(), program), new RegExp(limit));
+  const name = 'n'.repeat(65_537);
+  await failsWith('NAME', async () => space.array(Int32Array, 5, { name }));
 });
 
 /** Says the code of each error; what is no error of the library's ends the program. */

@@ -7,7 +7,7 @@ import { listeningNames } from '../../linux/sockets/local-socket.js';
 import { namedSocket, type Quota, SPACE_NAME, socketName } from '../../pager/protocol/attaching.js';
 import type { AddressSpace as SpaceClass } from '../objects/address-space.js';
 import { SpaceLook } from '../objects/look.js';
-import { AUTO, hostBytes } from '../options/host-memory.js';
+import { AUTO, hostBytes, memoryLimit, warnOfMemory } from '../options/host-memory.js';
 import { type StorageSpecification, storageOf } from '../options/storage.js';
 import type { AddressSpace } from '../public.js';
 import { show } from '../values/arguments.js';
@@ -40,6 +40,8 @@ export async function openNamed(name: string, options: NamedSpaceOptions): Promi
     const space = attachNamed(name);
     if (space !== null) return space;
     await start(name, args);
+    // Nobody reads what the keeper says.
+    warnOfSize(options.hostMemory);
   }
   throw new OnememError('SPACE_NAME', `another user has taken the name ${name}; use another one`);
 }
@@ -96,6 +98,11 @@ function startArguments(name: string, { hostMemory, storage }: NamedSpaceOptions
   if (storage === undefined) return args;
   const place = storageOf(storage);
   return [...args, '--storage', place === null ? 'none' : `${place.path}:${place.bytes}`];
+}
+
+function warnOfSize(hostMemory: number | string | undefined): void {
+  if (hostMemory === undefined || hostMemory === AUTO) return;
+  warnOfMemory(hostBytes(hostMemory), memoryLimit(), true, []);
 }
 
 /** Resolves when the space is there, whichever program started it. */

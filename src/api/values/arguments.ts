@@ -78,10 +78,17 @@ export function checkFlag(name: string, value: unknown): void {
   throw typeError('OPTIONS', `${name} is true or false, not ${show(value)}`);
 }
 
+/** Names are sent with each listing, to every process. */
+const LONGEST_NAME = 65_536;
+
 /** A name that may be left out. */
 export function checkName(what: string, value: unknown): void {
-  if (value === undefined || typeof value === 'string') return;
-  throw typeError('NAME', `the name of ${what} is a string, not ${show(value)}`);
+  if (value === undefined) return;
+  if (typeof value !== 'string')
+    throw typeError('NAME', `the name of ${what} is a string, not ${show(value)}`);
+  if (value.length <= LONGEST_NAME) return;
+  const message = `the name of ${what} has ${value.length} characters; give it one of at most ${LONGEST_NAME}`;
+  throw argumentError('NAME', message);
 }
 
 export function isWhole(value: unknown, least: number): value is number {
