@@ -200,7 +200,7 @@ export type OnememErrorCode =
   | 'MESSAGE_SIZE'
   /** A message between processes came in part. */
   | 'MESSAGE_TRUNCATED'
-  /** A name is no string, or none that a server can have. */
+  /** A name is no string, too long, or none that a server can have. */
   | 'NAME'
   /** A server that alone has pages, or shares an array, does not answer. Retry later. */
   | 'NODE_LOST'
