@@ -559,7 +559,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'let what is held be what stands in for a denied page',
     file: 'src/core/service/tasks.ts',
-    original: 'intersects(scratch, node === NO_NODE ? askedOf(state, block, task) : mask)',
+    original: 'standsIn(state, block, goalOf(state, block, task), mask)',
     instead: 'false',
     why: 'A copy reads zeros where an array has content.',
   },

@@ -369,11 +369,21 @@ export class Audit {
     for (const block of this.world.manager.state.va.blocks.values())
       for (let word = 0; word < WORDS; word++) {
         const at = block.index * WORDS + word;
-        const counts = contentIn(block, word) | (block.mappings[id]?.standIn[word] ?? 0);
+        const mapping = block.mappings[id];
+        // What an array has just grown by came as the rest of units that it has until then.
+        const grown = this.grownIn(block, word) & ~(mapping?.mapped[word] ?? 0);
+        const counts = (contentIn(block, word) & ~grown) | (mapping?.standIn[word] ?? 0);
         readable[at] = rights.readable[at] & counts;
         writable[at] = rights.writable[at] & counts;
       }
     return { readable, writable };
+  }
+
+  /** Pages by which an array grows, and which are not used before processors have lost them. */
+  private grownIn({ tasks }: Block, word: number): number {
+    let grown = 0;
+    for (const { kind, mask } of tasks) if (kind === 'unmapUnits') grown |= mask[word];
+    return grown;
   }
 
   private checkTables(device: ModelDevice, id: number): void {

@@ -39,7 +39,7 @@ import {
 } from '../table/state.js';
 import { lackingForBlock } from '../table/unit-memory.js';
 import { excludeUnits, unitPagesOf, unitsAround, widen } from '../table/units.js';
-import { type Block, isProvided, rareMask } from '../table/va-block.js';
+import { type Block, isProvided, NO_PAGES, rareMask } from '../table/va-block.js';
 import type { OperationKind, Task } from '../table/work.js';
 import { ATTEMPTS, open, start } from './operation.js';
 import { goOn } from './operation-end.js';
@@ -250,6 +250,19 @@ export function excludeScratch(state: State, block: Block, node: NodeId, mask: M
   scratch.set(residence.scratch);
   excludeUnits(mask, scratch, unitPages);
   state.masks.backTo(mark);
+}
+
+/** Whether something stands in for a page of the mask, or for any other one of its unit. */
+export function standsIn(state: State, block: Block, node: NodeId, mask: Mask): boolean {
+  const scratch = block.residences[node]?.scratch ?? NO_PAGES;
+  if (scratch === NO_PAGES) return false;
+  const { mark } = state.masks;
+  const units = state.masks.take();
+  units.set(mask);
+  widen(units, unitPagesOf(state, node));
+  const any = intersects(units, scratch);
+  state.masks.backTo(mark);
+  return any;
 }
 
 /** Pages of the block that have, or could have, content that a processor may see. */

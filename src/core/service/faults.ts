@@ -34,6 +34,7 @@ import {
   keepUntilItGoesOn,
   migrate,
   type Outcome,
+  standsIn,
   waitForMemory,
 } from '../movement/moves.js';
 import { ATTEMPTS, open, start } from '../movement/operation.js';
@@ -398,9 +399,7 @@ function denialAround(
   const { mark } = state.masks;
   const unit = state.masks.take();
   unitOf(state, block, page, unitPages, unit);
-  // What stands in for pages that were there before the array grew stands in for all of the unit.
-  const standsIn = meetsUnit(state, block, page, unitPages, scratch);
-  let reason: DenyReason | null = standsIn ? 'OUT_OF_MEMORY' : null;
+  let reason: DenyReason | null = standsIn(state, block, id, unit) ? 'OUT_OF_MEMORY' : null;
   for (let each = next(unit, 0); each < PAGES_PER_BLOCK; each = next(unit, each + 1))
     reason ??= denial(block, id, each, write);
   state.masks.backTo(mark);

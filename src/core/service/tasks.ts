@@ -40,6 +40,7 @@ import {
   type Outcome,
   present,
   sendHome,
+  standsIn,
   waitForMemory,
 } from '../movement/moves.js';
 import { mayBeWritten } from '../movement/reading-room.js';
@@ -339,12 +340,7 @@ export function remoteness(state: State, block: Block, task: Task): DenyReason |
       node === NO_NODE ? task.processor : (state.nodes[node]?.owner ?? NO_PROCESSOR)
     ];
   if (processor !== undefined && isRemote(block, processor)) return 'IN_PLACE';
-  const scratch = block.residences[goalOf(state, block, task)]?.scratch;
-  if (scratch === undefined) return null;
-  const { mark } = state.masks;
-  const standsIn = intersects(scratch, node === NO_NODE ? askedOf(state, block, task) : mask);
-  state.masks.backTo(mark);
-  return standsIn ? 'OUT_OF_MEMORY' : null;
+  return standsIn(state, block, goalOf(state, block, task), mask) ? 'OUT_OF_MEMORY' : null;
 }
 
 /** Whether any of these pages is protected against the access. */

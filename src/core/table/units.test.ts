@@ -159,6 +159,52 @@ describe('a device with units', () => {
   });
 });
 
+describe('a unit of which only a part stands in for a denied page', () => {
+  const PAGES = 50;
+  let ended: (string | null)[];
+
+  beforeEach(() => {
+    // Copies to where the array is fail: those to the rest of its unit have ended by then.
+    copies = Status.Pending;
+    ended = [];
+    const commands = commandsThat({
+      map: (_processor, page, count) => heard.push(`map ${page - first}+${count}`),
+      transfer: ({ token, node, page }) => {
+        if (node === HOST_NODE || page >= first + PAGES) return Status.Done;
+        if (copies === Status.Pending) begun.push(token);
+        return copies;
+      },
+      deny: (_processor, page, _write, _thread, reason) =>
+        heard.push(`deny ${page - first}: ${reason}`),
+      requestDone: (_request, _pages, failure) => ended.push(failure),
+    });
+    manager = managerOf(hostOf(16), commands, namedPolicies({ readAhead: 'none' }));
+    device = manager.addDevice(deviceOf(2, { granularityBytes: PAGES_PER_BLOCK * 4096 }));
+    first = allocateIn(manager, PAGES);
+    manager.fault(HOST, first, true, 1);
+    manager.pin(first, 1, true);
+    touch(0, true);
+    for (const token of begun) manager.transferred(token, Status.Failed);
+    manager.pin(first, 1, false);
+    copies = Status.Done;
+    heard = [];
+  });
+
+  it('is denied for a page that may be had by then', () => {
+    touch(0, true);
+    expect(heard).toEqual(['deny 0: OUT_OF_MEMORY', 'map 0+512']);
+    expect(hasPage(manager, device.processor, first, 'writable')).toBe(true);
+    expect(hasPage(manager, HOST, first)).toBe(true);
+    manager.checkInvariants();
+  });
+
+  it('cannot be held, on the page that has not come either', () => {
+    manager.bring(1, device.node, first, 1, Access.Read, { hold: true });
+    expect(ended).toEqual(['OUT_OF_MEMORY']);
+    manager.checkInvariants();
+  });
+});
+
 describe('widen', () => {
   it('adds the pages of each unit of which there is one', () => {
     const run = fc.tuple(fc.nat(PAGES_PER_BLOCK - 1), fc.integer({ min: 1, max: 40 }));
