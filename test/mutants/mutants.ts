@@ -981,4 +981,11 @@ export const mutants: readonly Mutant[] = [
     instead: '',
     why: 'A launch is told of what it has not asked for.',
   },
+  {
+    name: 'make room for a guess of what a thread was just given',
+    file: 'src/core/movement/moves.ts',
+    original: '!task.early',
+    instead: 'true',
+    why: 'The thread asks for its page again, and guesses again, for ever.',
+  },
 ];

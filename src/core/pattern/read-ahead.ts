@@ -166,7 +166,8 @@ function begin(
     hold: false,
     exclusive: false,
     overtakes: false,
-    early: false,
+    // A guess takes no room of what a thread has just been given, and nothing waits behind it.
+    early: true,
     lastChance: false,
     kept: null,
     keptFor: null,
