@@ -988,4 +988,11 @@ export const mutants: readonly Mutant[] = [
     instead: 'true',
     why: 'The thread asks for its page again, and guesses again, for ever.',
   },
+  {
+    name: 'show what a unit had where a part of it stands in for a denied page',
+    file: 'src/core/service/faults.ts',
+    original: '!isSubset(mask, residence.scratch)',
+    instead: '!has(residence.scratch, page)',
+    why: 'A device sees what it may not read in the rest of the unit.',
+  },
 ];

@@ -9,6 +9,7 @@ import {
   equals,
   has,
   intersects,
+  isSubset,
   type Mask,
   next,
   remove,
@@ -529,8 +530,8 @@ function deny(
     if (block.operation === null) makeReady(state, block);
     return 'started';
   }
-  // Memory that was kept has the content of an earlier time.
-  if (!has(residence.resident, page) && !has(residence.scratch, page))
+  // Memory that was kept has the content of an earlier time, also of the rest of a unit.
+  if (!has(residence.resident, page) && !isSubset(mask, residence.scratch))
     releaseBacking(state, block, node, mask);
   const lacking = node.large === null ? unitPages : lackingForBlock(node, block);
   if (!has(residence.backed, page) && !reclaim(state, block, node, lacking))

@@ -160,17 +160,21 @@ describe('a device with units', () => {
 });
 
 describe('a unit of which only a part stands in for a denied page', () => {
-  const PAGES = 50;
+  const PAGES = 100;
+  /** Pages that go in one copy. */
+  const TOGETHER = 64;
   let ended: (string | null)[];
+  let filled: number;
 
   beforeEach(() => {
-    // Copies to where the array is fail: those to the rest of its unit have ended by then.
+    // The first copy fails: those to the rest of the unit have ended by then.
     copies = Status.Pending;
     ended = [];
     const commands = commandsThat({
       map: (_processor, page, count) => heard.push(`map ${page - first}+${count}`),
-      transfer: ({ token, node, page }) => {
-        if (node === HOST_NODE || page >= first + PAGES) return Status.Done;
+      transfer: ({ token, node, page, count }) => {
+        if (node !== HOST_NODE) filled += count;
+        if (node === HOST_NODE || page >= first + TOGETHER) return Status.Done;
         if (copies === Status.Pending) begun.push(token);
         return copies;
       },
@@ -188,6 +192,12 @@ describe('a unit of which only a part stands in for a denied page', () => {
     manager.pin(first, 1, false);
     copies = Status.Done;
     heard = [];
+    filled = 0;
+  });
+
+  it('is filled with zeros as a whole before it is mapped', () => {
+    touch(TOGETHER, false);
+    expect(filled).toBe(PAGES_PER_BLOCK);
   });
 
   it('is denied for a page that may be had by then', () => {
