@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { debianFiles, libraryFolder, OWN_WITH_NEEDED } from './debian-packages.mjs';
+import { debianFiles, fetchedLibraries, OWN_WITH_NEEDED } from './debian-packages.mjs';
 
 const INSTALLED = '/usr/bin/chromium';
 
@@ -15,7 +15,7 @@ function browserEnvironment() {
   if (process.env.ONEMEM_BROWSER !== undefined) return {};
   if (existsSync(INSTALLED)) return { ONEMEM_BROWSER: INSTALLED };
   const folder = debianFiles('browser', ['chromium-headless-shell'], OWN_WITH_NEEDED);
-  const path = [libraryFolder(folder, 'libnss3.so'), process.env.LD_LIBRARY_PATH];
+  const path = [...fetchedLibraries(folder), process.env.LD_LIBRARY_PATH];
   return {
     ONEMEM_BROWSER: join(folder, 'usr/lib/chromium/chromium-headless-shell'),
     LD_LIBRARY_PATH: path.filter(Boolean).join(':'),

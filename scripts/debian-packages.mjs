@@ -170,6 +170,18 @@ export function libraryFolder(folder, library) {
   return dirname(join(libraries, found));
 }
 
+/**
+ * The folders with libraries that were fetched, for a search path; none where the machine lacked
+ * none. Some packages keep their own in a folder of the common one.
+ */
+export function fetchedLibraries(folder) {
+  const libraries = join(folder, 'usr/lib');
+  const found = readdirSync(libraries, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /linux-gnu\/.*\.so(\.[^/]*)?$/.test(name))
+    .map((name) => dirname(join(libraries, name)));
+  return [...new Set(found)];
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url) && process.argv[2] === '--fetch') {
   const [name, suite, ...packages] = process.argv.slice(3);
   const cache = join(root, 'node_modules/.cache', name);
