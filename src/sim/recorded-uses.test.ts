@@ -1,9 +1,10 @@
 /** What a recorded run missed is what its replay misses, for every policy. */
 import { describe, expect, it } from 'vitest';
 import { copy } from '../core/basics/mask.js';
-import { NO_NODE, PAGES_PER_BLOCK, Status } from '../core/basics/types.js';
+import { NO_NODE, PAGES_PER_BLOCK, Status, type Touch } from '../core/basics/types.js';
 import { MemoryManager } from '../core/memory-manager.js';
 import { type Entry, Recorder } from '../core/recording/recording.js';
+import type { Policies } from '../core/table/processors.js';
 import { commandsThat, deviceOf, hostOf } from '../core/test-parts.js';
 import { namedPolicies } from '../policy/choices.js';
 import { EVICTION_POLICIES, type EvictionName } from '../policy/eviction/named.js';
@@ -33,7 +34,7 @@ function* blocksUsed(): Iterable<number> {
 }
 
 /** Runs it; returns the recording, and how many uses did not find their block. */
-function record(eviction: EvictionName): { entries: Entry[]; misses: number } {
+function record(policies: Policies): { entries: Entry[]; misses: number } {
   const entries: Entry[] = [];
   const recorder = new Recorder((more) =>
     entries.push(...(JSON.parse(JSON.stringify(more)) as Entry[])),
@@ -50,7 +51,6 @@ function record(eviction: EvictionName): { entries: Entry[]; misses: number } {
       return Status.Done;
     },
   });
-  const policies = policiesWith(eviction);
   const manager = new MemoryManager(recorder.commands(commands), policies, BLOCKS * 2);
   let own = -1;
   recorder.events(manager);
@@ -66,6 +66,7 @@ function record(eviction: EvictionName): { entries: Entry[]; misses: number } {
     misses++;
     manager.fault(device, range.first + block * PAGES_PER_BLOCK, true, 1);
     expect(here.has(firstBlock + block)).toBe(true);
+    manager.goAhead();
   }
   return { entries, misses };
 }
@@ -73,7 +74,7 @@ function record(eviction: EvictionName): { entries: Entry[]; misses: number } {
 describe('a recorded run', () => {
   for (const [name, make] of Object.entries(EVICTION_POLICIES))
     it(`misses as often when it is replayed with ${name}`, () => {
-      const { entries, misses } = record(name as EvictionName);
+      const { entries, misses } = record(policiesWith(name as EvictionName));
       const uses = recordedUses(entries, policiesWith(name as EvictionName), BLOCKS * 2);
       const memory = uses.find(({ budgetPages }) => budgetPages === ROOM * PAGES_PER_BLOCK);
       if (memory === undefined) throw new Error('the device is no memory');
@@ -81,4 +82,26 @@ describe('a recorded run', () => {
       expect(memory.brought).toBe(misses);
       expect(missesOf(make(), memory.trace, ROOM)).toBe(misses);
     });
+
+  it('is replayed with all that its policy decides', () => {
+    const policies = policiesWith('lru');
+    let asked = 0;
+    const without = {
+      ...policies,
+      prefetch: () => (touch: Touch) => {
+        copy(touch.result, touch.allowed);
+        touch.ahead = 1;
+      },
+      eviction: () => ({
+        ...policies.eviction(),
+        mostAhead: () => {
+          asked++;
+          return 0;
+        },
+      }),
+    };
+    const { entries } = record(without);
+    expect(asked).toBeGreaterThan(0);
+    expect(recordedUses(entries, without, BLOCKS * 2)).toHaveLength(2);
+  });
 });

@@ -4,7 +4,7 @@
  * Touches of pages that were present are no part of it: no manager without access bits sees them.
  */
 
-import type { EvictionPolicy, NodeDescription, Wish } from '../core/basics/types.js';
+import type { EvictionPolicy, NodeDescription } from '../core/basics/types.js';
 import type { Entry } from '../core/recording/recording.js';
 import { replay } from '../core/recording/replay.js';
 import type { Policies } from '../core/table/processors.js';
@@ -55,6 +55,7 @@ function showing(policy: EvictionPolicy, spy: { uses: number[]; brought: number 
     spy.uses.push(block);
   };
   return {
+    ...policy,
     activate(block, pages) {
       if (!here.has(block)) {
         here.add(block);
@@ -71,13 +72,5 @@ function showing(policy: EvictionPolicy, spy: { uses: number[]; brought: number 
       here.delete(block);
       policy.deactivate(block);
     },
-    evict: (evictable) => policy.evict(evictable),
-    launchBegins: (kernel, spans) => policy.launchBegins?.(kernel, spans),
-    launchEnds: () => policy.launchEnds?.(),
-    launchWaits: (kernel, spans) => policy.launchWaits?.(kernel, spans),
-    ...(policy.wants === undefined ? {} : { wants: (wish: Wish) => policy.wants?.(wish) ?? -1 }),
-    ...(policy.keepFree === undefined
-      ? {}
-      : { keepFree: (blocks: number) => policy.keepFree?.(blocks) ?? 0 }),
   };
 }
