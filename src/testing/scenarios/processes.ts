@@ -198,7 +198,7 @@ export const processes: readonly Scenario[] = [
       const content = await onDevice(device, x, 0x51ab_00d8);
       await device.detach();
       same('what the second process reads', await second.do('read', 'x'), content);
-      await refused('a launch of it', 'DEVICE_LOST', () => second.do('mix', 'x', 1));
+      await refused('a launch of it', 'DEVICE_DETACHED', () => second.do('mix', 'x', 1));
       same('what is read here', x.data, content);
     },
   ),
