@@ -788,7 +788,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'map nothing that has come where it is reached in place',
     file: 'src/core/movement/operation-transfers.ts',
-    original: 'source !== target.id && target.owner !== processor',
+    original: 'source !== target.id && isInPlace(operation, target)',
     instead: 'false',
     why: 'A thread of a process without memory of its own waits for ever for a page that is there.',
   },

@@ -34,7 +34,8 @@ export function finish(state: State, block: Block, operation: Operation): void {
   announceEnd(state, operation);
   block.operation = null;
   state.activeOperations--;
-  if (operation.kind === 'evict') endLeaving(state, block, nodeOf(state, operation.node));
+  // What it could not send away stays, and with it the rest of a unit.
+  if (operation.kind === 'evict') noteLeaving(state, nodeOf(state, operation.node), block);
   if (operation.dependent) {
     operation.dependent = false;
     state.dependentOperations--;
@@ -44,11 +45,6 @@ export function finish(state: State, block: Block, operation: Operation): void {
   goOn(state, block);
   // The block can be a victim again, which may be what others wait for.
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
-}
-
-/** What it could not send away stays, and with it the rest of a unit. */
-function endLeaving(state: State, { index }: Block, node: Node): void {
-  if (node.large !== null) noteLeaving(state, node, node.large, index);
 }
 
 /** Memory in units is in vain where nothing of a unit has come. */

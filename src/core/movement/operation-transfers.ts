@@ -66,7 +66,7 @@ export function reserveFor(state: State, block: Block, operation: Operation): vo
   const leaver = nodeOf(state, node);
   operation.evictingPages = leaver.large === null ? backedIn(block, operation) : 0;
   leaver.leavingPages += operation.evictingPages;
-  if (leaver.large !== null) noteLeaving(state, leaver, leaver.large, block.index);
+  noteLeaving(state, leaver, block);
 }
 
 /**
@@ -254,8 +254,8 @@ function transfer(
   order.sourceFrame = frameAt(frames, base, first);
   order.node = target.id;
   // A unit is mapped when all of it is there, and what is reached in place when it has come.
-  const inPlace = target.owner !== operation.processor;
-  const access = target.unitPages === 1 && !inPlace ? accessAt(operation, first) : Access.None;
+  const atOnce = target.unitPages === 1 && !isInPlace(operation, target);
+  const access = atOnce ? accessAt(operation, first) : Access.None;
   order.processor = access === Access.None ? NO_PROCESSOR : operation.processor;
   order.page = base + first;
   order.count = count;
@@ -272,6 +272,11 @@ function transfer(
   operation.outstanding--;
   transferred(state, block, operation, target, source, first, count, status);
   return status;
+}
+
+/** Whether the operation's processor reaches the pages in a memory that is not its own. */
+function isInPlace({ processor }: Operation, { owner }: Node): boolean {
+  return owner !== processor;
 }
 
 /** The right to a page that the operation's processor gets. */
@@ -411,7 +416,7 @@ function settle(
     return;
   }
   const { processor, access } = operation;
-  if (source !== target.id && target.owner !== processor) {
+  if (source !== target.id && isInPlace(operation, target)) {
     const page = block.index * PAGES_PER_BLOCK + first;
     state.commands.map(processor, page, count, access, Access.None, page);
   }

@@ -22,7 +22,7 @@ import { onlyCopies } from '../table/contents.js';
 import { isHeld } from '../table/holds.js';
 import { isWithinBudget, type Node } from '../table/nodes.js';
 import { makeReady, type State, shortageOf } from '../table/state.js';
-import { awaitsRelease, lackingForBlock } from '../table/unit-memory.js';
+import { awaitsRelease, blocksOfUnit, lackingForBlock } from '../table/unit-memory.js';
 import { excludeUnits, leaveByUnits, widen } from '../table/units.js';
 import { type Block, NO_PAGES, type Residence } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
@@ -100,7 +100,10 @@ function keepFree(state: State, node: Node, pages: number): void {
 
 /** Whether the node has something of what goes with the block that would be gone without it. */
 function mustBeSent(state: State, victim: Block, node: Node): boolean {
-  return goingWith(state, victim, node).some((block) => isOnlyThere(state, block, node));
+  if (node.large === null) return isOnlyThere(state, victim, node);
+  for (const block of blocksOfUnit(state, node, node.large, victim.index))
+    if (isOnlyThere(state, block, node)) return true;
+  return false;
 }
 
 function isOnlyThere(state: State, block: Block, node: Node): boolean {
@@ -271,22 +274,10 @@ export function evictShielded(state: State, block: Block, node: Node): boolean {
   return begun;
 }
 
-/** The blocks whose memory goes with the block's: all that the node has of its unit. */
-function goingWith(state: State, victim: Block, { id, large }: Node): readonly Block[] {
-  if (large === null) return [victim];
-  const found: Block[] = [];
-  const first = large.firstOf(victim.index);
-  for (let index = first; index < first + large.blocks; index++) {
-    const block = state.va.blocks.get(index);
-    if (block !== undefined && (block.residences[id]?.backedCount ?? 0) > 0) found.push(block);
-  }
-  return found;
-}
-
 /** Has what a policy chose leave, with all that goes with it. False: not all of it can. */
 function evictVictim(state: State, victim: Block, node: Node, leave = evictBlock): boolean {
   if (node.large === null) return leave(state, victim, node);
-  const blocks = goingWith(state, victim, node);
+  const blocks = [...blocksOfUnit(state, node, node.large, victim.index)];
   // Those that wait for their turn are not pushed out of their home for the others.
   for (const block of blocks) block.kept++;
   let all = true;
@@ -446,13 +437,9 @@ function isEvictable(
 ): boolean {
   if (!mayLeave(state, node, index, droppable, shielded)) return false;
   if (node.large === null) return true;
-  const block = state.va.blocks.get(index);
-  return (
-    block !== undefined &&
-    goingWith(state, block, node).every((each) =>
-      mayLeave(state, node, each.index, droppable, shielded),
-    )
-  );
+  for (const each of blocksOfUnit(state, node, node.large, index))
+    if (!mayLeave(state, node, each.index, droppable, shielded)) return false;
+  return true;
 }
 
 function mayLeave(

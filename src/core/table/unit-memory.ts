@@ -68,10 +68,24 @@ function settle(state: State, node: Node, large: LargeUnits, unit: LargeUnit): v
   node.pump = true;
 }
 
-/** An operation that takes memory from a block of the unit begins or ends. */
-export function noteLeaving(state: State, node: Node, large: LargeUnits, index: number): void {
-  const unit = large.of(index);
-  if (unit !== undefined) recount(state, node, large, unit);
+/** An operation that takes what the node has of the block begins or ends. */
+export function noteLeaving(state: State, node: Node, { index }: Block): void {
+  const unit = node.large?.of(index);
+  if (node.large !== null && unit !== undefined) recount(state, node, node.large, unit);
+}
+
+/** The blocks that have memory of the block's unit. */
+export function* blocksOfUnit(
+  { va }: State,
+  { id }: Node,
+  large: LargeUnits,
+  index: number,
+): Generator<Block> {
+  const first = large.firstOf(index);
+  for (let at = first; at < first + large.blocks; at++) {
+    const block = va.blocks.get(at);
+    if (block !== undefined && (block.residences[id]?.backedCount ?? 0) > 0) yield block;
+  }
 }
 
 /** A unit leaves when all that it has does: a part of it makes no room. */
@@ -85,13 +99,8 @@ function recount(state: State, node: Node, large: LargeUnits, unit: LargeUnit): 
   unit.leaves = leaves;
 }
 
-function isLeaving({ va }: State, { id }: Node, large: LargeUnits, unit: LargeUnit): boolean {
-  const first = unit.number * large.blocks;
-  for (let index = first; index < first + large.blocks; index++) {
-    const block = va.blocks.get(index);
-    if (block === undefined || (block.residences[id]?.backedCount ?? 0) === 0) continue;
-    const { operation } = block;
-    if (operation?.kind !== 'evict' || operation.node !== id) return false;
-  }
+function isLeaving(state: State, node: Node, large: LargeUnits, { number }: LargeUnit): boolean {
+  for (const { operation } of blocksOfUnit(state, node, large, number * large.blocks))
+    if (operation?.kind !== 'evict' || operation.node !== node.id) return false;
   return true;
 }
