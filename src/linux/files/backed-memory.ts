@@ -3,7 +3,6 @@
  * content, so that other processes can map it too; and takes it away again. No other thread may
  * write the memory meanwhile.
  */
-import { closeSync, openSync, readSync } from 'node:fs';
 import {
   MAP_ANONYMOUS,
   MAP_FIXED,
@@ -14,13 +13,8 @@ import {
 } from '../base/constants.js';
 import { closeDescriptor } from '../base/libc.js';
 import { createMemoryFile, mmap, nextData, nextHole, PAGE_SIZE } from '../memory/memory.js';
+import { eachEntry, PRESENT, SWAPPED } from '../memory/pagemap.js';
 import { preadToAddress, pwriteFromAddress } from './file-io.js';
-
-/** Of an entry of the page map, in its upper half: the page is in memory, or is swapped. */
-const PRESENT = 0x8000_0000;
-const SWAPPED = 0x4000_0000;
-const ENTRY_BYTES = 8;
-const ENTRIES = 2 ** 13;
 
 /** Both are multiples of the size of a page. Returns the file, which is the caller's to close. */
 export function backByFile(name: string, address: number, bytes: number): number {
@@ -56,24 +50,16 @@ function eachTouched(
   bytes: number,
   run: (offset: number, length: number) => void,
 ): void {
-  const map = openSync('/proc/self/pagemap', 'r');
-  try {
-    const entries = new DataView(new ArrayBuffer(ENTRIES * ENTRY_BYTES));
-    const first = address / PAGE_SIZE;
-    const pages = bytes / PAGE_SIZE;
-    let begin = -1;
-    for (let page = 0; page < pages; page++) {
-      const at = page % ENTRIES;
-      if (at === 0) readSync(map, entries, { position: (first + page) * ENTRY_BYTES });
-      const state = entries.getUint32(at * ENTRY_BYTES + 4, true);
-      const hasContent = (state & (PRESENT | SWAPPED)) !== 0;
-      if (hasContent && begin === -1) begin = page;
-      if (hasContent || begin === -1) continue;
-      run(begin * PAGE_SIZE, (page - begin) * PAGE_SIZE);
-      begin = -1;
-    }
-    if (begin !== -1) run(begin * PAGE_SIZE, (pages - begin) * PAGE_SIZE);
-  } finally {
-    closeSync(map);
-  }
+  let page = 0;
+  let begin = -1;
+  const end = (): void => {
+    if (begin !== -1) run(begin * PAGE_SIZE, (page - begin) * PAGE_SIZE);
+    begin = -1;
+  };
+  eachEntry(address, bytes / PAGE_SIZE, (state) => {
+    if ((state & (PRESENT | SWAPPED)) === 0) end();
+    else if (begin === -1) begin = page;
+    page++;
+  });
+  end();
 }

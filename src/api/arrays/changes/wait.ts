@@ -3,7 +3,7 @@
  * refuses memory that is not a SharedArrayBuffer. Threads meet by the address of the element, so
  * that its page may move meanwhile, and need not be there to wake a thread.
  */
-import { isWritableHere } from '../../../linux/memory/page-table-entry.js';
+import { isWritableHere } from '../../../linux/memory/pagemap.js';
 import { futexWait, futexWake, tryFutexWake } from '../../../linux/threads/futex.js';
 import { type ArrayInternals, isManaged } from '../../line/internals.js';
 import { show } from '../../values/arguments.js';
