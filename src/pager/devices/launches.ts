@@ -10,7 +10,7 @@ import type { SpaceContext } from '../arrays/table/context.js';
 import type { Part } from '../core/part.js';
 import type { StoppedThreads } from '../host/stopped-threads.js';
 import type { OperationDone } from '../protocol/operations.js';
-import { type WireError, wireError } from '../protocol/wire.js';
+import { wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlans } from './gather-plans.js';
 import { JoinedLaunches } from './joined-launches.js';
@@ -94,17 +94,7 @@ export class Launches implements Part {
     );
   }
 
-  /** @param lost what the launch fails by where the device is not there */
-  add(
-    device: Device | undefined,
-    operation: LaunchOperation,
-    lost: () => WireError,
-    done: OperationDone,
-  ): void {
-    if (device === undefined || !device.alive) {
-      done(lost());
-      return;
-    }
+  add(device: Device, operation: LaunchOperation, done: OperationDone): void {
     const queue = this.queueOf(device);
     const launch = new Launch(queue, this.context.requests.reserve(), operation, done);
     queue.launches.push(launch);

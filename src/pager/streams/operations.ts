@@ -9,7 +9,7 @@ import type { Devices } from '../devices/devices.js';
 import type { LaunchOperation } from '../devices/launch.js';
 import type { Launches } from '../devices/launches.js';
 import type { OperationDone, StreamOperation } from '../protocol/operations.js';
-import { toWire, type WireError } from '../protocol/wire.js';
+import { toWire } from '../protocol/wire.js';
 import type { Copies } from '../transfers/copies.js';
 import type { Freeing } from '../transfers/freeing.js';
 import type { Prefetches } from '../transfers/prefetches.js';
@@ -37,11 +37,10 @@ export class Operations {
     this.attempt(done, () => {
       this.parts.uses.check(operation);
       if (operation.kind === 'launch') {
-        const { device } = operation;
         const { devices, launches } = this.parts;
-        const lost = (): WireError =>
-          devices.lossError(device, `cannot launch ${operation.kernelName}`);
-        launches.add(devices.byNumber(device), operation, lost, done);
+        const device = devices.byNumber(operation.device);
+        if (device?.alive === true) launches.add(device, operation, done);
+        else done(devices.lossError(operation.device, `cannot launch ${operation.kernelName}`));
       } else if (operation.kind === 'prefetch' || operation.kind === 'copy')
         this.move(operation, done);
       else if (operation.kind === 'discard') this.parts.rights.discard(operation, done);
