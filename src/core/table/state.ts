@@ -188,7 +188,7 @@ export function reachedBy(state: State, block: Block, processor: ProcessorId): N
 }
 
 /** Whether the processor's threads read and write host memory, and it has none of its own. */
-export function usesHostMemory({ localNode }: Processor): boolean {
+export function usesHostMemory({ localNode }: Pick<Processor, 'localNode'>): boolean {
   return localNode === HOST_NODE || localNode === NO_NODE;
 }
 

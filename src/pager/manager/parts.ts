@@ -5,15 +5,9 @@
  */
 
 import { availableParallelism } from 'node:os';
-import {
-  HOST,
-  HOST_NODE,
-  isOwner,
-  NO_NODE,
-  type NodeId,
-  PAGE_BYTES,
-} from '../../core/basics/types.js';
+import { HOST, HOST_NODE, isOwner, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
 import type { Policies } from '../../core/table/processors.js';
+import { usesHostMemory } from '../../core/table/state.js';
 import { KeptThread } from '../../cpus/kept-thread.js';
 import { NearDisk } from '../../cpus/near-disk.js';
 import type { SeparatedThreads } from '../../cpus/separate-cpu.js';
@@ -242,10 +236,9 @@ function makeArrays(
     rangeOfPage: (page) => pages.rangeOf(page),
     watch: (range, by) => manager.watch(range, by),
     nameOf: (id) => manager.processor(id)?.description.name ?? `processor ${id}`,
-    // Processes that attached have no memory of their own.
     isOfHost: (id) => {
-      const localNode = manager.processor(id)?.localNode;
-      return localNode === HOST_NODE || localNode === NO_NODE;
+      const processor = manager.processor(id);
+      return processor !== undefined && usesHostMemory(processor);
     },
     load,
     threadExists: clients.threadExists,
