@@ -136,8 +136,7 @@ module.exports = {
     },
     {
       name: 'live-imports',
-      comment:
-        'The live picture reads moves, whoever asks for them: the api starts it, and the command writes its page.',
+      comment: 'The live picture reads moves. The api starts it, and the command writes its page.',
       severity: 'error',
       from: { path: '^src/live/', pathNot: tests },
       to: { path: '^src/', pathNot: '^src/(live|trace|pager/protocol|core/basics)/' },

@@ -16,7 +16,7 @@ const BLOCKS = 100_000;
 /** Arrays that are there, and are drawn. */
 const ARRAYS = 50;
 const PASSES = 15;
-/** Pictures that the client has taken before the passes begin: it and the server run warm. */
+/** Pictures that the client takes before the passes begin. */
 const WARM = 5;
 
 const scale = kernel({ x: f32.inout }, ({ x }, { begin, end }) => {

@@ -28,8 +28,9 @@ const ON_GPU =
 const ON_SIMULATED =
   'file_read migrate migrate_release double_map oversubscribe snapshot cow_in_device exclusive migrate_alloc_failure device_loss';
 
-/** Where the pages of its units go apart: what is asked of the simulated device with larger pages. */
 const UNIT_KINDS = ['--device', 'simulated-64KiB', '--device', 'simulated-4MiB'];
+
+/** Where the pages of its units go apart: what is asked of the simulated device with larger pages. */
 const IN_UNITS = 'migrate_mixed migrate_partial_free_fault cow_in_device';
 
 /** What is left to `npm run test:long`. */

@@ -62,7 +62,7 @@ class StagingArray implements Staged {
       putOwn(this.array, from, source);
     } catch (error) {
       if (!(error instanceof OnememError) || error.code !== 'DATA_LOST') throw error;
-      // What an earlier operation left there has gone with a device: nobody wants it.
+      // What an earlier operation left there has gone with a device, and no operation uses it any more.
       const { array } = this;
       array.space.client.call('discard', array.pagesOf(0, array.length));
       putOwn(array, from, source);

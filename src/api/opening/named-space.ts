@@ -40,7 +40,7 @@ export async function openNamed(name: string, options: NamedSpaceOptions): Promi
     const space = attachNamed(name);
     if (space !== null) return space;
     await start(name, args);
-    // Nobody reads what the keeper says.
+    // The keeper's own warning is not shown.
     warnOfSize(options.hostMemory);
   }
   throw new OnememError('SPACE_NAME', `another user has taken the name ${name}; use another one`);

@@ -283,8 +283,8 @@ export class Profile {
   }
 
   /**
-   * Whether processors came to an argument at random: among three blocks at random, the one in the middle comes
-   * first or last in two of three cases; along a walk it does where the walk turns.
+   * Whether processors came to an argument at random: among three blocks at random, the one in the
+   * middle comes first or last in two of three cases; along a walk it does where the walk turns.
    */
   private looksRandom(begin: number, end: number): boolean {
     const { seen } = this;
