@@ -295,9 +295,9 @@ export class SharedArrays {
           holds.installed(block);
           tell({ kind: 'installed', block, at: monotonicMs() });
         },
-        notInstalled: (block) => {
+        notInstalled: (block, reason) => {
           tell({ kind: 'notInstalled', block });
-          holds.refuse(block, 'OUT_OF_MEMORY');
+          holds.refuse(block, reason);
         },
         restricted: (block, content) =>
           tell({ kind: 'restricted', block, content: content as Uint8Array<ArrayBuffer> | null }),

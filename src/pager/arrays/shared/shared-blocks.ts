@@ -21,7 +21,7 @@ export interface MemberPort<C> {
   touch(block: number, right: 'read' | 'write'): void;
   installed(block: number): void;
   /** Its content cannot be put in its place; it waits here. */
-  notInstalled(block: number): void;
+  notInstalled(block: number, reason: DenyReason): void;
   /** `content` is null where nothing was written since the server had it. */
   restricted(block: number, content: C | null): void;
   /** What was written cannot be had. */
@@ -128,7 +128,7 @@ export class SharedBlocks<C> {
           return;
         }
         // The member is told first: threads that wait for room may ask again at once.
-        this.member.notInstalled(block);
+        this.member.notInstalled(block, failure);
         this.refuse(block, failure);
       },
     );
