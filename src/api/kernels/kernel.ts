@@ -283,8 +283,7 @@ export function parseParameter(text: string): KernelParameters[string] {
     rest.length > 0 ||
     (use !== undefined && !['in', 'out', 'inout'].includes(use))
   ) {
-    throw typeError(
-      'KERNEL_PARAMETER',
+    throw parameterRefusal(
       `${show(text)} is no parameter type; write one of ${Object.keys(ELEMENTS).join(', ')}, alone for a number or with .in, .out or .inout for an array; or uniform, or bytes.uniform`,
     );
   }
@@ -457,17 +456,19 @@ function isUrl(module: unknown): module is URL {
   return isObject(module) && typeof (module as Partial<URL>).href === 'string';
 }
 
+function parameterRefusal(problem: string): TypeError {
+  return typeError('KERNEL_PARAMETER', problem);
+}
+
 function checkParameters(parameters: unknown): asserts parameters is KernelParameters {
   if (!isObject(parameters)) {
-    throw typeError(
-      'KERNEL_PARAMETER',
+    throw parameterRefusal(
       'the first argument of kernel() is an object of parameters, such as { x: f32.in, n: f32 }',
     );
   }
   for (const [name, parameter] of Object.entries(parameters)) {
     if (!isParameter(parameter)) {
-      throw typeError(
-        'KERNEL_PARAMETER',
+      throw parameterRefusal(
         `parameter ${name} of a kernel has no type; write for example f32.in, or f32 for a number`,
       );
     }
@@ -487,11 +488,10 @@ function checkNamed(name: string, named: unknown, parameters: KernelParameters):
   if (
     order?.kind !== 'array' ||
     order.use === 'out' ||
-    !INDEX_TYPES.has(order.type) ||
+    !/^[iu]\d+$/.test(order.type) ||
     indices === name
   ) {
-    throw typeError(
-      'KERNEL_PARAMETER',
+    throw parameterRefusal(
       `parameter ${name} of a kernel: by() takes the name of another parameter that holds indices, such as { order: u32.in }, not ${show(indices)}`,
     );
   }
@@ -501,55 +501,27 @@ function checkNamed(name: string, named: unknown, parameters: KernelParameters):
     (length?.kind === 'scalar' && length.type !== 'bytes')
   )
     return;
-  throw typeError(
-    'KERNEL_PARAMETER',
+  throw parameterRefusal(
     `parameter ${name} of a kernel: the elements for each index of ${show(indices)} are a whole number of 1 or more, or the name of a ` +
       `parameter that is one, not ${show(row)}`,
   );
 }
 
-/** Element types of arrays that hold indices. */
-const INDEX_TYPES: ReadonlySet<ElementType> = new Set([
-  'i8',
-  'u8',
-  'i16',
-  'u16',
-  'i32',
-  'u32',
-  'i64',
-  'u64',
-]);
+type Schema = UniformParameter<unknown> & { readonly inner?: TypegpuSchema };
 
 /** Schemas of TypeGPU as parameters of ours. */
 function withKinds<P extends KernelParameters>(parameters: P): P {
   if (Object.values(parameters).every(({ kind }) => kind !== undefined)) return parameters;
-  const entries = Object.entries(parameters).map(([name, given]): [string, KernelParameter] => {
+  const entries = Object.entries(parameters).map(([name, given]): [string, unknown] => {
     if (given.kind !== undefined) return [name, given];
-    const { type, inner, propTypes, elementType, elementCount } =
-      given as unknown as UniformParameter<unknown> & {
-        readonly inner?: TypegpuSchema;
-      };
-    return [
-      name,
-      {
-        kind: 'uniform',
-        type,
-        inner,
-        propTypes,
-        elementType,
-        elementCount,
-      } as UniformParameter<unknown>,
-    ];
+    const { type, inner, propTypes, elementType, elementCount } = given as unknown as Schema;
+    return [name, { kind: 'uniform', type, inner, propTypes, elementType, elementCount }];
   });
   return Object.fromEntries(entries) as P;
 }
 
 function isParameter(parameter: unknown): boolean {
-  const { kind, type, use } = (parameter ?? {}) as {
-    kind?: unknown;
-    type?: unknown;
-    use?: unknown;
-  };
+  const { kind, type, use } = (parameter ?? {}) as Record<string, unknown>;
   if (kind === undefined || kind === 'uniform') return valueTypeOf(parameter) !== null;
   if (typeof type !== 'string' || !Object.hasOwn(ELEMENTS, type)) return false;
   return (
@@ -571,12 +543,7 @@ export function checkKernel(made: unknown): asserts made is Kernel {
 
 function isCode(code: unknown): boolean {
   if (!isObject(code)) return false;
-  const { kind, source, url, exportName } = code as {
-    kind?: unknown;
-    source?: unknown;
-    url?: unknown;
-    exportName?: unknown;
-  };
+  const { kind, source, url, exportName } = code as Readonly<Record<string, unknown>>;
   if (kind === 'inline') return typeof source === 'string';
   if (kind === 'wgsl') return isWgslCode(code);
   return kind === 'module' && typeof url === 'string' && typeof exportName === 'string';

@@ -1,4 +1,5 @@
 /** Parameters for uniform variables: vectors, matrices, structures, arrays of fixed length. */
+import { numbersNamed, type Type } from '../../wgsl/reading/types.js';
 import { isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 
@@ -99,14 +100,12 @@ export function struct<const M extends Readonly<Record<string, UniformType>>>(
   members: M,
 ): UniformParameter<{ readonly [K in keyof M]: UniformValueOf<M[K]> }> {
   if (!isObject(members) || Object.keys(members).length === 0)
-    throw typeError(
-      'KERNEL_PARAMETER',
+    throw refusal(
       `struct() takes members, such as { size: vec2u, scale: f32 }, not ${show(members)}`,
     );
   for (const [name, each] of Object.entries(members)) {
     if (memberTypeOf(each) === null)
-      throw typeError(
-        'KERNEL_PARAMETER',
+      throw refusal(
         `member ${name} of struct() has no type; write for example f32, vec2u or mat4x4f`,
       );
   }
@@ -122,16 +121,14 @@ export function arrayOf<T extends UniformType>(
   length: number,
 ): UniformParameter<ArrayLike<UniformValueOf<T>>> {
   if (memberTypeOf(element) === null)
-    throw typeError(
-      'KERNEL_PARAMETER',
-      `arrayOf() takes the type of its elements, such as vec4f, not ${show(element)}`,
-    );
+    throw refusal(`arrayOf() takes the type of its elements, such as vec4f, not ${show(element)}`);
   if (!Number.isSafeInteger(length) || length < 1)
-    throw typeError(
-      'KERNEL_PARAMETER',
-      `arrayOf() takes a number of elements of 1 or more, not ${show(length)}`,
-    );
+    throw refusal(`arrayOf() takes a number of elements of 1 or more, not ${show(length)}`);
   return { kind: 'uniform', type: 'array', elementType: element, elementCount: length };
+}
+
+function refusal(problem: string): TypeError {
+  return typeError('KERNEL_PARAMETER', problem);
 }
 
 export type ComponentName = 'f32' | 'f16' | 'u32' | 'i32';
@@ -139,31 +136,19 @@ export type ComponentName = 'f32' | 'f16' | 'u32' | 'i32';
 /** What a declaration says of a value, whoever has made it. */
 export type ValueType =
   | { readonly kind: 'any' | 'bytes' }
-  | { readonly kind: 'scalar'; readonly name: ComponentName }
-  | { readonly kind: 'vector'; readonly component: ComponentName; readonly width: number }
+  | Extract<Type, { readonly kind: 'scalar' | 'vector' | 'matrix' }>
   | {
-      readonly kind: 'matrix';
-      readonly component: ComponentName;
-      readonly columns: number;
-      readonly rows: number;
+      readonly kind: 'struct';
+      readonly name: string;
+      readonly members: readonly { readonly name: string; readonly type: ValueType }[];
     }
-  | { readonly kind: 'struct'; readonly members: ReadonlyMap<string, ValueType> }
   | { readonly kind: 'array'; readonly element: ValueType; readonly length: number };
-
-const COMPONENTS: Readonly<Record<string, ComponentName>> = {
-  f: 'f32',
-  h: 'f16',
-  u: 'u32',
-  i: 'i32',
-};
 
 /** Null: it declares no value. Ours and TypeGPU's are of one shape. */
 export function valueTypeOf(given: unknown): ValueType | null {
   if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return null;
   const { type, inner, propTypes, elementType, elementCount } = given as Record<string, unknown>;
   if (type === 'any' || type === 'bytes') return { kind: type };
-  if (type === 'f32' || type === 'f16' || type === 'u32' || type === 'i32')
-    return { kind: 'scalar', name: type };
   if (type === 'decorated') return valueTypeOf(inner);
   if (type === 'struct') return structOf(propTypes);
   if (type === 'array') {
@@ -172,29 +157,18 @@ export function valueTypeOf(given: unknown): ValueType | null {
       return null;
     return { kind: 'array', element, length: elementCount as number };
   }
-  if (typeof type !== 'string') return null;
-  const [, width, own] = /^vec([234])([fhui])$/.exec(type) ?? [];
-  if (width !== undefined)
-    return { kind: 'vector', component: COMPONENTS[own], width: Number(width) };
-  const [, columns, rows, component] = /^mat([234])x([234])([fh])$/.exec(type) ?? [];
-  if (columns === undefined) return null;
-  return {
-    kind: 'matrix',
-    component: COMPONENTS[component],
-    columns: Number(columns),
-    rows: Number(rows),
-  };
+  return typeof type !== 'string' || type === 'bool' ? null : numbersNamed(type, () => null);
 }
 
 function structOf(propTypes: unknown): ValueType | null {
   if (!isObject(propTypes)) return null;
-  const members = new Map<string, ValueType>();
+  const members: { name: string; type: ValueType }[] = [];
   for (const [name, each] of Object.entries(propTypes)) {
     const type = memberTypeOf(each);
     if (type === null) return null;
-    members.set(name, type);
+    members.push({ name, type });
   }
-  return { kind: 'struct', members };
+  return { kind: 'struct', name: 'a structure', members };
 }
 
 /** Arrays of the kernel are no members, and neither are bytes. */

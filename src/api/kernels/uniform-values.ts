@@ -1,4 +1,4 @@
-/** Values of uniform variables: bytes by a module's layout, or plain values for functions. */
+/** Values of uniform variables: plain values for functions, and their bytes by a module's layout. */
 import { types } from 'node:util';
 import type { PlainValue } from '../../drivers/driver.js';
 import { nearest } from '../../messages/option-names.js';
@@ -37,7 +37,10 @@ export function bytesOfValue(
         `${where} has ${bytes.length} bytes in the module, not ${given.length}`,
       );
     bytes.set(given.subarray(0, bytes.length));
-  } else put(new DataView(bytes.buffer), 0, where, type, value, left);
+  } else {
+    const may = (name: string) => isPadding(name) || left.has(name);
+    put(new DataView(bytes.buffer), 0, type, plainValue(where, type, value, may, isPadding));
+  }
   return bytes;
 }
 
@@ -51,103 +54,49 @@ function rawBytes(value: unknown): Uint8Array | null {
 /** The bytes of an argument that is declared to be bytes. */
 export function bytesOfBytes(where: string, type: Type, value: unknown): Uint8Array {
   const given = rawBytes(value);
-  if (given === null)
-    throw typeError(
-      'KERNEL_ARGUMENT',
-      `${where} takes bytes, a typed array or an ArrayBuffer, not ${show(value)}`,
-    );
-  return bytesOfValue(
-    where,
-    type,
-    types.isAnyArrayBuffer(value) ? value : given.slice().buffer,
-    new Set(),
-  );
+  if (given === null) throw refusal(where, 'bytes, a typed array or an ArrayBuffer', show(value));
+  const buffer = types.isAnyArrayBuffer(value) ? value : given.slice().buffer;
+  return bytesOfValue(where, type, buffer, new Set());
 }
 
-const NONE: ReadonlySet<string> = new Set();
+function refusal(where: string, takes: string, not: string): TypeError {
+  return typeError('KERNEL_ARGUMENT', `${where} takes ${takes}, not ${not}`);
+}
 
-function put(
-  view: DataView,
-  at: number,
-  where: string,
-  type: Type,
-  value: unknown,
-  left: ReadonlySet<string>,
-): void {
+/** Writes a plain value by its layout. What it lacks stays zero. */
+function put(view: DataView, at: number, type: Type, value: PlainValue): void {
   switch (type.kind) {
     case 'scalar':
     case 'atomic':
-      putNumber(view, at, where, type.name as ComponentName, value);
-      return;
+      putNumber(view, at, type.name as ComponentName, value as number);
+      break;
     case 'vector':
-      putNumbers(
-        view,
-        at,
-        where,
-        type.component as ComponentName,
-        numbersOf(where, type.width, value),
-      );
-      return;
     case 'matrix': {
-      const { columns, rows, component } = type;
-      const numbers = matrixNumbers(where, columns, rows, value);
-      const stride = sizeOf(type) / columns;
-      for (let column = 0; column < columns; column++)
-        putNumbers(
-          view,
-          at + column * stride,
-          where,
-          component,
-          numbers.slice(column * rows, (column + 1) * rows),
-        );
-      return;
+      const component = type.component as ComponentName;
+      const bytes = component === 'f16' ? 2 : 4;
+      const [rows, stride] =
+        type.kind === 'vector' ? [type.width, 0] : [type.rows, sizeOf(type) / type.columns];
+      for (const [index, each] of (value as readonly number[]).entries()) {
+        const row = index % rows;
+        putNumber(view, at + ((index - row) / rows) * stride + row * bytes, component, each);
+      }
+      break;
     }
-    case 'array': {
-      const elements = elementsOf(where, type.length ?? 0, valueWidth(type.element), value);
-      for (const [index, each] of elements.entries())
-        put(view, at + index * type.stride, `${where}[${index}]`, type.element, each, NONE);
-      return;
-    }
+    case 'array':
+      for (const [index, each] of (value as readonly PlainValue[]).entries())
+        put(view, at + index * type.stride, type.element, each);
+      break;
     case 'struct': {
-      const names = type.members.map(({ name }) => name);
-      const given = membersOf(where, value, names);
+      const given = value as Readonly<Record<string, PlainValue | undefined>>;
       for (const { name, offset, type: of } of type.members) {
         const own = given[name];
-        if (own !== undefined) put(view, at + offset, `${where}.${name}`, of, own, NONE);
-        else if (!isPadding(name) && !left.has(name))
-          throw typeError(
-            'KERNEL_ARGUMENT',
-            `${where}.${name}: no value was given; the structure has ${names.join(', ')}`,
-          );
+        if (own !== undefined) put(view, at + offset, of, own);
       }
-      return;
     }
-    default:
-      throw typeError('KERNEL_ARGUMENT', `${where} is of a type that has no value`);
   }
 }
 
-function putNumbers(
-  view: DataView,
-  at: number,
-  where: string,
-  component: ComponentName,
-  numbers: readonly unknown[],
-): void {
-  const bytes = component === 'f16' ? 2 : 4;
-  for (const [index, each] of numbers.entries())
-    putNumber(view, at + index * bytes, `${where}[${index}]`, component, each);
-}
-
-function putNumber(
-  view: DataView,
-  at: number,
-  where: string,
-  name: ComponentName,
-  value: unknown,
-): void {
-  checkScalar(where, name === 'f16' ? 'f32' : name, value);
-  const number = value as number;
+function putNumber(view: DataView, at: number, name: ComponentName, number: number): void {
   if (name === 'f32') view.setFloat32(at, number, true);
   else if (name === 'i32') view.setInt32(at, number, true);
   else if (name === 'u32') view.setUint32(at, number, true);
@@ -181,14 +130,13 @@ function numbersOf(where: string, width: number, value: unknown): readonly unkno
   const axes = AXES.slice(0, width);
   if (list === null && axes.every((axis) => typeof named[axis] === 'number'))
     return axes.map((axis) => named[axis]);
-  throw typeError('KERNEL_ARGUMENT', `${where} takes ${width} numbers, not ${shown(value, list)}`);
+  throw refusal(where, `${width} numbers`, shown(value, list));
 }
 
 /** Column by column: one list, with rows of three padded or not, or a list for each column. */
 function matrixNumbers(
   where: string,
-  columns: number,
-  rows: number,
+  { columns, rows }: { readonly columns: number; readonly rows: number },
   value: unknown,
 ): readonly unknown[] {
   const list = listOf(value);
@@ -199,32 +147,28 @@ function matrixNumbers(
     if (rows === 3 && list.length === columns * 4)
       return list.filter((_, index) => index % 4 !== 3);
   }
-  throw typeError(
-    'KERNEL_ARGUMENT',
-    `${where} takes ${columns * rows} numbers, ${columns} columns of ${rows}, not ${shown(value, list)}`,
-  );
+  const takes = `${columns * rows} numbers, ${columns} columns of ${rows}`;
+  throw refusal(where, takes, shown(value, list));
 }
 
-/** @param width numbers of an element, which may stand in one list; null: it is not fixed */
+/** Numbers of vectors and matrices may stand in one list for all elements. */
 function elementsOf(
   where: string,
   length: number,
-  width: number | null,
+  element: Type | ValueType,
   value: unknown,
 ): readonly unknown[] {
   const list = listOf(value);
   if (list?.length === length) return list;
-  if (list !== null && width !== null && list.length === length * width)
+  const width =
+    element.kind === 'vector'
+      ? element.width
+      : element.kind === 'matrix'
+        ? element.columns * element.rows
+        : Number.NaN;
+  if (list?.length === length * width)
     return Array.from({ length }, (_, index) => list.slice(index * width, (index + 1) * width));
-  throw typeError(
-    'KERNEL_ARGUMENT',
-    `${where} takes ${length} elements, not ${shown(value, list)}`,
-  );
-}
-
-function valueWidth(type: Type): number | null {
-  if (type.kind === 'vector') return type.width;
-  return type.kind === 'matrix' ? type.columns * type.rows : null;
+  throw refusal(where, `${length} elements`, shown(value, list));
 }
 
 function membersOf(
@@ -233,10 +177,7 @@ function membersOf(
   names: readonly string[],
 ): Readonly<Record<string, unknown>> {
   if (!isObject(value) || ArrayBuffer.isView(value))
-    throw typeError(
-      'KERNEL_ARGUMENT',
-      `${where} takes an object { ${names.join(', ')} }, not ${show(value)}`,
-    );
+    throw refusal(where, `an object { ${names.join(', ')} }`, show(value));
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown === undefined) return value as Readonly<Record<string, unknown>>;
   const near = nearest(unknown, names);
@@ -257,61 +198,65 @@ function shown(value: unknown, list: readonly unknown[] | null): string {
   return list === null ? show(value) : `${list.length}`;
 }
 
-/** A value as functions have it: numbers, lists of numbers, and objects. */
-export function plainValue(where: string, type: ValueType, value: unknown): PlainValue {
+const ALL_GIVEN = () => false;
+
+/**
+ * A value as functions have it: numbers, lists of numbers, and objects.
+ * @param may tells which members of the structure may be left out
+ * @param within the same of structures in it
+ */
+export function plainValue(
+  where: string,
+  type: Type | ValueType,
+  value: unknown,
+  may: (member: string) => boolean = ALL_GIVEN,
+  within = may,
+): PlainValue {
+  const numbers = (component: string, given: readonly unknown[]) =>
+    given.map((each, index) => plainNumber(`${where}[${index}]`, component, each));
   switch (type.kind) {
     case 'any':
       return copied(where, value);
+    case 'scalar':
+    case 'atomic':
+      return plainNumber(where, type.name, value);
+    case 'vector':
+      return numbers(type.component, numbersOf(where, type.width, value));
+    case 'matrix':
+      return numbers(type.component, matrixNumbers(where, type, value));
+    case 'array':
+      return elementsOf(where, type.length ?? 0, type.element, value).map((each, index) =>
+        plainValue(`${where}[${index}]`, type.element, each, within),
+      );
+    case 'struct': {
+      const names = type.members.map(({ name }) => name);
+      const given = membersOf(where, value, names);
+      const missing = names.find((name) => given[name] === undefined && !may(name));
+      if (missing !== undefined)
+        throw typeError(
+          'KERNEL_ARGUMENT',
+          `${where}.${missing}: no value was given; the structure has ${names.join(', ')}`,
+        );
+      const there = type.members.filter(({ name }) => given[name] !== undefined);
+      return Object.fromEntries(
+        there.map(({ name, type: of }) => [
+          name,
+          plainValue(`${where}.${name}`, of, given[name], within),
+        ]),
+      );
+    }
     case 'bytes':
       throw typeError(
         'KERNEL_ARGUMENT',
         `${where} is bytes of a uniform variable, which a function has not; give it an array`,
       );
-    case 'scalar':
-      return plainNumber(where, type.name, value);
-    case 'vector':
-      return plainNumbers(where, type.component, numbersOf(where, type.width, value));
-    case 'matrix':
-      return plainNumbers(
-        where,
-        type.component,
-        matrixNumbers(where, type.columns, type.rows, value),
-      );
-    case 'array': {
-      const { element } = type;
-      const width =
-        element.kind === 'vector'
-          ? element.width
-          : element.kind === 'matrix'
-            ? element.columns * element.rows
-            : null;
-      return elementsOf(where, type.length, width, value).map((each, index) =>
-        plainValue(`${where}[${index}]`, element, each),
-      );
-    }
-    case 'struct': {
-      const given = membersOf(where, value, [...type.members.keys()]);
-      return Object.fromEntries(
-        [...type.members].map(([name, of]) => {
-          if (given[name] === undefined)
-            throw typeError('KERNEL_ARGUMENT', `${where}.${name}: no value was given`);
-          return [name, plainValue(`${where}.${name}`, of, given[name])];
-        }),
-      );
-    }
+    default:
+      throw typeError('KERNEL_ARGUMENT', `${where} is of a type that has no value`);
   }
 }
 
-function plainNumbers(
-  where: string,
-  component: ComponentName,
-  numbers: readonly unknown[],
-): number[] {
-  return numbers.map((each, index) => plainNumber(`${where}[${index}]`, component, each));
-}
-
-function plainNumber(where: string, name: ComponentName, value: unknown): number {
-  checkScalar(where, name === 'f16' ? 'f32' : name, value);
+function plainNumber(where: string, component: string, value: unknown): number {
+  checkScalar(where, component === 'f16' ? 'f32' : (component as 'f32'), value);
   return value as number;
 }
 
@@ -319,11 +264,7 @@ function copied(where: string, value: unknown): PlainValue {
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   const list = listOf(value);
   if (list !== null) return list.map((each, index) => copied(`${where}[${index}]`, each));
-  if (!isObject(value))
-    throw typeError(
-      'KERNEL_ARGUMENT',
-      `${where} takes numbers, lists and objects of them, not ${show(value)}`,
-    );
+  if (!isObject(value)) throw refusal(where, 'numbers, lists and objects of them', show(value));
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => [name, copied(`${where}.${name}`, each)]),
   );

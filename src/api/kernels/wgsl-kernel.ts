@@ -2,8 +2,14 @@
 import type { WgslCode, WgslConstant } from '../../drivers/wgsl-launch.js';
 import { type Dimensions, dimensionsOf } from '../../wgsl/analysis/dimensions.js';
 import type { Overrides } from '../../wgsl/reading/constants.js';
-import { type Description, type Resource, uniformMembers } from '../../wgsl/reading/describe.js';
-import type { Override } from '../../wgsl/reading/overrides.js';
+import {
+  type Description,
+  describe,
+  missingOverrides,
+  type Resource,
+  uniformMembers,
+} from '../../wgsl/reading/describe.js';
+import { type Override, overridesIn } from '../../wgsl/reading/overrides.js';
 import { isError, isObject, show } from '../values/arguments.js';
 import { typeError } from '../values/errors.js';
 import { isPadding } from './uniform-values.js';
@@ -11,7 +17,7 @@ import { Binder } from './wgsl-binder.js';
 import { constantsOf } from './wgsl-constants.js';
 import { namedByPlace } from './wgsl-groups.js';
 import type { Parameter, Parameters } from './wgsl-parameters.js';
-import { describeWgsl, overridesOf, overridesWithoutValue } from './wgsl-parser.js';
+import { parser } from './wgsl-parser.js';
 import { ELEMENTS, elementsOf } from './wgsl-text.js';
 import { isLaunchMember, membersByName, type UniformLayout } from './wgsl-uniforms.js';
 
@@ -143,7 +149,7 @@ function valueParameters(
 }
 
 export function wgslOverrides(name: string, source: string): Override[] {
-  return located(name, () => overridesOf(source));
+  return located(name, () => overridesIn(parser(), source));
 }
 
 /**
@@ -157,7 +163,7 @@ export function wgslWithoutValue(
   given: unknown,
 ): Override[] {
   const values = valuesOf(constantsIn(name, source, given));
-  return located(name, () => overridesWithoutValue(source, entryPoint, values));
+  return located(name, () => missingOverrides(parser(), source, entryPoint, values));
 }
 
 /** In how many dimensions launches of the module are laid out. */
@@ -184,7 +190,7 @@ export function isWgslCode(code: unknown): boolean {
 function constantsIn(name: string, source: string, given: unknown): readonly WgslConstant[] {
   return given === undefined
     ? []
-    : located(name, () => constantsOf(name, overridesOf(source), given));
+    : located(name, () => constantsOf(name, overridesIn(parser(), source), given));
 }
 
 function read(
@@ -193,7 +199,9 @@ function read(
   entryPoint: string | undefined,
   constants: readonly WgslConstant[],
 ): Description {
-  return located(name, () => describeWgsl(source, entryPoint, valuesOf(constants)));
+  return located(name, () =>
+    describe(parser(), source, entryPoint, { overrides: valuesOf(constants) }),
+  );
 }
 
 function valuesOf(constants: readonly WgslConstant[]): Overrides {

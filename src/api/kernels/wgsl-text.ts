@@ -1,6 +1,7 @@
 /** Types of a module in words: as WGSL has them, and as a kernel's parameters. */
 import type { ElementType } from '../../core/basics/elements.js';
 import type { Type } from '../../wgsl/reading/types.js';
+import type { ValueType } from './uniform-parameters.js';
 
 type ScalarName = 'i32' | 'u32' | 'f32' | 'f16' | 'bool';
 
@@ -20,7 +21,7 @@ export function elementsOf(type: Type): ElementType | null {
 }
 
 /** As WGSL writes it, but for structures, which are shown by their name. */
-export function typeText(type: Type): string {
+export function typeText(type: Type | ValueType): string {
   switch (type.kind) {
     case 'vector':
       return `vec${type.width}<${type.component}>`;
@@ -33,7 +34,7 @@ export function typeText(type: Type): string {
     case 'pointer':
       return `ptr<${type.space}, ${typeText(type.to)}>`;
     default:
-      return type.name;
+      return 'name' in type ? type.name : type.kind;
   }
 }
 

@@ -156,7 +156,8 @@ export class UniformBinder {
 function launchMembers(type: Type, value: ValueType): UniformMember[] {
   if (type.kind !== 'struct' || value.kind !== 'struct') return [];
   return type.members
-    .filter((each) => !value.members.has(each.name) && isLaunchMember(each.name, each.type))
+    .filter(({ name, type: of }) => isLaunchMember(name, of))
+    .filter(({ name }) => !value.members.some((each) => each.name === name))
     .map(({ name, offset }) => ({ name, from: 'launch', type: 'u32', offset }));
 }
 
@@ -184,53 +185,30 @@ function problemOf(type: Type, parameter: Parameter): Problem | null {
 }
 
 function valueProblem(type: Type, value: ValueType, path: string): Omit<Problem, 'remedy'> | null {
-  const differs = { path, text: typeText(type), given: valueText(value) };
-  switch (value.kind) {
-    case 'any':
-    case 'bytes':
-      return null;
-    case 'scalar':
-      return type.kind === 'scalar' && type.name === value.name ? null : differs;
-    case 'vector':
-      return type.kind === 'vector' &&
-        type.component === value.component &&
-        type.width === value.width
-        ? null
-        : differs;
-    case 'matrix':
-      return type.kind === 'matrix' &&
-        type.component === value.component &&
-        type.columns === value.columns &&
-        type.rows === value.rows
-        ? null
-        : differs;
-    case 'array':
-      if (type.kind !== 'array' || type.length !== value.length) return differs;
-      return valueProblem(type.element, value.element, `${path}[0]`);
-    case 'struct':
-      return type.kind === 'struct' ? structProblem(type, value.members, path) : differs;
-  }
+  if (value.kind === 'any' || value.kind === 'bytes') return null;
+  if (type.kind === 'struct' && value.kind === 'struct')
+    return structProblem(type, value.members, path);
+  if (type.kind === 'array' && value.kind === 'array' && type.length === value.length)
+    return valueProblem(type.element, value.element, `${path}[0]`);
+  const [text, given] = [typeText(type), typeText(value)];
+  return text === given ? null : { path, text, given };
 }
 
 function structProblem(
   { members }: StructType,
-  given: ReadonlyMap<string, ValueType>,
+  declared: Extract<ValueType, { readonly kind: 'struct' }>['members'],
   path: string,
 ): Omit<Problem, 'remedy'> | null {
+  const given = new Map(declared.map(({ name, type }) => [name, type]));
   const names = members.map(({ name }) => name);
   const unknown = [...given.keys()].find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    const near = nearest(
-      unknown,
-      names.filter((name) => !given.has(name)),
-    );
+    const free = names.filter((name) => !given.has(name));
+    const near = nearest(unknown, free);
     return {
       path: `${path}.${unknown}`,
-      text:
-        near === null
-          ? `nothing: the structure has ${names.join(', ')}`
-          : `nothing: did you mean ${near}?`,
-      given: valueText(given.get(unknown) as ValueType),
+      text: `nothing: ${near === null ? `the structure has ${names.join(', ')}` : `did you mean ${near}?`}`,
+      given: typeText(given.get(unknown) as ValueType),
     };
   }
   for (const { name, type } of members) {
@@ -246,19 +224,4 @@ function structProblem(
       };
   }
   return null;
-}
-
-function valueText(value: ValueType): string {
-  switch (value.kind) {
-    case 'scalar':
-      return value.name;
-    case 'vector':
-      return `vec${value.width}<${value.component}>`;
-    case 'matrix':
-      return `mat${value.columns}x${value.rows}<${value.component}>`;
-    case 'array':
-      return `array<${valueText(value.element)}, ${value.length}>`;
-    default:
-      return value.kind === 'struct' ? 'a structure' : value.kind;
-  }
 }

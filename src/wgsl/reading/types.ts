@@ -44,6 +44,24 @@ export interface StructMember {
 const SCALARS = new Set(['bool', 'i32', 'u32', 'f32', 'f16']);
 const SUFFIXES: Readonly<Record<string, ScalarName>> = { i: 'i32', u: 'u32', f: 'f32', h: 'f16' };
 
+/**
+ * Numbers, vectors and matrices by their names; null: the name is none of these.
+ * @param component of those whose names lack it
+ */
+export function numbersNamed(
+  name: string,
+  component: () => ScalarName | null,
+): Extract<Type, { readonly kind: 'scalar' | 'vector' | 'matrix' }> | null {
+  if (SCALARS.has(name)) return { kind: 'scalar', name: name as ScalarName };
+  const [, columns = '', rows, suffix] = /^(?:mat([234])x|vec)([234])([iufh])?$/.exec(name) ?? [];
+  const own = rows === undefined ? null : suffix ? SUFFIXES[suffix] : component();
+  if (own === null) return null;
+  const width = Number(rows) as 2 | 3 | 4;
+  if (columns === '') return { kind: 'vector', component: own, width };
+  if (own !== 'f32' && own !== 'f16') return null;
+  return { kind: 'matrix', component: own, columns: Number(columns), rows: width };
+}
+
 /** Reads types of a module, each structure once. */
 export class Types {
   readonly #module: Module;
@@ -60,27 +78,8 @@ export class Types {
     if (alias) return this.read(alias);
     const struct = this.#module.structs.get(name);
     if (struct) return this.struct(struct);
-    if (SCALARS.has(name)) return { kind: 'scalar', name: name as ScalarName };
-    const vector = /^vec([234])([iufh])?$/.exec(name);
-    if (vector) {
-      const component = vector[2] ? SUFFIXES[vector[2]] : this.#scalar(parameters[0], start);
-      return {
-        kind: 'vector',
-        width: Number(vector[1]) as 2 | 3 | 4,
-        component: component as ScalarName,
-      };
-    }
-    const matrix = /^mat([234])x([234])([fh])?$/.exec(name);
-    if (matrix) {
-      const component = matrix[3] ? SUFFIXES[matrix[3]] : this.#scalar(parameters[0], start);
-      const rows = Number(matrix[2]) as 2 | 3 | 4;
-      return {
-        kind: 'matrix',
-        columns: Number(matrix[1]),
-        rows,
-        component: component as 'f32' | 'f16',
-      };
-    }
+    const numbers = numbersNamed(name, () => this.#scalar(parameters[0], start));
+    if (numbers !== null) return numbers;
     if (name === 'atomic')
       return { kind: 'atomic', name: this.#scalar(parameters[0], start) as 'i32' | 'u32' };
     if (name === 'array') return this.#array(parameters, start);
