@@ -30,6 +30,6 @@ function run(settings: Settings): void {
 
 export const patternCounts: Bench = {
   name: 'pattern-counts',
-  what: 'faults, copies, pages and unused pages of 49 ways through memory, played in the core; not timed',
+  what: 'faults, copies, pages and unused pages of ways through memory, played in the core; not timed',
   run: async (settings) => run(settings),
 };

@@ -195,9 +195,16 @@ export const patternMutants: readonly PatternMutant[] = [
     'nine-arrays',
   ),
   rule(
+    'go on to try a block of which all has come',
+    'trial',
+    'hasNeighbour(mapped, page)',
+    '!has(mapped, page) && hasNeighbour(mapped, page)',
+    'storage-behind-attached',
+  ),
+  rule(
     'bring a block though blocks come back too soon',
     'window-cap',
-    'touch.pressed && isEmpty(touch.mapped)',
+    'touch.pressed && !touch.again && isEmpty(touch.mapped)',
     'false',
     'forty-files-at-once',
   ),

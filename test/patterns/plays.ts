@@ -391,6 +391,20 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
   }),
   'storage-random': onHost((machine) => touchStored(machine, HOST)),
   'storage-random-attached': onHost((machine) => touchStored(machine, machine.attached())),
+  // What one has read another one reads right behind it, and writes.
+  'storage-behind-attached': onHost((machine) => {
+    machine.store();
+    const [reader, writer] = [machine.attached(), machine.attached()];
+    const first = machine.array(TWICE);
+    for (let time = 0; time < 4; time++)
+      for (let begin = first; begin < first + TWICE; begin += B) {
+        walk(machine, reader, begin, B);
+        for (let page = begin; page < begin + B; page++) {
+          machine.touch(writer, page);
+          machine.touch(writer, page, true);
+        }
+      }
+  }),
   ...PLANNED,
   'gpu-results': () => results((machine, first) => walk(machine, HOST, first, 16 * B)),
   'gpu-results-part': () => results((machine, first) => walk(machine, HOST, first, 3 * B + 100)),

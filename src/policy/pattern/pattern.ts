@@ -172,6 +172,7 @@ export function pattern(
     touch.reason = picture.reason;
     decide(touch, picture, most, thresholdPercent);
     const { walk, reason } = picture;
+    walk.evictions = touch.evictions;
     const base = page - touch.page;
     const streams = MOVES_ON.includes(reason);
     // Only of a walk it is known that it goes on over what is there already.

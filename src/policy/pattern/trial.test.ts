@@ -1,12 +1,17 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { addRun, createMask } from '../../core/basics/mask.js';
 import { PAGES_PER_BLOCK as BLOCK, HOST } from '../../core/basics/types.js';
 import type { OpenManager } from '../../core/open-manager.js';
 import type { Range } from '../../core/table/range.js';
 import { allocateIn, commandsThat, hostOf, managerOf, touchIn } from '../../core/test-parts.js';
 import { namedPolicies } from '../choices.js';
+import { touchOf } from '../test-touch.js';
+import { Trial } from './trial.js';
 
 const ROOM = 8;
 const BLOCKS = 16;
+/** Of a block that a full memory has given up before. */
+const GONE = { pressed: true, goneFor: () => 1 };
 
 let manager: OpenManager;
 let first: number;
@@ -99,6 +104,31 @@ describe('a trial', () => {
     for (let time = 0; time < 40; time++)
       for (let block = 0; block < BLOCKS; block++) touch(first + block * BLOCK + 2);
     expect(picture()?.scattered).toBe(0);
+  });
+
+  it('ends where the processor has got all of the block, which another one had brought', () => {
+    const trial = new Trial();
+    for (let block = 0; block < 8; block++) trial.look(touchOf(0, { ...GONE, block }), true);
+    expect(trial).toMatchObject({ block: 7, every: 8 });
+    const mapped = createMask();
+    addRun(mapped, 0, BLOCK);
+    expect(trial.look(touchOf(0, { ...GONE, block: 7, mapped, write: true }), true)).toBe('dense');
+    expect(trial).toMatchObject({ block: -1, every: 16 });
+  });
+
+  it('counts a page once that waits for room', () => {
+    const trial = new Trial();
+    const waitFor = (block: number): void => {
+      for (let time = 0; time < 100; time++)
+        trial.look(touchOf(0, { ...GONE, block, again: time > 0 }), true);
+    };
+    waitFor(0);
+    expect(trial).toMatchObject({ block: -1, left: 7 });
+    for (let block = 1; block < 7; block++) trial.look(touchOf(0, { ...GONE, block }), true);
+    waitFor(7);
+    expect(trial).toMatchObject({ block: 7, pages: 1 });
+    trial.look(touchOf(9, { ...GONE, block: 7 }), true);
+    expect(trial).toMatchObject({ block: 7, pages: 2 });
   });
 
   it('is not made of what the program says it walks through', () => {

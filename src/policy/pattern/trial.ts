@@ -40,16 +40,15 @@ export class Trial {
     let answer: 'sparse' | 'none' = 'none';
     if (this.block !== -1) {
       if (this.block !== block) answer = this.conclude(touch) ? 'sparse' : 'none';
-      else if (has(mapped, page)) return 'alone';
       else if (hasNeighbour(mapped, page)) {
         this.settle(false);
         return 'dense';
       } else {
-        this.pages++;
+        if (!touch.again && !has(mapped, page)) this.pages++;
         return 'alone';
       }
     }
-    if (!walks || !isEmpty(mapped) || !this.isDue(touch, 0)) return answer;
+    if (!walks || touch.again || !isEmpty(mapped) || !this.isDue(touch, 0)) return answer;
     this.block = block;
     this.pages = 1;
     return 'alone';
@@ -58,7 +57,7 @@ export class Trial {
   /** Whether a block that is about to come is to be tried: it is to come with no other one, then. */
   isDue(touch: Touch, step: number): boolean {
     if (!touch.pressed || touch.goneFor(step) === -1) return false;
-    if (this.left > 0) this.left--;
+    if (this.left > 0 && !touch.again) this.left--;
     return this.left === 0;
   }
 

@@ -18,6 +18,8 @@ export interface Walk {
   length: number;
   /** Blocks that were brought ahead since it began where content does; -1: it did not. */
   asked: number;
+  /** Blocks that the memory had given up when it was touched last. */
+  evictions: number;
 }
 
 export const blockOf = (page: number): number => Math.floor(page / PAGES_PER_BLOCK);
@@ -59,7 +61,8 @@ export class Walks {
   /** A touch that goes on with nothing: it takes the place of the oldest walk. */
   begin(page: number): Walk {
     const { all } = this;
-    if (all.length < MOST) all.push({ begin: page, at: page, next: page, length: 0, asked: -1 });
+    if (all.length < MOST)
+      all.push({ begin: page, at: page, next: page, length: 0, asked: -1, evictions: 0 });
     const walk = this.toFront(all.length - 1);
     walk.begin = page;
     walk.asked = -1;

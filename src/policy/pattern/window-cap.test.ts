@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Access, PAGES_PER_BLOCK as BLOCK, HOST } from '../../core/basics/types.js';
+import { Access, PAGES_PER_BLOCK as BLOCK, HOST, type Touch } from '../../core/basics/types.js';
 import type { OpenManager } from '../../core/open-manager.js';
 import {
   allocateIn,
@@ -10,7 +10,9 @@ import {
   touchIn,
 } from '../../core/test-parts.js';
 import { namedPolicies } from '../choices.js';
-import { pagesPerWalk } from './window-cap.js';
+import { touchOf } from '../test-touch.js';
+import type { Walk } from './walks.js';
+import { pagesPerWalk, WindowCap } from './window-cap.js';
 
 let manager: OpenManager;
 let faults: number;
@@ -122,5 +124,43 @@ describe('the host, when it goes through more arrays than there are blocks', () 
       walk(HOST, [short], BLOCK);
       expect(share(HOST)).toBe(BLOCK);
     }
+  });
+});
+
+describe('a page that the range was touched at last', () => {
+  let cap: WindowCap;
+  let last: Walk;
+
+  beforeEach(() => {
+    cap = new WindowCap();
+    last = { begin: 0, at: 0, next: BLOCK, length: 1, asked: -1, evictions: 0 };
+  });
+
+  /** Has it touched so often, four evictions from each other. Returns what may come with it. */
+  function touchAgain(times: number, about: Partial<Touch>): number {
+    let most = 0;
+    for (let time = 0; time < times; time++) {
+      const evictions = last.evictions + 4;
+      most = cap.of(touchOf(0, { pressed: true, evictions, ...about }), 0, last);
+      last.evictions = evictions;
+    }
+    return most;
+  }
+
+  it('comes with less where its block was given up since', () => {
+    expect(touchAgain(7, { goneFor: () => 3 })).toBe(BLOCK);
+    expect(touchAgain(1, { goneFor: () => 3 })).toBe(256);
+    expect(touchAgain(8, { goneFor: () => 3 })).toBe(128);
+  });
+
+  it('comes with all of its block where that was given up before, or never', () => {
+    expect(touchAgain(100, { goneFor: () => 4 })).toBe(BLOCK);
+    expect(touchAgain(100, { goneFor: () => -1 })).toBe(BLOCK);
+  });
+
+  it('says nothing of the time that it waits for room', () => {
+    expect(touchAgain(8, { goneFor: () => 3 })).toBe(256);
+    expect(touchAgain(200, { goneFor: () => 9, again: true })).toBe(256);
+    expect(touchAgain(64, { goneFor: () => 9 })).toBe(BLOCK);
   });
 });

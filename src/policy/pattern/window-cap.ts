@@ -39,8 +39,9 @@ export class WindowCap {
   of(touch: Touch, page: number, last: Walk | undefined): number {
     const { uses, units, budgetPages } = touch;
     if (uses.length > 0) return pagesPerWalk(uses, units, budgetPages);
-    // Only where it has nothing of the block does a touch tell anything.
-    if (touch.pressed && isEmpty(touch.mapped)) this.note(isTooSoon(touch, page, last));
+    // Only where it has nothing of the block does a touch tell anything, and only once.
+    if (touch.pressed && !touch.again && isEmpty(touch.mapped))
+      this.note(isTooSoon(touch, page, last));
     return this.found;
   }
 
@@ -55,10 +56,13 @@ export class WindowCap {
 
 /**
  * Whether the block went while the processor was in it: its last touch of the range was in this
- * block, and what came with that has the page. A pass that is made again was in other blocks of the
- * range in between, and an array of one block does not tell.
+ * block, what came with that has the page, and was given up since. What found no room did not come.
+ * A pass that is made again was in other blocks of the range in between, and an array of one block
+ * does not tell.
  */
-function isTooSoon({ block, pages }: Touch, page: number, last: Walk | undefined): boolean {
-  if (last === undefined || pages <= PAGES_PER_BLOCK || blockOf(last.at) !== block) return false;
-  return page >= last.begin && page < last.next;
+function isTooSoon(touch: Touch, page: number, last: Walk | undefined): boolean {
+  if (last === undefined || touch.pages <= PAGES_PER_BLOCK) return false;
+  if (blockOf(last.at) !== touch.block || page < last.begin || page >= last.next) return false;
+  const goneFor = touch.goneFor(0);
+  return goneFor !== -1 && touch.evictions - goneFor > last.evictions;
 }
