@@ -41,10 +41,12 @@ export interface TrackedDevice {
 }
 
 export function someDevice(random: Random, name: string): BuiltInDeviceSpecification {
-  const kind = random.pick(['process', 'process', 'process', 'simulated'] as const);
+  const kind = random.pick(['process', 'process', 'process', 'simulated', 'simulated'] as const);
   const units = kind === 'process' ? random.between(1, 2) : 1;
-  const memory =
-    kind === 'process' ? random.between(units + 2, 8) * 2 * MIB : random.between(4, 8) * 2 * MIB;
+  const granularity =
+    kind === 'simulated' ? random.pick([undefined, 64 * 1024, 4 * MIB] as const) : undefined;
+  const least = kind === 'process' ? units + 2 : 4;
+  const memory = random.between(least, 8) * Math.max(2 * MIB, granularity ?? 0);
   const inject = random.chance(0.1)
     ? { inject: { refuseLargerThanPages: 1 << random.between(0, 6) } }
     : {};
@@ -54,6 +56,7 @@ export function someDevice(random: Random, name: string): BuiltInDeviceSpecifica
     memory,
     name,
     lossy: kind === 'simulated' || random.chance(0.5),
+    ...(granularity === undefined ? {} : { granularity }),
     ...inject,
   };
 }

@@ -398,7 +398,8 @@ function giveExclusive(player: Player, lane: Lane, give: Give): void {
   const { device } = lane;
   give(lane, [array], () => {
     array.usedBy |= device.bit;
-    array.holdOnly(part, device.bit);
+    // Of a device with larger pages, the rest of a page comes along.
+    array.holdOnly(device.specification.granularity === undefined ? part : array.whole, device.bit);
     array.wrote = true;
     const event = lane.stream.exclusive(array.array.range(part.begin, part.end));
     return {
