@@ -7,7 +7,7 @@ export const planMutants: readonly PatternMutant[] = [
   rule(
     'bring nothing for a launch that waits',
     'plan',
-    'if (current === null || !isPlanned()) return -1;',
+    'if (!timeline.isPlanned) return -1;',
     'return -1;',
     'plan-chunks',
     'faults',
@@ -15,20 +15,20 @@ export const planMutants: readonly PatternMutant[] = [
   rule(
     'let go what is used last only by chance',
     'plan',
-    'if (!isPlanned()) return otherwise.evict(evictable);',
+    'if (!timeline.isPlanned) return otherwise.evict(evictable);',
     'return otherwise.evict(evictable);',
     'plan-swapped',
   ),
   rule(
     'let go for what comes a block that is used before',
-    'plan',
-    'may(block) && nextUse(block) > time',
+    'victims',
+    'may(block) && timeline.nextUse(block) > time',
     'may(block)',
     'plan-swapped',
   ),
   rule(
     'let go for what comes another block than MIN would',
-    'plan',
+    'victims',
     'if (freeUse < latest) return -1;',
     'if (free === -1) return -1;',
     'plan-swapped',
@@ -43,7 +43,7 @@ export const planMutants: readonly PatternMutant[] = [
   rule(
     'bring for a launch that was never seen, where others need the room',
     'coming',
-    'if (!profile.isKnown && freeBlocks < this.lacking + profile.lacks(uses.isHere)) return -1;',
+    'if (!profile.isKnown && freeBlocks < this.lacking + profile.lacks(memory.isHere)) return -1;',
     '',
     'plan-first-time',
   ),

@@ -3,18 +3,12 @@
  * That, and to let none go for it that is used before it, are the rules by which bringing ahead
  * costs no more copies (Cao, Felten, Karlin and Li, 1995).
  */
-import type { Foresight } from './foresight.js';
 import type { Profile } from './profile.js';
+import type { Timeline } from './timeline.js';
+import type { Victims } from './victims.js';
 
 /** Blocks that are looked at at a time. */
 const LOOKS = 512;
-
-/** What is asked of the plan. */
-export interface Uses {
-  isHere(block: number): boolean;
-  /** In launches from now; Infinity: none is known, or it begins from zeros. */
-  nextUse(block: number): number;
-}
 
 export class Coming {
   /** The launch that is looked through, from the one at hand on, and the place in its order. */
@@ -31,8 +25,8 @@ export class Coming {
   private readonly completeAt = new WeakMap<Profile, number>();
 
   constructor(
-    private readonly foresight: Foresight,
-    private readonly uses: Uses,
+    private readonly timeline: Timeline,
+    private readonly memory: Victims,
   ) {}
 
   /** Another launch is at hand, or more of them are known. */
@@ -42,35 +36,31 @@ export class Coming {
     this.begin();
   }
 
-  /**
-   * The next block that is missing, or -1.
-   * @param gone how many blocks have left until now
-   * @param freeBlocks that there is room for
-   */
-  find(current: Profile, gone: number, freeBlocks: number): number {
-    const { foresight, uses } = this;
-    for (let looks = LOOKS; looks > 0; ) {
+  /** The next block that is missing, or -1, while there is room for so many. */
+  find(freeBlocks: number): number {
+    const { memory } = this;
+    const { foresight } = this.timeline;
+    for (let looks = LOOKS; looks > 0; looks--) {
       if (this.step > foresight.length) return -1;
-      const profile = this.step === 0 ? current : foresight.at(this.step);
-      looks--;
+      const profile = foresight.at(this.step);
       if (!profile.isKnown && (this.step === 0 || profile.isScattered)) {
-        this.lacking += profile.lacks(uses.isHere);
+        this.lacking += profile.lacks(memory.isHere);
         this.next();
         continue;
       }
       // What such a launch uses was never seen: it comes where there is room for all of it.
-      if (!profile.isKnown && freeBlocks < this.lacking + profile.lacks(uses.isHere)) return -1;
+      if (!profile.isKnown && freeBlocks < this.lacking + profile.lacks(memory.isHere)) return -1;
       if (this.lacking > 0 && freeBlocks <= this.lacking) return -1;
       const order = profile.order();
-      if (this.completeAt.get(profile) === gone || this.at === order.length) {
-        if (this.at > 0 && this.complete) this.completeAt.set(profile, gone);
+      if (this.completeAt.get(profile) === memory.gone || this.at === order.length) {
+        if (this.at > 0 && this.complete) this.completeAt.set(profile, memory.gone);
         this.next();
         continue;
       }
       const block = order[this.at++];
-      if (uses.isHere(block)) continue;
+      if (memory.isHere(block)) continue;
       this.complete = false;
-      const use = uses.nextUse(block);
+      const use = this.timeline.nextUse(block);
       // It is used before, or has been used, or begins from zeros before this launch needs it.
       if (use < this.step || use > this.step + 1) continue;
       // The launch at hand gets its own by its walks, and needs the room first.

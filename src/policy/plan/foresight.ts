@@ -60,7 +60,7 @@ export class Foresight {
     return this.follows === -1 ? known : known + this.sequence.length - this.follows;
   }
 
-  /** The launch so many after the one at hand, from 1. */
+  /** The launch so many after the one at hand; 0: that one, or the last one. */
   at(step: number): Profile {
     const { sequence } = this;
     const at = sequence.length - this.waiting - 1 + step;
