@@ -8,7 +8,7 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../../src/core/basics/types.js';
-import { ROOM_TRIES } from '../../src/core/service/faults.js';
+import { ROOM_TRIES } from '../../src/core/service/denials.js';
 import { passes } from '../../src/core/table/absence.js';
 import { ModelDevice } from './model-device.js';
 import type { Sources } from './sources.js';

@@ -11,7 +11,7 @@ import {
   PAGES_PER_BLOCK,
   Status,
 } from '../../src/core/basics/types.js';
-import { ROOM_TRIES } from '../../src/core/service/faults.js';
+import { ROOM_TRIES } from '../../src/core/service/denials.js';
 import { REFUSED } from '../../src/core/table/processors.js';
 import { NODE_BYTES } from './model-device.js';
 import { hasLongCopies } from './processors.js';

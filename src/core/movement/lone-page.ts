@@ -17,13 +17,13 @@ import {
   Status,
 } from '../basics/types.js';
 import { classify, takeMemory } from '../table/backing.js';
+import type { Fault } from '../table/fault.js';
 import type { Node } from '../table/nodes.js';
-import type { Processor } from '../table/processors.js';
 import { nodeOf, residenceOf, type State } from '../table/state.js';
-import { endToken, newToken } from '../table/tokens.js';
-import { type Block, isProvided, type Mapping } from '../table/va-block.js';
+import { endToken, newToken, type Token } from '../table/tokens.js';
+import { type Block, isProvided } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
-import { hasRoom, type Outcome } from './moves.js';
+import { hasRoomFor, type Outcome } from './moves.js';
 import { open } from './operation.js';
 import {
   accessOf,
@@ -36,17 +36,9 @@ import {
 /** Stands for several nodes. */
 const SEVERAL = -2;
 
-/** As `migrate` for one awaited page. Null: it is no such page, and nothing was done. */
-export function bringAlone(
-  state: State,
-  block: Block,
-  node: Node,
-  processor: Processor,
-  mapping: Mapping,
-  access: Access,
-  mask: Mask,
-  page: number,
-): Outcome | null {
+/** As `bring`. Null: the mask is not the page alone, or not so simple, and nothing was done. */
+export function bringAlone(state: State, fault: Fault, mask: Mask): Outcome | null {
+  const { block, node, page, access } = fault;
   // Tasks that wait are looked at again when an operation of the block has ended.
   if (!isOnly(mask, page) || !node.description.addressable || block.tasks.length > 0) return null;
   if (node.unitPages > 1) return null;
@@ -55,68 +47,73 @@ export function bringAlone(
   const residence = residenceOf(state, block, node.id);
   const source = has(residence.resident, page) ? node.id : sourceOf(state, block, other, page);
   if (residence.frames !== null || source === SOURCE_PROVIDER) return null;
-  const word = page >>> 5;
-  if (!hasRoom(state, block, node, access, mask, word, word + 1)) return null;
   const backed = has(residence.backed, page);
+  if (!hasRoomFor(state, block, node, access, mask, backed ? 0 : 1)) return null;
   if (!backed) takeMemory(node, residence, page);
-  const awaited = other === NO_NODE ? 0 : takeRights(state, block, node, access, page);
-  if (awaited > 0)
-    return goOnAsOperation(
-      state,
-      block,
-      node,
-      processor,
-      access,
-      mask,
-      page,
-      backed,
-      'revoke',
-      awaited,
-    );
-  const at = block.index * PAGES_PER_BLOCK + page;
-  if (source === node.id) {
-    state.commands.map(
-      processor.id,
-      at,
-      1,
-      access,
-      accessOf(mapping.mapped, mapping.writable, page),
-      at,
-    );
-  } else {
-    const frames = source >= 0 ? residenceOf(state, block, other).frames : null;
-    const token = newToken(state, 'transfer', block, node.id, source, page, 1);
-    const order = state.transfer;
-    order.token = token.id;
-    order.source = source;
-    order.sourceFrame = frames === null ? at : frames[page];
-    order.node = node.id;
-    order.processor = processor.id;
-    order.page = at;
-    order.count = 1;
-    order.frame = at;
-    order.access = access;
-    order.backed = backed;
-    order.whole = false;
-    order.urgent = true;
-    order.reason = processor.reason;
-    const status = state.commands.transfer(order);
+  const awaited = other === NO_NODE ? 0 : takeRights(state, fault);
+  if (awaited > 0) {
+    const operation = asOperation(state, fault, mask, backed);
+    operation.phase = 'revoke';
+    operation.outstanding = awaited;
+    return 'started';
+  }
+  if (source === node.id) map(state, fault);
+  else {
+    const token = newToken(state, 'transfer', block, node.id, page, 1);
+    token.source = source;
+    const status = transfer(state, fault, token, backed);
     if (status !== Status.Done) {
-      goOnAsOperation(state, block, node, processor, access, mask, page, backed, 'transfer', 1);
+      asOperation(state, fault, mask, backed);
       if (status !== Status.Pending) transferDone(state, token, status);
       return 'started';
     }
     endToken(state, token);
   }
-  countArrival(state, block, node, source, 1);
-  noteContent(state, block, node, page, 1, access === Access.Write);
-  noteMapped(state, block, processor.id, page, 1, access);
-  block.attempts = 0;
+  note(state, fault, source);
   // Only the first page that the node has of the block, the first that is not stale, or what the
   // other memory had alone makes a difference.
   if (other !== NO_NODE || residence.backedCount === 1 || node.unused.has(block.index))
     classify(state, block);
   return 'done';
+}
+
+function map(state: State, { block, processor, mapping, page, access }: Fault): void {
+  const at = block.index * PAGES_PER_BLOCK + page;
+  const before = accessOf(mapping.mapped, mapping.writable, page);
+  state.commands.map(processor.id, at, 1, access, before, at);
+}
+
+function transfer(
+  state: State,
+  { block, processor, node, page, access }: Fault,
+  { id, source }: Token,
+  backed: boolean,
+): Status {
+  const at = block.index * PAGES_PER_BLOCK + page;
+  const frames = source >= 0 ? residenceOf(state, block, source).frames : null;
+  const order = state.transfer;
+  order.token = id;
+  order.source = source;
+  order.sourceFrame = frames === null ? at : frames[page];
+  order.node = node.id;
+  order.processor = processor.id;
+  order.page = at;
+  order.count = 1;
+  order.frame = at;
+  order.access = access;
+  order.backed = backed;
+  order.whole = false;
+  order.urgent = true;
+  order.reason = processor.reason;
+  return state.commands.transfer(order);
+}
+
+/** The page is there and mapped. */
+function note(state: State, { block, processor, node, page, access }: Fault, source: Source): void {
+  countArrival(state, block, node, source, 1);
+  noteContent(state, block, node, page, 1, access === Access.Write);
+  noteMapped(state, block, processor.id, page, 1, access);
+  block.attempts = 0;
 }
 
 function isOnly(mask: Mask, page: number): boolean {
@@ -162,7 +159,7 @@ function sourceOf(state: State, block: Block, other: NodeId, page: number): Sour
  * Takes from all processors that reach other memory what they may not do with the page any more.
  * Returns how many of them have yet to answer.
  */
-function takeRights(state: State, block: Block, node: Node, access: Access, page: number): number {
+function takeRights(state: State, { block, node, page, access }: Fault): number {
   const to = access === Access.Write ? Access.None : Access.Read;
   let awaited = 0;
   for (let id = 0; id < block.mappings.length; id++) {
@@ -175,7 +172,7 @@ function takeRights(state: State, block: Block, node: Node, access: Access, page
     if (to === Access.None) remove(mapping.mapped, page);
     processor.counters.revocations++;
     if (processor.state === 'dead') continue;
-    const token = newToken(state, 'revoke', block, mapping.node, 0, page, 1);
+    const token = newToken(state, 'revoke', block, mapping.node, page, 1);
     const status = state.commands.revoke(token.id, id, block.index * PAGES_PER_BLOCK + page, 1, to);
     if (status === Status.Pending) awaited++;
     else endToken(state, token);
@@ -183,19 +180,16 @@ function takeRights(state: State, block: Block, node: Node, access: Access, page
   return awaited;
 }
 
-/** A processor, or the page's driver, has not done yet what it was told, or could not. */
-function goOnAsOperation(
+/**
+ * A processor, or the page's driver, has not done yet what it was told, or could not: the page goes
+ * on as an operation whose only transfer is under way.
+ */
+function asOperation(
   state: State,
-  block: Block,
-  node: Node,
-  processor: Processor,
-  access: Access,
+  { block, processor, node, page, access }: Fault,
   mask: Mask,
-  page: number,
   backed: boolean,
-  phase: Operation['phase'],
-  outstanding: number,
-): Outcome {
+): Operation {
   const operation = open(block, 'migrate', node.id, processor.id, mask);
   operation.access = access;
   operation.map = true;
@@ -203,14 +197,14 @@ function goOnAsOperation(
   operation.reason = processor.reason;
   operation.progress = false;
   operation.whole = false;
-  operation.phase = phase;
+  operation.phase = 'transfer';
   operation.transferPages = PAGES_PER_BLOCK;
   operation.failure = Status.Done;
   const word = page >>> 5;
   operation.moving[word] = mask[word];
   if (!backed) operation.reserved[word] = mask[word];
-  operation.outstanding = outstanding;
+  operation.outstanding = 1;
   block.operation = operation;
   state.activeOperations++;
-  return 'started';
+  return operation;
 }

@@ -26,9 +26,9 @@ import {
 import { isFinal } from '../table/absence.js';
 import { releaseBacking } from '../table/backing.js';
 import { holderOf } from '../table/contents.js';
+import type { Fault } from '../table/fault.js';
 import { conflictsWithHold, isHeld } from '../table/holds.js';
 import type { Node } from '../table/nodes.js';
-import type { Processor } from '../table/processors.js';
 import {
   mappingOf,
   nodeOf,
@@ -40,8 +40,8 @@ import {
 import { lackingForBlock } from '../table/unit-memory.js';
 import { excludeUnits, unitPagesOf, unitsAround, widen } from '../table/units.js';
 import { type Block, isProvided, NO_PAGES, rareMask } from '../table/va-block.js';
-import type { OperationKind, Task } from '../table/work.js';
-import { ATTEMPTS, open, start } from './operation.js';
+import type { Operation, OperationKind, Task } from '../table/work.js';
+import { ATTEMPTS, open, setPages, start } from './operation.js';
 import { goOn } from './operation-end.js';
 import { mayBeFilled, mayBeWritten, mayComeToBeRead } from './reading-room.js';
 import { evictBlock, evictShielded, reclaim } from './reclaim.js';
@@ -55,78 +55,78 @@ export const FIRST_GROUP = 2 ** PAGES_PER_GROUP - 1;
  */
 export type Outcome = 'started' | 'done' | 'blocked' | 'stuck';
 
-/**
- * Brings `mask` to the node, and maps it for `mapped`, if that is a processor; the caller has taken
- * out of it what must not move. `urgentPage`: the one that a thread waits for, or -1.
- */
-export function migrate(
-  state: State,
-  block: Block,
-  node: Node,
-  mapped: Processor | null,
-  access: Access,
-  mask: Mask,
-  urgentPage: number,
-  task: Task | null,
-): Outcome {
-  if (node.unitPages === 1 || mapped === null)
-    return migratePages(state, block, node, mapped, access, mask, urgentPage, task);
-  const { mark } = state.masks;
-  const units = unitsAround(state, block, mask, node.unitPages);
-  const outcome = migratePages(state, block, node, mapped, access, units, urgentPage, task);
-  state.masks.backTo(mark);
-  return outcome;
+/** Brings pages for a thread that waits for one of them to the memory that it reaches. */
+export function bring(state: State, fault: Fault, mask: Mask): Outcome {
+  const { block, processor, node } = fault;
+  const operation = open(block, 'migrate', node.id, processor.id, mask);
+  operation.access = fault.access;
+  operation.map = true;
+  operation.urgentPage = fault.page;
+  operation.reason = processor.reason;
+  return migrate(state, block, operation);
 }
 
-function migratePages(
-  state: State,
+/** What a task wants brought to a node, to be mapped for no processor, unless that is filled in. */
+export function openFor(
   block: Block,
+  task: Task,
   node: Node,
-  mapped: Processor | null,
   access: Access,
   mask: Mask,
-  urgentPage: number,
-  task: Task | null,
-): Outcome {
-  if (conflictsWithHold(state, block, node.id, access, mask)) return 'blocked';
+): Operation {
+  const operation = open(block, 'migrate', node.id, node.owner, mask);
+  operation.access = access;
+  operation.entry = task.entry;
+  operation.exclusive = task.exclusive;
+  operation.reason = task.reason;
+  operation.task = task;
+  return operation;
+}
+
+/** Brings what the operation is to bring; the caller has taken out of it what must not move. */
+export function migrate(state: State, block: Block, operation: Operation): Outcome {
+  const node = nodeOf(state, operation.node);
+  if (operation.map && node.unitPages > 1) {
+    const { mark } = state.masks;
+    setPages(operation, unitsAround(state, block, operation.mask, node.unitPages));
+    state.masks.backTo(mark);
+  }
+  if (conflictsWithHold(state, block, node.id, operation.access, operation.mask)) return 'blocked';
   if (!node.description.addressable) {
     // Two memories that the manager cannot address have no way to each other but over the host, nor
     // has a file to them.
     const { mark } = state.masks;
-    const outcome = detour(state, block, node, access, mask, urgentPage, task);
+    const outcome = detour(state, block, operation);
     state.masks.backTo(mark);
     if (outcome !== null) return outcome;
   }
-  return transferTo(state, block, node, mapped, access, mask, urgentPage, task);
+  return begin(state, block, operation);
 }
 
 /** Brings what cannot come at once to the host first; null: there is no such page. */
-function detour(
-  state: State,
-  block: Block,
-  node: Node,
-  access: Access,
-  mask: Mask,
-  urgentPage: number,
-  task: Task | null,
-): Outcome | null {
+function detour(state: State, block: Block, operation: Operation): Outcome | null {
+  const { mask, urgentPage, task } = operation;
+  const node = nodeOf(state, operation.node);
   const pages = state.masks.take();
   if (!pagesByHost(state, block, node, mask, pages)) return null;
   // Room at the end of the way comes first.
-  if (!hasRoom(state, block, node, access, mask)) return waitForMemory(state, block, node, task);
+  if (!hasRoom(state, block, operation)) return waitForMemory(state, block, node, task);
   pagesByHost(state, block, node, mask, pages);
-  const outcome = transferTo(
-    state,
-    block,
-    nodeOf(state, HOST_NODE),
-    null,
-    Access.Read,
-    pages,
-    urgentPage,
-    task,
-  );
+  const host = nodeOf(state, HOST_NODE);
+  if (task === null) open(block, 'migrate', HOST_NODE, host.owner, pages).access = Access.Read;
+  else openFor(block, task, host, Access.Read, pages);
+  operation.urgentPage = urgentPage;
+  const outcome = begin(state, block, operation);
   if (outcome === 'started') keepUntilItGoesOn(state, block, HOST_NODE);
   return outcome;
+}
+
+function begin(state: State, block: Block, operation: Operation): Outcome {
+  if (!hasRoom(state, block, operation))
+    return waitForMemory(state, block, nodeOf(state, operation.node), operation.task);
+  start(state, block, operation);
+  if (block.operation === null) goOn(state, block);
+  return 'started';
 }
 
 /**
@@ -140,29 +140,36 @@ export function keepUntilItGoesOn(state: State, block: Block, node: NodeId): voi
   residenceOf(state, block, node).shields++;
 }
 
-/**
- * Whether the node has memory for these pages, or could be made to have it at once. No word before
- * `from` nor from `words` on has any.
- */
-export function hasRoom(
-  state: State,
-  block: Block,
-  node: Node,
-  access: Access,
-  mask: Mask,
-  from = 0,
-  words: number = WORDS,
-): boolean {
+function hasRoom(state: State, block: Block, operation: Operation): boolean {
+  const { access, mask, task, firstWord, endWord } = operation;
+  const node = nodeOf(state, operation.node);
   let pages = 0;
   if (node.large !== null) pages = lackingForBlock(node, block);
   else if (node.unitPages > 1) pages = unitsLacking(state, block, node, mask);
   else {
     const { backed } = residenceOf(state, block, node.id);
-    for (let word = from; word < words; word++) {
+    for (let word = firstWord; word < endWord; word++) {
       const bits = mask[word];
       if (bits !== 0) pages += bitCount(bits & ~backed[word]);
     }
   }
+  // What becomes a block's own cannot go any more, no more than what is written.
+  const use = task?.kind === 'materialize' ? Access.Write : access;
+  return hasRoomFor(state, block, node, use, mask, pages);
+}
+
+/**
+ * Whether the node has memory for the pages of the mask, of which it lacks so many, or could be made
+ * to have it at once.
+ */
+export function hasRoomFor(
+  state: State,
+  block: Block,
+  node: Node,
+  access: Access,
+  mask: Mask,
+  pages: number,
+): boolean {
   const room =
     (pages === 0 && mayBeFilled(state, block, node, mask)) || reclaim(state, block, node, pages);
   if (node.id !== HOST_NODE) return room;
@@ -180,33 +187,6 @@ function unitsLacking(state: State, block: Block, { id, unitPages }: Node, mask:
   const pages = size(units);
   state.masks.backTo(mark);
   return pages;
-}
-
-function transferTo(
-  state: State,
-  block: Block,
-  node: Node,
-  mapped: Processor | null,
-  access: Access,
-  mask: Mask,
-  urgentPage: number,
-  task: Task | null,
-): Outcome {
-  const operation = open(block, 'migrate', node.id, mapped?.id ?? node.owner, mask);
-  // What becomes a block's own cannot go any more, no more than what is written.
-  const use = task?.kind === 'materialize' ? Access.Write : access;
-  if (!hasRoom(state, block, node, use, mask, operation.firstWord, operation.endWord))
-    return waitForMemory(state, block, node, task);
-  operation.access = access;
-  operation.map = mapped !== null;
-  operation.entry = task?.entry ?? false;
-  operation.urgentPage = urgentPage;
-  operation.reason = task === null ? (mapped?.reason ?? null) : task.reason;
-  operation.exclusive = task?.exclusive ?? false;
-  operation.task = task;
-  start(state, block, operation);
-  if (block.operation === null) goOn(state, block);
-  return 'started';
 }
 
 function pagesByHost(state: State, block: Block, node: Node, mask: Mask, result: Mask): boolean {
@@ -314,22 +294,14 @@ export function breakCopyOnWrite(
 }
 
 /**
- * Whether all these pages are on the node, and mapped for `mapped`, if that is a processor, with
- * the access that is wanted; but for the first group of a block at whose `entry` the processor is
- * to fault.
+ * Whether all that the operation is to bring is there, and mapped with the access that is wanted, if
+ * it is to be; but for the first group of a block at whose `entry` the processor is to fault.
  */
-export function isDone(
-  state: State,
-  block: Block,
-  node: NodeId,
-  mapped: Processor | null,
-  access: Access,
-  pages: Mask,
-  entry: boolean,
-): boolean {
+export function isDone(state: State, block: Block, operation: Operation): boolean {
+  const { node, processor, map, entry, mask } = operation;
   const residence = residenceOf(state, block, node);
-  const mapping = mapped === null ? undefined : mappingOf(state, block, mapped.id);
-  const write = access === Access.Write;
+  const mapping = map ? mappingOf(state, block, processor) : undefined;
+  const write = operation.access === Access.Write;
   for (let word = 0; word < WORDS; word++) {
     let good = residence.resident[word];
     if (mapping !== undefined)
@@ -337,9 +309,9 @@ export function isDone(
         (write ? mapping.writable[word] : mapping.mapped[word]) |
         (entry && word === 0 ? FIRST_GROUP : 0);
     else if (write) good &= block.dirty[word];
-    if ((pages[word] & ~good) !== 0) return false;
+    if ((mask[word] & ~good) !== 0) return false;
   }
-  return mapped !== null || standsStill(state, block, node, write, pages);
+  return map || standsStill(state, block, node, write, mask);
 }
 
 /** Whether no processor elsewhere may write these pages, nor, with `write`, has a copy. */
@@ -386,10 +358,10 @@ export function sendHome(state: State, block: Block, task: Task, from: NodeId): 
 export function immediate(
   state: State,
   block: Block,
-  kind: OperationKind,
   task: Task,
-  access: Access,
+  kind: OperationKind,
   mask: Mask,
+  access: Access = Access.None,
 ): Outcome {
   const operation = open(block, kind, NO_NODE, task.processor, mask);
   operation.access = access;

@@ -178,7 +178,7 @@ function switchMemory(state: State, block: Block, operation: Operation): void {
   clear(mapping.mapped);
   clear(mapping.writable);
   if (state.processors[processor]?.state === 'dead') return;
-  const token = newToken(state, 'revoke', block, mapping.node, 0, 0, PAGES_PER_BLOCK);
+  const token = newToken(state, 'revoke', block, mapping.node, 0, PAGES_PER_BLOCK);
   const page = block.index * PAGES_PER_BLOCK;
   countPending(
     state,
@@ -219,7 +219,7 @@ function uncover(state: State, block: Block, processor: ProcessorId): void {
 function cover(state: State, block: Block, operation: Operation): void {
   const { processor, urgentPage } = operation;
   if (state.processors[processor]?.state === 'dead') return;
-  const token = newToken(state, 'revoke', block, operation.node, 0, urgentPage, 1);
+  const token = newToken(state, 'revoke', block, operation.node, urgentPage, 1);
   const status = state.commands.cover(
     token.id,
     processor,

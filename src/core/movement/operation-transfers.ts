@@ -117,7 +117,8 @@ function giveBack(state: State, block: Block, operation: Operation): void {
     first < PAGES_PER_BLOCK && operation.failure === Status.Done;
   ) {
     const end = nextAbsent(operation.moving, first);
-    const token = newToken(state, 'transfer', block, PROVIDER, operation.node, first, end - first);
+    const token = newToken(state, 'transfer', block, PROVIDER, first, end - first);
+    token.source = operation.node;
     operation.outstanding++;
     order.token = token.id;
     order.source = operation.node;
@@ -135,21 +136,15 @@ function giveBack(state: State, block: Block, operation: Operation): void {
     if (status !== Status.Pending) {
       endToken(state, token);
       operation.outstanding--;
-      givenBack(state, block, operation, first, end - first, status);
+      givenBack(state, token, status);
     }
     first = next(operation.moving, end);
   }
 }
 
 /** The pages are what their provider would give, wherever there are copies. */
-function givenBack(
-  state: State,
-  block: Block,
-  operation: Operation,
-  first: number,
-  count: number,
-  status: Status,
-): void {
+function givenBack(state: State, { block, first, count }: Token, status: Status): void {
+  const operation = block.record;
   if (status !== Status.Done) {
     operation.failure = status;
     return;
@@ -215,34 +210,28 @@ function issueRuns(
     ) {
       end++;
     }
-    const count = end - first;
+    const token = newToken(state, 'transfer', block, target.id, first, end - first);
+    token.source = source;
     if (source === target.id) {
       if (access > previous && target.unitPages === 1) {
         const frame = frameAt(residence.frames, base, first);
-        state.commands.map(operation.processor, base + first, count, access, previous, frame);
+        state.commands.map(operation.processor, base + first, token.count, access, previous, frame);
       }
-      settle(state, block, operation, target, source, first, count);
+      settle(state, token);
+      endToken(state, token);
     } else {
-      const status = transfer(state, block, operation, target, source, first, count, backed);
+      const status = transfer(state, target, token, backed);
       if (status !== Status.Pending && operation.failure !== Status.Done) return;
     }
     first = end;
   }
 }
 
-function transfer(
-  state: State,
-  block: Block,
-  operation: Operation,
-  target: Node,
-  source: Source,
-  first: number,
-  count: number,
-  backed: boolean,
-): Status {
+function transfer(state: State, target: Node, token: Token, backed: boolean): Status {
+  const { block, source, first, count } = token;
+  const operation = block.record;
   const base = block.index * PAGES_PER_BLOCK;
   const frames = source < 0 ? null : (block.residences[source]?.frames ?? null);
-  const token = newToken(state, 'transfer', block, target.id, source, first, count);
   operation.outstanding++;
   if (source === SOURCE_PROVIDER && block.range.derived === true && !operation.dependent) {
     operation.dependent = true;
@@ -270,7 +259,7 @@ function transfer(
   if (status === Status.Pending) return status;
   endToken(state, token);
   operation.outstanding--;
-  transferred(state, block, operation, target, source, first, count, status);
+  transferred(state, token, status);
   return status;
 }
 
@@ -338,32 +327,27 @@ function sourceOf(
 
 /** A transfer that was pending is through, well or not. */
 export function transferDone(state: State, token: Token, status: Status): void {
-  const { block, source, first, count, node } = token;
+  const { block, node } = token;
   endToken(state, token);
   const operation = block.operation;
   if (operation === null) return;
   operation.outstanding--;
-  if (node === PROVIDER) givenBack(state, block, operation, first, count, status);
-  else transferred(state, block, operation, nodeOf(state, node), source, first, count, status);
+  if (node === PROVIDER) givenBack(state, token, status);
+  else transferred(state, token, status);
   if (operation.outstanding === 0) endTransfers(state, block, operation);
 }
 
-function transferred(
-  state: State,
-  block: Block,
-  operation: Operation,
-  target: Node,
-  source: Source,
-  first: number,
-  count: number,
-  status: Status,
-): void {
+/** What the command was to do is through; none is begun before the token has been read. */
+function transferred(state: State, token: Token, status: Status): void {
+  const { block, source, count } = token;
+  const operation = block.record;
+  const target = nodeOf(state, token.node);
   if (target.gone) {
     // The pages arrived in memory that is gone; their old place still has them.
     operation.failure = Status.Lost;
     operation.lostSource = source;
   } else if (status === Status.Done) {
-    settle(state, block, operation, target, source, first, count);
+    settle(state, token);
   } else {
     if (status === Status.NoMemory) target.counters.refusals++;
     // A node that has no large piece left may still have small ones. What was refused says which:
@@ -381,15 +365,10 @@ function transferred(
 }
 
 /** A run is there and mapped: the table learns it, then its threads wait no more. */
-function settle(
-  state: State,
-  block: Block,
-  operation: Operation,
-  target: Node,
-  source: Source,
-  first: number,
-  count: number,
-): void {
+function settle(state: State, run: Token): void {
+  const { block, source, first, count } = run;
+  const operation = block.record;
+  const target = nodeOf(state, run.node);
   operation.progress = true;
   removeRun(operation.moving, first, count);
   removeRun(operation.reserved, first, count);
@@ -412,7 +391,7 @@ function settle(
   )
     return;
   if (target.unitPages > 1) {
-    mapUnits(state, block, operation, target, first, count);
+    mapUnits(state, target, run);
     return;
   }
   const { processor, access } = operation;
@@ -424,27 +403,21 @@ function settle(
 }
 
 /** Maps those units around a run that are wholly there by now. */
-function mapUnits(
-  state: State,
-  block: Block,
-  operation: Operation,
-  target: Node,
-  first: number,
-  count: number,
-): void {
+function mapUnits(state: State, target: Node, { block, first, count }: Token): void {
   const { unitPages } = target;
   const { mark } = state.masks;
   const unit = state.masks.take();
   for (let at = first - (first % unitPages); at < first + count; at += unitPages) {
     clear(unit);
     addRun(unit, at, unitPages);
-    if (isWhole(block, operation, target, unit)) mapUnit(state, block, operation, target, at, unit);
+    if (isWhole(block, target, unit)) mapUnit(state, block, target, at, unit);
   }
   state.masks.backTo(mark);
 }
 
 /** Whether the operation is about all of the unit, and has brought it. */
-function isWhole(block: Block, { mask, moving }: Operation, target: Node, unit: Mask): boolean {
+function isWhole(block: Block, target: Node, unit: Mask): boolean {
+  const { mask, moving } = block.record;
   const residence = block.residences[target.id];
   if (residence === undefined) return false;
   const { resident, scratch } = residence;
@@ -457,15 +430,8 @@ function isWhole(block: Block, { mask, moving }: Operation, target: Node, unit: 
 }
 
 /** What comes with a unit and has no content is mapped with it, and nobody is to believe so. */
-function mapUnit(
-  state: State,
-  block: Block,
-  operation: Operation,
-  target: Node,
-  first: number,
-  unit: Mask,
-): void {
-  const { processor, access, mask } = operation;
+function mapUnit(state: State, block: Block, target: Node, first: number, unit: Mask): void {
+  const { processor, access, mask } = block.record;
   const { mapped, writable } = mappingOf(state, block, processor);
   and(unit, mask);
   const page = next(unit, 0);

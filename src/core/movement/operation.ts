@@ -50,7 +50,7 @@ export function open(
   operation.node = node;
   operation.target = node;
   operation.processor = processor;
-  fill(operation, mask);
+  setPages(operation, mask);
   operation.access = Access.None;
   operation.map = false;
   operation.entry = false;
@@ -61,8 +61,8 @@ export function open(
   return operation;
 }
 
-/** What the last operation has left in its masks lies where that was. */
-function fill(operation: Operation, pages: Mask): void {
+/** What is in the operation's masks lies where its pages, or those of the last one, were. */
+export function setPages(operation: Operation, pages: Mask): void {
   const { mask, moving, reserved } = operation;
   for (let word = operation.firstWord; word < operation.endWord; word++) {
     mask[word] = 0;
@@ -150,7 +150,7 @@ function revoke(
     if (to === Access.None) removeRun(mapping.mapped, first, end - first);
     processor.counters.revocations++;
     if (processor.state !== 'dead') {
-      const token = newToken(state, 'revoke', block, mapping.node, 0, first, end - first);
+      const token = newToken(state, 'revoke', block, mapping.node, first, end - first);
       countPending(
         state,
         operation,

@@ -17,11 +17,21 @@ import {
 } from '../basics/mask.js';
 import { Access, HOST_NODE, PAGES_PER_BLOCK } from '../basics/types.js';
 import { onlyOn } from '../table/contents.js';
+import type { Fault } from '../table/fault.js';
 import type { Processor } from '../table/processors.js';
 import { isAsked, isRemote, mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
-import { type Block, type Mapping, noteWaiting } from '../table/va-block.js';
+import { type Block, noteWaiting } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
-import { immediate, isDone, migrate, type Outcome, present, sendHome } from './moves.js';
+import {
+  bring,
+  immediate,
+  isDone,
+  migrate,
+  type Outcome,
+  openFor,
+  present,
+  sendHome,
+} from './moves.js';
 
 /** For a processor that reaches host memory in place: brings pages there, then maps them. */
 export function bringToHost(state: State, block: Block, processor: Processor, task: Task): Outcome {
@@ -31,9 +41,9 @@ export function bringToHost(state: State, block: Block, processor: Processor, ta
     if (task.access === Access.Write)
       allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
   }
-  const host = nodeOf(state, HOST_NODE);
-  if (!task.written && !isDone(state, block, HOST_NODE, null, task.access, allowed, false)) {
-    return migrate(state, block, host, null, task.access, allowed, -1, task);
+  if (!task.written) {
+    const operation = openFor(block, task, nodeOf(state, HOST_NODE), task.access, allowed);
+    if (!isDone(state, block, operation)) return migrate(state, block, operation);
   }
   task.written = true;
   if (task.map && !isAsked(block, processor)) mapHostPages(state, block, processor, -1, false);
@@ -110,20 +120,11 @@ function mapRuns(
  * Brings pages to host memory for a thread that waits for one of them there, and maps them. Where
  * all of them are there, it maps all that the host has of the block, unless the page comes `alone`.
  */
-export function bringInPlace(
-  state: State,
-  block: Block,
-  processor: Processor,
-  mapping: Mapping,
-  access: Access,
-  mask: Mask,
-  page: number,
-  alone: boolean,
-): Outcome {
-  const write = access === Access.Write;
+export function bringInPlace(state: State, fault: Fault, mask: Mask, alone: boolean): Outcome {
+  const { block, processor, mapping, page } = fault;
+  const write = fault.access === Access.Write;
   andNot(mask, mapping.standIn);
-  if (!isThere(state, block, write, mask))
-    return migrate(state, block, nodeOf(state, HOST_NODE), processor, access, mask, page, null);
+  if (!isThere(state, block, write, mask)) return bring(state, fault, mask);
   mapHostPages(state, block, processor, alone ? page : -1, write);
   return 'done';
 }
@@ -163,12 +164,5 @@ export function switchMemory(state: State, block: Block, task: Task): Outcome {
     }
     if (left !== 'done') return left;
   }
-  return immediate(
-    state,
-    block,
-    remote ? 'mapRemote' : 'mapLocal',
-    task,
-    Access.None,
-    block.inside,
-  );
+  return immediate(state, block, task, remote ? 'mapRemote' : 'mapLocal', block.inside);
 }

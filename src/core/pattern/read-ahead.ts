@@ -13,13 +13,13 @@ import {
   NO_PROCESSOR,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
-  type ProcessorId,
-  type Reason,
 } from '../basics/types.js';
 import { endAhead } from '../table/backing.js';
+import type { Fault } from '../table/fault.js';
 import type { Node } from '../table/nodes.js';
 import type { Processor } from '../table/processors.js';
 import {
+  type BlockAhead,
   isRemote,
   makeReady,
   nodeOf,
@@ -45,32 +45,19 @@ export function endGuess(state: State, block: Block, { request, processor }: Tas
  * Begins to bring so many of the blocks after this one.
  * @param certain no fault is to say that the processor has come into one that is not the last
  */
-export function bringAhead(
-  state: State,
-  block: Block,
-  processor: Processor,
-  node: Node,
-  access: Access,
-  count: number,
-  certain: boolean,
-): void {
+export function bringAhead(state: State, fault: Fault, count: number, certain: boolean): void {
+  const { block } = fault;
   const blocks = Math.min(count, MOST_AHEAD);
   for (let step = 1; step <= blocks; step++) {
     const ahead = state.va.block(block.index + step);
     if (ahead === undefined || ahead.range !== block.range) return;
-    bringOne(state, ahead, processor, node, access, !certain || step === blocks);
+    bringOne(state, ahead, fault, !certain || step === blocks);
   }
 }
 
 /** @param entry it is a guess, until the processor faults at its beginning */
-function bringOne(
-  state: State,
-  ahead: Block,
-  processor: Processor,
-  node: Node,
-  access: Access,
-  entry: boolean,
-): void {
+function bringOne(state: State, ahead: Block, fault: Fault, entry: boolean): void {
+  const { processor, node, access } = fault;
   if (!isMissing(state, ahead, processor, node)) return;
   const residence = residenceOf(state, ahead, node.id);
   const stored = isStored(state, ahead);
@@ -82,11 +69,10 @@ function bringOne(
   // An engine answers late, and what the program has advised is no guess; what is only copied
   // otherwise waits until no thread does: one that goes through several arrays is about to come
   // into the next of them.
-  const { reason } = processor;
+  const coming = { block: ahead, processor: processor.id, access, reason: processor.reason };
   const advised = ahead.advice.pattern === 'sequential';
-  if (!entry || stored || advised || node.id === HOST_NODE)
-    begin(state, ahead, processor.id, access, stored, entry, reason);
-  else state.later.push({ block: ahead, processor: processor.id, access, reason });
+  if (!entry || stored || advised || node.id === HOST_NODE) begin(state, coming, stored, entry);
+  else state.later.push(coming);
 }
 
 /** Whether the policy of a full memory allows one more guess. */
@@ -106,7 +92,8 @@ export function bringWanted(
   if (!isMissing(state, block, processor, node)) return false;
   residenceOf(state, block, node.id).ahead = true;
   node.aheadBlocks++;
-  begin(state, block, processor.id, access, isStored(state, block), true, 'plan');
+  const coming = { block, processor: processor.id, access, reason: 'plan' } as const;
+  begin(state, coming, isStored(state, block), true);
   return true;
 }
 
@@ -114,7 +101,7 @@ export function bringWanted(
 export function beginLater(state: State): void {
   const next = state.later.shift();
   if (next === undefined) return;
-  const { block, access, reason } = next;
+  const { block } = next;
   const processor = state.processors[next.processor];
   if (processor?.state !== 'alive') return;
   const residence = block.residences[processor.localNode];
@@ -122,7 +109,7 @@ export function beginLater(state: State): void {
   if (residence?.ahead !== true) return;
   const node = nodeOf(state, processor.localNode);
   if (mayCome(state, block, processor, node) && isEmpty(residence.resident))
-    begin(state, block, processor.id, access, false, true, reason);
+    begin(state, next, false, true);
   else endAhead(block, node);
 }
 
@@ -139,22 +126,15 @@ function mayCome(state: State, block: Block, processor: Processor, node: Node): 
   return reachedBy(state, block, processor.id) === node.id;
 }
 
-function begin(
-  state: State,
-  ahead: Block,
-  processor: ProcessorId,
-  access: Access,
-  stored: boolean,
-  entry: boolean,
-  reason: Reason,
-): void {
+function begin(state: State, coming: BlockAhead, stored: boolean, entry: boolean): void {
+  const { block, processor, access, reason } = coming;
   const mask = createMask();
-  copy(mask, ahead.inside);
+  copy(mask, block.inside);
   // Of a unit no part stays unmapped, nor of memory that is reached in place: all of the block does
   // then, and its first fault maps it.
   const owner = processorOf(state, processor);
   const byPages =
-    !isRemote(ahead, owner) && nodeOf(state, owner.localNode).unitPages <= PAGES_PER_GROUP;
+    !isRemote(block, owner) && nodeOf(state, owner.localNode).unitPages <= PAGES_PER_GROUP;
   const task: Task = {
     kind: 'present',
     mask,
@@ -177,9 +157,9 @@ function begin(
     reason,
   };
   // An engine is asked for all alike; what is mapped is mapped when that is there.
-  if (stored) ahead.tasks.push({ ...task, map: false, entry: false });
-  ahead.tasks.push(task);
-  makeReady(state, ahead);
+  if (stored) block.tasks.push({ ...task, map: false, entry: false });
+  block.tasks.push(task);
+  makeReady(state, block);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** What the core knows of a touch, as a policy sees it. There is one, for the fault that is served. */
 import { createMask, has, isEmpty, isSubset } from '../basics/mask.js';
 import {
+  Access,
   HOST_NODE,
   NO_NODE,
   NO_PROCESSOR,
@@ -13,10 +14,11 @@ import {
   type Touch,
 } from '../basics/types.js';
 import { holderOf } from '../table/contents.js';
+import type { Fault } from '../table/fault.js';
 import type { Node } from '../table/nodes.js';
 import type { Processor } from '../table/processors.js';
 import { nodeOf, residenceOf, type State } from '../table/state.js';
-import { type Block, type Mapping, NO_PAGES } from '../table/va-block.js';
+import { type Block, NO_PAGES } from '../table/va-block.js';
 import { isStored } from './read-ahead.js';
 
 /** What a fault takes without its copy, about: docs/measurements has it. */
@@ -53,15 +55,8 @@ export class SeenTouch implements Touch {
   private node!: Node;
   private holder: NodeId = NO_NODE;
 
-  /** Looks at a page of the block. What depends on the right that is needed is for the caller. */
-  look(
-    state: State,
-    block: Block,
-    processor: Processor,
-    mapping: Mapping,
-    node: Node,
-    page: number,
-  ): void {
+  /** Looks at the page; what may come along is for the caller. */
+  look(state: State, { block, processor, mapping, node, page, access }: Fault): void {
     const { range } = block;
     this.state = state;
     this.seen = block;
@@ -70,6 +65,7 @@ export class SeenTouch implements Touch {
     this.memory = range.memories[processor.id];
     this.again = processor.stalled === block.index * PAGES_PER_BLOCK + page;
     this.page = page;
+    this.write = access === Access.Write;
     this.block = block.index - range.first / PAGES_PER_BLOCK;
     this.pages = range.pages;
     this.advice = block.advice.pattern;

@@ -4,22 +4,16 @@
  * where it is are none.
  */
 import { has } from '../basics/mask.js';
-import { NO_PROCESSOR, TURN_LAPSE } from '../basics/types.js';
-import type { Node } from '../table/nodes.js';
+import { Access, NO_PROCESSOR, TURN_LAPSE } from '../basics/types.js';
+import type { Fault } from '../table/fault.js';
 import type { Processor } from '../table/processors.js';
 import { isRemote, type State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
 
 /** A fault is about to bring the page. Events take the place of a clock, which the core lacks. */
-export function noteTurn(
-  state: State,
-  block: Block,
-  processor: Processor,
-  node: Node,
-  page: number,
-  write: boolean,
-): void {
-  if (!takesFromOthers(state, block, node, page, write)) return;
+export function noteTurn(state: State, fault: Fault): void {
+  if (!takesFromOthers(state, fault)) return;
+  const { block, processor } = fault;
   if (state.effort - block.turnAt > TURN_LAPSE) {
     block.turns = 0;
     block.turnOf = processor.id;
@@ -32,13 +26,7 @@ export function noteTurn(
   if (belongsInPlace(state, block, processor)) state.inPlace = true;
 }
 
-function takesFromOthers(
-  state: State,
-  block: Block,
-  node: Node,
-  page: number,
-  write: boolean,
-): boolean {
+function takesFromOthers(state: State, { block, node, page, access }: Fault): boolean {
   let holders = 0;
   let isHere = false;
   for (let id = 0; id < block.residences.length; id++) {
@@ -47,7 +35,7 @@ function takesFromOthers(
     if (id === node.id) isHere = true;
     else if (state.nodes[id]?.owner !== NO_PROCESSOR) holders++;
   }
-  return write ? holders > 0 : holders === 1 && !isHere;
+  return access === Access.Write ? holders > 0 : holders === 1 && !isHere;
 }
 
 /** Whether the processor is to use the block in host memory, by its policy. */

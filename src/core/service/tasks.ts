@@ -38,6 +38,7 @@ import {
   keepUntilItGoesOn,
   migrate,
   type Outcome,
+  openFor,
   present,
   sendHome,
   standsIn,
@@ -49,7 +50,6 @@ import { lose, lossIn, lossOf, passes } from '../table/absence.js';
 import { holderOf } from '../table/contents.js';
 import { conflictsWithHold } from '../table/holds.js';
 import type { Node } from '../table/nodes.js';
-import type { Processor } from '../table/processors.js';
 import {
   isRemote,
   nodeOf,
@@ -60,7 +60,7 @@ import {
 } from '../table/state.js';
 import { keepWhole, unitPagesOf, unitsAround, widen } from '../table/units.js';
 import { type Block, changedPages, isInherited } from '../table/va-block.js';
-import type { Task } from '../table/work.js';
+import type { Operation, Task } from '../table/work.js';
 
 /** Fewer forgotten pages give too little room to copy those kept for clones again. */
 const WORTHWHILE = PAGES_PER_GROUP;
@@ -191,18 +191,10 @@ export function pagesDone(state: State, block: Block, task: Task): number {
 
 function bringPages(state: State, block: Block, task: Task): Outcome {
   if (task.entry && isEntered(state, block, task)) return 'done';
-  if (task.node === NO_NODE) {
-    const processor = processorOf(state, task.processor);
-    if (isRemote(block, processor)) return bringToHost(state, block, processor, task);
-    return bringTo(
-      state,
-      block,
-      nodeOf(state, processor.localNode),
-      task.map ? processor : null,
-      task,
-    );
-  }
-  return bringTo(state, block, nodeOf(state, task.node), null, task);
+  const processor = task.node === NO_NODE ? processorOf(state, task.processor) : null;
+  if (processor !== null && isRemote(block, processor))
+    return bringToHost(state, block, processor, task);
+  return bringTo(state, block, nodeOf(state, processor?.localNode ?? task.node), task);
 }
 
 /**
@@ -225,15 +217,9 @@ function isEntered(state: State, block: Block, task: Task): boolean {
   return areThere;
 }
 
-function bringTo(
-  state: State,
-  block: Block,
-  node: Node,
-  mapped: Processor | null,
-  task: Task,
-): Outcome {
+function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
   const allowed = state.masks.take();
-  const unitPages = mapped === null ? 1 : node.unitPages;
+  const unitPages = task.map ? node.unitPages : 1;
   const asked = askedOf(state, block, task);
   if (task.access === Access.Write && !task.written) {
     const copyOnWrite = state.masks.take();
@@ -242,16 +228,15 @@ function bringTo(
     if (!isEmpty(copyOnWrite)) {
       absentPages(state, block, copyOnWrite, allowed);
       if (!isEmpty(allowed)) {
-        const outcome = migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
+        const outcome = migrate(state, block, moveFor(block, task, node, Access.Read, allowed));
         if (outcome === 'started') keepUntilItGoesOn(state, block, node.id);
         return outcome;
       }
       breakCopyOnWrite(state, block, copyOnWrite, false);
       return 'blocked';
     }
-    if (!isDone(state, block, node.id, mapped, Access.Write, allowed, task.entry)) {
-      return migrate(state, block, node, mapped, Access.Write, allowed, -1, task);
-    }
+    const writing = moveFor(block, task, node, Access.Write, allowed);
+    if (!isDone(state, block, writing)) return migrate(state, block, writing);
     // Not asked for again: while the rest comes, others may push this out, and two that want more
     // than there is would do so for ever.
     task.written = !task.hold;
@@ -272,13 +257,20 @@ function bringTo(
     andNot(allowed, written);
   }
   excludeScratch(state, block, node.id, allowed);
-  if (isDone(state, block, node.id, mapped, Access.Read, allowed, task.entry)) {
-    // It may have come before, to be read.
-    const mayBeMaterialized =
-      task.kind !== 'materialize' || mayBeWritten(state, block, node, allowed);
-    return mayBeMaterialized ? 'done' : waitForMemory(state, block, node, task);
-  }
-  return migrate(state, block, node, mapped, Access.Read, allowed, -1, task);
+  const reading = moveFor(block, task, node, Access.Read, allowed);
+  if (!isDone(state, block, reading)) return migrate(state, block, reading);
+  // It may have come before, to be read.
+  const mayBeMaterialized =
+    task.kind !== 'materialize' || mayBeWritten(state, block, node, allowed);
+  return mayBeMaterialized ? 'done' : waitForMemory(state, block, node, task);
+}
+
+/** What the task wants brought there, and mapped for its processor if that is to be. */
+function moveFor(block: Block, task: Task, node: Node, access: Access, mask: Mask): Operation {
+  const operation = openFor(block, task, node, access, mask);
+  operation.map = task.map;
+  if (task.map) operation.processor = task.processor;
+  return operation;
 }
 
 /** Those of the asked pages that the node may have for writing, by whole units. */
@@ -401,7 +393,7 @@ function empty(state: State, block: Block, task: Task): Outcome {
     if (!isEmptied(state, block, task, mask)) {
       task.forgot += size(mask);
       const kind = task.kind === 'free' ? 'free' : 'zero';
-      if (immediate(state, block, kind, task, Access.None, mask) === 'started') return 'started';
+      if (immediate(state, block, task, kind, mask) === 'started') return 'started';
     }
   } while (triesAgain(block, task));
   return 'done';
@@ -423,7 +415,7 @@ function beginCleaning(state: State, block: Block, task: Task): Outcome {
       andNot(mask, hold.reach);
     }
   }
-  return isEmpty(mask) ? 'done' : immediate(state, block, 'clean', task, Access.None, mask);
+  return isEmpty(mask) ? 'done' : immediate(state, block, task, 'clean', mask);
 }
 
 function forget(state: State, block: Block, task: Task): Outcome {
@@ -443,7 +435,7 @@ function forget(state: State, block: Block, task: Task): Outcome {
     if (breaksFirst(state, block, task, mask)) return 'blocked';
     if (!isEmpty(mask)) {
       task.forgot += size(mask);
-      if (immediate(state, block, 'drop', task, Access.None, mask) === 'started') return 'started';
+      if (immediate(state, block, task, 'drop', mask) === 'started') return 'started';
     }
   } while (triesAgain(block, task));
   return 'done';
@@ -468,14 +460,8 @@ function restrict(state: State, block: Block, task: Task): Outcome {
     }
   }
   if (change === 0) return 'done';
-  return immediate(
-    state,
-    block,
-    task.kind === 'copyOnWrite' ? 'copyOnWrite' : 'protect',
-    task,
-    to,
-    mask,
-  );
+  const kind = task.kind === 'copyOnWrite' ? 'copyOnWrite' : 'protect';
+  return immediate(state, block, task, kind, mask, to);
 }
 
 /** Once: what threads get again meanwhile they have faulted for. */
@@ -483,7 +469,7 @@ function unmap(state: State, block: Block, task: Task, mask: Mask): Outcome {
   if (task.written) return 'done';
   task.written = true;
   const kind = task.kind === 'unmap' ? 'unmap' : 'unmapUnits';
-  return immediate(state, block, kind, task, Access.None, mask);
+  return immediate(state, block, task, kind, mask);
 }
 
 function isEmptied(state: State, block: Block, task: Task, mask: Mask): boolean {

@@ -11,7 +11,7 @@ import {
   size,
   WORDS,
 } from '../basics/mask.js';
-import { NO_NODE, type NodeId, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from '../basics/types.js';
+import { type NodeId, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from '../basics/types.js';
 import { addCompletion } from './completion.js';
 import type { Frames } from './frames.js';
 import type { LargeUnits } from './large-units.js';
@@ -162,7 +162,7 @@ function releaseBlock(
   const page = last ? large.pageOf(index) : index * PAGES_PER_BLOCK;
   const count = last ? large.pages : PAGES_PER_BLOCK;
   const frame = last ? unit.frame : (residence.frames?.[0] ?? page);
-  const token = newToken(state, 'release', block, node.id, NO_NODE, 0, PAGES_PER_BLOCK);
+  const token = newToken(state, 'release', block, node.id, 0, PAGES_PER_BLOCK);
   const status = state.commands.release(token.id, node.id, page, count, frame);
   if (status !== Status.Pending) endToken(state, token);
   residence.frames?.fill(-1);
@@ -195,7 +195,7 @@ function releaseRuns(
       end = each;
     }
     const frame = frames === null ? base + first : frames[first];
-    const token = newToken(state, 'release', block, node.id, NO_NODE, first, end - first);
+    const token = newToken(state, 'release', block, node.id, first, end - first);
     token.frame = frame;
     const status = state.commands.release(token.id, node.id, base + first, end - first, frame);
     frames?.fill(-1, first, end);

@@ -10,7 +10,7 @@ import {
   Status,
 } from '../basics/types.js';
 import type { OpenManager } from '../open-manager.js';
-import { ROOM_TRIES } from '../service/faults.js';
+import { ROOM_TRIES } from '../service/denials.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, overheard } from '../test-parts.js';
 import type { Range, RangeOptions } from './range.js';
 

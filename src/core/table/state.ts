@@ -32,6 +32,14 @@ export interface Departed {
   readonly node: NodeId;
 }
 
+/** A block that is to be brought ahead of a processor, with which right, and why. */
+export interface BlockAhead {
+  readonly block: Block;
+  readonly processor: ProcessorId;
+  readonly access: Access;
+  readonly reason: Reason;
+}
+
 export interface State extends TokenTable {
   readonly commands: Commands;
   readonly policies: Policies;
@@ -72,12 +80,7 @@ export interface State extends TokenTable {
   /** Blocks that a node should lose, but its home has no room; looked at when it has. */
   readonly parked: IntrusiveList;
   /** Blocks that are to be brought ahead of processors as soon as no thread waits. */
-  readonly later: {
-    readonly block: Block;
-    readonly processor: ProcessorId;
-    readonly access: Access;
-    readonly reason: Reason;
-  }[];
+  readonly later: BlockAhead[];
   /** Blocks on which a thread waits for room that a store, or a file, may have again soon. */
   readonly waitsForRoom: IntrusiveList;
 }

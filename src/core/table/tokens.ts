@@ -1,6 +1,6 @@
 /** What commands that are under way stand for. */
 
-import { type NodeId, type Source, Status } from '../basics/types.js';
+import { NO_NODE, type NodeId, type Source, Status } from '../basics/types.js';
 import type { Block } from './va-block.js';
 import type { Operation } from './work.js';
 
@@ -10,6 +10,7 @@ export interface Token {
   kind: 'revoke' | 'transfer' | 'release';
   block: Block;
   node: NodeId;
+  /** Of a transfer, where its pages come from. */
   source: Source;
   first: number;
   count: number;
@@ -28,13 +29,13 @@ export function newToken(
   kind: Token['kind'],
   block: Block,
   node: NodeId,
-  source: Source,
   first: number,
   count: number,
 ): Token {
   const spare = table.freeTokens.pop();
   if (spare === undefined) {
-    const token = { id: table.tokens.length, kind, block, node, source, first, count, frame: 0 };
+    const id = table.tokens.length;
+    const token = { id, kind, block, node, source: NO_NODE, first, count, frame: 0 };
     table.tokens.push(token);
     return token;
   }
@@ -42,7 +43,6 @@ export function newToken(
   token.kind = kind;
   token.block = block;
   token.node = node;
-  token.source = source;
   token.first = first;
   token.count = count;
   return token;

@@ -1,7 +1,7 @@
 /** Threads wait for room of a full disk, which may come soon: tells the core how long. */
 
 import type { MemoryManager } from '../../core/memory-manager.js';
-import { ROOM_TRIES } from '../../core/service/faults.js';
+import { ROOM_TRIES } from '../../core/service/denials.js';
 
 /** How long a thread waits for room in all, at most. */
 export const ROOM_MS = 5000;
