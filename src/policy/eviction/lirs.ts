@@ -34,106 +34,121 @@ export function lirs(): EvictionPolicy {
 }
 
 export function lirsReplacement(): Replacement {
+  return new Lirs();
+}
+
+class Lirs implements Replacement {
   /** By recency, the oldest at the head; its oldest is always a LIR block. */
-  const stack = new IntrusiveList();
-  const queue = new IntrusiveList();
-  const ghosts = new GhostList();
-  const kinds = new BlockTable();
+  private readonly stack = new IntrusiveList();
+  private readonly queue = new IntrusiveList();
+  private readonly ghosts = new GhostList();
+  private readonly kinds = new BlockTable();
   /** Blocks that processors are in: uses in a row of these are one, though they take turns. */
-  const walked = new IntrusiveList();
-  let lirCount = 0;
-  let lirRoom = 1;
-  let walkedRoom = 1;
+  private readonly walked = new IntrusiveList();
+  private lirCount = 0;
+  private lirRoom = 1;
+  private walkedRoom = 1;
 
-  function walk(block: number): void {
+  resize(blocks: number): void {
+    const walks = Math.min(MOST_WALKED, Math.floor(blocks / WALKED_SHARE));
+    this.walkedRoom = Math.max(1, walks >> 1);
+    const hirRoom = Math.min(
+      Math.max(FEWEST_HIR, walks, Math.floor(blocks / HIR_SHARE)),
+      blocks - 1,
+    );
+    this.lirRoom = Math.max(1, blocks - hirRoom);
+    this.ghosts.limit = blocks * GHOSTS;
+    while (this.lirCount > this.lirRoom) this.demote();
+  }
+
+  has(block: number): boolean {
+    const kind = this.kinds.get(block);
+    return kind === Kind.lir || kind === Kind.hir;
+  }
+
+  arrive(block: number): void {
+    const { kinds, ghosts } = this;
+    this.walk(block);
+    const remembered = kinds.get(block) === Kind.gone;
+    if (remembered) ghosts.remove(block);
+    if (remembered || this.lirCount < this.lirRoom) this.promote(block);
+    else {
+      kinds.set(block, Kind.hir);
+      this.stack.append(block);
+      this.queue.append(block);
+    }
+    this.prune();
+  }
+
+  touch(block: number, isFirst: boolean): void {
+    const { stack, queue, walked } = this;
+    const goesOn = walked.has(block) || isFirst;
+    this.walk(block);
+    if (this.kinds.get(block) === Kind.lir) {
+      stack.append(block);
+      this.prune();
+    } else if (stack.has(block) && !goesOn) {
+      queue.remove(block);
+      this.promote(block);
+    } else {
+      stack.append(block);
+      queue.append(block);
+    }
+  }
+
+  victim(may: (block: number) => boolean): number {
+    const block = this.queue.find(may);
+    if (block !== -1) return block;
+    return this.stack.find((each) => this.kinds.get(each) === Kind.lir && may(each));
+  }
+
+  leave(block: number): void {
+    const { kinds, ghosts } = this;
+    this.walked.remove(block);
+    if (kinds.get(block) === Kind.lir) this.lirCount--;
+    this.queue.remove(block);
+    if (this.stack.has(block)) {
+      kinds.set(block, Kind.gone);
+      while (ghosts.size >= ghosts.limit && ghosts.size > 0) this.forget(ghosts.oldest);
+      ghosts.add(block);
+    } else kinds.set(block, Kind.none);
+    this.prune();
+  }
+
+  private walk(block: number): void {
+    const { walked } = this;
     walked.append(block);
-    while (walked.size > walkedRoom) walked.remove(walked.head);
+    while (walked.size > this.walkedRoom) walked.remove(walked.head);
   }
 
-  function forget(block: number): void {
-    stack.remove(block);
-    if (kinds.get(block) !== Kind.gone) return;
-    ghosts.remove(block);
-    kinds.set(block, Kind.none);
+  private forget(block: number): void {
+    this.stack.remove(block);
+    if (this.kinds.get(block) !== Kind.gone) return;
+    this.ghosts.remove(block);
+    this.kinds.set(block, Kind.none);
   }
 
-  function prune(): void {
-    while (stack.head !== -1 && kinds.get(stack.head) !== Kind.lir) forget(stack.head);
+  private prune(): void {
+    const { stack, kinds } = this;
+    while (stack.head !== -1 && kinds.get(stack.head) !== Kind.lir) this.forget(stack.head);
   }
 
   /** The LIR block whose last use is longest ago passes from now on. */
-  function demote(): void {
-    prune();
-    const block = stack.head;
+  private demote(): void {
+    this.prune();
+    const block = this.stack.head;
     if (block === -1) return;
-    stack.remove(block);
-    kinds.set(block, Kind.hir);
-    queue.append(block);
-    lirCount--;
-    prune();
+    this.stack.remove(block);
+    this.kinds.set(block, Kind.hir);
+    this.queue.append(block);
+    this.lirCount--;
+    this.prune();
   }
 
-  function promote(block: number): void {
-    kinds.set(block, Kind.lir);
-    lirCount++;
-    stack.append(block);
-    while (lirCount > lirRoom) demote();
+  private promote(block: number): void {
+    this.kinds.set(block, Kind.lir);
+    this.lirCount++;
+    this.stack.append(block);
+    while (this.lirCount > this.lirRoom) this.demote();
   }
-
-  return {
-    resize(blocks) {
-      const walks = Math.min(MOST_WALKED, Math.floor(blocks / WALKED_SHARE));
-      walkedRoom = Math.max(1, walks >> 1);
-      const hirRoom = Math.min(
-        Math.max(FEWEST_HIR, walks, Math.floor(blocks / HIR_SHARE)),
-        blocks - 1,
-      );
-      lirRoom = Math.max(1, blocks - hirRoom);
-      ghosts.limit = blocks * GHOSTS;
-      while (lirCount > lirRoom) demote();
-    },
-    has: (block) => kinds.get(block) === Kind.lir || kinds.get(block) === Kind.hir,
-    arrive(block) {
-      walk(block);
-      const remembered = kinds.get(block) === Kind.gone;
-      if (remembered) ghosts.remove(block);
-      if (remembered || lirCount < lirRoom) promote(block);
-      else {
-        kinds.set(block, Kind.hir);
-        stack.append(block);
-        queue.append(block);
-      }
-      prune();
-    },
-    touch(block, isFirst) {
-      const goesOn = walked.has(block) || isFirst;
-      walk(block);
-      if (kinds.get(block) === Kind.lir) {
-        stack.append(block);
-        prune();
-      } else if (stack.has(block) && !goesOn) {
-        queue.remove(block);
-        promote(block);
-      } else {
-        stack.append(block);
-        queue.append(block);
-      }
-    },
-    victim(may) {
-      const block = queue.find(may);
-      if (block !== -1) return block;
-      return stack.find((each) => kinds.get(each) === Kind.lir && may(each));
-    },
-    leave(block) {
-      walked.remove(block);
-      if (kinds.get(block) === Kind.lir) lirCount--;
-      queue.remove(block);
-      if (stack.has(block)) {
-        kinds.set(block, Kind.gone);
-        while (ghosts.size >= ghosts.limit && ghosts.size > 0) forget(ghosts.oldest);
-        ghosts.add(block);
-      } else kinds.set(block, Kind.none);
-      prune();
-    },
-  };
 }

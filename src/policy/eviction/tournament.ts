@@ -43,70 +43,112 @@ const always = (): boolean => true;
  * console.log(policy.evict((block) => block !== 1)); // 2
  */
 export function tournament(): EvictionPolicy {
-  return evictionBy(tournamentReplacement([lruReplacement(), lirsReplacement()]));
+  return evictionBy(new Tournament([lruReplacement(), lirsReplacement()]));
 }
 
-/** @param algorithms the first is by recency, and leads until another one is better */
-function tournamentReplacement(algorithms: readonly Replacement[]): Replacement {
-  const returns = new Returns();
-  const experts: readonly Expert[] = algorithms.map((algorithm) => ({
-    algorithm,
-    size: 0,
-    misses: 0,
-  }));
-  const here = new IntrusiveList();
+class Tournament implements Replacement {
+  private readonly returns = new Returns();
+  private readonly experts: readonly Expert[];
+  private readonly here = new IntrusiveList();
   /** Blocks that are here and that the leader would not have here, by last use. */
-  const strays = new IntrusiveList();
-  let leader = experts[0];
-  /** What the memory may let go, while a victim is looked for. */
-  let allowed: (block: number) => boolean = always;
-  const mayHere = (block: number): boolean => here.has(block) && allowed(block);
-  let capacity = 1;
-  let decay = 0.5;
+  private readonly strays = new IntrusiveList();
+  private leader: Expert;
+  private capacity = 1;
+  private decay = 0.5;
   /** Uses of blocks that are here, which nobody sees. */
-  let owed = 0;
+  private owed = 0;
+  /** What the memory may let go, while a victim is looked for. */
+  private allowed: (block: number) => boolean = always;
+  private readonly mayHere = (block: number): boolean =>
+    this.here.has(block) && this.allowed(block);
+
+  /** @param algorithms the first is by recency, and leads until another one is better */
+  constructor(algorithms: readonly Replacement[]) {
+    this.experts = algorithms.map((algorithm) => ({ algorithm, size: 0, misses: 0 }));
+    [this.leader] = this.experts;
+  }
+
+  resize(blocks: number): void {
+    this.capacity = blocks;
+    this.decay = 0.5 ** (1 / (blocks * MEMORY));
+    for (const expert of this.experts) {
+      expert.algorithm.resize(blocks);
+      this.shrink(expert, blocks);
+    }
+  }
+
+  has(block: number): boolean {
+    return this.here.has(block);
+  }
+
+  arrive(block: number, isWhole: boolean): void {
+    const { returns, experts } = this;
+    const [recency] = experts;
+    returns.arrive(block, isWhole, this.here.size);
+    if (returns.pass > 0) this.assume(returns.pass);
+    // Blocks that come in parts tell nothing of a loop: a processor is in several of them, and
+    // they go and come back while it is. Recency knows those.
+    if (!isWhole) for (const expert of experts) if (expert !== recency) expert.misses++;
+    this.touch(block, false);
+  }
+
+  touch(block: number, isFirst: boolean): void {
+    const { leader } = this;
+    let best = leader;
+    for (const expert of this.experts) {
+      expert.misses *= this.decay;
+      this.show(expert, block, isFirst);
+      if (expert.misses < best.misses) best = expert;
+    }
+    if (best !== leader && best.misses < leader.misses - this.capacity * LEAD) this.follow(best);
+    this.strays.remove(block);
+    this.here.append(block);
+    this.returns.see(block);
+  }
+
+  victim(may: (block: number) => boolean): number {
+    const stray = this.strays.find(may);
+    if (stray !== -1) return stray;
+    this.allowed = may;
+    const victim = this.leader.algorithm.victim(this.mayHere);
+    return victim === -1 ? this.here.find(may) : victim;
+  }
+
+  leave(block: number): void {
+    this.returns.leave(block);
+    this.here.remove(block);
+    this.strays.remove(block);
+  }
 
   /** Takes what the expert lets go until it keeps to its room. */
-  function shrink(expert: Expert, room: number): void {
+  private shrink(expert: Expert, room: number): void {
     const { algorithm } = expert;
     while (expert.size > room) {
       const victim = algorithm.victim(always);
       algorithm.leave(victim);
       expert.size--;
-      if (expert === leader && here.has(victim)) strays.append(victim);
+      if (expert === this.leader && this.here.has(victim)) this.strays.append(victim);
     }
   }
 
-  function show(expert: Expert, block: number, isFirst: boolean): void {
+  private show(expert: Expert, block: number, isFirst: boolean): void {
     const { algorithm } = expert;
     if (algorithm.has(block)) algorithm.touch(block, isFirst);
     else {
       expert.misses++;
-      shrink(expert, capacity - 1);
+      this.shrink(expert, this.capacity - 1);
       algorithm.arrive(block, true);
       expert.size++;
     }
   }
 
-  function follow(expert: Expert): void {
-    leader = expert;
+  private follow(expert: Expert): void {
+    const { here, strays } = this;
+    this.leader = expert;
     for (let block = here.head; block !== -1; block = here.after(block)) {
       if (expert.algorithm.has(block)) strays.remove(block);
       else strays.append(block);
     }
-  }
-
-  function access(block: number, isFirst: boolean): void {
-    let best = leader;
-    for (const expert of experts) {
-      expert.misses *= decay;
-      show(expert, block, isFirst);
-      if (expert.misses < best.misses) best = expert;
-    }
-    if (best !== leader && best.misses < leader.misses - capacity * LEAD) follow(best);
-    strays.remove(block);
-    here.append(block);
-    returns.see(block);
   }
 
   /**
@@ -114,46 +156,13 @@ function tournamentReplacement(algorithms: readonly Replacement[]): Replacement 
    * and nobody sees that: they do not fault. As many are taken as used as one of those blocks stands
    * for, unless they were seen in this pass.
    */
-  function assume(pass: number): void {
-    owed += here.size / pass;
-    while (owed >= 1) {
-      owed--;
+  private assume(pass: number): void {
+    const { here } = this;
+    this.owed += here.size / pass;
+    while (this.owed >= 1) {
+      this.owed--;
       const oldest = here.head;
-      if (oldest !== -1 && returns.since(oldest) >= pass) access(oldest, false);
+      if (oldest !== -1 && this.returns.since(oldest) >= pass) this.touch(oldest, false);
     }
   }
-
-  return {
-    resize(blocks) {
-      capacity = blocks;
-      decay = 0.5 ** (1 / (blocks * MEMORY));
-      for (const expert of experts) {
-        expert.algorithm.resize(blocks);
-        shrink(expert, blocks);
-      }
-    },
-    has: (block) => here.has(block),
-    arrive(block, isWhole) {
-      const [recency] = experts;
-      returns.arrive(block, isWhole, here.size);
-      if (returns.pass > 0) assume(returns.pass);
-      // Blocks that come in parts tell nothing of a loop: a processor is in several of them, and
-      // they go and come back while it is. Recency knows those.
-      if (!isWhole) for (const expert of experts) if (expert !== recency) expert.misses++;
-      access(block, false);
-    },
-    touch: access,
-    victim(may) {
-      const stray = strays.find(may);
-      if (stray !== -1) return stray;
-      allowed = may;
-      const victim = leader.algorithm.victim(mayHere);
-      return victim === -1 ? here.find(may) : victim;
-    },
-    leave(block) {
-      returns.leave(block);
-      here.remove(block);
-      strays.remove(block);
-    },
-  };
 }
