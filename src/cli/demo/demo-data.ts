@@ -195,19 +195,26 @@ export function openColumns(
   return { folder, rows, files, byteLength };
 }
 
+type Airports = ReadonlyMap<string, { readonly latitude: number; readonly longitude: number }>;
+
+/** @throws where they are not installed */
+async function readers(): Promise<{
+  hyparquet: typeof import('hyparquet');
+  fzstd: typeof import('fzstd');
+}> {
+  try {
+    return { hyparquet: await import('hyparquet'), fzstd: await import('fzstd') };
+  } catch {
+    throw missingPackages();
+  }
+}
+
 async function writeColumns(
   source: DataSource,
   folder: string,
   onProgress: (rows: number, of: number) => void,
 ): Promise<void> {
-  let hyparquet: typeof import('hyparquet');
-  let fzstd: typeof import('fzstd');
-  try {
-    hyparquet = await import('hyparquet');
-    fzstd = await import('fzstd');
-  } catch {
-    throw missingPackages();
-  }
+  const { hyparquet, fzstd } = await readers();
   const airports = readAirports(source.airports);
   const bytes = readFileSync(source.parquet);
   const file = bytes.buffer.slice(
@@ -216,75 +223,28 @@ async function writeColumns(
   ) as ArrayBuffer;
   const metadata = hyparquet.parquetMetadata(file);
   const rows = Number(metadata.num_rows);
-
-  const descriptors = {} as Record<DemoColumn, number>;
+  const compressors = {
+    ZSTD: (input: Uint8Array, length: number) => fzstd.decompress(input, new Uint8Array(length)),
+  };
+  const parsers = { timestampFromMicroseconds: (time: bigint) => time };
+  const columns = new ColumnFiles();
   try {
-    for (const [column, dtype] of Object.entries(demoColumns) as [DemoColumn, Dtype][]) {
-      descriptors[column] = openSync(join(folder, `${column}.npy`), 'wx');
-      writeFully(descriptors[column], npyHeader(dtype, [rows]));
-    }
-    const write = (column: DemoColumn, values: Float64Array | Int32Array) => {
-      if (values.BYTES_PER_ELEMENT !== dtypes[demoColumns[column]].bytes)
-        throw new TypeError(`${column}: wrong type`);
-      writeFully(
-        descriptors[column],
-        new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
-      );
-    };
+    columns.open(folder, rows);
     // One row group after the other: as JavaScript values the whole file would take a gigabyte.
     let rowStart = 0;
-    for (const group of metadata.row_groups) {
-      const rowEnd = rowStart + Number(group.num_rows);
-      const read = new Map<string, ArrayLike<unknown>>();
+    for (const { num_rows } of metadata.row_groups) {
+      const rowEnd = rowStart + Number(num_rows);
+      const group = new RowGroup(source, rowStart, rowEnd);
       await hyparquet.parquetRead({
         file,
         metadata,
         rowStart,
         rowEnd,
-        compressors: { ZSTD: (input, length) => fzstd.decompress(input, new Uint8Array(length)) },
-        parsers: { timestampFromMicroseconds: (time: bigint) => time },
-        onChunk({ columnName, columnData, rowStart: from }) {
-          if (from !== rowStart || read.has(columnName))
-            throw new Error(`${columnName} came in more than one piece`);
-          read.set(columnName, columnData);
-        },
+        compressors,
+        parsers,
+        onChunk: group.take,
       });
-      const column = (name: string): ArrayLike<unknown> => {
-        const values = read.get(name);
-        if (values?.length !== rowEnd - rowStart)
-          throw new Error(`${source.parquet} lacks values of '${name}'`);
-        return values;
-      };
-      const whole = (name: string, map: (value: bigint) => bigint = (value) => value) => {
-        const values = column(name) as ArrayLike<bigint>;
-        const result = new Int32Array(values.length);
-        for (let i = 0; i < result.length; i++) result[i] = Number(map(values[i]));
-        return result;
-      };
-      const places = (name: string) => {
-        const codes = column(name) as ArrayLike<string>;
-        const latitude = new Float64Array(codes.length);
-        const longitude = new Float64Array(codes.length);
-        for (let i = 0; i < codes.length; i++) {
-          const place = airports.get(codes[i]);
-          if (!place) throw new Error(`${source.airports} does not know the airport '${codes[i]}'`);
-          latitude[i] = place.latitude;
-          longitude[i] = place.longitude;
-        }
-        return { latitude, longitude };
-      };
-      const origin = places('origin');
-      const destination = places('destination');
-      write('originLatitude', origin.latitude);
-      write('originLongitude', origin.longitude);
-      write('destinationLatitude', destination.latitude);
-      write('destinationLongitude', destination.longitude);
-      write(
-        'minute',
-        whole('date', (time) => (time - EPOCH_MICROSECONDS) / 60_000_000n),
-      );
-      write('distance', whole('distance'));
-      write('delay', whole('delay'));
+      columns.writeGroup(group, airports);
       rowStart = rowEnd;
       onProgress(rowStart, rows);
       // Nothing above waits for the outside: signals and the progress bar get their turn here.
@@ -293,7 +253,96 @@ async function writeColumns(
     if (rowStart !== rows)
       throw new Error(`${source.parquet} has ${rowStart} rows and promises ${rows}`);
   } finally {
-    for (const fd of Object.values(descriptors)) closeSync(fd);
+    columns.close();
+  }
+}
+
+interface Piece {
+  readonly columnName: string;
+  readonly columnData: ArrayLike<unknown>;
+  readonly rowStart: number;
+}
+
+/** The values of some rows, by column. */
+class RowGroup {
+  private readonly read = new Map<string, ArrayLike<unknown>>();
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly rowStart: number,
+    private readonly rowEnd: number,
+  ) {}
+
+  readonly take = ({ columnName, columnData, rowStart }: Piece): void => {
+    if (rowStart !== this.rowStart || this.read.has(columnName))
+      throw new Error(`${columnName} came in more than one piece`);
+    this.read.set(columnName, columnData);
+  };
+
+  whole(name: string, map: (value: bigint) => bigint = (value) => value): Int32Array {
+    const values = this.column(name) as ArrayLike<bigint>;
+    const result = new Int32Array(values.length);
+    for (let i = 0; i < result.length; i++) result[i] = Number(map(values[i]));
+    return result;
+  }
+
+  places(name: string, airports: Airports): { latitude: Float64Array; longitude: Float64Array } {
+    const codes = this.column(name) as ArrayLike<string>;
+    const latitude = new Float64Array(codes.length);
+    const longitude = new Float64Array(codes.length);
+    for (let i = 0; i < codes.length; i++) {
+      const place = airports.get(codes[i]);
+      if (!place)
+        throw new Error(`${this.source.airports} does not know the airport '${codes[i]}'`);
+      latitude[i] = place.latitude;
+      longitude[i] = place.longitude;
+    }
+    return { latitude, longitude };
+  }
+
+  private column(name: string): ArrayLike<unknown> {
+    const values = this.read.get(name);
+    if (values?.length !== this.rowEnd - this.rowStart)
+      throw new Error(`${this.source.parquet} lacks values of '${name}'`);
+    return values;
+  }
+}
+
+/** A new file for each column, which is written group by group. */
+class ColumnFiles {
+  private readonly descriptors = {} as Record<DemoColumn, number>;
+
+  open(folder: string, rows: number): void {
+    for (const [column, dtype] of Object.entries(demoColumns) as [DemoColumn, Dtype][]) {
+      this.descriptors[column] = openSync(join(folder, `${column}.npy`), 'wx');
+      writeFully(this.descriptors[column], npyHeader(dtype, [rows]));
+    }
+  }
+
+  writeGroup(group: RowGroup, airports: Airports): void {
+    const origin = group.places('origin', airports);
+    const destination = group.places('destination', airports);
+    this.write('originLatitude', origin.latitude);
+    this.write('originLongitude', origin.longitude);
+    this.write('destinationLatitude', destination.latitude);
+    this.write('destinationLongitude', destination.longitude);
+    const minutes = (time: bigint): bigint => (time - EPOCH_MICROSECONDS) / 60_000_000n;
+    this.write('minute', group.whole('date', minutes));
+    this.write('distance', group.whole('distance'));
+    this.write('delay', group.whole('delay'));
+  }
+
+  close(): void {
+    for (const fd of Object.values(this.descriptors)) closeSync(fd);
+  }
+
+  private write(column: DemoColumn, values: Float64Array | Int32Array): void {
+    if (values.BYTES_PER_ELEMENT !== dtypes[demoColumns[column]].bytes)
+      throw new TypeError(`${column}: wrong type`);
+    writeFully(
+      this.descriptors[column],
+      new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+    );
   }
 }
 
@@ -302,7 +351,7 @@ function writeFully(fd: number, bytes: Uint8Array): void {
 }
 
 /** Code -> place. Only names hold commas and quotes; code comes first, coordinates last. */
-function readAirports(path: string): Map<string, { latitude: number; longitude: number }> {
+function readAirports(path: string): Airports {
   const places = new Map<string, { latitude: number; longitude: number }>();
   const [head, ...lines] = readFileSync(path, 'utf8').trimEnd().split(/\r?\n/);
   if (!/^iata,.*,latitude,longitude$/.test(head))
