@@ -106,7 +106,7 @@ export async function runPaged(
       for (const [at, each] of module.modes.entries()) {
         const mode = at === 0 && rounds.strict ? each | Mode.Strict : each;
         const bytes = new Uint8Array(
-          module.uniformOf(part, facts, tables, mask, mode, rounds.limit),
+          module.uniformOf(part, facts, { tables, maskWords: mask, mode, limit: rounds.limit }),
         );
         await gpu.dispatch(
           pipeline,

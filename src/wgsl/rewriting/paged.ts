@@ -5,20 +5,14 @@
  * Other arrays are windows, as in windowed.ts. All edits are within lines, so that positions in
  * errors keep theirs.
  */
-import type { LaunchFacts } from '../analysis/access.js';
+import type { Accesses, LaunchFacts } from '../analysis/access.js';
 import { accessesOf } from '../analysis/accesses.js';
 import { writingIndices, writtenBy } from '../analysis/writing.js';
 import { FIRST_INVOCATION, type Unit, WRITTEN } from '../dividing/page-rounds.js';
 import { type LaunchPart, lengthOf } from '../dividing/windows.js';
 import { withoutComments } from '../reading/comments.js';
 import type { Description, Resource } from '../reading/describe.js';
-import type {
-  Attribute,
-  Expression,
-  FunctionDeclaration,
-  Index,
-  Statement,
-} from '../reading/tree.js';
+import type { Attribute, Expression, FunctionDeclaration, Statement } from '../reading/tree.js';
 import { bodiesOf, some, visitStatements } from '../reading/walk.js';
 import { WgslError } from '../reading/wgsl-error.js';
 import { eventStoreEdits, eventText, readEdits } from './event-module.js';
@@ -64,6 +58,16 @@ export interface TableFacts {
   readonly notes: boolean;
 }
 
+/** What a dispatch is told besides its part. */
+export interface RoundFacts {
+  readonly tables: readonly TableFacts[];
+  /** Words with a bit for each unit. */
+  readonly maskWords: number;
+  readonly mode: number;
+  /** Units from here on do not run. */
+  readonly limit: number;
+}
+
 export interface PagedModule {
   readonly source: string;
   readonly entryPoint: string;
@@ -98,15 +102,7 @@ export interface PagedModule {
   readonly notes: number;
   /** What stands before arrays that are there in part. */
   readonly heads: readonly Head[];
-  /** @param maskWords with a bit for each unit @param limit units from here on do not run */
-  uniformOf(
-    part: LaunchPart,
-    launch: LaunchFacts,
-    tables: readonly TableFacts[],
-    maskWords: number,
-    mode: number,
-    limit: number,
-  ): ArrayBuffer;
+  uniformOf(part: LaunchPart, launch: LaunchFacts, round: RoundFacts): ArrayBuffer;
 }
 
 /** Two vectors of three with a number behind each, three numbers of logs, and one more. */
@@ -126,41 +122,18 @@ const FUEL = 2048;
 /** @throws WgslError with line and column for what cannot be rewritten, or not be run again */
 export function pagedModule(description: Description, paged: readonly Resource[]): PagedModule {
   const { module, resources, functions, entryPoint } = description;
-  const { source } = module;
   const once = onceReason(description);
   if (once !== null) return plannedModule(description, paged, once.message);
   const { source: text, nameOf } = unhidden(module);
   const bare = withoutComments(text);
-  const prefix = freePrefix(source);
+  const prefix = freePrefix(module.source);
   const accesses = accessesOf(description, null);
   const { stores, probes, events, together } = replayOf(description, accesses, new Set(paged));
   const windows = resources.filter((each) => each.isDivisible && !paged.includes(each));
-  const written = writtenBy(accesses);
-  const writing = writingIndices(description, accesses);
-  const names = new Map<Resource, string>();
-  for (const [number, each] of windows.entries()) names.set(each, `at_${number}`);
-  for (const [number, each] of paged.entries()) names.set(each, `page_${number}`);
-  const edits: Edit[] = [];
-  const wrappers = new Map<Index['index'], readonly Edit[]>();
-  for (const [site, of] of accesses.indices) {
-    const { index } = site;
-    const resource = onlyOne(source, of, index.start);
-    const name = names.get(resource);
-    const isWrite = paged.includes(resource) && written.has(resource) && writing.has(site);
-    if (name === undefined) continue;
-    const isAgain = paged.includes(resource) && events?.again.has(index);
-    const wrapper = mapped(
-      index,
-      prefix,
-      `${name}${isWrite ? '_write' : ''}${isAgain ? '_again' : ''}`,
-    );
-    wrappers.set(index, wrapper);
-    edits.push(...wrapper);
-  }
-  for (const [call, of] of accesses.lengths) {
-    const name = names.get(onlyOne(source, of, call.start));
-    if (name !== undefined) edits.push(...around(call, `${prefix}_${name}_length(`, ')'));
-  }
+  const rewritten = { paged, windows, events, prefix };
+  const wrappers = wrappersOf(description, accesses, rewritten);
+  const edits = [...wrappers.values()].flat();
+  edits.push(...lengthEdits(description, accesses, rewritten));
   const group = Math.max(0, ...resources.map((each) => each.group));
   const { heads, next } = headsOf(description, group);
   edits.push(...headEdits(description, heads, prefix));
@@ -170,24 +143,15 @@ export function pagedModule(description: Description, paged: readonly Resource[]
       ? storeEdits(bare, each, description, edits, prefix)
       : eventStoreEdits(bare, each, events, edits, wrappers, prefix),
   );
-  edits.push(...held.flat());
-  for (const { end } of together?.barriers ?? [])
-    edits.push({ at: end, text: ` ${prefix}_phase++;` });
-  for (const { start } of together?.loads ?? [])
-    edits.push({ at: start, text: `${prefix}_phase++; ` });
+  edits.push(...held.flat(), ...phaseEdits(together, prefix));
   for (const each of functions.values()) edits.push(...loopEdits(bare, each, together, prefix));
   const entry = functions.get(entryPoint.name) as FunctionDeclaration;
-  for (const each of [
-    ...entry.attributes,
-    ...entry.parameters.flatMap(({ attributes }) => attributes),
-  ])
-    edits.push({ at: each.start, text: '', blank: each.end - each.start });
-
+  edits.push(...plainEdits(entry));
   const bindings = bindingsOf(description, group, next);
-  const invocations = ({ count }: Pick<LaunchPart, 'count'>) =>
-    [...count, ...entryPoint.workgroupSize].reduce((product, each) => product * each, 1);
   const words = events === null ? 0 : Math.min(events.words ?? LOOP_WORDS, MOST_WORDS);
   const rules = together === null ? ALONE : TOGETHER + (events === null ? ALL_LEAVE : ALL_WAIT);
+  const invocations = (part: Pick<LaunchPart, 'count'>) =>
+    workgroupsOf(part) * product(entryPoint.workgroupSize);
   return {
     source:
       applied(text, edits) +
@@ -202,39 +166,107 @@ export function pagedModule(description: Description, paged: readonly Resource[]
     modes: modesOf(probes, events),
     resumes: events !== null,
     unit: together === null ? 'invocation' : 'workgroup',
-    units: (part) =>
-      together === null
-        ? invocations(part)
-        : part.count.reduce((product, each) => product * each, 1),
+    units: together === null ? invocations : workgroupsOf,
     mostInvocations: events === null ? MOST_INVOCATIONS : Math.floor(LOG_WORDS / (words + 1)),
     logWords: (part) => (events === null ? 0 : 1 + invocations(part) * (words + 1)),
     ...bindings,
     heads,
-    uniformOf: (part, launch, tables, maskWords, mode, limit) => {
-      const content = new Uint32Array(
-        HEADER_WORDS + 4 * (Math.max(1, windows.length) + paged.length),
-      );
-      content.set([...part.first, mode, ...launch.workgroups, maskWords]);
-      const { firstEntry = 0, pages = 0 } = tables.at(-1) ?? {};
-      content.set(
-        [2 * maskWords + firstEntry + pages, invocations(part), words, Math.min(limit, ALL_UNITS)],
-        8,
-      );
-      for (const [number, resource] of windows.entries()) {
-        const window = part.windows.find((each) => each.resource === resource);
-        content.set(
-          [window?.begin ?? 0, lengthOf(resource, launch) - 1],
-          HEADER_WORDS + 4 * number,
-        );
-      }
-      const first = HEADER_WORDS + 4 * Math.max(1, windows.length);
-      for (const [number, { shift, firstEntry, notes }] of tables.entries()) {
-        const last = lengthOf(paged[number] as Resource, launch) - 1;
-        content.set([shift, firstEntry, last, Number(notes)], first + 4 * number);
-      }
-      return content.buffer;
-    },
+    uniformOf: (part, launch, round) =>
+      uniformWords({ windows, paged }, part, launch, round, [invocations(part), words]),
   };
+}
+
+function product(sizes: readonly number[]): number {
+  return sizes.reduce((all, each) => all * each, 1);
+}
+
+function workgroupsOf({ count }: Pick<LaunchPart, 'count'>): number {
+  return product(count);
+}
+
+/** What the rewritten module calls its arrays by, and what it notes. */
+interface Rewritten {
+  readonly paged: readonly Resource[];
+  readonly windows: readonly Resource[];
+  readonly events: Events | null;
+  readonly prefix: string;
+}
+
+/** What stands around each index of an array that is not all there. */
+function wrappersOf(
+  description: Description,
+  accesses: Accesses,
+  arrays: Rewritten,
+): Map<Expression, readonly Edit[]> {
+  const { paged, events, prefix } = arrays;
+  const { source } = description.module;
+  const written = writtenBy(accesses);
+  const writing = writingIndices(description, accesses);
+  const wrappers = new Map<Expression, readonly Edit[]>();
+  for (const [site, of] of accesses.indices) {
+    const { index } = site;
+    const resource = onlyOne(source, of, index.start);
+    const name = nameIn(arrays, resource);
+    if (name === null) continue;
+    const isPaged = paged.includes(resource);
+    const write = isPaged && written.has(resource) && writing.has(site) ? '_write' : '';
+    const again = isPaged && events?.again.has(index) ? '_again' : '';
+    wrappers.set(index, mapped(index, prefix, `${name}${write}${again}`));
+  }
+  return wrappers;
+}
+
+/** The same of calls for a length. */
+function lengthEdits({ module }: Description, { lengths }: Accesses, arrays: Rewritten): Edit[] {
+  return [...lengths].flatMap(([call, of]) => {
+    const name = nameIn(arrays, onlyOne(module.source, of, call.start));
+    return name === null ? [] : around(call, `${arrays.prefix}_${name}_length(`, ')');
+  });
+}
+
+function nameIn({ paged, windows }: Rewritten, resource: Resource): string | null {
+  if (paged.includes(resource)) return `page_${paged.indexOf(resource)}`;
+  return windows.includes(resource) ? `at_${windows.indexOf(resource)}` : null;
+}
+
+/** Workgroups whose invocations wait for each other count how often they have. */
+function phaseEdits(together: Together | null, prefix: string): Edit[] {
+  if (together === null) return [];
+  return [
+    ...together.barriers.map(({ end }) => ({ at: end, text: ` ${prefix}_phase++;` })),
+    ...together.loads.map(({ start }) => ({ at: start, text: `${prefix}_phase++; ` })),
+  ];
+}
+
+/** Another entry point calls this one, which is a function like others from now on. */
+function plainEdits({ attributes, parameters }: FunctionDeclaration): Edit[] {
+  const all = [...attributes, ...parameters.flatMap((each) => each.attributes)];
+  return all.map(({ start, end }) => ({ at: start, text: '', blank: end - start }));
+}
+
+/** @param numbers how many invocations the part has, and the words of a log */
+function uniformWords(
+  { windows, paged }: Pick<Rewritten, 'windows' | 'paged'>,
+  part: LaunchPart,
+  launch: LaunchFacts,
+  { tables, maskWords, mode, limit }: RoundFacts,
+  numbers: readonly [invocations: number, words: number],
+): ArrayBuffer {
+  const first = HEADER_WORDS + 4 * Math.max(1, windows.length);
+  const content = new Uint32Array(first + 4 * paged.length);
+  content.set([...part.first, mode, ...launch.workgroups, maskWords]);
+  const { firstEntry = 0, pages = 0 } = tables.at(-1) ?? {};
+  content.set([2 * maskWords + firstEntry + pages, ...numbers, Math.min(limit, ALL_UNITS)], 8);
+  for (const [number, resource] of windows.entries()) {
+    const window = part.windows.find((each) => each.resource === resource);
+    const last = lengthOf(resource, launch) - 1;
+    content.set([window?.begin ?? 0, last], HEADER_WORDS + 4 * number);
+  }
+  for (const [number, { shift, firstEntry, notes }] of tables.entries()) {
+    const last = lengthOf(paged[number] as Resource, launch) - 1;
+    content.set([shift, firstEntry, last, Number(notes)], first + 4 * number);
+  }
+  return content.buffer;
 }
 
 /** Of one that runs when all of its pages are there. */
@@ -254,7 +286,7 @@ function plannedModule(
     modes: [],
     resumes: false,
     unit: 'workgroup',
-    units: ({ count }) => count.reduce((product, each) => product * each, 1),
+    units: workgroupsOf,
     mostInvocations: MOST_INVOCATIONS,
     logWords: () => 0,
     ...bindingsOf(description, group, next),

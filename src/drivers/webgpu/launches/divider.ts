@@ -542,10 +542,10 @@ function pagedDivision(
       const part = parts[index];
       const units = module.units(part);
       const maskWords = Math.ceil(units / 32);
-      const content = (mode: number) =>
-        Buffer.from(module.uniformOf(part, facts, tables, maskWords, mode, rounds.limit)).toString(
-          'base64',
-        );
+      const content = (mode: number) => {
+        const round = { tables, maskWords, mode, limit: rounds.limit };
+        return Buffer.from(module.uniformOf(part, facts, round)).toString('base64');
+      };
       const logWords = module.logWords(part);
       const contents = () =>
         modes.map((each, at) => content(at === 0 && rounds.strict ? each | Mode.Strict : each));
