@@ -43,6 +43,7 @@ interface Message {
 }
 
 const GARBAGE_OF_A_DENIED_WRITER = 0xbadbad;
+const GARBAGE_OF_A_LATE_WRITER = 0xfeedbad;
 
 export function isOver(launch: Launch): boolean {
   return launch.state === 'over';
@@ -369,9 +370,11 @@ export class Programs {
         throw new Error(
           `thread ${thread.id} of ${device.description.name} sees something of page ${page}, which it may not read`,
         );
+    } else if (device.unitPages > 1 && this.world.freed[page] === 1) {
+      // What is mapped with a unit and was given back has any content, which no other reader sees.
+      if (write) device.store(page, GARBAGE_OF_A_LATE_WRITER);
     } else if (write) this.writeOn(device, page);
-    // What is mapped with a unit and was given back has any content.
-    else if (device.unitPages === 1 || this.world.freed[page] === 0)
+    else
       this.world.check(
         page,
         device.value(page),

@@ -1034,6 +1034,11 @@ export class World implements Surroundings {
     this.gaveUp = false;
     if (name !== DEVICE_GOES_ON) this.resting = false;
     this.trace(() => `${this.step} ${name}`);
+    this.carryOut(act);
+  }
+
+  /** Does something, and looks at all that it may have spoiled. */
+  private carryOut(act: () => void): void {
     act();
     for (let action = this.later.shift(); action !== undefined; action = this.later.shift()) {
       this.resting = false;
@@ -1075,7 +1080,8 @@ export class World implements Surroundings {
     this.sources.failure = 0;
     this.sources.returnFailure = 0;
     this.sources.withheld = 0;
-    this.fairWeather();
+    // No event of its own: schedules go on as they were drawn.
+    this.carryOut(() => this.fairWeather());
     for (let guard = 0; this.busy(); guard++) {
       if (!this.event() && !this.freeForTheStore()) break;
       if (guard > 50_000)
@@ -1096,9 +1102,13 @@ export class World implements Surroundings {
     if (!this.behind.storeLeaves || this.usedPages() <= this.hostPages) return false;
     const memory = this.memories.find(({ exclusive, frees }) => !exclusive && frees === 0);
     if (memory === undefined) return false;
-    if (memory.pinned !== null) this.holders.unpinMemory(memory);
-    this.perform('free what the host has no room for', () => this.arrays.giveBack(memory));
+    this.perform('free what the host has no room for', () => this.giveBack(memory));
     return true;
+  }
+
+  private giveBack(memory: Memory): void {
+    if (memory.pinned !== null) this.holders.unpinMemory(memory);
+    if (memory.frees === 0) this.arrays.giveBack(memory);
   }
 
   private fairWeather(): void {
@@ -1192,9 +1202,8 @@ export class World implements Surroundings {
 
   private freeAll(): void {
     for (const memory of this.memories) {
-      if (memory.pinned !== null) this.holders.unpinMemory(memory);
-      if (memory.frees > 0) continue;
-      this.perform('free all', () => this.arrays.giveBack(memory));
+      if (memory.pinned === null && memory.frees > 0) continue;
+      this.perform('free all', () => this.giveBack(memory));
     }
     this.settle();
     for (const memory of [...this.memories]) {
