@@ -179,8 +179,13 @@ export class MemoryManager {
   }
 
   /** Whether blocks wait to be brought ahead of processors. */
+  get bringsAhead(): boolean {
+    return this.state.later.length > 0;
+  }
+
+  /** Whether there are such blocks, or plans may name some when they are asked. */
   get waitsToGoAhead(): boolean {
-    return this.state.later.length > 0 || haveWishes(this.state);
+    return this.bringsAhead || haveWishes(this.state);
   }
 
   /** No thread waits for anything just now: begins to bring the next block ahead of a processor. */

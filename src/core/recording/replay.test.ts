@@ -112,6 +112,7 @@ describe('a recording', () => {
       'capacityPages',
       'waitsForRoom',
       'waitsToGoAhead',
+      'bringsAhead',
     ];
     const own = ['constructor', 'run'];
     const methods = Object.getOwnPropertyNames(MemoryManager.prototype);

@@ -76,6 +76,12 @@ describe('what a policy wants', () => {
     manager.checkInvariants();
   });
 
+  it('is no work before the policy was asked', () => {
+    want(3);
+    launch();
+    expect(manager.bringsAhead).toBe(false);
+  });
+
   it('may be written where a launch writes it', () => {
     want(3, true);
     launch();

@@ -98,7 +98,8 @@ export class DeviceEvents implements ProcessEvents {
     if (this.device === null) return;
     for (const placement of this.placements) placement.before(thread);
     this.manager.fault(this.device.info.id, page, write, thread);
-    const moving = this.router.busy || this.manager.waitsToGoAhead;
+    // What plans may want is no work until they are asked, as after a touch of any other block.
+    const moving = this.router.busy || this.manager.bringsAhead;
     for (const placement of this.placements) placement.after(moving);
   }
 
