@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { BlockSpan, EvictionPolicy } from '../../core/basics/types.js';
 import { blockTrace } from '../../sim/block-trace.js';
 import { minMisses } from '../../sim/min.js';
+import { lru } from '../eviction/lru.js';
 import { tournament } from '../eviction/tournament.js';
 import { plan } from './plan.js';
 
@@ -153,6 +154,42 @@ describe('plan', () => {
     expect(wanted(begun(span(50, 1)), 0)).toEqual([10, 11, 12]);
     // What runs uses 0 and 1, and MIN would let those go.
     expect(wanted(begun(span(30, 3)), 0)).toEqual([]);
+  });
+
+  it('lets few guesses come in ahead of walks, since they stand where blocks are kept', () => {
+    const policy = plan(lru());
+    const node = new Node(policy);
+    for (let time = 0; time < 3; time++) node.launch(there);
+    policy.launchBegins?.(there.kernel, there.spans);
+    expect(policy.mostAhead?.(ROOM)).toBe(ROOM / 16);
+  });
+
+  it('does not limit them where nothing stays that is kept', () => {
+    const policy = plan(lru());
+    const node = new Node(policy);
+    for (let time = 0; time < 3; time++) {
+      node.launch(there);
+      for (const block of node.there) policy.deactivate(block);
+      node.there.clear();
+    }
+    policy.launchBegins?.(there.kernel, there.spans);
+    expect(policy.mostAhead?.(ROOM)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('does not either where all that stays is what the launch begins from zeros', () => {
+    const policy = plan(lru());
+    const node = new Node(policy);
+    const fill = { kernel: 'fill', spans: [span(0, 40), span(40, 40, true)] };
+    for (let time = 0; time < 3; time++) {
+      node.launch(fill);
+      for (const block of [...node.there]) {
+        if (block >= 40) continue;
+        policy.deactivate(block);
+        node.there.delete(block);
+      }
+    }
+    policy.launchBegins?.(fill.kernel, fill.spans);
+    expect(policy.mostAhead?.(ROOM)).toBe(Number.POSITIVE_INFINITY);
   });
 
   it('has nothing come of what a launch uses at random', () => {

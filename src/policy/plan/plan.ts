@@ -57,7 +57,8 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
       return timeline.isPlanned ? Math.min(1, blocks) : blocks;
     },
     mostAhead(nodeBlocks) {
-      if (!timeline.isPlanned) return otherwise.mostAhead?.(nodeBlocks) ?? NEVER;
+      if (!timeline.isPlanned || timeline.keptInVain)
+        return otherwise.mostAhead?.(nodeBlocks) ?? NEVER;
       return Math.max(1, Math.floor(nodeBlocks / AHEAD_SHARE));
     },
     launchWaits(kernel, spans) {
@@ -66,7 +67,7 @@ export function plan(otherwise: EvictionPolicy = tournament()): EvictionPolicy {
     },
     launchBegins(kernel, spans) {
       timeline.end(memory.isHere);
-      timeline.begin(kernel, spans);
+      timeline.begin(kernel, spans, memory.isHere);
       memory.again();
       coming.again();
     },

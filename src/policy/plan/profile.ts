@@ -190,6 +190,13 @@ export class Profile {
     return count;
   }
 
+  /** Whether anything is here of what it does not begin from zeros. */
+  finds(isHere: (block: number) => boolean): boolean {
+    for (const { first, end, emptied } of this.spans)
+      for (let block = first; block < end && !emptied; block++) if (isHere(block)) return true;
+    return false;
+  }
+
   /** The blocks that it uses, by when it comes to them. */
   order(): Int32Array {
     if (this.inOrder !== null) return this.inOrder;

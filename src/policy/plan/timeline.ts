@@ -17,6 +17,8 @@ export class Timeline {
   current: Profile | null = null;
   /** Launches that have begun. */
   began = 0;
+  /** What was kept for the launch at hand had left before it began, as where the host writes it. */
+  keptInVain = false;
 
   /** Whether it is known what comes after the launch at hand. */
   get isPlanned(): boolean {
@@ -27,8 +29,10 @@ export class Timeline {
     this.foresight.wait(this.profiles.of(kernel, spans));
   }
 
-  begin(kernel: string, spans: readonly BlockSpan[]): void {
+  /** @param isHere whether the memory has a block */
+  begin(kernel: string, spans: readonly BlockSpan[], isHere: (block: number) => boolean): void {
     const profile = this.profiles.of(kernel, spans);
+    this.keptInVain = profile.isKnown && !profile.finds(isHere);
     this.began++;
     this.current = profile;
     this.foresight.begin(profile);
