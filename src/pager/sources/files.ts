@@ -17,7 +17,7 @@ import { fillMemory, mmap } from '../../linux/memory/memory.js';
 import type { ManagerContext } from '../core/context.js';
 import type { FileMapping, FileSource } from '../protocol/requests.js';
 import { RequestError } from '../protocol/wire.js';
-import type { IoEngine } from './io-ring.js';
+import { type IoEngine, Job } from './io-ring.js';
 import { PageRuns } from './page-runs.js';
 
 export interface FileRange {
@@ -142,13 +142,8 @@ export class FileProvider {
     } catch (error) {
       const why = error instanceof SystemCallError ? error.code : String(error);
       const remedy = 'leave out `mapped`: its pages are read into host memory then';
-      throw new RequestError(
-        'FILE_NOT_MAPPED',
-        `array ${name}: ${path} cannot be mapped (${why}); ${remedy}`,
-        {
-          path,
-        },
-      );
+      const message = `array ${name}: ${path} cannot be mapped (${why}); ${remedy}`;
+      throw new RequestError('FILE_NOT_MAPPED', message, { path });
     }
   }
 
@@ -194,12 +189,15 @@ export class FileProvider {
       this.context.later(() => this.refuse(range, token, 'it has become shorter than the array'));
       return Status.Pending;
     }
-    this.engine.write(source.fd, address, bytes, source.offset + within, (result) => {
+    const done = (result: number): void => {
       if (result > 0) range.takenBack.add(page, count);
       if (result === bytes) this.context.router.completed(token, Status.Done);
       // A device that takes fewer bytes than it was given, without an error, is full.
       else this.refuse(range, token, result < 0 ? errnoName(-result) : 'ENOSPC');
-    });
+    };
+    const { fd } = source;
+    const offset = source.offset + within;
+    this.engine.begin({ kind: Job.Write, fd, address, length: bytes, offset, done });
     return Status.Pending;
   }
 
@@ -253,24 +251,22 @@ export class FileProvider {
       clearRest(target, bytes, count);
       return this.isWhole(range, page, count, target) ? Status.Done : Status.SourceChanged;
     }
-    const done = Math.max(got, 0);
-    const read = (failedAt: number): void =>
-      this.engine.read(
-        source.fd,
-        target + done,
-        bytes - done,
-        source.offset + within + done,
-        (result) => {
-          if (result === bytes - done) {
-            this.retried.succeeded();
-            clearRest(target, bytes, count);
-            const isWhole = this.isWhole(range, page, count, target);
-            this.context.router.completed(token, isWhole ? Status.Done : Status.SourceChanged);
-            // Fewer bytes than the file had when it was opened: a program has cut it.
-          } else if (result >= 0 || !this.retried.failed(failedAt, read))
-            this.context.router.completed(token, Status.SourceChanged);
-        },
-      );
+    const there = Math.max(got, 0);
+    const [address, length] = [target + there, bytes - there];
+    const job = { kind: Job.Read, fd: source.fd, address, length };
+    const read = (failedAt: number): void => {
+      const done = (result: number): void => {
+        if (result === length) {
+          this.retried.succeeded();
+          clearRest(target, bytes, count);
+          const isWhole = this.isWhole(range, page, count, target);
+          this.context.router.completed(token, isWhole ? Status.Done : Status.SourceChanged);
+          // Fewer bytes than the file had when it was opened: a program has cut it.
+        } else if (result >= 0 || !this.retried.failed(failedAt, read))
+          this.context.router.completed(token, Status.SourceChanged);
+      };
+      this.engine.begin({ ...job, offset: source.offset + within + there, done });
+    };
     read(0);
     return Status.Pending;
   }

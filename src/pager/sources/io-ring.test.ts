@@ -6,7 +6,15 @@ import { expect, it } from 'vitest';
 import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { CONTROL_WORDS, Control } from '../protocol/control.js';
 import { endStart } from '../protocol/starting.js';
-import { IoEngine, JOB_WORDS, Job, type JobRing, type Resort, Signal } from './io-ring.js';
+import {
+  IoEngine,
+  type IoJob,
+  JOB_WORDS,
+  Job,
+  type JobRing,
+  type Resort,
+  Signal,
+} from './io-ring.js';
 
 class Thread extends EventEmitter {
   private next: number;
@@ -79,8 +87,13 @@ class World {
     this.engine = new IoEngine(-1, control, () => this.now, start, '', resort);
   }
 
+  have(job: Partial<IoJob>): void {
+    const done = (result: number): void => void this.results.push(result);
+    this.engine.begin({ kind: Job.Read, fd: 0, address: 0, length: 0, offset: 0, ...job, done });
+  }
+
   read(length: number): void {
-    this.engine.read(0, 0, length, 0, (result) => this.results.push(result));
+    this.have({ kind: Job.Read, length });
   }
 
   wait(ms: number): void {
@@ -140,8 +153,7 @@ it('closes a file after its last job, be it handed in or not', () => {
   const world = new World();
   const [fd, idle] = [openSync('/dev/null', 'r'), openSync('/dev/null', 'r')];
   const isOpen = (each: number): boolean => existsSync(`/proc/self/fd/${each}`);
-  for (let count = 0; count < 300; count++)
-    world.engine.sync(fd, (result) => world.results.push(result));
+  for (let count = 0; count < 300; count++) world.have({ kind: Job.Sync, fd });
   world.engine.closeFile(fd);
   world.engine.closeFile(idle);
   expect([isOpen(fd), isOpen(idle)]).toEqual([true, false]);

@@ -11,7 +11,10 @@ import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js'
 import { startOwnThread } from '../../linux/threads/own-threads.js';
 import { beginStart, endStart, type Start } from '../protocol/starting.js';
 
-/** Places of a job's numbers, and the kinds. */
+/**
+ * Places of a job's numbers, and the kinds: `Open` makes a nameless file in the engine's folder,
+ * `Sync` makes what was written survive a crash, `Punch` gives the space of a part of a file back.
+ */
 export const Job = {
   Kind: 0,
   Fd: 1,
@@ -58,13 +61,20 @@ export interface JobRing {
   readonly folder: string;
 }
 
-interface Waiting {
-  readonly fd: number;
+export interface IoJob {
   readonly kind: number;
+  readonly fd: number;
   readonly address: number;
   readonly length: number;
+  /** Below 0: where the descriptor stands. */
   readonly offset: number;
+  /** Address of the checksums of whole pages, which are noted or compared. */
   readonly sums?: number;
+  /**
+   * Gets what has been moved, less at the end of a file; of `Open` the descriptor, of others 0; or
+   * the negative error number, and what was moved before that. Of pages that are not as their
+   * checksums say it gets the first (disk.ts).
+   */
   readonly done: (result: number, moved: number) => void;
 }
 
@@ -84,8 +94,8 @@ export class IoEngine {
   private readonly signals = new SharedArrayBuffer(SIGNAL_WORDS * 4);
   private handedIn = 0;
   private finished = 0;
-  private readonly running: Waiting[] = [];
-  private readonly waiting: Waiting[] = [];
+  private readonly running: IoJob[] = [];
+  private readonly waiting: IoJob[] = [];
   /** Files that are to be closed after their last job. */
   private readonly leaving = new Set<number>();
   private closed = false;
@@ -114,68 +124,18 @@ export class IoEngine {
     this.signal = new Int32Array(this.signals);
   }
 
-  /**
-   * Reads a file into memory. `done` gets the bytes read, fewer at the end of the file, or the
-   * negative error number and the bytes read before that.
-   */
-  read(
-    fd: number,
-    address: number,
-    length: number,
-    offset: number,
-    done: (result: number, moved: number) => void,
-  ): void {
-    this.add({ kind: Job.Read, fd, address, length, offset, done });
-  }
-
-  /** Writes memory to a file. `done`: the bytes written, or the negative error. */
-  write(
-    fd: number,
-    address: number,
-    length: number,
-    offset: number,
-    done: (result: number, moved: number) => void,
-  ): void {
-    this.add({ kind: Job.Write, fd, address, length, offset, done });
-  }
-
-  /** Makes what was written survive a crash. `done`: 0 or the negative error number. */
-  sync(fd: number, done: (result: number) => void): void {
-    this.add({ kind: Job.Sync, fd, address: 0, length: 0, offset: 0, done });
-  }
-
-  /** Makes a nameless file in the engine's folder. `done`: descriptor or negative error. */
-  open(done: (result: number) => void): void {
-    this.add({ kind: Job.Open, fd: -1, address: 0, length: 0, offset: 0, done });
-  }
-
-  /** Writes whole pages, and notes their checksums at `sums`. */
-  writeSummed(
-    fd: number,
-    address: number,
-    length: number,
-    offset: number,
-    sums: number,
-    done: (result: number) => void,
-  ): void {
-    this.add({ kind: Job.WriteSummed, fd, address, length, offset, sums, done });
-  }
-
-  /** Reads and compares. `done`: bytes, the negative error, or the wrong page (disk.ts). */
-  readSummed(
-    fd: number,
-    address: number,
-    length: number,
-    offset: number,
-    sums: number,
-    done: (result: number) => void,
-  ): void {
-    this.add({ kind: Job.ReadSummed, fd, address, length, offset, sums, done });
-  }
-
-  /** Gives the disk space of a part of a file back. */
-  punch(fd: number, offset: number, length: number, done: (result: number) => void): void {
-    this.add({ kind: Job.Punch, fd, address: 0, length, offset, done });
+  /** Hands a job to the thread, or to what does its jobs meanwhile. */
+  begin(job: IoJob): void {
+    if (this.closed) return;
+    const { standIn } = this;
+    if (standIn !== null) {
+      standIn.begin(job);
+      return;
+    }
+    if (this.running.length === 0) this.lastEnd = this.now();
+    if (this.running.length < PLACES) this.handIn(job);
+    else this.waiting.push(job);
+    if (this.worker === null && this.retryAt === 0) this.startThread();
   }
 
   get load(): number {
@@ -242,19 +202,6 @@ export class IoEngine {
     Atomics.notify(this.signal, Signal.HandedIn);
     this.worker = null;
     this.returnReserve();
-  }
-
-  private add(job: Waiting): void {
-    if (this.closed) return;
-    const { standIn } = this;
-    if (standIn !== null) {
-      standIn.add(job);
-      return;
-    }
-    if (this.running.length === 0) this.lastEnd = this.now();
-    if (this.running.length < PLACES) this.handIn(job);
-    else this.waiting.push(job);
-    if (this.worker === null && this.retryAt === 0) this.startThread();
   }
 
   private startThread(): void {
@@ -335,7 +282,7 @@ export class IoEngine {
   private handOver(other: IoEngine): void {
     this.finished = this.handedIn;
     Atomics.store(this.signal, Signal.Done, this.finished);
-    for (const job of [...this.running.splice(0), ...this.waiting.splice(0)]) other.add(job);
+    for (const job of [...this.running.splice(0), ...this.waiting.splice(0)]) other.begin(job);
   }
 
   private startAgain(): void {
@@ -353,7 +300,7 @@ export class IoEngine {
   }
 
   private answer(result: number): void {
-    const job = this.running.shift() as Waiting;
+    const job = this.running.shift() as IoJob;
     const moved = this.words[(this.finished % PLACES) * JOB_WORDS + Job.Moved];
     this.finished = (this.finished + 1) | 0;
     const next = this.waiting.shift();
@@ -365,7 +312,7 @@ export class IoEngine {
     }
   }
 
-  private handIn(job: Waiting): void {
+  private handIn(job: IoJob): void {
     const at = (this.handedIn % PLACES) * JOB_WORDS;
     this.words[at + Job.Kind] = job.kind;
     this.words[at + Job.Fd] = job.fd;

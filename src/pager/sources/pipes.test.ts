@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { IoEngine } from './io-ring.js';
+import { type IoEngine, type IoJob, Job } from './io-ring.js';
 import { Pipes } from './pipes.js';
 
 class Engine {
@@ -7,12 +7,9 @@ class Engine {
   closed = false;
   readonly jobs: string[] = [];
 
-  read(fd: number): void {
-    this.add(`read ${fd}`);
-  }
-
-  write(fd: number): void {
-    this.add(`write ${fd}`);
+  begin({ kind, fd }: IoJob): void {
+    this.jobs.push(`${kind === Job.Read ? 'read' : 'write'} ${fd}`);
+    this.load++;
   }
 
   poll(): void {
@@ -21,11 +18,6 @@ class Engine {
 
   close(): void {
     this.closed = true;
-  }
-
-  private add(job: string): void {
-    this.jobs.push(job);
-    this.load++;
   }
 }
 
@@ -40,12 +32,13 @@ function world(): {
     engines.push(new Engine());
     return engines[engines.length - 1] as unknown as IoEngine;
   });
-  const done = (): void => undefined;
+  const begin = (kind: number, fd: number): void =>
+    pipes.begin({ kind, fd, address: 0, length: 1, offset: -1, done: () => undefined });
   return {
     pipes,
     engines,
-    read: (fd) => pipes.read(fd, 0, 1, done),
-    write: (fd) => pipes.write(fd, 0, 1, done),
+    read: (fd) => begin(Job.Read, fd),
+    write: (fd) => begin(Job.Write, fd),
   };
 }
 

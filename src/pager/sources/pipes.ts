@@ -3,15 +3,13 @@
  * for its other end, which may be waiting for another one of them, as a filter does that is written
  * to and read from: so none stands in line behind another.
  */
-import type { IoEngine } from './io-ring.js';
-
-type Way = 'read' | 'write';
+import type { IoEngine, IoJob } from './io-ring.js';
 
 /** A thread, and what it read or wrote last. */
 interface User {
   readonly engine: IoEngine;
   fd: number;
-  way: Way;
+  kind: number;
 }
 
 /** Threads at once; with more descriptors than that some wait for others. */
@@ -24,24 +22,9 @@ export class Pipes {
 
   constructor(private readonly newEngine: () => IoEngine) {}
 
-  /** As IoEngine.read. */
-  read(
-    fd: number,
-    address: number,
-    length: number,
-    done: (result: number, moved: number) => void,
-  ): void {
-    this.engineFor(fd, 'read').read(fd, address, length, -1, done);
-  }
-
-  /** As IoEngine.write. */
-  write(
-    fd: number,
-    address: number,
-    length: number,
-    done: (result: number, moved: number) => void,
-  ): void {
-    this.engineFor(fd, 'write').write(fd, address, length, -1, done);
+  /** A read or a write, as IoEngine's. */
+  begin(job: IoJob): void {
+    this.engineFor(job).begin(job);
   }
 
   poll(): void {
@@ -74,19 +57,19 @@ export class Pipes {
   }
 
   /** What goes to one descriptor stays in order. */
-  private engineFor(fd: number, way: Way): IoEngine {
+  private engineFor({ fd, kind }: IoJob): IoEngine {
     const { users } = this;
     let user =
-      users.find((each) => each.fd === fd && each.way === way && each.engine.load > 0) ??
+      users.find((each) => each.fd === fd && each.kind === kind && each.engine.load > 0) ??
       users.find(({ engine }) => engine.load === 0);
     // Behind what another descriptor has there, whose thread it stays.
     if (user === undefined && users.length === MOST) return users[fd % MOST].engine;
     if (user === undefined) {
-      user = { engine: this.newEngine(), fd, way };
+      user = { engine: this.newEngine(), fd, kind };
       users.push(user);
     }
     user.fd = fd;
-    user.way = way;
+    user.kind = kind;
     return user.engine;
   }
 }

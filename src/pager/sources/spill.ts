@@ -3,7 +3,7 @@ import { constants as os } from 'node:os';
 import { closeDescriptor } from '../../linux/base/libc.js';
 import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
-import { IoEngine, type Resort } from './io-ring.js';
+import { IoEngine, Job, type Resort } from './io-ring.js';
 import { PageSums } from './page-sums.js';
 import { type PageMove, StorageRing } from './storage-ring.js';
 
@@ -12,7 +12,7 @@ const THREADS = 2;
 /** Jobs of a thread at once: one that it does, and the next. */
 const DEPTH = 2;
 
-type Job = (fd: number) => void;
+type WithFile = (fd: number) => void;
 
 export class Spill implements StoreFile {
   readonly engines: IoEngines;
@@ -23,7 +23,7 @@ export class Spill implements StoreFile {
   private fd = -1;
   private readonly sums: PageSums;
   /** What waits for the file to be made. */
-  private readonly waiting: { go: Job; done: (result: number) => void }[] = [];
+  private readonly waiting: { go: WithFile; done: (result: number) => void }[] = [];
 
   constructor(
     readonly folder: string,
@@ -57,25 +57,19 @@ export class Spill implements StoreFile {
 
   write(address: number, length: number, offset: number, done: (result: number) => void): void {
     const sums = this.sums.at(offset);
-    this.withFile(done, (fd) =>
-      this.begin({ write: true, fd, address, length, offset, sums, done }),
-    );
+    const kind = Job.WriteSummed;
+    this.withFile(done, (fd) => this.begin({ kind, fd, address, length, offset, sums, done }));
   }
 
   read(address: number, length: number, offset: number, done: (result: number) => void): void {
-    this.begin({
-      write: false,
-      fd: this.fd,
-      address,
-      length,
-      offset,
-      sums: this.sums.at(offset),
-      done,
-    });
+    const { fd } = this;
+    const sums = this.sums.at(offset);
+    this.begin({ kind: Job.ReadSummed, fd, address, length, offset, sums, done });
   }
 
   punch(offset: number, length: number, done: (result: number) => void): void {
-    this.engines.writer.punch(this.fd, offset, length, done);
+    const { fd } = this;
+    this.engines.writer.begin({ kind: Job.Punch, fd, address: 0, length, offset, done });
   }
 
   /** Nothing of it is under way any more. */
@@ -91,13 +85,12 @@ export class Spill implements StoreFile {
     else this.byThread(move);
   }
 
-  private byThread({ write, fd, address, length, offset, sums, done }: PageMove): void {
+  private byThread(move: PageMove): void {
     const { reader, writer } = this.engines;
-    if (write) writer.writeSummed(fd, address, length, offset, sums, done);
-    else reader.readSummed(fd, address, length, offset, sums, done);
+    (move.kind === Job.WriteSummed ? writer : reader).begin(move);
   }
 
-  private withFile(done: (result: number) => void, go: Job): void {
+  private withFile(done: (result: number) => void, go: WithFile): void {
     if (this.fd !== -1) {
       go(this.fd);
       return;
@@ -116,13 +109,15 @@ export class Spill implements StoreFile {
   /** Makes the file. `made` gets its descriptor, or the negative error number. */
   private open(made: (result: number) => void): void {
     const { reserve } = this;
-    this.engines.writer.open((result) => {
+    const open = (done: (result: number) => void): void =>
+      this.engines.writer.begin({ kind: Job.Open, fd: -1, address: 0, length: 0, offset: 0, done });
+    open((result) => {
       if (reserve === undefined || (result !== -os.errno.EMFILE && result !== -os.errno.ENFILE)) {
         made(result);
         return;
       }
       reserve.lend();
-      this.engines.writer.open((again) => {
+      open((again) => {
         reserve.back();
         made(again);
       });

@@ -5,6 +5,7 @@ import { MAP_ANONYMOUS, MAP_PRIVATE, PROT_READ, PROT_WRITE } from '../../linux/b
 import { openSpillFile } from '../../linux/files/spill-file.js';
 import { mmap, munmap, view } from '../../linux/memory/memory.js';
 import { createEventfd, drainEventfd } from '../../linux/threads/eventfd.js';
+import { Job } from './io-ring.js';
 import { type PageMove, StorageRing } from './storage-ring.js';
 
 const PAGE = 4096;
@@ -32,7 +33,8 @@ describe.skipIf(!ring.mayTake(PAGE))('a ring for single pages', () => {
 
   function begin(write: boolean): Promise<number> {
     return new Promise((done) => {
-      const move: PageMove = { write, fd, address: pages, length: PAGE, offset: 0, sums, done };
+      const kind = write ? Job.WriteSummed : Job.ReadSummed;
+      const move: PageMove = { kind, fd, address: pages, length: PAGE, offset: 0, sums, done };
       ring.begin(move);
     });
   }

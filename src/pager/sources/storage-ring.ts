@@ -8,22 +8,15 @@
 import { spoiled } from '../../drivers/storage/disk.js';
 import { IoUring } from '../../linux/files/io-uring.js';
 import { firstSpoiled, noteSums } from '../../linux/files/spill-file.js';
+import { type IoJob, Job } from './io-ring.js';
 
 /** Looking at the checksums of more would keep the manager from other faults. */
 const LONGEST_BYTES = 2 ** 16;
 /** As many as a disk carries out at once. */
 const PLACES = 32;
 
-export interface PageMove {
-  readonly write: boolean;
-  readonly fd: number;
-  readonly address: number;
-  readonly length: number;
-  readonly offset: number;
-  /** Address of the checksums of these pages. */
-  readonly sums: number;
-  readonly done: (result: number) => void;
-}
+/** A job of the kind `ReadSummed` or `WriteSummed`. */
+export type PageMove = IoJob & { readonly sums: number };
 
 export class StorageRing {
   /** Undefined: not asked for yet; null: there is none. */
@@ -65,11 +58,10 @@ export class StorageRing {
   begin(move: PageMove): void {
     const ring = this.ring as IoUring;
     const place = this.free.pop() as number;
-    const { write, fd, address, length, offset, sums } = move;
+    const { kind, fd, address, length, offset, sums } = move;
+    const write = kind === Job.WriteSummed;
     if (write) noteSums(address, length, offset, sums);
-    const refused = write
-      ? ring.write(fd, address, length, offset, place)
-      : ring.read(fd, address, length, offset, place);
+    const refused = ring[write ? 'write' : 'read'](fd, address, length, offset, place);
     if (refused === 0) {
       this.moves[place] = move;
       if (!write) {
@@ -96,13 +88,14 @@ export class StorageRing {
     const move = this.moves[place] as PageMove;
     this.moves[place] = null;
     this.free.push(place);
-    const { write, address, length, offset, sums, done } = move;
+    const { kind, address, length, offset, sums, done } = move;
+    const write = kind === Job.WriteSummed;
     if (!write) this.reading--;
     if (result !== length) {
       this.byThread(move);
       return;
     }
     const wrong = write ? -1 : firstSpoiled(address, length, offset, sums);
-    done(wrong === -1 ? length : spoiled(wrong));
+    done(wrong === -1 ? length : spoiled(wrong), length);
   };
 }

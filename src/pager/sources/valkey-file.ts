@@ -10,7 +10,7 @@ import { startOwnThread } from '../../linux/threads/own-threads.js';
 import type { ServerOptions } from '../protocol/space.js';
 import { ForgottenTags } from './forgotten-tags.js';
 import { IoEngines, type StoreFile } from './io-engines.js';
-import { IoEngine, type JobRing } from './io-ring.js';
+import { IoEngine, Job, type JobRing } from './io-ring.js';
 import { PageSums } from './page-sums.js';
 import { type ValueMemory, ValueTable } from './value-table.js';
 
@@ -81,17 +81,21 @@ export class ValkeyFile implements StoreFile {
 
   write(address: number, length: number, offset: number, done: (result: number) => void): void {
     this.table.note(offset, length, true);
-    this.engines.writer.writeSummed(-1, address, length, offset, this.sums.at(offset), done);
+    const sums = this.sums.at(offset);
+    const job = { kind: Job.WriteSummed, fd: -1, address, length, offset, sums, done };
+    this.engines.writer.begin(job);
   }
 
   read(address: number, length: number, offset: number, done: (result: number) => void): void {
-    this.engines.reader.readSummed(-1, address, length, offset, this.sums.at(offset), done);
+    const sums = this.sums.at(offset);
+    const job = { kind: Job.ReadSummed, fd: -1, address, length, offset, sums, done };
+    this.engines.reader.begin(job);
   }
 
   /** Values go when none of their frames is used any more. */
   punch(offset: number, length: number, done: (result: number) => void): void {
     this.table.note(offset, length, false);
-    this.engines.writer.punch(-1, offset, length, done);
+    this.engines.writer.begin({ kind: Job.Punch, fd: -1, address: 0, length, offset, done });
   }
 
   /** Nothing is under way any more: threads have the server forget all, and end. */

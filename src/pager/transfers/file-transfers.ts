@@ -11,9 +11,11 @@ import type { Answer } from '../protocol/messages.js';
 import type { FileTransfer, Requests } from '../protocol/requests.js';
 import { type WireError, wireError } from '../protocol/wire.js';
 import type { FileRange } from '../sources/files.js';
-import type { IoEngine } from '../sources/io-ring.js';
+import { type IoEngine, Job } from '../sources/io-ring.js';
 import type { Pipes } from '../sources/pipes.js';
 import type { MappedReads } from './mapped-reads.js';
+
+type Told = Answer<Requests['transferFile']['out']>;
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
 const WINDOW_PAGES = 2048;
@@ -33,17 +35,12 @@ export class FileTransfers {
     private readonly mapped: MappedReads,
   ) {}
 
-  start(transfer: FileTransfer, answer: Answer<Requests['transferFile']['out']>): void {
+  start(transfer: FileTransfer, answer: Told): void {
     this.next(transfer, 0, WINDOW_PAGES, answer);
   }
 
   /** Writes a piece of a mapped file, which is read from the file itself. */
-  private copy(
-    transfer: FileTransfer,
-    range: FileRange,
-    moved: number,
-    answer: Answer<Requests['transferFile']['out']>,
-  ): void {
+  private copy(transfer: FileTransfer, range: FileRange, moved: number, answer: Told): void {
     const buffer = this.bufferOf(transfer);
     const bytes = Math.min(buffer.length, transfer.bytes - moved);
     this.mapped.read(range, transfer.offset + moved, bytes, buffer.address, (complete) => {
@@ -75,20 +72,13 @@ export class FileTransfers {
     bytes: number,
     done: (result: number, movedBefore: number) => void,
   ): void {
-    const reading = direction === 'read';
-    if (position === null) {
-      if (reading) this.pipes.read(fd, address, bytes, done);
-      else this.pipes.write(fd, address, bytes, done);
-    } else if (reading) this.engine.read(fd, address, bytes, position + moved, done);
-    else this.engine.write(fd, address, bytes, position + moved, done);
+    const kind = direction === 'read' ? Job.Read : Job.Write;
+    const offset = position === null ? -1 : position + moved;
+    const by = position === null ? this.pipes : this.engine;
+    by.begin({ kind, fd, address, length: bytes, offset, done });
   }
 
-  private next(
-    transfer: FileTransfer,
-    moved: number,
-    windowPages: number,
-    answer: Answer<Requests['transferFile']['out']>,
-  ): void {
+  private next(transfer: FileTransfer, moved: number, windowPages: number, answer: Told): void {
     const at = transfer.offset + moved;
     const end = transfer.offset + transfer.bytes;
     if (at >= end) {
@@ -105,7 +95,7 @@ export class FileTransfers {
     transfer: FileTransfer,
     moved: number,
     windowPages: number,
-    answer: Answer<Requests['transferFile']['out']>,
+    answer: Told,
   ): void {
     const at = transfer.offset + moved;
     const end = transfer.offset + transfer.bytes;

@@ -5,7 +5,7 @@
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import { moveWithoutWaiting } from '../../linux/files/file-io.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
-import type { IoEngine } from '../sources/io-ring.js';
+import { type IoEngine, Job } from '../sources/io-ring.js';
 
 export class MappedReads {
   constructor(
@@ -36,9 +36,9 @@ export class MappedReads {
       done(true);
       return;
     }
-    const rest = bytes - got;
-    this.engine.read(source.fd, address + got, rest, position + got, (result) =>
-      done(result === rest),
-    );
+    const length = bytes - got;
+    const { fd } = source;
+    const rest = { kind: Job.Read, fd, address: address + got, length, offset: position + got };
+    this.engine.begin({ ...rest, done: (result) => done(result === length) });
   }
 }

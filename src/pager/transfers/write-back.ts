@@ -13,7 +13,7 @@ import type { ArrayPages } from '../protocol/pages.js';
 import type { WireError } from '../protocol/wire.js';
 import { wireError } from '../protocol/wire.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
-import type { IoEngine } from '../sources/io-ring.js';
+import { type IoEngine, Job } from '../sources/io-ring.js';
 import { type PageRun, PageRuns } from '../sources/page-runs.js';
 
 /** 8 MiB: large enough for a disk, small enough not to hold much. */
@@ -276,24 +276,18 @@ export class WriteBack {
     const { firstPage, source } = file;
     const within = (first - firstPage) * PAGE_BYTES;
     const bytes = Math.min(count * PAGE_BYTES, source.bytes - within);
-    const position = source.offset + within;
-    this.engine.write(
-      source.fd,
-      this.context.memory + first * PAGE_BYTES,
-      bytes,
-      position,
-      (result) => {
-        this.context.manager.cleaned(first, count, result === bytes);
-        this.context.manager.release(HOST_NODE, first, count, Access.Read);
-        if (result > 0) this.durabilityOf(file).written.add(first, count);
-        if (result === bytes) ended(bytes, null);
-        else
-          ended(
-            Math.max(result, 0),
-            this.writeError(source.path, first, position + Math.max(result, 0), result),
-          );
-      },
-    );
+    const { fd, path } = source;
+    const offset = source.offset + within;
+    const address = this.context.memory + first * PAGE_BYTES;
+    const done = (result: number): void => {
+      this.context.manager.cleaned(first, count, result === bytes);
+      this.context.manager.release(HOST_NODE, first, count, Access.Read);
+      if (result > 0) this.durabilityOf(file).written.add(first, count);
+      const moved = Math.max(result, 0);
+      const isWhole = result === bytes;
+      ended(moved, isWhole ? null : this.writeError(path, first, offset + moved, result));
+    };
+    this.engine.begin({ kind: Job.Write, fd, address, length: bytes, offset, done });
   }
 
   private makeDurable(pass: Pass): void {
@@ -302,7 +296,7 @@ export class WriteBack {
     const { written } = durability;
     // What is written from now on is the business of the next sync.
     durability.written = new PageRuns();
-    this.engine.sync(fd, (result) => {
+    const done = (result: number): void => {
       if (result !== 0) {
         durability.failures++;
         durability.suspect.addAll(written);
@@ -317,7 +311,8 @@ export class WriteBack {
         durability.suspect.clear();
         pass.done(pass.bytes, null);
       }
-    });
+    };
+    this.engine.begin({ kind: Job.Sync, fd, address: 0, length: 0, offset: 0, done });
   }
 
   private writeError(path: string, page: number, position: number, result: number): WireError {
