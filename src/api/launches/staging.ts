@@ -1,7 +1,7 @@
 /** Plain typed arrays as arguments: copied into the space before, and back afterwards. */
 import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
-import type { WireError } from '../../pager/protocol/wire.js';
+import { type WireError, wireError } from '../../pager/protocol/wire.js';
 import type { Place } from '../arrays/parts/place.js';
 import type { DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { textOf } from '../values/arguments.js';
@@ -130,7 +130,7 @@ export class Staging {
     // The last news may come when the space has been closed, and its memory is gone.
     if (this.space.isClosed) {
       const message = `${this.what} has ended, but the space was closed before its results were copied back`;
-      return { name: 'OnememError', code: 'SPACE_CLOSED', message, details: {} };
+      return wireError('SPACE_CLOSED', message);
     }
     try {
       const { copy, begin } = use;
@@ -146,17 +146,12 @@ export class Staging {
       const { code, details } = error;
       if (code === 'DATA_LOST' && this.device?.isAlive === false) {
         const message = `${this.what} ${what}: they were in the memory of device ${this.device.name}, which is gone; the typed arrays are as they were before`;
-        return { name: 'OnememError', code: 'DEVICE_LOST', message, details: {} };
+        return wireError('DEVICE_LOST', message);
       }
-      return {
-        name: 'OnememError',
-        code,
-        message: `${this.what} ${what}: ${error.message}`,
-        details,
-      };
+      return wireError(code, `${this.what} ${what}: ${error.message}`, details);
     }
     const message = `${this.what} ${what}: ${textOf(error)}; was the array transferred or resized?`;
-    return { name: 'OnememError', code: 'PLAIN_ARRAY_GONE', message, details: {} };
+    return wireError('PLAIN_ARRAY_GONE', message);
   }
 
   private conflict(name: string): OnememError {

@@ -1,7 +1,7 @@
 /** Functions of the program's that streams call in their order. */
 
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
-import type { WireError } from '../../pager/protocol/wire.js';
+import { type WireError, wireError } from '../../pager/protocol/wire.js';
 import { isError, textOf } from '../values/arguments.js';
 import { OnememError } from '../values/errors.js';
 
@@ -41,14 +41,10 @@ export function prepareCall(
       const stack = stackOf(thrown);
       if (isOurs && thrown instanceof OnememError) {
         const { code, message, details } = thrown;
-        return { name: 'OnememError', code, message, details };
+        return wireError(code, message, details);
       }
-      const wire = { name: 'OnememError', code: 'CALLBACK_ERROR', details: {} } as const;
-      return {
-        ...wire,
-        message: `a function that the stream called failed: ${textOf(thrown)}`,
-        ...(stack && { stack }),
-      };
+      const message = `a function that the stream called failed: ${textOf(thrown)}`;
+      return wireError('CALLBACK_ERROR', message, {}, stack);
     } finally {
       call.running = false;
     }

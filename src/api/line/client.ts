@@ -8,7 +8,7 @@ import type { Requests } from '../../pager/protocol/requests.js';
 import type { DeviceInfo, SpaceHandle } from '../../pager/protocol/space.js';
 import { ThreadLine } from '../../pager/protocol/threads.js';
 import type { Line } from '../../pager/protocol/transport.js';
-import type { WireError } from '../../pager/protocol/wire.js';
+import { type WireError, wireError } from '../../pager/protocol/wire.js';
 import { fromWire, OnememError } from '../values/errors.js';
 import { UnseenFailures } from './unseen-failures.js';
 
@@ -226,12 +226,8 @@ export class Client {
 
   private end(error: OnememError, ended: boolean): void {
     if (this.closed) return;
-    this.abandonCalls({
-      name: 'OnememError',
-      code: error.code,
-      message: error.message,
-      details: {},
-    });
+    const wire = wireError(error.code, error.message);
+    this.abandonCalls(wire);
     if (this.attached) this.tell('leave', { ended });
     this.closed = true;
     // What the manager said last may not have been heard: a launch that the program waits for must
@@ -240,24 +236,10 @@ export class Client {
     for (const { reject } of this.pending.values()) reject(error);
     this.pending.clear();
     this.line.close();
-    const wire: WireError = {
-      name: 'OnememError',
-      code: error.code,
-      message: error.message,
-      details: {},
-    };
+    const nothing = { startedMs: Number.NaN, endedMs: Number.NaN, bytes: 0, pages: 0 };
     for (const [key, listener] of [...this.events]) {
       const [stream, sequence] = key.split(' ').map(Number);
-      listener({
-        stream,
-        sequence,
-        result: 'cancelled',
-        error: wire,
-        startedMs: Number.NaN,
-        endedMs: Number.NaN,
-        bytes: 0,
-        pages: 0,
-      });
+      listener({ stream, sequence, result: 'cancelled', error: wire, ...nothing });
     }
     this.events.clear();
   }

@@ -10,7 +10,7 @@ import type { Lender } from '../../drivers/webgpu/lender.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
 import { type NumaNode, type NumaPlace, numaNodes } from '../../linux/memory/numa.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import type { FileSource } from '../../pager/protocol/requests.js';
+import type { FileSource, Requests } from '../../pager/protocol/requests.js';
 import type { DeviceInfo, SpaceHandle, SpaceStats } from '../../pager/protocol/space.js';
 import { notify, type WaitResult, wait } from '../arrays/changes/wait.js';
 import {
@@ -189,10 +189,9 @@ export class AddressSpace implements api.AddressSpace {
 
   /** All arrays, in the order in which they were made. */
   private arrays(): ManagedArray[] {
+    const space = this.spaceHandle;
     const listings = this.client.call('arrays', null);
-    return listings.map(
-      (listing) => new ManagedArray(this, { space: this.spaceHandle, ...listing }, true),
-    );
+    return listings.map((each) => new ManagedArray(this, { space, ...each }, true));
   }
 
   get isClosed(): boolean {
@@ -337,14 +336,10 @@ export class AddressSpace implements api.AddressSpace {
     this.client.assertOpen('cannot allocate an array');
     const bytes = length * elementBytes;
     const wanted = { bytes, name, writable, file: null, provider, elementBytes, type: element };
-    const { id, firstPage, pages } = await this.client
-      .request('allocate', wanted)
-      .catch((error: unknown) => {
-        throw descriptorError(`cannot start the provider of array ${name}`, error);
-      });
-    const space = this.spaceHandle;
-    const placement = { space, range: id, firstPage, pages, length, type: element, name };
-    return new ManagedArray(this, placement);
+    const made = await this.client.request('allocate', wanted).catch((error: unknown) => {
+      throw descriptorError(`cannot start the provider of array ${name}`, error);
+    });
+    return new ManagedArray(this, this.placed(made, element, length, name));
   }
 
   async sharedArray<T extends NumericArray>(
@@ -363,18 +358,17 @@ export class AddressSpace implements api.AddressSpace {
     const wanted = { bytes, name, ...shared, elementBytes, type: element };
     // Before the server is asked, which makes the array where there is none: what this program
     // cannot have takes no name from others.
-    const { id, firstPage, pages } = await this.client.request('allocate', wanted);
+    const made = await this.client.request('allocate', wanted);
+    const { id: range, firstPage, pages: count } = made;
     try {
       const source = await agree(name, place, element, length);
-      await this.client.request('share', { range: id, name, source });
+      await this.client.request('share', { range, name, source });
     } catch (error) {
       if (!this.client.isClosed)
-        this.client.call('free', { range: id, name, firstPage, count: pages, whole: true });
+        this.client.call('free', { range, name, firstPage, count, whole: true });
       throw error;
     }
-    const space = this.spaceHandle;
-    const placement = { space, range: id, firstPage, pages, length, type: element, name };
-    return new SharedArray<T>(this, placement);
+    return new SharedArray<T>(this, this.placed(made, element, length, name));
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: what came as a message has no type, and then neither has the array.
@@ -388,17 +382,10 @@ export class AddressSpace implements api.AddressSpace {
     }
     const { range, firstPage, pages, length, type, name, mapped = false } = handle;
     const elementBytes = bytesOf(type);
-    this.client.call('attachArray', {
-      range,
-      firstPage,
-      pages,
-      bytes: length * elementBytes,
-      elementBytes,
-      name,
-    });
-    const space = this.spaceHandle;
-    const placement = { space, range, firstPage, pages, length, type, name, mapped };
-    return new ManagedArray<T>(this, placement, true);
+    const bytes = length * elementBytes;
+    this.client.call('attachArray', { range, firstPage, pages, bytes, elementBytes, name });
+    const made = { id: range, firstPage, pages };
+    return new ManagedArray<T>(this, this.placed(made, type, length, name, mapped), true);
   }
 
   wait(
@@ -627,31 +614,25 @@ export class AddressSpace implements api.AddressSpace {
   ): ManagedArray {
     this.client.assertOpen('cannot allocate an array');
     const elementBytes = bytesOf(type);
-    const { id, firstPage, pages } = this.client.call('allocate', {
-      bytes: length * elementBytes,
-      name,
-      writable,
-      file,
-      provider: null,
-      elementBytes,
+    const made = this.client.call('allocate', {
+      ...{ bytes: length * elementBytes, name, writable, file, provider: null, elementBytes },
       ...(unlisted ? {} : { type }),
-      reserveBytes: maxLength * elementBytes,
-      keep,
-      numa: place,
-      staging,
+      ...{ reserveBytes: maxLength * elementBytes, keep, numa: place, staging },
     });
     // The process that opened the space has one of its own.
     if (file !== null && this.client.hasOwner) closeDescriptor(file.fd);
-    const mapped = file?.mapped === true;
-    return new ManagedArray(this, {
-      space: this.spaceHandle,
-      range: id,
-      firstPage,
-      pages,
-      length,
-      type,
-      name,
-      mapped,
-    });
+    return new ManagedArray(this, this.placed(made, type, length, name, file?.mapped === true));
+  }
+
+  /** The handle of an array that the manager has made. */
+  private placed<T extends NumericArray>(
+    { id: range, firstPage, pages }: Requests['allocate']['out'],
+    type: ElementType,
+    length: number,
+    name: string,
+    mapped = false,
+  ): ArrayHandle<T> {
+    const space = this.spaceHandle;
+    return { space, range, firstPage, pages, length, type, name, mapped };
   }
 }

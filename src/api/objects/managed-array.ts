@@ -176,29 +176,21 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   residency(part: ArrayPart = {}): Residency {
-    this.assertUsable('report on');
-    const { begin, end } = partOf(this, part);
+    const { begin, end } = this.part('report on', part);
     if (begin === end) return { runs: [], bytes: {}, indeterminate: this.indeterminate };
     const report = this.space.client.call('residency', this.pagesOf(begin, end));
-    return reportResidency(
-      report,
-      this.space.placeNames().nodes,
-      begin,
-      end,
-      bytesOf(this.type),
-      this.indeterminate,
-    );
+    const { nodes } = this.space.placeNames();
+    const size = bytesOf(this.type);
+    return reportResidency(report, nodes, begin, end, size, this.indeterminate);
   }
 
   dirty(part: ArrayPart = {}): { begin: number; end: number }[] {
-    this.assertUsable('report on');
-    const { begin, end } = partOf(this, part);
+    const { begin, end } = this.part('report on', part);
     return begin === end ? [] : dirtyRuns(this, begin, end);
   }
 
   young(options: ArrayPart & { readonly clear?: boolean } = {}): YoungRun[] {
-    this.assertUsable('report on');
-    const { begin, end } = partOf(this, options, YOUNG_OPTIONS);
+    const { begin, end } = this.part('report on', options, YOUNG_OPTIONS);
     const { clear = true } = options;
     checkFlag('clear', clear);
     return begin === end ? [] : youngRuns(this, begin, end, clear);
@@ -245,8 +237,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   async flush(options: FlushOptions = {}): Promise<number> {
-    this.assertUsable('flush');
-    const { begin, end } = partOf(this, options, FLUSH_OPTIONS);
+    const { begin, end } = this.part('flush', options, FLUSH_OPTIONS);
     const { durable = false } = options;
     checkFlag('durable', durable);
     // Where there is nothing to flush it is still told of an array that is not shared.
@@ -282,8 +273,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   async discard(part: ArrayPart = {}): Promise<{ begin: number; end: number }> {
-    this.assertUsable('discard a part of');
-    const { begin, end } = partOf(this, part);
+    const { begin, end } = this.part('discard a part of', part);
     if (begin === end) return { begin, end };
     const pages = this.wholePages(begin, end);
     if (pages.count <= 0) throw noWholePage(this, begin, end, 'discarded');
@@ -298,20 +288,15 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const size = bytesOf(this.type);
     checkLength(`cannot resize array ${this.name}`, length, size);
     const { range } = this.placement;
-    const made = await this.space.client.request('resize', {
-      range,
-      name: this.name,
-      bytes: length * size,
-    });
-    const { id, firstPage, pages } = made;
+    const wanted = { range, name: this.name, bytes: length * size };
+    const { id, firstPage, pages } = await this.space.client.request('resize', wanted);
     if (id === range && length === this.length) return;
     this.forgetView();
     this.placement = Object.freeze({ ...this.placement, range: id, firstPage, pages, length });
   }
 
   async pin(options: PinOptions = {}): Promise<Pin> {
-    this.assertUsable('pin a part of');
-    const { begin, end } = partOf(this, options, PIN_OPTIONS);
+    const { begin, end } = this.part('pin a part of', options, PIN_OPTIONS);
     const { lock = true } = options;
     if (lock !== true && lock !== false && lock !== 'require') {
       throw typeError('OPTIONS', `lock is true, false or 'require', not ${show(lock)}`);
@@ -320,19 +305,13 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     if (begin === end) return new Pin(client, null, this.name, 0, { locked: lock !== false });
     const pin = client.newPin();
     const pages = this.pagesOf(begin, end);
-    const report = await client.request('pin', {
-      ...pages,
-      pin,
-      lock,
-      writable: false,
-      hold: false,
-    });
+    const how = { lock, writable: false, hold: false };
+    const report = await client.request('pin', { ...pages, pin, ...how });
     return new Pin(client, pin, this.name, pages.count * PAGE_BYTES, report);
   }
 
   async hold(options: HoldOptions = {}): Promise<Hold> {
-    this.assertUsable('hold a part of');
-    const { begin, end } = partOf(this, options, HOLD_OPTIONS);
+    const { begin, end } = this.part('hold a part of', options, HOLD_OPTIONS);
     const { writable = false } = options;
     checkFlag('writable', writable);
     if (begin === end || (this.placement.mapped === true && !writable))
@@ -357,20 +336,17 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   createReadStream(part: ArrayPart = {}): Readable {
-    this.assertUsable('read');
-    const { begin, end } = partOf(this, part);
+    const { begin, end } = this.part('read', part);
     return readStreamOf(this, begin, end);
   }
 
   createWriteStream(part: ArrayPart = {}): Writable {
-    this.assertUsable('write');
-    const { begin, end } = partOf(this, part);
+    const { begin, end } = this.part('write', part);
     return writeStreamOf(this, begin, end);
   }
 
   toReadableStream(part: ArrayPart = {}): ReadableStream<Uint8Array> {
-    this.assertUsable('read');
-    const { begin, end } = partOf(this, part);
+    const { begin, end } = this.part('read', part);
     return webStreamOf(this, begin, end);
   }
 
@@ -380,8 +356,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   toBuffer(part: ArrayPart = {}): Buffer {
-    this.assertUsable('read');
-    const { begin, end } = partOf(this, part);
+    const { begin, end } = this.part('read', part);
     return bufferOf(this, begin, end);
   }
 
@@ -394,22 +369,10 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { name = `a clone of ${this.name}`, keep = false } = options;
     checkFlag('keep', keep);
     const { range, space, length, type } = this.placement;
-    const made = await this.space.client.request('clone', {
-      range,
-      name: this.name,
-      cloneName: name,
-      keep,
-    });
-    const { id, firstPage, pages } = made;
-    const clone = new ManagedArray<WritableView<T>>(this.space, {
-      space,
-      range: id,
-      firstPage,
-      pages,
-      length,
-      type,
-      name,
-    });
+    const wanted = { range, name: this.name, cloneName: name, keep };
+    const { id, firstPage, pages } = await this.space.client.request('clone', wanted);
+    const placement = { space, range: id, firstPage, pages, length, type, name };
+    const clone = new ManagedArray<WritableView<T>>(this.space, placement);
     clone.indeterminate = this.indeterminate;
     return clone;
   }
@@ -426,8 +389,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   attributes(part: ArrayPart = {}): Attributes {
-    this.assertUsable('report on');
-    const { begin, end } = partOf(this, part);
+    const { begin, end } = this.part('report on', part);
     if (begin === end) return { runs: [], residency: this.residency({ begin, end }) };
     const size = bytesOf(this.type);
     const runs = this.space.client.call('attributes', blocksAround(this.placement, begin, end));
@@ -468,6 +430,16 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   wasFreed(): void {
     this.freed = true;
     this.forgetView();
+  }
+
+  /** A part of an array that is there. @param verb what is to be done with it */
+  private part<O extends ArrayPart>(
+    verb: string,
+    said: O,
+    known?: OptionNames<O>,
+  ): { begin: number; end: number } {
+    this.assertUsable(verb);
+    return partOf(this, said, known);
   }
 
   /** The view must be asked for again. */

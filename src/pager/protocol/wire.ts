@@ -18,7 +18,7 @@ export interface WireError {
 export function wireError(
   code: OnememErrorCode,
   message: string,
-  details: Record<string, unknown> = {},
+  details: WireError['details'] = {},
   stack?: string,
 ): WireError {
   return { name: 'OnememError', code, message, details, ...(stack === undefined ? {} : { stack }) };
