@@ -245,9 +245,11 @@ export function standsIn(state: State, block: Block, node: NodeId, mask: Mask): 
   return any;
 }
 
-/** Pages of the block that have, or could have, content that a processor may see. */
-export function present(block: Block, word: number): number {
-  return block.inside[word] & ~(block.freed[word] | block.lost[word] | block.unreadable[word]);
+/** Those of the asked pages that have, or could have, content that a processor may see. */
+export function setPresent(result: Mask, block: Block, asked: Mask): void {
+  const { inside, freed, lost, unreadable } = block;
+  for (let word = 0; word < WORDS; word++)
+    result[word] = asked[word] & inside[word] & ~(freed[word] | lost[word] | unreadable[word]);
 }
 
 /**

@@ -6,6 +6,7 @@
 import {
   add,
   addRun,
+  and,
   andNot,
   clear,
   has,
@@ -13,7 +14,6 @@ import {
   type Mask,
   next,
   setAnd,
-  WORDS,
 } from '../basics/mask.js';
 import { Access, HOST_NODE, PAGES_PER_BLOCK } from '../basics/types.js';
 import { onlyOn } from '../table/contents.js';
@@ -29,17 +29,17 @@ import {
   migrate,
   type Outcome,
   openFor,
-  present,
   sendHome,
+  setPresent,
 } from './moves.js';
 
 /** For a processor that reaches host memory in place: brings pages there, then maps them. */
 export function bringToHost(state: State, block: Block, processor: Processor, task: Task): Outcome {
   const allowed = state.masks.take();
-  for (let word = 0; word < WORDS; word++) {
-    allowed[word] = task.mask[word] & present(block, word);
-    if (task.access === Access.Write)
-      allowed[word] &= ~(block.unwritable[word] | block.copyOnWrite[word]);
+  setPresent(allowed, block, task.mask);
+  if (task.access === Access.Write) {
+    andNot(allowed, block.unwritable);
+    andNot(allowed, block.copyOnWrite);
   }
   if (!task.written) {
     const operation = openFor(block, task, nodeOf(state, HOST_NODE), task.access, allowed);
@@ -65,21 +65,17 @@ function mapHostPages(
   const mapping = mappingOf(state, block, processor.id);
   const { mark } = state.masks;
   const allowed = state.masks.take();
-  for (let word = 0; word < WORDS; word++) {
-    allowed[word] = resident[word] & present(block, word) & block.dirty[word];
-    allowed[word] &= ~(
-      block.unwritable[word] |
-      block.copyOnWrite[word] |
-      block.cleaning[word] |
-      mapping.writable[word]
-    );
-  }
+  setPresent(allowed, block, resident);
+  and(allowed, block.dirty);
+  andNot(allowed, block.unwritable);
+  andNot(allowed, block.copyOnWrite);
+  andNot(allowed, block.cleaning);
+  andNot(allowed, mapping.writable);
   onlyOn(state, block, HOST_NODE, allowed, allowed);
   if (page !== -1) keepAlone(allowed, write ? page : -1);
   mapRuns(state, block, processor, allowed, Access.Write);
-  for (let word = 0; word < WORDS; word++) {
-    allowed[word] = resident[word] & present(block, word) & ~mapping.mapped[word];
-  }
+  setPresent(allowed, block, resident);
+  andNot(allowed, mapping.mapped);
   if (page !== -1) keepAlone(allowed, page);
   mapRuns(state, block, processor, allowed, Access.Read);
   state.masks.backTo(mark);

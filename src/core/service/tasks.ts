@@ -39,8 +39,8 @@ import {
   migrate,
   type Outcome,
   openFor,
-  present,
   sendHome,
+  setPresent,
   standsIn,
   waitForMemory,
 } from '../movement/moves.js';
@@ -243,13 +243,11 @@ function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
   }
   // What may not be written comes for reading at least. What a clone needs comes whatever the
   // rights to read it.
-  for (let word = 0; word < WORDS; word++) {
-    allowed[word] = asked[word] & present(block, word);
-    if (task.overtakes) allowed[word] |= asked[word] & block.unreadable[word] & ~block.lost[word];
-    // What was written meanwhile is its own already: a launch that holds such pages may wait for
-    // the very clones that are to have the others.
-    if (task.kind === 'materialize') allowed[word] &= ~block.dirty[word];
-  }
+  setPresent(allowed, block, asked);
+  if (task.overtakes) addUnreadable(allowed, block, asked);
+  // What was written meanwhile is its own already: a launch that holds such pages may wait for the
+  // very clones that are to have the others.
+  if (task.kind === 'materialize') andNot(allowed, block.dirty);
   if (unitPages > 1) keepWhole(state, block, allowed, unitPages);
   if (task.access === Access.Write) {
     const written = state.masks.take();
@@ -273,6 +271,10 @@ function moveFor(block: Block, task: Task, node: Node, access: Access, mask: Mas
   return operation;
 }
 
+function addUnreadable(to: Mask, { unreadable, lost }: Block, asked: Mask): void {
+  for (let word = 0; word < WORDS; word++) to[word] |= asked[word] & unreadable[word] & ~lost[word];
+}
+
 /** Those of the asked pages that the node may have for writing, by whole units. */
 function writable(
   state: State,
@@ -282,10 +284,9 @@ function writable(
   unitPages: number,
   result: Mask,
 ): void {
-  for (let word = 0; word < WORDS; word++) {
-    result[word] = asked[word] & present(block, word) & ~block.unwritable[word];
-    if (node.id !== HOST_NODE) result[word] &= ~block.pinned[word];
-  }
+  setPresent(result, block, asked);
+  andNot(result, block.unwritable);
+  if (node.id !== HOST_NODE) andNot(result, block.pinned);
   if (unitPages > 1) keepWhole(state, block, result, unitPages);
   excludeScratch(state, block, node.id, result);
 }

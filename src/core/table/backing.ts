@@ -8,6 +8,7 @@ import {
   type Mask,
   next,
   nextAbsent,
+  setAnd,
   size,
   WORDS,
 } from '../basics/mask.js';
@@ -127,7 +128,7 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
   const { mark } = state.masks;
   const going = state.masks.take();
   let left = 0;
-  for (let word = 0; word < WORDS; word++) going[word] = mask[word] & residence.backed[word];
+  setAnd(going, mask, residence.backed);
   if (node.unitPages > 1) leaveByUnits(state, node, residence, going);
   for (let word = 0; word < WORDS; word++) {
     left |= residence.backed[word] & ~going[word] & block.inside[word];
