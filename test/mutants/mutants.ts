@@ -39,7 +39,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'map a unit before all of it is there',
-    file: 'src/core/movement/operation-transfers.ts',
+    file: 'src/core/movement/settling.ts',
     original: 'isWhole(block, target, unit)',
     instead: 'true',
     why: 'The device reads what was in the memory before.',
@@ -85,7 +85,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'drop a dirty bit',
-    file: 'src/core/movement/operation-transfers.ts',
+    file: 'src/core/movement/settling.ts',
     original: 'addRun(block.dirty, first, count);',
     instead: '',
     why: 'An eviction takes the page for one that can be made again, and what was written is gone.',
@@ -101,14 +101,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'keep an old copy after a write',
-    file: 'src/core/movement/operation-transfers.ts',
+    file: 'src/core/movement/settling.ts',
     original: 'removeRun(stale.resident, first, count);',
     instead: '',
     why: 'Somebody reads the value from before the write.',
   },
   {
     name: 'count the entry of a block that came ahead as mapped',
-    file: 'src/core/movement/operation-transfers.ts',
+    file: 'src/core/movement/settling.ts',
     original: 'accessAt(operation, first) === Access.None',
     instead: '!operation.map',
     why: 'Whoever comes into the block faults on a page that he is believed to have.',
@@ -129,14 +129,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'take filled memory for memory that was reserved in vain',
-    file: 'src/core/movement/operation-transfers.ts',
+    file: 'src/core/movement/settling.ts',
     original: 'removeRun(operation.reserved, first, count);',
     instead: '',
     why: 'What has just come is given back.',
   },
   {
     name: 'go on with pages that have come',
-    file: 'src/core/movement/operation-transfers.ts',
+    file: 'src/core/movement/settling.ts',
     original: `
   removeRun(operation.moving, first, count);
   removeRun(operation.reserved, first, count);`,
@@ -266,7 +266,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'forget that a page was written while it was written back',
-    file: 'src/core/movement/operation-transfers.ts',
+    file: 'src/core/movement/settling.ts',
     original: 'removeRun(block.cleaning, first, count);',
     instead: '',
     why: 'What was written meanwhile counts as written back, and is dropped.',
@@ -787,7 +787,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'map nothing that has come where it is reached in place',
-    file: 'src/core/movement/operation-transfers.ts',
+    file: 'src/core/movement/settling.ts',
     original: 'source !== target.id && isInPlace(operation, target)',
     instead: 'false',
     why: 'A thread of a process without memory of its own waits for ever for a page that is there.',

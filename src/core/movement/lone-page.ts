@@ -25,13 +25,8 @@ import { type Block, isProvided } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { hasRoomFor, type Outcome } from './moves.js';
 import { open } from './operation.js';
-import {
-  accessOf,
-  countArrival,
-  noteContent,
-  noteMapped,
-  transferDone,
-} from './operation-transfers.js';
+import { transferDone } from './operation-transfers.js';
+import { accessOf, countArrival, noteContent, noteMapped } from './settling.js';
 
 /** Stands for several nodes. */
 const SEVERAL = -2;
