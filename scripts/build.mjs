@@ -50,6 +50,7 @@ const threads = [
  * threads of which may wait in faults: a thread that is to tell why must start without it.
  */
 const plain = [
+  'pager/attached/watch',
   'pager/manager/sentinel',
   'pager/manager/standard-output',
   'pager/manager/manager',

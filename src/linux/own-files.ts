@@ -65,7 +65,7 @@ export function pictureFile(): URL {
 
 /** The module of a thread that watches for the end of another process, which opened a space. */
 export function attachedWatchFile(): URL {
-  return ownFile('pager/attached/watch.js');
+  return ownFile('pager/attached/watch.cjs');
 }
 
 /** The program behind the command `onemem`. */
