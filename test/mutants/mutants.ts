@@ -517,8 +517,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'map all that the host has of a guarded block for another process',
     file: 'src/core/movement/remote-mapping.ts',
-    original: 'alone ? page : -1',
-    instead: '-1',
+    original: 'alone || guarded ? mask : null',
+    instead: 'null',
     why: 'A process gets rights that nobody was asked about.',
   },
   {

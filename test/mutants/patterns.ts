@@ -60,6 +60,22 @@ export const patternMutants: readonly PatternMutant[] = [
     play: 'storage-random-attached',
     more: 'cost',
   },
+  {
+    name: 'patterns: map a whole block that is there, whatever the touch',
+    file: 'src/core/service/faults.ts',
+    original: 'IN_PARTS.includes(reason)',
+    instead: 'false',
+    play: 'present-every-64th-attached',
+    more: 'cost',
+  },
+  {
+    name: 'patterns: map parts of a block that is there however many were touched',
+    file: 'src/core/service/faults.ts',
+    original: 'size(mapped) < MANY',
+    instead: 'true',
+    play: 'present-random-attached',
+    more: 'cost',
+  },
   rule(
     'bring as many neighbours from slow memory as from any',
     'pattern',

@@ -30,6 +30,8 @@ const CAME = 1;
 const USED = 2;
 /** In microseconds, about: what a fault, a copy and a page of it take. */
 const [FAULT_US, COPY_US, PAGE_US] = [12, 3, 0.5];
+/** What a page and a run of them take that are there, and are mapped for another process. */
+const [MAPPED_US, MAP_US] = [0.25, 1];
 
 export type Use = 'in' | 'out' | 'inout';
 
@@ -42,6 +44,9 @@ export class Machine {
   unused = 0;
   /** Microseconds that copies out of slow memory take besides. */
   slowUs = 0;
+  /** Microseconds that it takes to map what is there for processors without memory of their own. */
+  mapUs = 0;
+  private readonly sharers = new Set<ProcessorId>();
   private requests = 0;
   private seed = 1;
   private readonly seen: Uint8Array[] = [];
@@ -61,6 +66,9 @@ export class Machine {
         }
         return 0;
       },
+      map: (processor, _page, count) => {
+        if (this.sharers.has(processor)) this.mapUs += MAP_US + count * MAPPED_US;
+      },
     });
     this.manager = managerOf(hostOf(hostBlocks, { units: 4 }), commands, policies, 4096);
   }
@@ -71,7 +79,9 @@ export class Machine {
 
   /** A processor without memory of its own: it reaches the host's in place. */
   attached(): ProcessorId {
-    return this.manager.addProcessor({ name: 'process', faults: true, units: 1 });
+    const processor = this.manager.addProcessor({ name: 'process', faults: true, units: 1 });
+    this.sharers.add(processor);
+    return processor;
   }
 
   /** Behind the host's memory: what it has no room for goes there. */
@@ -107,13 +117,14 @@ export class Machine {
   }
 
   begin(): void {
-    this.faults = this.copies = this.pages = this.unused = this.slowUs = 0;
+    this.faults = this.copies = this.pages = this.unused = this.slowUs = this.mapUs = 0;
     for (const seen of this.seen) seen?.fill(0);
   }
 
   /** What faults, copies and pages take together, in microseconds, about. */
   cost(): number {
-    return this.faults * FAULT_US + this.copies * COPY_US + this.pages * PAGE_US + this.slowUs;
+    const copies = this.copies * COPY_US + this.pages * PAGE_US + this.slowUs;
+    return this.faults * FAULT_US + copies + this.mapUs;
   }
 
   touch(processor: ProcessorId, page: number, write = false): void {

@@ -405,6 +405,15 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
         }
       }
   }),
+  'present-attached': () =>
+    present((machine, process, first) => walk(machine, process, first, 64 * B)),
+  'present-every-64th-attached': () =>
+    present((machine, process, first) => everyRow(machine, process, first, 64 * B, 1, 64, 1)),
+  'present-random-attached': () =>
+    present((machine, process, first) => {
+      for (let time = 0; time < 2000; time++)
+        machine.touch(process, first + machine.random(64 * B));
+    }),
   ...PLANNED,
   'gpu-results': () => results((machine, first) => walk(machine, HOST, first, 16 * B)),
   'gpu-results-part': () => results((machine, first) => walk(machine, HOST, first, 3 * B + 100)),
@@ -417,6 +426,14 @@ export const PLAYS: Readonly<Record<string, () => Machine>> = {
       for (let block = 0; block < 16; block++) walk(machine, HOST, first + block * B, 2);
     }),
 };
+
+/** A process comes to an array that is wholly in the host's memory. */
+function present(play: (machine: Machine, process: ProcessorId, first: number) => void): Machine {
+  const machine = new Machine(ENOUGH);
+  const first = machine.array(64 * B);
+  play(machine, machine.attached(), first);
+  return machine;
+}
 
 /** Some columns of a matrix in a file that is twice as large as the memory. */
 function columnsOfFile(machine: Machine, by: ProcessorId): void {

@@ -50,6 +50,36 @@ it('a touch elsewhere brings a group', () => {
   expect(faultsOf([4 * GROUP, 5 * GROUP, 6 * GROUP, 7 * GROUP], 'normal')).toBe(3);
 });
 
+/** Pages that are mapped for a process after it has read some of those that the host has. */
+function mappedAfter(pages: readonly number[]): { mapped: number; faults: number } {
+  const manager = managerOf(hostOf(8), commandsThat(), namedPolicies());
+  const first = allocateIn(manager, 2 * BLOCK);
+  for (let page = first; page < first + 2 * BLOCK; page++) manager.fault(HOST, page, true, 1);
+  const process = manager.addProcessor({ name: 'process', faults: true, units: 1 });
+  let faults = 0;
+  for (const page of pages) {
+    if (!hasPage(manager, process, first + page)) faults++;
+    touchIn(manager, process, first + page);
+  }
+  const mapped = walk.filter((page) => hasPage(manager, process, first + page)).length;
+  manager.checkInvariants();
+  return { mapped, faults };
+}
+
+const every = (step: number): number[] => walk.filter((page) => page % step === 0);
+
+it('of what the host has, a walk maps blocks, and a stride its pages alone', () => {
+  expect(mappedAfter(walk)).toEqual({ mapped: 2 * BLOCK, faults: 5 });
+  expect(mappedAfter(every(64))).toEqual({ mapped: 2 * GROUP + 14, faults: 5 });
+});
+
+it('of what the host has, a touch maps a group, and several the block', () => {
+  expect(mappedAfter([5 * GROUP])).toEqual({ mapped: GROUP, faults: 1 });
+  const apart = [0, 3, 7, 12].map((group) => group * GROUP);
+  expect(mappedAfter(apart).mapped).toBe(4 * GROUP);
+  expect(mappedAfter([...apart, 20 * GROUP]).mapped).toBe(BLOCK);
+});
+
 it('blocks come to the host ahead of it, and are mapped by its faults', () => {
   const manager = managerOf(hostOf(16), commandsThat(), namedPolicies());
   const store = deviceOf(64, { name: 'store', addressable: false });

@@ -3,18 +3,7 @@
  * and nothing moves to their own.
  */
 
-import {
-  add,
-  addRun,
-  and,
-  andNot,
-  clear,
-  has,
-  isSubset,
-  type Mask,
-  next,
-  setAnd,
-} from '../basics/mask.js';
+import { addRun, and, andNot, has, isSubset, type Mask, next, setAnd } from '../basics/mask.js';
 import { Access, HOST_NODE, PAGES_PER_BLOCK } from '../basics/types.js';
 import { onlyOn } from '../table/contents.js';
 import type { Fault } from '../table/fault.js';
@@ -46,49 +35,46 @@ export function bringToHost(state: State, block: Block, processor: Processor, ta
     if (!isDone(state, block, operation)) return migrate(state, block, operation);
   }
   task.written = true;
-  if (task.map && !isAsked(block, processor)) mapHostPages(state, block, processor, -1, false);
+  if (task.map && !isAsked(block, processor)) mapHostPages(state, block, processor, null, true);
   return 'done';
 }
 
 /**
- * Maps all that the host has of the block, with the right to write where it is the only copy of
- * what was written; or one `page` alone, with that right if it is asked to `write`.
+ * Maps what the host has of the block.
+ *
+ * @param part only these pages; null: all
+ * @param writable with the right to write where it is the only copy of what was written
  */
 function mapHostPages(
   state: State,
   block: Block,
   processor: Processor,
-  page: number,
-  write: boolean,
+  part: Mask | null,
+  writable: boolean,
 ): void {
   const { resident } = residenceOf(state, block, HOST_NODE);
   const mapping = mappingOf(state, block, processor.id);
   const { mark } = state.masks;
   const allowed = state.masks.take();
-  setPresent(allowed, block, resident);
-  and(allowed, block.dirty);
-  andNot(allowed, block.unwritable);
-  andNot(allowed, block.copyOnWrite);
-  andNot(allowed, block.cleaning);
-  andNot(allowed, mapping.writable);
-  onlyOn(state, block, HOST_NODE, allowed, allowed);
-  if (page !== -1) keepAlone(allowed, write ? page : -1);
-  mapRuns(state, block, processor, allowed, Access.Write);
+  if (writable) {
+    setPresent(allowed, block, resident);
+    and(allowed, block.dirty);
+    andNot(allowed, block.unwritable);
+    andNot(allowed, block.copyOnWrite);
+    andNot(allowed, block.cleaning);
+    andNot(allowed, mapping.writable);
+    onlyOn(state, block, HOST_NODE, allowed, allowed);
+    if (part !== null) and(allowed, part);
+    mapRuns(state, block, processor, allowed, Access.Write);
+  }
   setPresent(allowed, block, resident);
   andNot(allowed, mapping.mapped);
-  if (page !== -1) keepAlone(allowed, page);
+  if (part !== null) and(allowed, part);
   mapRuns(state, block, processor, allowed, Access.Read);
   state.masks.backTo(mark);
   andNot(mapping.waitingRead, mapping.mapped);
   andNot(mapping.waitingWrite, mapping.writable);
   noteWaiting(mapping);
-}
-
-/** Takes all pages but one from a mask; -1: all. */
-function keepAlone(mask: Mask, page: number): void {
-  const isThere = page !== -1 && has(mask, page);
-  clear(mask);
-  if (isThere) add(mask, page);
 }
 
 function mapRuns(
@@ -114,14 +100,22 @@ function mapRuns(
 
 /**
  * Brings pages to host memory for a thread that waits for one of them there, and maps them. Where
- * all of them are there, it maps all that the host has of the block, unless the page comes `alone`.
+ * all of them are there, it maps all that the host has of the block, unless they come `alone`.
+ *
+ * @param guarded a guard is asked before each page is written
  */
-export function bringInPlace(state: State, fault: Fault, mask: Mask, alone: boolean): Outcome {
-  const { block, processor, mapping, page } = fault;
+export function bringInPlace(
+  state: State,
+  fault: Fault,
+  mask: Mask,
+  alone: boolean,
+  guarded: boolean,
+): Outcome {
+  const { block, processor, mapping } = fault;
   const write = fault.access === Access.Write;
   andNot(mask, mapping.standIn);
   if (!isThere(state, block, write, mask)) return bring(state, fault, mask);
-  mapHostPages(state, block, processor, alone ? page : -1, write);
+  mapHostPages(state, block, processor, alone || guarded ? mask : null, write || !guarded);
   return 'done';
 }
 

@@ -1,7 +1,14 @@
 /** Faults that wait: each page in its turn comes, with what comes along, or is denied. */
 
-import { addRun, and, andNot, clear, has, next } from '../basics/mask.js';
-import { Access, isOwner, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from '../basics/types.js';
+import { addRun, and, andNot, clear, has, next, size } from '../basics/mask.js';
+import {
+  Access,
+  isOwner,
+  PAGES_PER_BLOCK,
+  PAGES_PER_GROUP,
+  type Reason,
+  Status,
+} from '../basics/types.js';
 import { bringAlone } from '../movement/lone-page.js';
 import {
   absentPages,
@@ -32,6 +39,14 @@ import {
   waitsForRoom,
   want,
 } from './denials.js';
+
+/**
+ * Why a processor is brought a part of a block. Of a block that is there, in memory that it reaches
+ * in place, no more is mapped then: to map all of it costs as much as twelve faults.
+ */
+const IN_PARTS: readonly Reason[] = ['near', 'dense', 'stride'];
+/** With so many pages of it mapped here and there, the rest is mapped. */
+const MANY = 4 * PAGES_PER_GROUP;
 
 /** The fault that is served just now, and what a policy sees of it. */
 const fault = new Fault();
@@ -162,13 +177,18 @@ function bringFor(state: State, fault: Fault, write: boolean, alone: boolean): O
   processor.reason = touch.reason;
   const { result, ahead, certain } = touch;
   const outcome = inPlace
-    ? bringInPlace(state, fault, result, guarded)
+    ? bringInPlace(state, fault, result, isForPart(touch.reason, mapping), guarded)
     : (bringAlone(state, fault, result) ?? bring(state, fault, result));
   const comes = outcome === 'started' || outcome === 'done';
   processor.stalled = comes ? -1 : block.index * PAGES_PER_BLOCK + page;
   if (!comes) return outcome;
   if (ahead > 0 && !guarded) bringAhead(state, fault, ahead, certain);
   return outcome;
+}
+
+/** Whether the processor is taken to use no more of the block than what it is brought. */
+function isForPart(reason: Reason, { mapped }: Mapping): boolean {
+  return IN_PARTS.includes(reason) && (reason === 'stride' || size(mapped) < MANY);
 }
 
 function nextWaiting(mapping: Mapping): number {
