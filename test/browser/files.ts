@@ -150,4 +150,4 @@ longTest(
   420,
 );
 
-await runTests(60);
+await runTests();

@@ -241,4 +241,4 @@ test('the demonstration shows its columns while it runs', async () => {
   await view.page.close();
 });
 
-await runTests(60);
+await runTests();

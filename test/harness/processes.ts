@@ -45,7 +45,7 @@ export class Program {
     args: readonly string[],
     options: StartOptions = {},
   ) {
-    const { seconds = 15, uid, gid, cwd, fileKib, folder = dirname(process.argv[1]) } = options;
+    const { seconds = 50, uid, gid, cwd, fileKib, folder = dirname(process.argv[1]) } = options;
     // A process group of its own, so that nothing of it is left when it has to be ended.
     const command = [process.execPath, `${folder}/programs/${program}.js`, ...args];
     const [file, ...rest] =

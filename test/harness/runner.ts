@@ -16,7 +16,7 @@ import type { Report } from './suite.js';
  * A file's process must end by itself after its last test: what keeps it alive would keep a program
  * alive, too.
  */
-const END_SECONDS = 10;
+const END_SECONDS = 30;
 
 let passed = 0;
 let failed = 0;

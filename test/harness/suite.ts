@@ -35,7 +35,7 @@ const REPORTS = 3;
  * How long one test may take, unless it or its file says otherwise, on a machine that does other
  * things meanwhile.
  */
-const SECONDS = 20;
+const SECONDS = 60;
 
 const first = optionOf('--from');
 const reporting = first !== null;

@@ -271,31 +271,28 @@ test('content is read and written where it is', () =>
     },
   ));
 
-longTest(
-  'more than a device holds, from one to the other',
-  () =>
-    withSpace(
-      [
-        { kind: 'process', memory: '8MiB' },
-        { kind: 'simulated', memory: '8MiB' },
-      ],
-      async (space) => {
-        const [small, far] = space.devices;
-        const n = 3 * MIB;
-        const x = space.array(Int32Array, n);
-        const y = space.array(Int32Array, n);
-        using stream = small.stream();
-        stream.launch(fill, { x, by: 3 }, { size: n });
-        const placed = stream.copy(y, x, { at: small });
-        const placedFar = stream.copy(x, y, { at: far });
-        await stream.synchronize();
-        assert.deepEqual([placed.bytes, placedFar.bytes], [4 * n, 4 * n]);
-        assert.ok((x.residency().bytes[far.name] ?? 0) > 0);
-        sameData(x.data, (i) => Math.imul(i, 7) + 3);
-        sameData(y.data, (i) => Math.imul(i, 7) + 3);
-      },
-    ),
-  30,
+longTest('more than a device holds, from one to the other', () =>
+  withSpace(
+    [
+      { kind: 'process', memory: '8MiB' },
+      { kind: 'simulated', memory: '8MiB' },
+    ],
+    async (space) => {
+      const [small, far] = space.devices;
+      const n = 3 * MIB;
+      const x = space.array(Int32Array, n);
+      const y = space.array(Int32Array, n);
+      using stream = small.stream();
+      stream.launch(fill, { x, by: 3 }, { size: n });
+      const placed = stream.copy(y, x, { at: small });
+      const placedFar = stream.copy(x, y, { at: far });
+      await stream.synchronize();
+      assert.deepEqual([placed.bytes, placedFar.bytes], [4 * n, 4 * n]);
+      assert.ok((x.residency().bytes[far.name] ?? 0) > 0);
+      sameData(x.data, (i) => Math.imul(i, 7) + 3);
+      sameData(y.data, (i) => Math.imul(i, 7) + 3);
+    },
+  ),
 );
 
 test(

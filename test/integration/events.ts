@@ -134,4 +134,4 @@ longTest('they do not keep the program alive, and end with the space', async () 
   await assert.rejects(() => space.events(), { code: 'SPACE_CLOSED' });
 });
 
-await runTests(40);
+await runTests();

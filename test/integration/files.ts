@@ -90,31 +90,28 @@ const sum = kernel({ x: i32.in, result: f64.out }, ({ x, result }, { begin, end 
   for (let i = begin; i < end; i++) result[0] += x[i];
 });
 
-longTest(
-  'a file is read on touch, by the CPU and by a device',
-  () =>
-    withSpace(async (space) => {
-      const [device] = space.devices;
-      const n = 8 * MIB;
-      const path = numbers('touched', n + 5, 12);
-      const x = space.fileArray(Int32Array, path, { byteOffset: 12 });
-      assert.equal(x.length, n + 5);
-      assert.deepEqual(
-        x.residency().runs.map(({ state }) => state),
-        ['file'],
-      );
-      const readBefore = bytesFromFiles(space);
-      assert.equal(x.data[n], 7 * n + 1);
-      const read = bytesFromFiles(space) - readBefore;
-      assert.ok(read <= 2 * MIB, `${read} bytes were read for one element`);
-      const result = space.array(Float64Array, 1);
-      // Four times the device's memory; nothing of it was written, so that nothing has to come
-      // home.
-      await device.run(sum, { x, result }, { size: n + 5 });
-      assert.equal(result.data[0], 7 * (((n + 5) * (n + 4)) / 2) + n + 5);
-      sameData(x.data, (i) => (7 * i + 1) | 0);
-    }),
-  30,
+longTest('a file is read on touch, by the CPU and by a device', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const n = 8 * MIB;
+    const path = numbers('touched', n + 5, 12);
+    const x = space.fileArray(Int32Array, path, { byteOffset: 12 });
+    assert.equal(x.length, n + 5);
+    assert.deepEqual(
+      x.residency().runs.map(({ state }) => state),
+      ['file'],
+    );
+    const readBefore = bytesFromFiles(space);
+    assert.equal(x.data[n], 7 * n + 1);
+    const read = bytesFromFiles(space) - readBefore;
+    assert.ok(read <= 2 * MIB, `${read} bytes were read for one element`);
+    const result = space.array(Float64Array, 1);
+    // Four times the device's memory; nothing of it was written, so that nothing has to come
+    // home.
+    await device.run(sum, { x, result }, { size: n + 5 });
+    assert.equal(result.data[0], 7 * (((n + 5) * (n + 4)) / 2) + n + 5);
+    sameData(x.data, (i) => (7 * i + 1) | 0);
+  }),
 );
 
 test('a part of a file, and what cannot be one', () =>
@@ -260,46 +257,43 @@ longTest('the CPU may not write a read-only file array: a message, then the end'
   );
 });
 
-longTest(
-  'readFrom and writeTo move all bytes, and parts',
-  () =>
-    withSpace(async (space) => {
-      const [device] = space.devices;
-      const n = 6 * MIB;
-      const path = numbers('source', n);
-      const target = join(folder, 'target');
-      const x = space.array(Int32Array, n);
-      const source = openSync(path, 'r');
-      const sink = openSync(target, 'w+');
-      assert.equal(await x.readFrom(source, { position: 0 }), 4 * n);
-      await device.run(add, { x, by: 1 }, { size: n });
-      // A part of it is on the device now.
-      assert.equal(await x.writeTo(sink), 4 * n);
-      sameData(new Int32Array(readFileSync(target).buffer, 0, n), (i) => 7 * i + 2);
-      assert.equal(await x.writeTo(sink, { begin: 1, end: 4, position: 2 }), 12);
-      const head = readFileSync(target).subarray(0, 16);
-      assert.deepEqual(
-        [...new Int32Array(head.buffer.slice(head.byteOffset + 2, head.byteOffset + 14))],
-        [9, 16, 23],
-      );
-      // Fewer bytes than asked for is an answer, not an error.
-      assert.equal(await x.readFrom(source, { position: 4 * (n - 10), begin: 100, end: 200 }), 40);
-      assert.equal(x.data[100], 7 * (n - 10) + 1);
-      assert.equal(x.data[109], 7 * (n - 1) + 1);
-      assert.equal(x.data[110], 7 * 110 + 2);
-      assert.equal(x.data[99], 7 * 99 + 2);
-      const failed = (await failsWith('FILE_IO', () => x.writeTo(source))) as OnememError;
-      assert.match(failed.message, /writing file descriptor \d+ \(.*\) failed/);
-      assert.equal(failed.details.path, path);
-      await failsWith('FILE_DESCRIPTOR', () => x.readFrom(-1));
-      await failsWith('FILE_POSITION', () => x.readFrom(source, { position: -1 }));
-      await failsWith('ARRAY_RANGE', () => x.readFrom(source, { begin: 6, end: 5 }));
-      closeSync(source);
-      closeSync(sink);
-      await failsWith('FILE_IO', () => x.writeTo(source));
-      sameData(x.data.subarray(200), (i) => 7 * (i + 200) + 2);
-    }),
-  30,
+longTest('readFrom and writeTo move all bytes, and parts', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const n = 6 * MIB;
+    const path = numbers('source', n);
+    const target = join(folder, 'target');
+    const x = space.array(Int32Array, n);
+    const source = openSync(path, 'r');
+    const sink = openSync(target, 'w+');
+    assert.equal(await x.readFrom(source, { position: 0 }), 4 * n);
+    await device.run(add, { x, by: 1 }, { size: n });
+    // A part of it is on the device now.
+    assert.equal(await x.writeTo(sink), 4 * n);
+    sameData(new Int32Array(readFileSync(target).buffer, 0, n), (i) => 7 * i + 2);
+    assert.equal(await x.writeTo(sink, { begin: 1, end: 4, position: 2 }), 12);
+    const head = readFileSync(target).subarray(0, 16);
+    assert.deepEqual(
+      [...new Int32Array(head.buffer.slice(head.byteOffset + 2, head.byteOffset + 14))],
+      [9, 16, 23],
+    );
+    // Fewer bytes than asked for is an answer, not an error.
+    assert.equal(await x.readFrom(source, { position: 4 * (n - 10), begin: 100, end: 200 }), 40);
+    assert.equal(x.data[100], 7 * (n - 10) + 1);
+    assert.equal(x.data[109], 7 * (n - 1) + 1);
+    assert.equal(x.data[110], 7 * 110 + 2);
+    assert.equal(x.data[99], 7 * 99 + 2);
+    const failed = (await failsWith('FILE_IO', () => x.writeTo(source))) as OnememError;
+    assert.match(failed.message, /writing file descriptor \d+ \(.*\) failed/);
+    assert.equal(failed.details.path, path);
+    await failsWith('FILE_DESCRIPTOR', () => x.readFrom(-1));
+    await failsWith('FILE_POSITION', () => x.readFrom(source, { position: -1 }));
+    await failsWith('ARRAY_RANGE', () => x.readFrom(source, { begin: 6, end: 5 }));
+    closeSync(source);
+    closeSync(sink);
+    await failsWith('FILE_IO', () => x.writeTo(source));
+    sameData(x.data.subarray(200), (i) => 7 * (i + 200) + 2);
+  }),
 );
 
 test('a transfer that fails says which file, how many bytes had been moved, and what helps', () =>
@@ -384,32 +378,29 @@ for (const end of ['exit', 'close']) {
   }
 }
 
-longTest(
-  'several transfers at once, while a device works',
-  () =>
-    withSpace(async (space) => {
-      const [device] = space.devices;
-      const n = 2 * MIB;
-      const paths = ['a', 'b', 'c'].map((name) => numbers(name, n));
-      const arrays = paths.map(() => space.array(Int32Array, n));
-      const fds = paths.map((path) => openSync(path, 'r+'));
-      const work = space.array(Int32Array, 4 * MIB);
-      const launch = device.run(add, { x: work, by: 1 }, { size: work.length });
-      const read = await Promise.all(
-        arrays.map((array, index) => array.readFrom(fds[index], { position: 0 })),
-      );
-      assert.deepEqual(read, [4 * n, 4 * n, 4 * n]);
-      await launch;
-      await Promise.all(arrays.map((x, by) => device.run(add, { x, by }, { size: n })));
-      await Promise.all(arrays.map((array, index) => array.writeTo(fds[index], { position: 0 })));
-      for (const [by, path] of paths.entries()) {
-        assert.equal(statSync(path).size, 4 * n);
-        sameData(new Int32Array(readFileSync(path).buffer, 0, n), (i) => 7 * i + 1 + by);
-        closeSync(fds[by]);
-      }
-      sameData(work.data, () => 1);
-    }),
-  30,
+longTest('several transfers at once, while a device works', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const n = 2 * MIB;
+    const paths = ['a', 'b', 'c'].map((name) => numbers(name, n));
+    const arrays = paths.map(() => space.array(Int32Array, n));
+    const fds = paths.map((path) => openSync(path, 'r+'));
+    const work = space.array(Int32Array, 4 * MIB);
+    const launch = device.run(add, { x: work, by: 1 }, { size: work.length });
+    const read = await Promise.all(
+      arrays.map((array, index) => array.readFrom(fds[index], { position: 0 })),
+    );
+    assert.deepEqual(read, [4 * n, 4 * n, 4 * n]);
+    await launch;
+    await Promise.all(arrays.map((x, by) => device.run(add, { x, by }, { size: n })));
+    await Promise.all(arrays.map((array, index) => array.writeTo(fds[index], { position: 0 })));
+    for (const [by, path] of paths.entries()) {
+      assert.equal(statSync(path).size, 4 * n);
+      sameData(new Int32Array(readFileSync(path).buffer, 0, n), (i) => 7 * i + 1 + by);
+      closeSync(fds[by]);
+    }
+    sameData(work.data, () => 1);
+  }),
 );
 
 test('a thread that ends closes no file but its own', () =>

@@ -130,4 +130,4 @@ longTest(
   60,
 );
 
-await runTests(30);
+await runTests();

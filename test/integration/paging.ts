@@ -169,7 +169,6 @@ for (const units of [1, 2]) {
       sameData(x.data, (i) => i);
       space.checkInvariants();
     },
-    40,
   );
 }
 

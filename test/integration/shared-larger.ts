@@ -123,4 +123,4 @@ longTest(
   20 + KILLS * 4,
 );
 
-await runTests(30);
+await runTests();

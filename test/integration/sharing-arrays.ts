@@ -354,4 +354,4 @@ testWithValkey('what cannot be shared is refused by name', async () => {
   array.free();
 });
 
-await runTests(60);
+await runTests();

@@ -461,4 +461,4 @@ testWithValkey(
   },
 );
 
-await runTests(60);
+await runTests();

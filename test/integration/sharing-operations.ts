@@ -344,4 +344,4 @@ longTestWithValkey(
   },
 );
 
-await runTests(60);
+await runTests();

@@ -113,69 +113,63 @@ longTest('Atomics count right on managed memory', () =>
   }),
 );
 
-longTest(
-  'Atomics count right while a device takes the pages away all the time',
-  () =>
-    withSpace('8MiB', async (space) => {
-      const [device] = space.devices;
-      const counters = space.array(Int32Array, 16 * 1024);
-      const rounds = 4_000_000;
-      const add = kernel({ counters: i32.inout, rounds: i32 }, ({ counters, rounds }) => {
-        for (let i = 0; i < rounds; i++) Atomics.add(counters, (i % 16) * 1024, 1);
-      });
-      let times = 0;
-      // A machine that is busy may let the threads end before the device begins.
-      for (; times < 10 && device.stats().revocations === 0; times++) {
-        const team = new Team({ counters }, new Array(2).fill({ kind: 'count', rounds }));
-        await team.ready();
-        const done = team.go();
-        // One page is written by one processor at a time, so that even an atomic operation of the
-        // device counts.
-        await device.run(add, { counters, rounds }, { size: 1 });
-        await done;
-      }
-      const { revocations } = device.stats();
-      for (let page = 0; page < 16; page++)
-        assert.equal(counters.data[page * 1024], (3 * rounds * times) / 16);
-      note(`${revocations} times the device lost its right, in ${times} rounds`);
-      assert.ok(revocations > 0);
-    }),
-  30,
-);
-
-longTest(
-  'threads and a device write disjoint elements of the same pages',
-  () =>
-    withSpace('8MiB', async (space) => {
-      const [device] = space.devices;
-      const n = 64 * 1024;
-      const lanes = THREADS + 2;
-      const x = space.array(Int32Array, n);
-      const rounds = 40;
-      const stripes = kernel(
-        { x: i32.inout, lane: i32, lanes: i32, rounds: i32 },
-        ({ x, lane, lanes, rounds }) => {
-          for (let round = 0; round < rounds; round++)
-            for (let i = lane; i < x.length; i += lanes) x[i] += i;
-        },
-      );
-      const jobs = Array.from({ length: THREADS }, (_, lane) => ({
-        kind: 'stripe',
-        lane,
-        lanes,
-        rounds,
-      }));
-      const team = new Team({ x }, jobs);
+longTest('Atomics count right while a device takes the pages away all the time', () =>
+  withSpace('8MiB', async (space) => {
+    const [device] = space.devices;
+    const counters = space.array(Int32Array, 16 * 1024);
+    const rounds = 4_000_000;
+    const add = kernel({ counters: i32.inout, rounds: i32 }, ({ counters, rounds }) => {
+      for (let i = 0; i < rounds; i++) Atomics.add(counters, (i % 16) * 1024, 1);
+    });
+    let times = 0;
+    // A machine that is busy may let the threads end before the device begins.
+    for (; times < 10 && device.stats().revocations === 0; times++) {
+      const team = new Team({ counters }, new Array(2).fill({ kind: 'count', rounds }));
       await team.ready();
       const done = team.go();
-      const launch = device.run(stripes, { x, lane: THREADS, lanes, rounds }, { size: 1 });
-      const { data } = x;
-      for (let round = 0; round < rounds; round++)
-        for (let i = THREADS + 1; i < n; i += lanes) data[i] += i;
-      await Promise.all([done, launch]);
-      sameData(data, (i) => i * rounds);
-    }),
-  30,
+      // One page is written by one processor at a time, so that even an atomic operation of the
+      // device counts.
+      await device.run(add, { counters, rounds }, { size: 1 });
+      await done;
+    }
+    const { revocations } = device.stats();
+    for (let page = 0; page < 16; page++)
+      assert.equal(counters.data[page * 1024], (3 * rounds * times) / 16);
+    note(`${revocations} times the device lost its right, in ${times} rounds`);
+    assert.ok(revocations > 0);
+  }),
+);
+
+longTest('threads and a device write disjoint elements of the same pages', () =>
+  withSpace('8MiB', async (space) => {
+    const [device] = space.devices;
+    const n = 64 * 1024;
+    const lanes = THREADS + 2;
+    const x = space.array(Int32Array, n);
+    const rounds = 40;
+    const stripes = kernel(
+      { x: i32.inout, lane: i32, lanes: i32, rounds: i32 },
+      ({ x, lane, lanes, rounds }) => {
+        for (let round = 0; round < rounds; round++)
+          for (let i = lane; i < x.length; i += lanes) x[i] += i;
+      },
+    );
+    const jobs = Array.from({ length: THREADS }, (_, lane) => ({
+      kind: 'stripe',
+      lane,
+      lanes,
+      rounds,
+    }));
+    const team = new Team({ x }, jobs);
+    await team.ready();
+    const done = team.go();
+    const launch = device.run(stripes, { x, lane: THREADS, lanes, rounds }, { size: 1 });
+    const { data } = x;
+    for (let round = 0; round < rounds; round++)
+      for (let i = THREADS + 1; i < n; i += lanes) data[i] += i;
+    await Promise.all([done, launch]);
+    sameData(data, (i) => i * rounds);
+  }),
 );
 
 longTest('a thread works on a device of its own accord', () =>
@@ -197,23 +191,20 @@ longTest('a thread works on a device of its own accord', () =>
   }),
 );
 
-longTest(
-  'threads allocate, use and free at the same time',
-  () =>
-    withSpace('8MiB', async (space) => {
-      const anchor = space.array(Int32Array, 1);
-      const jobs = Array.from({ length: THREADS }, (_, seed) => ({
-        kind: 'allocate',
-        seed: seed + 1,
-        rounds: 12,
-      }));
-      const team = new Team({ anchor }, jobs);
-      await team.ready();
-      assert.deepEqual(await team.go(), new Array(THREADS).fill('all right'));
-      anchor.free();
-      assert.equal(space.stats().allocatedBytes, 0);
-    }),
-  30,
+longTest('threads allocate, use and free at the same time', () =>
+  withSpace('8MiB', async (space) => {
+    const anchor = space.array(Int32Array, 1);
+    const jobs = Array.from({ length: THREADS }, (_, seed) => ({
+      kind: 'allocate',
+      seed: seed + 1,
+      rounds: 12,
+    }));
+    const team = new Team({ anchor }, jobs);
+    await team.ready();
+    assert.deepEqual(await team.go(), new Array(THREADS).fill('all right'));
+    anchor.free();
+    assert.equal(space.stats().allocatedBytes, 0);
+  }),
 );
 
 longTest('a thread hears of the end of the space', async () => {

@@ -592,4 +592,4 @@ longTestWithValkey(
   },
 );
 
-await runTests(60);
+await runTests();

@@ -55,22 +55,17 @@ longTest('a system call that stores fails, or its process ends with the line', a
 longTest(
   'each of several spaces that were closed is watched, by one thread and its watcher',
   async () => {
-    const outcome = await runProgram('late-store', ['first of several'], { seconds: 30 });
+    const outcome = await runProgram('late-store', ['first of several']);
     assert.match(outcome.stdout, /^few threads\nread 0 5$/m);
     hasEnded(outcome, 'array0');
   },
-  40,
 );
 
-longTest(
-  'nothing is left when no view is',
-  async () => {
-    const { code, stdout, stderr } = await runProgram('late-store', ['dropped'], { seconds: 30 });
-    assert.equal(code, 0, stderr);
-    assert.match(stdout, /^gone$/m);
-    assert.equal(stderr, '');
-  },
-  40,
-);
+longTest('nothing is left when no view is', async () => {
+  const { code, stdout, stderr } = await runProgram('late-store', ['dropped']);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^gone$/m);
+  assert.equal(stderr, '');
+});
 
 await runTests();

@@ -98,7 +98,6 @@ longTest(
       x.free();
     }
   },
-  40,
 );
 
 test('a copy made at a device that reaches an end of it in place works there', async () => {

@@ -113,4 +113,4 @@ testWithValkey(
   },
 );
 
-await runTests(60);
+await runTests();

@@ -73,4 +73,4 @@ testWithValkey('a fence waits for what was written after the server had it last'
   );
 });
 
-await runTests(60);
+await runTests();

@@ -232,4 +232,4 @@ test('a device says what drives it, and a wrong word is refused', async () => {
   }
 });
 
-await runTests(60);
+await runTests();

@@ -183,4 +183,4 @@ test('a GPU that is destroyed ends its device: what is under way is lost, and sa
   assert.equal(world.device.transferIn(orderIn(3, 0, 8, 1, 8, Access.Write, false)), Status.Lost);
 });
 
-await runTests(60);
+await runTests();

@@ -224,4 +224,4 @@ longTest(
   60 + 10 * SPACES,
 );
 
-await runTests(60);
+await runTests();

@@ -510,4 +510,4 @@ longTest(
     }),
 );
 
-await runTests(60);
+await runTests();

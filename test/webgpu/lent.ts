@@ -198,6 +198,6 @@ test('limits are those that the GPU was opened with, and say how to ask for more
   await failsWith('GPU_DEVICE', () => openSpace({ devices: [wrong] }));
 });
 
-await runTests(60);
+await runTests();
 gpu.destroy();
 await gpu.lost;

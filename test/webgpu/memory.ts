@@ -107,4 +107,4 @@ test('a GPU may have more memory than the host, which needs no warning', async (
   assert.deepEqual(warnings, []);
 });
 
-await runTests(60);
+await runTests();

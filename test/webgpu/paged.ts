@@ -883,4 +883,4 @@ longTest(
   },
 );
 
-await runTests(60);
+await runTests();

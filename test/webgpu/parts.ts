@@ -620,4 +620,4 @@ longTest(
   },
 );
 
-await runTests(60);
+await runTests();

@@ -268,4 +268,4 @@ longTest('doctor names the GPU, its memory and its limits', async () => {
   without[Symbol.dispose]();
 });
 
-await runTests(60);
+await runTests();

@@ -137,4 +137,4 @@ test('a kernel of TypeGPU that names a module must have JavaScript that is right
   );
 });
 
-await runTests(60);
+await runTests();

@@ -203,4 +203,4 @@ struct Params { shift: vec2f, times: array<vec4f, 2> }
   }
 });
 
-await runTests(60);
+await runTests();

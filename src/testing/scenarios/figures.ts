@@ -7,7 +7,7 @@ import type { Words } from './common.js';
 
 const KIB = 1024;
 const SIZES_KIB = [512, 2048, 16 * KIB, 256 * KIB];
-/** Longer moves, by the size before, are left out: a scenario has 30 s. */
+/** Longer moves, by the size before, are left out: a scenario has a time limit. */
 const MOST_SECONDS = 6;
 const WORD_BYTES = 4;
 
