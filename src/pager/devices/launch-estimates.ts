@@ -7,7 +7,7 @@ import type { SharedUses } from '../arrays/shared/shared-uses.js';
 import type { SpaceContext } from '../arrays/table/context.js';
 import type { Uses } from '../arrays/uses.js';
 import type { LaunchForecast, LaunchRequest } from '../protocol/operations.js';
-import { toWire, type WireError, wireError } from '../protocol/wire.js';
+import { toWire, type WireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { Devices } from './devices.js';
 import type { LaunchOperation } from './launch.js';
@@ -46,8 +46,7 @@ export class LaunchEstimates {
     const kernel = `kernel ${request.kernelName}`;
     const device = devices.byNumber(request.device);
     if (device?.alive !== true) {
-      const what = `cannot launch ${request.kernelName}`;
-      done(refused(devices.lossError(request.device, what)), null);
+      done(this.lost(request), null);
       return;
     }
     try {
@@ -72,6 +71,10 @@ export class LaunchEstimates {
         }),
       (failure) => ended(null, failure),
     );
+  }
+
+  private lost({ device, kernelName }: LaunchRequest): LaunchForecast {
+    return refused(this.parts.devices.lossError(device, `cannot launch ${kernelName}`));
   }
 
   private withSize(
@@ -99,11 +102,11 @@ export class LaunchEstimates {
   ): void {
     const slices = device.alive ? this.checks.divide(device, operation) : null;
     const isOver = (): boolean => !device.alive;
-    if (isOver()) done(refused(gone(device, operation)));
+    if (isOver()) done(this.lost(operation));
     else if (slices === null) done(this.whole(device, args));
     else
       this.parts.plans.start(this.divided(slices, operation), isOver, (forecast) =>
-        done(forecast ?? refused(gone(device, operation))),
+        done(forecast ?? this.lost(operation)),
       );
   }
 
@@ -176,10 +179,6 @@ const NOTHING: LaunchForecast = {
 
 function refused(failure: WireError): LaunchForecast {
   return { ...NOTHING, way: 'refused', failure };
-}
-
-function gone({ reason, loss }: Device, { kernelName }: LaunchOperation): WireError {
-  return wireError(loss, `cannot launch ${kernelName}: ${reason}`, { ranges: [] });
 }
 
 function countBytes(moved: Moved, use: NamedArgument['use'], bytes: number): void {
