@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type GuardFunction, type ManagedArray, openSpace } from '../../src/index.js';
 import { type Agent, attachedAgent } from '../harness/agents.js';
-import { longTest, runTests, sameData, test } from '../harness/suite.js';
+import { longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const LENGTH = 4096;
 
@@ -49,13 +49,30 @@ test(
   withAgent(async (agent, x) => {
     assert.equal(await agent.do('keep', 'x'), 5 * LENGTH);
     await x.protect('read');
-    assert.equal(await agent.do('waitKept', 0, 5, 10_000), 'ok');
+    const begun = performance.now();
+    assert.equal(await agent.do('waitKept', 0, 5, 700), 'timed-out');
+    assert.ok(performance.now() - begun >= 700);
     assert.equal(await agent.do('waitKept', 0, 6, 10_000), 'not-equal');
     assert.equal(await agent.do('waitKept', 0, 5, 10), 'timed-out');
     assert.equal(x.space.notify(x, 0), 0);
     assert.equal(x.space.wait(x, 0, 5, 10), 'timed-out');
     assert.equal(await agent.do('sum', 'x'), 5 * LENGTH);
     assert.equal(agent.stderr, '');
+  }),
+);
+
+test(
+  'a thread that waits for an element that nobody may write hears of a change once that may be',
+  withAgent(async (agent, x) => {
+    await agent.do('keep', 'x');
+    await x.protect('read');
+    const waited = agent.do('waitKept', 0, 5, 60_000);
+    await sleep(300);
+    await x.protect('readwrite');
+    x.data[0] = 6;
+    x.space.notify(x, 0);
+    assert.equal(await waited, 'ok');
+    assert.equal(await agent.do('waitKept', 0, 5, 60_000), 'not-equal');
   }),
 );
 

@@ -39,10 +39,14 @@ export function wait(
   const address = addressOf(array, index);
   const deadline = performance.now() + Math.max(0, timeoutMs);
   client.assertOpen(waitingFor(array));
+  let wasAlone = false;
   for (let isFirst = true; ; isFirst = false) {
     const left = Math.max(0, deadline - performance.now());
     const isShared = client.hasOtherProcesses;
     const scope = isShared && mayMeetOthers(array, index) ? 'shared' : 'private';
+    // Since the element may be written again, a thread of another process may have notified unheard.
+    if (wasAlone && scope === 'shared') return 'ok';
+    wasAlone = isShared && scope === 'private';
     // The kernel looks at the element first, and asks nobody where its page is there.
     const result = futexWait(address, value, Math.min(left, LOOK_MS), scope);
     if (result === 'woken') return 'ok';
@@ -51,8 +55,6 @@ export function wait(
     if (performance.now() >= deadline) return 'timed-out';
     client.hear();
     client.assertOpen(waitingFor(array));
-    // A thread of another process may have notified, and was not heard.
-    if (isShared && scope === 'private') return 'ok';
   }
 }
 
