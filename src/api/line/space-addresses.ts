@@ -1,8 +1,8 @@
 /** Where spaces lie, and how many addresses a space gets. */
 import { BLOCK_BYTES } from '../../core/basics/types.js';
 import { fileSizeLimit, tooLarge } from '../../linux/files/file-limit.js';
-import { occupantsOf } from '../../linux/memory/memory.js';
-import { freeAddresses } from '../../linux/processes/process.js';
+import { type Mapping, occupantsOf } from '../../linux/memory/memory.js';
+import { freeAddresses, processes } from '../../linux/processes/process.js';
 import { argumentError } from '../values/errors.js';
 import { toBytes } from '../values/sizes.js';
 
@@ -70,6 +70,28 @@ export function basesFor(bytes: number): number[] {
 export function beginningAt(bases: readonly number[], first: number): number[] {
   const at = first % bases.length;
   return [...bases.slice(at), ...bases.slice(0, at)];
+}
+
+/** Which of the bases, by their numbers, processes that this one may look at have in use. */
+export function basesInUse(bases: readonly number[]): Set<number> {
+  const used = new Set<number>();
+  for (const pid of processes()) {
+    for (const { start, end } of mappedBy(pid))
+      for (const [at, base] of bases.entries()) {
+        const next = bases[at + 1] ?? LAST_ADDRESS;
+        if (start < next && end > base) used.add(at);
+      }
+  }
+  return used;
+}
+
+function mappedBy(pid: number): Mapping[] {
+  try {
+    return occupantsOf(FIRST_BASE, LAST_ADDRESS - FIRST_BASE, pid);
+  } catch {
+    // It has ended, or is another user's.
+    return [];
+  }
 }
 
 /** Those of the bases at which nothing lies; another thread may take one meanwhile. */

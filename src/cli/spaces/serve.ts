@@ -1,5 +1,6 @@
 /** `onemem serve`: keeps a space that outlives the programs that use it. */
 
+import { addressesFor, basesFor, basesInUse } from '../../api/line/space-addresses.js';
 import { checkSpaceName, type NamedSpaceAnswer, nameSpace } from '../../api/opening/named-space.js';
 import { openSpace } from '../../api/opening/open-space.js';
 import { plainKinds } from '../../api/options/described-devices.js';
@@ -43,6 +44,8 @@ const SERVE_OPTIONS = {
   quota: { type: 'string', multiple: true },
 } as const;
 
+/** Of kept spaces. */
+const PLACES = 14;
 /** How long launches may run on when the space is to end. */
 const CLOSE_MS = 2000;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -77,7 +80,11 @@ async function keep(args: readonly string[]): Promise<number> {
     storage,
     devices,
     ...(values.from === undefined ? {} : { from: values.from }),
-    firstPlace: placeOf(name, process.pid),
+    firstPlace: placeOf(
+      name,
+      process.pid,
+      basesInUse(basesFor(addressesFor(undefined, devices.length))),
+    ),
   });
   try {
     await nameSpace(space, name, quotas);
@@ -116,12 +123,15 @@ function deviceFrom(said: string): DeviceSpecification {
 /**
  * Spaces lie at several places, so that one program may attach to those of several names, and to one
  * that was started again, while its views of the old one stay.
+ *
+ * @param used places that processes have in use
  */
-export function placeOf(name: string, pid: number): number {
+export function placeOf(name: string, pid: number, used: ReadonlySet<number>): number {
   let sum = 0;
   for (const letter of name) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 65_521;
   // The first place is that of a program's own first space.
-  return 1 + ((sum + pid) % 14);
+  const places = Array.from({ length: PLACES }, (_, step) => 1 + ((sum + pid + step) % PLACES));
+  return places.find((place) => !used.has(place)) ?? places[0];
 }
 
 /** Resolves with the first signal that is to end the space. */

@@ -219,10 +219,14 @@ export function parseMappings(text: string): Mapping[] {
   return mappings;
 }
 
-/** What this process has mapped in a range of addresses. */
-export function occupantsOf(address: number, length: number): Mapping[] {
+/** What a process has mapped in a range of addresses: this one, unless it is said. */
+export function occupantsOf(
+  address: number,
+  length: number,
+  process: number | 'self' = 'self',
+): Mapping[] {
   const end = address + length;
-  return parseMappings(readFileSync('/proc/self/maps', 'latin1')).filter(
+  return parseMappings(readFileSync(`/proc/${process}/maps`, 'latin1')).filter(
     (m) => m.start < end && m.end > address,
   );
 }

@@ -161,3 +161,12 @@ export function hasCapability(number: number): boolean {
   const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'));
   return match !== null && ((BigInt(`0x${match[1]}`) >> BigInt(number)) & 1n) === 1n;
 }
+
+/** Processes that there are, of all users; none where /proc does not tell. */
+export function processes(): number[] {
+  try {
+    return readdirSync('/proc').map(Number).filter(Number.isInteger);
+  } catch {
+    return [];
+  }
+}
