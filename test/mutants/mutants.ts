@@ -123,7 +123,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'copy only from the page on that a thread waits for',
     file: 'src/core/movement/operation-transfers.ts',
-    original: 'issueRuns(state, block, operation, target, begin, from);',
+    original: 'issueRuns(state, block, operation, target, begin, from, last);',
     instead: '',
     why: 'What lies before it never comes, and the operation never ends.',
   },

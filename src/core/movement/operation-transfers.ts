@@ -4,7 +4,7 @@
  * becomes visible at its new place by itself (settling.ts).
  */
 
-import { and, has, next, nextAbsent, removeRun } from '../basics/mask.js';
+import { and, has, next, nextAbsent, removeRun, sizeOfRun } from '../basics/mask.js';
 import {
   Access,
   NO_NODE,
@@ -81,18 +81,32 @@ export function issueTransfers(state: State, block: Block, operation: Operation)
   const target = targetOf(state, operation);
   operation.outstanding++;
   if (operation.target === PROVIDER) giveBack(state, block, operation);
-  // The chunk that a thread waits for goes first, then the ones after it, since most programs walk
-  // upwards.
   const begin = operation.firstWord * 32;
   const end = operation.endWord * 32;
+  operation.together = isTogether(operation);
+  const last = operation.together ? operation.urgentPage : -1;
+  // The chunk that a thread waits for goes first, then the ones after it, since most programs walk
+  // upwards.
   const urgent = chunkOf(operation.urgentPage);
   const from = urgent > begin && urgent < end ? urgent : begin;
   if (target !== undefined) {
-    issueRuns(state, block, operation, target, from, end);
-    if (operation.failure === Status.Done) issueRuns(state, block, operation, target, begin, from);
+    issueRuns(state, block, operation, target, from, end, last);
+    if (operation.failure === Status.Done)
+      issueRuns(state, block, operation, target, begin, from, last);
+    if (last !== -1 && operation.failure === Status.Done)
+      issueRun(state, block, operation, target, last, last + 1);
   }
   operation.outstanding--;
   if (operation.outstanding === 0) endTransfers(state, block, operation);
+}
+
+/**
+ * Whether the page that a thread waits for comes last. Of a stride a thread uses little of each page:
+ * it would come to the next ones while they are copied, and wait for each.
+ */
+function isTogether({ reason, urgentPage, moving }: Operation): boolean {
+  if (reason !== 'stride' || urgentPage === -1 || !has(moving, urgentPage)) return false;
+  return sizeOfRun(moving, 0, PAGES_PER_BLOCK) <= PAGES_PER_TRANSFER;
 }
 
 /** The provider takes runs as long as there are. */
@@ -148,7 +162,7 @@ function chunkOf(page: number): number {
   return page - (page % PAGES_PER_TRANSFER);
 }
 
-/** Runs that begin in [from, limit), at most a chunk long where the manager copies them. */
+/** Runs that begin in [from, limit), without the page that comes last; -1: there is none. */
 function issueRuns(
   state: State,
   block: Block,
@@ -156,10 +170,8 @@ function issueRuns(
   target: Node,
   from: number,
   limit: number,
+  last: number,
 ): void {
-  const residence = residenceOf(state, block, target.id);
-  const mapping = operation.map ? mappingOf(state, block, operation.processor) : null;
-  const base = block.index * PAGES_PER_BLOCK;
   // What settles meanwhile lies behind.
   const { moving } = operation;
   for (
@@ -167,52 +179,62 @@ function issueRuns(
     first < limit;
     first = next(moving, first, limit >>> 5)
   ) {
-    const source = sourceOf(state, block, operation, target.id, first);
-    if (source >= 0 && state.nodes[source]?.gone === true) {
-      operation.failure = Status.Lost;
-      operation.lostSource = source;
-      return;
-    }
-    const backed = !has(operation.reserved, first);
-    const access = accessAt(operation, first);
-    const previous =
-      mapping === null ? Access.None : accessOf(mapping.mapped, mapping.writable, first);
-    let end = first + 1;
-    const reach = isLong(state, target, source, backed)
-      ? limit
-      : chunkOf(first) + PAGES_PER_TRANSFER;
-    const longest = Math.min(
-      limit,
-      reach,
-      first + operation.transferPages,
-      endAt(operation, first),
-    );
-    while (
-      end < longest &&
-      has(moving, end) &&
-      sourceOf(state, block, operation, target.id, end) === source &&
-      !has(operation.reserved, end) === backed &&
-      (mapping === null || accessOf(mapping.mapped, mapping.writable, end) === previous) &&
-      follows(residence.frames, end) &&
-      (source < 0 || source === target.id || follows(block.residences[source]?.frames ?? null, end))
-    ) {
-      end++;
-    }
-    const token = newToken(state, 'transfer', block, target.id, first, end - first);
-    token.source = source;
-    if (source === target.id) {
-      if (access > previous && target.unitPages === 1) {
-        const frame = frameAt(residence.frames, base, first);
-        state.commands.map(operation.processor, base + first, token.count, access, previous, frame);
-      }
-      settle(state, token);
-      endToken(state, token);
-    } else {
-      const status = transfer(state, target, token, backed);
-      if (status !== Status.Pending && operation.failure !== Status.Done) return;
-    }
-    first = end;
+    const end = first < last ? Math.min(last, limit) : limit;
+    first = first === last ? last + 1 : issueRun(state, block, operation, target, first, end);
+    if (first === -1) return;
   }
+}
+
+/** One run, at most a chunk long where the manager copies it. Returns its end; -1: it failed. */
+function issueRun(
+  state: State,
+  block: Block,
+  operation: Operation,
+  target: Node,
+  first: number,
+  limit: number,
+): number {
+  const residence = residenceOf(state, block, target.id);
+  const mapping = operation.map ? mappingOf(state, block, operation.processor) : null;
+  const base = block.index * PAGES_PER_BLOCK;
+  const { moving } = operation;
+  const source = sourceOf(state, block, operation, target.id, first);
+  if (source >= 0 && state.nodes[source]?.gone === true) {
+    operation.failure = Status.Lost;
+    operation.lostSource = source;
+    return -1;
+  }
+  const backed = !has(operation.reserved, first);
+  const access = accessAt(operation, first);
+  const previous =
+    mapping === null ? Access.None : accessOf(mapping.mapped, mapping.writable, first);
+  let end = first + 1;
+  const reach = isLong(state, target, source, backed) ? limit : chunkOf(first) + PAGES_PER_TRANSFER;
+  const longest = Math.min(limit, reach, first + operation.transferPages, endAt(operation, first));
+  while (
+    end < longest &&
+    has(moving, end) &&
+    sourceOf(state, block, operation, target.id, end) === source &&
+    !has(operation.reserved, end) === backed &&
+    (mapping === null || accessOf(mapping.mapped, mapping.writable, end) === previous) &&
+    follows(residence.frames, end) &&
+    (source < 0 || source === target.id || follows(block.residences[source]?.frames ?? null, end))
+  ) {
+    end++;
+  }
+  const token = newToken(state, 'transfer', block, target.id, first, end - first);
+  token.source = source;
+  if (source === target.id) {
+    if (access > previous && target.unitPages === 1) {
+      const frame = frameAt(residence.frames, base, first);
+      state.commands.map(operation.processor, base + first, token.count, access, previous, frame);
+    }
+    settle(state, token);
+    endToken(state, token);
+    return end;
+  }
+  const status = transfer(state, target, token, backed);
+  return status !== Status.Pending && operation.failure !== Status.Done ? -1 : end;
 }
 
 function transfer(state: State, target: Node, token: Token, backed: boolean): Status {
@@ -241,7 +263,9 @@ function transfer(state: State, target: Node, token: Token, backed: boolean): St
   order.backed = backed;
   order.whole = operation.whole;
   operation.whole = false;
-  order.urgent = operation.urgentPage !== -1 && chunkOf(operation.urgentPage) === chunkOf(first);
+  order.urgent =
+    operation.together ||
+    (operation.urgentPage !== -1 && chunkOf(operation.urgentPage) === chunkOf(first));
   order.reason = operation.reason;
   const status = state.commands.transfer(order);
   if (status === Status.Pending) return status;

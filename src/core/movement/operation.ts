@@ -56,6 +56,7 @@ export function open(
   operation.entry = false;
   operation.exclusive = false;
   operation.urgentPage = -1;
+  operation.together = false;
   operation.reason = null;
   operation.task = null;
   return operation;

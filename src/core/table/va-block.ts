@@ -395,6 +395,7 @@ function createOperation(): Operation {
     outstanding: 0,
     transferPages: 0,
     urgentPage: -1,
+    together: false,
     reason: null,
     failure: Status.Done,
     lostSource: NO_NODE,

@@ -125,6 +125,8 @@ export interface Operation {
   /** Pages of one transfer at most; shrinks when a node refuses large allocations. */
   transferPages: number;
   urgentPage: number;
+  /** That page comes after all others of the operation, and these at once. */
+  together: boolean;
   /** Why it brings pages with a touch; null: they were asked for, or make room. */
   reason: Reason | null;
   failure: Status;
