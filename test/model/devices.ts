@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { NumericArray } from '../../src/index.js';
 import { wasmMemory } from '../harness/wasm.js';
 import { ELEMENT_TYPES, KERNELS, runHere } from './kernels.js';
-import { codeOf, type Player, someDevice, type TrackedDevice } from './player.js';
+import { codeOf, type Player, someDevice, type TrackedDevice, trackDevice } from './player.js';
 import { bytesOf, plainArray, plainOver } from './tracked.js';
 
 /** How long a device that was killed may take to be known as dead. */
@@ -138,7 +138,7 @@ export async function addDevice(player: Player): Promise<void> {
   const specification = someDevice(random, `d${devices.length}`);
   player.log(`await space.addDevice(${JSON.stringify(specification)})`);
   const device = await player.space.addDevice(specification);
-  devices.push({ device, specification, name: device.name, bit: 1 << devices.length, alive: true });
+  devices.push(trackDevice(device, specification, devices.length));
 }
 
 async function dies({ device, name }: TrackedDevice): Promise<void> {

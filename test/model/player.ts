@@ -22,7 +22,7 @@ import {
 import type { Random } from '../simulation/random.js';
 import { Disk } from './disks.js';
 import type { Guest } from './guests.js';
-import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
+import { bytesOf, CURABLE, PAGE_BYTES, type Part, plainArray, type Tracked } from './tracked.js';
 
 export const MIB = 2 ** 20;
 export const MAX_ARRAYS = 10;
@@ -37,7 +37,18 @@ export interface TrackedDevice {
   readonly specification: BuiltInDeviceSpecification;
   readonly name: string;
   readonly bit: number;
+  /** It has one right to so many pages, or to fewer at the end of an array. */
+  readonly unitPages: number;
   alive: boolean;
+}
+
+export function trackDevice(
+  device: Device,
+  specification: BuiltInDeviceSpecification,
+  index: number,
+): TrackedDevice {
+  const unitPages = Math.min(device.capabilities.granularityBytes, 2 * MIB) / PAGE_BYTES;
+  return { device, specification, name: device.name, bit: 1 << index, unitPages, alive: true };
 }
 
 export function someDevice(random: Random, name: string): BuiltInDeviceSpecification {
@@ -108,13 +119,9 @@ export class Player {
     readonly options: PlayOptions,
     readonly disk: Disk | null,
   ) {
-    this.devices = space.devices.map((device, index) => ({
-      device,
-      specification: specifications[index],
-      name: device.name,
-      bit: 1 << index,
-      alive: true,
-    }));
+    this.devices = space.devices.map((device, index) =>
+      trackDevice(device, specifications[index], index),
+    );
   }
 
   static async open(

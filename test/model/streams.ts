@@ -370,8 +370,9 @@ function givePrefetch(player: Player, lane: Lane, give: Give): void {
   const device = player.random.chance(0.4) ? null : player.pickDevice();
   if (array === null) return;
   const part = player.part(array.length);
+  const around = device === null ? part : array.around(part, device.unitPages);
   give(lane, [array], () => {
-    if (device !== null) array.readBy(part, device.bit);
+    if (device !== null) array.readBy(around, device.bit);
     const event = lane.stream.prefetch(
       array.array.range(part.begin, part.end),
       device?.device ?? 'host',
@@ -383,8 +384,8 @@ function givePrefetch(player: Player, lane: Lane, give: Give): void {
       ),
       must: () => array.refusals(part, 'read'),
       may: () => [
-        ...array.refusals(part, 'read'),
-        ...player.lossOf(array, part),
+        ...array.refusals(around, 'read'),
+        ...player.lossOf(array, around),
         ...(device === null || device.alive ? [] : ['DEVICE_LOST', 'DEVICE_DETACHED']),
       ],
     };
@@ -396,16 +397,16 @@ function giveExclusive(player: Player, lane: Lane, give: Give): void {
   if (array === null) return;
   const part = player.part(array.length);
   const { device } = lane;
+  const around = array.around(part, device.unitPages);
   give(lane, [array], () => {
     array.usedBy |= device.bit;
-    // Of a device with larger pages, the rest of a page comes along.
-    array.holdOnly(device.specification.granularity === undefined ? part : array.whole, device.bit);
+    array.holdOnly(around, device.bit);
     array.wrote = true;
     const event = lane.stream.exclusive(array.array.range(part.begin, part.end));
     return {
       ...nothing(`exclusive ${array.name} ${part.begin} to ${part.end}`, event),
       must: () => array.refusals(part, 'write'),
-      may: () => [...array.refusals(part, 'write'), ...player.lossOf(array, part)],
+      may: () => [...array.refusals(around, 'write'), ...player.lossOf(array, around)],
     };
   });
 }

@@ -191,6 +191,13 @@ export class Tracked {
     };
   }
 
+  /** A part, and what shares units of `unitPages` with it. */
+  around(part: Part, unitPages: number): Part {
+    const [first, end] = this.pagesOf(part);
+    if (unitPages === 1 || first === end) return part;
+    return this.elementsOf(first - (first % unitPages), Math.ceil(end / unitPages) * unitPages);
+  }
+
   get whole(): Part {
     return { begin: 0, end: this.length };
   }
