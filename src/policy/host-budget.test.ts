@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstBudget, type MemoryReadings, nextBudget } from './host-budget.js';
+import { firstBudget, isShort, type MemoryReadings, nextBudget } from './host-budget.js';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -76,6 +76,13 @@ describe('nextBudget', () => {
     expect(sizes.at(-1)).toBeGreaterThan(2700);
     expect(sizes.at(-1)).toBeLessThanOrEqual(2816);
     expect(sizes).toEqual([...sizes].sort((a, b) => a - b));
+  });
+});
+
+describe('isShort', () => {
+  it('is so where others find less than three quarters of the slack', () => {
+    expect(isShort(seen({ available: 191 }))).toBe(true);
+    expect(isShort(seen({ available: 192 }))).toBe(false);
   });
 });
 

@@ -37,6 +37,8 @@ export const LEAST_HOST_BYTES = 16 * BLOCK_BYTES;
 const SLACK_SHARE = 1 / 16;
 const LEAST_SLACK = 32 * MIB;
 const MOST_SLACK = 1024 * MIB;
+/** Less than this share of that: others take memory faster than it is given up. */
+const SHORT = 3 / 4;
 
 /** A larger share of stalls is a reason to give up memory; a smaller, to take none. */
 const PRESSED = 0.1;
@@ -53,6 +55,11 @@ const GROWTH = 1 / 32;
 /** Whether others are pressed for memory. */
 export function isPressed({ stalled }: MemoryReadings): boolean {
   return stalled > CALM;
+}
+
+/** Whether others find so little that it must soon be looked again. */
+export function isShort({ limit, available }: MemoryReadings): boolean {
+  return available < slackOf(limit) * SHORT;
 }
 
 /** The budget of the host that should follow on one. */

@@ -14,12 +14,12 @@ import {
   textReader,
 } from '../../../linux/memory/system-memory.js';
 import type { Poller } from '../../../linux/sockets/poll.js';
-import { isPressed, nextBudget } from '../../../policy/host-budget.js';
+import { isPressed, isShort, nextBudget } from '../../../policy/host-budget.js';
 import type { HostBudget } from './host-budget.js';
 
-/** Between two looks; and when the kernel says that threads stand still. */
+/** Between two looks; and where memory is short, or the kernel says that threads stand still. */
 const LOOK_MS = 500;
-const PRESSED_LOOK_MS = 50;
+const SHORT_LOOK_MS = 50;
 
 export class HostBudgetFollower {
   private readonly read: ReadText;
@@ -31,6 +31,7 @@ export class HostBudgetFollower {
   private lookedAt: number;
   private pressedAt: number;
   private stalledMs = 0;
+  private isShort = false;
 
   /**
    * @param options where the machine's files are; null: the budget is what it was set to
@@ -63,7 +64,7 @@ export class HostBudgetFollower {
     if ((raised & ~PRESSURE_EVENTS) !== 0) this.close();
     const now = this.wall();
     const passed = now - this.lookedAt;
-    if (passed < (raised !== 0 ? PRESSED_LOOK_MS : LOOK_MS)) return;
+    if (passed < (raised !== 0 || this.isShort ? SHORT_LOOK_MS : LOOK_MS)) return;
     this.lookedAt = now;
     const { budget } = this;
     const before = this.stalledMs;
@@ -76,14 +77,19 @@ export class HostBudgetFollower {
       stalled: Math.min((this.stalledMs - before) / passed, 1),
       calmMs: now - this.pressedAt,
     };
+    this.isShort = isShort(seen);
     const next = nextBudget(budget.bytes, seen);
     if (next < budget.bytes || isPressed(seen)) this.pressedAt = now;
     if (next !== budget.bytes) budget.approach(next);
   }
 
+  sleepMs(most: number): number {
+    return this.isShort ? Math.min(most, SHORT_LOOK_MS) : most;
+  }
+
   /** The program has said how much it is to be. */
   stop(): void {
-    this.follows = false;
+    this.follows = this.isShort = false;
     this.close();
   }
 
