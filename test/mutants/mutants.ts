@@ -52,6 +52,13 @@ export const mutants: readonly Mutant[] = [
     why: 'It comes again without the page that cannot be had, and goes home again, for ever.',
   },
   {
+    name: 'overlook why the rest of a unit could not be copied for clones',
+    file: 'src/core/service/tasks.ts',
+    original: 'if (has(shared, page)) found ??= reason;',
+    instead: 'if (has(shared, page) && has(task.mask, page)) found ??= reason;',
+    why: 'It is tried again at once, for ever, while a disk is full.',
+  },
+  {
     name: 'keep what forbade a unit until the unit has gone home',
     file: 'src/core/service/faults.ts',
     original: 'stuck || forbidden === null',
@@ -543,6 +550,13 @@ export const mutants: readonly Mutant[] = [
     why: 'The host has more than its budget where room could be made.',
   },
   {
+    name: 'drop copies that a store has of what the host reads beyond its budget',
+    file: 'src/core/movement/reclaim.ts',
+    original: '!isWithinBudget(nodeOf(state, HOST_NODE))',
+    instead: 'false',
+    why: 'The room for what is only read is taken by what stays.',
+  },
+  {
     name: 'never refuse who needs room of a store that is full',
     file: 'src/core/service/denials.ts',
     original: 'processor.waited < ROOM_TRIES',
@@ -566,8 +580,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'fill what stands in for a denied page that has been cloned',
     file: 'src/core/service/tasks.ts',
-    original: 'setAnd(copyOnWrite, allowed, block.copyOnWrite);',
-    instead: 'setAnd(copyOnWrite, asked, block.copyOnWrite);',
+    original: 'writable(state, block, node, askedOf(state, block, task), unitPages, shared);',
+    instead: 'shared.set(askedOf(state, block, task));',
     why: 'The kernel that was denied the page finds its content where zeros stood.',
   },
   {

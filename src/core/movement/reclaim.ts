@@ -21,7 +21,7 @@ import { addCompletion } from '../table/completion.js';
 import { onlyCopies } from '../table/contents.js';
 import { isHeld } from '../table/holds.js';
 import { isWithinBudget, type Node } from '../table/nodes.js';
-import { makeReady, type State, shortageOf } from '../table/state.js';
+import { makeReady, nodeOf, type State, shortageOf } from '../table/state.js';
 import { awaitsRelease, blocksOfUnit, lackingForBlock } from '../table/unit-memory.js';
 import { excludeUnits, leaveByUnits, widen } from '../table/units.js';
 import { type Block, NO_PAGES, type Residence } from '../table/va-block.js';
@@ -424,8 +424,14 @@ function releaseAll(state: State, block: Block, node: Node): void {
   makeReady(state, block);
 }
 
-function isFullStore({ id, owner, limitPages, budgetPages }: Node): boolean {
-  return id !== HOST_NODE && owner === NO_PROCESSOR && limitPages < budgetPages;
+/**
+ * Whether a store keeps copies of what others have, too. What the host reads beyond its budget can
+ * go again by its copy alone: a store drops none while the host has such pages, nor while it takes
+ * nothing more, when such pages may come.
+ */
+function keepsCopies(state: State, { id, owner, limitPages, budgetPages }: Node): boolean {
+  if (id === HOST_NODE || owner !== NO_PROCESSOR) return false;
+  return limitPages < budgetPages || !isWithinBudget(nodeOf(state, HOST_NODE));
 }
 
 function isEvictable(
@@ -458,9 +464,7 @@ function mayLeave(
   if (node.id === HOST_NODE && isAllPinned(block, residence)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, residence)) return false;
   if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;
-  // A store that takes nothing more keeps what it has: its copies are what lets the host make room
-  // for what is only read.
-  if (isFullStore(node)) return false;
+  if (keepsCopies(state, node)) return false;
   // It has nowhere to send a page to: only what can be had again may be dropped.
   const { mark } = state.masks;
   const any = copiesOf(state, block, node, state.masks.take());

@@ -222,9 +222,7 @@ function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
   const unitPages = task.map ? node.unitPages : 1;
   const asked = askedOf(state, block, task);
   if (task.access === Access.Write && !task.written) {
-    const copyOnWrite = state.masks.take();
-    writable(state, block, node, asked, unitPages, allowed);
-    setAnd(copyOnWrite, allowed, block.copyOnWrite);
+    const copyOnWrite = toBreak(state, block, node, task);
     if (!isEmpty(copyOnWrite)) {
       absentPages(state, block, copyOnWrite, allowed);
       if (!isEmpty(allowed)) {
@@ -235,6 +233,7 @@ function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
       breakCopyOnWrite(state, block, copyOnWrite, false);
       return 'blocked';
     }
+    writable(state, block, node, asked, unitPages, allowed);
     const writing = moveFor(block, task, node, Access.Write, allowed);
     if (!isDone(state, block, writing)) return migrate(state, block, writing);
     // Not asked for again: while the rest comes, others may push this out, and two that want more
@@ -312,14 +311,25 @@ function absenceOf(state: State, block: Block, task: Task, mask: Mask): DenyReas
 
 /** Why pages that the task would write could not be copied for their clones. */
 export function refusal(state: State, block: Block, task: Task): DenyReason | null {
-  const { kind, node, processor, mask, access, written } = task;
+  const { kind, node, processor, access, written } = task;
   if (block.unbroken === null || kind !== 'present' || access !== Access.Write || written)
     return null;
   if (node === NO_NODE && isRemote(block, processorOf(state, processor))) return null;
-  for (const [page, reason] of block.unbroken)
-    if (has(mask, page) && has(block.copyOnWrite, page) && !has(block.unwritable, page))
-      return reason;
-  return null;
+  const { mark } = state.masks;
+  const shared = toBreak(state, block, nodeOf(state, goalOf(state, block, task)), task);
+  let found: DenyReason | null = null;
+  for (const [page, reason] of block.unbroken) if (has(shared, page)) found ??= reason;
+  state.masks.backTo(mark);
+  return found;
+}
+
+/** What the task would write and clones have, too, with all of its units, in a mask of the stack. */
+function toBreak(state: State, block: Block, node: Node, task: Task): Mask {
+  const shared = state.masks.take();
+  const unitPages = task.map ? node.unitPages : 1;
+  writable(state, block, node, askedOf(state, block, task), unitPages, shared);
+  and(shared, block.copyOnWrite);
+  return shared;
 }
 
 /**
