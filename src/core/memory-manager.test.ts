@@ -981,6 +981,34 @@ describe('MemoryManager', () => {
       ]);
     });
 
+    it('that dies keeps nobody from pages that it held, though others are still on their way home', () => {
+      start({});
+      const first = allocate(2 * BLOCK);
+      event(() => manager.bring(1, 1, first, 1, Access.Write, { hold: true }));
+      for (const page of [0, 1]) fault(1, first + BLOCK + page, true);
+      commands.transferStatus = (_source, _node, count) =>
+        count === 2 ? Status.Pending : Status.Failed;
+      event(() => manager.processorLost(1));
+      commands.transferStatus = () => Status.Done;
+      expect(fault(HOST, first, false)).toEqual(['host gets 0+1 from dev as read']);
+    });
+
+    it('that gives up a right to host memory leaves when it has said so', () => {
+      start({ remoteAccess: true });
+      const named = { name: 'a', provided: false, writable: true };
+      const range = manager.allocate(2 * BLOCK, named) as Range;
+      manager.advise(range, BLOCK, 2 * BLOCK, { accessedBy: 2 });
+      event(() => manager.arrange(1, 1, [{ first: range.first + BLOCK, count: BLOCK }]));
+      for (const page of [0, BLOCK]) fault(1, range.first + page, true);
+      commands.transferStatus = () => Status.Pending;
+      event(() => manager.detach(1));
+      commands.revokeStatus = Status.Pending;
+      event(() => manager.protect(3, range.first + BLOCK, 10, Access.Read));
+      const [home, right] = commands.pending;
+      expect(event(() => manager.transferred(home, Status.Done))).not.toContain('dev drained');
+      expect(event(() => manager.revoked(right))).toContain('dev drained');
+    });
+
     it('that leaves tells the subscribers of what could not be brought home', () => {
       const range = manager.allocate(10, { name: 'a', provided: false, writable: true }) as Range;
       fault(1, 3, true);

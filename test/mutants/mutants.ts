@@ -750,13 +750,6 @@ export const mutants: readonly Mutant[] = [
     why: 'Its memory is read after it was given back, and a thread that needs the page waits for a death that nobody tells.',
   },
   {
-    name: 'let a processor go that is giving up its rights to host memory',
-    file: 'src/core/service/departures.ts',
-    original: 'answers || (block.residences[node]?.backedCount ?? 0) > 0',
-    instead: '(block.residences[node]?.backedCount ?? 0) > 0',
-    why: 'It says no more that it has given them up, and who needs the memory waits for ever.',
-  },
-  {
     name: 'let a device die without a word to subscribers',
     file: 'src/core/service/departures.ts',
     original: "commands.invalidate(page, end - first, 'migrate', id);",
