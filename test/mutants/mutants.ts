@@ -557,6 +557,20 @@ export const mutants: readonly Mutant[] = [
     why: 'The room for what is only read is taken by what stays.',
   },
   {
+    name: 'send copies on that a store has of what the host reads beyond its budget',
+    file: 'src/core/movement/reclaim.ts',
+    original: '!keeps || !hasCopies(state, block, node)',
+    instead: 'true',
+    why: 'The room for what is only read is taken by what stays.',
+  },
+  {
+    name: 'take what stands in for denied pages away while more of it comes',
+    file: 'src/core/service/launches.ts',
+    original: "block.operation?.kind === 'scratch' && block.operation.node === localNode",
+    instead: 'false',
+    why: 'A device has memory that the core counts as free.',
+  },
+  {
     name: 'never refuse who needs room of a store that is full',
     file: 'src/core/service/denials.ts',
     original: 'processor.waited < ROOM_TRIES',

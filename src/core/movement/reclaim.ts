@@ -424,14 +424,16 @@ function releaseAll(state: State, block: Block, node: Node): void {
   makeReady(state, block);
 }
 
+function isStore({ id, owner }: Node): boolean {
+  return id !== HOST_NODE && owner === NO_PROCESSOR;
+}
+
 /**
- * Whether a store keeps copies of what others have, too. What the host reads beyond its budget can
- * go again by its copy alone: a store drops none while the host has such pages, nor while it takes
- * nothing more, when such pages may come.
+ * What the host reads beyond its budget can go again by its copy in a store alone: while the host
+ * has such pages, a store drops no copies.
  */
-function keepsCopies(state: State, { id, owner, limitPages, budgetPages }: Node): boolean {
-  if (id === HOST_NODE || owner !== NO_PROCESSOR) return false;
-  return limitPages < budgetPages || !isWithinBudget(nodeOf(state, HOST_NODE));
+function keepsCopies(state: State, node: Node): boolean {
+  return isStore(node) && !isWithinBudget(nodeOf(state, HOST_NODE));
 }
 
 function isEvictable(
@@ -463,9 +465,16 @@ function mayLeave(
   if (isHeld(block, node.id)) return false;
   if (node.id === HOST_NODE && isAllPinned(block, residence)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, residence)) return false;
-  if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;
-  if (keepsCopies(state, node)) return false;
+  const keeps = keepsCopies(state, node);
+  if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node)))
+    return !keeps || !hasCopies(state, block, node);
+  // Such pages may come while a store takes nothing more.
+  if (keeps || (isStore(node) && node.limitPages < node.budgetPages)) return false;
   // It has nowhere to send a page to: only what can be had again may be dropped.
+  return hasCopies(state, block, node);
+}
+
+function hasCopies(state: State, block: Block, node: Node): boolean {
   const { mark } = state.masks;
   const any = copiesOf(state, block, node, state.masks.take());
   state.masks.backTo(mark);

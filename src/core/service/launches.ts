@@ -419,11 +419,13 @@ export class Launches {
     const node = this.state.nodes[localNode];
     if (node === undefined) return;
     for (const block of node.scratchBlocks) {
+      // What is being filled is for another launch. A part of it would take the rest of a unit along.
+      if (block.operation?.kind === 'scratch' && block.operation.node === localNode) continue;
+      node.scratchBlocks.delete(block);
       const residence = block.residences[localNode];
       if (residence === undefined || isEmpty(residence.scratch)) continue;
       releaseBacking(this.state, block, node, residence.scratch);
       makeReady(this.state, block);
     }
-    node.scratchBlocks.clear();
   }
 }
