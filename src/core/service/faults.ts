@@ -28,6 +28,7 @@ import { isFinal, reasonOf } from '../table/absence.js';
 import { endAhead } from '../table/backing.js';
 import { Fault } from '../table/fault.js';
 import { isAsked, isRemote, nodeOf, processorOf, type State, shortageOf } from '../table/state.js';
+import { unitPagesOf } from '../table/units.js';
 import { type Block, isAwaited, type Mapping } from '../table/va-block.js';
 import { companions, isToBeWritten, meetsUnit, ownsAlone } from './companions.js';
 import {
@@ -117,9 +118,8 @@ function serviceFault(
     state.commands.wake(processor.id, at, 1, access);
     return dismiss(fault);
   }
-  // A page that came along may have been what failed: only a failure of this page alone is its own.
   const narrow = failure !== Status.Done || block.attempts > 0;
-  const mine = narrow && block.ended.only === page ? failure : Status.Done;
+  const mine = narrow && isOfPage(state, fault) ? failure : Status.Done;
   const failed = mine !== Status.Done && givesUp(block, mine) ? reasonOf(mine) : null;
   const forbidden = denialOf(state, fault);
   const found = stuck
@@ -154,6 +154,15 @@ function serviceFault(
   const outcome = bringFor(state, fault, wanted && !cloned, late || narrow || single);
   if (cloned && outcome === 'started') keepUntilItGoesOn(state, block, node.id);
   return outcome;
+}
+
+/**
+ * Whether what failed was about this page alone, or about its unit where the processor has units. A
+ * page that came along may have been what failed.
+ */
+function isOfPage(state: State, { block, node, page }: Fault): boolean {
+  const { ended } = block;
+  return ended.only === page && (ended.node === node.id || unitPagesOf(state, ended.node) === 1);
 }
 
 /** Brings a page that a thread waits for, and what comes along: nothing where it is to come `alone`. */
