@@ -566,8 +566,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'send copies on that a store has of what the host reads beyond its budget',
     file: 'src/core/movement/reclaim.ts',
-    original: '!keeps || !hasCopies(state, block, node)',
-    instead: 'true',
+    original: 'keepsCopies(state, node) && hasCopies(state, block, node)',
+    instead:
+      'homeOf(state, node) === undefined && keepsCopies(state, node) && hasCopies(state, block, node)',
     why: 'The room for what is only read is taken by what stays.',
   },
   {
@@ -601,8 +602,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'fill what stands in for a denied page that has been cloned',
     file: 'src/core/service/tasks.ts',
-    original: 'writable(state, block, node, askedOf(state, block, task), unitPages, shared);',
-    instead: 'shared.set(askedOf(state, block, task));',
+    original: 'setAnd(copyOnWrite, allowed, block.copyOnWrite);',
+    instead: 'setAnd(copyOnWrite, asked, block.copyOnWrite);',
     why: 'The kernel that was denied the page finds its content where zeros stood.',
   },
   {

@@ -424,16 +424,17 @@ function releaseAll(state: State, block: Block, node: Node): void {
   makeReady(state, block);
 }
 
-function isStore({ id, owner }: Node): boolean {
-  return id !== HOST_NODE && owner === NO_PROCESSOR;
-}
-
 /**
  * What the host reads beyond its budget can go again by its copy in a store alone: while the host
- * has such pages, a store drops no copies.
+ * has such pages, a store keeps its copies.
  */
-function keepsCopies(state: State, node: Node): boolean {
-  return isStore(node) && !isWithinBudget(nodeOf(state, HOST_NODE));
+function keepsCopies(state: State, { owner }: Node): boolean {
+  return owner === NO_PROCESSOR && !isWithinBudget(nodeOf(state, HOST_NODE));
+}
+
+/** Such pages may come while a store takes nothing more. */
+function isFullStore({ owner, limitPages, budgetPages }: Node): boolean {
+  return owner === NO_PROCESSOR && limitPages < budgetPages;
 }
 
 function isEvictable(
@@ -465,11 +466,9 @@ function mayLeave(
   if (isHeld(block, node.id)) return false;
   if (node.id === HOST_NODE && isAllPinned(block, residence)) return false;
   if (!isEmpty(residence.scratch) || failsToLeave(state, residence)) return false;
-  const keeps = keepsCopies(state, node);
-  if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node)))
-    return !keeps || !hasCopies(state, block, node);
-  // Such pages may come while a store takes nothing more.
-  if (keeps || (isStore(node) && node.limitPages < node.budgetPages)) return false;
+  if (keepsCopies(state, node) && hasCopies(state, block, node)) return false;
+  if (!droppable && (homeOf(state, node) !== undefined || goesBack(block, node))) return true;
+  if (isFullStore(node)) return false;
   // It has nowhere to send a page to: only what can be had again may be dropped.
   return hasCopies(state, block, node);
 }

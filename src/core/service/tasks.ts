@@ -222,7 +222,9 @@ function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
   const unitPages = task.map ? node.unitPages : 1;
   const asked = askedOf(state, block, task);
   if (task.access === Access.Write && !task.written) {
-    const copyOnWrite = toBreak(state, block, node, task);
+    const copyOnWrite = state.masks.take();
+    writable(state, block, node, task, allowed);
+    setAnd(copyOnWrite, allowed, block.copyOnWrite);
     if (!isEmpty(copyOnWrite)) {
       absentPages(state, block, copyOnWrite, allowed);
       if (!isEmpty(allowed)) {
@@ -233,7 +235,6 @@ function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
       breakCopyOnWrite(state, block, copyOnWrite, false);
       return 'blocked';
     }
-    writable(state, block, node, asked, unitPages, allowed);
     const writing = moveFor(block, task, node, Access.Write, allowed);
     if (!isDone(state, block, writing)) return migrate(state, block, writing);
     // Not asked for again: while the rest comes, others may push this out, and two that want more
@@ -250,7 +251,7 @@ function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
   if (unitPages > 1) keepWhole(state, block, allowed, unitPages);
   if (task.access === Access.Write) {
     const written = state.masks.take();
-    writable(state, block, node, asked, unitPages, written);
+    writable(state, block, node, task, written);
     andNot(allowed, written);
   }
   excludeScratch(state, block, node.id, allowed);
@@ -275,15 +276,9 @@ function addUnreadable(to: Mask, { unreadable, lost }: Block, asked: Mask): void
 }
 
 /** Those of the asked pages that the node may have for writing, by whole units. */
-function writable(
-  state: State,
-  block: Block,
-  node: Node,
-  asked: Mask,
-  unitPages: number,
-  result: Mask,
-): void {
-  setPresent(result, block, asked);
+function writable(state: State, block: Block, node: Node, task: Task, result: Mask): void {
+  const unitPages = task.map ? node.unitPages : 1;
+  setPresent(result, block, askedOf(state, block, task));
   andNot(result, block.unwritable);
   if (node.id !== HOST_NODE) andNot(result, block.pinned);
   if (unitPages > 1) keepWhole(state, block, result, unitPages);
@@ -316,20 +311,14 @@ export function refusal(state: State, block: Block, task: Task): DenyReason | nu
     return null;
   if (node === NO_NODE && isRemote(block, processorOf(state, processor))) return null;
   const { mark } = state.masks;
-  const shared = toBreak(state, block, nodeOf(state, goalOf(state, block, task)), task);
+  // What `bringTo` would write, with all of its units.
+  const shared = state.masks.take();
+  writable(state, block, nodeOf(state, goalOf(state, block, task)), task, shared);
+  and(shared, block.copyOnWrite);
   let found: DenyReason | null = null;
   for (const [page, reason] of block.unbroken) if (has(shared, page)) found ??= reason;
   state.masks.backTo(mark);
   return found;
-}
-
-/** What the task would write and clones have, too, with all of its units, in a mask of the stack. */
-function toBreak(state: State, block: Block, node: Node, task: Task): Mask {
-  const shared = state.masks.take();
-  const unitPages = task.map ? node.unitPages : 1;
-  writable(state, block, node, askedOf(state, block, task), unitPages, shared);
-  and(shared, block.copyOnWrite);
-  return shared;
 }
 
 /**
