@@ -133,7 +133,7 @@ function refusal(problem: string): TypeError {
 
 export type ComponentName = 'f32' | 'f16' | 'u32' | 'i32';
 
-/** What a declaration says of a value, whoever has made it. */
+/** What a declaration says of a value, of ours or of TypeGPU's. */
 export type ValueType =
   | { readonly kind: 'any' | 'bytes' }
   | Extract<Type, { readonly kind: 'scalar' | 'vector' | 'matrix' }>

@@ -160,15 +160,16 @@ function elementsOf(
 ): readonly unknown[] {
   const list = listOf(value);
   if (list?.length === length) return list;
-  const width =
-    element.kind === 'vector'
-      ? element.width
-      : element.kind === 'matrix'
-        ? element.columns * element.rows
-        : Number.NaN;
+  const width = widthOf(element);
   if (list?.length === length * width)
     return Array.from({ length }, (_, index) => list.slice(index * width, (index + 1) * width));
   throw refusal(where, `${length} elements`, shown(value, list));
+}
+
+/** How many numbers a vector or a matrix has; NaN: it is neither. */
+function widthOf(type: Type | ValueType): number {
+  if (type.kind === 'vector') return type.width;
+  return type.kind === 'matrix' ? type.columns * type.rows : Number.NaN;
 }
 
 function membersOf(

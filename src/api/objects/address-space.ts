@@ -615,9 +615,17 @@ export class AddressSpace implements api.AddressSpace {
     this.client.assertOpen('cannot allocate an array');
     const elementBytes = bytesOf(type);
     const made = this.client.call('allocate', {
-      ...{ bytes: length * elementBytes, name, writable, file, provider: null, elementBytes },
+      bytes: length * elementBytes,
+      name,
+      writable,
+      file,
+      provider: null,
+      elementBytes,
       ...(unlisted ? {} : { type }),
-      ...{ reserveBytes: maxLength * elementBytes, keep, numa: place, staging },
+      reserveBytes: maxLength * elementBytes,
+      keep,
+      numa: place,
+      staging,
     });
     // The process that opened the space has one of its own.
     if (file !== null && this.client.hasOwner) closeDescriptor(file.fd);

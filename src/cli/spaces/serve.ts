@@ -44,7 +44,7 @@ const SERVE_OPTIONS = {
   quota: { type: 'string', multiple: true },
 } as const;
 
-/** Of kept spaces. */
+/** Kept spaces lie at so many places. */
 const PLACES = 14;
 /** How long launches may run on when the space is to end. */
 const CLOSE_MS = 2000;
@@ -74,17 +74,14 @@ async function keep(args: readonly string[]): Promise<number> {
     bytes: sizeInBytes('quota', size, { bytes: 1 }) as number,
   }));
   const ended = signalled();
+  const bases = basesFor(addressesFor(undefined, devices.length));
   await using space = await openSpace({
     hostMemory,
     ...(slowMemory === undefined ? {} : { slowMemory }),
     storage,
     devices,
     ...(values.from === undefined ? {} : { from: values.from }),
-    firstPlace: placeOf(
-      name,
-      process.pid,
-      basesInUse(basesFor(addressesFor(undefined, devices.length))),
-    ),
+    firstPlace: placeOf(name, process.pid, basesInUse(bases)),
   });
   try {
     await nameSpace(space, name, quotas);

@@ -61,7 +61,9 @@ export class StorageRing {
     const { kind, fd, address, length, offset, sums } = move;
     const write = kind === Job.WriteSummed;
     if (write) noteSums(address, length, offset, sums);
-    const refused = ring[write ? 'write' : 'read'](fd, address, length, offset, place);
+    const refused = write
+      ? ring.write(fd, address, length, offset, place)
+      : ring.read(fd, address, length, offset, place);
     if (refused === 0) {
       this.moves[place] = move;
       if (!write) {
