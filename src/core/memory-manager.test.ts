@@ -401,6 +401,16 @@ describe('MemoryManager', () => {
       ]);
     });
 
+    it('has none of its source brought for a page that it has written, which a launch may hold', () => {
+      start(pooled);
+      const clone = allocate(2, { provided: true });
+      event(() => manager.launchBegin(1, 1, [{ first: clone, count: 1, use: 'inout' }]));
+      expect(event(() => manager.materialize(2, clone, 2, false))).toEqual([
+        `host gets ${clone + 1}+1 from provider as none`,
+        'request 2 done, 2',
+      ]);
+    });
+
     it('has its source keep what has come to be written until it has been copied, though others need room', () => {
       startWith(none, { budgetPages: 2 * BLOCK });
       event(() => manager.acquire(1, HOST, allocate(BLOCK), BLOCK, Access.Write));

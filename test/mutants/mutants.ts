@@ -451,13 +451,6 @@ export const mutants: readonly Mutant[] = [
     why: 'A disk that is full for a moment ends the program.',
   },
   {
-    name: 'refuse at once who wants a right of other machines for which there is no room',
-    file: 'src/core/service/denials.ts',
-    original: '(shortageOf(state) !== reason || waitsForRoom(state, fault))',
-    instead: 'false',
-    why: 'A disk that is full for a moment ends the program.',
-  },
-  {
     name: 'let what an answer begins push out the block that gave it',
     file: 'src/core/service/service.ts',
     original:
@@ -492,13 +485,6 @@ export const mutants: readonly Mutant[] = [
     original: 'if (failure !== null) excludeBeyondBudget(state, block, come);',
     instead: '',
     why: 'The request is refused, and the room for what is only read is taken all the same.',
-  },
-  {
-    name: 'bring pages for a clone that it has written meanwhile',
-    file: 'src/core/service/tasks.ts',
-    original: "task.kind === 'materialize'",
-    instead: 'false',
-    why: 'A launch that holds them waits for the other pages of the same clone, and these for the launch.',
   },
   {
     name: 'bring what cannot go again beyond the budget of the host',
