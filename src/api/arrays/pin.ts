@@ -57,7 +57,7 @@ export class Pin {
   unpin(): void {
     if (this.ended) return;
     this.ended = true;
-    if (this.id !== null && !this.client.isClosed) this.client.call('unpin', { pin: this.id });
+    if (this.id !== null) this.client.callUnlessClosed('unpin', { pin: this.id });
   }
 
   static {

@@ -55,7 +55,7 @@ export class ThreadBinding {
    */
   release(): void {
     if (this.isOver) return;
-    this.client.call('releaseThread', null);
+    this.client.callUnlessClosed('releaseThread', null);
     this.released = true;
     noteBound(null);
   }

@@ -91,6 +91,16 @@ export class Client {
     }
   }
 
+  /** Asks for an end that the end of the space brings, too, which may come meanwhile. */
+  callUnlessClosed<N extends keyof Requests>(name: N, value: Requests[N]['in']): void {
+    if (this.isClosed) return;
+    try {
+      this.call(name, value);
+    } catch (error) {
+      if (!this.isClosed) throw error;
+    }
+  }
+
   private ask<N extends keyof Requests>(name: N, value: Requests[N]['in']): Requests[N]['out'] {
     this.assertOpen(name);
     const id = this.nextId++;

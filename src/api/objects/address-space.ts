@@ -364,8 +364,7 @@ export class AddressSpace implements api.AddressSpace {
       const source = await agree(name, place, element, length);
       await this.client.request('share', { range, name, source });
     } catch (error) {
-      if (!this.client.isClosed)
-        this.client.call('free', { range, name, firstPage, count, whole: true });
+      this.client.callUnlessClosed('free', { range, name, firstPage, count, whole: true });
       throw error;
     }
     return new SharedArray<T>(this, this.placed(made, element, length, name));

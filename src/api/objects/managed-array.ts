@@ -205,14 +205,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
 
   free(part?: ArrayPart): { begin: number; end: number } {
     if (part === undefined) {
-      if (!this.freed && !this.space.isClosed) {
-        try {
-          this.space.client.call('free', { ...this.allPages, whole: true });
-        } catch (error) {
-          // A space that closes meanwhile frees all of it.
-          if (!this.space.isClosed) throw error;
-        }
-      }
+      if (!this.freed)
+        this.space.client.callUnlessClosed('free', { ...this.allPages, whole: true });
       this.wasFreed();
       return { begin: 0, end: this.length };
     }

@@ -184,7 +184,7 @@ export class Notifier extends SequenceReader {
   close(): void {
     const { client } = this.array.space;
     client.onNotice(this.id, null);
-    if (!this.closed && !client.isClosed) client.call('unwatch', { subscription: this.id });
+    if (!this.closed) client.callUnlessClosed('unwatch', { subscription: this.id });
     this.end();
   }
 
