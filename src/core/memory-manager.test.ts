@@ -17,6 +17,7 @@ import {
   type Transfer,
 } from './basics/types.js';
 import { checkInvariants } from './invariants.js';
+import { ATTEMPTS } from './movement/operation.js';
 import { OpenManager } from './open-manager.js';
 import type { Range } from './table/range.js';
 import { allocateIn, deviceOf } from './test-parts.js';
@@ -989,6 +990,22 @@ describe('MemoryManager', () => {
         'dev drained',
         'host denied read 0 LOST',
       ]);
+    });
+
+    it('that dies has its pages brought home as often as ever, though others of the block failed before', () => {
+      start({});
+      const first = allocate(2);
+      fault(1, first, true);
+      commands.transferStatus = () => Status.Pending;
+      fault(HOST, first + 1, false);
+      const answer = (status: Status): void =>
+        void event(() => manager.transferred(commands.pending.shift() ?? -1, status));
+      for (let time = 1; time < ATTEMPTS; time++) answer(Status.NoMemory);
+      event(() => manager.processorLost(1));
+      answer(Status.NoMemory);
+      answer(Status.NoMemory);
+      answer(Status.Done);
+      expect(manager.pages.lossOf(first)).toBe(null);
     });
 
     it('that dies keeps nobody from pages that it held, though others are still on their way home', () => {

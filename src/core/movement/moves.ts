@@ -372,6 +372,7 @@ export function immediate(
   return block.operation === null ? 'done' : 'started';
 }
 
-export function givesUp(block: Block, failure: Status): boolean {
-  return isFinal(failure) || block.attempts >= ATTEMPTS;
+/** A task, or the threads that wait for a block, after so many attempts in a row. */
+export function givesUp({ attempts }: Pick<Block | Task, 'attempts'>, failure: Status): boolean {
+  return isFinal(failure) || attempts >= ATTEMPTS;
 }

@@ -207,6 +207,7 @@ export class Requests {
       reason: null,
       keptFor: null,
       forgot: 0,
+      attempts: 0,
       written: false,
     });
     makeReady(this.state, block);

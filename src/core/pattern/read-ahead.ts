@@ -149,6 +149,7 @@ function begin(state: State, coming: BlockAhead, stored: boolean, entry: boolean
     // A guess takes no room of what a thread has just been given, and nothing waits behind it.
     early: true,
     lastChance: false,
+    attempts: 0,
     kept: null,
     keptFor: null,
     forgot: 0,

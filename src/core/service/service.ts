@@ -42,6 +42,8 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     loseForgotten(state, block, id);
   }
   const { ended } = block;
+  // What failed for one says nothing about the others.
+  const tried = ended.task ?? block;
   let failure: Status = Status.Done;
   if (ended.failure !== Status.Done) {
     // A device that died is reported by an event of its own, which looks at every block again.
@@ -49,10 +51,10 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     // That pages could not leave a node must not fail what waits for this block.
     if (ended.kind !== 'evict' || ended.task !== null) {
       failure = ended.failure;
-      block.attempts++;
+      tried.attempts++;
     }
     ended.failure = Status.Done;
-    if (failure === Status.NoMemory && block.attempts < ATTEMPTS) {
+    if (failure === Status.NoMemory && tried.attempts < ATTEMPTS) {
       const short = state.nodes[ended.node];
       if (short !== undefined && relieve(state, block, short)) {
         short.waiters.append(block.index);
@@ -60,7 +62,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       }
     }
   } else if (ended.progress) {
-    block.attempts = 0;
+    tried.attempts = 0;
     ended.progress = false;
   }
   let blocked = false;
@@ -71,9 +73,8 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       continue;
     }
     let reason: DenyReason | null = null;
-    if (failure !== Status.Done && ended.task === task && givesUp(block, failure)) {
+    if (failure !== Status.Done && ended.task === task && givesUp(task, failure)) {
       reason = reasonOf(failure);
-      block.attempts = 0;
       failure = Status.Done;
     } else if (task.kind === 'present' && !isAlive(state, task)) {
       reason = 'DEVICE_LOST';

@@ -151,7 +151,7 @@ export interface Block {
   readonly ended: Ended;
   /** Where the search for waiting processors starts, so that none is always last. */
   turn: number;
-  /** Failed attempts in a row for what waits now. */
+  /** Failed attempts in a row for the threads that wait now. */
   attempts: number;
 }
 

@@ -67,6 +67,8 @@ export interface Task {
   written: boolean;
   /** Of blocks that come ahead of a touch: why; otherwise null. */
   readonly reason: Reason | null;
+  /** Failed attempts in a row. */
+  attempts: number;
 }
 
 export type OperationKind =
