@@ -1,11 +1,12 @@
 /** Dawn, Chromium's WebGPU, by the npm package `webgpu`: an optional peer of an engine. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { WANTED_LIMITS } from '../link/protocol.js';
 import type { FailingGpu } from './failing-gpu.js';
 import { GpuTransport } from './gpu-transport.js';
 import { factsOf, StandardGpu } from './standard-gpu.js';
 import type { Transport } from './transport.js';
-import { NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES, WANTED_LIMITS } from './wanted.js';
+import { gpuName, NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES } from './wanted.js';
 
 /** Keeps GPUs alive: what `create` returned must not be collected while any is used. */
 const kept: unknown[] = [];
@@ -31,20 +32,16 @@ export async function openDawn(failing: FailingGpu | null): Promise<Transport> {
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
   if (adapter === null) throw new Error(NO_GPU);
   const { limits } = adapter;
-  const requiredLimits: Record<string, number> = {};
-  for (const name of WANTED_LIMITS) requiredLimits[name] = limits[name];
+  const requiredLimits = Object.fromEntries(WANTED_LIMITS.map((name) => [name, limits[name]]));
   const requiredFeatures = WANTED_FEATURES.filter((name) => adapter.features.has(name));
   const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
-  const { vendor, architecture, device: model, description } = adapter.info;
-  const name =
-    description ||
-    [vendor, architecture, model].filter(Boolean).join(' ') ||
-    'a GPU without a name';
-  return new GpuTransport(
-    new StandardGpu(device, collector()),
-    { ...factsOf(device, name), transport: 'dawn-node', model, features: [...requiredFeatures] },
-    failing,
-  );
+  const facts = {
+    ...factsOf(device, gpuName(adapter.info)),
+    transport: 'dawn-node',
+    model: adapter.info.device,
+    features: requiredFeatures,
+  };
+  return new GpuTransport(new StandardGpu(device, collector()), facts, failing);
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { RecentMap } from '../../../core/basics/recent-map.js';
 import { type AdapterFacts, type Bound, type Dispatch, MOST_MODULES } from '../link/protocol.js';
-import { outOfMemory, spilledBytes } from '../link/unmet-buffers.js';
+import { outOfMemory, type Spilled, spilledBytes } from '../link/unmet-buffers.js';
 import { BoundGroups, boundIn, isLasting, placeOf } from './bound-groups.js';
 import type { FailingGpu } from './failing-gpu.js';
 import type { Binding, Failure, Gpu, GpuKernel, Soon, Waits } from './gpu.js';
@@ -16,7 +16,7 @@ interface Held<Buffer> {
   readonly serial: number;
   readonly bytes: number;
   gpu: Buffer | null;
-  readonly spilled: { readonly offset: number; readonly content: Uint8Array }[];
+  readonly spilled: Spilled[];
 }
 
 interface Pipeline<Buffer, Group, Kernel extends GpuKernel> {

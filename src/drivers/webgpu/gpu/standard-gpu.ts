@@ -2,7 +2,7 @@
  * A GPU by the standard's `GPUDevice`, the engine's own or one that the program has lent.
  */
 
-import type { AdapterFacts, Dispatch, Limits } from '../link/protocol.js';
+import { type AdapterFacts, type Dispatch, limitsOf } from '../link/protocol.js';
 import {
   type Binding,
   type Failure,
@@ -12,7 +12,6 @@ import {
   typeOf,
 } from './gpu.js';
 import { ALL_STAMP_BYTES, ALL_STAMPS, STAMP_BYTES, TIMESTAMPS } from './gpu-clock.js';
-import { WANTED_LIMITS } from './wanted.js';
 
 export interface StandardKernel extends GpuKernel {
   readonly pipeline: GPUComputePipeline;
@@ -31,18 +30,9 @@ const Usage = {
 const MAP_READ = 1;
 const COMPUTE = 4;
 
-/** Limits that launches meet. */
-export const LIMITS = [
-  ...WANTED_LIMITS,
-  'minStorageBufferOffsetAlignment',
-] as const satisfies readonly (keyof Limits)[];
-
 /** What launches must know of a device. */
 export function factsOf({ limits, features }: GPUDevice, name: string): AdapterFacts {
-  const given = Object.fromEntries(
-    LIMITS.map((limit) => [limit, limits[limit]]),
-  ) as unknown as Limits;
-  return { name, limits: given, features: [...features] };
+  return { name, limits: limitsOf(limits), features: [...features] };
 }
 
 /** Kernels that are dropped before their memory is asked back. */

@@ -1,22 +1,17 @@
 /** What a GPU of an engine's own is opened with, whatever opens it. */
 import { TIMESTAMPS } from './gpu-clock.js';
 
-/** Limits that are asked for at their greatest. An alignment is wanted as it is. */
-export const WANTED_LIMITS = [
-  'maxBufferSize',
-  'maxStorageBufferBindingSize',
-  'maxUniformBufferBindingSize',
-  'maxStorageBuffersPerShaderStage',
-  'maxUniformBuffersPerShaderStage',
-  'maxBindGroups',
-  'maxBindingsPerBindGroup',
-  'maxComputeWorkgroupsPerDimension',
-  'maxComputeInvocationsPerWorkgroup',
-  'maxComputeWorkgroupStorageSize',
-  'maxComputeWorkgroupSizeX',
-  'maxComputeWorkgroupSizeY',
-  'maxComputeWorkgroupSizeZ',
-] as const;
+/** What the GPU is called. */
+export function gpuName(info: {
+  readonly vendor: string;
+  readonly architecture: string;
+  readonly device: string;
+  readonly description: string;
+}): string {
+  const { vendor, architecture, device, description } = info;
+  const parts = [vendor, architecture, device].filter(Boolean);
+  return description || parts.join(' ') || 'a GPU without a name';
+}
 
 /** Those that the GPU has. */
 export const WANTED_FEATURES = ['shader-f16', 'subgroups', TIMESTAMPS] as const;

@@ -64,22 +64,31 @@ export interface Hello {
   readonly transport?: TransportChoice;
 }
 
-/** A device's limits that launches meet, by their names in WebGPU. */
-export interface Limits {
-  readonly maxBufferSize: number;
-  readonly maxStorageBufferBindingSize: number;
-  readonly maxUniformBufferBindingSize: number;
-  readonly maxStorageBuffersPerShaderStage: number;
-  readonly maxUniformBuffersPerShaderStage: number;
-  readonly maxBindGroups: number;
-  readonly maxBindingsPerBindGroup: number;
-  readonly minStorageBufferOffsetAlignment: number;
-  readonly maxComputeWorkgroupsPerDimension: number;
-  readonly maxComputeInvocationsPerWorkgroup: number;
-  readonly maxComputeWorkgroupStorageSize: number;
-  readonly maxComputeWorkgroupSizeX: number;
-  readonly maxComputeWorkgroupSizeY: number;
-  readonly maxComputeWorkgroupSizeZ: number;
+/** Limits that an engine's own GPU is opened with at their greatest, by their names in WebGPU. */
+export const WANTED_LIMITS = [
+  'maxBufferSize',
+  'maxStorageBufferBindingSize',
+  'maxUniformBufferBindingSize',
+  'maxStorageBuffersPerShaderStage',
+  'maxUniformBuffersPerShaderStage',
+  'maxBindGroups',
+  'maxBindingsPerBindGroup',
+  'maxComputeWorkgroupsPerDimension',
+  'maxComputeInvocationsPerWorkgroup',
+  'maxComputeWorkgroupStorageSize',
+  'maxComputeWorkgroupSizeX',
+  'maxComputeWorkgroupSizeY',
+  'maxComputeWorkgroupSizeZ',
+] as const;
+
+/** Those that launches meet: an alignment is wanted as it is. */
+const LIMITS = [...WANTED_LIMITS, 'minStorageBufferOffsetAlignment'] as const;
+
+export type Limits = Readonly<Record<(typeof LIMITS)[number], number>>;
+
+/** Of all that a device has. */
+export function limitsOf(all: Limits): Limits {
+  return Object.fromEntries(LIMITS.map((name) => [name, all[name]])) as unknown as Limits;
 }
 
 /** What is known of a GPU: its name, and its device's limits and features. */

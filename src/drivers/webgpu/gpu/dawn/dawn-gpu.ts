@@ -35,10 +35,15 @@ export interface Problem {
   readonly message: string;
 }
 
-export type LimitName = Exclude<keyof typeof Limits.offsets, 'nextInChain'>;
+type LimitName = Exclude<keyof typeof Limits.offsets, 'nextInChain'>;
 
 /** In 32 and in 64 bits: a limit that is not asked for. */
-export const UNDEFINED = -1;
+const UNDEFINED = -1;
+const NO_LIMITS = Object.fromEntries(
+  Object.keys(Limits.offsets)
+    .filter((name) => name !== 'nextInChain')
+    .map((name) => [name, UNDEFINED]),
+);
 
 export class DawnGpu {
   readonly futures: Futures;
@@ -74,10 +79,13 @@ export class DawnGpu {
     arena.reset();
   }
 
-  /** Opens it. Throws why that is refused. */
+  /**
+   * Opens it. Throws why that is refused.
+   * @param limits those that are asked for
+   */
   open(
     limits: Values<typeof Limits.members>,
-    features: readonly number[],
+    features: readonly (keyof typeof Feature)[],
     unwantedToggles: readonly string[],
   ): void {
     const { arena, dawn, futures } = this;
@@ -93,8 +101,11 @@ export class DawnGpu {
     const descriptor = arena.put(DeviceDescriptor, {
       nextInChain: this.toggles([], unwantedToggles),
       requiredFeatureCount: features.length,
-      requiredFeatures: arena.words(features, 4),
-      requiredLimits: arena.put(Limits, limits),
+      requiredFeatures: arena.words(
+        features.map((name) => Feature[name]),
+        4,
+      ),
+      requiredLimits: arena.put(Limits, { ...NO_LIMITS, ...limits }),
       deviceLostCallbackInfo: {
         mode: CallbackMode.WaitAnyOnly,
         callback: futures.kinds.lost.callback,
@@ -162,44 +173,19 @@ export class DawnGpu {
     return found as Record<LimitName, number>;
   }
 
-  /** What the GPU is called. */
-  name(): string {
-    const { vendor, architecture, device, description } = this.info();
-    return (
-      description ||
-      [vendor, architecture, device].filter(Boolean).join(' ') ||
-      'a GPU without a name'
-    );
-  }
-
-  /** Its model, as Vulkan names it, too. */
-  model(): string {
-    return this.info().device;
-  }
-
-  /** Whether its memory is its own, behind a bus. */
-  get isDiscrete(): boolean {
-    return (
-      this.infoArea().view.getUint32(AdapterInfo.offsets.adapterType, true) ===
-      AdapterType.DiscreteGpu
-    );
-  }
-
-  private infoArea(): NativeBuffer {
+  /** Of the adapter; its device is called as Vulkan calls it, too. */
+  info() {
     const area = new NativeBuffer(AdapterInfo.bytes);
     this.dawn.adapterGetInfo(this.adapter, area.address);
-    return area;
-  }
-
-  private info(): Record<'vendor' | 'architecture' | 'device' | 'description', string> {
-    const area = this.infoArea();
     const text = (at: number): string => textAt(area.getU64(at), area.getU64(at + 8));
-    const { vendor, architecture, device, description } = AdapterInfo.offsets;
+    const { vendor, architecture, device, description, adapterType } = AdapterInfo.offsets;
     return {
       vendor: text(vendor),
       architecture: text(architecture),
       device: text(device),
       description: text(description),
+      /** Its memory is its own, behind a bus. */
+      isDiscrete: area.view.getUint32(adapterType, true) === AdapterType.DiscreteGpu,
     };
   }
 }
