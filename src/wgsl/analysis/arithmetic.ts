@@ -21,21 +21,18 @@ import {
 } from './values.js';
 
 export class Arithmetic {
-  readonly #symbols: Symbols;
-  readonly #workgroupSize: readonly number[];
-
-  constructor(symbols: Symbols, workgroupSize: readonly number[]) {
-    this.#symbols = symbols;
-    this.#workgroupSize = workgroupSize;
-  }
+  constructor(
+    private readonly symbols: Symbols,
+    private readonly workgroupSize: readonly number[],
+  ) {}
 
   /** A number of which nothing more is known. */
   between(type: IntegerType, { lo, hi }: Interval): Integer {
     if (lo === hi) return integer(type, lo);
     if (hi - lo < 2 ** 32 && Math.max(Math.abs(lo), Math.abs(hi)) < GREATEST)
-      return integer(type, symbol(this.#symbols.fresh(lo, hi)));
+      return integer(type, symbol(this.symbols.fresh(lo, hi)));
     const { lo: least, hi: most } = rangeOfType(type === 'int' ? 'i32' : type);
-    return integer(type, symbol(this.#symbols.fresh(least, most)));
+    return integer(type, symbol(this.symbols.fresh(least, most)));
   }
 
   any(type: IntegerType): Integer {
@@ -92,7 +89,7 @@ export class Arithmetic {
   }
 
   #affine(type: IntegerType, form: Form, facts: Facts): Integer {
-    const joined = withIdsJoined(form, this.#workgroupSize);
+    const joined = withIdsJoined(form, this.workgroupSize);
     const { lo, hi } = facts.range(joined);
     if (Math.max(Math.abs(lo), Math.abs(hi)) < GREATEST) return integer(type, joined);
     return this.any(type);
@@ -175,7 +172,7 @@ export class Arithmetic {
           { lo: 0, hi },
           { lo, hi: by - 1 },
         ];
-        return integer(type, symbol(this.#symbols.freshIn(ends)));
+        return integer(type, symbol(this.symbols.freshIn(ends)));
       }
     }
     return this.between(type, { lo: a.lo < 0 ? 1 - by : 0, hi: by - 1 });

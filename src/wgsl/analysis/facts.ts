@@ -33,20 +33,17 @@ export class Symbols {
 
 /** Bounds are never changed: a condition makes new ones. */
 export class Facts {
-  readonly #symbols: Symbols;
-  readonly #bounds: ReadonlyMap<string, Interval>;
-
-  constructor(symbols: Symbols, bounds: ReadonlyMap<string, Interval> = new Map()) {
-    this.#symbols = symbols;
-    this.#bounds = bounds;
-  }
+  constructor(
+    private readonly symbols: Symbols,
+    private readonly bounds: ReadonlyMap<string, Interval> = new Map(),
+  ) {}
 
   range(form: Form): Interval {
     const { terms, constant } = form;
     let { lo, hi } = this.#sum(terms);
     if (terms.length > 1) {
       const { key, factor } = directionOf(form);
-      const bound = this.#bounds.get(key);
+      const bound = this.bounds.get(key);
       if (bound) {
         lo = Math.max(lo, Math.min(bound.lo * factor, bound.hi * factor));
         hi = Math.min(hi, Math.max(bound.lo * factor, bound.hi * factor));
@@ -61,7 +58,7 @@ export class Facts {
     const wanted = { lo: Math.max(lo, now.lo), hi: Math.min(hi, now.hi) };
     if (wanted.lo > wanted.hi) return null;
     if (form.terms.length === 0 || (wanted.lo === now.lo && wanted.hi === now.hi)) return this;
-    const bounds = new Map(this.#bounds);
+    const bounds = new Map(this.bounds);
     const { key, factor } = directionOf(form);
     const ends = [(wanted.lo - form.constant) / factor, (wanted.hi - form.constant) / factor];
     const bound = { lo: Math.ceil(Math.min(...ends)), hi: Math.floor(Math.max(...ends)) };
@@ -84,21 +81,21 @@ export class Facts {
         bounds.set(`${symbol}:1`, left);
       }
     }
-    return new Facts(this.#symbols, bounds);
+    return new Facts(this.symbols, bounds);
   }
 
   /** Where a symbol may lie. */
   pieces(symbol: number): readonly Interval[] {
     const { lo, hi } = this.#single(symbol);
-    return this.#symbols.pieces(symbol).flatMap((each) => {
+    return this.symbols.pieces(symbol).flatMap((each) => {
       const piece = { lo: Math.max(lo, each.lo), hi: Math.min(hi, each.hi) };
       return piece.lo <= piece.hi ? [piece] : [];
     });
   }
 
   #single(symbol: number): Interval {
-    const range = this.#symbols.range(symbol);
-    const bound = this.#bounds.get(`${symbol}:1`);
+    const range = this.symbols.range(symbol);
+    const bound = this.bounds.get(`${symbol}:1`);
     return bound ? { lo: Math.max(range.lo, bound.lo), hi: Math.min(range.hi, bound.hi) } : range;
   }
 

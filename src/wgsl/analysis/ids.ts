@@ -9,22 +9,12 @@ import { GLOBAL_ID, LOCAL_ID, symbol, WORKGROUP_ID } from './forms.js';
 import { integer, UNKNOWN, type Value } from './values.js';
 
 export class Ids {
-  readonly #description: Description;
-  readonly #launch: LaunchFacts | null;
-  readonly #symbols: Symbols;
-  readonly #arithmetic: Arithmetic;
-
   constructor(
-    description: Description,
-    launch: LaunchFacts | null,
-    symbols: Symbols,
-    arithmetic: Arithmetic,
-  ) {
-    this.#description = description;
-    this.#launch = launch;
-    this.#symbols = symbols;
-    this.#arithmetic = arithmetic;
-  }
+    private readonly description: Description,
+    private readonly launch: LaunchFacts | null,
+    private readonly symbols: Symbols,
+    private readonly arithmetic: Arithmetic,
+  ) {}
 
   /** Of the builtin with this name. */
   value(name: string): Value {
@@ -40,34 +30,34 @@ export class Ids {
       case 'local_invocation_id':
         return ids(LOCAL_ID);
       case 'local_invocation_index': {
-        const [x, y] = this.#description.entryPoint.workgroupSize;
+        const [x, y] = this.description.entryPoint.workgroupSize;
         const terms = [1, x, x * y].flatMap((factor, axis) => {
-          const { lo, hi } = this.#symbols.range(LOCAL_ID + axis);
+          const { lo, hi } = this.symbols.range(LOCAL_ID + axis);
           return lo === hi ? [] : [[LOCAL_ID + axis, factor] as const];
         });
         return integer('u32', { terms, constant: 0 });
       }
       case 'num_workgroups': {
-        const counts = this.#launch?.workgroups;
+        const counts = this.launch?.workgroups;
         const element = (axis: number) =>
           counts
             ? integer('u32', counts[axis] as number)
-            : this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 32 - 1 });
+            : this.arithmetic.between('u32', { lo: 1, hi: 2 ** 32 - 1 });
         return { kind: 'vector', elements: [0, 1, 2].map(element) };
       }
       default:
-        return name.startsWith('subgroup') ? this.#arithmetic.any('u32') : UNKNOWN;
+        return name.startsWith('subgroup') ? this.arithmetic.any('u32') : UNKNOWN;
     }
   }
 
   #id(id: number): Value {
-    const { lo, hi } = this.#symbols.range(id);
+    const { lo, hi } = this.symbols.range(id);
     return integer('u32', lo === hi ? lo : symbol(id));
   }
 
   /** Of a parameter whose members are builtins; null: it has none. */
   structure(local: Local): Value | null {
-    const struct = local.type && this.#description.module.structs.get(local.type.name);
+    const struct = local.type && this.description.module.structs.get(local.type.name);
     if (!struct) return null;
     const elements = struct.members.map(({ attributes }): Value => {
       const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];

@@ -33,7 +33,7 @@ import {
 } from './components.js';
 import { assume } from './conditions.js';
 import { Facts, type Symbols } from './facts.js';
-import { FIRST_FRESH, type Form, type Interval } from './forms.js';
+import { FIRST_FRESH, type Form, type Interval, isConstant } from './forms.js';
 import { Ids } from './ids.js';
 import { assignmentsOf } from './loop-assignments.js';
 import { enterLoop, isCounted, isGuard, type Turns } from './loops.js';
@@ -76,10 +76,6 @@ export class Interpreter implements Accesses {
   >();
   readonly atomics = new Map<Call, AtomicCall>();
   truncates = false;
-  readonly #description: Description;
-  readonly #launch: LaunchFacts | null;
-  readonly #symbols: Symbols;
-  readonly #arithmetic: Arithmetic;
   readonly #resources: ReadonlyMap<string, Resource>;
   readonly #ids: Ids;
   /** Symbols that stand for a loaded number. */
@@ -92,22 +88,18 @@ export class Interpreter implements Accesses {
   #exits = { returns: 0, others: 0 };
 
   constructor(
-    description: Description,
-    launch: LaunchFacts | null,
-    symbols: Symbols,
-    arithmetic: Arithmetic,
+    private readonly description: Description,
+    private readonly launch: LaunchFacts | null,
+    private readonly symbols: Symbols,
+    private readonly arithmetic: Arithmetic,
   ) {
-    this.#description = description;
-    this.#launch = launch;
-    this.#symbols = symbols;
-    this.#arithmetic = arithmetic;
     this.#ids = new Ids(description, launch, symbols, arithmetic);
     this.#resources = new Map(description.resources.map((each) => [each.name, each]));
   }
 
   run(facts: Facts): void {
-    const entry = this.#description.functions.get(
-      this.#description.entryPoint.name,
+    const entry = this.description.functions.get(
+      this.description.entryPoint.name,
     ) as FunctionDeclaration;
     const state: State = { locals: new Map(), facts, certain: true };
     for (const { local, attributes } of entry.parameters) {
@@ -122,7 +114,7 @@ export class Interpreter implements Accesses {
   }
 
   #refuse({ start }: { readonly start: number }, problem: string): WgslError {
-    return new WgslError(this.#description.module.source, start, problem);
+    return new WgslError(this.description.module.source, start, problem);
   }
 
   /** Functions run at each call: deep chains of double calls have no end worth waiting for. */
@@ -146,14 +138,14 @@ export class Interpreter implements Accesses {
     let result: { state: State; value: Value } = first;
     for (const each of others) {
       const value = joinedValue(
-        this.#arithmetic,
+        this.arithmetic,
         result.value,
         result.state.facts,
         each.value,
         each.state.facts,
       );
       result = {
-        state: joined(this.#arithmetic, result.state, each.state, before) as State,
+        state: joined(this.arithmetic, result.state, each.state, before) as State,
         value,
       };
     }
@@ -221,7 +213,7 @@ export class Interpreter implements Accesses {
       return block ? this.#statements(block.body, branch, frame) : branch;
     };
     const { returns, others } = this.#exits;
-    const end = joined(this.#arithmetic, go(body, ways[0]), go(otherwise, ways[1]), facts);
+    const end = joined(this.arithmetic, go(body, ways[0]), go(otherwise, ways[1]), facts);
     const leaves = this.#exits.returns > returns || this.#exits.others > others;
     if (end !== null && isOpen) end.certain = state.certain && !leaves;
     return end;
@@ -243,7 +235,7 @@ export class Interpreter implements Accesses {
     }
     frame.around.pop();
     return ends.reduce<State | null>(
-      (one, other) => joined(this.#arithmetic, one, other, state.facts),
+      (one, other) => joined(this.arithmetic, one, other, state.facts),
       null,
     );
   }
@@ -261,8 +253,8 @@ export class Interpreter implements Accesses {
     };
     const { returns, others } = this.#exits;
     const { head, turns } = enterLoop(statement, assignments, state, {
-      arithmetic: this.#arithmetic,
-      symbols: this.#symbols,
+      arithmetic: this.arithmetic,
+      symbols: this.symbols,
       value: (each, at) => quietly(() => this.#value(each, copyOf(at))),
       condition: (each, at) => quietly(() => this.#condition(each, copyOf(at))),
     });
@@ -306,15 +298,18 @@ export class Interpreter implements Accesses {
   }
 
   #declared(local: Local, value: Expression | null, state: State): Value {
-    const type = local.type ? this.#description.types.read(local.type) : null;
+    const type = local.type ? this.description.types.read(local.type) : null;
     if (value === null) return this.#zero(type);
     const given = this.#value(value, state);
-    if (isInteger(given) && given.type === 'int') {
-      const name = type?.kind === 'scalar' ? type.name : local.kind === 'const' ? 'int' : 'i32';
-      if (name === 'i32' || name === 'u32' || name === 'int') return { ...given, type: name };
-      return type === null ? UNKNOWN : this.#converted(given, type);
-    }
-    return given.kind === 'unknown' && type ? anyOf(this.#arithmetic, type) : given;
+    if (!isInteger(given) || given.type !== 'int') return this.#typed(given, type);
+    return type === null
+      ? { ...given, type: local.kind === 'const' ? 'int' : 'i32' }
+      : this.#converted(given, type);
+  }
+
+  /** Of what is not known, at least the type is. */
+  #typed(value: Value, type: Type | null): Value {
+    return value.kind === 'unknown' && type ? anyOf(this.arithmetic, type) : value;
   }
 
   #zero(type: Type | null): Value {
@@ -342,7 +337,7 @@ export class Interpreter implements Accesses {
     let given = this.#value(value, state);
     if (operator !== null) {
       const old = this.#load(place, target, state);
-      given = pairwise(this.#arithmetic, state.facts, operator, old, given);
+      given = pairwise(this.arithmetic, state.facts, operator, old, given);
     }
     this.#store(place, target, given, state);
   }
@@ -383,12 +378,12 @@ export class Interpreter implements Accesses {
     }
     const resource = this.#resources.get(name);
     if (resource) {
-      const known = this.#launch?.uniforms[name];
+      const known = this.launch?.uniforms[name];
       return { kind: 'resource', resource, type: resource.type, index: null, member: null, known };
     }
-    const variable = this.#description.module.variables.get(name);
+    const variable = this.description.module.variables.get(name);
     return variable
-      ? { kind: 'other', type: variable.type && this.#description.types.read(variable.type) }
+      ? { kind: 'other', type: variable.type && this.description.types.read(variable.type) }
       : null;
   }
 
@@ -407,8 +402,7 @@ export class Interpreter implements Accesses {
 
   #element(base: Place, index: Value, expression: Index): Place {
     if (base.kind === 'local') {
-      const known = isInteger(index) && index.form.terms.length === 0 ? index.form.constant : null;
-      return { ...base, path: [...base.path, known] };
+      return { ...base, path: [...base.path, constantIn(index)] };
     }
     if (base.kind === 'other') return { kind: 'other', type: base.type && elementType(base.type) };
     const { resource, type } = base;
@@ -417,7 +411,7 @@ export class Interpreter implements Accesses {
     const whole =
       type === resource.runtimeArray || (type === resource.type && type.kind === 'array');
     if (whole && this.#recording) note(this.indices, expression, resource);
-    const at = isInteger(index) && index.form.terms.length === 0 ? index.form.constant : null;
+    const at = constantIn(index);
     // What an id picks from an array is data, by which no parts are made.
     const isPicked = resource.space === 'storage' && !this.#isConstant(expression.index);
     const known =
@@ -428,13 +422,13 @@ export class Interpreter implements Accesses {
   }
 
   #isConstant(index: Expression): boolean {
-    const { module, overrides } = this.#description;
+    const { module, overrides } = this.description;
     return constantValue(module, index, overrides) !== null;
   }
 
   /** @param site what is a value by it, where that is more than the expression */
   #load(place: Place, expression: Expression, state: State, site = expression): Value {
-    if (place.kind === 'other') return anyOf(this.#arithmetic, place.type);
+    if (place.kind === 'other') return anyOf(this.arithmetic, place.type);
     if (place.kind === 'local')
       return this.#part(state.locals.get(place.local) ?? this.#unset(place.local), place.path);
     if (place.resource.space === 'storage') {
@@ -443,18 +437,18 @@ export class Interpreter implements Accesses {
       if (place.known === undefined) return this.#loadedFrom(place, state);
     }
     return place.known === undefined
-      ? anyOf(this.#arithmetic, place.type)
+      ? anyOf(this.arithmetic, place.type)
       : this.#known(place.known, place.type);
   }
 
   /** Elements of number arrays are remembered by origin; parts of elements are not. */
   #loadedFrom({ resource, type, index }: ResourcePlace, { facts }: State): Value {
-    const any = anyOf(this.#arithmetic, type);
+    const any = anyOf(this.arithmetic, type);
     const isElement = type.kind === 'scalar' && type === resource.runtimeArray?.element;
     if (!isElement || !isInteger(any) || !resource.isDivisible) return any;
     const range = index !== null && isInteger(index) ? rangeOf(index, facts) : null;
-    const held = range && this.#launch?.contents?.(resource.name, range);
-    const value = held ? this.#arithmetic.between(any.type, held) : any;
+    const held = range && this.launch?.contents?.(resource.name, range);
+    const value = held ? this.arithmetic.between(any.type, held) : any;
     const symbol = value.form.terms[0]?.[0];
     if (symbol !== undefined) this.#loaded.set(symbol, { resource, range });
     return value;
@@ -463,7 +457,7 @@ export class Interpreter implements Accesses {
   #part(value: Value, [at, ...rest]: PlacePath): Value {
     if (at === undefined) return value;
     if (value.kind === 'vector') {
-      if (at === null) return forgotten(this.#arithmetic, value.elements[0] ?? UNKNOWN);
+      if (at === null) return forgotten(this.arithmetic, value.elements[0] ?? UNKNOWN);
       return this.#part(
         typeof at === 'string' ? swizzled(value, at) : (value.elements[at] ?? UNKNOWN),
         rest,
@@ -474,13 +468,13 @@ export class Interpreter implements Accesses {
     const type = value.kind === 'unknown' ? value.type : null;
     if (type === null) return UNKNOWN;
     return this.#part(
-      anyOf(this.#arithmetic, typeof at === 'string' ? memberType(type, at) : elementType(type)),
+      anyOf(this.arithmetic, typeof at === 'string' ? memberType(type, at) : elementType(type)),
       rest,
     );
   }
 
   #unset(local: Local): Value {
-    return anyOf(this.#arithmetic, local.type ? this.#description.types.read(local.type) : null);
+    return anyOf(this.arithmetic, local.type ? this.description.types.read(local.type) : null);
   }
 
   #known(value: UniformValue, type: Type): Value {
@@ -501,13 +495,13 @@ export class Interpreter implements Accesses {
       const given = value as Readonly<Record<string, UniformValue | undefined>>;
       const members = type.members.map(({ name, type: of }): [string, Value] => {
         const own = given[name];
-        return [name, own === undefined ? anyOf(this.#arithmetic, of) : this.#known(own, of)];
+        return [name, own === undefined ? anyOf(this.arithmetic, of) : this.#known(own, of)];
       });
       return { kind: 'structure', members: new Map(members) };
     }
     if (type.kind === 'scalar' && type.name === 'f32' && typeof value === 'number')
       return real(value) ?? { kind: 'unknown', type };
-    return anyOf(this.#arithmetic, type);
+    return anyOf(this.arithmetic, type);
   }
 
   #store(place: Place, expression: Expression, value: Value, state: State): void {
@@ -531,7 +525,7 @@ export class Interpreter implements Accesses {
       return { kind: 'structure', members: new Map([...old.members, [at, member]]) };
     }
     if (old.kind !== 'vector') return old;
-    if (at === null) return forgotten(this.#arithmetic, old);
+    if (at === null) return forgotten(this.arithmetic, old);
     const wanted = typeof at === 'string' ? COMPONENTS[at] : at;
     const elements = old.elements.map((each, index) =>
       index === wanted ? this.#replaced(each, rest, value) : each,
@@ -588,7 +582,7 @@ export class Interpreter implements Accesses {
       const { first, step } = turns;
       const last = Math.floor((step > 0 ? piece.hi - first : first - piece.lo) / Math.abs(step));
       sum += coefficient * first;
-      own.push([this.#symbols.fresh(0, last), coefficient * step]);
+      own.push([this.symbols.fresh(0, last), coefficient * step]);
     }
     return exactPiecesOf({ terms: own, constant: sum }, facts, gap);
   }
@@ -638,12 +632,12 @@ export class Interpreter implements Accesses {
   #nameValue(expression: Expression & { kind: 'name' }, state: State): Value {
     const { name, local } = expression;
     if (local !== null) return state.locals.get(local) ?? this.#unset(local);
-    const constant = this.#description.module.constants.get(name);
+    const constant = this.description.module.constants.get(name);
     if (constant) {
-      const type = constant.type ? this.#description.types.read(constant.type) : null;
+      const type = constant.type ? this.description.types.read(constant.type) : null;
       if (type?.kind === 'scalar' && type.name === 'f32' && constant.kind === 'const')
         return constant.value ? this.#converted(this.#value(constant.value, state), type) : UNKNOWN;
-      const number = constantOf(this.#description.module, constant, this.#description.overrides);
+      const number = constantOf(this.description.module, constant, this.description.overrides);
       const named = type?.kind === 'scalar' ? type.name : null;
       if (
         number !== null &&
@@ -656,7 +650,7 @@ export class Interpreter implements Accesses {
       }
       return constant.value && constant.kind === 'const'
         ? this.#value(constant.value, state)
-        : anyOf(this.#arithmetic, type);
+        : anyOf(this.arithmetic, type);
     }
     const place = this.#named(expression, state);
     return place ? this.#load(place, expression, state) : UNKNOWN;
@@ -671,10 +665,10 @@ export class Interpreter implements Accesses {
       if (base.kind === 'vector') return swizzled(base, expression.member);
       const member =
         type?.kind === 'struct' && type.members.find(({ name }) => name === expression.member);
-      return member ? anyOf(this.#arithmetic, member.type) : UNKNOWN;
+      return member ? anyOf(this.arithmetic, member.type) : UNKNOWN;
     }
-    if (base.kind === 'vector') return forgotten(this.#arithmetic, base.elements[0] ?? UNKNOWN);
-    return anyOf(this.#arithmetic, type && elementType(type));
+    if (base.kind === 'vector') return forgotten(this.arithmetic, base.elements[0] ?? UNKNOWN);
+    return anyOf(this.arithmetic, type && elementType(type));
   }
 
   #unary(expression: Expression & { kind: 'unary' }, state: State): Value {
@@ -695,14 +689,14 @@ export class Interpreter implements Accesses {
     return each(value, (one) => {
       if (one.kind === 'real') return { kind: 'real', lo: -one.hi, hi: -one.lo };
       if (!isInteger(one)) return one;
-      return operator === '-' ? this.#arithmetic.negate(one) : this.#arithmetic.complement(one);
+      return operator === '-' ? this.arithmetic.negate(one) : this.arithmetic.complement(one);
     });
   }
 
   #binary({ operator, left, right }: Expression & { kind: 'binary' }, state: State): Value {
     if (operator !== '&&' && operator !== '||')
       return pairwise(
-        this.#arithmetic,
+        this.arithmetic,
         state.facts,
         operator,
         this.#value(left, state),
@@ -723,9 +717,9 @@ export class Interpreter implements Accesses {
 
   #callValue(call: Call, state: State, used: boolean): Value {
     const { callee, parameters } = call;
-    const declaration = this.#description.functions.get(callee.name);
+    const declaration = this.description.functions.get(callee.name);
     if (declaration) return this.#inlined(declaration, call, state);
-    const name = builtinOf(call, this.#description.module);
+    const name = builtinOf(call, this.description.module);
     if (name === 'arrayLength') return this.#arrayLength(call, state);
     if (name.startsWith('atomic') && name !== 'atomic') return this.#atomic(call, state, used);
     if (name === 'workgroupUniformLoad') {
@@ -734,24 +728,19 @@ export class Interpreter implements Accesses {
     }
     const values = parameters.map((each) => this.#value(each, state));
     return (
-      builtinResult(this.#arithmetic, state.facts, name, values) ?? this.#constructed(call, values)
+      builtinResult(this.arithmetic, state.facts, name, values) ?? this.#constructed(call, values)
     );
   }
 
   #inlined(declaration: FunctionDeclaration, { parameters }: Call, state: State): Value {
     const values = parameters.map((each) => this.#value(each, state));
     for (const [at, { local }] of declaration.parameters.entries()) {
-      const type = local.type && this.#description.types.read(local.type);
+      const type = local.type && this.description.types.read(local.type);
       const value = values[at] ?? UNKNOWN;
-      const name =
-        type?.kind === 'scalar' && (type.name === 'i32' || type.name === 'u32') ? type.name : null;
-      if (isInteger(value) && name) state.locals.set(local, { ...value, type: name });
-      else if (isInteger(value) && type) state.locals.set(local, this.#converted(value, type));
-      else
-        state.locals.set(
-          local,
-          value.kind === 'unknown' && type ? anyOf(this.#arithmetic, type) : value,
-        );
+      state.locals.set(
+        local,
+        type && isInteger(value) ? this.#converted(value, type) : this.#typed(value, type),
+      );
     }
     const exits = { ...this.#exits };
     const { state: after, value } = this.#call(declaration, copyOf(state));
@@ -761,20 +750,20 @@ export class Interpreter implements Accesses {
         if (state.locals.has(local)) state.locals.set(local, changed);
       state.facts = after.facts;
     }
-    const type = declaration.result && this.#description.types.read(declaration.result);
+    const type = declaration.result && this.description.types.read(declaration.result);
     if (isInteger(value) && value.type === 'int' && type) return this.#converted(value, type);
-    return value.kind === 'unknown' ? anyOf(this.#arithmetic, type) : value;
+    return value.kind === 'unknown' ? anyOf(this.arithmetic, type) : value;
   }
 
   #arrayLength(call: Call, state: State): Value {
     const pointer = this.#value(call.parameters[0] as Expression, state);
     if (pointer.kind !== 'pointer' || pointer.place.kind !== 'resource')
-      return this.#arithmetic.any('u32');
+      return this.arithmetic.any('u32');
     const { resource } = pointer.place;
     if (this.#recording) note(this.lengths, call, resource);
-    const length = this.#launch?.lengths[resource.name];
+    const length = this.launch?.lengths[resource.name];
     return length === undefined
-      ? this.#arithmetic.between('u32', { lo: 1, hi: 2 ** 30 })
+      ? this.arithmetic.between('u32', { lo: 1, hi: 2 ** 30 })
       : integer('u32', length);
   }
 
@@ -795,7 +784,7 @@ export class Interpreter implements Accesses {
       if (this.#recording) note(this.writes, call, place.resource);
       this.#record(place, 'atomic', call.callee.name, used, call, state);
     }
-    return place.kind === 'local' ? UNKNOWN : anyOf(this.#arithmetic, place.type);
+    return place.kind === 'local' ? UNKNOWN : anyOf(this.arithmetic, place.type);
   }
 
   /** Types as functions: conversions, vectors, structures. Other numbers are not followed. */
@@ -804,14 +793,14 @@ export class Interpreter implements Accesses {
     if (name === 'bitcast' && values.some(hasReal)) {
       const to = callee.parameters[0];
       return to
-        ? anyOf(this.#arithmetic, this.#description.types.read(to as Call['callee']))
+        ? anyOf(this.arithmetic, this.description.types.read(to as Call['callee']))
         : UNKNOWN;
     }
     const converted = name === 'bitcast' && callee.parameters[0] ? callee.parameters[0] : callee;
     const isType = /^(bool|[iu]32|f32|f16|vec[234][iufh]?|mat[234]x[234][fh]?)$/.test(
       (converted as Call['callee']).name,
     );
-    const { module, types } = this.#description;
+    const { module, types } = this.description;
     if (!isType && !module.structs.has(name) && !module.aliases.has(name)) return UNKNOWN;
     const typeName = converted as Call['callee'];
     const isOpen = typeName.parameters.length === 0;
@@ -844,15 +833,14 @@ export class Interpreter implements Accesses {
       if (value.kind !== 'truth') this.truncates = true;
       if (value.kind === 'real') return this.#truncated(value, type.name);
       return value.kind === 'truth'
-        ? this.#arithmetic.between(type.name, { lo: 0, hi: 1 })
-        : this.#arithmetic.any(type.name);
+        ? this.arithmetic.between(type.name, { lo: 0, hi: 1 })
+        : this.arithmetic.any(type.name);
     }
     if (type.name === 'bool') return value.kind === 'truth' ? value : truth(OPEN);
     if (type.name !== 'f32') return { kind: 'unknown', type };
     if (value.kind === 'real') return value;
-    const number = isInteger(value) && value.form.terms.length === 0 ? value.form.constant : null;
-    const range =
-      number !== null && isInteger(value) ? rangeOf(value, new Facts(this.#symbols)) : null;
+    const isKnown = isInteger(value) && isConstant(value.form);
+    const range = isKnown ? rangeOf(value, new Facts(this.symbols)) : null;
     return (range && rounded(range)) ?? { kind: 'unknown', type };
   }
 
@@ -860,8 +848,12 @@ export class Interpreter implements Accesses {
   #truncated({ lo, hi }: Interval, type: 'i32' | 'u32'): Value {
     const whole = rangeOfType(type);
     const inType = (value: number) => Math.min(whole.hi, Math.max(whole.lo, Math.trunc(value)));
-    return this.#arithmetic.between(type, { lo: inType(lo), hi: inType(hi) });
+    return this.arithmetic.between(type, { lo: inType(lo), hi: inType(hi) });
   }
+}
+
+function constantIn(value: Value): number | null {
+  return isInteger(value) && isConstant(value.form) ? value.form.constant : null;
 }
 
 function hasReal(value: Value): boolean {

@@ -256,7 +256,6 @@ function fullLog(words: number): string {
 
 /** The frames of one array. */
 class FrameList {
-  readonly #table: PageTable;
   /** By frame, from 1 on: the page that it has, or -1. */
   readonly #pages: Int32Array;
   /** By page: 1 where it is wanted just now. */
@@ -266,15 +265,14 @@ class FrameList {
   /** In how many rounds of a part pages were lacking, by neighbourhood. */
   readonly #lacks = new Map<number, number>();
 
-  constructor(table: PageTable) {
-    this.#table = table;
+  constructor(private readonly table: PageTable) {
     this.#pages = new Int32Array(table.frames + 1).fill(-1);
     this.#kept = new Uint8Array(table.pages);
   }
 
   /** @param noted by page of this array */
   written(noted: Uint32Array, entries: Uint32Array): void {
-    const { firstEntry, shift } = this.#table;
+    const { firstEntry, shift } = this.table;
     for (const [page, note] of noted.entries())
       if ((note & WRITTEN) !== 0)
         this.#written.add((entries[firstEntry + page] as number) / 2 ** shift);
@@ -295,7 +293,7 @@ class FrameList {
     entries: Uint32Array,
     wide = true,
   ): Pick<Advance, 'homes' | 'copies'> {
-    const { firstEntry, shift } = this.#table;
+    const { firstEntry, shift } = this.table;
     const coming = wanted.filter((page) => entries[firstEntry + page] === 0);
     if (coming.length === 0) return { homes: [], copies: [] };
     const kept = this.#kept;
@@ -338,7 +336,7 @@ class FrameList {
 
   /** Adds neighbours of pages that many want, as long as frames are empty. */
   #widen(coming: number[], entries: Uint32Array, empty: number): void {
-    const { pageBytes, pages, firstEntry } = this.#table;
+    const { pageBytes, pages, firstEntry } = this.table;
     const wide = Math.floor(WIDE_BYTES / pageBytes);
     if (wide < 2) return;
     const counts = new Map<number, number>();
@@ -364,7 +362,7 @@ class FrameList {
   }
 
   #copies(pages: readonly number[], frames: ArrayLike<number>): PageCopy[] {
-    const { pageBytes, bytes, offset, headBytes } = this.#table;
+    const { pageBytes, bytes, offset, headBytes } = this.table;
     const copies: PageCopy[] = [];
     for (let at = 0; at < pages.length; ) {
       const begin = at++;
@@ -374,7 +372,7 @@ class FrameList {
       const place = page * pageBytes;
       const length = Math.min((at - begin) * pageBytes, bytes - place);
       const from = offset + headBytes + frame * pageBytes;
-      copies.push({ table: this.#table, place: headBytes + place, bytes: length, frame: from });
+      copies.push({ table: this.table, place: headBytes + place, bytes: length, frame: from });
     }
     return copies;
   }

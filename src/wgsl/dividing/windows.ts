@@ -187,18 +187,15 @@ function rankOf(
 /** Cuts along one dimension after the other, and remembers why it could not. */
 class Cutter {
   reason = '';
-  readonly #description: Description;
-  readonly #launch: LaunchFacts;
-  readonly #limits: WindowLimits;
-  readonly #least: number;
   #left: number;
 
   /** @param least bytes that other parts move, so that parts that move more are not wanted */
-  constructor(description: Description, launch: LaunchFacts, limits: WindowLimits, least: number) {
-    this.#least = least;
-    this.#description = description;
-    this.#launch = launch;
-    this.#limits = limits;
+  constructor(
+    private readonly description: Description,
+    private readonly launch: LaunchFacts,
+    private readonly limits: WindowLimits,
+    private readonly least: number,
+  ) {
     this.#left = limits.maxParts ?? 65_536;
   }
 
@@ -230,7 +227,7 @@ class Cutter {
         moved += movedAfter(parts.at(-1), each);
         parts.push(each);
       }
-      if (moved >= this.#least) {
+      if (moved >= this.least) {
         this.reason = 'other parts move less';
         return null;
       }
@@ -309,12 +306,12 @@ class Cutter {
   }
 
   #tooMany(): string {
-    return `the launch would have to be cut into more than ${this.#limits.maxParts ?? 65_536} parts`;
+    return `the launch would have to be cut into more than ${this.limits.maxParts ?? 65_536} parts`;
   }
 
   *#attempt(box: WorkgroupBox): Slices<Attempt> {
     yield;
-    return attempt(this.#description, this.#launch, this.#limits, box);
+    return attempt(this.description, this.launch, this.limits, box);
   }
 }
 

@@ -76,28 +76,21 @@ const MOST_OPERATORS = 4000;
 
 /** Which declaration a name means at a place in a function. */
 class Scope {
-  readonly #outer: Scope | null;
   readonly #own = new Map<string, Local>();
 
-  constructor(outer: Scope | null) {
-    this.#outer = outer;
-  }
+  constructor(private readonly outer: Scope | null) {}
 
   add(local: Local): void {
     this.#own.set(local.name, local);
   }
 
   find(name: string): Local | null {
-    return this.#own.get(name) ?? this.#outer?.find(name) ?? null;
+    return this.#own.get(name) ?? this.outer?.find(name) ?? null;
   }
 }
 
 class Reader {
-  readonly #source: string;
-
-  constructor(source: string) {
-    this.#source = source;
-  }
+  constructor(private readonly source: string) {}
 
   module(moduleElem: Wesl.ModuleElem): Module {
     const functions = new Map<string, FunctionDeclaration>();
@@ -118,11 +111,11 @@ class Reader {
           `${each.kind} is not supported at module scope`,
         );
     }
-    return { source: this.#source, functions, variables, structs, constants, aliases };
+    return { source: this.source, functions, variables, structs, constants, aliases };
   }
 
   #refuse({ start }: { readonly start: number }, problem: string): WgslError {
-    return new WgslError(this.#source, start, problem);
+    return new WgslError(this.source, start, problem);
   }
 
   #function(element: Wesl.FnElem): FunctionDeclaration {
@@ -150,7 +143,7 @@ class Reader {
       attributes: this.#attributes(element),
       // The parameters and the body are one scope.
       body: { kind: 'block', start: body.start, end: body.end, body: statements },
-      bodyStart: this.#source.indexOf('{', body.start) + 1,
+      bodyStart: this.source.indexOf('{', body.start) + 1,
       unsupported,
     };
   }
@@ -310,7 +303,7 @@ class Reader {
           `this expression has more than ${MOST_OPERATORS} operators in a row; give parts of it names`,
         );
       const [start, end] = operator.span;
-      operators.push(this.#source.slice(start, end));
+      operators.push(this.source.slice(start, end));
       this.#flattenPart(right, scope, operands, operators);
     }
   }

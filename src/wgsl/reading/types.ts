@@ -64,19 +64,17 @@ export function numbersNamed(
 
 /** Reads types of a module, each structure once. */
 export class Types {
-  readonly #module: Module;
-  readonly #overrides: Overrides;
   readonly #structs = new Map<string, StructType>();
 
-  constructor(module: Module, overrides: Overrides) {
-    this.#module = module;
-    this.#overrides = overrides;
-  }
+  constructor(
+    private readonly module: Module,
+    private readonly overrides: Overrides,
+  ) {}
 
   read({ name, parameters, start }: TypeName): Type {
-    const alias = this.#module.aliases.get(name);
+    const alias = this.module.aliases.get(name);
     if (alias) return this.read(alias);
-    const struct = this.#module.structs.get(name);
+    const struct = this.module.structs.get(name);
     if (struct) return this.struct(struct);
     const numbers = numbersNamed(name, () => this.#scalar(parameters[0], start));
     if (numbers !== null) return numbers;
@@ -89,7 +87,7 @@ export class Types {
     }
     if (/^(texture_|sampler|binding_array$)/.test(name)) return { kind: 'handle', name };
     throw new WgslError(
-      this.#module.source,
+      this.module.source,
       start,
       `type ${name} is not supported: it is no structure or alias of the module, and no type of numbers, vectors, matrices, arrays or atomics`,
     );
@@ -115,7 +113,7 @@ export class Types {
       return member;
     });
     if (placed.length === 0)
-      throw new WgslError(this.#module.source, start, `structure ${name} has no members`);
+      throw new WgslError(this.module.source, start, `structure ${name} has no members`);
     const type: StructType = { kind: 'struct', name, align, members: placed };
     this.#structs.set(name, type);
     return type;
@@ -124,7 +122,7 @@ export class Types {
   #array([element, length]: TypeName['parameters'], start: number): ArrayType {
     if (element === undefined || 'kind' in element)
       throw new WgslError(
-        this.#module.source,
+        this.module.source,
         start,
         'array without an element type is not supported here',
       );
@@ -141,14 +139,14 @@ export class Types {
   #scalar(parameter: TypeName | Expression | undefined, start: number): ScalarName {
     const type = parameter && !('kind' in parameter) ? this.read(parameter) : null;
     if (type?.kind === 'scalar') return type.name;
-    throw new WgslError(this.#module.source, start, 'a scalar type was expected');
+    throw new WgslError(this.module.source, start, 'a scalar type was expected');
   }
 
   #constant(expression: TypeName | Expression): number {
-    const value = constantValue(this.#module, nameIfLone(expression), this.#overrides);
+    const value = constantValue(this.module, nameIfLone(expression), this.overrides);
     if (value !== null) return value;
     throw new WgslError(
-      this.#module.source,
+      this.module.source,
       expression.start,
       'this is not a constant that can be computed here',
     );
