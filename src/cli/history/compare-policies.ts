@@ -10,12 +10,12 @@ import { comparePolicies, type RoomResult } from '../../sim/policy-comparison.js
 import { recordedUses } from '../../sim/recorded-uses.js';
 import { formatOf, parseTrace, TraceError } from '../../sim/trace-formats.js';
 import { alignColumns } from '../../trace/recording/columns.js';
-import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
+import { CommandError, fileFailure, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { sizeInBytes } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { comparedPolicies, played } from './compared-policies.js';
-import { comparisonPage } from './comparison-page.js';
+import { comparisonPage, type Row } from './comparison-page.js';
 import { csvField } from './csv.js';
 import { writePage } from './written-page.js';
 
@@ -42,23 +42,6 @@ interface Subject {
   readonly budgetBlocks: number;
   /** The eviction policy that it was recorded with, in words. */
   readonly recordedWith?: string;
-}
-
-interface Row extends RoomResult {
-  readonly memory: string;
-  readonly roomBytes: number;
-  readonly uses: number;
-  readonly blocks: number;
-  /** The time for what is brought. Traces do not say what is written, and goes back. */
-  readonly machines: readonly MachineTimes[];
-}
-
-interface MachineTimes {
-  readonly machine: string;
-  /** Every block once. */
-  readonly leastMs: number;
-  readonly optimumMs: number;
-  readonly policies: readonly { readonly policy: string; readonly ms: number }[];
 }
 
 export async function compareOn(
@@ -220,8 +203,7 @@ function read(path: string): string {
   try {
     return readFileSync(path === '-' ? 0 : path, 'utf8');
   } catch (error) {
-    const what = explain(Object.assign(error as Error, { path }));
-    throw new CommandError(codeOf(error), what, [], { cause: error });
+    throw fileFailure(path, error);
   }
 }
 

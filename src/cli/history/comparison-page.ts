@@ -1,23 +1,25 @@
 /** A comparison of policies as a page, which loads nothing and runs nothing. */
 import { createHash } from 'node:crypto';
+import type { RoomResult } from '../../sim/policy-comparison.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 
-interface Compared {
+/** What was found of one size of a memory. */
+export interface Row extends RoomResult {
   readonly memory: string;
   readonly roomBytes: number;
   readonly uses: number;
   readonly blocks: number;
-  readonly optimum: number;
-  readonly policies: readonly {
-    readonly policy: string;
-    readonly misses: number;
-    readonly overOptimum: number;
-  }[];
-  readonly machines: readonly {
-    readonly machine: string;
-    readonly optimumMs: number;
-    readonly policies: readonly { readonly ms: number }[];
-  }[];
+  /** The time for what is brought. Traces do not say what is written, and goes back. */
+  readonly machines: readonly MachineTimes[];
+}
+
+/** How long it takes on a machine. */
+interface MachineTimes {
+  readonly machine: string;
+  /** Every block once. */
+  readonly leastMs: number;
+  readonly optimumMs: number;
+  readonly policies: readonly { readonly policy: string; readonly ms: number }[];
 }
 
 const STYLE = `
@@ -29,7 +31,7 @@ const STYLE = `
   td meter { width: 8rem; vertical-align: middle; }
 `;
 
-export function comparisonPage(title: string, rows: readonly Compared[]): string {
+export function comparisonPage(title: string, rows: readonly Row[]): string {
   const name = escaped(title);
   const style = `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`;
   const policy = `default-src 'none'; ${style}; base-uri 'none'; form-action 'none'`;
@@ -51,15 +53,7 @@ ${rows.map(section).join('\n')}
 `;
 }
 
-function section({
-  memory,
-  roomBytes,
-  uses,
-  blocks,
-  optimum,
-  policies,
-  machines,
-}: Compared): string {
+function section({ memory, roomBytes, uses, blocks, optimum, policies, machines }: Row): string {
   const most = Math.max(optimum, ...policies.map(({ misses }) => misses));
   const all = [{ policy: 'optimum', misses: optimum, overOptimum: 1 }, ...policies];
   const lines = all.map(({ policy, misses, overOptimum }, at) => {

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageFile } from '../../linux/own-files.js';
 import { type Machine, parseMachine } from '../../sim/machine.js';
-import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
+import { CommandError, fileFailure, UsageError } from '../terminal/failure.js';
 
 const ENDING = '.json';
 
@@ -40,8 +40,7 @@ function readMachine(path: string): Machine {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const what = explain(Object.assign(error as Error, { path }));
-    throw new CommandError(codeOf(error), what, [], { cause: error });
+    throw fileFailure(path, error);
   }
   try {
     return parseMachine(text, basename(path, ENDING));

@@ -7,7 +7,7 @@ import { PictureBuilder } from '../../trace/picture/picture.js';
 import { Collector, type History, readPlayed } from '../../trace/recording/history.js';
 import { isMovesText, MovesText } from '../../trace/recording/moves-text.js';
 import type { Reader } from '../../trace/recording/reader.js';
-import { CommandError, codeOf, explain } from '../terminal/failure.js';
+import { CommandError, fileFailure } from '../terminal/failure.js';
 
 export async function readHistory(path: string): Promise<History> {
   const collector = new Collector();
@@ -35,8 +35,7 @@ export async function readInto(reader: Reader, path: string): Promise<void> {
   } catch (error) {
     const { errno } = error as NodeJS.ErrnoException;
     if (errno === undefined) throw new CommandError('NO_RECORDING', (error as Error).message);
-    const what = explain(Object.assign(error as Error, { path }));
-    throw new CommandError(codeOf(error), what, [], { cause: error });
+    throw fileFailure(path, error);
   }
 }
 

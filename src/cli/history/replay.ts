@@ -7,7 +7,7 @@ import { type Recording, readRecording } from '../../files/recording-file.js';
 import { loadPolicies } from '../../policy/choices.js';
 import { EVICTION_POLICIES } from '../../policy/eviction/named.js';
 import { defineCommand } from '../terminal/command.js';
-import { CommandError, codeOf, explain, UsageError } from '../terminal/failure.js';
+import { CommandError, fileFailure, UsageError } from '../terminal/failure.js';
 import { print } from '../terminal/output.js';
 import { compareOn } from './compare-policies.js';
 import { chosenMachines } from './machine-files.js';
@@ -142,10 +142,8 @@ function read(path: string): Recording {
   } catch (error) {
     const { errno } = error as NodeJS.ErrnoException;
     if (errno === undefined) throw error;
-    // The error of a folder has no path.
-    const what = explain(Object.assign(error as Error, { path }));
     const expected = 'a recording is a file that a program with ONEMEM_RECORD=FILE made';
-    throw new CommandError(codeOf(error), `${what}; ${expected}`, [], { cause: error });
+    throw fileFailure(path, error, `; ${expected}`);
   }
 }
 

@@ -51,6 +51,15 @@ export function explain(error: unknown): string {
     : error.message;
 }
 
+/**
+ * The failure of a file that the command opens: the error of a folder has no path.
+ * @param more what the user needs to know besides
+ */
+export function fileFailure(path: string, error: unknown, more = ''): CommandError {
+  const what = explain(Object.assign(error as Error, { path }));
+  return new CommandError(codeOf(error), `${what}${more}`, [], { cause: error });
+}
+
 /** For files that the library reads and writes: it knows descriptors, and the user knows names. */
 export function explainTransfer(path: string, error: unknown): string {
   const { details } = error as { details?: { errno?: number } };
