@@ -16,7 +16,8 @@ function unsigned(bits: bigint): Limits {
   return { least: 0n, most: 2n ** bits - 1n };
 }
 
-const LIMITS: Readonly<Partial<Record<ElementType, Limits>>> = {
+/** Of the integers among the types of elements. */
+export const LIMITS: Readonly<Partial<Record<ElementType, Limits>>> = {
   i8: signed(8n),
   u8: unsigned(8n),
   u8c: unsigned(8n),

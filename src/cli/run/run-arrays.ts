@@ -1,4 +1,5 @@
 /** The arrays of a kernel: which file each is read from, and where its result goes. */
+import { fileType } from '../../api/arrays/files/npy.js';
 import { resultArray } from '../../api/objects/result-array.js';
 import { bytesOf } from '../../core/basics/elements.js';
 import type { AddressSpace, ElementType, ManagedArray } from '../../index.js';
@@ -12,7 +13,7 @@ import {
   type Result,
   type ResultFiles,
 } from './run-files.js';
-import { fileType, type Job } from './run-job.js';
+import type { Job } from './run-job.js';
 import type { Plan, Use } from './run-plan.js';
 
 /** What the run writes, before any of it has a place. */

@@ -1,8 +1,8 @@
 /** What is to be run: a look at the kernel and the files, before anything is made. */
 import { statSync } from 'node:fs';
+import { fileType } from '../../api/arrays/files/npy.js';
 import { wgslDimensions } from '../../api/kernels/wgsl-kernel.js';
 import { rulesOf } from '../../api/options/described-devices.js';
-import type { Dtype } from '../../files/npy.js';
 import type { ArrayParameter, ElementType, Kernel } from '../../index.js';
 import { CommandError } from '../terminal/failure.js';
 import { formatCount } from '../terminal/format.js';
@@ -157,11 +157,6 @@ function openTyped(
       `${input.path} has no elements; there is nothing to run over`,
     );
   return input;
-}
-
-/** Files know fewer types than kernels. */
-export function fileType(type: ElementType): Dtype {
-  return type === 'u8c' || type === 'bytes' ? 'u8' : type;
 }
 
 /** Of the arrays whose shape does not follow from the size of the launch. */

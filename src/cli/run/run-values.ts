@@ -1,19 +1,7 @@
 /** Numbers of the command line, as a kernel's parameters take them. */
+import { LIMITS } from '../../api/kernels/scalars.js';
 import type { ElementType, KernelParameter } from '../../index.js';
 import { CommandError } from '../terminal/failure.js';
-
-const WHOLE_NUMBERS: Readonly<Record<string, readonly [bigint, bigint]>> = {
-  i8: [-(2n ** 7n), 2n ** 7n - 1n],
-  u8: [0n, 2n ** 8n - 1n],
-  u8c: [0n, 2n ** 8n - 1n],
-  bytes: [0n, 2n ** 8n - 1n],
-  i16: [-(2n ** 15n), 2n ** 15n - 1n],
-  u16: [0n, 2n ** 16n - 1n],
-  i32: [-(2n ** 31n), 2n ** 31n - 1n],
-  u32: [0n, 2n ** 32n - 1n],
-  i64: [-(2n ** 63n), 2n ** 63n - 1n],
-  u64: [0n, 2n ** 64n - 1n],
-};
 
 /** The largest number of a floating-point type. */
 const MOST: Readonly<Partial<Record<ElementType, string>>> = {
@@ -38,8 +26,8 @@ export function parseValue(name: string, parameter: KernelParameter, text: strin
 function parseNumber(name: string, type: ElementType, text: string): number | bigint {
   const refuse = (why: string) =>
     new CommandError('NUMBER', `--set ${name}=${text}: ${why} (${name} is ${type})`);
-  const range = WHOLE_NUMBERS[type];
-  if (range === undefined) {
+  const limits = LIMITS[type];
+  if (limits === undefined) {
     if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
     if (/^nan$/i.test(text)) return Number.NaN;
     const value = text.trim() === '' ? Number.NaN : Number(text);
@@ -52,7 +40,7 @@ function parseNumber(name: string, type: ElementType, text: string): number | bi
   }
   if (!/^[+-]?\d+$|^0x[\da-f]+$/i.test(text)) throw refuse('this is no whole number');
   const value = BigInt(text.replace(/^\+/, ''));
-  const [least, most] = range;
+  const { least, most } = limits;
   if (value < least || value > most) throw refuse(`it must be from ${least} to ${most}`);
   return type === 'i64' || type === 'u64' ? value : Number(value);
 }

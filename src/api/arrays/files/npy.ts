@@ -141,7 +141,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 /** Files know fewer types than arrays. */
-function fileType(type: ElementType): Dtype {
+export function fileType(type: ElementType): Dtype {
   return type === 'u8c' || type === 'bytes' ? 'u8' : type;
 }
 
