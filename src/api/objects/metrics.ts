@@ -13,88 +13,63 @@ interface Metric<T> {
   readonly name: string;
   readonly type: 'counter' | 'gauge';
   readonly help: string;
-  /** Samples, of which a metric with several labels has some. */
-  readonly of: (from: T) => readonly (readonly [number, Labels?])[];
+  /** What is counted, or samples, of which a metric with several labels has some. */
+  readonly of: keyof T | ((from: T) => readonly (readonly [number, Labels?])[]);
 }
 
-const counter = <T>(name: string, help: string, of: Metric<T>['of']): Metric<T> => ({
-  name,
-  type: 'counter',
-  help,
-  of,
-});
-const gauge = <T>(name: string, help: string, of: Metric<T>['of']): Metric<T> => ({
-  name,
-  type: 'gauge',
-  help,
-  of,
-});
+const metric =
+  (type: 'counter' | 'gauge') =>
+  <T>(name: string, help: string, of: Metric<T>['of']): Metric<T> => ({ name, type, help, of });
+const counter = metric('counter');
+const gauge = metric('gauge');
 
 const PROCESSOR: readonly Metric<ProcessorStats>[] = [
-  gauge('processor_up', '1 while the processor lives.', ({ alive }) => [[alive ? 1 : 0]]),
+  gauge('processor_up', '1 while the processor lives.', 'alive'),
   counter('faults_total', 'Page faults that were served.', ({ readFaults, writeFaults }) => [
     [readFaults, { access: 'read' }],
     [writeFaults, { access: 'write' }],
   ]),
-  counter('faults_denied_total', 'Accesses that were denied.', ({ denied }) => [[denied]]),
+  counter('faults_denied_total', 'Accesses that were denied.', 'denied'),
   counter('bytes_in_total', 'Bytes that came to its memory, by their source.', (each) => [
     [each.bytesIn, { source: 'memory' }],
     [each.bytesFromFiles, { source: 'file' }],
     [each.bytesZeroed, { source: 'zero' }],
     [each.bytesCloned, { source: 'clone' }],
   ]),
-  counter('bytes_out_total', 'Bytes copied from its memory to another one.', ({ bytesOut }) => [
-    [bytesOut],
-  ]),
+  counter('bytes_out_total', 'Bytes copied from its memory to another one.', 'bytesOut'),
   counter('copies_total', 'Copies from and to its memory, by size.', ({ copies }) =>
     copies.map(({ upToBytes, count }) => [count, { up_to_bytes: String(upToBytes) }] as const),
   ),
   counter('copy_seconds_total', 'Time of these copies.', ({ copyMs }) => [[copyMs / 1000]]),
-  counter('transfers_in_total', 'Transfers that brought copies.', ({ transfersIn }) => [
-    [transfersIn],
-  ]),
-  gauge('memory_free_pieces', 'Pieces that its free memory lies in.', ({ freePieces }) => [
-    [freePieces],
-  ]),
-  gauge('memory_largest_free_bytes', 'The largest of these pieces.', ({ largestFreeBytes }) => [
-    [largestFreeBytes],
-  ]),
-  counter('evictions_total', 'Blocks of 2 MiB pushed out of its memory.', ({ evictions }) => [
-    [evictions],
-  ]),
-  counter('revocations_total', 'Times that access was taken from it.', ({ revocations }) => [
-    [revocations],
-  ]),
-  counter('launches_total', 'Launches.', ({ launches }) => [[launches]]),
-  gauge('memory_budget_bytes', 'The most memory that it may have.', ({ budgetBytes }) => [
-    [budgetBytes],
-  ]),
-  gauge('memory_bytes', 'Memory that it has.', ({ backedBytes }) => [[backedBytes]]),
-  gauge('memory_peak_bytes', 'The most memory that it had.', ({ peakBytes }) => [[peakBytes]]),
+  counter('transfers_in_total', 'Transfers that brought copies.', 'transfersIn'),
+  gauge('memory_free_pieces', 'Pieces that its free memory lies in.', 'freePieces'),
+  gauge('memory_largest_free_bytes', 'The largest of these pieces.', 'largestFreeBytes'),
+  counter('evictions_total', 'Blocks of 2 MiB pushed out of its memory.', 'evictions'),
+  counter('revocations_total', 'Times that access was taken from it.', 'revocations'),
+  counter('launches_total', 'Launches.', 'launches'),
+  gauge('memory_budget_bytes', 'The most memory that it may have.', 'budgetBytes'),
+  gauge('memory_bytes', 'Memory that it has.', 'backedBytes'),
+  gauge('memory_peak_bytes', 'The most memory that it had.', 'peakBytes'),
 ];
 
 type AnyStore = SlowMemoryStats | StorageStats | ServerStats;
 
 const STORE: readonly Metric<AnyStore>[] = [
-  gauge('store_budget_bytes', 'The most bytes that the store may hold.', ({ budgetBytes }) => [
-    [budgetBytes],
-  ]),
-  gauge('store_bytes', 'Bytes of pages in the store.', ({ heldBytes }) => [[heldBytes]]),
-  counter('store_written_bytes_total', 'Bytes written to the store.', ({ bytesWritten }) => [
-    [bytesWritten],
-  ]),
-  counter('store_read_bytes_total', 'Bytes read from the store.', ({ bytesRead }) => [[bytesRead]]),
-  gauge('store_full', '1 if the last write failed.', ({ full }) => [[full ? 1 : 0]]),
+  gauge('store_budget_bytes', 'The most bytes that the store may hold.', 'budgetBytes'),
+  gauge('store_bytes', 'Bytes of pages in the store.', 'heldBytes'),
+  counter('store_written_bytes_total', 'Bytes written to the store.', 'bytesWritten'),
+  counter('store_read_bytes_total', 'Bytes read from the store.', 'bytesRead'),
+  gauge('store_full', '1 if the last write failed.', 'full'),
 ];
 
 const SPACE: readonly Metric<SpaceStats>[] = [
-  gauge('arrays', 'Arrays that have not been freed.', ({ ranges }) => [[ranges]]),
-  gauge('allocated_bytes', 'Bytes of arrays.', ({ allocatedBytes }) => [[allocatedBytes]]),
-  gauge('pinned_bytes', 'Bytes that stay in host memory.', ({ pinnedBytes }) => [[pinnedBytes]]),
+  gauge('arrays', 'Arrays that have not been freed.', 'ranges'),
+  gauge('allocated_bytes', 'Bytes of arrays.', 'allocatedBytes'),
+  gauge('pinned_bytes', 'Bytes that stay in host memory.', 'pinnedBytes'),
   counter('manager_cpu_seconds_total', "Time that the manager's thread ran.", ({ managerMs }) => [
     [managerMs / 1000],
   ]),
-  gauge('notifiers', 'Subscriptions that have not ended.', ({ notifiers }) => [[notifiers]]),
+  gauge('notifiers', 'Subscriptions that have not ended.', 'notifiers'),
 ];
 
 /** All metrics, whatever their samples are read from. */
@@ -148,9 +123,15 @@ function readings<T>(
   return metrics.map((metric) => ({
     metric,
     samples: all.flatMap(([from, own]) =>
-      metric.of(from).map(([value, more]) => [{ space, ...own, ...more }, value] as const),
+      samplesOf(from, metric.of).map(
+        ([value, more]) => [{ space, ...own, ...more }, value] as const,
+      ),
     ),
   }));
+}
+
+function samplesOf<T>(from: T, of: Metric<T>['of']): readonly (readonly [number, Labels?])[] {
+  return typeof of === 'function' ? of(from) : [[Number(from[of])]];
 }
 
 function labelText(labels: Labels): string {
