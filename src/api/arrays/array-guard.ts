@@ -3,9 +3,9 @@ import type { OptionNames } from '../../messages/option-names.js';
 import type { GuardReport, GuardSource } from '../../pager/protocol/guards.js';
 import { exportOf, moduleUrl } from '../kernels/kernel.js';
 import type { ArrayInternals } from '../line/internals.js';
-import { checkOptions, textOf } from '../values/arguments.js';
+import { checkOptions, checkSendable } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
-import { OnememError, typeError } from '../values/errors.js';
+import { OnememError } from '../values/errors.js';
 import { inspectHolding, printAs } from './parts/description.js';
 
 /** Options of `array.guard`. */
@@ -105,15 +105,9 @@ export async function guardArray(array: ArrayInternals, options: GuardOptions): 
     exportName: exportOf('GUARD_MODULE', options.export),
     data: options.data,
   };
-  try {
-    structuredClone(options.data);
-  } catch (error) {
-    throw typeError(
-      'GUARD_DATA',
-      `data for the guard of array ${array.name} cannot be sent to the manager: ${textOf(error)}`,
-    );
-  }
   const { name, rangeId: range } = array;
+  const what = `data for the guard of array ${name} cannot be sent to the manager`;
+  checkSendable('GUARD_DATA', what, options.data);
   await array.space.client.request('guard', { range, name, source });
   return new Guard(array);
 }

@@ -3,8 +3,8 @@ import type { ElementType } from '../../core/basics/elements.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { ProviderSource } from '../../pager/protocol/providers.js';
 import { exportOf, moduleUrl } from '../kernels/kernel.js';
-import { show, textOf } from '../values/arguments.js';
-import { argumentError, typeError } from '../values/errors.js';
+import { checkSendable, show } from '../values/arguments.js';
+import { argumentError } from '../values/errors.js';
 
 /** How long a provider may take for one part. */
 const TIMEOUT_MS = 30_000;
@@ -53,14 +53,7 @@ export function providerSource(
     );
   }
   const url = moduleUrl('PROVIDER_MODULE', module);
-  try {
-    structuredClone(data);
-  } catch (error) {
-    const why = textOf(error);
-    throw typeError(
-      'PROVIDER_DATA',
-      `data of array ${name} cannot be sent to the thread of its provider: ${why}`,
-    );
-  }
+  const what = `data of array ${name} cannot be sent to the thread of its provider`;
+  checkSendable('PROVIDER_DATA', what, data);
   return { url, exportName, data, timeoutMs, type, length };
 }

@@ -5,7 +5,7 @@ import type { AnyKernelCode, WgslCode } from '../../drivers/wgsl-launch.js';
 import type { OnememErrorCode } from '../../messages/error-codes.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import { checkName, checkOptions, isObject, show } from '../values/arguments.js';
-import { typeError } from '../values/errors.js';
+import { typeError, warn } from '../values/errors.js';
 import type { GroupNames } from './group-names.js';
 import { assignedName, noteDefinition, UNNAMED } from './kernel-place.js';
 import { ambiguities, kernelSource } from './kernel-source.js';
@@ -423,10 +423,10 @@ function checkKernelOptions(options: KernelOptions): void {
 function warnOfGlobals(name: string, used: readonly string[], meant: readonly string[]): void {
   const unsure = ambiguities(used.filter((each) => !meant.includes(each)));
   if (unsure.length === 0) return;
-  process.emitWarning(
+  warn(
+    'ONEMEM_KERNEL_GLOBAL',
     `kernel ${name} uses ${unsure.join(', ')}: on a device that is JavaScript's own global, also where your module imports or declares another; ` +
       'if you mean it, say so by kernel(..., ..., { globals: [...] })',
-    { type: 'OnememWarning', code: 'ONEMEM_KERNEL_GLOBAL' },
   );
 }
 

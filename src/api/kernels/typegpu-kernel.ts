@@ -2,7 +2,8 @@
 import { createRequire } from 'node:module';
 import type { WgslBinding } from '../../drivers/wgsl-launch.js';
 import { isObject, show, textOf } from '../values/arguments.js';
-import { OnememError, typeError } from '../values/errors.js';
+import { typeError } from '../values/errors.js';
+import { packageMissing } from '../values/packages.js';
 import type { Parameters } from './wgsl-parameters.js';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -284,12 +285,7 @@ function loadTypegpu(module: string | undefined): Typegpu {
   try {
     return createRequire(from)('typegpu') as Typegpu;
   } catch (error) {
-    throw new OnememError(
-      'PACKAGE_MISSING',
-      `kernels of TypeGPU need the package 'typegpu', which cannot be loaded (${textOf(error)}); install it: npm install typegpu wesl webgpu`,
-      {},
-      { cause: error },
-    );
+    throw packageMissing('kernels of TypeGPU need', 'typegpu', error, ' wesl webgpu');
   }
 }
 

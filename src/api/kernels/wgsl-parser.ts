@@ -1,8 +1,7 @@
 /** Loads what reads WGSL, an optional peer, with the first kernel that is written in it. */
 import { requireParser } from '../../drivers/webgpu/launches/parser.js';
 import type { Parser } from '../../wgsl/reading/syntax.js';
-import { textOf } from '../values/arguments.js';
-import { OnememError } from '../values/errors.js';
+import { packageMissing } from '../values/packages.js';
 
 let loaded: Parser | null = null;
 
@@ -16,11 +15,6 @@ export function parser(): Parser {
     loaded ??= requireParser(parserModule());
     return loaded;
   } catch (error) {
-    throw new OnememError(
-      'PACKAGE_MISSING',
-      `kernels in WGSL are read by the package 'wesl', which cannot be loaded (${textOf(error)}); install it: npm install wesl webgpu`,
-      {},
-      { cause: error },
-    );
+    throw packageMissing('kernels in WGSL are read by', 'wesl', error, ' webgpu');
   }
 }

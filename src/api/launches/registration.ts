@@ -12,7 +12,7 @@ import type { OptionNames } from '../../messages/option-names.js';
 import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
 import type { ArrayInternals, DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { ownerOfView } from '../line/view-owners.js';
-import { checkOptions, isObject, isWhole, show } from '../values/arguments.js';
+import { checkLock, checkOptions, isObject, isWhole, show } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
 import { type Staged, StagingPool } from './staging-pool.js';
@@ -237,8 +237,7 @@ export function register(
   space.client.assertOpen('cannot register memory');
   checkOptions('register()', options, OPTIONS, EXAMPLE);
   const { lock = true } = options;
-  if (lock !== true && lock !== false && lock !== 'require')
-    throw typeError('OPTIONS', `lock is true, false or 'require', not ${show(lock)}`);
+  checkLock(lock);
   const found = find(memory);
   if (found.bytes === 0)
     throw argumentError(
@@ -278,11 +277,8 @@ export function registrationOf(space: SpaceInternals, plain: ArrayBufferView): R
 }
 
 function knownOf(space: SpaceInternals): Set<Registration> {
-  let known = registrations.get(space);
-  if (known === undefined) {
-    known = new Set();
-    registrations.set(space, known);
-  }
+  const known = registrations.get(space) ?? new Set<Registration>();
+  registrations.set(space, known);
   return known;
 }
 

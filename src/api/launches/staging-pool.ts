@@ -186,20 +186,14 @@ const pools = new WeakMap<SpaceInternals, Set<StagingPool>>();
 const plain = new WeakMap<SpaceInternals, StagingPool>();
 
 function poolsOf(space: SpaceInternals): Set<StagingPool> {
-  let found = pools.get(space);
-  if (found === undefined) {
-    found = new Set();
-    pools.set(space, found);
-  }
+  const found = pools.get(space) ?? new Set<StagingPool>();
+  pools.set(space, found);
   return found;
 }
 
 /** Where plain arrays are staged. */
 export function plainPool(space: SpaceInternals): StagingPool {
-  let pool = plain.get(space);
-  if (pool === undefined) {
-    pool = new StagingPool(space, null);
-    plain.set(space, pool);
-  }
+  const pool = plain.get(space) ?? new StagingPool(space, null);
+  plain.set(space, pool);
   return pool;
 }

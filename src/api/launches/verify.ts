@@ -15,31 +15,15 @@ import { takeBytes } from '../arrays/bytes/byte-moves.js';
 import type { Kernel, KernelRange } from '../kernels/kernel.js';
 import { kernelSource } from '../kernels/kernel-source.js';
 import { type ArrayInternals, isManaged } from '../line/internals.js';
+import type { Device } from '../public.js';
 import { isObject, textOf } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
-import { OnememError } from '../values/errors.js';
+import { OnememError, warn } from '../values/errors.js';
+import type { LaunchRange } from './launch-size.js';
 
 /** Work items of the first part. */
 const ITEMS = 1024;
 const MOST_BYTES = 2 ** 30;
-
-interface Launch {
-  readonly begin: number;
-  readonly end: number;
-  readonly size: number;
-}
-
-/** A device, which runs kernels on streams. */
-interface Launcher {
-  stream(): {
-    launch(
-      kernel: Kernel,
-      args: never,
-      options: Launch & { verify: boolean },
-    ): { synchronize(): Promise<void> };
-    [DISPOSE](): void;
-  };
-}
 
 /** Kernels of which it was said that they cannot be compared. */
 const warned = new WeakSet<Kernel>();
@@ -49,34 +33,31 @@ async function functionOf(kernel: Kernel): Promise<CallableKernel | null> {
   try {
     const { code } = kernel;
     if (code.kind === 'wgsl') {
-      warn(kernel, 'it has no function to compare with');
+      tell(kernel, 'it has no function to compare with');
       return null;
     }
     const found =
       code.kind === 'inline' ? (kernel.kernel as CallableKernel) : await importKernel(code);
     if (found.length <= 2) return found;
-    warn(kernel, 'it uses memory by address, and copies lie at other addresses');
+    tell(kernel, 'it uses memory by address, and copies lie at other addresses');
   } catch (error) {
-    warn(kernel, `its module cannot be loaded in this thread: ${textOf(error)}`);
+    tell(kernel, `its module cannot be loaded in this thread: ${textOf(error)}`);
   }
   return null;
 }
 
-function warn(kernel: Kernel, why: string): void {
+function tell(kernel: Kernel, why: string): void {
   if (warned.has(kernel)) return;
   warned.add(kernel);
-  process.emitWarning(`kernel ${kernel.name} is not verified: ${why}`, {
-    type: 'OnememWarning',
-    code: 'ONEMEM_NOT_VERIFIED',
-  });
+  warn('ONEMEM_NOT_VERIFIED', `kernel ${kernel.name} is not verified: ${why}`);
 }
 
 /** Rejects with KERNEL_DIFFERS where the device does something else than the function. */
 export async function verifyLaunch(
-  device: Launcher,
+  device: Device,
   kernel: Kernel,
   args: Readonly<Record<string, unknown>>,
-  { begin, end, size }: Launch,
+  { begin, end, size }: LaunchRange,
 ): Promise<void> {
   const called = await functionOf(kernel);
   if (called === null) return;

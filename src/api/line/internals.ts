@@ -6,6 +6,8 @@
 import type { ElementType, NumericArray } from '../../core/basics/elements.js';
 import type { ArrayPages } from '../../pager/protocol/pages.js';
 import type { FileSource } from '../../pager/protocol/requests.js';
+import { show } from '../values/arguments.js';
+import { typeError } from '../values/errors.js';
 import type { PlaceNames } from '../values/residency.js';
 import type { Client } from './client.js';
 import type { Views } from './views.js';
@@ -106,6 +108,17 @@ export function noteDevice(device: DeviceInternals): void {
 /** Whether it is a device, of this space or another one. */
 export function isDevice(value: unknown): value is DeviceInternals & { readonly space: object } {
   return typeof value === 'object' && value !== null && devices.has(value);
+}
+
+/** Refuses what is no managed array of the space. @param what is wanted, for the message */
+export function checkOwnArray(
+  client: Client,
+  what: string,
+  array: unknown,
+): asserts array is ArrayInternals {
+  if (!isManaged(array)) throw typeError('ARRAY', `${what}, not ${show(array)}`);
+  if (array.space.client.handle.name !== client.handle.name)
+    throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space; ask that one`);
 }
 
 /** Whether it is a managed array, of this space or another one. */

@@ -1,5 +1,7 @@
 /** Failures of streams that the program has not asked for: the close of the space tells of them. */
 
+import { warn } from '../values/errors.js';
+
 /** Whether the program has looked how an event ended. It is apart, so that nothing keeps the event. */
 export interface Attention {
   isSeen: boolean;
@@ -38,10 +40,10 @@ export class UnseenFailures {
     if (failure === undefined) return;
     const others = unseen.length - 1 + this.more;
     const besides = others === 0 ? '' : `, and ${others} more streams failed`;
-    process.emitWarning(
+    warn(
+      'ONEMEM_STREAM_FAILED',
       `an operation of a stream failed, and the program has not asked how: ${failure.message}${besides}; ` +
         'await stream.synchronize() before the close, or event.synchronize()',
-      { type: 'OnememWarning', code: 'ONEMEM_STREAM_FAILED' },
     );
   }
 }

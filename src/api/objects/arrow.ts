@@ -4,6 +4,7 @@ import type { AddressSpace, ArrowFile, ArrowTable, ManagedArray } from '../publi
 import { arrayTypeName, isObject, show, textOf } from '../values/arguments.js';
 import { argumentError, OnememError, typeError } from '../values/errors.js';
 import type { FilePath } from '../values/file-path.js';
+import { packageMissing } from '../values/packages.js';
 
 type Arrow = { tableFromIPC(bytes: Uint8Array): ArrowTable };
 
@@ -30,8 +31,7 @@ async function load(): Promise<Arrow> {
   try {
     return (await import(PACKAGE)) as Arrow;
   } catch (error) {
-    const message = `Arrow files are read by the package '${PACKAGE}', which cannot be loaded (${textOf(error)}); install it: npm install ${PACKAGE}`;
-    throw new OnememError('PACKAGE_MISSING', message, {}, { cause: error });
+    throw packageMissing('Arrow files are read by', PACKAGE, error);
   }
 }
 

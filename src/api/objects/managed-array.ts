@@ -57,6 +57,7 @@ import type * as api from '../public.js';
 import type { Advice, ArrayOptions, FlushOptions, ViewedRange, WatchOptions } from '../public.js';
 import {
   checkFlag,
+  checkLock,
   checkName,
   checkObject,
   checkOptions,
@@ -292,9 +293,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   async pin(options: PinOptions = {}): Promise<Pin> {
     const { begin, end } = this.part('pin a part of', options, PIN_OPTIONS);
     const { lock = true } = options;
-    if (lock !== true && lock !== false && lock !== 'require') {
-      throw typeError('OPTIONS', `lock is true, false or 'require', not ${show(lock)}`);
-    }
+    checkLock(lock);
     const { client } = this.space;
     if (begin === end) return new Pin(client, null, this.name, 0, { locked: lock !== false });
     const pin = client.newPin();

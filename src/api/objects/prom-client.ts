@@ -1,8 +1,9 @@
 /** Counters of spaces as metrics of the package `prom-client`, an optional peer. */
 import type { OptionNames } from '../../messages/option-names.js';
 import type { SpaceStats } from '../../pager/protocol/space.js';
-import { checkOptions, isObject, show, textOf } from '../values/arguments.js';
-import { OnememError, typeError } from '../values/errors.js';
+import { checkOptions, isObject, show } from '../values/arguments.js';
+import { typeError } from '../values/errors.js';
+import { packageMissing } from '../values/packages.js';
 import { LABELS, METRICS, readingsOf } from './metrics.js';
 
 /** What onemem knows of a `Registry` of `prom-client`. */
@@ -80,8 +81,7 @@ async function load(): Promise<PromClient> {
     const module = (await import(PACKAGE)) as PromClient & { readonly default?: PromClient };
     return module.default ?? module;
   } catch (error) {
-    const message = `metrics are collected by the package '${PACKAGE}', which cannot be loaded (${textOf(error)}); install it: npm install ${PACKAGE}`;
-    throw new OnememError('PACKAGE_MISSING', message, {}, { cause: error });
+    throw packageMissing('metrics are collected by', PACKAGE, error);
   }
 }
 

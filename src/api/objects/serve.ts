@@ -7,7 +7,7 @@ import type { SpaceHandle } from '../../pager/protocol/space.js';
 import type { ArrayHandle } from '../arrays/parts/array-handle.js';
 import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
 import type { Client } from '../line/client.js';
-import { type ArrayInternals, isManaged } from '../line/internals.js';
+import { type ArrayInternals, checkOwnArray } from '../line/internals.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { argumentError, typeError } from '../values/errors.js';
@@ -114,17 +114,11 @@ function pointsOf(client: Client, points: readonly Points[]): PointsData[] {
     checkOptions(what, each, POINTS_OPTIONS);
     const { x, y, name } = each;
     for (const [axis, array] of Object.entries(x === undefined ? { y } : { x, y }))
-      checkOwnArray(client, `${what}.${axis}`, array);
+      checkOwnArray(client, `${what}.${axis} is a managed array`, array);
     if (name !== undefined && typeof name !== 'string')
       throw typeError('OPTIONS', `${what}.name is a text, not ${show(name)}`);
     return { name: name ?? y.name, x: x?.handle ?? null, y: y.handle };
   });
-}
-
-function checkOwnArray(client: Client, what: string, array: unknown): void {
-  if (!isManaged(array)) throw typeError('ARRAY', `${what} is a managed array, not ${show(array)}`);
-  if (array.space.client.handle.name !== client.handle.name)
-    throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space; ask that one`);
 }
 
 function problem(said: Failed, port: number): string {

@@ -49,7 +49,7 @@ import {
 import { type StorageSpecification, storageOf } from '../options/storage.js';
 import type { AddressSpace } from '../public.js';
 import { checkFlag, checkObject, checkOptions, checkSize, show } from '../values/arguments.js';
-import { fromWire, OnememError, typeError } from '../values/errors.js';
+import { fromWire, OnememError, typeError, warn } from '../values/errors.js';
 import { type FilePath, pathOf } from '../values/file-path.js';
 import { moduleOptions } from '../values/node-options.js';
 import { type NamedSpaceOptions, openNamed } from './named-space.js';
@@ -348,10 +348,7 @@ async function servePicture(space: SpaceClass): Promise<void> {
   } catch (error) {
     // The program did not ask for it.
     const { message } = error as Error;
-    process.emitWarning(`ONEMEM_UI=${said}: ${message}`, {
-      type: 'OnememWarning',
-      code: 'ONEMEM_UI',
-    });
+    warn('ONEMEM_UI', `ONEMEM_UI=${said}: ${message}`);
   }
 }
 

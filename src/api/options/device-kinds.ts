@@ -4,7 +4,7 @@ import { wrongGranularity } from '../../messages/granularity.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { DeviceOptions } from '../../pager/protocol/space.js';
 import { exportOf, moduleUrl } from '../kernels/kernel.js';
-import { checkFlag, checkOptions, textOf } from '../values/arguments.js';
+import { checkFlag, checkOptions, checkSendable } from '../values/arguments.js';
 import { argumentError, typeError } from '../values/errors.js';
 import { toBytes } from '../values/sizes.js';
 import type {
@@ -127,14 +127,8 @@ function driverModule(
       `device ${name} is a custom one and names no driver; write driver: { module: new URL('./driver.js', import.meta.url), export: 'create' }`,
     );
   }
-  try {
-    structuredClone(options);
-  } catch (error) {
-    throw typeError(
-      'DRIVER_OPTIONS',
-      `the options of device ${name} cannot be handed to its driver, which is in another thread: ${textOf(error)}`,
-    );
-  }
+  const what = `the options of device ${name} cannot be handed to its driver, which is in another thread`;
+  checkSendable('DRIVER_OPTIONS', what, options);
   checkOptions(`the driver of device ${name}`, driver, DRIVER_MODULE);
   const url = moduleUrl('DRIVER_MODULE', driver.module);
   return { url, exportName: exportOf('DRIVER_MODULE', driver.export), options };

@@ -12,7 +12,7 @@ import {
   LEAST_HOST_BYTES,
   memoryNeeds,
 } from '../../policy/host-budget.js';
-import { argumentError, OnememError } from '../values/errors.js';
+import { argumentError, OnememError, warn } from '../values/errors.js';
 import { toBytes } from '../values/sizes.js';
 import { rulesOf } from './described-devices.js';
 import type { DescribedDevice } from './device-specification.js';
@@ -135,18 +135,15 @@ export function warnOfMemory(
   chosen: boolean,
   devices: readonly DescribedDevice[],
 ): void {
-  const warn = (what: string): void =>
-    process.emitWarning(
-      `${what}, more than the ${most} bytes of this machine or container; when they are used, the kernel ends a process`,
-      {
-        type: 'OnememWarning',
-        code: 'ONEMEM_MEMORY',
-      },
-    );
-  if (chosen && hostBytes > most) warn(`hostMemory is ${hostBytes} bytes`);
+  const then = `more than the ${most} bytes of this machine or container; when they are used, the kernel ends a process`;
+  if (chosen && hostBytes > most)
+    warn('ONEMEM_MEMORY', `hostMemory is ${hostBytes} bytes, ${then}`);
   const together = onHost(devices).bytes;
   if (together > most)
-    warn(`the memory of the devices is ${together} bytes, which are memory of the host`);
+    warn(
+      'ONEMEM_MEMORY',
+      `the memory of the devices is ${together} bytes, which are memory of the host, ${then}`,
+    );
 }
 
 /** The memory of the machine, or of the control group where that is less. */

@@ -8,10 +8,10 @@ import type { PageStory } from '../../trace/report/page-story.js';
 import type { Report } from '../../trace/report/report.js';
 import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
 import type { Client } from '../line/client.js';
-import { type ArrayInternals, isManaged } from '../line/internals.js';
+import { type ArrayInternals, checkOwnArray } from '../line/internals.js';
 import { checkOptions, isWhole, show } from '../values/arguments.js';
 import { ASYNC_DISPOSE } from '../values/disposal.js';
-import { argumentError, OnememError, typeError } from '../values/errors.js';
+import { argumentError, OnememError } from '../values/errors.js';
 import { type FilePath, pathOf } from '../values/file-path.js';
 import { toBytes } from '../values/sizes.js';
 
@@ -127,10 +127,7 @@ export async function explain(
   array: ArrayInternals,
   element: number,
 ): Promise<Explanation> {
-  if (!isManaged(array))
-    throw typeError('ARRAY', `explain() takes a managed array, not ${show(array)}`);
-  if (array.space.client.handle.name !== client.handle.name)
-    throw typeError('FOREIGN_ARRAY', `array ${array.name} belongs to another space; ask that one`);
+  checkOwnArray(client, 'explain() takes a managed array', array);
   if (!isWhole(element, 0) || element >= array.length) {
     const message = `element is ${show(element)}; array ${array.name} has elements 0 to ${array.length - 1}`;
     throw argumentError('ARRAY_INDEX', message);

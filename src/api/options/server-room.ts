@@ -3,6 +3,7 @@
  * removed, so that it is no error; the program should know before it meets the end of it.
  */
 import type { ServerMemory } from '../../valkey/check.js';
+import { warn } from '../values/errors.js';
 
 /**
  * What a server counts for a byte of a page: its allocator rounds a power of two with the head of a
@@ -32,8 +33,8 @@ export function warnOfRoom(memory: ServerMemory | null, wanted: RoomWanted): voi
   const found = mayBeThere
     ? `there are ${limitBytes} in all on ${shown}`
     : `${left} of ${limitBytes} are left on ${shown}`;
-  process.emitWarning(
+  warn(
+    'ONEMEM_STORAGE',
     `${what}, which take about ${needed} bytes of a server, and ${found}; raise maxmemory, ${mayBeThere ? '' : 'remove other keys, '}or ask for less; when these are used up, ${then}`,
-    { type: 'OnememWarning', code: 'ONEMEM_STORAGE' },
   );
 }

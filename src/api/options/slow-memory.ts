@@ -11,7 +11,7 @@ import { placeMemory } from '../../linux/memory/numa.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { SlowMemoryOptions } from '../../pager/protocol/space.js';
 import { checkObject, checkOptions, show } from '../values/arguments.js';
-import { argumentError, OnememError, typeError } from '../values/errors.js';
+import { argumentError, OnememError, typeError, warn } from '../values/errors.js';
 import { type FilePath, pathOf } from '../values/file-path.js';
 import { MOST_STORED_BYTES, storeBudget, toBytes } from '../values/sizes.js';
 import { memoryThere } from './host-memory.js';
@@ -188,9 +188,9 @@ function anonymous({ bytes, node }: SlowMemory): number {
     const failed = placeMemory(address, bytes, { node, only: false });
     munmap(address, bytes);
     if (failed !== 0)
-      process.emitWarning(
+      warn(
+        'ONEMEM_MEMORY',
         `slowMemory cannot be placed on node ${node} (mbind failed with ${errnoName(failed)}), and lies wherever there is room; a container needs CAP_SYS_NICE or a seccomp profile that allows mbind`,
-        { type: 'OnememWarning', code: 'ONEMEM_MEMORY' },
       );
   }
   const failed = allocate(fd, 0, bytes);

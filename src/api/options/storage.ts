@@ -7,7 +7,7 @@ import { isInMemory } from '../../linux/files/set-aside.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { StorageOptions } from '../../pager/protocol/space.js';
 import { checkOptions, show } from '../values/arguments.js';
-import { argumentError, OnememError } from '../values/errors.js';
+import { argumentError, OnememError, warn } from '../values/errors.js';
 import { type FilePath, pathOf } from '../values/file-path.js';
 import { MOST_STORED_BYTES, storeBudget } from '../values/sizes.js';
 
@@ -68,9 +68,9 @@ function ofBytes(path: string, said: number | string): StorageOptions {
   const bytes = storeBudget('storage.bytes', said);
   const { bavail, bsize } = statfsSync(path);
   if (bytes > bavail * bsize)
-    process.emitWarning(
+    warn(
+      'ONEMEM_STORAGE',
       `storage.bytes is ${bytes}, and the disk of ${path} has ${bavail * bsize} bytes left; when these are used up, what needs room waits for it, and fails with OUT_OF_STORAGE`,
-      { type: 'OnememWarning', code: 'ONEMEM_STORAGE' },
     );
   return { path, bytes };
 }

@@ -1,6 +1,7 @@
 /** Checks of what a program hands in. Errors say what it was, and what is wanted. */
 
 import { types } from 'node:util';
+import type { OnememErrorCode } from '../../messages/error-codes.js';
 import { type OptionNames, refuseUnknown } from '../../messages/option-names.js';
 import { argumentError, typeError } from './errors.js';
 
@@ -76,6 +77,21 @@ export function checkObject(what: string, options: unknown, example = ''): void 
 export function checkFlag(name: string, value: unknown): void {
   if (value === undefined || typeof value === 'boolean') return;
   throw typeError('OPTIONS', `${name} is true or false, not ${show(value)}`);
+}
+
+/** Refuses what cannot be copied to another thread. @param what does not do, for the message */
+export function checkSendable(code: OnememErrorCode, what: string, value: unknown): void {
+  try {
+    structuredClone(value);
+  } catch (error) {
+    throw typeError(code, `${what}: ${textOf(error)}`);
+  }
+}
+
+/** Whether the kernel may swap pages. */
+export function checkLock(lock: unknown): void {
+  if (lock === true || lock === false || lock === 'require') return;
+  throw typeError('OPTIONS', `lock is true, false or 'require', not ${show(lock)}`);
 }
 
 /** Names are sent with each listing, to every process. */

@@ -50,6 +50,11 @@ export function argumentError(code: OnememErrorCode, message: string): RangeErro
   return Object.assign(new RangeError(message), { code });
 }
 
+/** Tells what is no error, once the program goes on. */
+export function warn(code: `ONEMEM_${string}`, message: string): void {
+  process.emitWarning(message, { type: 'OnememWarning', code });
+}
+
 /** The error of `new` for a class whose objects only the package makes. */
 export function madeElsewhere(what: string, by: string): TypeError {
   return typeError('CONSTRUCTOR', `${what} is made by ${by}, and not by new`);

@@ -11,7 +11,7 @@ import {
 import { Sequence } from '../../../pager/protocol/sequence.js';
 import { exportOf, moduleUrl } from '../../kernels/kernel.js';
 import type { ArrayInternals } from '../../line/internals.js';
-import { isObject, show, textOf } from '../../values/arguments.js';
+import { checkSendable, isObject, show } from '../../values/arguments.js';
 import { DISPOSE } from '../../values/disposal.js';
 import { argumentError, OnememError, typeError } from '../../values/errors.js';
 import { inspectHolding, printAs } from '../parts/description.js';
@@ -330,14 +330,8 @@ function sourceOf(
   }
   const url = moduleUrl('NOTIFIER_MODULE', module);
   const exportName = exportOf('NOTIFIER_MODULE', options.export);
-  try {
-    structuredClone(data);
-  } catch (error) {
-    throw typeError(
-      'NOTIFIER_DATA',
-      `data for the notifier of array ${array.name} cannot be sent to the manager: ${textOf(error)}`,
-    );
-  }
+  const what = `data for the notifier of array ${array.name} cannot be sent to the manager`;
+  checkSendable('NOTIFIER_DATA', what, data);
   return { url, exportName, data };
 }
 

@@ -1,26 +1,15 @@
 /** What an address is: of which array, where, whose. */
 
 import type { DeviceInternals, SpaceInternals } from '../../line/internals.js';
+import type { Device, PointerAttributes } from '../../public.js';
 import { show } from '../../values/arguments.js';
 import { typeError } from '../../values/errors.js';
-import { type ResidencyRun, reportPage } from '../../values/residency.js';
+import { reportPage } from '../../values/residency.js';
 
-/** What is known of an address, with the devices as the space has them. */
-interface KnownAddress<D extends DeviceInternals> extends Pick<ResidencyRun, 'state'> {
-  readonly array: string;
-  readonly element: number;
-  readonly byteOffset: number;
-  readonly nodes: readonly string[];
-  readonly access: Readonly<Record<string, 'read' | 'write'>>;
-  readonly pinned: boolean;
-  readonly owner: D | 'host' | null;
-  readonly deviceAddresses: Readonly<Record<string, bigint | null>>;
-}
-
-export function pointerAttributes<D extends DeviceInternals>(
-  space: SpaceInternals<D>,
+export function pointerAttributes(
+  space: SpaceInternals<DeviceInternals & Device>,
   address: bigint,
-): KnownAddress<D> | null {
+): PointerAttributes | null {
   if (typeof address !== 'bigint') {
     throw typeError(
       'ADDRESS',
