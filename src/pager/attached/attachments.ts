@@ -276,10 +276,10 @@ export class Attachments implements Transport {
   stats(): ProcessorStats[] {
     return this.members.flatMap((member) => {
       if (member === undefined || member.gone) return [];
-      const { name } = member.driver.description;
+      const { kind, description } = member.driver;
+      const what = { name: description.name, kind, alive: true };
       const copying = { copyMs: 0, transfersIn: 0 };
-      const { kind } = member.driver;
-      return [figuresOf(this.manager, member.processor, name, kind, NO_LAUNCHES, copying)];
+      return [figuresOf(this.manager, member.processor, what, NO_LAUNCHES, copying)];
     });
   }
 

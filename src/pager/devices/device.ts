@@ -8,6 +8,7 @@ import type { DriverGuard } from '../../drivers/guard.js';
 import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.js';
 import type { Router } from '../../drivers/router.js';
 import type { DeviceInfo } from '../protocol/space.js';
+import { type LaunchFigures, NO_LAUNCHES } from './figures.js';
 
 export interface MadeDriver {
   readonly driver: Driver;
@@ -25,24 +26,7 @@ export class Device {
   readonly guard: DriverGuard | null;
   /** The poller tells when the device's socket takes packets again. */
   wantsRoom = false;
-  launched = 0;
-  /** Launches that went to the device together with one before them. */
-  joinedLaunches = 0;
-  /** Parts that have run of launches that were cut. */
-  launchParts = 0;
-  /** Launches that ran in parts on windows, and those whose pages came as they were touched. */
-  windowedLaunches = 0;
-  pagedLaunches = 0;
-  /**
-   * Times that pages came to launches that are paged, those of them that came before the kernel ran
-   * since a plan named them, and bytes of all.
-   */
-  launchRounds = 0;
-  plannedRounds = 0;
-  pagedBytes = 0;
-  pagedHomeBytes = 0;
-  /** Milliseconds for which kernels ran on a GPU; undefined: its driver did not tell. */
-  gpuMs: number | undefined = undefined;
+  readonly figures: LaunchFigures = { ...NO_LAUNCHES };
   alive = true;
   /** It has died; what it has is on its way home. */
   lost = false;

@@ -475,14 +475,9 @@ export class Devices implements DeviceOwner {
   }
 
   stats(): ProcessorStats[] {
-    const host = figuresOf(
-      this.context.manager,
-      HOST,
-      'host',
-      'host',
-      NO_LAUNCHES,
-      this.copyingOf(HOST_NODE, null),
-    );
+    const { manager } = this.context;
+    const what = { name: 'host', kind: 'host', alive: true };
+    const host = figuresOf(manager, HOST, what, NO_LAUNCHES, this.copyingOf(HOST_NODE, null));
     return [
       host,
       ...[...this.byId.values()]
@@ -493,9 +488,10 @@ export class Devices implements DeviceOwner {
   }
 
   private statsOf(device: Device): ProcessorStats {
-    const { id, name, kind, node } = device.info;
+    const { info, figures, alive } = device;
+    const { id, name, kind, node } = info;
     const copying = this.copyingOf(node, device.process?.engine ?? null);
-    return figuresOf(this.context.manager, id, name, kind, device, copying);
+    return figuresOf(this.context.manager, id, { name, kind, alive }, figures, copying);
   }
 
   /** Only an engine knows which copies have gone together. */

@@ -143,11 +143,12 @@ export class Launch {
 
   /** Its driver gets it for the first time. */
   count(): void {
-    const { device, work } = this;
-    device.launched++;
+    const { work } = this;
+    const { figures } = this.device;
+    figures.launches++;
     if (work.kind === 'whole') return;
-    if (work.division.way === 'windowed') device.windowedLaunches++;
-    else device.pagedLaunches++;
+    if (work.division.way === 'windowed') figures.windowedLaunches++;
+    else figures.pagedLaunches++;
   }
 }
 

@@ -157,7 +157,7 @@ export class Launches implements Part {
     if (launch === undefined) return;
     if (gpuMs !== undefined) {
       launch.gpuMs = (launch.gpuMs ?? 0) + gpuMs;
-      device.gpuMs = (device.gpuMs ?? 0) + gpuMs;
+      device.figures.gpuMs = (device.figures.gpuMs ?? 0) + gpuMs;
     }
     if (failure !== null) launch.fail(failedBy(launch, failure));
     else if (this.goesOn(launch)) return;
@@ -175,9 +175,9 @@ export class Launches implements Part {
     const isHome = wantedFor === 'home';
     const [launch] = this.queueOf(device).launches;
     if (launch?.id !== id || launch.work.kind === 'whole' || launch.work.supply === null) return;
-    if (wantedFor === 'plan') device.plannedRounds++;
+    if (wantedFor === 'plan') device.figures.plannedRounds++;
     const isDevice = wantedFor === 'device' || wantedFor === 'plan';
-    if (isDevice) device.launchRounds++;
+    if (isDevice) device.figures.launchRounds++;
     // A device that is being detached runs what it has begun.
     if (launch.failure !== null || launch.ending !== null || device.lost) {
       device.process?.wgsl?.supply(id, false);
@@ -187,8 +187,8 @@ export class Launches implements Part {
     launch.work.supply.bring(wanted, access, atOnce, (failure, page) => {
       if (failure !== null)
         launch.fail(this.context.places.denialError(failure, page, launch.kernel, isHome));
-      else if (isHome) device.pagedHomeBytes += bytesOf(wanted);
-      else if (isDevice) device.pagedBytes += bytesOf(wanted);
+      else if (isHome) device.figures.pagedHomeBytes += bytesOf(wanted);
+      else if (isDevice) device.figures.pagedBytes += bytesOf(wanted);
       device.process?.wgsl?.supply(id, failure === null);
     });
   }

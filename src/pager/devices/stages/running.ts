@@ -30,13 +30,13 @@ export class Running implements Stage {
 
   private runWgsl(launch: Launch, code: WgslCode, { parameters }: Handed): void {
     const { device, work, cut } = launch;
-    if (cut !== null) device.launchParts++;
+    if (cut !== null) device.figures.launchParts++;
     const first = { ...wgslLaunchOf(launch, code), parameters, ...cut };
     const joined = work.kind === 'whole' ? work.joined : null;
     const others = (joined?.launches ?? []).map((each) => {
       each.state = 'running';
       each.count();
-      device.joinedLaunches++;
+      device.figures.joinedLaunches++;
       const zeroed = joined?.zeroed.get(each) ?? [];
       return { ...wgslLaunchOf(each, each.operation.code as WgslCode), zeroed };
     });
