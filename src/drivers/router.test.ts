@@ -7,6 +7,7 @@ import {
   Status,
   type Transfer,
 } from '../core/basics/types.js';
+import { commandsThat } from '../core/test-parts.js';
 import type { Driver, NodeDriver, TransferOrder } from './driver.js';
 import { Router } from './router.js';
 
@@ -43,7 +44,7 @@ function open(reserve: Status) {
   const ended = (token: number, status: Status): void =>
     void log.push(`${token} ended with ${status}`);
   const staging = { take: () => STAGED, give: () => log.push('memory between is free') };
-  const router = new Router({} as never, {} as never, ended, PAGE_BYTES, staging);
+  const router = new Router(commandsThat(), {} as never, ended, PAGE_BYTES, staging);
   router.attach(HOST, HOST_NODE, host);
   router.attachNode(STORE, store);
   const order: Transfer = {

@@ -7,8 +7,6 @@
 import {
   type Access,
   type Commands,
-  type DenyReason,
-  type InvalidationReason,
   type NodeId,
   PAGE_BYTES,
   PAGES_PER_BLOCK,
@@ -142,15 +140,34 @@ export class Router implements Commands {
   private readonly untold: number[] = [];
   private putsOff = false;
 
+  // The owner of the loop hears these from the core itself.
+  readonly deny: Notices['deny'];
+  readonly drained: Notices['drained'];
+  readonly emptied: Notices['emptied'];
+  readonly invalidate: Notices['invalidate'];
+  readonly invalidated: Notices['invalidated'];
+  readonly requestDone: Notices['requestDone'];
+  readonly breakCopyOnWrite: Notices['breakCopyOnWrite'];
+  readonly want: Notices['want'];
+
   constructor(
-    private readonly notices: Notices,
+    notices: Notices,
     private readonly provider: ProviderPort,
     /** The core's event `transferred`. */
     private readonly transferred: (token: number, status: Status) => void,
     private readonly pageBytes: number = PAGE_BYTES,
     private readonly staging: Staging | null = null,
     private readonly nowMs: () => number = () => 0,
-  ) {}
+  ) {
+    this.deny = notices.deny.bind(notices);
+    this.drained = notices.drained.bind(notices);
+    this.emptied = notices.emptied.bind(notices);
+    this.invalidate = notices.invalidate.bind(notices);
+    this.invalidated = notices.invalidated.bind(notices);
+    this.requestDone = notices.requestDone.bind(notices);
+    this.breakCopyOnWrite = notices.breakCopyOnWrite.bind(notices);
+    this.want = notices.want.bind(notices);
+  }
 
   /** A device: a processor, and the memory of its own. */
   attach(processor: ProcessorId, node: NodeId, driver: Driver): void {
@@ -224,45 +241,6 @@ export class Router implements Commands {
   wake(processor: ProcessorId, page: number, count: number, access: Access): void {
     this.answers++;
     this.processor(processor).wake(page, count, access);
-  }
-
-  deny(
-    processor: ProcessorId,
-    page: number,
-    write: boolean,
-    thread: number,
-    reason: DenyReason,
-    stranded: boolean,
-  ): void {
-    this.notices.deny(processor, page, write, thread, reason, stranded);
-  }
-
-  requestDone(request: number, pages: number, failure: DenyReason | null): void {
-    this.notices.requestDone(request, pages, failure);
-  }
-
-  drained(processor: ProcessorId): Status {
-    return this.notices.drained(processor);
-  }
-
-  emptied(node: NodeId): void {
-    this.notices.emptied(node);
-  }
-
-  breakCopyOnWrite(page: number, count: number, lastChance: boolean): void {
-    this.notices.breakCopyOnWrite(page, count, lastChance);
-  }
-
-  want(page: number, write: boolean): void {
-    this.notices.want(page, write);
-  }
-
-  invalidate(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
-    this.notices.invalidate(page, count, reason, owner);
-  }
-
-  invalidated(page: number, count: number, reason: InvalidationReason, owner: ProcessorId): void {
-    this.notices.invalidated(page, count, reason, owner);
   }
 
   transfer(order: Readonly<Transfer>): Status {

@@ -533,7 +533,7 @@ export class Attachments implements Transport {
     if (!driver.deny(page)) return;
     const what = `touched ${this.around.placeOf(page)}, ${why}`;
     const say = `onemem: denied access: this process (${pid}) ${what}. ${DENIED_OUTCOME}\n`;
-    if (lives.some((life) => life.deny({ say, page }))) return;
+    if (lives.some((life) => life.tell({ say, page }))) return;
     this.around.warn(`denied access: process ${pid} ${what}. ${DENIED_OUTCOME}`);
     driver.poison(page);
   }
@@ -543,7 +543,7 @@ export class Attachments implements Transport {
    * accesses fail still.
    */
   private restored({ lives }: Member, restored: readonly number[]): void {
-    for (const life of lives) life.restore({ restored });
+    for (const life of lives) life.tell({ restored });
   }
 
   private lost(member: Member): void {

@@ -2,7 +2,7 @@
 import { addressOf, closeDescriptor, libc } from '../../linux/base/libc.js';
 import { scratch } from '../../linux/base/native-buffer.js';
 import { setNonBlocking } from '../../linux/sockets/local-socket.js';
-import type { DenialNotice, IdleNotice, LifeNotice, RestoreNotice } from '../protocol/attaching.js';
+import type { IdleNotice, LifeNotice } from '../protocol/attaching.js';
 
 const MOST_ANSWERS = 16;
 
@@ -25,15 +25,6 @@ export class Life {
     return this.asked > 0;
   }
 
-  /** False: the thread does not hear it. */
-  deny(notice: DenialNotice): boolean {
-    return this.tell(notice);
-  }
-
-  restore(notice: RestoreNotice): void {
-    this.tell(notice);
-  }
-
   /** Asks for blocks to leave the page tables. False: the thread does not hear all of it. */
   ask(notice: IdleNotice): boolean {
     const isHeard = this.tell(notice);
@@ -45,7 +36,8 @@ export class Life {
     closeDescriptor(this.fd);
   }
 
-  private tell(notice: LifeNotice): boolean {
+  /** False: the thread does not hear all of it. */
+  tell(notice: LifeNotice): boolean {
     const line = Buffer.from(`${JSON.stringify(notice)}\n`);
     return libc.write(this.fd, addressOf(line), line.length) === line.length;
   }
