@@ -5,7 +5,7 @@
  * is new reads as zero, and so does what was given back before.
  */
 
-import { Access, type DenyReason, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
+import { Access, type DenyReason, PAGE_BYTES } from '../../core/basics/types.js';
 import type { Range } from '../../core/table/range.js';
 import { fillMemory } from '../../linux/memory/memory.js';
 import type { Requests } from '../protocol/requests.js';
@@ -18,6 +18,7 @@ import type { Notifiers } from './modules/notifiers.js';
 import type { Pins } from './pins.js';
 import { type ArrayRecord, pagesOf } from './table/array-table.js';
 import type { SpaceContext } from './table/context.js';
+import { withHostBytes } from './table/host-bytes.js';
 
 type Done = (answer: Requests['resize']['out'] | null, failure: WireError | null) => void;
 type Next = (failure: DenyReason | null) => void;
@@ -213,14 +214,13 @@ export class Resizing {
       access === Access.Write ? [] : [[at, at + 1, access]],
       Access.Write,
       () => {
-        this.context.requests.start(
-          (request) =>
-            this.context.manager.bring(request, HOST_NODE, page, 1, Access.Write, { hold: true }),
-          (_pages, failure) => {
-            if (failure === null) {
-              fillMemory(this.context.memory + page * PAGE_BYTES + within, 0, PAGE_BYTES - within);
-              this.context.manager.release(HOST_NODE, page, 1, Access.Write);
-            }
+        const tail = { at: page * PAGE_BYTES + within, bytes: PAGE_BYTES - within };
+        withHostBytes(
+          this.context,
+          tail,
+          Access.Write,
+          () => fillMemory(this.context.memory + tail.at, 0, tail.bytes),
+          (failure) => {
             this.protectAll(
               range.first,
               access === Access.Write ? [] : [[at, at + 1, access]],

@@ -14,7 +14,7 @@ import type { LaunchOperation } from './launch.js';
 import { argumentsOf, arrayPages, type NamedArgument } from './launch-arguments.js';
 import { type Divided, LaunchChecks } from './launch-checks.js';
 import type { LaunchPlans } from './launch-plans.js';
-import { LaunchSizes } from './launch-sizes.js';
+import { readSize } from './launch-sizes.js';
 
 type Done = (forecast: LaunchForecast | null, failure: WireError | null) => void;
 
@@ -25,7 +25,6 @@ interface Moved {
 
 export class LaunchEstimates {
   private readonly checks: LaunchChecks;
-  private readonly sizes: LaunchSizes;
 
   constructor(
     private readonly context: SpaceContext,
@@ -37,7 +36,6 @@ export class LaunchEstimates {
     },
   ) {
     this.checks = new LaunchChecks(context);
-    this.sizes = new LaunchSizes(context);
   }
 
   start(request: LaunchRequest, done: Done): void {
@@ -87,7 +85,7 @@ export class LaunchEstimates {
     if (problem !== null) done(refused(problem));
     else if (operation.indirect === undefined) this.forecast(device, operation, args, done);
     else
-      this.sizes.read(operation, (sized, failure) => {
+      readSize(this.context, operation, (sized, failure) => {
         if (sized === null) done(refused(failure as WireError));
         else if (sized.size === 0) done(NOTHING);
         else this.withSize(device, sized, done);

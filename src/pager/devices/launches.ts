@@ -23,14 +23,13 @@ import {
   lostError,
   messageOf,
 } from './launch.js';
-import { argumentsOf, EdgeClearing } from './launch-arguments.js';
+import { argumentsOf } from './launch-arguments.js';
 import { LaunchChecks } from './launch-checks.js';
 import { LaunchEndings } from './launch-endings.js';
 import type { LaunchPlans } from './launch-plans.js';
-import { LaunchSizes } from './launch-sizes.js';
 import type { MappedFiles } from './mapped-files.js';
 import { NextLaunch } from './next-launch.js';
-import { bytesOf, type PageRun, type PageSupplies } from './page-supply.js';
+import { bytesOf, type PageRun } from './page-supply.js';
 import { Arranging, Edges } from './stages/arranging.js';
 import { Bringing } from './stages/bringing.js';
 import { Division } from './stages/division.js';
@@ -48,7 +47,6 @@ export interface LaunchParts {
   readonly stopped: StoppedThreads;
   readonly plans: LaunchPlans;
   readonly gathers: GatherPlans;
-  readonly supplies: PageSupplies;
   readonly mapped: MappedFiles;
 }
 
@@ -67,7 +65,7 @@ export class Launches implements Part {
     private readonly context: SpaceContext,
     private readonly parts: LaunchParts,
   ) {
-    const { arrays, sharing, stopped, plans, gathers, supplies, mapped } = parts;
+    const { arrays, sharing, stopped, plans, gathers, mapped } = parts;
     const { places, now } = context;
     const finish = (launch: Launch): void => this.finish(launch);
     const checks = new LaunchChecks(context);
@@ -77,11 +75,11 @@ export class Launches implements Part {
     this.course = new Course(
       [
         new Turn(context, sharing),
-        new Size(checks, new LaunchSizes(context), arrays),
-        new Division(checks, plans, supplies),
+        new Size(context, checks, arrays),
+        new Division(context, checks, plans, arrays),
         new JoinedLaunches(context, checks, sharing),
         new Arranging(context),
-        new Edges(context, checks, new EdgeClearing(context)),
+        new Edges(context, checks),
         new Emptying(context),
         this.bringing,
         this.modules,

@@ -5,35 +5,13 @@
  */
 
 import { Access, type DenyReason, HOST, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import type { Arrays } from '../arrays/arrays.js';
 import type { ArrayRecord } from '../arrays/table/array-table.js';
-import type { CoreRequests } from '../core/core-requests.js';
+import type { ManagerContext } from '../core/context.js';
 
 export interface PageRun {
   readonly first: number;
   readonly count: number;
-}
-
-export class PageSupplies {
-  constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
-    private readonly arrays: Arrays,
-  ) {}
-
-  /** @throws RequestError where no addresses, or no memory, are left for so much */
-  open(bytes: number, kernelName: string): PageSupply {
-    const { manager, requests, arrays } = this;
-    const name = `pages of kernel ${kernelName}`;
-    const record = arrays.make(
-      bytes,
-      PAGE_BYTES,
-      { name, writable: true, provided: false },
-      `cannot run kernel ${kernelName}`,
-    );
-    return new PageSupply(manager, requests, arrays, record);
-  }
 }
 
 export class PageSupply {
@@ -41,13 +19,22 @@ export class PageSupply {
   private readonly heldPages = new Set<number>();
   private access: Access = Access.Read;
   private closed = false;
+  private readonly record: ArrayRecord;
 
+  /** @throws RequestError where no addresses, or no memory, are left for so much */
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly requests: CoreRequests,
+    private readonly context: ManagerContext,
     private readonly arrays: Arrays,
-    private readonly record: ArrayRecord,
-  ) {}
+    bytes: number,
+    kernelName: string,
+  ) {
+    this.record = arrays.make(
+      bytes,
+      PAGE_BYTES,
+      { name: `pages of kernel ${kernelName}`, writable: true, provided: false },
+      `cannot run kernel ${kernelName}`,
+    );
+  }
 
   /** Where the memory begins, by byte. */
   get offset(): number {
@@ -74,12 +61,13 @@ export class PageSupply {
     }
     this.letGo();
     this.access = access;
+    const { manager, requests } = this.context;
     let outstanding = absent.length;
     let failed: { reason: DenyReason; page: number } | null = null;
     for (const run of absent) {
-      this.requests.start(
+      requests.start(
         (request) =>
-          this.manager.bring(request, HOST_NODE, run.first, run.count, access, { hold: true }),
+          manager.bring(request, HOST_NODE, run.first, run.count, access, { hold: true }),
         (_pages, failure) => {
           if (failure === null) this.hold(run);
           else failed ??= { reason: failure, page: run.first };
@@ -100,7 +88,7 @@ export class PageSupply {
 
   /** Whether the host has these pages to be read: held, or readable without a fault. */
   private isThere({ first, count }: PageRun): boolean {
-    const { pages } = this.manager;
+    const { pages } = this.context.manager;
     for (let page = first; page < first + count; page++)
       if (!pages.isMapped(HOST, page, false) && !this.heldPages.has(page)) return false;
     return true;
@@ -113,7 +101,7 @@ export class PageSupply {
 
   private letGo(): void {
     for (const { first, count } of this.held)
-      this.manager.release(HOST_NODE, first, count, this.access);
+      this.context.manager.release(HOST_NODE, first, count, this.access);
     this.held = [];
     this.heldPages.clear();
   }

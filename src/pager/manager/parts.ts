@@ -34,6 +34,7 @@ import { SharedUses } from '../arrays/shared/shared-uses.js';
 import { StagedMemory } from '../arrays/staged-memory.js';
 import { ArrayTable } from '../arrays/table/array-table.js';
 import type { SpaceContext } from '../arrays/table/context.js';
+import { readHostBytes } from '../arrays/table/host-bytes.js';
 import { Overviews } from '../arrays/table/overviews.js';
 import { PageReports } from '../arrays/table/page-reports.js';
 import { Places } from '../arrays/table/places.js';
@@ -46,12 +47,10 @@ import { DevicePolls, pollerSlots } from '../devices/device-polls.js';
 import { Devices } from '../devices/devices.js';
 import { DriverMaker } from '../devices/drivers.js';
 import { GatherPlans } from '../devices/gather-plans.js';
-import { readHostBytes } from '../devices/host-bytes.js';
 import { LaunchEstimates } from '../devices/launch-estimates.js';
 import { LaunchPlans } from '../devices/launch-plans.js';
 import { Launches } from '../devices/launches.js';
 import { MappedFiles } from '../devices/mapped-files.js';
-import { PageSupplies } from '../devices/page-supply.js';
 import { openHost } from '../host/host.js';
 import { Poison } from '../host/poison.js';
 import { RoomWait } from '../host/room-wait.js';
@@ -300,7 +299,7 @@ function makeClones({ manager, requests, router, memory, places, later, warn }: 
 type BeforeDevices = BeforeArrays & ReturnType<typeof makeArrays>;
 
 function makeDevices(context: SpaceContext, before: BeforeDevices) {
-  const { options, manager, requests, poller, memory, warn } = context;
+  const { options, poller, memory, warn } = context;
   const { files, host, copyThreads, arrays, sharing, notifiers, bindings } = before;
   const gathers = new GatherPlans(context);
   const plans = new LaunchPlans(context.now, (wanted, done) =>
@@ -312,7 +311,6 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
     stopped: before.stopped,
     plans,
     gathers,
-    supplies: new PageSupplies(manager, requests, arrays),
     mapped: new MappedFiles(files),
   });
   const polls = new DevicePolls(poller, FIRST_DEVICE_SLOT);

@@ -1,9 +1,10 @@
 /** Bytes for threads that must not fault: the manager's own mapping has every host page. */
 
-import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
+import { Access } from '../../core/basics/types.js';
 import { NativeBuffer } from '../../linux/base/native-buffer.js';
 import { readMemory, writeMemory } from '../../linux/memory/memory.js';
 import type { SpaceContext } from '../arrays/table/context.js';
+import { withHostBytes } from '../arrays/table/host-bytes.js';
 import type { Answer } from '../protocol/messages.js';
 import { READ_BYTES, type Requests } from '../protocol/requests.js';
 import type { MappedReads } from './mapped-reads.js';
@@ -58,21 +59,18 @@ export class ByteMoves {
     answer: Answer<T>,
     move: () => T,
   ): void {
-    const first = Math.floor(offset / PAGE_BYTES);
-    const count = Math.ceil((offset + bytes) / PAGE_BYTES) - first;
-    this.context.requests.start(
-      (request) =>
-        this.context.manager.bring(request, HOST_NODE, first, count, access, { hold: true }),
-      (_pages, failure) => {
-        // What failed holds nothing: a release would end the hold of another request.
-        if (failure !== null) {
-          const page = this.context.places.pageWith(failure, first, count);
-          answer(null, this.context.places.denialError(failure, page, operation));
-          return;
-        }
-        const moved = move();
-        this.context.manager.release(HOST_NODE, first, count, access);
-        answer(moved, null);
+    const { places } = this.context;
+    let moved: T | null = null;
+    withHostBytes(
+      this.context,
+      { at: offset, bytes },
+      access,
+      () => {
+        moved = move();
+      },
+      (failure, page) => {
+        if (failure === null) answer(moved, null);
+        else answer(null, places.denialError(failure, page, operation));
       },
     );
   }

@@ -2,9 +2,14 @@
  * Before anything of a launch runs, while its device stands still, memory is placed as it was
  * advised, and the edges of `out` arguments are set to zero.
  */
+import { bytesOf } from '../../../core/basics/elements.js';
+import { Access, type DenyReason, PAGE_BYTES } from '../../../core/basics/types.js';
+import { fillMemory } from '../../../linux/memory/memory.js';
+import type { ArrayTable } from '../../arrays/table/array-table.js';
 import type { SpaceContext } from '../../arrays/table/context.js';
+import { withHostBytes } from '../../arrays/table/host-bytes.js';
 import type { Launch } from '../launch.js';
-import type { EdgeClearing } from '../launch-arguments.js';
+import { type ArrayParameter, pagesAround, pagesWithin } from '../launch-arguments.js';
 import type { LaunchChecks } from '../launch-checks.js';
 import type { Stage } from './stage.js';
 
@@ -17,11 +22,17 @@ export class Arranging implements Stage {
   }
 }
 
+/** Some bytes of one page, by their place in the space. */
+interface Edge {
+  readonly at: number;
+  readonly bytes: number;
+}
+
+/** Sets the elements of `out` arguments to zero that lie in pages with elements of others. */
 export class Edges implements Stage {
   constructor(
     private readonly context: SpaceContext,
     private readonly checks: LaunchChecks,
-    private readonly edges: EdgeClearing,
   ) {}
 
   run(launch: Launch, done: () => void): void {
@@ -34,14 +45,55 @@ export class Edges implements Stage {
       return;
     }
     const joined = work.kind === 'whole' ? work.joined : null;
-    this.edges.clear(
-      device.info.id,
-      joined?.parameters ?? operation.parameters,
+    const outs = (joined?.parameters ?? operation.parameters).flatMap((each) =>
+      each.kind === 'array' && each.use === 'out' ? [each] : [],
+    );
+    const edges = outs.flatMap((each) => edgesOf(each, this.context.table));
+    // Nothing is emptied for a launch that could not write it then.
+    if (edges.length > 0) for (const each of outs) this.checkWritable(launch, each);
+    this.next(launch, edges, 0, done);
+  }
+
+  private checkWritable(launch: Launch, parameter: ArrayParameter): void {
+    const { manager, places } = this.context;
+    const { first, end } = pagesAround(parameter);
+    const count = end - first;
+    const failure = manager.pages.denial(first, count, Access.Write, launch.device.info.id);
+    if (failure !== null) this.fail(launch, failure, places.pageWith(failure, first, count));
+  }
+
+  private next(launch: Launch, edges: readonly Edge[], index: number, done: () => void): void {
+    if (index === edges.length || launch.failure !== null) {
+      done();
+      return;
+    }
+    const { at, bytes } = edges[index];
+    withHostBytes(
+      this.context,
+      edges[index],
+      Access.Write,
+      () => fillMemory(this.context.memory + at, 0, bytes),
       (failure, page) => {
-        if (failure !== null)
-          launch.fail(this.context.places.denialError(failure, page, launch.kernel));
-        done();
+        if (failure !== null) this.fail(launch, failure, page);
+        this.next(launch, edges, index + 1, done);
       },
     );
   }
+
+  private fail(launch: Launch, failure: DenyReason, page: number): void {
+    launch.fail(this.context.places.denialError(failure, page, launch.kernel));
+  }
+}
+
+function edgesOf(parameter: ArrayParameter, table: ArrayTable): Edge[] {
+  const { offset, length, type } = parameter;
+  const end = offset + length * bytesOf(type);
+  const own = pagesWithin(parameter, table);
+  const before = Math.min(own.first * PAGE_BYTES, end);
+  const after = Math.max(own.end * PAGE_BYTES, before);
+  const edges = [
+    { at: offset, bytes: before - offset },
+    { at: after, bytes: end - after },
+  ];
+  return edges.filter(({ bytes }) => bytes > 0);
 }

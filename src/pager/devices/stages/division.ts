@@ -1,17 +1,20 @@
 /** Finds the parts in which a launch runs that its device has no room for. */
 import type { LaunchDivision } from '../../../drivers/wgsl-launch.js';
+import type { Arrays } from '../../arrays/arrays.js';
+import type { ManagerContext } from '../../core/context.js';
 import { toWire } from '../../protocol/wire.js';
 import type { Launch } from '../launch.js';
 import type { LaunchChecks } from '../launch-checks.js';
 import type { LaunchPlans } from '../launch-plans.js';
-import type { PageSupplies, PageSupply } from '../page-supply.js';
+import { PageSupply } from '../page-supply.js';
 import type { Stage } from './stage.js';
 
 export class Division implements Stage {
   constructor(
+    private readonly context: ManagerContext,
     private readonly checks: LaunchChecks,
     private readonly plans: LaunchPlans,
-    private readonly supplies: PageSupplies,
+    private readonly arrays: Arrays,
   ) {}
 
   run(launch: Launch, done: () => void): void {
@@ -36,7 +39,8 @@ export class Division implements Stage {
     const { poolBytes } = division;
     let supply: PageSupply | null = null;
     try {
-      if (poolBytes > 0) supply = this.supplies.open(poolBytes, launch.operation.kernelName);
+      if (poolBytes > 0)
+        supply = new PageSupply(this.context, this.arrays, poolBytes, launch.operation.kernelName);
     } catch (error) {
       launch.fail(toWire(error));
     }

@@ -1,14 +1,15 @@
 /** Looks whether a launch may begin, and reads its size from an array. At 0 nothing is to do. */
 import type { Arrays } from '../../arrays/arrays.js';
+import type { SpaceContext } from '../../arrays/table/context.js';
 import { countUse, type Launch } from '../launch.js';
 import type { LaunchChecks } from '../launch-checks.js';
-import type { LaunchSizes } from '../launch-sizes.js';
+import { readSize } from '../launch-sizes.js';
 import type { Stage } from './stage.js';
 
 export class Size implements Stage {
   constructor(
+    private readonly context: SpaceContext,
     private readonly checks: LaunchChecks,
-    private readonly sizes: LaunchSizes,
     private readonly arrays: Arrays,
   ) {}
 
@@ -19,7 +20,7 @@ export class Size implements Stage {
       done();
       return;
     }
-    this.sizes.read(operation, (sized, failure) => {
+    readSize(this.context, operation, (sized, failure) => {
       if (!launch.isFirst) return;
       launch.fail(failure);
       if (sized !== null) {
