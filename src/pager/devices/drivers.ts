@@ -12,6 +12,7 @@ import { SimulatedDevice } from '../../drivers/simulated/simulated-device.js';
 import { readMemory, writeMemory } from '../../linux/memory/memory.js';
 import { kernelError } from '../../messages/kernel-error.js';
 import { missingModule } from '../../messages/missing-module.js';
+import { inTime } from '../core/in-time.js';
 import type { DeviceOptions } from '../protocol/space.js';
 import type { MadeDriver } from './device.js';
 
@@ -93,19 +94,13 @@ export class DriverMaker {
   private async custom(options: DeviceOptions, events: DriverEvents): Promise<MadeDriver> {
     const { guard, context } = this.surround(options, events);
     const { url, exportName } = options.driver as NonNullable<DeviceOptions['driver']>;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      const message = `module ${url} was not ready after ${LOADING_LIMIT_MS / 1000} s`;
-      timer = setTimeout(() => reject(new Error(message)), LOADING_LIMIT_MS);
-    });
+    const late = new Error(`module ${url} was not ready after ${LOADING_LIMIT_MS / 1000} s`);
     try {
-      guard.adopt(await Promise.race([create(url, exportName, context), late]));
+      guard.adopt(await inTime(create(url, exportName, context), LOADING_LIMIT_MS, late));
     } catch (error) {
       throw new Error(
         `${missingModule(url, error) ?? reasonOf(error)} (export '${exportName}' of ${url})`,
       );
-    } finally {
-      clearTimeout(timer);
     }
     return { driver: guard, process: null, guard, usesEventLoop: true };
   }

@@ -5,18 +5,16 @@
 import { types } from 'node:util';
 import { createContext, Script } from 'node:vm';
 import { kernelError } from '../../../messages/kernel-error.js';
-import { missingModule } from '../../../messages/missing-module.js';
 import type {
   GuardAnswer,
   GuardFunction,
   GuardQuestion,
   GuardSource,
 } from '../../protocol/guards.js';
+import { fromModule, type Load, textOf } from './program-module.js';
 
 /** How long a guard may take for an answer. */
 const LIMIT_MS = 1000;
-/** How long a module may take until its function is there. */
-const LOADING_MS = 10_000;
 
 /** Only a script can be given a limit of time. */
 const SCRIPT = new Script('ask()');
@@ -38,32 +36,8 @@ export class GuardModule {
     });
   }
 
-  /** Rejects with an Error whose message continues a sentence that names the module's export. */
-  static async load(
-    { url, exportName }: GuardSource,
-    load: (url: string) => Promise<Record<string, unknown>>,
-  ): Promise<GuardModule> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<null>((resolve) => {
-      timer = setTimeout(() => resolve(null), LOADING_MS);
-    });
-    let module: Record<string, unknown> | null;
-    try {
-      module = await Promise.race([load(url), late]);
-    } catch (error) {
-      const missing = missingModule(url, error);
-      throw new Error(
-        missing === null ? `threw ${textOf(error)}` : `cannot be loaded: ${missing}`,
-        { cause: error },
-      );
-    } finally {
-      clearTimeout(timer);
-    }
-    if (module === null) throw new Error(`was not loaded within ${LOADING_MS / 1000} s`);
-    const ask = module[exportName];
-    if (typeof ask === 'function') return new GuardModule(ask as GuardFunction);
-    const names = Object.keys(module).join(', ') || 'nothing';
-    throw new Error(`is no function; the module exports ${names}`);
+  static load(source: GuardSource, load: Load): Promise<GuardModule> {
+    return fromModule(source, load, (ask: GuardFunction) => new GuardModule(ask));
   }
 
   ask(question: GuardQuestion): Answer {
@@ -86,9 +60,4 @@ export class GuardModule {
     const what = types.isPromise(given) ? 'a promise' : kernelError(given).message;
     return { problem: `returned ${what}; it answers 'allow', 'refuse' or 'note'` };
   }
-}
-
-function textOf(error: unknown): string {
-  const { name, message } = kernelError(error);
-  return types.isNativeError(error) ? `${name}: ${message}` : message;
 }

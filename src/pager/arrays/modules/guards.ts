@@ -15,6 +15,7 @@ import { RequestError, type WireError, wireError } from '../../protocol/wire.js'
 import type { Asked } from '../table/array-pages.js';
 import type { ArrayRecord, ArrayTable } from '../table/array-table.js';
 import { GuardModule } from './guard-module.js';
+import type { Load } from './program-module.js';
 
 /** How many questions the list of noted ones has. */
 const NOTES = 1000;
@@ -40,7 +41,7 @@ export class Guards implements Part {
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly table: ArrayTable,
-    private readonly load: (url: string) => Promise<Record<string, unknown>>,
+    private readonly load: Load,
   ) {}
 
   get busy(): boolean {

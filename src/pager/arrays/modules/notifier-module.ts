@@ -5,8 +5,6 @@
  */
 import { types } from 'node:util';
 import { threadRunningNs, threadWaits } from '../../../linux/threads/thread-usage.js';
-import { kernelError } from '../../../messages/kernel-error.js';
-import { missingModule } from '../../../messages/missing-module.js';
 import type {
   CreateNotifier,
   Invalidation,
@@ -14,6 +12,7 @@ import type {
   NotifierFunctions,
   NotifierSource,
 } from '../../protocol/notifiers.js';
+import { fromModule, type Load, textOf, Unfit } from './program-module.js';
 
 /** How long a function of a module may take. */
 const LIMIT_MS = 1;
@@ -26,11 +25,6 @@ const WAITING_LIMIT_MS = 250;
 /** Calls that may take too long; one is forgotten after so many good ones. */
 const ACCIDENTS = 2;
 const GOOD_CALLS = 32;
-/** How long a module may take until its functions are there. */
-const LOADING_MS = 10_000;
-
-/** What is wrong with a module, as the rest of a sentence that names it. */
-class Unfit extends Error {}
 
 export class NotifierModule {
   /** Calls that took too long, less what good ones have made up for. */
@@ -41,31 +35,17 @@ export class NotifierModule {
     private readonly now: () => number,
   ) {}
 
-  /** Rejects with an Error whose message continues a sentence that names the module's export. */
-  static async load(
-    { url, exportName, data }: NotifierSource,
+  static load(
+    source: NotifierSource,
     facts: NotifierFacts,
-    load: (url: string) => Promise<Record<string, unknown>>,
+    load: Load,
     now: () => number,
   ): Promise<NotifierModule> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(
-        () => reject(new Unfit(`gave nothing within ${LOADING_MS / 1000} s`)),
-        LOADING_MS,
-      );
+    return fromModule(source, load, async (create: CreateNotifier) => {
+      const functions = await create(source.data, facts);
+      checkFunctions(functions);
+      return new NotifierModule(functions, now);
     });
-    const made = async (): Promise<NotifierFunctions> =>
-      functionsOf(await load(url), exportName, data, facts);
-    try {
-      return new NotifierModule(await Promise.race([made(), late]), now);
-    } catch (error) {
-      if (error instanceof Unfit) throw error;
-      const missing = missingModule(url, error);
-      throw new Unfit(missing === null ? `threw ${textOf(error)}` : `cannot be loaded: ${missing}`);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   has(name: keyof NotifierFunctions): boolean {
@@ -105,18 +85,7 @@ export class NotifierModule {
   }
 }
 
-async function functionsOf(
-  module: Record<string, unknown>,
-  exportName: string,
-  data: unknown,
-  facts: NotifierFacts,
-): Promise<NotifierFunctions> {
-  const create = module[exportName];
-  if (typeof create !== 'function') {
-    const names = Object.keys(module).join(', ') || 'nothing';
-    throw new Unfit(`is no function; the module exports ${names}`);
-  }
-  const functions = await (create as CreateNotifier)(data, facts);
+function checkFunctions(functions: unknown): void {
   const { invalidate, invalidated } = (functions ?? {}) as Partial<NotifierFunctions>;
   if (
     typeof invalidate !== 'function' ||
@@ -126,10 +95,4 @@ async function functionsOf(
       'must return an object with a function invalidate, and perhaps one named invalidated',
     );
   }
-  return functions;
-}
-
-function textOf(error: unknown): string {
-  const { name, message } = kernelError(error);
-  return types.isNativeError(error) ? `${name}: ${message}` : message;
 }

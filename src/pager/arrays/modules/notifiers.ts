@@ -18,6 +18,7 @@ import { Sequence } from '../../protocol/sequence.js';
 import { RequestError } from '../../protocol/wire.js';
 import { pagesOf } from '../table/array-table.js';
 import { NotifierModule } from './notifier-module.js';
+import type { Load } from './program-module.js';
 
 /** How often subscribers whose threads have ended without a word are looked for. */
 const LOOK_MS = 1000;
@@ -80,8 +81,7 @@ export interface NotifierSurroundings {
   nameOf(processor: ProcessorId): string;
   /** Whether it is a process that uses the host's memory as its own. */
   isOfHost(processor: ProcessorId): boolean;
-  /** Loads a module. */
-  readonly load: (url: string) => Promise<Record<string, unknown>>;
+  readonly load: Load;
   /** Whether a subscriber is still there. */
   threadExists(thread: number): boolean;
   warn(message: string): void;
