@@ -25,10 +25,8 @@ export interface DeniedAccess {
 /** The parts that do what the core has said. */
 export interface CoreListener {
   denied(access: DeniedAccess): void;
-  /** The last page has left a processor. */
+  /** The last page has left a processor. Its number is given again after `endHeard`. */
   drained(processor: ProcessorId): void;
-  /** Nothing goes by the number of that processor any more: it is given again. */
-  endHeard(processor: ProcessorId): void;
   /** Clones are to be given these pages; with `lastChance` their content is forgotten then. */
   breakCopyOnWrite(page: number, count: number, lastChance: boolean): void;
   /** A thread of the host waits for a right that other machines have. */
@@ -72,10 +70,7 @@ export class Deferred implements Notices {
   }
 
   drained(processor: ProcessorId): Status {
-    this.said.push((listener) => {
-      listener.drained(processor);
-      listener.endHeard(processor);
-    });
+    this.said.push((listener) => listener.drained(processor));
     return Status.Pending;
   }
 

@@ -38,8 +38,10 @@ function openDevices() {
     null as unknown as Parts[6],
   );
   const listener: Partial<CoreListener> = {
-    drained: (id) => devices.drained(id),
-    endHeard: (id) => core.manager.endHeard(id),
+    drained: (id) => {
+      devices.drained(id);
+      core.manager.endHeard(id);
+    },
   };
   const settle = (): void => deferred.settle(listener as CoreListener);
   return { devices, settle, launches, router: core.router };

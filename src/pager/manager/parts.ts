@@ -445,8 +445,8 @@ function settling(parts: AllParts): () => void {
         notifiers.forgetProcessor(processor);
         arrays.processEnded(pid);
       }
+      manager.endHeard(processor);
     },
-    endHeard: (processor) => manager.endHeard(processor),
     breakCopyOnWrite: (page, count, lastChance) => clones.breakCopyOnWrite(page, count, lastChance),
     wanted: (page, write) => shared.wanted(page, write),
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),

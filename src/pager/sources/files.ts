@@ -117,14 +117,14 @@ export class FileProvider {
     return null;
   }
 
-  /**
-   * Maps the file of an array for a thread, as the kernel has it: its own memory, in pieces as
-   * large as that lies in. Null: the array's pages are those of the space.
-   */
   isMapped(firstPage: number): boolean {
     return this.rangeOf(firstPage)?.source.mapped === true;
   }
 
+  /**
+   * Maps the file of an array for a thread, as the kernel has it: its own memory, in pieces as
+   * large as that lies in. Null: the array's pages are those of the space.
+   */
   map(firstPage: number, name: string): FileMapping | null {
     const source = this.rangeOf(firstPage)?.source;
     if (source?.mapped !== true) return null;
