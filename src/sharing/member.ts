@@ -7,12 +7,13 @@
  * much may clocks differ. A machine that is suspended is found out by either clock.
  */
 import { Cache, type CacheCommands, type CachedBlock } from '../coherence/cache.js';
-import type { Notice, Request, Right, Rights } from '../coherence/messages.js';
+import type { Notice, Request, Right } from '../coherence/messages.js';
 import { type ValkeyAddress, valkeyAddress } from '../valkey/address.js';
 import type { Argument, ConnectionOptions, ValkeyConnection } from '../valkey/connection.js';
 import { ValkeyError } from '../valkey/errors.js';
+import { Pauses } from '../valkey/link.js';
 import { openFor } from '../valkey/open-for.js';
-import type { Reply as Answer } from '../valkey/replies.js';
+import { type Reply as Answer, replyText } from '../valkey/replies.js';
 import { Holds } from './holds.js';
 import {
   commandOf,
@@ -25,34 +26,15 @@ import {
   SCRIPT,
 } from './steps.js';
 
-export interface SharedMemory {
+/**
+ * What a cache commands, but for its requests to the server. After `install` it calls `installed`,
+ * after `restrict` `restricted`. No bytes of a content stand for zeros.
+ */
+export interface SharedMemory extends Omit<CacheCommands<Uint8Array>, 'send'> {
   /** Whether operations run that would fail without rights: a session is kept for them. */
   readonly isHeld: boolean;
-  /** The server's content is not as written: threads that wait do not get it. */
-  spoiled(block: number): void;
-  /**
-   * Puts content in its place, unless it is there (null), and lets threads have the right; then
-   * calls `installed`. No bytes stand for zeros.
-   */
-  install(block: number, content: Uint8Array | null, right: Right): void;
-  /** Leaves threads no more than this right; then calls `restricted`. */
-  restrict(block: number, right: Rights): void;
-  /** The machine has no right to any block: no operation is waited for. */
-  ended(): void;
-  /** The content of a block that stands still, as it will be until the server has it. */
-  contentOf(block: number): Uint8Array;
-  /** The server has the content as it was handed out. */
-  clean(block: number): void;
-  flushed(block: number): void;
-  /**
-   * What this machine had written to the block is lost: its lease had ended, and others have had
-   * the block since; or the server has an older content.
-   */
-  lost(block: number): void;
   /** The lease of a machine that owned the block has ended: what it had not flushed is lost. */
   abandoned(block: number): void;
-  /** The server has forgotten the array: what was flushed is lost, and nothing more comes. */
-  forgotten(): void;
   /** There is a connection again (null), or there is none and why. */
   connection(failure: ValkeyError | null): void;
 }
@@ -79,8 +61,6 @@ const RENEWALS = 4;
 /** How often it is looked whether operations have ended for which a session is kept. */
 const KEPT_MS = 5;
 const GIVEN_UP_AT_ONCE = 64;
-const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 1000;
 
 export class Member {
   private readonly keys: Keys;
@@ -104,7 +84,7 @@ export class Member {
   private leasedAt = this.clocks();
   private askedAt = this.clocks();
   private lastRenewal = 0;
-  private pauseMs = FIRST_PAUSE_MS;
+  private readonly pauses = new Pauses();
   /** There is a session on the connection, or was when nothing was wrong. */
   private welcomed = false;
   private closing = false;
@@ -279,7 +259,7 @@ export class Member {
       });
       opened = connection;
       this.servers = servers;
-      this.digest = textOf(await connection.call(['SCRIPT', 'LOAD', SCRIPT]));
+      this.digest = replyText(await connection.call(['SCRIPT', 'LOAD', SCRIPT]));
       for (const channel of [this.keys.channel, this.keys.granted(connection.info.id)])
         await connection.call(['SSUBSCRIBE', channel]);
       if (this.closed) connection.close();
@@ -346,10 +326,9 @@ export class Member {
     this.welcomed = false;
     this.failure = reason;
     this.options.memory.connection(reason);
-    setTimeout(() => {
+    void this.pauses.next().then(() => {
       if (!this.closed) void this.connect();
-    }, this.pauseMs);
-    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+    });
   }
 
   private send(request: Request<Uint8Array>): void {
@@ -378,7 +357,7 @@ export class Member {
   ): void {
     if (this.connection !== connection) return;
     this.heardAt = performance.now();
-    if ('block' in request && this.errors.delete(request.block)) this.pauseMs = FIRST_PAUSE_MS;
+    if ('block' in request && this.errors.delete(request.block)) this.pauses.reset();
     if (request.kind === 'flush' || request.kind === 'release') this.holds.gone(request.block);
     const reply = replyOf(request, answer);
     if (reply === undefined) return;
@@ -396,13 +375,13 @@ export class Member {
     if (this.welcomed) return;
     this.welcomed = true;
     // What it does not do for a block ends the connection again.
-    if (this.errors.size === 0) this.pauseMs = FIRST_PAUSE_MS;
+    if (this.errors.size === 0) this.pauses.reset();
     this.options.memory.connection(null);
   }
 
   private pushed(connection: ValkeyConnection | null, message: readonly Answer[]): void {
     if (connection === null || this.connection !== connection) return;
-    const kind = textOf(message[0]);
+    const kind = replyText(message[0]);
     // The array is another server's from now on.
     if (kind === 'sunsubscribe')
       connection.close(new ValkeyError('ENDED', 'another server of the cluster has the array'));
@@ -464,8 +443,4 @@ export class Member {
   private clocks(): readonly [number, number] {
     return [performance.now(), Date.now()];
   }
-}
-
-function textOf(value: Answer | undefined): string {
-  return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value);
 }

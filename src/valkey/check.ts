@@ -5,6 +5,7 @@ import { PartDownError, ValkeyError } from './errors.js';
 import { openNamed, throughFailover } from './failover.js';
 import { firstOf, standsAlone } from './first-of.js';
 import { type HostAddresses, hostAddresses } from './host-addresses.js';
+import { replyText } from './replies.js';
 import { type SlotMap, slotMapOf, unserved } from './slots.js';
 
 /** Memory of a server, or of several of a cluster together. */
@@ -84,7 +85,7 @@ async function checkCluster(
   const needed = key === undefined ? map.servers : await ownersOf(key, map);
   if (key === undefined ? map.missing > 0 : needed.length === 0)
     throw down(connection, unserved(address.shown, map.missing).message);
-  const about = textOf(await connection.call(['CLUSTER', 'INFO']));
+  const about = replyText(await connection.call(['CLUSTER', 'INFO']));
   const state = /^cluster_state:(\w+)/m.exec(about)?.[1] ?? 'unknown';
   const why = `CLUSTERDOWN its state is ${state}`;
   const memories = await memoriesOf(connection, needed, map, options).catch(
@@ -134,7 +135,7 @@ async function memoriesOf(
 async function checkMemory(connection: ValkeyConnection): Promise<ServerMemory | null> {
   let about: string;
   try {
-    about = textOf(await connection.call(['INFO', 'memory']));
+    about = replyText(await connection.call(['INFO', 'memory']));
   } catch (error) {
     // Not every user may ask; what becomes of that is told when the memory is full.
     if ((error as ValkeyError).code === 'REPLY') return null;
@@ -167,8 +168,4 @@ function down({ address }: ValkeyConnection, why: string, cause?: ValkeyError): 
 
 function refuse({ address }: ValkeyConnection, why: string): never {
   throw new ValkeyError('REFUSED', `${address.shown} ${why}`);
-}
-
-function textOf(answer: unknown): string {
-  return Buffer.from(answer as Uint8Array).toString();
 }

@@ -14,7 +14,7 @@ import { type ValkeyAddress, valkeyAddress } from './address.js';
 import { ValkeyError } from './errors.js';
 import { lookupBy } from './host-addresses.js';
 import { otherProgramRemedy, silenceRemedy, whyLost, whyNone } from './no-answer.js';
-import { type Reply, ReplyReader } from './replies.js';
+import { type Reply, ReplyReader, replyText } from './replies.js';
 
 export type Argument = string | number | Uint8Array;
 
@@ -199,7 +199,7 @@ export class ValkeyConnection {
   pushed(message: readonly Reply[]): void {
     // A subscription is confirmed by what is said unasked, where the answer to the command would
     // be.
-    if (SUBSCRIBED.has(textOf(message[0]))) this.reply(message);
+    if (SUBSCRIBED.has(replyText(message[0]))) this.reply(message);
     else this.options.onPush?.(message);
   }
 
@@ -243,7 +243,7 @@ export class ValkeyConnection {
       throw refusal(shown, cause as ValkeyError);
     }
     const said = hello instanceof Map ? hello : new Map<Reply, Reply>();
-    const word = (name: string): string => textOf(said.get(name));
+    const word = (name: string): string => replyText(said.get(name));
     const id = Number(said.get('id') ?? 0);
     this.info = {
       name: word('server'),
@@ -422,10 +422,6 @@ function stringOf(argument: string | number): string {
 function joined(parts: readonly (string | Uint8Array)[]): string | Buffer {
   if (parts.length === 1 && typeof parts[0] === 'string') return parts[0];
   return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
-}
-
-function textOf(value: Reply | undefined): string {
-  return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value ?? '');
 }
 
 function refusal(shown: string, cause: ValkeyError): ValkeyError {

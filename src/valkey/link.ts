@@ -6,6 +6,7 @@ import type { ValkeyAddress } from './address.js';
 import { type ConnectionOptions, ValkeyConnection } from './connection.js';
 import { ValkeyError } from './errors.js';
 import { firstOf } from './first-of.js';
+import { replyText } from './replies.js';
 
 export interface LinkOptions
   extends Pick<ConnectionOptions, 'timeoutMs' | 'tls' | 'receiverOf' | 'senderOf'> {
@@ -101,8 +102,7 @@ export class ValkeyLink {
     // A server that does not let us, in either of these, leaves the checksums to notice what comes
     // late.
     const about = await connection.call(['INFO', 'server']).catch(ignoreReply);
-    const text = about instanceof Uint8Array ? Buffer.from(about).toString() : '';
-    const run = /^run_id:(\w+)/m.exec(text)?.[1] ?? '';
+    const run = /^run_id:(\w+)/m.exec(replyText(about))?.[1] ?? '';
     if (run !== '' && run === this.run)
       await connection.call(['CLIENT', 'KILL', 'ID', this.id]).catch(ignoreReply);
     this.run = run;
@@ -117,6 +117,6 @@ export class ValkeyLink {
   }
 }
 
-function ignoreReply(error: ValkeyError): void {
+function ignoreReply(error: ValkeyError): undefined {
   if (error.code !== 'REPLY') throw error;
 }

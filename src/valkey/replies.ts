@@ -255,6 +255,11 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
+/** A value of an answer as text, which a server may say as a string of bytes or without. */
+export function replyText(value: Reply | undefined): string {
+  return value instanceof Uint8Array ? textOf(value) : String(value ?? '');
+}
+
 function broken(what: string): ValkeyError {
   return new ValkeyError('PROTOCOL', `${what} came, which no Valkey server sends`);
 }

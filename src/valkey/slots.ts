@@ -7,7 +7,7 @@
  */
 import type { ValkeyAddress } from './address.js';
 import { ValkeyError } from './errors.js';
-import type { Reply } from './replies.js';
+import { type Reply, replyText } from './replies.js';
 
 const SLOTS = 16_384;
 
@@ -60,7 +60,7 @@ export function slotMapOf(answer: Reply, asked: ValkeyAddress): SlotMap {
   const map = new SlotMap();
   for (const range of answer as Reply[]) {
     const [first, last, primary] = range as [number, number, Reply[]];
-    map.give(first, last, serverName(textOf(primary[0]), Number(primary[1]), asked));
+    map.give(first, last, serverName(replyText(primary[0]), Number(primary[1]), asked));
   }
   return map;
 }
@@ -102,8 +102,4 @@ export function unserved(shown: string, count: number): ValkeyError {
 
 function serverName(host: string, port: number, asked: ValkeyAddress): string {
   return `${host === '' || host === '?' ? asked.host || '127.0.0.1' : host}:${port}`;
-}
-
-function textOf(value: Reply | undefined): string {
-  return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value ?? '');
 }

@@ -12,8 +12,6 @@ export class ServerPlace implements StorePlace {
   readonly name = 'valkey';
   readonly bytes: number;
   readonly file: ValkeyFile;
-  /** Its threads have waited for it as long as may be. */
-  private readonly unreadable = Status.Unreachable;
   readonly retriesReads = false;
   readonly spoiled = 'ALTERED';
   /** Of the server that answered first, without the password. */
@@ -31,7 +29,8 @@ export class ServerPlace implements StorePlace {
   }
 
   drive(events: StorageEvents, retried: RetriedReads | null): StorageDriver {
-    return new StorageDriver(this.name, this.file, this.unreadable, retried, events);
+    // Its threads have waited for it as long as may be.
+    return new StorageDriver(this.name, this.file, Status.Unreachable, retried, events);
   }
 
   chance(errno: number): Chance {

@@ -39,8 +39,6 @@ export class StoragePlace implements StorePlace {
   readonly bytes: number;
   readonly file: Spill;
   readonly retriesReads = true;
-  /** It has been tried for as long as may be. */
-  private readonly unreadable = Status.SourceFailed;
   readonly spoiled = 'CORRUPTED';
 
   constructor(
@@ -56,7 +54,8 @@ export class StoragePlace implements StorePlace {
   }
 
   drive(events: StorageEvents, retried: RetriedReads | null): StorageDriver {
-    return new StorageDriver(this.name, this.file, this.unreadable, retried, events);
+    // It has been tried for as long as may be.
+    return new StorageDriver(this.name, this.file, Status.SourceFailed, retried, events);
   }
 
   chance(errno: number): Chance {

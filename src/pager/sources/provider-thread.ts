@@ -4,7 +4,7 @@
  * copied to the staging memory when the call has ended well: nothing that it does later, or after a
  * failure, can appear in the array.
  */
-import { readlinkSync, writeSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { types } from 'node:util';
 import { workerData } from 'node:worker_threads';
 import { bytesOf, viewOf } from '../../core/basics/elements.js';
@@ -19,6 +19,7 @@ import type {
   ToProvider,
 } from '../protocol/providers.js';
 import { poolRequests } from './pool-watch.js';
+import { wakeManager } from './wake-manager.js';
 
 const {
   url,
@@ -35,7 +36,6 @@ const staged = new Uint8Array(staging);
 const marks = new Int32Array(shared);
 const ENDED = marks.length - 1;
 const elementBytes = bytesOf(array.type);
-const ONE = new BigUint64Array([1n]);
 
 printAtOnce();
 
@@ -53,12 +53,7 @@ function ownThread(): number {
 
 function tell(message: FromProvider): void {
   port.postMessage(message);
-  try {
-    writeSync(wakeFd, ONE);
-  } catch (error) {
-    // A counter that is full has woken the manager already.
-    if ((error as { code?: string }).code !== 'EAGAIN') throw error;
-  }
+  wakeManager(wakeFd);
 }
 
 function failureOf(error: unknown): ProviderFailure {

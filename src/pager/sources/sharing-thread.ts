@@ -3,7 +3,6 @@
  * the manager do what is to be done with blocks, and looks at the clock for calls that wait.
  */
 
-import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import type { Right, Rights } from '../../coherence/messages.js';
 import type { DenyReason } from '../../core/basics/types.js';
@@ -24,13 +23,13 @@ import {
 } from '../protocol/sharing.js';
 import { endStart } from '../protocol/starting.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../protocol/wire.js';
+import { wakeManager } from './wake-manager.js';
 
 const { source, name, blocks, elementBytes, port, wakeFd, running, start } =
   workerData as SharingThreadData;
 const { urls, tls, timeoutMs, leaseMs, blockBytes, made } = source;
 learnHosts(source.hosts);
 const { shown } = valkeyAddress(urls[0]);
-const ONE = new BigUint64Array([1n]);
 const operations = new Int32Array(running);
 /** How often the clock is looked at while threads or calls wait. */
 const LOOK_MS = 20;
@@ -50,12 +49,7 @@ function tell(message: FromSharing): void {
   );
   // It is of use with what is said of the block next, and is heard before that.
   if (message.kind === 'clean') return;
-  try {
-    writeSync(wakeFd, ONE);
-  } catch (error) {
-    // A counter that is full has woken the manager already.
-    if ((error as { code?: string }).code !== 'EAGAIN') throw error;
-  }
+  wakeManager(wakeFd);
 }
 
 /** A call that waits for blocks to be on the server. */
