@@ -3,6 +3,7 @@
  * leaving nothing behind.
  */
 import assert from 'node:assert/strict';
+import { openSpace } from '../../src/index.js';
 import {
   goneWithin,
   type Outcome,
@@ -132,6 +133,13 @@ for (const [call, way, expected] of [
     assert.match(stderr, way === 'throw' ? /^Error: thrown by the program$/m : /^$/);
   });
 }
+
+test('exit while the thread of an attached process makes what koffi calls madvise by', async () => {
+  await using space = await openSpace();
+  const args = ['madvise', 'exit', space.share()];
+  const { code, signal, stderr } = await runProgram('slow-call', args);
+  assert.deepEqual({ code, signal, stderr }, { code: 3, signal: null, stderr: '' });
+});
 
 for (const [way, code] of [
   ['return', 0],

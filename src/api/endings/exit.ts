@@ -1,5 +1,5 @@
 /**
- * How a process with open spaces ends. Its devices die with it in any case (the kernel sees to
+ * How a process with open spaces, or attached to those of others, ends. Its devices die with it in any case (the kernel sees to
  * that); what needs care are its threads. Node stops them where they are, which aborts the process
  * in the middle of some native calls, so that these are let end first. And one may sit in a fault,
  * which is not served once the manager is told to stop, so that Node would wait for the thread for
@@ -45,15 +45,19 @@ const CLOSE_MS = 2000;
 
 /** The end of the process stops the manager, that of a worker thread closes the space. */
 export function watchExit(space: Open): () => void {
+  guardThreads();
+  open.add(space);
+  return () => open.delete(space);
+}
+
+/** Before this thread starts others: its end lets them finish the native calls that they are in. */
+export function guardThreads(): void {
   // The program may have told its exit listeners of an end that did not come.
   goOn();
-  open.add(space);
-  if (!installed) {
-    installed = true;
-    if (isMainThread) install(process as unknown as Ending);
-    else installInWorker(process as unknown as Ending);
-  }
-  return () => open.delete(space);
+  if (installed) return;
+  installed = true;
+  if (isMainThread) install(process as unknown as Ending);
+  else installInWorker(process as unknown as Ending);
 }
 
 /**

@@ -35,6 +35,7 @@ import {
 } from '../../pager/protocol/attaching.js';
 import { CONTROL_WORDS, Control, SpaceState } from '../../pager/protocol/control.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
+import { guardThreads } from '../endings/exit.js';
 import { AddressSpace as SpaceClass } from '../objects/address-space.js';
 import { fromWire, OnememError } from '../values/errors.js';
 import { ProcessLine } from './process-line.js';
@@ -49,6 +50,7 @@ const STREAMS = 2;
 const watches = new Set<string>();
 
 function watch(workerData: AttachedWatchData): void {
+  guardThreads();
   startThread(attachedWatchFile(), { execArgv: [], workerData, name: 'onemem attached' }).unref();
 }
 

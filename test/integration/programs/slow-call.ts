@@ -1,6 +1,7 @@
 /**
  * A native call of the manager's that makes a JavaScript value takes long, and this program ends by
- * `WAY` meanwhile: `slow-call.js CALL WAY`. CALL is the beginning of what is declared in C, or
+ * `WAY` meanwhile: `slow-call.js CALL WAY`. With the handle of another process's space behind that
+ * it is a call of the thread that stands in for the manager here. CALL is the beginning of what is declared in C, or
  * `view`. Of a thread that is stopped in such a call koffi makes the end of the process.
  */
 import { syncBuiltinESMExports } from 'node:module';
@@ -11,7 +12,7 @@ import threads, {
   type WorkerOptions,
   workerData,
 } from 'node:worker_threads';
-import { openSpace } from '../../../src/index.js';
+import { attachSpace, openSpace } from '../../../src/index.js';
 
 /** Node.js stops threads one after the other, and the manager may come last. */
 const SLOW_MS = 300;
@@ -20,7 +21,7 @@ const SLOW_SPACES = 1e8;
 const { Worker } = threads;
 /** One word: 1 when the call has begun. */
 const begun = new Int32Array(new SharedArrayBuffer(4));
-const [call, way] = isMainThread ? process.argv.slice(2) : (workerData as string[]);
+const [call, way, handle] = isMainThread ? process.argv.slice(2) : (workerData as string[]);
 setEnvironmentData('slow call', { call, begun });
 
 /**
@@ -61,9 +62,9 @@ const slowCalls = `
 
 class Slow extends Worker {
   constructor(file: string | URL, options?: WorkerOptions) {
-    const isManager = `${file}`.endsWith('manager.cjs');
+    const isMeant = /(manager|watch)\.cjs$/.test(`${file}`);
     const code = `${slowCalls}\nrequire(${JSON.stringify((file as URL).pathname)});`;
-    super(isManager ? code : file, isManager ? { ...options, eval: true } : options);
+    super(isMeant ? code : file, isMeant ? { ...options, eval: true } : options);
   }
 }
 
@@ -98,5 +99,6 @@ if (isMainThread && way === 'terminate') {
       end();
     }, 1);
   }
-  await openAndClose();
+  if (handle === undefined) await openAndClose();
+  else attachSpace(handle);
 }
