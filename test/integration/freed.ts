@@ -105,6 +105,48 @@ test('a launch that touches what was freed fails and says where; the rest can st
     assert.equal(x.data[n - 1] - (n - 1), x.data[begin] - begin);
   }));
 
+test('what is freed to its last part refuses every call, also about no elements', () =>
+  withSpace(async (space) => {
+    const [device] = space.devices;
+    const x = await counted(space);
+    const same = space.attachArray(x.handle);
+    const stream = device.stream();
+    const middle = 100 * perPage;
+    const none = { begin: 5, end: 5 };
+    x.free({ begin: middle });
+    assert.deepEqual(x.advise({ readMostly: true }, none), none);
+    assert.deepEqual(x.free(none), none);
+    x.free({ begin: 0, end: middle });
+    const fresh = space.array(Int32Array, x.length);
+    fresh.free({ begin: 0, end: fresh.length });
+    for (const [what, call] of Object.entries<(array: typeof x) => unknown>({
+      advise: (array) => array.advise({ readMostly: true }, none),
+      attributes: (array) => array.attributes(none),
+      residency: (array) => array.residency(none),
+      dirty: (array) => array.dirty(none),
+      young: (array) => array.young(none),
+      free: (array) => array.free(none),
+      protect: (array) => array.protect('read', none),
+      discard: (array) => array.discard(none),
+      flush: (array) => array.flush(none),
+      pin: (array) => array.pin(none),
+      hold: (array) => array.hold(none),
+      toBuffer: (array) => array.toBuffer(none),
+      createReadStream: (array) => array.createReadStream(none),
+      writeTo: (array) => array.writeTo(1, none),
+      prefetch: (array) => stream.prefetch(array.range(5, 5)),
+      copy: (array) => stream.copy(array.range(5, 5), new Int32Array(0)),
+      watch: (array) => array.watch(),
+    })) {
+      for (const array of [x, fresh, same]) {
+        const error = await failsWith('USE_AFTER_FREE', () => call(array));
+        assert.match(error.message, /freed/, what);
+      }
+    }
+    await failsWith('USE_AFTER_FREE', () => fresh.data);
+    await failsWith('USE_AFTER_FREE', () => stream.prefetch(x.data.subarray(5, 5)));
+  }));
+
 test('memory comes back and addresses are used again', () =>
   withSpace(async (space) => {
     const [device] = space.devices;

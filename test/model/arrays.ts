@@ -188,7 +188,8 @@ export async function freePart(player: Player): Promise<void> {
   const isEmpty = part.begin === part.end;
   const must: string[] = [];
   if (!isEmpty && first >= end) must.push('NO_WHOLE_PAGE');
-  else if (!isEmpty && taken.every((each) => each === 'freed')) must.push('USE_AFTER_FREE');
+  else if (isEmpty ? tracked.isFreed : taken.every((each) => each === 'freed'))
+    must.push('USE_AFTER_FREE');
   const may = taken.includes('freed') ? ['USE_AFTER_FREE'] : [];
   if (tracked.kind === 'mapped') must.push('MAPPED_ARRAY');
   const work = async (): Promise<void> => {

@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import type { Player } from './player.js';
 import type { Give, Lane } from './streams.js';
-import { bytesOf, CURABLE, plainArray, type Tracked } from './tracked.js';
+import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
+
+/** A part without elements of an array all of which has been freed: that is no affair of the stream. */
+export function isRefusedAtOnce({ isFreed }: Tracked, { begin, end }: Part): boolean {
+  return isFreed && begin === end;
+}
 
 export function giveDiscard(player: Player, lane: Lane, tracked: Tracked, give: Give): void {
   const part = player.part(tracked.length);
@@ -11,6 +16,7 @@ export function giveDiscard(player: Player, lane: Lane, tracked: Tracked, give: 
   const { begin } = part;
   // What has no whole page is refused at once, which is no affair of the stream.
   if (begin < part.end && first >= end) return;
+  if (isRefusedAtOnce(tracked, part)) return;
   give(lane, [tracked], () => {
     tracked.wrote = true;
     const event = lane.stream.discard(tracked.array.range(begin, part.end));

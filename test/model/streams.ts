@@ -14,7 +14,7 @@ import type {
 import { KERNELS, runHere } from './kernels.js';
 import { giveLoose, Loose } from './loose.js';
 import type { Player, TrackedDevice } from './player.js';
-import { giveDiscard, giveFree } from './stream-pages.js';
+import { giveDiscard, giveFree, isRefusedAtOnce } from './stream-pages.js';
 import { bytesOf, CURABLE, type Part, plainArray, type Tracked } from './tracked.js';
 
 const MOST_OPERATIONS = 6;
@@ -210,6 +210,8 @@ function giveLaunch(player: Player, lane: Lane, give: Give): void {
       event: lane.stream.launch(kernel, args as never, { ...range, ...limit }),
       mayBeCancelled: limit.signal !== undefined,
       must: () => {
+        // Without work items no array is used.
+        if (begin === end) return [];
         const codes = y.refusals(emptied ? y.whole : part, 'write');
         if (emptied) for (const code of CURABLE) codes.delete(code);
         // In place a device writes host memory, where pinned pages are.
@@ -370,6 +372,7 @@ function givePrefetch(player: Player, lane: Lane, give: Give): void {
   const device = player.random.chance(0.4) ? null : player.pickDevice();
   if (array === null) return;
   const part = player.part(array.length);
+  if (isRefusedAtOnce(array, part)) return;
   const around = device === null ? part : array.around(part, device.unitPages);
   give(lane, [array], () => {
     if (device !== null) array.readBy(around, device.bit);
@@ -396,6 +399,7 @@ function giveExclusive(player: Player, lane: Lane, give: Give): void {
   const array = pick(player, ({ advisedInPlace, kind }) => !advisedInPlace && kind !== 'several');
   if (array === null) return;
   const part = player.part(array.length);
+  if (isRefusedAtOnce(array, part)) return;
   const { device } = lane;
   const around = array.around(part, device.unitPages);
   give(lane, [array], () => {

@@ -207,9 +207,13 @@ export class Tracked {
     return this.gone.every((each) => each === 'freed');
   }
 
-  /** The code that must be told, whatever is done, when pages of the part have been freed. */
+  /**
+   * The code that must be told, whatever is done, when pages of the part have been freed, or all of
+   * the array: then of an empty part, too.
+   */
   freedIn(part: Part): string[] {
-    return this.some(part, (page) => this.gone[page] === 'freed') ? [...CODES.freed] : [];
+    const isFreed = this.isFreed || this.some(part, (page) => this.gone[page] === 'freed');
+    return isFreed ? [...CODES.freed] : [];
   }
 
   /**
@@ -217,7 +221,7 @@ export class Tracked {
    * pages are; of what is cut none need be.
    */
   refusals(part: Part, access: Access, minds = (_gone: Gone): boolean => true): Set<string> {
-    const codes = new Set<string>();
+    const codes = new Set<string>(this.isFreed ? CODES.freed : []);
     const [first, end] = this.pagesOf(part);
     for (let page = first; page < end; page++) {
       const gone = this.gone[page];
@@ -234,7 +238,7 @@ export class Tracked {
   /** Whether the CPU may use a part without being ended for it. */
   allows(part: Part, access: Access): boolean {
     const [first, end] = this.pagesOf(part);
-    if (access === 'write' && !this.writable) return false;
+    if ((access === 'write' && !this.writable) || this.isFreed) return false;
     for (let page = first; page < end; page++) {
       if (this.gone[page] !== null || this.rights[page] === 'none') return false;
       if (access === 'write' && this.rights[page] === 'read') return false;

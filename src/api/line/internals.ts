@@ -74,8 +74,12 @@ export interface ArrayInternals<T extends NumericArray = NumericArray> {
   indeterminate: boolean;
   /** Throws where this thread knows that the array has gone. */
   assertHere(verb: string): void;
-  /** Throws where the array has gone. @param verb what is to be done with it */
-  assertUsable(verb: string): void;
+  /**
+   * Throws where the array has gone.
+   * @param verb what is to be done with it
+   * @param asks the manager: of an empty part it hears nothing else
+   */
+  assertUsable(verb: string, asks?: boolean): void;
   /** Whole pages that touch the elements. */
   pagesOf(begin: number, end: number): ArrayPages;
   /** At least one, which is what an array without elements is known by. */

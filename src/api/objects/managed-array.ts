@@ -211,9 +211,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
       this.wasFreed();
       return { begin: 0, end: this.length };
     }
-    this.assertUsable('free a part of');
+    const { begin, end } = this.part('free a part of', part);
     this.refuseMapped('free a part of');
-    const { begin, end } = partOf(this, part);
     if (begin === end) return { begin, end };
     const pages = this.wholePages(begin, end);
     if (pages.count <= 0) throw noWholePage(this, begin, end, 'freed');
@@ -250,10 +249,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   async protect(rights: Rights, part: ArrayPart = {}): Promise<{ begin: number; end: number }> {
-    this.assertUsable('protect');
+    const { begin, end } = this.part('protect', part);
     this.refuseMapped('protect');
     const access = rightsOf(this, rights);
-    const { begin, end } = partOf(this, part);
     if (begin === end) return { begin, end };
     checkBoundary(this, 'begin', begin);
     checkBoundary(this, 'end', end);
@@ -371,9 +369,8 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   }
 
   advise(advice: Advice, part: ArrayPart = {}): { begin: number; end: number } {
-    this.assertUsable('advise on');
+    const { begin, end } = this.part('advise on', part);
     const change = adviceChange(this, advice);
-    const { begin, end } = partOf(this, part);
     if (begin === end) return { begin, end };
     const pages = blocksAround(this.placement, begin, end);
     this.space.client.call('advise', { ...pages, change });
@@ -413,10 +410,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     return this.placement.firstPage * PAGE_BYTES;
   }
 
-  assertUsable(verb: string): void {
+  assertUsable(verb: string, asks = this.attached): void {
     this.assertHere(verb);
-    if (this.attached)
-      this.space.client.call('usable', { range: this.rangeId, name: this.name, verb });
+    if (asks) this.space.client.call('usable', { range: this.rangeId, name: this.name, verb });
   }
 
   /** All of it is gone, and its view with it. */
@@ -432,7 +428,9 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     known?: OptionNames<O>,
   ): { begin: number; end: number } {
     this.assertUsable(verb);
-    return partOf(this, said, known);
+    const part = partOf(this, said, known);
+    if (part.begin === part.end) this.assertUsable(verb, true);
+    return part;
   }
 
   /** The view must be asked for again. */

@@ -48,8 +48,10 @@ export async function transfer(
   fd: number,
   options: TransferOptions,
 ): Promise<{ bytes: number; complete: boolean }> {
-  array.assertUsable(direction === 'read' ? 'read into' : 'write');
+  const verb = direction === 'read' ? 'read into' : 'write';
+  array.assertUsable(verb);
   const { begin, end } = partOf(array, options, TRANSFER_OPTIONS);
+  if (begin === end) array.assertUsable(verb, true);
   const { position } = options;
   if (!isWhole(fd, 0) || fd > MAX_DESCRIPTOR)
     throw typeError(

@@ -82,6 +82,7 @@ function partPlace(
     );
   }
   checkRange(array, begin, end);
+  if (begin === end) array.assertUsable(verb, true);
   return placeIn(
     array,
     array.type,
@@ -97,6 +98,7 @@ function viewPlace(space: SpaceInternals, verb: string, view: ArrayBufferView): 
   const { array, range } = owner;
   array.assertUsable(verb);
   refuseTaken(verb, view);
+  if (view.byteLength === 0) array.assertUsable(verb, true);
   if (array.rangeId !== range) {
     throw new OnememError(
       'USE_AFTER_FREE',
