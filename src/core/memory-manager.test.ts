@@ -1094,7 +1094,7 @@ describe('MemoryManager', () => {
     });
 
     it('that dies takes no page along of which another device has a copy, even if that one is about to drop it', () => {
-      start({ memorySurvives: false }, { budgetPages: 2 * BLOCK });
+      start({ memorySurvives: false }, { budgetPages: 2 * BLOCK, memorySurvives: false });
       const first = allocate(4 * BLOCK);
       fault(1, first, true);
       fault(2, first, false);

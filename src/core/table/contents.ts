@@ -1,18 +1,43 @@
 /** Which nodes have the content of a page. */
 import { and, andNot, clear, has, type Mask, WORDS } from '../basics/mask.js';
-import { NO_NODE, NO_PROCESSOR, type NodeId } from '../basics/types.js';
+import { HOST_NODE, NO_NODE, NO_PROCESSOR, type NodeId } from '../basics/types.js';
+import type { Node } from './nodes.js';
 import type { State } from './state.js';
 import type { Block } from './va-block.js';
 
 /** Writes into `result` the pages of `mask` whose content is on no other node than `node`. */
-export function onlyOn(state: State, block: Block, node: NodeId, mask: Mask, result: Mask): void {
+export function onlyOn(
+  state: State,
+  block: Block,
+  node: NodeId,
+  mask: Mask,
+  result: Mask,
+  lasting = false,
+): void {
   if (result !== mask) result.set(mask);
   for (let other = 0; other < block.residences.length; other++) {
     const residence = block.residences[other];
+    if (residence === undefined || other === node) continue;
+    const holder = state.nodes[other];
     // A copy in memory that is gone saves nothing.
-    if (residence === undefined || other === node || state.nodes[other]?.gone === true) continue;
+    if (holder?.gone === true || (lasting && holder !== undefined && goesWithDevice(holder)))
+      continue;
     andNot(result, residence.resident);
   }
+}
+
+function goesWithDevice({ owner, description }: Node): boolean {
+  return owner !== NO_PROCESSOR && !description.memorySurvives;
+}
+
+/**
+ * Whether a copy in memory that goes with its device is no reason for the node to give its own up.
+ * A host without a store has nowhere else to send pages to.
+ */
+function keepsLastingCopies(state: State, id: NodeId): boolean {
+  const node = state.nodes[id];
+  if (node === undefined || goesWithDevice(node)) return false;
+  return id !== HOST_NODE || node.home !== NO_NODE;
 }
 
 /**
@@ -48,7 +73,7 @@ export function onlyCopies(
     clear(result);
     return;
   }
-  onlyOn(state, block, node, mask, result);
+  onlyOn(state, block, node, mask, result, keepsLastingCopies(state, node));
   and(result, residence.resident);
   andNot(result, block.lost);
   // What is being copied for clones should not have to be had again: perhaps it cannot be.

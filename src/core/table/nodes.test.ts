@@ -472,6 +472,33 @@ describe('a store behind the host', () => {
     manager.checkInvariants();
   });
 
+  describe('gets what the host has no room for, though a device reads it', () => {
+    const read = (memorySurvives: boolean): { first: number; sent: boolean } => {
+      const gpu = { name: 'gpu', faults: false, addressable: false, memorySurvives };
+      const { processor } = manager.addDevice(deviceOf(2, gpu));
+      const first = allocate(4 * BLOCK);
+      write(first, 1);
+      manager.launchBegin(1, processor, [{ first, count: BLOCK, use: 'in' }]);
+      manager.launchEnd(1);
+      log = [];
+      write(first + BLOCK, 3);
+      const sent = log.some((line) => line.startsWith(`${HOST_NODE}>${behind} ${first}+`));
+      manager.processorLost(processor);
+      manager.checkInvariants();
+      return { first, sent };
+    };
+
+    it('whose death would take its copy along', () => {
+      const { first, sent } = read(false);
+      expect([sent, manager.pages.lossOf(first)]).toEqual([true, null]);
+    });
+
+    it('but not twice where that copy lasts', () => {
+      const { first, sent } = read(true);
+      expect([sent, manager.pages.lossOf(first)]).toEqual([false, null]);
+    });
+  });
+
   it('that is full has what lies there read beyond the budget of the host, and none of it written', () => {
     const first = allocate(6 * BLOCK);
     write(first, 6);
