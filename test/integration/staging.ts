@@ -1,8 +1,10 @@
 /** Memory of the space that typed arrays of the program's own go over as arguments. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type AddressSpace, f32, i32, kernel, openSpace } from '../../src/index.js';
+import { type AddressSpace, f32, f64, i32, kernel, openSpace } from '../../src/index.js';
+import { openFailing, startHealer } from '../harness/failing.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { runTests, sameData, sleep, test } from '../harness/suite.js';
 
@@ -11,6 +13,10 @@ const NAME = 'a copy of a plain array';
 
 const add = kernel({ x: i32.inout, by: i32 }, ({ x, by }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += by;
+});
+const addLate = kernel({ x: i32.inout, by: i32, until: f64 }, ({ x, by, until }) => {
+  while (Date.now() < until);
+  x[0] += by;
 });
 const sum = kernel({ x: f32.in, result: f32.inout }, ({ x, result }, { begin, end }) => {
   for (let i = begin; i < end; i++) result[0] += x[i];
@@ -56,6 +62,36 @@ test('it is used again, and given back soon after', async () => {
   for (let tries = 0; tries < 50 && space.find(NAME) !== null; tries++) await sleep(50);
   assert.equal(space.find(NAME), null);
 });
+
+for (const when of ['goes over', 'comes back'] as const) {
+  test(`while the disk is full for a moment, what ${when} waits for room`, async () => {
+    const failing = await openFailing('pwrite:ENOSPC:1-1000000', {
+      hostMemory: '32MiB',
+      storage: { path: tmpdir(), bytes: '64MiB' },
+      devices: [{ kind: 'simulated', memory: '8MiB' }],
+    });
+    await using space = failing.space;
+    const healer = await startHealer(space);
+    const [device] = space.devices;
+    const crowd = space.array(Uint8Array, 32 * MIB);
+    const plain = new Int32Array(MIB / 4);
+    const until = Date.now() + (when === 'goes over' ? 0 : 1000);
+    const launch = (): Promise<unknown> =>
+      device.run(addLate, { x: plain, by: 1, until }, { size: 1 });
+    const fill = (): void => {
+      crowd.data.fill(1);
+      failing.arm();
+      healer.after(Math.max(until - Date.now(), 0) + 300);
+    };
+    if (when === 'goes over') fill();
+    const run = launch();
+    if (when === 'comes back') fill();
+    await run;
+    assert.equal(plain[0], 1);
+    assert.ok(failing.fired() > 0);
+    await healer.end();
+  });
+}
 
 test('it makes way for arrays of the program', async () => {
   await using space = await open();

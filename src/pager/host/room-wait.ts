@@ -2,9 +2,8 @@
 
 import type { MemoryManager } from '../../core/memory-manager.js';
 import { ROOM_TRIES } from '../../core/service/denials.js';
+import { ROOM_MS } from '../protocol/requests.js';
 
-/** How long a thread waits for room in all, at most. */
-export const ROOM_MS = 5000;
 const STEP_MS = ROOM_MS / ROOM_TRIES;
 
 export class RoomWait {

@@ -3,8 +3,8 @@ import { type MemorySpeed, type NodeId, PAGE_BYTES } from '../../core/basics/typ
 import { READ_MS, RetriedReads } from '../../drivers/storage/retried-reads.js';
 import type { StorageEvents, StoreDriver } from '../../drivers/storage/storage.js';
 import type { ManagerContext } from '../core/context.js';
+import { ROOM_MS } from '../protocol/requests.js';
 import type { StoreFile } from '../sources/io-engines.js';
-import { ROOM_MS } from './room-wait.js';
 
 /** After an error the next try is so much later: waiting requests hear of the error first. */
 const PAUSE_MS = 50;

@@ -43,6 +43,8 @@ export interface FileMapping {
 
 /** How many bytes one request reads at most: a copy that takes no longer than a fault may wait. */
 export const READ_BYTES = 256 * 1024;
+/** How long a thread waits for room in all, at most. */
+export const ROOM_MS = 5000;
 
 export interface FileTransfer extends BytePlace {
   readonly direction: 'read' | 'write';

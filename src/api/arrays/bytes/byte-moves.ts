@@ -4,11 +4,32 @@
  * and stay. Each piece is moved or is refused by name.
  */
 import { bytesOf } from '../../../core/basics/elements.js';
-import { READ_BYTES } from '../../../pager/protocol/requests.js';
+import { READ_BYTES, ROOM_MS } from '../../../pager/protocol/requests.js';
 import type { ArrayInternals } from '../../line/internals.js';
 
 /** What is held at once: much for one request, and little of the smallest host memory. */
 const WINDOW_BYTES = 2 ** 23;
+/** A disk that is full is not tried more often either. */
+const PAUSE_MS = 50;
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * Copies of ours stand for loads and stores of the program: where a full disk leaves no room for
+ * them, they wait for some as long as those do.
+ */
+function withRoom<T>(move: () => T): T {
+  let end = 0;
+  for (;;) {
+    try {
+      return move();
+    } catch (error) {
+      const now = performance.now();
+      end ||= now + ROOM_MS;
+      if ((error as { code?: unknown }).code !== 'OUT_OF_STORAGE' || now >= end) throw error;
+    }
+    Atomics.wait(pause, 0, 0, PAUSE_MS);
+  }
+}
 
 /**
  * Calls `touch` with the bytes of an array in windows whose pages are there and stay meanwhile. It is
@@ -32,7 +53,7 @@ function inWindows(
     const pages = array.pagesOf(Math.floor(begin / size), Math.ceil((begin + bytes) / size));
     const pin = client.newPin();
     try {
-      client.call('pin', { ...pages, pin, lock: false, writable, hold: true });
+      withRoom(() => client.call('pin', { ...pages, pin, lock: false, writable, hold: true }));
     } catch (error) {
       if ((error as { code?: unknown }).code !== 'HOST_BUDGET') throw error;
       return at;
@@ -52,7 +73,7 @@ export function takeOwn(array: ArrayInternals, from: number, target: Uint8Array)
   // An operation that still runs may read them, too: on a GPU that this very thread lends, it would
   // not end while the thread waits.
   const done = inWindows(array, from, target.length, false, (window, at) => target.set(window, at));
-  if (done < target.length) takeBytes(array, from + done, target.subarray(done));
+  if (done < target.length) withRoom(() => takeBytes(array, from + done, target.subarray(done)));
 }
 
 /** Gives a copy of ours these bytes, from a byte on. */
@@ -60,7 +81,7 @@ export function putOwn(array: ArrayInternals, from: number, source: Uint8Array):
   const done = inWindows(array, from, source.length, true, (window, at) =>
     window.set(source.subarray(at, at + window.length)),
   );
-  if (done < source.length) putBytes(array, from + done, source.subarray(done));
+  if (done < source.length) withRoom(() => putBytes(array, from + done, source.subarray(done)));
 }
 
 export function takeBytes(array: ArrayInternals, from: number, target: Uint8Array): void {
