@@ -89,6 +89,17 @@ describe('what a policy wants', () => {
     expect(hasPage(manager, device, first + 3 * BLOCK + 16, 'writable')).toBe(true);
   });
 
+  it('may be read alone where the death of the device would take it along', () => {
+    device = manager.addDevice(deviceOf(ROOM, { memorySurvives: false })).processor;
+    want(3, true);
+    launch();
+    manager.goAhead();
+    expect(hasPage(manager, device, first + 3 * BLOCK + 16)).toBe(true);
+    expect(hasPage(manager, device, first + 3 * BLOCK + 16, 'writable')).toBe(false);
+    manager.processorLost(device);
+    expect(manager.pages.lossOf(first + 3 * BLOCK + 16)).toBe(null);
+  });
+
   it('is asked for again only after something has happened', () => {
     launch();
     manager.goAhead();

@@ -50,5 +50,7 @@ function bringNext(state: State, node: Node): boolean {
   const index = node.eviction.wants?.(wish) ?? -1;
   const block = index === -1 ? undefined : state.va.block(index);
   if (block === undefined) return false;
-  return bringWanted(state, block, owner, node, wish.write ? Access.Write : Access.Read);
+  // Until a launch writes it, the death of the device must not take it along.
+  const writes = wish.write && node.description.memorySurvives;
+  return bringWanted(state, block, owner, node, writes ? Access.Write : Access.Read);
 }
