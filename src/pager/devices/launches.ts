@@ -13,7 +13,6 @@ import type { OperationDone } from '../protocol/operations.js';
 import { wireError } from '../protocol/wire.js';
 import type { Device } from './device.js';
 import type { GatherPlans } from './gather-plans.js';
-import { JoinedLaunches } from './joined-launches.js';
 import {
   countUse,
   failureOf,
@@ -35,11 +34,12 @@ import { Bringing } from './stages/bringing.js';
 import { Division } from './stages/division.js';
 import { Emptying } from './stages/emptying.js';
 import { Gathering, Mapping, Planning } from './stages/gathering.js';
+import { JoinedLaunches } from './stages/joined-launches.js';
 import { KernelModules } from './stages/kernel-modules.js';
+import { OtherMachines } from './stages/other-machines.js';
 import { Running } from './stages/running.js';
 import { Size } from './stages/size.js';
 import { Course } from './stages/stage.js';
-import { Turn } from './stages/turn.js';
 
 export interface LaunchParts {
   readonly arrays: Arrays;
@@ -74,7 +74,7 @@ export class Launches implements Part {
     this.running = new Running(new NextLaunch(context, checks, sharing));
     this.course = new Course(
       [
-        new Turn(context, sharing),
+        new OtherMachines(context, sharing),
         new Size(context, checks, arrays),
         new Division(context, checks, plans, arrays),
         new JoinedLaunches(context, checks, sharing),

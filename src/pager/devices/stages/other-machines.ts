@@ -7,7 +7,7 @@ import { argumentsOf } from '../launch-arguments.js';
 import { SIZE_BYTES } from '../launch-sizes.js';
 import type { Stage } from './stage.js';
 
-export class Turn implements Stage {
+export class OtherMachines implements Stage {
   constructor(
     private readonly context: SpaceContext,
     private readonly shared: SharedUses,

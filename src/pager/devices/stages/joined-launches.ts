@@ -4,16 +4,16 @@
  * order without a word in between, and to the core they are one launch.
  */
 
-import type { LaunchParameter } from '../../drivers/driver.js';
-import type { WgslLaunch } from '../../drivers/wgsl-launch.js';
-import type { SharedUses } from '../arrays/shared/shared-uses.js';
-import type { SpaceContext } from '../arrays/table/context.js';
-import type { Device } from './device.js';
-import type { Joined, Launch } from './launch.js';
-import { argumentsOf, arrayPages, type NamedArgument } from './launch-arguments.js';
-import type { LaunchChecks } from './launch-checks.js';
-import { PageUses } from './page-uses.js';
-import type { Stage } from './stages/stage.js';
+import type { LaunchParameter } from '../../../drivers/driver.js';
+import type { WgslLaunch } from '../../../drivers/wgsl-launch.js';
+import type { SharedUses } from '../../arrays/shared/shared-uses.js';
+import type { SpaceContext } from '../../arrays/table/context.js';
+import type { Device } from '../device.js';
+import type { Joined, Launch } from '../launch.js';
+import { argumentsOf, arrayPages, type NamedArgument } from '../launch-arguments.js';
+import type { LaunchChecks } from '../launch-checks.js';
+import { PageUses } from '../page-uses.js';
+import type { Stage } from './stage.js';
 
 /** What a launch adds to what those before it use. */
 interface Addition {
