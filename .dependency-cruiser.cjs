@@ -292,7 +292,7 @@ module.exports = {
         'What is in the core is known by queries. What its tests are put together from is theirs alone.',
       severity: 'error',
       from: { path: '^src/', pathNot: [tests, '^src/core/test-parts\\.ts$'] },
-      to: { path: '^src/core/(open-manager|test-parts)\\.ts$' },
+      to: { path: '^src/core/(test-manager|test-parts)\\.ts$' },
     },
     {
       name: 'api-sees-the-protocol',

@@ -18,8 +18,8 @@ import {
 } from './basics/types.js';
 import { checkInvariants } from './invariants.js';
 import { ATTEMPTS } from './movement/operation.js';
-import { OpenManager } from './open-manager.js';
 import type { Range } from './table/range.js';
+import { OpenManager } from './test-manager.js';
 import { allocateIn, deviceOf } from './test-parts.js';
 
 const BLOCK = PAGES_PER_BLOCK;

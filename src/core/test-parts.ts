@@ -12,9 +12,9 @@ import {
   type ProcessorId,
   Status,
 } from './basics/types.js';
-import { OpenManager } from './open-manager.js';
 import type { Policies } from './table/processors.js';
 import type { RangeOptions } from './table/range.js';
+import { OpenManager } from './test-manager.js';
 
 /** A device with room for so many blocks, whose memory the manager reaches. */
 export function deviceOf(blocks: number, more: Partial<DeviceDescription> = {}): DeviceDescription {

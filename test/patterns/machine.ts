@@ -12,8 +12,8 @@ import {
   PAGES_PER_BLOCK,
   type ProcessorId,
 } from '../../src/core/basics/types.js';
-import type { OpenManager } from '../../src/core/open-manager.js';
 import type { Policies } from '../../src/core/table/processors.js';
+import type { OpenManager } from '../../src/core/test-manager.js';
 import {
   allocateIn,
   commandsThat,

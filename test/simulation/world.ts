@@ -18,11 +18,11 @@ import {
   PAGE_BYTES as REAL_PAGE_BYTES,
 } from '../../src/core/basics/types.js';
 import { checkInvariants } from '../../src/core/invariants.js';
-import { OpenManager } from '../../src/core/open-manager.js';
 import { type Entry, Recorder } from '../../src/core/recording/recording.js';
 import { replay } from '../../src/core/recording/replay.js';
 import type { Policies } from '../../src/core/table/processors.js';
 import type { Range } from '../../src/core/table/range.js';
+import { OpenManager } from '../../src/core/test-manager.js';
 import { Router } from '../../src/drivers/router.js';
 import { Clones } from '../../src/pager/arrays/clones/clones.js';
 import { KeptPages } from '../../src/pager/arrays/clones/kept-pages.js';

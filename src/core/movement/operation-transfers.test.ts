@@ -9,7 +9,7 @@ import {
   Status,
   type Transfer,
 } from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
+import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 
 describe('pages that come with a touch', () => {

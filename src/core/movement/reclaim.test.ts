@@ -10,7 +10,7 @@ import {
   SOURCE_ZERO,
   Status,
 } from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
+import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 
 /** A memory that takes what another one has no room for. */

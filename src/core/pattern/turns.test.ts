@@ -8,7 +8,7 @@ import {
   type PlacementRequest,
   TURN_LAPSE,
 } from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
+import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf } from '../test-parts.js';
 
 let manager: OpenManager;

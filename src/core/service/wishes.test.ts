@@ -7,8 +7,8 @@ import {
   Status,
   type Transfer,
 } from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
 import type { Range } from '../table/range.js';
+import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf } from '../test-parts.js';
 
 const ROOM = 16;

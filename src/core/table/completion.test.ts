@@ -7,7 +7,7 @@ import {
   HOST,
   Status,
 } from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
+import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 
 let manager: OpenManager;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
 import { Access, PAGES_PER_BLOCK as BLOCK, HOST_NODE, Status } from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
+import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf } from '../test-parts.js';
 
 /** Blocks of a unit: 4 MiB. */

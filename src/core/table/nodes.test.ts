@@ -9,8 +9,8 @@ import {
   type NodeId,
   Status,
 } from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
 import { ROOM_TRIES } from '../service/denials.js';
+import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf, overheard } from '../test-parts.js';
 import type { Range, RangeOptions } from './range.js';
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { namedPolicies } from '../../policy/choices.js';
 import { addRun, createMask, has, type Mask } from '../basics/mask.js';
 import { Access, HOST, HOST_NODE, PAGES_PER_BLOCK, Status, type Touch } from '../basics/types.js';
-import type { OpenManager } from '../open-manager.js';
+import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf } from '../test-parts.js';
 import { widen } from './units.js';
 

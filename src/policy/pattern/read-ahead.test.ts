@@ -7,8 +7,8 @@ import {
   type ReadAheadRequest,
   Status,
 } from '../../core/basics/types.js';
-import type { OpenManager } from '../../core/open-manager.js';
 import type { Range } from '../../core/table/range.js';
+import type { OpenManager } from '../../core/test-manager.js';
 import {
   allocateIn,
   commandsThat,

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { addRun, createMask } from '../../core/basics/mask.js';
 import { PAGES_PER_BLOCK as BLOCK, HOST } from '../../core/basics/types.js';
-import type { OpenManager } from '../../core/open-manager.js';
 import type { Range } from '../../core/table/range.js';
+import type { OpenManager } from '../../core/test-manager.js';
 import { allocateIn, commandsThat, hostOf, managerOf, touchIn } from '../../core/test-parts.js';
 import { namedPolicies } from '../choices.js';
 import { touchOf } from '../test-touch.js';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Access, PAGES_PER_BLOCK as BLOCK, HOST, type Touch } from '../../core/basics/types.js';
-import type { OpenManager } from '../../core/open-manager.js';
+import type { OpenManager } from '../../core/test-manager.js';
 import {
   allocateIn,
   commandsThat,

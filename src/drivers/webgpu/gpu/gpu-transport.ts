@@ -1,4 +1,4 @@
-/** What a GPU does for its driver: buffers by number, bytes in and out, kernels. */
+/** The transport of any GPU, in the few words of gpu.ts: its buffers, pipelines and uniforms. */
 
 import { RecentMap } from '../../../core/basics/recent-map.js';
 import { type AdapterFacts, type Bound, type Dispatch, MOST_MODULES } from '../link/protocol.js';
