@@ -4,8 +4,7 @@
  * what uniform variables have.
  */
 import type { Description } from './describe.js';
-import { valueIn } from './uniform-layout.js';
-import type { UniformValue } from './uniform-value.js';
+import { type UniformValue, valueIn } from './uniform-value.js';
 
 /** Larger arrays are not read. */
 const MOST_BYTES = 4096;
