@@ -10,8 +10,8 @@ import { Control, SpaceState } from '../protocol/control.js';
 import { count, type ToSentinel } from '../protocol/output.js';
 import type { SentinelData } from '../protocol/space.js';
 import { endStart } from '../protocol/starting.js';
-import { Messages } from './messages.js';
 import { StallDetector } from './stall-detector.js';
+import { StandardError } from './standard-error.js';
 
 const TICK_MS = 500;
 const HEARTBEAT_LIMIT_MS = 10_000;
@@ -28,14 +28,14 @@ const {
   ...shared
 } = workerData as SentinelData;
 const control = new Int32Array(shared.control);
-const messages = new Messages(control);
+const standardError = new StandardError(control);
 
 /** Whether the space is up. Before, no thread waits in a fault, and the opener hears. */
 let isUp = false;
 /** What the manager has said of its end. */
 let end: { readonly exitCode: number; readonly problem: string } | null = null;
 manager.on('message', (message: ToSentinel) => {
-  if ('say' in message) messages.write(message.say);
+  if ('say' in message) standardError.write(message.say);
   else if ('isUp' in message) isUp = true;
   else end = message;
 });
@@ -46,7 +46,7 @@ let watch = setInterval(() => {
   const still = stalls.look(beat, threadState(Atomics.load(control, Control.ManagerThread)));
   if (Atomics.load(control, Control.State) !== SpaceState.Running) stalls.forgive();
   else if (still >= limitMs) fail(`has not moved for ${limitMs / 1000} s`);
-  else if (still > limitMs / 2) messages.prepare();
+  else if (still > limitMs / 2) standardError.prepare();
 }, TICK_MS);
 
 manager.on('close', () => {
@@ -55,8 +55,8 @@ manager.on('close', () => {
     // The manager is not needed any more, but must not fail in silence.
     if (end !== null && end.problem !== '')
       tell(`failed while the space was being closed: ${end.problem}.`);
-    messages.end(LEFT_WORDS_MS);
-  } else if (!isUp) messages.end(LEFT_WORDS_MS);
+    standardError.end(LEFT_WORDS_MS);
+  } else if (!isUp) standardError.end(LEFT_WORDS_MS);
   else if (end !== null)
     fail(end.problem === '' ? `ended with code ${end.exitCode}` : `ended: ${end.problem}`);
   else endInSilence();
@@ -78,7 +78,7 @@ parentPort?.postMessage(null);
 
 function tell(what: string, written?: () => void): void {
   count(control);
-  messages.write(`onemem: the memory manager ${what}\n`, written);
+  standardError.write(`onemem: the memory manager ${what}\n`, written);
 }
 
 function fail(what: string): void {

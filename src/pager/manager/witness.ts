@@ -10,7 +10,7 @@ import { workerData } from 'node:worker_threads';
 import { endProcess } from '../../linux/processes/kill.js';
 import { Control, SpaceState } from '../protocol/control.js';
 import { count } from '../protocol/output.js';
-import { Messages } from './messages.js';
+import { StandardError } from './standard-error.js';
 
 const TICK_MS = 250;
 /** Where the sentinel lives it has said by then what the manager ended of. */
@@ -19,7 +19,7 @@ const LOOKS = 8;
 const LAST_WORDS_MS = 5000;
 
 const control = new Int32Array(workerData as SharedArrayBuffer);
-const messages = new Messages(control);
+const standardError = new StandardError(control);
 
 /** Looks in a row at which there was no such thread, and the manager did not move either. */
 let missing = 0;
@@ -45,7 +45,7 @@ function fail(): void {
   count(control);
   const why =
     'the worker thread that opened it has ended without space.close(), while another thread was attached';
-  messages.write(
+  standardError.write(
     `onemem: the memory of a space cannot be served any more: ${why}. The process ends.\n`,
     endProcess,
   );

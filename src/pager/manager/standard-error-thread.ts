@@ -6,9 +6,9 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { endStart } from '../protocol/starting.js';
-import type { MessagesData } from './messages.js';
+import type { StandardErrorData } from './standard-error.js';
 
-const { stop, start } = workerData as MessagesData;
+const { stop, start } = workerData as StandardErrorData;
 const STDERR = 2;
 /** Between two tries to write to a pipe or terminal that takes nothing at the moment. */
 const PAUSE_MS = 20;

@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { CONTROL_WORDS, Control } from '../protocol/control.js';
 import { awaitMessages, count, isWritten } from '../protocol/output.js';
-import { Messages } from './messages.js';
+import { StandardError } from './standard-error.js';
 
 class World {
   readonly control = new Int32Array(new SharedArrayBuffer(4 * CONTROL_WORDS));
@@ -14,7 +14,7 @@ class World {
     postMessage: (text: string) => void this.posted.push(text),
   });
   broken = false;
-  readonly messages = new Messages(
+  readonly messages = new StandardError(
     this.control,
     () => {
       if (this.broken) throw new Error('no memory');

@@ -15,7 +15,7 @@ import { count } from '../protocol/output.js';
 import { beginStart, endStart, type Start, startsEnded } from '../protocol/starting.js';
 
 /** What the thread is started with. */
-export interface MessagesData {
+export interface StandardErrorData {
   /** One word: 1 when nothing more is to be written. */
   readonly stop: Int32Array;
   readonly start: Start;
@@ -25,7 +25,7 @@ export interface MessagesData {
 const LIMIT = 64 * 1024;
 
 /** The sentinel's end of the thread that writes. */
-export class Messages {
+export class StandardError {
   private thread: Worker | null = null;
   private readonly stop = new Int32Array(new SharedArrayBuffer(4));
   private readonly waiting: { readonly text: string; readonly written: () => void }[] = [];
@@ -35,7 +35,7 @@ export class Messages {
 
   constructor(
     private readonly control: Int32Array,
-    private readonly startWriter: (data: MessagesData) => Worker = start,
+    private readonly startWriter: (data: StandardErrorData) => Worker = start,
     private readonly directly: (text: string) => void = writeDirectly,
   ) {}
 
@@ -128,10 +128,10 @@ export class Messages {
   }
 }
 
-function start(workerData: MessagesData): Worker {
-  return startThread(new URL('./messages-thread.cjs', import.meta.url), {
+function start(workerData: StandardErrorData): Worker {
+  return startThread(new URL('./standard-error-thread.cjs', import.meta.url), {
     workerData,
-    name: 'onemem messages',
+    name: 'onemem stderr',
   });
 }
 
