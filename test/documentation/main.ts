@@ -50,6 +50,16 @@ function missingSources(page: Page): string[] {
   });
 }
 
+/** Names of source files on a page of the internals that several files have. */
+function ambiguousSources(page: Page): string[] {
+  if (!page.path.startsWith('docs/internals/')) return [];
+  const named = [...proseOf(page).matchAll(/`([\w./-]+\.ts)`/g)].map(([, name]) => name);
+  return named.filter(
+    (name) =>
+      !sources.includes(name) && sources.filter((source) => source.endsWith(`/${name}`)).length > 1,
+  );
+}
+
 /** A page's programs import the package. GPUs have theirs run by test/webgpu/. */
 async function runPrograms(page: Page): Promise<void> {
   using folder = new ProgramFolder();
@@ -77,6 +87,9 @@ for (const page of all) {
   await check(`links of ${page.path}`, () => assert.deepEqual(brokenLinks(page), []));
   await check(`commands of ${page.path}`, () => assert.deepEqual(wrongCommands(page), []));
   await check(`sources that ${page.path} names`, () => assert.deepEqual(missingSources(page), []));
+  await check(`sources that ${page.path} names alike`, () =>
+    assert.deepEqual(ambiguousSources(page), []),
+  );
   if (unitsOf(page).length > 0) await check(`units of ${page.path}`, () => checkUnits(page));
 }
 // Those of the reference are examples of doc comments, which are run below.
