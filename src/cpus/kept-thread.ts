@@ -1,6 +1,5 @@
 /** A thread of the program that is kept on the manager's CPU for a while, and does not know of it. */
-import { readFileSync } from 'node:fs';
-import { threadsOf } from '../linux/processes/process.js';
+import { childrenOf, threadsOf } from '../linux/processes/process.js';
 import { type PlacedThread, PlacedThreads } from './placed-threads.js';
 import { isUsed } from './uses.js';
 
@@ -9,7 +8,7 @@ export class KeptThread {
   private readonly threads = new PlacedThreads('self');
   private thread = 0;
   /** Processes that it had started before. */
-  private children: ReadonlySet<number> = new Set();
+  private children: readonly number[] = [];
 
   /** Keeps a thread on a CPU until `letGo`. False: it may not run there, or nowhere else. */
   keep(thread: number, cpu: number): boolean {
@@ -25,7 +24,7 @@ export class KeptThread {
     const kept = this.threads.get(this.thread);
     if (kept === undefined) return;
     for (const child of childrenOf('self', this.thread))
-      if (!this.children.has(child)) liftProcess(child, kept);
+      if (!this.children.includes(child)) liftProcess(child, kept);
     this.threads.lift();
   }
 }
@@ -38,19 +37,5 @@ function liftProcess(pid: number, kept: PlacedThread): void {
     }
   } catch {
     // The process has ended.
-  }
-}
-
-/** The processes that a thread has started and that run; none where the kernel does not say. */
-function childrenOf(pid: number | 'self', thread: number): Set<number> {
-  try {
-    return new Set(
-      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1')
-        .split(' ')
-        .filter(Boolean)
-        .map(Number),
-    );
-  } catch {
-    return new Set();
   }
 }

@@ -1,6 +1,5 @@
 /** What this machine offers, found out by trying, with the remedy for what it does not. */
 
-import { readFileSync } from 'node:fs';
 import {
   MADV_DONTNEED,
   MAP_ANONYMOUS,
@@ -18,6 +17,7 @@ import {
 } from './base/constants.js';
 import { SystemCallError } from './base/errors.js';
 import { closeDescriptor } from './base/libc.js';
+import { readText } from './base/text-files.js';
 import { offersFolios } from './files/block-file.js';
 import { IoUring } from './files/io-uring.js';
 import {
@@ -115,11 +115,7 @@ function reasonOf(error: unknown): string {
 }
 
 function readSetting(path: string): string | null {
-  try {
-    return readFileSync(path, 'latin1').trim();
-  } catch {
-    return null;
-  }
+  return readText(path)?.trim() ?? null;
 }
 
 function bytes(value: number): string {

@@ -1,6 +1,5 @@
 /** Idle CPUs of virtual machines: one that halts at once takes tens of microseconds to wake. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { textReader } from './base/text-files.js';
 import type { Feature } from './features.js';
 
 /** The longest pause between faults of a thread on a disk, in ns; the kernel's default. */
@@ -10,22 +9,14 @@ const SHORT_NS = 50_000;
 
 /** How long an idle CPU polls before it halts, in nanoseconds. Null: the kernel has no say. */
 function pollNs(root: string): number | null {
-  try {
-    const governor = readFileSync(
-      join(root, 'sys/devices/system/cpu/cpuidle/current_governor'),
-      'latin1',
-    ).trim();
-    if (governor !== 'haltpoll') return null;
-    return Number(
-      readFileSync(join(root, 'sys/module/haltpoll/parameters/guest_halt_poll_ns'), 'latin1'),
-    );
-  } catch {
-    return null;
-  }
+  const read = textReader(root);
+  const governor = read('/sys/devices/system/cpu/cpuidle/current_governor')?.trim();
+  const ns = read('/sys/module/haltpoll/parameters/guest_halt_poll_ns');
+  return governor === 'haltpoll' && ns !== null ? Number(ns) : null;
 }
 
 /** Whether threads that wait for each other are woken soon. Null: it cannot be told. */
-export function idleFeature(root = '/'): Feature | null {
+export function idleFeature(root = ''): Feature | null {
   const ns = pollNs(root);
   if (ns === null) return null;
   const available = ns >= SHORT_NS;

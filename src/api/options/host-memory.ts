@@ -1,10 +1,10 @@
 /** How much host memory the arrays of a space may take. */
+import { textReader } from '../../linux/base/text-files.js';
 import {
   cgroupMemory,
   memoryGroups,
   memoryLeft,
   systemMemory,
-  textReader,
 } from '../../linux/memory/system-memory.js';
 import {
   firstBudget,

@@ -3,11 +3,12 @@
 import { closeSync } from 'node:fs';
 import { usualHostMemory } from '../../api/options/host-memory.js';
 import { usualStorage } from '../../api/options/storage.js';
+import { readText } from '../../linux/base/text-files.js';
 import { type Feature, probeFeatures, remediesOf } from '../../linux/features.js';
 import { interruptedCpu } from '../../linux/files/disk-interrupts.js';
 import { idleFeature } from '../../linux/idle-cpus.js';
 import { openTrigger, pressureFile } from '../../linux/memory/pressure.js';
-import { memoryGroups, textReader } from '../../linux/memory/system-memory.js';
+import { memoryGroups } from '../../linux/memory/system-memory.js';
 import { defineCommand } from '../terminal/command.js';
 import { print } from '../terminal/output.js';
 import { EXPLAINED, explainCode } from './explain-code.js';
@@ -77,8 +78,7 @@ function verdict(features: readonly Feature[], missing: readonly Feature[]): str
 
 /** What `hostMemory: 'auto'` follows. */
 function followedFeature(): Feature {
-  const read = textReader('');
-  const file = pressureFile(memoryGroups(read), read);
+  const file = pressureFile(memoryGroups(), readText);
   const trigger = file === null ? null : openTrigger(file);
   if (trigger !== null) closeSync(trigger);
   const begins = `begins with ${(usualHostMemory() / 2 ** 30).toFixed(1)} GiB`;

@@ -1,14 +1,10 @@
 /** How large a file may be: beyond it EFBIG, since Node.js lets no SIGXFSZ come. */
-import { readFileSync } from 'node:fs';
+import { readText } from '../base/text-files.js';
 
 /** In bytes (RLIMIT_FSIZE); Infinity where there is no limit, or none can be seen. */
 export function fileSizeLimit(): number {
-  try {
-    const said = /^Max file size\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
-    return said === null ? Number.POSITIVE_INFINITY : Number(said[1]);
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
+  const said = /^Max file size\s+(\d+)/m.exec(readText('/proc/self/limits') ?? '');
+  return said === null ? Number.POSITIVE_INFINITY : Number(said[1]);
 }
 
 /** What EFBIG means here, and what to do about it. */

@@ -2,7 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { errno, libc, SYSTEM_CALL } from '../base/libc.js';
 import { scratch } from '../base/native-buffer.js';
-import { type ReadText, systemMemory, textReader } from './system-memory.js';
+import { type ReadText, readText } from '../base/text-files.js';
+import { systemMemory } from './system-memory.js';
 
 /** A node: CPUs with memory beside them. */
 export interface NumaNode {
@@ -42,7 +43,7 @@ function listOf(text: string): number[] {
 }
 
 /** All nodes that are online. A machine that does not tell is one node. */
-export function numaNodes(read: ReadText = textReader('')): NumaNode[] {
+export function numaNodes(read: ReadText = readText): NumaNode[] {
   const online = listOf(read(`${FOLDER}/online`) ?? '');
   if (online.length === 0) {
     const { total, available } = systemMemory(read('/proc/meminfo') ?? '');
@@ -72,7 +73,7 @@ export function numaNodes(read: ReadText = textReader('')): NumaNode[] {
  */
 export function nodeOfDevice(
   pid: number | null,
-  read: ReadText = textReader(''),
+  read: ReadText = readText,
   displays: () => readonly string[] = namesOfDisplays,
 ): number | null {
   const nodes = numaNodes(read);

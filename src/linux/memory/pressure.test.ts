@@ -1,8 +1,8 @@
 import { closeSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { readText } from '../base/text-files.js';
 import { Poller } from '../sockets/poll.js';
 import { openTrigger, PRESSURE_EVENTS, pressureFile, stalledMs } from './pressure.js';
-import { textReader } from './system-memory.js';
 
 const SOME =
   'some avg10=0.00 avg60=0.02 avg300=1.50 total=18901823\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=2183439\n';
@@ -31,7 +31,7 @@ describe('pressure', () => {
 
   it('raises a descriptor that can be waited for where the kernel lets it', () => {
     expect(openTrigger('/no/such/file')).toBe(null);
-    const file = pressureFile([], textReader(''));
+    const file = pressureFile([], readText);
     const fd = file === null ? null : openTrigger(file);
     if (fd === null) return;
     const poller = new Poller(1);

@@ -1,7 +1,8 @@
 /** Stalls for memory (PSI): of the process's control group where counted, else the machine. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { POLLPRI } from '../base/constants.js';
-import type { MemoryGroup, ReadText } from './system-memory.js';
+import type { ReadText } from '../base/text-files.js';
+import type { MemoryGroup } from './system-memory.js';
 
 /** The trigger is raised after such a stall in a window. Shorter ones need a privilege. */
 const STALL_US = 100_000;

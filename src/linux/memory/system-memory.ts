@@ -1,20 +1,5 @@
 /** Memory of the machine and of the control groups (version 2 or 1) of this process. */
-import { readFileSync } from 'node:fs';
-
-export type ReadText = (path: string) => string | null;
-
-/** @param root stands before each path: '' is this machine */
-export function textReader(root: string): ReadText {
-  return (path) => {
-    try {
-      return readFileSync(root + path, 'latin1');
-    } catch {
-      return null;
-    }
-  };
-}
-
-const readText = textReader('');
+import { type ReadText, readText } from '../base/text-files.js';
 
 /** From /proc/meminfo, in bytes. */
 export function systemMemory(text: string = readText('/proc/meminfo') ?? ''): {

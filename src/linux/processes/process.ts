@@ -17,6 +17,7 @@ import {
 import { check, SystemCallError } from '../base/errors.js';
 import { closeDescriptor, errno, libc, SYSTEM_CALL } from '../base/libc.js';
 import { scratch } from '../base/native-buffer.js';
+import { readText } from '../base/text-files.js';
 
 /** A descriptor for a process, closed on exec. Readable at its end; never another process's. */
 export function pidfdOpen(pid: number): number {
@@ -113,6 +114,12 @@ export function threadsOf(pid: number | 'self'): Set<number> {
   return new Set(readdirSync(`/proc/${pid}/task`).map(Number));
 }
 
+/** The processes that a thread has started and that run; none where the kernel does not say. */
+export function childrenOf(pid: number | 'self', thread: number): number[] {
+  const text = readText(`/proc/${pid}/task/${thread}/children`) ?? '';
+  return text.split(' ').filter(Boolean).map(Number);
+}
+
 /** Whether a thread of this process, by the kernel's id, has not ended. */
 export function threadExists(thread: number): boolean {
   return existsSync(`/proc/self/task/${thread}`);
@@ -120,19 +127,14 @@ export function threadExists(thread: number): boolean {
 
 /** The system call that a thread of this process waits in; null: none, or it cannot be told. */
 export function systemCallOf(thread: number): number | null {
-  try {
-    const number = Number.parseInt(readFileSync(`/proc/self/task/${thread}/syscall`, 'latin1'), 10);
-    return number >= 0 ? number : null;
-  } catch {
-    return null;
-  }
+  const number = Number.parseInt(readText(`/proc/self/task/${thread}/syscall`) ?? '', 10);
+  return number >= 0 ? number : null;
 }
 
 /** How many more bytes of addresses can be mapped; Infinity without a limit (ulimit -v). */
 export function freeAddresses(): number {
-  check(libc.getrlimit(RLIMIT_AS, scratch.address), 'getrlimit', { resource: 'RLIMIT_AS' });
-  const limit = scratch.getU64(0);
-  if (limit >= 2 ** 63) return Number.POSITIVE_INFINITY;
+  const limit = limitOf(RLIMIT_AS, 'RLIMIT_AS').soft;
+  if (limit === Number.POSITIVE_INFINITY) return limit;
   const [pages] = readFileSync('/proc/self/statm', 'latin1').split(' ');
   return Math.max(limit - Number(pages) * libc.sysconf(SC_PAGESIZE), 0);
 }

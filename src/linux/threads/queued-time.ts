@@ -2,7 +2,7 @@
  * Time in which threads of a process were ready to run and had no processor. What waits for such a
  * process cannot take it for one that does nothing.
  */
-import { readFileSync } from 'node:fs';
+import { readText } from '../base/text-files.js';
 import { threadsOf } from '../processes/process.js';
 
 export class QueuedTime {
@@ -26,8 +26,9 @@ export class QueuedTime {
 function queuedBy(pid: number): Map<number, number> {
   const queued = new Map<number, number>();
   for (const thread of threads(pid)) {
-    const ms = queuedMs(`/proc/${pid}/task/${thread}/schedstat`);
-    if (ms !== null) queued.set(thread, ms);
+    // Null: the thread has ended since the list was made.
+    const stat = readText(`/proc/${pid}/task/${thread}/schedstat`);
+    if (stat !== null) queued.set(thread, Number(stat.split(' ')[1]) / 1e6);
   }
   return queued;
 }
@@ -37,14 +38,5 @@ function threads(pid: number): Iterable<number> {
     return threadsOf(pid);
   } catch {
     return [];
-  }
-}
-
-/** Null: the thread has ended since the list was made. */
-function queuedMs(path: string): number | null {
-  try {
-    return Number(readFileSync(path, 'latin1').split(' ')[1]) / 1e6;
-  } catch {
-    return null;
   }
 }

@@ -2,7 +2,7 @@
  * What the kernel says of a thread of this process. Read from files, without the foreign function
  * interface, so that a thread that comes and goes may use it.
  */
-import { readFileSync } from 'node:fs';
+import { readText } from '../base/text-files.js';
 
 export interface ThreadState {
   /** 'running' also while it waits for a processor; 'held': stopped by a signal or a tracer. */
@@ -35,17 +35,6 @@ export function parseThreadState(stat: string, schedstat: string | null): Thread
 /** Null: the thread has ended, or nothing can be read now. */
 export function threadState(thread: number): ThreadState | null {
   const folder = `/proc/self/task/${thread}`;
-  try {
-    return parseThreadState(readFileSync(`${folder}/stat`, 'latin1'), schedule(folder));
-  } catch {
-    return null;
-  }
-}
-
-function schedule(folder: string): string | null {
-  try {
-    return readFileSync(`${folder}/schedstat`, 'latin1');
-  } catch {
-    return null;
-  }
+  const stat = readText(`${folder}/stat`);
+  return stat === null ? null : parseThreadState(stat, readText(`${folder}/schedstat`));
 }

@@ -1,18 +1,13 @@
 /** Has the host's budget follow memory, which it looks at now and then and on stalls. */
 import { closeSync } from 'node:fs';
+import { type ReadText, textReader } from '../../../linux/base/text-files.js';
 import {
   openTrigger,
   PRESSURE_EVENTS,
   pressureFile,
   stalledMs,
 } from '../../../linux/memory/pressure.js';
-import {
-  type MemoryGroup,
-  memoryGroups,
-  memoryLeft,
-  type ReadText,
-  textReader,
-} from '../../../linux/memory/system-memory.js';
+import { type MemoryGroup, memoryGroups, memoryLeft } from '../../../linux/memory/system-memory.js';
 import type { Poller } from '../../../linux/sockets/poll.js';
 import { isPressed, isShort, nextBudget } from '../../../policy/host-budget.js';
 import type { HostBudget } from './host-budget.js';
