@@ -60,6 +60,21 @@ function ambiguousSources(page: Page): string[] {
   );
 }
 
+/** Members such as `Router.readWaitedFor` that a page of the internals names and no source has. */
+function missingMembers(page: Page): string[] {
+  if (!page.path.startsWith('docs/internals/')) return [];
+  const texts = sources
+    .filter((source) => source.endsWith('.ts'))
+    .map((source) => readFileSync(`${ROOT}src/${source}`, 'utf8'));
+  return [...proseOf(page).matchAll(/`([A-Z]\w+)\.([a-z]\w*)\b/g)]
+    .filter(([, owner, member]) => {
+      const declared = new RegExp(`(class|interface|type|const) ${owner}\\b`);
+      const has = new RegExp(`\\b${member}\\b`);
+      return !texts.some((text) => declared.test(text) && has.test(text));
+    })
+    .map(([, owner, member]) => `${owner}.${member}`);
+}
+
 /** A page's programs import the package. GPUs have theirs run by test/webgpu/. */
 async function runPrograms(page: Page): Promise<void> {
   using folder = new ProgramFolder();
@@ -90,6 +105,7 @@ for (const page of all) {
   await check(`sources that ${page.path} names alike`, () =>
     assert.deepEqual(ambiguousSources(page), []),
   );
+  await check(`members that ${page.path} names`, () => assert.deepEqual(missingMembers(page), []));
   if (unitsOf(page).length > 0) await check(`units of ${page.path}`, () => checkUnits(page));
 }
 // Those of the reference are examples of doc comments, which are run below.
