@@ -69,7 +69,7 @@ export class Staging {
     if (shared !== null) this.waits ||= back;
     else if (inPlace ? unfinished : reads && (last !== undefined || order.isBehindCall))
       this.late.push(use);
-    else if (reads) take(use);
+    else if (reads) this.takeNow(use, name);
     const { array } = copy.staging;
     const offset = array.offset + bytes.begin - copy.begin;
     return { array, offset, length: plain.byteLength / bytesOf(type), bytes: plain.byteLength };
@@ -152,6 +152,20 @@ export class Staging {
     }
     const message = `${this.what} ${what}: ${textOf(error)}; was the array transferred or resized?`;
     return wireError('PLAIN_ARRAY_GONE', message);
+  }
+
+  private takeNow(use: PlainUse, name: string): void {
+    try {
+      take(use);
+    } catch (error) {
+      if (!(error instanceof OnememError)) throw error;
+      const { code, message, details } = error;
+      throw new OnememError(
+        code,
+        `cannot copy ${name} of ${this.what} into the space: ${message}`,
+        details,
+      );
+    }
   }
 
   private conflict(name: string): OnememError {
