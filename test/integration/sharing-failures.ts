@@ -374,7 +374,7 @@ longTestWithValkey(
     const error = (await failsWith('DATA_LOST', () => array.fence())) as OnememError;
     assert.match(
       error.message,
-      /array numbers from \d+ on were written here, went to storage .*its checksum does not match.*free it and open it again/,
+      /array numbers from \d+ on were written here, went to storage .*a checksum does not match.*free it and open it again/,
     );
     assert.doesNotMatch(error.message, /lease/);
     await failsWith('DATA_LOST', () => array.barrier('all', 1));
