@@ -335,7 +335,7 @@ longTest('a kernel that throws: its own stack, and the files as before', async (
   // --debug is for a look into the command itself: its stack is shown, too.
   assert.match(
     await folder.fail(1, /value 50000/, ...run, '--debug'),
-    /CommandError[\s\S]*cli\.js/,
+    /CommandError[\s\S]*cli\/main\.js/,
   );
 });
 

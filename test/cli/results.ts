@@ -224,7 +224,7 @@ longTest('other devices and other parts give the same bytes', async () => {
     // held for ever.
     ['--device', 'simulated', '--chunks', '2', '--host-memory', 'auto'],
     ['--host-memory', '130MiB', '--device-memory', '4MiB', '--paged'],
-    ['--host-memory', '130MiB', '--device-memory', '4MiB', '--chunks', '1', '--units', '2'],
+    ['--host-memory', '130MiB', '--device-memory', '6MiB', '--chunks', '1', '--units', '2'],
   ]) {
     await folder.succeed(...ARGUMENTS, '--save', 'y=sum.npy', ...options);
     assert.ok(folder.read('sum.npy').equals(expected), options.join(' '));
