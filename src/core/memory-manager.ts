@@ -663,14 +663,16 @@ export class MemoryManager {
    * keeps them. When `requestDone` has come for `id`, the launch may run; `launchEnd` must follow,
    * whatever became of it. One launch of a device at a time may be between the two.
    * @param kernel its name: what it uses is remembered by it
+   * @param whole no other launch does a part of its work items
    */
   launchBegin(
     id: number,
     processor: ProcessorId,
     args: readonly LaunchArgument[],
     kernel = '',
+    whole = true,
   ): void {
-    this.launches.begin(id, processor, args, kernel);
+    this.launches.begin(id, processor, args, kernel, whole);
   }
 
   /** A launch waits for earlier ones of its processor. It may be told of another one instead. */

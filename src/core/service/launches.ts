@@ -41,6 +41,8 @@ interface Launch {
   /** The processor itself: its number may be another's when the launch ends. */
   readonly owner: Processor | undefined;
   readonly kernel: string;
+  /** It does all that its kernel does with the arguments: only then it says what comes. */
+  readonly whole: boolean;
   readonly arguments: readonly LaunchArgument[];
   stage: 'emptying' | 'gathering' | 'running';
   /** The eviction policy knows of it. */
@@ -152,13 +154,20 @@ export class Launches {
     if (node !== undefined) mayWish(state, node);
   }
 
-  begin(id: number, processor: ProcessorId, args: readonly LaunchArgument[], kernel: string): void {
+  begin(
+    id: number,
+    processor: ProcessorId,
+    args: readonly LaunchArgument[],
+    kernel: string,
+    whole: boolean,
+  ): void {
     const owner = this.state.processors[processor];
     const launch: Launch = {
       id,
       processor,
       owner,
       kernel,
+      whole,
       arguments: args,
       stage: 'emptying',
       isTold: false,
@@ -284,8 +293,10 @@ export class Launches {
       noteUse(this.state, launch.processor, launch.arguments);
       noteArguments(this.state, owner.localNode, launch.arguments, !owner.description.faults);
       const node = this.state.nodes[owner.localNode];
-      node?.eviction.launchBegins?.(launch.kernel, spansOf(launch.arguments));
-      launch.isTold = true;
+      if (launch.whole) {
+        node?.eviction.launchBegins?.(launch.kernel, spansOf(launch.arguments));
+        launch.isTold = true;
+      }
       if (node !== undefined) mayWish(this.state, node);
       if (!owner.description.faults) launch.blocks = blocksOf(launch.arguments);
       this.expect(launch, new Set(launch.blocks));

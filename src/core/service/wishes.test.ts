@@ -19,11 +19,21 @@ let moved: string[];
 let status: Status;
 /** What the device's policy wants next, and whether to write it. */
 let wants: { block: number; write: boolean }[];
+/** What the policy was told of launches. */
+let told: string[];
 let first: number;
 
 function wishful(policy: EvictionPolicy): EvictionPolicy {
   return {
     ...policy,
+    launchBegins(kernel, spans) {
+      told.push(kernel);
+      policy.launchBegins?.(kernel, spans);
+    },
+    launchEnds() {
+      told.push('end');
+      policy.launchEnds?.();
+    },
     wants(wish) {
       const next = wants.shift();
       wish.write = next?.write ?? false;
@@ -35,6 +45,7 @@ function wishful(policy: EvictionPolicy): EvictionPolicy {
 beforeEach(() => {
   const policies = namedPolicies({ eviction: 'lru' });
   moved = [];
+  told = [];
   wants = [];
   status = Status.Done;
   const commands = commandsThat({
@@ -80,6 +91,15 @@ describe('what a policy wants', () => {
     want(3);
     launch();
     expect(manager.bringsAhead).toBe(false);
+  });
+
+  it('is told launches of all their work items, and none of some of them', () => {
+    const args = [{ first, count: BLOCK, use: 'in' }] as const;
+    manager.launchBegin(1, device, args, 'part', false);
+    manager.launchEnd(1);
+    manager.launchBegin(2, device, args, 'whole');
+    manager.launchEnd(2);
+    expect(told).toEqual(['whole', 'end']);
   });
 
   it('may be written where a launch writes it', () => {

@@ -15,6 +15,11 @@ import type { PageSupply } from './page-supply.js';
 
 export type LaunchOperation = Extract<StreamOperation, { kind: 'launch' }>;
 
+/** Whether it does all work items of its kernel, and not those from one to another. */
+export function isWhole({ begin, end, size, indirect }: LaunchOperation): boolean {
+  return indirect !== undefined || (begin === 0 && end === size);
+}
+
 /** The launches of a device, in the order in which they came: the first is under way. */
 export class LaunchQueue {
   readonly launches: Launch[] = [];

@@ -16,6 +16,7 @@ import type { GatherPlans } from './gather-plans.js';
 import {
   countUse,
   failureOf,
+  isWhole,
   Launch,
   type LaunchOperation,
   LaunchQueue,
@@ -102,7 +103,10 @@ export class Launches implements Part {
   }
 
   /** A launch will be given when those of its stream before it have ended: its device hears early. */
-  wait(device: Device, { parameters, kernelName }: LaunchOperation): void {
+  wait(device: Device, operation: LaunchOperation): void {
+    // A part of a kernel's work items does not tell which pages it uses of its arguments.
+    if (!isWhole(operation)) return;
+    const { parameters, kernelName } = operation;
     const args = argumentsOf(parameters, this.context.table);
     this.context.manager.launchWaits(device.info.id, args, kernelName);
   }

@@ -1,6 +1,6 @@
 /** Has the core bring what a launch uses, or the part of it that is next. */
 import type { SpaceContext } from '../../arrays/table/context.js';
-import type { Launch } from '../launch.js';
+import { isWhole, type Launch } from '../launch.js';
 import { argumentsOf, arrayPages } from '../launch-arguments.js';
 import type { LaunchChecks } from '../launch-checks.js';
 import type { Stage } from './stage.js';
@@ -29,6 +29,7 @@ export class Bringing implements Stage {
       done();
     });
     device.process?.engine?.expect(arrayPages(parameters));
-    manager.launchBegin(id, device.info.id, args, launch.operation.kernelName);
+    const { kernelName } = launch.operation;
+    manager.launchBegin(id, device.info.id, args, kernelName, isWhole(launch.operation));
   }
 }
