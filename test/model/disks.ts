@@ -16,6 +16,8 @@ const MOST_MS = 400;
 /** Nothing else uses it: to touch it pushes pages of other arrays out. */
 const CROWD_BYTES = 32 * MIB;
 const HOST_MIB = 32;
+/** With so much more some page has no room in host memory. */
+const MORE_BYTES = MIB;
 /** Threads read and write, whose calls can fail one by one. */
 const NO_RING = 'ioUringSetup:ENOSYS:1-1000000';
 /** Much longer than a failed write waits for its next try. */
@@ -124,8 +126,16 @@ export class Disk {
         `storage is full, and its disk has been whole for ${RETRY_MS} ms`,
       );
       this.press(player);
+      this.crowdOut();
       await sleep();
     }
+  }
+
+  /** The crowd alone may have room in host memory. */
+  private crowdOut(): void {
+    const more = this.space.array(Uint8Array, MORE_BYTES);
+    more.data.fill(1);
+    more.free();
   }
 
   private async recover(player: Player): Promise<void> {
