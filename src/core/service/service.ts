@@ -42,7 +42,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     loseForgotten(state, block, id);
   }
   const { ended } = block;
-  // What failed for one says nothing about the others.
+  // What failed for threads says nothing about a task. They try anew when one has come to its end.
   const tried = ended.task ?? block;
   let failure: Status = Status.Done;
   if (ended.failure !== Status.Done) {
@@ -63,6 +63,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     }
   } else if (ended.progress) {
     tried.attempts = 0;
+    block.attempts = 0;
     ended.progress = false;
   }
   let blocked = false;
@@ -75,6 +76,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     let reason: DenyReason | null = null;
     if (failure !== Status.Done && ended.task === task && givesUp(task, failure)) {
       reason = reasonOf(failure);
+      block.attempts = 0;
       failure = Status.Done;
     } else if (task.kind === 'present' && !isAlive(state, task)) {
       reason = 'DEVICE_LOST';
