@@ -438,7 +438,12 @@ def _watch(life, faults, offer, owner):
     It is in a session of its own, so that signals to the group of this process do not end it.
     """
     here, there = os.pipe()
-    restored, told = os.pipe()
+    try:
+        restored, told = os.pipe()
+    except OSError:
+        os.close(here)
+        os.close(there)
+        raise
     command = [sys.executable, '-S', '-E', os.path.abspath(__file__), '--watch']
     numbers = [life.fileno(), faults, here, told, offer['base'], offer['bytes'], owner, os.getpid()]
     try:

@@ -76,7 +76,7 @@ longTest('a program that did not allow it is not looked at, and one is told how 
   using folder = new Folder();
   await folder.fail(
     1,
-    /no space of \d+ to look at; .*ONEMEM_OBSERVABLE=1/,
+    /no space of \d+ to look at, .*ONEMEM_OBSERVABLE=1/,
     'top',
     `${process.pid}`,
   );
