@@ -363,7 +363,7 @@ const HASTY: Readonly<Record<string, readonly [program: string, prints: string]>
       `import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\nhold = list(range(3, 40))\n` +
         `for i in hold: os.dup2(0, i)\ncodes = set()\nspace = None\nwhile space is None:\n` +
         ` try: space = onemem.attach()\n except onemem.OnememError as error:\n  codes.add(error.code)\n  os.close(hold.pop())\n` +
-        `print(codes, space['x'][0], len(hold) >= 26)`,
+        `print(codes, space['x'][0], len(hold) >= 24)`,
     ),
     "{'DESCRIPTORS'} 3 True\n",
   ],
