@@ -533,7 +533,7 @@ export interface AddressSpace {
   share(options?: ShareOptions): string;
   /**
    * The array of that name, made by any thread or process; the last one if several have it. Null:
-   * there is none.
+   * there is none, or it is being resized.
    * @example
    * space.array(Float64Array, 10, { name: 'table' });
    * console.log(space.find('table')?.length); // 10

@@ -209,10 +209,10 @@ export const processes: readonly Scenario[] = [
       const content = await onDevice(device, x, 0x51ab_00d9);
       const grown = new Uint32Array(BUFFER_WORDS + WORDS_PER_BLOCK);
       grown.set(content);
-      x.resize(grown.length);
+      await x.resize(grown.length);
       same('grown, seen by the second process', await second.do('read', 'x'), grown);
       await second.do('mix', 'x', 3);
-      x.resize(WORDS_PER_BLOCK + 7);
+      await x.resize(WORDS_PER_BLOCK + 7);
       const left = mixed(grown, 3).slice(0, WORDS_PER_BLOCK + 7);
       same('shrunk, seen by the second process', await second.do('read', 'x'), left);
       same('shrunk, seen by the device for it', await second.do('seen', 'x'), left);
