@@ -15,7 +15,7 @@ import {
 import { passes } from '../../src/core/table/absence.js';
 import type { Range } from '../../src/core/table/range.js';
 import { isProvided, isRecyclable, type Memory, newMemory } from './memories.js';
-import { providedValue } from './model-device.js';
+import { providedValue, unitPagesOf } from './model-device.js';
 import { WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';
 
@@ -408,18 +408,32 @@ export class Arrays {
     this.bring(first, 1, HOST, Access.Read);
   }
 
+  /** With the rest of the units of a processor that has units, as far as the range goes. */
+  private around(first: number, end: number, processor: ProcessorId): [first: number, end: number] {
+    const { devices, manager } = this.world;
+    const device = devices[processor];
+    const range = manager.state.va.rangeOfPage(first);
+    if (device === undefined || range === undefined) return [first, end];
+    const unit = Math.min(unitPagesOf(device), PAGES_PER_BLOCK);
+    return [
+      Math.max(range.first, first - (first % unit)),
+      Math.min(range.first + range.pages, Math.ceil(end / unit) * unit),
+    ];
+  }
+
   bring(first: number, count: number, processor: ProcessorId, access: Access): void {
     const end = first + count;
     const lost = this.world.manager.pages.firstLost(first, end);
     const known = lost !== -1 && this.world.audit.isLost(lost);
     const asked = this.world.step;
+    const around = this.around(first, end, processor);
     // A block may be larger than what a device without faults has at all.
     const { guards } = this.world;
     const ended = processor === HOST ? guards.bring(first, count, access) : () => undefined;
     const request = this.world.ask(
       (_, failure) => {
         ended();
-        if (failure === 'LOST') this.world.reasons.ofLostRequest(first, end);
+        if (failure === 'LOST') this.world.reasons.ofLostRequest(...around);
         // Lost before and after, and not overwritten in between.
         if (
           failure === null &&
