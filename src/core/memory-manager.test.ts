@@ -471,6 +471,20 @@ describe('MemoryManager', () => {
       expect(manager.pages.lossOf(clone + 3)).toBe('ACCESS_REFUSED');
     });
 
+    it('is waited for by whoever has its source forgotten, though the only copy dies with its device', () => {
+      start({ memorySurvives: false });
+      const file = allocate(10, { provided: true });
+      fault(1, file + 4, false);
+      event(() => manager.copyOnWrite(2, file, 10));
+      expect(event(() => manager.drop(3, file, 10, false))).toEqual([
+        `break copy-on-write ${file + 4}+1, the last chance`,
+      ]);
+      expect(event(() => manager.processorLost(1))).not.toContain('request 3 done, 10');
+      expect(event(() => manager.copyOnWriteBroken(file + 4, 1, null))).toContain(
+        'request 3 done, 10',
+      );
+    });
+
     it('loses only what its source forgets where that is read from its file again', () => {
       const file = allocate(10, { provided: true });
       fault(HOST, file + 3, true);

@@ -424,11 +424,11 @@ function forget(state: State, block: Block, task: Task): Outcome {
   do {
     for (let word = 0; word < WORDS; word++) {
       const changed = block.dirty[word] | block.blank[word] | block.lost[word];
-      let there = task.kind === 'revert' ? changed : 0;
-      for (let node = 0; node < block.residences.length; node++) {
-        const resident = block.residences[node]?.resident[word] ?? 0;
-        there |= task.kind === 'revert' ? resident : resident & ~changed;
-      }
+      // Clones may be given for the last time what a device had alone that died meanwhile.
+      let there = block.breaking[word];
+      for (let node = 0; node < block.residences.length; node++)
+        there |= block.residences[node]?.resident[word] ?? 0;
+      there = task.kind === 'revert' ? there | changed : there & ~changed;
       mask[word] = there & task.mask[word] & block.inside[word] & ~block.freed[word];
     }
     // Clones have all other pages from here as before: what is kept, and what no node has.
