@@ -45,6 +45,13 @@ export const mutants: readonly Mutant[] = [
     why: 'The device reads what was in the memory before.',
   },
   {
+    name: 'fill a unit that is mapped',
+    file: 'src/core/movement/moves.ts',
+    original: 'if (isEmpty(mapped)) return null;',
+    instead: 'if (mapped !== null) return null;',
+    why: 'The device reads, or writes, pages by which an array grows while they are cleared.',
+  },
+  {
     name: 'forget why a page of a unit failed when the unit has gone home',
     file: 'src/core/service/faults.ts',
     original: 'mapping.failedPage === page ? mapping.failure : failed',

@@ -8,6 +8,7 @@ import {
   clear,
   has,
   intersects,
+  isEmpty,
   type Mask,
   next,
   setAndNot,
@@ -27,7 +28,7 @@ import { isFinal } from '../table/absence.js';
 import { releaseBacking } from '../table/backing.js';
 import { holderOf } from '../table/contents.js';
 import type { Fault } from '../table/fault.js';
-import { conflictsWithHold, isHeld } from '../table/holds.js';
+import { conflictsWithHold, isHeld, isHeldAgainst } from '../table/holds.js';
 import type { Node } from '../table/nodes.js';
 import {
   mappingOf,
@@ -38,7 +39,7 @@ import {
   somethingMoves,
 } from '../table/state.js';
 import { lackingForBlock } from '../table/unit-memory.js';
-import { excludeUnits, unitPagesOf, unitsAround, widen } from '../table/units.js';
+import { excludeUnits, mappedAround, unitPagesOf, unitsAround, widen } from '../table/units.js';
 import { type Block, isProvided, NO_PAGES, rareMask } from '../table/va-block.js';
 import type { Operation, OperationKind, Task } from '../table/work.js';
 import { ATTEMPTS, open, setPages, start } from './operation.js';
@@ -92,6 +93,12 @@ export function migrate(state: State, block: Block, operation: Operation): Outco
     state.masks.backTo(mark);
   }
   if (conflictsWithHold(state, block, node.id, operation.access, operation.mask)) return 'blocked';
+  if (node.unitPages > 1) {
+    const { mark } = state.masks;
+    const outcome = unmapFilled(state, block, node, operation);
+    state.masks.backTo(mark);
+    if (outcome !== null) return outcome;
+  }
   if (!node.description.addressable) {
     // Two memories that the manager cannot address have no way to each other but over the host, nor
     // has a file to them.
@@ -101,6 +108,25 @@ export function migrate(state: State, block: Block, operation: Operation): Outco
     if (outcome !== null) return outcome;
   }
   return begin(state, block, operation);
+}
+
+/**
+ * Unmaps first what the operation is to fill: a range may have grown into a unit that is mapped. A
+ * launch that holds something of the unit there keeps it. Null: there is no such unit.
+ */
+function unmapFilled(
+  state: State,
+  block: Block,
+  node: Node,
+  { mask, processor, task }: Operation,
+): Outcome | null {
+  const mapped = mappedAround(state, block, node, mask);
+  if (isEmpty(mapped)) return null;
+  if (isHeldAgainst(residenceOf(state, block, node.id), Access.Write, mapped)) return 'blocked';
+  const operation = open(block, 'unmapUnits', node.id, processor, mapped);
+  operation.task = task;
+  start(state, block, operation);
+  return 'started';
 }
 
 /** Brings what cannot come at once to the host first; null: there is no such page. */

@@ -8,6 +8,7 @@ import {
   Access,
   HOST_NODE,
   type InvalidationReason,
+  NO_NODE,
   type NodeId,
   PAGES_PER_BLOCK,
   type ProcessorId,
@@ -149,7 +150,11 @@ const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
   unmapUnits: {
     reason: 'protect',
     moves: false,
-    left: (_operation, _processor, reached) => (reached === HOST_NODE ? Access.Write : Access.None),
+    // Before units of one node are filled no other one loses anything.
+    left: ({ node }, _processor, reached) => {
+      const loses = node === NO_NODE ? reached !== HOST_NODE : reached === node;
+      return loses ? Access.None : Access.Write;
+    },
     finish: nothing,
   },
   protect: {

@@ -131,6 +131,41 @@ describe('a device with units', () => {
     manager.checkInvariants();
   });
 
+  /** An array of 20 pages that the device has, and may read, grows to 30; nobody else knows yet. */
+  const growBehind = (): void => {
+    const range = manager.allocate(20, { name: 'b', writable: true, provided: false }, 40);
+    if (range === null) throw new Error('no addresses are left');
+    first = range.first;
+    touch(19, false);
+    manager.grow(range, 20, 30);
+    heard = [];
+  };
+  const filled = ['revoke 16+16 of 1: 0', 'copy 20+10 to 1', 'map 16+16 for 1: 1'];
+
+  it('loses a unit into which an array has grown before that is filled by a request', () => {
+    growBehind();
+    manager.acquire(1, device.processor, first + 16, 4, Access.Read);
+    expect(heard).toEqual(filled);
+    manager.checkInvariants();
+  });
+
+  it('loses a unit into which an array has grown before that is filled for a thread', () => {
+    growBehind();
+    touch(18, true);
+    expect(heard).toEqual([...filled.slice(0, 2), 'map 16+16 for 1: 2']);
+    manager.checkInvariants();
+  });
+
+  it('keeps a unit into which an array has grown while a launch holds a part of it', () => {
+    growBehind();
+    manager.bring(1, device.node, first + 16, 2, Access.Read, { hold: true });
+    manager.acquire(2, device.processor, first + 16, 4, Access.Read);
+    expect(heard).toEqual([]);
+    manager.release(device.node, first + 16, 2, Access.Read);
+    expect(heard).toEqual(filled);
+    manager.checkInvariants();
+  });
+
   it('brings no unit along that has a page which may not be read', () => {
     const usual = namedPolicies({ readAhead: 'none' });
     const all = () => (touch: Touch) => touch.result.set(touch.allowed);

@@ -69,6 +69,33 @@ export function unitsAround(state: State, block: Block, mask: Mask, unitPages: n
   return wide;
 }
 
+/**
+ * What processors of the node have mapped of units of which some of these pages are yet to come, in
+ * a mask of the stack. There is such a unit only where the range has grown into it.
+ */
+export function mappedAround(
+  state: State,
+  block: Block,
+  { id, unitPages }: Node,
+  pages: Mask,
+): Mask {
+  const units = state.masks.take();
+  units.set(pages);
+  const resident = block.residences[id]?.resident;
+  if (resident !== undefined) andNot(units, resident);
+  widen(units, unitPages);
+  for (let word = 0; word < WORDS; word++) {
+    if (units[word] === 0) continue;
+    let mapped = 0;
+    for (let at = 0; at < block.mappings.length; at++) {
+      const mapping = block.mappings[at];
+      if (mapping?.node === id) mapped |= mapping.mapped[word] & ~mapping.standIn[word];
+    }
+    units[word] &= mapped;
+  }
+  return units;
+}
+
 export function unitPagesOf({ nodes }: State, node: NodeId): number {
   return nodes[node]?.unitPages ?? 1;
 }

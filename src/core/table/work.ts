@@ -90,7 +90,10 @@ export type OperationKind =
 /** The change that a block is going through, one at a time; faults wait meanwhile. */
 export interface Operation {
   kind: OperationKind;
-  /** The node that gets the pages (migrate, scratch) or gives them up (evict). */
+  /**
+   * The node that gets the pages (migrate, scratch) or gives them up (evict), or whose processors
+   * lose them (unmapUnits; NO_NODE: those of all devices do).
+   */
   node: NodeId;
   /** The node that pages are copied to: `node`, or their home; NO_NODE: nowhere. */
   target: NodeId;
