@@ -131,6 +131,7 @@ export async function restart(player: Player): Promise<void> {
   await player.death;
   await player.rest();
   device.alive = true;
+  device.life++;
 }
 
 export async function addDevice(player: Player): Promise<void> {

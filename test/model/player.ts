@@ -40,6 +40,8 @@ export interface TrackedDevice {
   /** It has one right to so many pages, or to fewer at the end of an array. */
   readonly unitPages: number;
   alive: boolean;
+  /** How often it was started again. */
+  life: number;
 }
 
 export function trackDevice(
@@ -48,7 +50,15 @@ export function trackDevice(
   index: number,
 ): TrackedDevice {
   const unitPages = Math.min(device.capabilities.granularityBytes, 2 * MIB) / PAGE_BYTES;
-  return { device, specification, name: device.name, bit: 1 << index, unitPages, alive: true };
+  return {
+    device,
+    specification,
+    name: device.name,
+    bit: 1 << index,
+    unitPages,
+    alive: true,
+    life: 0,
+  };
 }
 
 export function someDevice(random: Random, name: string): BuiltInDeviceSpecification {

@@ -22,7 +22,14 @@ const MOST_OPERATIONS = 6;
 export interface Lane {
   readonly device: TrackedDevice;
   readonly stream: Stream;
+  /** Which life of the device it was given to. */
+  readonly life: number;
   failed: boolean;
+}
+
+/** Whether its device has not died since. */
+function lives({ device, life }: Lane): boolean {
+  return device.alive && device.life === life;
 }
 
 interface Given {
@@ -52,7 +59,8 @@ export async function playStreams(player: Player): Promise<void> {
   const lanes: Lane[] = [];
   for (let index = random.between(1, 2); index > 0; index--) {
     const device = player.pickDevice();
-    if (device !== null) lanes.push({ device, stream: device.device.stream(), failed: false });
+    if (device !== null)
+      lanes.push({ device, stream: device.device.stream(), life: device.life, failed: false });
   }
   if (lanes.length === 0) return;
   const given: Given[] = [];
@@ -131,11 +139,8 @@ async function settle(
       lane.failed = true;
       continue;
     }
-    const allowed = [
-      ...each.may(),
-      ...(lane.device.alive ? [] : ['DEVICE_LOST', 'DEVICE_DETACHED']),
-    ];
-    if (lane.failed && lane.device.alive)
+    const allowed = [...each.may(), ...(lives(lane) ? [] : ['DEVICE_LOST', 'DEVICE_DETACHED'])];
+    if (lane.failed && lives(lane))
       assert.fail(`${what} was ${event.result}, though what it came after failed`);
     const error = event.error ?? new Error('it failed without an error');
     const outcome = event.result === 'done' ? Promise.resolve() : Promise.reject(error);

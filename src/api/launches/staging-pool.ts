@@ -126,6 +126,8 @@ export class StagingPool {
   /** One of at least so many bytes. What it holds is not known. */
   take(bytes: number, type: ElementType, device: DeviceInternals | null): StagingArray {
     const { idle, space } = this;
+    // Not when it is given back: the space may close meanwhile.
+    if (this.most === -1) this.most = space.hostBytes * HOST_SHARE;
     let best = -1;
     for (const [at, staging] of idle.entries()) {
       const fits = staging.bytes >= bytes && (this.kept !== null || staging.bytes <= 2 * bytes);
@@ -142,7 +144,6 @@ export class StagingPool {
       staging.array.free();
       return;
     }
-    if (this.most === -1) this.most = space.hostBytes * HOST_SHARE;
     idle.push(staging);
     // The oldest go first, and all of them if this one is too large.
     while (this.bytesOf(null) > this.most || this.isTooMuch(staging.device))
