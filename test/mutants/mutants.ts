@@ -466,13 +466,6 @@ export const mutants: readonly Mutant[] = [
     why: 'The next task of the block finds an operation under way that it did not begin.',
   },
   {
-    name: 'take memory that was to be had before for room that was found',
-    file: 'src/core/table/backing.ts',
-    original: 'node.pump = pump;',
-    instead: '',
-    why: 'A thread whose clone finds no room at its source is tried again for the memory that its own try gave back, without end.',
-  },
-  {
     name: 'write beyond the budget of the host',
     file: 'src/core/movement/reading-room.ts',
     original: 'may || reclaim(state, block, node, 0)',
