@@ -66,6 +66,13 @@ export const mutants: readonly Mutant[] = [
     why: 'It is tried again at once, for ever, while a disk is full.',
   },
   {
+    name: 'tell a failure first whoever waits for the page, wherever it was to come',
+    file: 'src/core/service/faults.ts',
+    original: 'first === -1 || mapping.node === node',
+    instead: 'first === -1',
+    why: 'A thread of a device of units, which the host stands before, never hears of it, and the manager tries without end.',
+  },
+  {
     name: 'take the failure of a device of units for that of a thread of the host',
     file: 'src/core/service/faults.ts',
     original: '(ended.node === node.id || unitPagesOf(state, ended.node) === 1)',
@@ -402,7 +409,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'serve others before the page that failed',
     file: 'src/core/service/faults.ts',
-    original: 'putFirst(block, block.ended.page);',
+    original: 'putFirst(block, block.ended);',
     instead: '',
     why: 'Two processors that want pages of one block which cannot be had go round for ever.',
   },

@@ -30,6 +30,7 @@ import { Fault } from '../table/fault.js';
 import { isAsked, isRemote, nodeOf, processorOf, type State, shortageOf } from '../table/state.js';
 import { unitPagesOf } from '../table/units.js';
 import { type Block, isAwaited, type Mapping } from '../table/va-block.js';
+import type { Ended } from '../table/work.js';
 import { companions, isToBeWritten, meetsUnit, ownsAlone } from './companions.js';
 import {
   denialOf,
@@ -55,7 +56,7 @@ const touch = new SeenTouch();
 
 export function serviceFaults(state: State, block: Block, failure: Status): void {
   const count = block.mappings.length;
-  if (failure !== Status.Done) putFirst(block, block.ended.page);
+  if (failure !== Status.Done) putFirst(block, block.ended);
   for (let step = 0; step < count; step++) {
     const id = (block.turn + step) % count;
     const mapping = block.mappings[id];
@@ -86,16 +87,21 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
   }
 }
 
-/** The page that failed comes first: else its threads might never hear of the failure. */
-function putFirst(block: Block, page: number): void {
-  if (page === -1) return;
-  for (let id = 0; id < block.mappings.length; id++) {
+/**
+ * The page that failed comes first, where it was to come: else its threads might never hear of the
+ * failure.
+ */
+function putFirst(block: Block, { page, node }: Ended): void {
+  let first = -1;
+  for (let id = 0; id < block.mappings.length && page !== -1; id++) {
     const mapping = block.mappings[id];
     if (mapping?.waiting !== true || !isAwaited(mapping, page)) continue;
-    mapping.urgentPage = page;
-    block.turn = id;
-    return;
+    if (first === -1 || mapping.node === node) first = id;
   }
+  const mapping = block.mappings[first];
+  if (mapping === undefined) return;
+  mapping.urgentPage = page;
+  block.turn = first;
 }
 
 function serviceFault(
