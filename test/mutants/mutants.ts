@@ -73,13 +73,6 @@ export const mutants: readonly Mutant[] = [
     why: 'A thread of a device of units, which the host stands before, never hears of it, and the manager tries without end.',
   },
   {
-    name: 'take the failure of a device of units for that of a thread of the host',
-    file: 'src/core/service/faults.ts',
-    original: '(ended.node === node.id || unitPagesOf(state, ended.node) === 1)',
-    instead: 'true',
-    why: 'The thread is denied a page that could be had, with the reason of another page.',
-  },
-  {
     name: 'keep what forbade a unit until the unit has gone home',
     file: 'src/core/service/faults.ts',
     original: 'stuck || forbidden === null',

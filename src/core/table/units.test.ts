@@ -182,6 +182,20 @@ describe('a device with units', () => {
     manager.checkInvariants();
   });
 
+  it('fails for its own threads alone: one of the host that waits for the same page gets it', () => {
+    first = allocateIn(manager, 100, { provided: true });
+    copies = Status.Pending;
+    touch(20, false);
+    manager.fault(HOST, first + 20, false, 2);
+    copies = Status.Done;
+    heard = [];
+    manager.transferred(begun[0], Status.Refused);
+    expect(heard).toContain('copy 20+1 to 0');
+    expect(heard.filter((line) => line.startsWith('deny'))).toEqual(['deny 20: ACCESS_REFUSED']);
+    expect(hasPage(manager, HOST, first + 20)).toBe(true);
+    manager.checkInvariants();
+  });
+
   it('holds a unit against writes of others, as long as it is mapped and held', () => {
     manager.acquire(1, device.processor, first, 4, Access.Write, { hold: true });
     heard = [];
