@@ -471,7 +471,7 @@ describe('MemoryManager', () => {
       expect(manager.pages.lossOf(clone + 3)).toBe('ACCESS_REFUSED');
     });
 
-    it('is waited for by whoever has its source forgotten, though the only copy dies with its device', () => {
+    it('keeps a drop of its source waiting, though the only copy dies with its device', () => {
       start({ memorySurvives: false });
       const file = allocate(10, { provided: true });
       fault(1, file + 4, false);

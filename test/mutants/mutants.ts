@@ -66,7 +66,7 @@ export const mutants: readonly Mutant[] = [
     why: 'It is tried again at once, for ever, while a disk is full.',
   },
   {
-    name: 'tell a failure first whoever waits for the page, wherever it was to come',
+    name: 'tell a failure first the lowest processor that waits for the page',
     file: 'src/core/service/faults.ts',
     original: 'first === -1 || mapping.node === node',
     instead: 'first === -1',

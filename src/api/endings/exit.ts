@@ -1,6 +1,6 @@
 /**
- * How a process with open spaces, or attached to those of others, ends. Its devices die with it in any case (the kernel sees to
- * that); what needs care are its threads. Node stops them where they are, which aborts the process
+ * How a process ends that has open spaces, or is attached to those of others. The kernel ends its
+ * devices with it. Its threads need care: Node stops them where they are, which aborts the process
  * in the middle of some native calls, so that these are let end first. And one may sit in a fault,
  * which is not served once the manager is told to stop, so that Node would wait for the thread for
  * ever. So a process with other threads ends at once, after its exit listeners, and says itself

@@ -92,8 +92,9 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
  * failure.
  */
 function putFirst(block: Block, { page, node }: Ended): void {
+  if (page === -1) return;
   let first = -1;
-  for (let id = 0; id < block.mappings.length && page !== -1; id++) {
+  for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping?.waiting !== true || !isAwaited(mapping, page)) continue;
     if (first === -1 || mapping.node === node) first = id;

@@ -42,7 +42,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     loseForgotten(state, block, id);
   }
   const { ended } = block;
-  // What failed for threads says nothing about a task. They try anew when one has come to its end.
+  // Tries of threads that failed say nothing about a task. Threads try anew when a task has ended.
   const tried = ended.task ?? block;
   let failure: Status = Status.Done;
   if (ended.failure !== Status.Done) {

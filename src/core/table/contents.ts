@@ -5,7 +5,10 @@ import type { Node } from './nodes.js';
 import type { State } from './state.js';
 import type { Block } from './va-block.js';
 
-/** Writes into `result` the pages of `mask` whose content is on no other node than `node`. */
+/**
+ * Writes into `result` the pages of `mask` whose content is on no other node than `node`.
+ * @param lasting a copy that goes with its device counts for nothing
+ */
 export function onlyOn(
   state: State,
   block: Block,
@@ -26,13 +29,14 @@ export function onlyOn(
   }
 }
 
+/** Whether the death of its device takes the content of the node along. */
 function goesWithDevice({ owner, description }: Node): boolean {
   return owner !== NO_PROCESSOR && !description.memorySurvives;
 }
 
 /**
- * Whether a copy in memory that goes with its device is no reason for the node to give its own up.
- * A host without a store has nowhere else to send pages to.
+ * Whether the node keeps its own copy of a page where the other one goes with its device. A host
+ * without a store does not: it has nowhere else to send pages to.
  */
 function keepsLastingCopies(state: State, id: NodeId): boolean {
   const node = state.nodes[id];

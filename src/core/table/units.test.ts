@@ -131,7 +131,7 @@ describe('a device with units', () => {
     manager.checkInvariants();
   });
 
-  /** An array of 20 pages that the device has, and may read, grows to 30; nobody else knows yet. */
+  /** An array of 20 pages that the device may read grows to 30, before devices are told. */
   const growBehind = (): void => {
     const range = manager.allocate(20, { name: 'b', writable: true, provided: false }, 40);
     if (range === null) throw new Error('no addresses are left');
