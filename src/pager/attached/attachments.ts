@@ -127,6 +127,8 @@ export class Attachments implements Transport {
   private clients = 0;
   /** A client has ended since that was asked last. */
   private someEnded = false;
+  /** A thread connected at the last look, and there was no place for it. */
+  private wasFull = false;
   private lastLook = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -215,7 +217,6 @@ export class Attachments implements Transport {
   /** Handles what the poller found. */
   poll(): void {
     const { poller } = this;
-    if (this.listener !== -1 && poller.readyAt(this.firstSlot) !== 0) this.greet();
     for (const member of [...this.members]) {
       if (member !== undefined && poller.readyAt(this.lifeSlot(member.place)) !== 0)
         this.lost(member);
@@ -229,9 +230,13 @@ export class Attachments implements Transport {
     this.look();
   }
 
-  /** Sends what waits, and polls for the rest. True: a client has ended since the last time. */
+  /**
+   * Sends what waits, and polls for the rest; then accepts who connects. True: a client has ended
+   * since the last time.
+   */
   prepare(): boolean {
     for (const line of this.lines) if (line?.connection != null) this.pump(line, line.connection);
+    if (this.listener !== -1 && this.poller.readyAt(this.firstSlot) !== 0) this.greet();
     const ended = this.someEnded;
     this.someEnded = false;
     return ended;
@@ -303,11 +308,20 @@ export class Attachments implements Transport {
   }
 
   private greet(): void {
-    for (let fd = acceptLocally(this.listener); fd !== null; fd = acceptLocally(this.listener)) {
-      const { pid, uid } = peerOf(fd);
+    for (;;) {
       const place = firstFree(this.lines);
+      const isFull = place >= MOST_LINES;
+      // The poller may have looked between the end of a thread and the next one's connection.
+      if (isFull && !this.wasFull) {
+        this.wasFull = true;
+        return;
+      }
+      this.wasFull = false;
+      const fd = acceptLocally(this.listener);
+      if (fd === null) return;
+      const { pid, uid } = peerOf(fd);
       // What another user may know is not enough, whatever it is.
-      if (uid !== process.geteuid?.() || place >= MOST_LINES) {
+      if (uid !== process.geteuid?.() || isFull) {
         closeDescriptor(fd);
         continue;
       }
