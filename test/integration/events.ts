@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { type AddressSpace, f32, kernel, openSpace } from '../../src/index.js';
 import { longTest, runTests, test } from '../harness/suite.js';
 
@@ -132,6 +133,33 @@ longTest('they do not keep the program alive, and end with the space', async () 
   await space.close();
   await events.close();
   await assert.rejects(() => space.events(), { code: 'SPACE_CLOSED' });
+});
+
+test('they can be closed when their space has ended by another thread', async () => {
+  const library = new URL('../../src/index.js', import.meta.url).href;
+  const source = `
+    import { once } from 'node:events';
+    import { parentPort, workerData } from 'node:worker_threads';
+    import { attachSpace } from ${JSON.stringify(library)};
+    const space = attachSpace(workerData);
+    const events = await space.events();
+    const ended = once(events.thread, 'exit');
+    // Events alone do not keep a thread alive.
+    const alive = setInterval(() => undefined, 1000);
+    parentPort.postMessage('hears');
+    await ended;
+    clearInterval(alive);
+    await events.close();
+    await space.close();
+    process.exit(7);`;
+  const space = await openSpace();
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`), {
+    workerData: space.handle,
+  });
+  const exit = once(worker, 'exit');
+  await once(worker, 'message');
+  await space.close();
+  assert.deepEqual(await exit, [7]);
 });
 
 await runTests();

@@ -41,7 +41,7 @@ export class Guard {
   /** Whether the guard has ended: closed, or gone with its array or space. */
   get isClosed(): boolean {
     const { array } = this;
-    this.closed ||= array.isFreed || array.space.isClosed || this.ask() === null;
+    this.closed ||= array.isFreed || this.ask() === null;
     return this.closed;
   }
 
@@ -74,12 +74,13 @@ export class Guard {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.closed = true;
-    await this.array.space.client.request('unguard', { range: this.array.rangeId });
+    const { rangeId: range, space } = this.array;
+    await space.client.awaitUnlessClosed(() => space.client.request('unguard', { range }));
   }
 
   private ask(): GuardReport | null {
     const { space, rangeId } = this.array;
-    return space.client.call('guardReport', { range: rangeId }).report;
+    return space.client.callUnlessClosed('guardReport', { range: rangeId })?.report ?? null;
   }
 
   static {

@@ -1,6 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import { CONTROL_WORDS } from '../../pager/protocol/control.js';
 import type { SpaceHandle } from '../../pager/protocol/space.js';
+import { Recording } from '../options/recording.js';
+import { ASYNC_DISPOSE } from '../values/disposal.js';
 import { OnememError } from '../values/errors.js';
 import { Client } from './client.js';
 
@@ -35,4 +37,23 @@ test('what the end of the space brings, too, is through when the manager ends me
   client.callUnlessClosed('unpin', { pin: 1 });
   expect(client.isClosed).toBe(true);
   client.callUnlessClosed('unpin', { pin: 1 });
+});
+
+test('so is what is waited for', async () => {
+  const end = () => {
+    const asked = client.request('unguard', { range: 1 });
+    dies(new OnememError('SPACE_CLOSED', 'process 7 has ended'));
+    return asked;
+  };
+  await client.awaitUnlessClosed(end);
+  expect(client.isClosed).toBe(true);
+  await client.awaitUnlessClosed(end);
+});
+
+test('a recording is through when the manager ends meanwhile', async () => {
+  const recording = new Recording(client, 1, '/tmp/run.rec');
+  const ended = recording[ASYNC_DISPOSE]();
+  dies(new OnememError('SPACE_CLOSED', 'process 7 has ended'));
+  await ended;
+  await expect(recording.stop()).rejects.toThrow('process 7 has ended');
 });

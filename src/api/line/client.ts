@@ -91,11 +91,25 @@ export class Client {
     }
   }
 
-  /** Asks for an end that the end of the space brings, too, which may come meanwhile. */
-  callUnlessClosed<N extends keyof Requests>(name: N, value: Requests[N]['in']): void {
+  /** The same, where the space may end before or meanwhile: null then. */
+  callUnlessClosed<N extends keyof Requests>(
+    name: N,
+    value: Requests[N]['in'],
+  ): Requests[N]['out'] | null {
+    if (this.isClosed) return null;
+    try {
+      return this.call(name, value);
+    } catch (error) {
+      if (!this.isClosed) throw error;
+      return null;
+    }
+  }
+
+  /** Waits for an end that the end of the space brings, too, which may come before or meanwhile. */
+  async awaitUnlessClosed(end: () => Promise<unknown>): Promise<void> {
     if (this.isClosed) return;
     try {
-      this.call(name, value);
+      await end();
     } catch (error) {
       if (!this.isClosed) throw error;
     }

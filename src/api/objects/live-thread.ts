@@ -50,6 +50,8 @@ async function firstMessage<T>(thread: Worker): Promise<T | Failed> {
 }
 
 export async function endLiveThread(thread: Worker): Promise<void> {
+  // It has ended already, with a space that another thread closed.
+  if (thread.threadId === -1) return;
   thread.ref();
   const exit = once(thread, 'exit');
   thread.postMessage('end');

@@ -89,7 +89,7 @@ export class Recording {
   }
 
   async [ASYNC_DISPOSE](): Promise<void> {
-    if (!this.client.isClosed) await this.stop();
+    await this.client.awaitUnlessClosed(() => this.stop());
   }
 }
 
