@@ -7,6 +7,7 @@ import { PagePlanner } from './dividing/page-plan.js';
 import { tooManyPages } from './dividing/page-rounds.js';
 import type { PageTable } from './dividing/page-tables.js';
 import {
+  halvesAlong,
   type LaunchPart,
   type WindowLimits,
   windowSlices,
@@ -180,16 +181,9 @@ function choices(
 
 function smaller(description: Description, part: LaunchPart, most: number): LaunchPart[] {
   const [x, y, z] = description.entryPoint.workgroupSize;
-  const { first, count } = part;
+  const { count } = part;
   if (count[0] * count[1] * count[2] * x * y * z <= most) return [part];
-  const axis = count.indexOf(Math.max(...count));
-  const half = Math.ceil((count[axis] as number) / 2);
-  const box = (from: number, wide: number): LaunchPart => ({
-    ...part,
-    first: first.with(axis, (first[axis] as number) + from) as [number, number, number],
-    count: count.with(axis, wide) as [number, number, number],
-  });
-  return [box(0, half), box(half, (count[axis] as number) - half)].flatMap((each) =>
-    smaller(description, each, most),
+  return halvesAlong(part, count.indexOf(Math.max(...count))).flatMap((each) =>
+    smaller(description, { ...part, ...each }, most),
   );
 }

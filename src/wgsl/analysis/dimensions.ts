@@ -2,7 +2,7 @@
 
 import type { Description } from '../reading/describe.js';
 import type { Attribute, Expression, Local } from '../reading/tree.js';
-import { visitExpressions, visitStatements } from '../reading/walk.js';
+import { builtinIn, visitExpressions, visitFunction, visitStatements } from '../reading/walk.js';
 import type { Position } from '../reading/wgsl-error.js';
 import { positionAt } from '../reading/wgsl-error.js';
 import { COMPONENTS } from './components.js';
@@ -39,18 +39,13 @@ function componentsRead(description: Description): Pick<Dimensions, 'count' | 'p
     most = component;
     at = start;
   };
-  for (const { body } of functions.values()) {
-    visitStatements(body.body, (_, expressions) => {
-      for (const expression of expressions) {
-        visitExpressions(expression, (each) => {
-          if (each.kind === 'member' && vectors.has(each.base))
-            for (const letter of each.member) note(COMPONENTS[letter] ?? 0, each.start);
-          if (each.kind === 'index' && vectors.has(each.base) && each.index.kind === 'literal')
-            note(Number(each.index.value), each.start);
-        });
-      }
+  for (const declaration of functions.values())
+    visitFunction(declaration, (each) => {
+      if (each.kind === 'member' && vectors.has(each.base))
+        for (const letter of each.member) note(COMPONENTS[letter] ?? 0, each.start);
+      if (each.kind === 'index' && vectors.has(each.base) && each.index.kind === 'literal')
+        note(Number(each.index.value), each.start);
     });
-  }
   const position = at === null ? null : positionAt(module.source, at);
   return { count: (Math.min(most, 2) + 1) as 1 | 2 | 3, position };
 }
@@ -97,6 +92,5 @@ function vectorsOf({ module, functions, entryPoint }: Description): {
 }
 
 function isId(attributes: readonly Attribute[]): boolean {
-  const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
-  return builtin?.kind === 'name' && IDS.includes(builtin.name);
+  return IDS.includes(builtinIn(attributes)?.name ?? '');
 }

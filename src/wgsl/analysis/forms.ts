@@ -83,7 +83,7 @@ export function directionOf({ terms }: Form): Direction {
   };
 }
 
-function commonDivisor(a: number, b: number): number {
+export function commonDivisor(a: number, b: number): number {
   while (b !== 0) [a, b] = [b, a % b];
   return a;
 }

@@ -2,6 +2,7 @@
 
 import type { Description } from '../reading/describe.js';
 import type { Local } from '../reading/tree.js';
+import { builtinIn } from '../reading/walk.js';
 import type { LaunchFacts } from './access.js';
 import type { Arithmetic } from './arithmetic.js';
 import type { Symbols } from './facts.js';
@@ -59,13 +60,10 @@ export class Ids {
   structure(local: Local): Value | null {
     const struct = local.type && this.description.module.structs.get(local.type.name);
     if (!struct) return null;
-    const elements = struct.members.map(({ attributes }): Value => {
-      const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
-      return builtin?.kind === 'name' ? this.value(builtin.name) : UNKNOWN;
+    const members = struct.members.map(({ name, attributes }): [string, Value] => {
+      const builtin = builtinIn(attributes);
+      return [name, builtin === null ? UNKNOWN : this.value(builtin.name)];
     });
-    return {
-      kind: 'structure',
-      members: new Map(struct.members.map(({ name }, at) => [name, elements[at] as Value])),
-    };
+    return { kind: 'structure', members: new Map(members) };
   }
 }

@@ -17,7 +17,7 @@ import type {
 } from '../reading/tree.js';
 import type { Type } from '../reading/types.js';
 import type { UniformValue } from '../reading/uniform-value.js';
-import { builtinOf } from '../reading/walk.js';
+import { builtinIn, builtinOf } from '../reading/walk.js';
 import { WgslError } from '../reading/wgsl-error.js';
 import type { Access, Accesses, AtomicCall, LaunchFacts, Loaded, Named } from './access.js';
 import type { Arithmetic } from './arithmetic.js';
@@ -103,9 +103,8 @@ export class Interpreter implements Accesses {
     ) as FunctionDeclaration;
     const state: State = { locals: new Map(), facts, certain: true };
     for (const { local, attributes } of entry.parameters) {
-      const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
-      const value =
-        builtin?.kind === 'name' ? this.#ids.value(builtin.name) : this.#ids.structure(local);
+      const builtin = builtinIn(attributes);
+      const value = builtin ? this.#ids.value(builtin.name) : this.#ids.structure(local);
       if (value === null)
         throw this.#refuse(local, `parameter ${local.name} of the entry point is not supported`);
       state.locals.set(local, value);

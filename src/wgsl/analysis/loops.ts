@@ -5,7 +5,7 @@
  */
 
 import type { Expression, Statement } from '../reading/tree.js';
-import { bodiesOf, visitStatements } from '../reading/walk.js';
+import { bodiesOf, someStatement } from '../reading/walk.js';
 import type { Arithmetic } from './arithmetic.js';
 import { assume } from './conditions.js';
 import type { Facts, Symbols } from './facts.js';
@@ -54,23 +54,17 @@ export function enterLoop(
   evaluation: Evaluation,
 ): { readonly head: State; readonly turns: readonly Turns[] } {
   const head = copyOf(before);
-  for (const local of named) {
-    const value = before.locals.get(local);
-    if (value?.kind !== 'pointer' || value.place.kind !== 'local') continue;
-    const target = before.locals.get(value.place.local);
-    if (target) head.locals.set(value.place.local, forgotten(evaluation.arithmetic, target));
-  }
-  for (const local of assigned) {
-    const value = before.locals.get(local);
-    if (value) head.locals.set(local, forgotten(evaluation.arithmetic, value));
-  }
-  // A pointer may change what looks like a counter.
+  // What looks like a counter a pointer may change, too.
   const pointed = new Set(
     [...named].flatMap((local) => {
       const value = before.locals.get(local);
       return value?.kind === 'pointer' && value.place.kind === 'local' ? [value.place.local] : [];
     }),
   );
+  for (const local of [...pointed, ...assigned]) {
+    const value = before.locals.get(local);
+    if (value) head.locals.set(local, forgotten(evaluation.arithmetic, value));
+  }
   let bounded = counters
     .filter(({ local }) => !pointed.has(local))
     .flatMap((counter) => boundedBy(counter, before, head, evaluation) ?? []);
@@ -154,12 +148,9 @@ function isBound(condition: Condition, turns: readonly Turns[]): boolean {
 function leaves(statements: readonly Statement[]): boolean {
   return statements.some((each) => {
     if (each.kind === 'return' || each.kind === 'break') return true;
-    if (each.kind !== 'loop') return bodiesOf(each).some(leaves);
-    let returns = false;
-    visitStatements([each], ({ kind }) => {
-      returns ||= kind === 'return';
-    });
-    return returns;
+    return each.kind === 'loop'
+      ? someStatement([each], ({ kind }) => kind === 'return')
+      : bodiesOf(each).some(leaves);
   });
 }
 

@@ -2,7 +2,7 @@
 
 import type { Description, Resource } from '../reading/describe.js';
 import type { Expression, Index } from '../reading/tree.js';
-import { visitExpressions, visitStatements } from '../reading/walk.js';
+import { pathOf, visitExpressions, visitStatements } from '../reading/walk.js';
 import type { Accesses } from './access.js';
 
 /** Variables that are written anywhere; others may be declared so, too. */
@@ -17,11 +17,8 @@ export function writtenBy({ accesses }: Pick<Accesses, 'accesses'>): Set<Resourc
 export function writingIndices({ functions }: Description, { indices }: Accesses): Set<Index> {
   const found = new Set<Index>();
   const follow = (target: Expression): void => {
-    let each = target;
-    while (each.kind === 'index' || each.kind === 'member' || each.kind === 'unary') {
+    for (const each of pathOf(target))
       if (each.kind === 'index' && indices.has(each)) found.add(each);
-      each = each.kind === 'unary' ? each.operand : each.base;
-    }
   };
   for (const { body } of functions.values()) {
     visitStatements(body.body, (statement, expressions) => {

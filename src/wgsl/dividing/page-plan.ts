@@ -10,7 +10,7 @@ import type { Slices } from '../analysis/slices.js';
 import { writtenBy } from '../analysis/writing.js';
 import type { Description, Resource } from '../reading/describe.js';
 import type { PageTable } from './page-tables.js';
-import { lengthOf } from './windows.js';
+import { halvesAlong, lengthOf } from './windows.js';
 
 /** Elements `[begin, end)` of an array that name elements of others. */
 export interface NamingElements {
@@ -292,17 +292,4 @@ function gapOf({ runtimeArray }: Resource, gapBytes: number): number {
 function namingOf({ by: { resource, range } }: Named, launch: LaunchFacts): NamingElements | null {
   if (range === null || range.lo < 0 || range.hi >= lengthOf(resource, launch)) return null;
   return { resource, begin: range.lo, end: range.hi + 1 };
-}
-
-function halvesAlong(
-  { first, count }: WorkgroupBox,
-  axis: number,
-): readonly [WorkgroupBox, WorkgroupBox] {
-  const most = count[axis] as number;
-  const half = Math.ceil(most / 2);
-  const box = (from: number, wide: number): WorkgroupBox => ({
-    first: first.with(axis, (first[axis] as number) + from) as [number, number, number],
-    count: count.with(axis, wide) as [number, number, number],
-  });
-  return [box(0, half), box(half, most - half)];
 }

@@ -5,6 +5,7 @@
  */
 import type { Access, LaunchFacts, WorkgroupBox } from '../analysis/access.js';
 import { accessesOf } from '../analysis/accesses.js';
+import { commonDivisor } from '../analysis/forms.js';
 import type { Slices } from '../analysis/slices.js';
 import type { Description, Resource } from '../reading/describe.js';
 import { positionAt } from '../reading/wgsl-error.js';
@@ -208,12 +209,8 @@ class Cutter {
     }
     const parts: Attempt[] = [];
     let moved = 0;
-    const begin = box.first[axis] as number;
     const count = box.count[axis] as number;
-    const piece = (at: number, wide: number): WorkgroupBox => ({
-      first: replaced(box.first, axis, begin + at),
-      count: replaced(box.count, axis, wide),
-    });
+    const piece = (at: number, wide: number) => slab(box, axis, at, wide);
     const most = yield* this.#greatest(1, count, 1, (wide) => piece(0, wide));
     for (let at = 0, wide = most; at < count; ) {
       // Where windows lie badly a part is smaller; the next one need not be.
@@ -244,25 +241,20 @@ class Cutter {
 
   /** Along all dimensions: that one is halved which leaves the least, until what remains fits. */
   *tiles(box: WorkgroupBox): Slices<Attempt[] | null> {
-    let wide = box.count;
-    for (let tried = yield* this.#attempt(box); tried.excess !== null; ) {
+    let tried = yield* this.#attempt(box);
+    while (tried.excess !== null) {
       const halves: Attempt[] = [];
-      for (const axis of [0, 1, 2]) {
-        const half = Math.ceil((wide[axis] as number) / 2);
-        if ((wide[axis] as number) > 1)
-          halves.push(
-            yield* this.#attempt({ first: box.first, count: replaced(wide, axis, half) }),
-          );
-      }
+      for (const axis of [0, 1, 2])
+        if ((tried.count[axis] as number) > 1)
+          halves.push(yield* this.#attempt(halvesAlong(tried, axis)[0]));
       const [least] = halves.toSorted((one, other) => sumOf(one.windows) - sumOf(other.windows));
       if (least === undefined) {
         this.reason = tried.excess;
         return null;
       }
       tried = least;
-      wide = least.count;
     }
-    const places = [...tilesOf(box, wide)];
+    const places = [...tilesOf(box, tried.count)];
     if (places.length > this.#left) {
       this.reason = this.#tooMany();
       return null;
@@ -334,13 +326,19 @@ function* tilesOf(
         };
 }
 
-function replaced(
-  list: readonly [number, number, number],
-  axis: number,
-  value: number,
-): [number, number, number] {
-  const [x, y, z] = list;
-  return [axis === 0 ? value : x, axis === 1 ? value : y, axis === 2 ? value : z];
+/** So many workgroups of a box along one dimension, from one of them on. */
+export function slab({ first, count }: WorkgroupBox, axis: number, at: number, wide: number) {
+  return {
+    first: first.with(axis, (first[axis] as number) + at) as [number, number, number],
+    count: count.with(axis, wide) as [number, number, number],
+  };
+}
+
+/** The two halves of a box along one dimension, of which the first has no less. */
+export function halvesAlong(box: WorkgroupBox, axis: number) {
+  const most = box.count[axis] as number;
+  const half = Math.ceil(most / 2);
+  return [slab(box, axis, 0, half), slab(box, axis, half, most - half)] as const;
 }
 
 /** The windows of so many workgroups, whatever they come to. */
@@ -503,9 +501,4 @@ function excessOf(
 
 function sumOf(windows: readonly Window[]): number {
   return windows.reduce((sum, { bytes }) => sum + bytes, 0);
-}
-
-function commonDivisor(a: number, b: number): number {
-  while (b !== 0) [a, b] = [b, a % b];
-  return a;
 }

@@ -43,9 +43,6 @@ test('variables that the entry point and what it calls name, with their places, 
     position: { line: 4, column: 1 },
   });
   expect(entryPoint.workgroupSize).toEqual([64, 1, 1]);
-  expect(entryPoint.builtins).toEqual([
-    { name: 'global_invocation_id', parameter: 'id', position: { line: 8, column: 38 } },
-  ]);
 });
 
 test('variables of one place are refused only where an entry point uses both', () => {
@@ -170,15 +167,6 @@ var<workgroup> tile: array<f32, half>;
   expect(wrong(source)).toMatch(
     /^1:1: override wide \(u32\) has no value; give it one: constants: { wide: ... }$/,
   );
-});
-
-test('builtins in a structure', () => {
-  const source = `struct In { @builtin(workgroup_id) group: vec3u, @builtin(local_invocation_id) local: vec3u }
-@compute @workgroup_size(4) fn main(in: In) { }`;
-  expect(read(source).entryPoint.builtins.map(({ name, parameter }) => [name, parameter])).toEqual([
-    ['workgroup_id', 'in.group'],
-    ['local_invocation_id', 'in.local'],
-  ]);
 });
 
 test.each([

@@ -31,17 +31,9 @@ export interface Resource {
   readonly position: Position;
 }
 
-export interface Builtin {
-  readonly name: string;
-  /** The parameter of the entry point, or `parameter.member`. */
-  readonly parameter: string;
-  readonly position: Position;
-}
-
 export interface EntryPoint {
   readonly name: string;
   readonly workgroupSize: readonly [number, number, number];
-  readonly builtins: readonly Builtin[];
   readonly position: Position;
 }
 
@@ -54,8 +46,6 @@ export interface Description {
    * compiler refuses them.
    */
   readonly undeclared: readonly { readonly name: string; readonly position: Position }[];
-  /** Names of all entry points of the module. */
-  readonly entryPoints: readonly string[];
   /** For the analysis of accesses. */
   readonly module: Module;
   readonly types: Types;
@@ -101,12 +91,10 @@ export function describe(
     entryPoint: {
       name: entry.name,
       workgroupSize: workgroupSizeOf(module, entry, overrides),
-      builtins: builtinsOf(module, entry),
       position: positionAt(source, entry.start),
     },
     resources,
     undeclared: undeclaredIn(module, functions.values()),
-    entryPoints: [...module.functions.values()].filter(isEntry).map(({ name }) => name),
     module,
     types,
     functions,
@@ -347,18 +335,4 @@ function workgroupSizeOf(
     return value;
   });
   return [x, y, z];
-}
-
-function builtinsOf(module: Module, { parameters }: FunctionDeclaration): Builtin[] {
-  const builtin = (attributes: readonly Attribute[], parameter: string): Builtin[] =>
-    attributes.flatMap(({ name, parameters: [value], start }) =>
-      name === 'builtin' && value?.kind === 'name'
-        ? [{ name: value.name, parameter, position: positionAt(module.source, start) }]
-        : [],
-    );
-  return parameters.flatMap(({ local, attributes }) => {
-    const struct = local.type ? module.structs.get(local.type.name) : undefined;
-    if (!struct) return builtin(attributes, local.name);
-    return struct.members.flatMap((each) => builtin(each.attributes, `${local.name}.${each.name}`));
-  });
 }

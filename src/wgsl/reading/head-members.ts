@@ -1,7 +1,7 @@
 /** Members before the runtime-sized array that ends a structure, and where a module names them. */
-import type { Expression, FunctionDeclaration, Name } from './tree.js';
+import type { FunctionDeclaration, Name } from './tree.js';
 import { type StructType, sizeOf } from './types.js';
-import { visitExpressions, visitNames, visitStatements } from './walk.js';
+import { visitFunction, visitNames } from './walk.js';
 
 /** Bytes that are copied are words. */
 const WORD_BYTES = 4;
@@ -32,15 +32,11 @@ export function headBytes(type: StructType): number {
 /** Places where a member of the variable is named, and which. */
 export function memberNames(functions: ReadonlyMap<string, FunctionDeclaration>, name: string) {
   const found: { readonly site: Name; readonly member: string }[] = [];
-  const visit = (each: Expression): void => {
-    if (each.kind !== 'member' || each.base.kind !== 'name') return;
-    if (each.base.local === null && each.base.name === name)
-      found.push({ site: each.base, member: each.member });
-  };
-  for (const { body } of functions.values()) {
-    visitStatements(body.body, (_, expressions) => {
-      for (const expression of expressions) visitExpressions(expression, visit);
+  for (const declaration of functions.values())
+    visitFunction(declaration, (each) => {
+      if (each.kind !== 'member' || each.base.kind !== 'name') return;
+      if (each.base.local === null && each.base.name === name)
+        found.push({ site: each.base, member: each.member });
     });
-  }
   return found;
 }

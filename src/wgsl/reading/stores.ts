@@ -1,6 +1,6 @@
 /** Which variables a module's text may store to, whatever their declarations allow. */
 import type { Expression, FunctionDeclaration, Local, Module } from './tree.js';
-import { builtinOf, visitExpressions, visitStatements } from './walk.js';
+import { builtinOf, pathOf, visitExpressions, visitStatements } from './walk.js';
 
 /** Functions of WGSL's that change nothing by a pointer. */
 const READERS = ['arrayLength', 'atomicLoad', 'workgroupUniformLoad'];
@@ -29,10 +29,8 @@ export function storedVariables(
     (each.kind === 'unary' && each.operator === '&') ||
     (each.kind === 'name' && each.local !== null && targets.has(each.local));
   const rootsOf = (each: Expression): ReadonlySet<string> => {
-    let root = each;
-    while (root.kind === 'index' || root.kind === 'member' || root.kind === 'unary')
-      root = root.kind === 'unary' ? root.operand : root.base;
-    if (root.kind !== 'name') return new Set();
+    const root = pathOf(each).at(-1);
+    if (root?.kind !== 'name') return new Set();
     return root.local === null ? new Set([root.name]) : (targets.get(root.local) ?? new Set());
   };
   const store = (each: Expression): void => {

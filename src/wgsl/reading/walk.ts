@@ -1,5 +1,13 @@
 /** All expressions and statements of a function. */
-import type { Call, Expression, FunctionDeclaration, Module, Name, Statement } from './tree.js';
+import type {
+  Attribute,
+  Call,
+  Expression,
+  FunctionDeclaration,
+  Module,
+  Name,
+  Statement,
+} from './tree.js';
 
 /** What an expression consists of, in the order in which that is evaluated. */
 export function childrenOf(expression: Expression): readonly Expression[] {
@@ -41,6 +49,30 @@ export function visitStatements(
   }
 }
 
+/** Whether a statement is such a one, or any inside it. */
+export function someStatement(
+  statements: readonly Statement[],
+  is: (each: Statement, expressions: readonly Expression[]) => boolean,
+): boolean {
+  return statements.some(
+    (each) =>
+      is(each, expressionsOf(each)) || bodiesOf(each).some((inside) => someStatement(inside, is)),
+  );
+}
+
+/** A place and what it is a part of, from the last part to the variable or pointer. */
+export function pathOf(place: Expression): readonly Expression[] {
+  const path = [place];
+  for (
+    let each = place;
+    each.kind === 'index' || each.kind === 'member' || each.kind === 'unary';
+  ) {
+    each = each.kind === 'unary' ? each.operand : each.base;
+    path.push(each);
+  }
+  return path;
+}
+
 /** The lists of statements inside a statement. */
 export function bodiesOf(statement: Statement): readonly (readonly Statement[])[] {
   switch (statement.kind) {
@@ -78,7 +110,11 @@ function expressionsOf(statement: Statement): Expression[] {
   }
 }
 
-function visitFunction({ body }: FunctionDeclaration, visit: (each: Expression) => void): void {
+/** All expressions of a function. */
+export function visitFunction(
+  { body }: FunctionDeclaration,
+  visit: (each: Expression) => void,
+): void {
   visitStatements(body.body, (_, expressions) => {
     for (const each of expressions) visitExpressions(each, visit);
   });
@@ -103,6 +139,12 @@ export function callsIn(declaration: FunctionDeclaration): Call[] {
     if (each.kind === 'call') calls.push(each);
   });
   return calls;
+}
+
+/** The builtin that a parameter or a member is. */
+export function builtinIn(attributes: readonly Attribute[]): Name | null {
+  const value = attributes.find(({ name }) => name === 'builtin')?.parameters[0];
+  return value?.kind === 'name' ? value : null;
 }
 
 /** The function of WGSL's own that is called; '': one of the module's, or a type of its. */

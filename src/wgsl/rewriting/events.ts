@@ -10,7 +10,7 @@ import { writtenBy } from '../analysis/writing.js';
 import type { Description, Resource } from '../reading/describe.js';
 import type { Call, Expression, FunctionDeclaration, Statement } from '../reading/tree.js';
 import type { Type } from '../reading/types.js';
-import { childrenOf, some, visitExpressions, visitStatements } from '../reading/walk.js';
+import { childrenOf, pathOf, some, visitExpressions, visitStatements } from '../reading/walk.js';
 import { WgslError } from '../reading/wgsl-error.js';
 
 /** What is read whose value an invocation must find again. */
@@ -198,15 +198,8 @@ function partsOfSite(site: Expression): StoreParts {
 }
 
 function withIndices(target: Expression, values: readonly Expression[]): StoreParts {
-  const indices: Expression[] = [];
-  for (
-    let each = target;
-    each.kind === 'index' || each.kind === 'member' || each.kind === 'unary';
-  ) {
-    if (each.kind === 'index') indices.unshift(each.index);
-    each = each.kind === 'unary' ? each.operand : each.base;
-  }
-  return { target, indices, values };
+  const indices = pathOf(target).flatMap((each) => (each.kind === 'index' ? [each.index] : []));
+  return { target, indices: indices.toReversed(), values };
 }
 
 function callOf(store: Statement): Call {

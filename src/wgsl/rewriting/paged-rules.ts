@@ -14,7 +14,9 @@ import {
   builtinOf,
   callsIn,
   namesIn,
+  pathOf,
   some,
+  someStatement,
   visitExpressions,
   visitStatements,
 } from '../reading/walk.js';
@@ -105,65 +107,48 @@ export function replayOf(
 }
 
 /** Null where each invocation runs by itself. */
-function togetherOf({ module, functions }: Description): Together | null {
-  const shared = [...module.variables.values()]
-    .filter(({ space }) => space === 'workgroup')
-    .map(({ name }) => name);
-  const isShared = [...functions.values()].some((each) => {
-    const names = namesIn(each);
-    return shared.some((name) => names.has(name));
-  });
+function togetherOf(description: Description): Together | null {
+  const { module, functions } = description;
+  const isShared = [...functions.values()].some((each) =>
+    [...namesIn(each)].some((name) => module.variables.get(name)?.space === 'workgroup'),
+  );
   const waiting = new Set<string>();
-  const waits = (statements: readonly Statement[]): boolean => {
-    let found = false;
-    visitStatements(statements, (_, expressions) => {
-      for (const expression of expressions)
-        found ||= some(
-          expression,
-          (each) =>
-            each.kind === 'call' &&
-            (isWait(builtinOf(each, module)) || waiting.has(each.callee.name)),
-        );
-    });
-    return found;
-  };
+  const isWait = (each: Expression): boolean =>
+    isUniformLoad(each) || isBarrier(each) || (isCall(each) && waiting.has(each.callee.name));
+  const waits = (statements: readonly Statement[]): boolean =>
+    someStatement(statements, (_, expressions) => expressions.some((one) => some(one, isWait)));
   for (let before = -1; before < waiting.size; ) {
     before = waiting.size;
     for (const { name, body } of functions.values()) if (waits(body.body)) waiting.add(name);
   }
-  const barriers: Statement[] = [];
+  const barriers = effectsOf(description, isBarrier, 'a barrier in the head of a loop');
   const loads: Statement[] = [];
   for (const { body } of functions.values()) {
     const heads = headsIn(body.body, module.source);
     visitStatements(body.body, (each, expressions) => {
-      if (expressions.some((one) => some(one, isUniformLoad))) {
-        if (heads.has(each))
-          throw new WgslError(
-            module.source,
-            each.start,
-            `${UNIFORM_LOAD} in the head of a loop or behind else; give it a name before`,
-          );
-        loads.push(each);
-      }
-      if (each.kind !== 'call' || !BARRIER.test(builtinOf(each.call, module))) return;
-      if (module.source[each.end - 1] !== ';')
+      if (!expressions.some((one) => some(one, isUniformLoad))) return;
+      if (heads.has(each))
         throw new WgslError(
           module.source,
           each.start,
-          'a barrier in the head of a loop; write it in the body',
+          `${UNIFORM_LOAD} in the head of a loop or behind else; give it a name before`,
         );
-      barriers.push(each);
+      loads.push(each);
     });
   }
   return isShared || barriers.length + loads.length > 0 ? { barriers, loads, waits } : null;
 
   function isUniformLoad(each: Expression): boolean {
-    return each.kind === 'call' && builtinOf(each, module) === UNIFORM_LOAD;
+    return isCall(each) && builtinOf(each, module) === UNIFORM_LOAD;
+  }
+
+  function isBarrier(each: Expression | Statement): boolean {
+    return isCall(each) && BARRIER.test(builtinOf(each, module));
   }
 }
 
-function isWait(builtin: string): boolean {
-  return BARRIER.test(builtin) || builtin === UNIFORM_LOAD;
+function isCall(each: Expression | Statement): each is Call {
+  return each.kind === 'call' && 'callee' in each;
 }
 
 /** Statements before which none can be put: those in heads of loops, and `if` behind `else`. */
@@ -214,15 +199,14 @@ class Taint {
   /** Whether what the kernel writes may say which pages are touched. */
   leads(): boolean {
     while (this.#spread());
-    let found = false;
-    for (const { body } of this.description.functions.values()) {
-      visitStatements(body.body, (statement, expressions) => {
-        found ||=
+    return [...this.description.functions.values()].some(({ body }) =>
+      someStatement(
+        body.body,
+        (statement, expressions) =>
           this.#chooses(statement) ||
-          expressions.some((one) => some(one, (each) => this.#selects(each)));
-      });
-    }
-    return found;
+          expressions.some((one) => some(one, (each) => this.#selects(each))),
+      ),
+    );
   }
 
   #selects(each: Expression): boolean {
@@ -247,12 +231,12 @@ class Taint {
 
   /** Whether statements read what may be absent, or leave what others are in. */
   #guards(statements: readonly Statement[]): boolean {
-    let found = false;
-    visitStatements(statements, (each, expressions) => {
-      found ||= each.kind === 'return' || each.kind === 'break' || each.kind === 'continue';
-      found ||= expressions.some((one) => this.#reads(one));
-    });
-    return found;
+    return someStatement(
+      statements,
+      ({ kind }, expressions) =>
+        ['return', 'break', 'continue'].includes(kind) ||
+        expressions.some((one) => this.#reads(one)),
+    );
   }
 
   #reads(expression: Expression): boolean {
@@ -340,10 +324,8 @@ class Taint {
 
   /** The variable that is assigned to, or that a pointer may point to. */
   #mark(target: Expression): void {
-    let root = target;
-    while (root.kind === 'index' || root.kind === 'member' || root.kind === 'unary')
-      root = root.kind === 'unary' ? root.operand : root.base;
-    if (root.kind !== 'name') return;
+    const root = pathOf(target).at(-1);
+    if (root?.kind !== 'name') return;
     if (root.local !== null) this.#locals.add(root.local);
     else this.#names.add(root.name);
   }

@@ -13,7 +13,7 @@ import { type LaunchPart, lengthOf } from '../dividing/windows.js';
 import { withoutComments } from '../reading/comments.js';
 import type { Description, Resource } from '../reading/describe.js';
 import type { Attribute, Expression, FunctionDeclaration, Statement } from '../reading/tree.js';
-import { bodiesOf, some, visitStatements } from '../reading/walk.js';
+import { bodiesOf, builtinIn, some, someStatement } from '../reading/walk.js';
 import { WgslError } from '../reading/wgsl-error.js';
 import { eventStoreEdits, eventText, readEdits } from './event-module.js';
 import { type Events, partsOf } from './events.js';
@@ -361,7 +361,8 @@ function loopEdits(
       const first = source.startsWith('loop', each.start)
         ? source.indexOf('{', each.start)
         : (each.body.body.at(-1) as Statement).start;
-      const leaves = inside || (behind && hasReturn(each)) ? 'all_leave' : 'leaves';
+      const returns = behind && someStatement([each], ({ kind }) => kind === 'return');
+      const leaves = inside || returns ? 'all_leave' : 'leaves';
       edits.push({ at: first + 1, text: ` if (${prefix}_${leaves}()) { break; }` });
     }
   };
@@ -370,14 +371,6 @@ function loopEdits(
   if (result !== null && edits.length > 0 && body.body.at(-1)?.kind !== 'return')
     edits.push({ at: body.end - 1, text: `return ${lineOf(source, result, [])}(); ` });
   return edits;
-}
-
-function hasReturn(statement: Statement): boolean {
-  let found = false;
-  visitStatements([statement], ({ kind }) => {
-    found ||= kind === 'return';
-  });
-  return found;
 }
 
 interface Bindings {
@@ -509,10 +502,8 @@ function entryText(
     local_invocation_index: `${p}_at`,
   };
   const builtinValue = (attributes: readonly Attribute[], start: number): string => {
-    const builtin = attributes.find(({ name }) => name === 'builtin')?.parameters[0] as
-      | Expression
-      | undefined;
-    const name = builtin?.kind === 'name' ? builtin.name : '';
+    const builtin = builtinIn(attributes);
+    const name = builtin?.name ?? '';
     const value = values[name];
     if (value === undefined)
       throw new WgslError(

@@ -11,6 +11,7 @@ import { type LaunchPart, lengthOf } from '../dividing/windows.js';
 import { withoutComments } from '../reading/comments.js';
 import type { Description, Resource } from '../reading/describe.js';
 import type { FunctionDeclaration, Parameter } from '../reading/tree.js';
+import { builtinIn } from '../reading/walk.js';
 import { WgslError } from '../reading/wgsl-error.js';
 import { type Head, headDeclarations, headEdits, headsOf } from './heads.js';
 import { unhidden } from './hidden-names.js';
@@ -184,16 +185,14 @@ function editIds(
     return builtin === 'num_workgroups' ? vector('workgroups') : null;
   };
   const builtinOf = ({ attributes }: Pick<Parameter, 'attributes'>): string | null => {
-    const found = attributes.find(({ name }) => name === 'builtin');
-    const value = found?.parameters[0];
-    if (found === undefined || value?.kind !== 'name') return null;
-    if (value.name === 'workgroup_index' || value.name === 'global_invocation_index')
+    const { name = null, start = 0 } = builtinIn(attributes) ?? {};
+    if (name === 'workgroup_index' || name === 'global_invocation_index')
       throw new WgslError(
         module.source,
-        found.start,
-        `builtin ${value.name} is not supported in a launch that is cut`,
+        start,
+        `builtin ${name} is not supported in a launch that is cut`,
       );
-    return value.name;
+    return name;
   };
   const lines: string[] = [];
   for (const parameter of entry.parameters) {
