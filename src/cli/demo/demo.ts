@@ -10,10 +10,10 @@ import {
   type ManagedArray,
   openSpace,
 } from '../../index.js';
-import { ARRAY_TYPES } from '../run/array-types.js';
 import { loadKernelFile } from '../run/kernel-file.js';
 import { launchInParts, partsOf } from '../run/launch.js';
 import { faultsOf, type ProcessorReport, processorReports, processorTable } from '../run/report.js';
+import { ARRAY_TYPES } from '../run/run-arrays.js';
 import { defineCommand } from '../terminal/command.js';
 import { CommandError, UsageError } from '../terminal/failure.js';
 import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
@@ -137,7 +137,6 @@ async function prepare(silent: boolean): Promise<DemoData> {
   using progress = createProgress({
     label: 'preparing the data, once',
     total: 3_000_000,
-    unit: 'count',
     silent,
   });
   return await prepareDemoData({ onProgress: (rows) => progress.update(rows) });
@@ -213,7 +212,7 @@ async function flightsOnProcess(
   const bearing = space.array(Float32Array, rows, { name: 'bearing' });
   const cell = space.array(Uint16Array, rows, { name: 'cell' });
   const kernel = await loadKernelFile(fileURLToPath(demoFile('kernel.js')));
-  using progress = createProgress({ label: 'flights', total: rows, unit: 'count', silent });
+  using progress = createProgress({ label: 'flights', total: rows, silent });
   await launchInParts(
     device,
     kernel,

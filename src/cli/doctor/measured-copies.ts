@@ -95,15 +95,15 @@ export class MeasuredCopies {
   private async pageable(): Promise<MeasuredCopy[]> {
     const own = new Uint32Array(this.bytes / WORD_BYTES);
     using array = this.array();
-    return await this.both('pageable', own, array.value);
+    return await this.both('pageable', own, array);
   }
 
   private async pinned(): Promise<MeasuredCopy[]> {
     using home = this.array();
     using array = this.array();
-    home.value.data.fill(0);
-    using _pin = await home.value.pin();
-    return await this.both('pinned', home.value, array.value);
+    home.data.fill(0);
+    using _pin = await home.pin();
+    return await this.both('pinned', home, array);
   }
 
   /** Copies there and back between an array of the host and one in the device. */
@@ -118,17 +118,11 @@ export class MeasuredCopies {
     return [
       await this.measured(memory, 'host to device', async () => {
         data.fill(++this.value);
-        return await this.timed(async () => {
-          stream.copy(array, home, { at: device });
-          await stream.synchronize();
-        });
+        return await this.timed(() => stream.copy(array, home, { at: device }).synchronize());
       }),
       await this.measured(memory, 'device to host', async () => {
         await this.write(array);
-        const elapsedMs = await this.timed(async () => {
-          stream.copy(home, array);
-          await stream.synchronize();
-        });
+        const elapsedMs = await this.timed(() => stream.copy(home, array).synchronize());
         this.check(data);
         return elapsedMs;
       }),
@@ -139,8 +133,7 @@ export class MeasuredCopies {
     const { device } = this;
     if (!device.capabilities.remoteAccess)
       return this.missing('mapped', 'kernels of this device do not use host memory in place');
-    using array = this.array();
-    const { value: data } = array;
+    using data = this.array();
     data.data.fill(1);
     data.advise({ preferredLocation: 'host', accessedBy: [device] });
     const size = data.length;
@@ -166,32 +159,27 @@ export class MeasuredCopies {
     const { device } = this;
     if (!device.capabilities.writeCombining) {
       const why = 'each piece goes to this device by a copy of its own';
-      return [missing('write-combined', 'host to device', this.bytes, why)];
+      return this.missing('write-combined', why, ['host to device']);
     }
-    using array = this.array();
-    const { value: data } = array;
+    using data = this.array();
     using stream = device.stream();
     const measured = await this.measured('write-combined', 'host to device', async () => {
       await this.write(data);
       const value = ++this.value;
       for (let at = 0; at < data.length; at += PAGE_WORDS) data.data[at] = value;
-      return await this.timed(async () => {
-        stream.prefetch(data);
-        await stream.synchronize();
-      });
+      return await this.timed(() => stream.prefetch(data).synchronize());
     });
     return [measured];
   }
 
   private async managed(): Promise<MeasuredCopy[]> {
     const { device } = this;
-    using array = this.array();
-    const { value: data } = array;
+    using data = this.array();
     using stream = device.stream();
     const move = (to: Device | 'host'): Promise<number> =>
       this.timed(async () => {
         const event = stream.prefetch(data, to);
-        await stream.synchronize();
+        await event.synchronize();
         if (event.bytes !== data.byteLength) throw wrong();
       });
     return [
@@ -211,17 +199,14 @@ export class MeasuredCopies {
   private async betweenDevices(): Promise<MeasuredCopy[]> {
     const { other } = this;
     if (other === null)
-      return [missing('device', 'device to device', this.bytes, 'there is one such device')];
+      return this.missing('device', 'there is one such device', ['device to device']);
     using from = this.array();
     using to = this.array();
     using stream = other.stream();
     const measured = await this.measured('device', 'device to device', async () => {
-      await this.write(from.value);
-      const elapsedMs = await this.timed(async () => {
-        stream.copy(to.value, from.value, { at: other });
-        await stream.synchronize();
-      });
-      this.check(to.value.data);
+      await this.write(from);
+      const elapsedMs = await this.timed(() => stream.copy(to, from, { at: other }).synchronize());
+      this.check(to.data);
       return elapsedMs;
     });
     return [measured];
@@ -240,12 +225,13 @@ export class MeasuredCopies {
     return { memory, direction, bytes, bytesPerSecond: rateOf(bytes, times), missing: null };
   }
 
-  private missing(memory: HostMemory, why: string): MeasuredCopy[] {
-    const { bytes } = this;
-    return [
-      missing(memory, 'host to device', bytes, why),
-      missing(memory, 'device to host', bytes, why),
-    ];
+  private missing(
+    memory: MeasuredCopy['memory'],
+    missing: string,
+    directions: readonly Direction[] = ['host to device', 'device to host'],
+  ): MeasuredCopy[] {
+    const none = { memory, bytes: this.bytes, bytesPerSecond: null, missing };
+    return directions.map((direction) => ({ ...none, direction }));
   }
 
   /** By the device, so that no other memory has it. */
@@ -261,9 +247,8 @@ export class MeasuredCopies {
   }
 
   /** A new array, which is freed at the end of the block. */
-  private array(): Disposable & { readonly value: ManagedArray<Uint32Array> } {
-    const value = this.space.array(Uint32Array, this.bytes / WORD_BYTES);
-    return { value, [Symbol.dispose]: () => value.free() };
+  private array(): ManagedArray<Uint32Array> {
+    return this.space.array(Uint32Array, this.bytes / WORD_BYTES);
   }
 
   private inPlace(array: ManagedArray<Uint32Array>): void {
@@ -281,15 +266,6 @@ export class MeasuredCopies {
 /** Bytes a second, by the median of times in milliseconds. */
 export function rateOf(bytes: number, times: readonly number[]): number {
   return (bytes * 1000) / [...times].sort((a, b) => a - b)[times.length >> 1];
-}
-
-function missing(
-  memory: MeasuredCopy['memory'],
-  direction: Direction,
-  bytes: number,
-  why: string,
-): MeasuredCopy {
-  return { memory, direction, bytes, bytesPerSecond: null, missing: why };
 }
 
 function wrong(): CommandError {

@@ -11,12 +11,11 @@ import { recordedUses } from '../../sim/recorded-uses.js';
 import { formatOf, parseTrace, TraceError } from '../../sim/trace-formats.js';
 import { alignColumns } from '../../trace/recording/columns.js';
 import { CommandError, fileFailure, UsageError } from '../terminal/failure.js';
-import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
+import { csvField, formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { sizeInBytes } from '../terminal/options.js';
 import { print } from '../terminal/output.js';
 import { comparedPolicies, played } from './compared-policies.js';
 import { comparisonPage, type Row } from './comparison-page.js';
-import { csvField } from './csv.js';
 import { writePage } from './written-page.js';
 
 const USUAL_OVERSUBSCRIPTION = [1.25, 2, 4];

@@ -31,7 +31,7 @@ export async function comparedPolicies(text: string): Promise<Makers> {
 async function ofModule(path: string): Promise<() => EvictionPolicy> {
   const [file, name = 'default'] = path.split('#');
   const fail = (what: string, cause?: unknown): never => {
-    throw new CommandError('POLICY', `--policy ${path}: ${what}`, [], { cause });
+    throw new CommandError('POLICY', `--policy ${path}: ${what}`, { cause });
   };
   if (!existsSync(file)) fail('there is no such file');
   let make: unknown;
@@ -57,6 +57,6 @@ export function played<T>(path: string, play: () => T): T {
     return play();
   } catch (cause) {
     if (cause instanceof CommandError) throw cause;
-    throw new CommandError('POLICY', `${path}: ${(cause as Error).message}`, [], { cause });
+    throw new CommandError('POLICY', `${path}: ${(cause as Error).message}`, { cause });
   }
 }

@@ -47,6 +47,6 @@ function readMachine(path: string): Machine {
   } catch (cause) {
     const like = 'machines/pcie4.json in the package is one';
     const what = `${path} describes no machine: ${(cause as Error).message}; ${like}`;
-    throw new CommandError('MACHINE', what, [], { cause });
+    throw new CommandError('MACHINE', what, { cause });
   }
 }

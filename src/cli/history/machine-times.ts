@@ -3,9 +3,8 @@ import { bytesOf, leastMs, type Machine, type Transfers, transferMs } from '../.
 import { recordedTraffic, type Traffic } from '../../sim/recorded-traffic.js';
 import { alignColumns } from '../../trace/recording/columns.js';
 import { CommandError } from '../terminal/failure.js';
-import { formatBytes, formatCount, formatDuration } from '../terminal/format.js';
+import { csvField, formatBytes, formatCount, formatDuration } from '../terminal/format.js';
 import { print } from '../terminal/output.js';
-import { csvField } from './csv.js';
 import { readHistory } from './recorded-history.js';
 
 interface Times {

@@ -125,10 +125,7 @@ Examples
         throw new CommandError(
           'REPLAY_DIFFERS',
           `${path}, line ${lines[error.entry] ?? lines.length + 2}: ${error.message}`,
-          [],
-          {
-            cause: error,
-          },
+          { cause: error },
         );
       }
       throw error;

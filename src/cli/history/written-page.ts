@@ -9,7 +9,7 @@ export function writePage(file: string, text: string, use: string): void {
   try {
     writeFileSync(file, text);
   } catch (error) {
-    throw new CommandError(codeOf(error), explain(error), [], { cause: error });
+    throw new CommandError(codeOf(error), explain(error), { cause: error });
   }
   print(`${file}: ${formatBytes(text.length)}; ${use}`);
 }

@@ -34,14 +34,10 @@ export async function loadKernelFile(path: string, wgsl: WgslChoices = {}): Prom
         : (error as { code?: unknown } | null)?.code === 'ERR_UNKNOWN_FILE_EXTENSION'
           ? `; compile it to JavaScript${/\.[cm]?ts$/.test(path) ? ', or use Node.js 22.18 or newer, which loads TypeScript' : ''}`
           : '';
-    throw new CommandError(
-      'KERNEL_FILE',
-      `${path} cannot be loaded: ${explain(error)}${where}`,
-      linesOfStack(error),
-      {
-        cause: error,
-      },
-    );
+    throw new CommandError('KERNEL_FILE', `${path} cannot be loaded: ${explain(error)}${where}`, {
+      trace: linesOfStack(error),
+      cause: error,
+    });
   }
   const found = module.default;
   if (typeof found !== 'object' || found === null) {
@@ -105,7 +101,7 @@ function wgslKernel(
     );
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    throw new CommandError('KERNEL_FILE', explain(error), [], { cause: error });
+    throw new CommandError('KERNEL_FILE', explain(error), { cause: error });
   }
 }
 

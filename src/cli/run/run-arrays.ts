@@ -1,10 +1,9 @@
 /** The arrays of a kernel: which file each is read from, and where its result goes. */
 import { fileType } from '../../api/arrays/files/npy.js';
 import { resultArray } from '../../api/objects/result-array.js';
-import { bytesOf } from '../../core/basics/elements.js';
-import type { AddressSpace, ElementType, ManagedArray } from '../../index.js';
+import { bytesOf, CONSTRUCTORS } from '../../core/basics/elements.js';
+import type { AddressSpace, ElementType, ManagedArray, NumericArray } from '../../index.js';
 import { CommandError, codeOf, explain } from '../terminal/failure.js';
-import { ARRAY_TYPES } from './array-types.js';
 import { product } from './launch-size.js';
 import {
   type FileName,
@@ -15,6 +14,18 @@ import {
 } from './run-files.js';
 import type { Job } from './run-job.js';
 import type { Plan, Use } from './run-plan.js';
+
+/** Typed arrays by the short names of their elements. */
+export const ARRAY_TYPES: Readonly<
+  Record<
+    ElementType,
+    {
+      new (length: number): NumericArray;
+      readonly BYTES_PER_ELEMENT: number;
+      readonly name: string;
+    }
+  >
+> = CONSTRUCTORS;
 
 /** What the run writes, before any of it has a place. */
 export function resultsOf(plan: Plan, job: Job): Result[] {
@@ -123,9 +134,6 @@ function allocationFailure(error: unknown): unknown {
   return new CommandError(
     'HOST_BUDGET',
     `${explain(error)} (--host-memory SIZE, --storage FOLDER)`,
-    [],
-    {
-      cause: error,
-    },
+    { cause: error },
   );
 }

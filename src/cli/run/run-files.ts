@@ -148,14 +148,11 @@ function createFile({ parameter, path }: Result): AtomicFile {
       throw new CommandError(
         code as RefusalCode,
         `${message} (--save ${parameter}=FILE for an --inout)`,
-        [],
-        {
-          cause: error,
-        },
+        { cause: error },
       );
     }
     const problem = code === 'ENOENT' ? 'there is no such folder' : fileProblem(errno);
-    throw new CommandError('RESULT_FILE', `cannot write ${path}: ${problem}`, [], { cause: error });
+    throw new CommandError('RESULT_FILE', `cannot write ${path}: ${problem}`, { cause: error });
   }
 }
 
@@ -226,9 +223,7 @@ export class ResultFiles {
           allocateResult(file.fd, result.path, result.header.length + result.bytes);
         else await this.copy(result.from, file.fd);
       } catch (error) {
-        throw new CommandError('FILE_IO', explainTransfer(result.path, error), [], {
-          cause: error,
-        });
+        throw new CommandError('FILE_IO', explainTransfer(result.path, error), { cause: error });
       }
     }
   }
@@ -294,7 +289,7 @@ export class ResultFiles {
         // The slow part of a commit; once all are on the disk, the names change within a moment.
         await syncFile(file.fd);
       } catch (error) {
-        throw new CommandError('FILE_IO', explainTransfer(path, error), [], { cause: error });
+        throw new CommandError('FILE_IO', explainTransfer(path, error), { cause: error });
       }
     }
     for (const { file } of this.open) await file.commit();

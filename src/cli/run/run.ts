@@ -68,7 +68,7 @@ async function carryOut(plan: Plan): Promise<RunReport> {
   // The space opens meanwhile.
   results.fill();
   await using space = await openFor(plan).catch((error: unknown) => {
-    throw new CommandError('OPEN', explain(error), [], { cause: error });
+    throw new CommandError('OPEN', explain(error), { cause: error });
   });
   if (plan.ui) say(`the live picture of the run is at ${(await space.serve()).url}`);
   const arrays = makeArrays(space, plan, job, results);
@@ -98,7 +98,7 @@ async function launch(
     (kernel.wgsl !== null && takesParts(kernel.wgsl));
   const parts = partsOf(size, inParts && typeof extent === 'number' ? chunks : 1);
   const started = performance.now();
-  using progress = createProgress({ label: kernel.name, total: size, unit: 'count', silent });
+  using progress = createProgress({ label: kernel.name, total: size, silent });
   const detail = (): string => `${formatCount(faultsOf(device.stats()))} faults`;
   const onProgress = (done: number): void => progress.update(done, detail);
   try {
@@ -135,12 +135,11 @@ function launchFailure(error: unknown, isMapped: boolean): unknown {
       'DEVICE_LOST',
       `device ${error.details.device ?? ''} ended before the work was done (its process was killed${crash}); ` +
         'no file was changed: run it again',
-      [],
       { cause: error },
     );
   }
   return error.code === 'KERNEL_ERROR'
-    ? new CommandError(error.code, error.message, linesOfStack(error), { cause: error })
+    ? new CommandError(error.code, error.message, { trace: linesOfStack(error), cause: error })
     : error;
 }
 

@@ -86,7 +86,7 @@ async function keep(args: readonly string[]): Promise<number> {
   try {
     await nameSpace(space, name, quotas);
   } catch (error) {
-    throw new CommandError(codeOf(error), explain(error), [], { cause: error });
+    throw new CommandError(codeOf(error), explain(error), { cause: error });
   }
   tellStarter({ ready: true });
   print(`Space ${name} is kept by process ${process.pid}: openSpace({ at: '${name}' }).`);

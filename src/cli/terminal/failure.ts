@@ -16,13 +16,15 @@ export class UsageError extends Error {
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 
+  readonly trace: readonly string[];
+
   constructor(
     readonly code: FailureCode,
     message: string,
-    readonly trace: readonly string[] = [],
-    options?: ErrorOptions,
+    { trace = [], ...options }: ErrorOptions & { readonly trace?: readonly string[] } = {},
   ) {
     super(message, options);
+    this.trace = trace;
   }
 }
 
@@ -57,7 +59,7 @@ export function explain(error: unknown): string {
  */
 export function fileFailure(path: string, error: unknown, more = ''): CommandError {
   const what = explain(Object.assign(error as Error, { path }));
-  return new CommandError(codeOf(error), `${what}${more}`, [], { cause: error });
+  return new CommandError(codeOf(error), `${what}${more}`, { cause: error });
 }
 
 /** For files that the library reads and writes: it knows descriptors, and the user knows names. */

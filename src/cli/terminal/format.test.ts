@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatBytes, formatCount, formatDuration, formatRate, parseSize } from './format.js';
+import { parseSize } from '../../api/values/sizes.js';
+import { formatBytes, formatCount, formatDuration, formatRate } from './format.js';
 
 describe('parseSize', () => {
   test.each([

@@ -1,7 +1,5 @@
 // Sizes, rates and times as people write and read them.
 
-export { parseSize } from '../../api/values/sizes.js';
-
 /** Three digits that count, without a tail of zeros: 1.5, 64, 0.25, 1023. */
 function digits(value: number): string {
   const text = value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
@@ -47,4 +45,9 @@ export function formatCount(count: number | bigint): string {
 /** A name may have characters that move the cursor of a terminal. */
 export function plain(name: string): string {
   return name.replace(/\p{Cc}/gu, '?');
+}
+
+/** A field of a line of CSV, in quotes where it needs them. */
+export function csvField(text: string): string {
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

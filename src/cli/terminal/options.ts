@@ -1,8 +1,9 @@
 /** Reading a command line. Whatever is wrong with it is a UsageError that says how to write it. */
 
 import { parseArgs } from 'node:util';
+import { parseSize } from '../../api/values/sizes.js';
 import { UsageError } from './failure.js';
-import { formatBytes, parseSize } from './format.js';
+import { formatBytes } from './format.js';
 
 interface Option {
   readonly type: 'string' | 'boolean';

@@ -3,42 +3,31 @@
 
 import { createRequire } from 'node:module';
 import type * as CliProgress from 'cli-progress';
-import { formatBytes, formatCount, formatDuration } from './format.js';
+import { formatCount, formatDuration } from './format.js';
 
-export interface Progress {
-  /**
-   * Done so far, in the same unit as `total`. `detail` gives a few words that stand at the end; it
-   * is called when they are shown.
-   */
+/**
+ * Its end shows the last state and leaves the terminal in order; later calls do nothing. Until then
+ * the bar redraws itself by a timer, which keeps the process alive.
+ */
+export interface Progress extends Disposable {
+  /** Done so far. `detail` gives a few words that stand at the end, when they are shown. */
   update(done: number, detail?: () => string): void;
-  /** A line of text that stays above the bar. */
-  note(line: string): void;
-  /**
-   * Shows the last state and leaves the terminal in order. Later calls do nothing. Until then the
-   * bar redraws itself by a timer, which keeps the process alive: call it whatever happens, best by
-   * `using`.
-   */
-  finish(): void;
-  [Symbol.dispose](): void;
 }
 
 export interface ProgressOptions {
   label: string;
   total: number;
-  unit?: 'bytes' | 'count';
   /** Nothing at all, as for --json. */
   silent?: boolean;
   /** Standard error unless told, so that results can be piped on. */
   stream?: NodeJS.WritableStream & { isTTY?: boolean };
-  /** Milliseconds; for tests. */
-  now?: () => number;
 }
 
 /** Progress in lines must not fill a log. */
 const LINE_EVERY_MS = 1000;
 
 export function createProgress(options: ProgressOptions): Progress {
-  if (options.silent) return { update() {}, note() {}, finish() {}, [Symbol.dispose]() {} };
+  if (options.silent) return { update() {}, [Symbol.dispose]() {} };
   const stream = options.stream ?? process.stderr;
   // A terminal that cannot move its cursor gets lines.
   return stream.isTTY && process.env['TERM'] !== 'dumb'
@@ -56,25 +45,24 @@ function percent(done: number, total: number): number {
   return Math.max(0, Math.min(100, Math.floor((done / total) * 100)));
 }
 
-function amount(value: number, options: ProgressOptions): string {
-  return options.unit === 'bytes' ? formatBytes(value) : formatCount(Math.round(value));
+function amounts(done: number, total: number): string {
+  return `${formatCount(Math.round(done))} of ${formatCount(total)}`;
 }
 
-function lines(options: ProgressOptions, stream: NodeJS.WritableStream): Progress {
-  const now = options.now ?? (() => performance.now());
-  const started = now();
+function lines({ label, total }: ProgressOptions, stream: NodeJS.WritableStream): Progress {
+  const started = performance.now();
   let shownAt = Number.NEGATIVE_INFINITY;
   let shownPercent = -1;
   let last: { done: number; detail: () => string } | null = null;
   let finished = false;
   const show = (done: number, detailOf: () => string) => {
     const detail = detailOf();
-    const at = percent(done, options.total);
+    const at = percent(done, total);
     stream.write(
-      `${options.label}: ${at}% (${amount(done, options)} of ${amount(options.total, options)}) after ` +
-        `${formatDuration(now() - started)}${detail === '' ? '' : `, ${detail}`}\n`,
+      `${label}: ${at}% (${amounts(done, total)}) after ` +
+        `${formatDuration(performance.now() - started)}${detail === '' ? '' : `, ${detail}`}\n`,
     );
-    shownAt = now();
+    shownAt = performance.now();
     shownPercent = at;
     last = null;
   };
@@ -82,21 +70,14 @@ function lines(options: ProgressOptions, stream: NodeJS.WritableStream): Progres
     update(done, detail = none) {
       if (finished) return;
       last = { done, detail };
-      if (now() - shownAt < LINE_EVERY_MS) return;
+      const sinceMs = performance.now() - shownAt;
       // A job that stands still says so only now and then, and not every second.
-      if (percent(done, options.total) === shownPercent && now() - shownAt < 10 * LINE_EVERY_MS)
-        return;
-      show(done, detail);
-    },
-    note(line) {
-      stream.write(`${line}\n`);
-    },
-    finish() {
-      if (!finished && last) show(last.done, last.detail);
-      finished = true;
+      const everyMs = percent(done, total) === shownPercent ? 10 * LINE_EVERY_MS : LINE_EVERY_MS;
+      if (sinceMs >= everyMs) show(done, detail);
     },
     [Symbol.dispose]() {
-      this.finish();
+      if (!finished && last) show(last.done, last.detail);
+      finished = true;
     },
   };
 }
@@ -128,7 +109,7 @@ function bar(options: ProgressOptions, stream: NodeJS.WritableStream): Progress 
         const detail = text();
         const line =
           `${options.label} ${picture} ${String(percent(params.value, options.total)).padStart(3)}%  ` +
-          `${amount(params.value, options)} of ${amount(options.total, options)}${detail === '' ? '' : `  ${detail}`}`;
+          `${amounts(params.value, options.total)}${detail === '' ? '' : `  ${detail}`}`;
         return line.slice(0, Math.max(20, ((stream as NodeJS.WriteStream).columns || 80) - 1));
       },
     },
@@ -141,17 +122,10 @@ function bar(options: ProgressOptions, stream: NodeJS.WritableStream): Progress 
       text = detail;
       single.update(Math.min(done, Math.max(options.total, 1)));
     },
-    note(line) {
-      // The bar is redrawn below the line at the next update.
-      stream.write(`\r\u001b[K${line}\n`);
-    },
-    finish() {
+    [Symbol.dispose]() {
       if (finished) return;
       finished = true;
       single.stop();
-    },
-    [Symbol.dispose]() {
-      this.finish();
     },
   };
 }
