@@ -1,7 +1,7 @@
 /** Opening a space, and data that the CPU, devices and files hand to each other. */
 import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ManagedArray, OnememError } from '../../index.js';
+import type { OnememError } from '../../index.js';
 import {
   atMost,
   BLOCK_BYTES,
@@ -17,7 +17,15 @@ import {
 } from '../context.js';
 import { copy, mix, mixed, pattern, write } from '../kernels.js';
 import type { Scenario } from '../suite.js';
-import { FIRST_BLOCK_FAULTS, ROUNDS, seenBy, type Words, walkFaults } from './common.js';
+import {
+  FIRST_BLOCK_FAULTS,
+  mixOn,
+  ROUNDS,
+  seenBy,
+  statesOf,
+  type Words,
+  walkFaults,
+} from './common.js';
 
 export const access: readonly Scenario[] = [
   {
@@ -99,17 +107,13 @@ export const access: readonly Scenario[] = [
       const shared = words();
       const content = pattern(BUFFER_WORDS, 0x51ab_0003);
       shared.data.set(content);
-      await device.run(mix, { data: shared, seed: 0x51ab_0004 }, { size: BUFFER_WORDS });
+      await mixOn(device, shared, 0x51ab_0004);
       const once = mixed(content, 0x51ab_0004);
       same('an array that both wrote', shared.data, once);
 
       // The rest of a page that the device wrote in part is what the CPU wrote there.
       const [begin, end] = [3 * WORDS_PER_PAGE + 5, WORDS_PER_BLOCK + 7];
-      await device.run(
-        mix,
-        { data: shared, seed: 0x51ab_0005 },
-        { size: BUFFER_WORDS, begin, end },
-      );
+      await mixOn(device, shared, 0x51ab_0005, { begin, end });
       const part = once.slice();
       part.set(mixed(once, 0x51ab_0005).subarray(begin, end), begin);
       same('an array that the device wrote in part', shared.data, part);
@@ -167,25 +171,14 @@ export const access: readonly Scenario[] = [
       const fromFiles = (): number =>
         figures('host').bytesFromFiles + figures(device).bytesFromFiles;
       const array = space.fileArray(Uint32Array, path, { byteOffset, length: content.length });
-      equal(
-        'state before the first touch',
-        array
-          .residency()
-          .runs.map(({ state }) => state)
-          .join(),
-        'file',
-      );
+      equal('state before the first touch', statesOf(array), 'file');
       equal('bytes read before the first touch', fromFiles(), 0);
       same('what the device read', await seenBy(device, array), content);
       equal('bytes read', fromFiles(), BUFFER_BYTES);
       same('what the CPU reads', array.data, content);
       equal('bytes read at all', fromFiles(), BUFFER_BYTES);
       await refused('a device that writes it', 'ACCESS_DENIED', () =>
-        device.run(
-          mix,
-          { data: array as ManagedArray<Uint32Array>, seed: 1 },
-          { size: content.length },
-        ),
+        mixOn(device, array as Words, 1),
       );
 
       const own = space.fileArray(Uint32Array, path, {
@@ -194,7 +187,7 @@ export const access: readonly Scenario[] = [
         writable: true,
       });
       own.data[5] = 77;
-      await device.run(mix, { data: own, seed: 0x51ab_0009 }, { size: content.length });
+      await mixOn(device, own, 0x51ab_0009);
       const changed = content.slice();
       changed[5] = 77;
       same('a private copy that both wrote', own.data, mixed(changed, 0x51ab_0009));
@@ -224,7 +217,7 @@ export const access: readonly Scenario[] = [
         writable: true,
         shared: true,
       });
-      await device.run(mix, { data: array, seed: 1 }, { size: content.length });
+      await mixOn(device, array, 1);
       content = mixed(content, 1);
       equal('bytes of the first flush', await array.flush(), BUFFER_BYTES);
       isWritten('after the device wrote');
@@ -234,11 +227,7 @@ export const access: readonly Scenario[] = [
       // One page each by the CPU and the device, in a block that both have.
       const [cpu, dev] = [WORDS_PER_BLOCK + 5, WORDS_PER_BLOCK + 9 * WORDS_PER_PAGE];
       array.data[cpu] = content[cpu] = 7;
-      await device.run(
-        mix,
-        { data: array, seed: 2 },
-        { size: content.length, begin: dev, end: dev + 1 },
-      );
+      await mixOn(device, array, 2, { begin: dev, end: dev + 1 });
       content[dev] = mixed(content, 2)[dev];
       await array.flush();
       isWritten('after both wrote');
@@ -255,7 +244,7 @@ export const access: readonly Scenario[] = [
       );
       same('what the CPU reads after a reload', array.data, content);
 
-      await device.run(mix, { data: array, seed: 3 }, { size: content.length });
+      await mixOn(device, array, 3);
       content = mixed(content, 3);
       await space.close();
       isWritten('after the space was closed');

@@ -7,9 +7,9 @@ import {
   WORDS_PER_BLOCK,
   WORDS_PER_PAGE,
 } from '../context.js';
-import { mix, mixed } from '../kernels.js';
+import { mixed } from '../kernels.js';
 import type { Scenario } from '../suite.js';
-import { onDevice, seenBy } from './common.js';
+import { mixOn, onDevice, seenBy } from './common.js';
 
 export const clones: readonly Scenario[] = [
   {
@@ -38,7 +38,7 @@ export const clones: readonly Scenario[] = [
             runs.map(() => 'write').join(),
           );
         } else {
-          await device.run(mix, { data: source, seed: 1 }, { size: BUFFER_WORDS });
+          await mixOn(device, source, 1);
           content = mixed(content, 1);
         }
         same(
@@ -56,7 +56,7 @@ export const clones: readonly Scenario[] = [
 
         // The other way round, with the clone's own clone between them.
         const second = await clone.clone();
-        await device.run(mix, { data: clone, seed: 2 }, { size: BUFFER_WORDS });
+        await mixOn(device, clone, 2);
         second.data[WORDS_PER_BLOCK + 3] ^= 1;
         const own = old.slice();
         own[WORDS_PER_BLOCK + 3] ^= 1;
@@ -87,7 +87,7 @@ export const clones: readonly Scenario[] = [
         else theirs[at] = clone.data[at] = page;
       }
       const part = { begin: WORDS_PER_BLOCK - 5, end: WORDS_PER_BLOCK + 5 };
-      await device.run(mix, { data: clone, seed: 3 }, { size: BUFFER_WORDS, ...part });
+      await mixOn(device, clone, 3, part);
       theirs.set(mixed(theirs, 3).subarray(part.begin, part.end), part.begin);
       same('the source', source.data, ours);
       same('the clone', clone.data, theirs);

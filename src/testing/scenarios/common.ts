@@ -1,7 +1,7 @@
 /** What several scenarios need. */
 import type { Device, ManagedArray } from '../../index.js';
 import { BLOCK_BYTES, equal, PAGE_BYTES } from '../context.js';
-import { copy, pattern, write } from '../kernels.js';
+import { copy, mix, pattern, write } from '../kernels.js';
 
 export type Words = ManagedArray<Uint32Array>;
 
@@ -24,6 +24,22 @@ export async function seenBy(device: Device, source: Words): Promise<Uint32Array
   const seen = destination.data.slice();
   destination.free();
   return seen;
+}
+
+/** The device changes the elements, or a part of them. */
+export function mixOn(
+  device: Device,
+  data: Words,
+  seed: number,
+  part: { readonly begin?: number; readonly end?: number } = {},
+): Promise<void> {
+  return device.run(mix, { data, seed }, { size: data.length, ...part });
+}
+
+/** Of its runs of pages, in their order. */
+export function statesOf(array: ManagedArray): string {
+  const { runs } = array.residency();
+  return runs.map(({ state }) => state).join();
 }
 
 export function pageBytes(array: Words): number {

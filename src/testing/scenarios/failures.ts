@@ -2,9 +2,9 @@
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUFFER_BYTES, BUFFER_WORDS, equal, holds, refused, same } from '../context.js';
-import { mix, pattern, write } from '../kernels.js';
+import { pattern, write } from '../kernels.js';
 import type { Scenario } from '../suite.js';
-import { onDevice, seenBy } from './common.js';
+import { mixOn, onDevice, seenBy, statesOf } from './common.js';
 
 export const failures: readonly Scenario[] = [
   {
@@ -102,9 +102,7 @@ export const failures: readonly Scenario[] = [
       await until('its memory is given back', () => only.residency().bytes[one.name] === undefined);
       same('what had a copy at home', shared.data, content);
       same('the same on the other device', await seenBy(two, shared), content);
-      await refused('a launch on the dead device', 'DEVICE_LOST', () =>
-        one.run(mix, { data: shared, seed: 1 }, { size: BUFFER_WORDS }),
-      );
+      await refused('a launch on the dead device', 'DEVICE_LOST', () => mixOn(one, shared, 1));
 
       const path = join(folder, 'words');
       const fd = openSync(path, 'w+');
@@ -115,14 +113,7 @@ export const failures: readonly Scenario[] = [
         holds('the file is right', readFileSync(path).equals(new Uint8Array(otherContent.buffer)));
       } else {
         for (const array of [only, other]) {
-          equal(
-            'the state',
-            array
-              .residency()
-              .runs.map(({ state }) => state)
-              .join(),
-            'lost',
-          );
+          equal('the state', statesOf(array), 'lost');
           await refused('a launch that reads it', 'DATA_LOST', () => seenBy(two, array));
           await refused('a file written from it', 'DATA_LOST', () =>
             array.writeTo(fd, { position: 0 }),

@@ -11,9 +11,9 @@ import {
   WORDS_PER_BLOCK,
   WORDS_PER_PAGE,
 } from '../context.js';
-import { copy, mix, mixed, pattern, write } from '../kernels.js';
+import { copy, mixed, pattern, write } from '../kernels.js';
 import type { Scenario } from '../suite.js';
-import { onDevice, pageBytes, ROUNDS, seenBy } from './common.js';
+import { mixOn, onDevice, pageBytes, ROUNDS, seenBy } from './common.js';
 
 export const migration: readonly Scenario[] = [
   {
@@ -38,7 +38,7 @@ export const migration: readonly Scenario[] = [
       same('what the device read after the CPU wrote', await seenBy(device, array), content);
       equal('bytes that came for it', figures(device).bytesIn, 2 * BUFFER_BYTES);
       same('what the CPU reads after it wrote', array.data, content);
-      await device.run(mix, { data: array, seed: 0x51ab_000b }, { size: BUFFER_WORDS });
+      await mixOn(device, array, 0x51ab_000b);
       const { bytes, runs } = array.residency();
       equal('bytes on the device after it wrote', bytes[device.name], BUFFER_BYTES);
       equal('bytes at home after it wrote', bytes.host, undefined);
@@ -50,7 +50,7 @@ export const migration: readonly Scenario[] = [
       equal('bytes copied at all', figures(device).bytesIn, 2 * BUFFER_BYTES);
       const after = mixed(content, 0x51ab_000b);
       same('what the CPU reads', array.data, after);
-      await device.run(mix, { data: array, seed: 0x51ab_000c }, { size: BUFFER_WORDS });
+      await mixOn(device, array, 0x51ab_000c);
       same(
         'what the CPU reads after the device wrote again',
         array.data,
@@ -119,7 +119,7 @@ export const migration: readonly Scenario[] = [
       for (let round = 0; round < ROUNDS; round++) {
         const figures = watch();
         equal(`round ${round}: bytes that are there`, await prefetch(array, device), BUFFER_BYTES);
-        await device.run(mix, { data: array, seed: round }, { size: BUFFER_WORDS });
+        await mixOn(device, array, round);
         content = mixed(content, round);
         equal(`round ${round}: bytes that came`, figures(device).bytesIn, BUFFER_BYTES);
         if (round % 2 === 0)
@@ -151,7 +151,7 @@ export const migration: readonly Scenario[] = [
       equal('bytes copied for reading again', again(one).bytesIn + again(two).bytesIn, 0);
 
       // Now the second device has the only copy.
-      await two.run(mix, { data: array, seed: 0x51ab_0041 }, { size: BUFFER_WORDS });
+      await mixOn(two, array, 0x51ab_0041);
       content = mixed(content, 0x51ab_0041);
       equal('bytes left on the first', array.residency().bytes[one.name], undefined);
       const changed = watch();
@@ -178,7 +178,7 @@ export const migration: readonly Scenario[] = [
       const figures = watch();
       for (let round = 0; round < 3; round++) {
         for (const [index, array] of arrays.entries()) {
-          await device.run(mix, { data: array, seed: round }, { size: length });
+          await mixOn(device, array, round);
           contents[index] = mixed(contents[index], round);
         }
         atMost('memory of the device', device.stats().peakBytes, device.memory);
@@ -243,7 +243,7 @@ export const migration: readonly Scenario[] = [
       const figures = watch();
       equal('bytes that are there', await prefetch(array, device, begin, end), BLOCK_BYTES);
       equal('bytes on the device', array.residency().bytes[device.name], BLOCK_BYTES);
-      await device.run(mix, { data: array, seed: 0x51ab_0051 }, { size: array.length, begin, end });
+      await mixOn(device, array, 0x51ab_0051, { begin, end });
       content.set(mixed(content, 0x51ab_0051).subarray(begin, end), begin);
       // A device without page faults is given all of the array.
       equal(
@@ -342,7 +342,7 @@ export const migration: readonly Scenario[] = [
       atMost('least bytes that should be in slow memory', 2 ** 22, heldBytes());
       for (const [at, array] of arrays.entries()) {
         same(`what the device read of array ${at}`, await seenBy(device, array), contents[at]);
-        await device.run(mix, { data: array, seed: at }, { size: BUFFER_WORDS });
+        await mixOn(device, array, at);
       }
       for (const [at, array] of arrays.entries())
         same(`what the CPU reads of array ${at}`, array.data, mixed(contents[at], at));

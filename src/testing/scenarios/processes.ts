@@ -15,10 +15,10 @@ import {
   WORDS_PER_BLOCK,
   WORDS_PER_PAGE,
 } from '../context.js';
-import { increment, mix, mixed, pattern } from '../kernels.js';
+import { increment, mixed, pattern } from '../kernels.js';
 import { SecondProcess } from '../second.js';
 import type { Scenario } from '../suite.js';
-import { onDevice, seenBy, type Words } from './common.js';
+import { mixOn, onDevice, seenBy, type Words } from './common.js';
 
 const ROUNDS = 3;
 
@@ -85,7 +85,7 @@ export const processes: readonly Scenario[] = [
       content = mixed(content, 1);
       same('after a launch of the second process', x.data, content);
       await second.do('invert', 'x', 0, BUFFER_WORDS);
-      await device.run(mix, { data: x, seed: 2 }, { size: BUFFER_WORDS });
+      await mixOn(device, x, 2);
       content = mixed(inverted(content), 2);
       same('what the second process reads', await second.do('read', 'x'), content);
       same('what is read here', x.data, content);
@@ -166,7 +166,7 @@ export const processes: readonly Scenario[] = [
         same('before it migrates', await second.do('read', 'x'), content);
         equal('bytes that are there', await prefetch(x, device), BUFFER_BYTES);
         equal('bytes on the device', x.residency().bytes[device.name], BUFFER_BYTES);
-        await device.run(mix, { data: x, seed: round }, { size: BUFFER_WORDS });
+        await mixOn(device, x, round);
         content = mixed(content, round);
         same('after it migrated', await second.do('read', 'x'), content);
         await second.do('invert', 'x', 0, BUFFER_WORDS);
@@ -278,7 +278,7 @@ export const processes: readonly Scenario[] = [
       const old = await onDevice(device, x, 0x51ab_00dd);
       await second.do('clone', 'x', 'before');
       for (let i = 0; i < BUFFER_WORDS / 2; i++) x.data[i] = ~x.data[i];
-      await device.run(mix, { data: x, seed: 5 }, { size: BUFFER_WORDS });
+      await mixOn(device, x, 5);
       const content = mixed(inverted(old, 0, BUFFER_WORDS / 2), 5);
       same('the clone', await second.do('read', 'before'), old);
       same('the clone, seen by the device', await second.do('seen', 'before'), old);
@@ -296,7 +296,7 @@ export const processes: readonly Scenario[] = [
       equal('bytes at home after that', x.residency().bytes.host, BUFFER_BYTES);
       await second.do('unpin');
       equal('bytes that are there', await prefetch(x, device), BUFFER_BYTES);
-      await device.run(mix, { data: x, seed: 6 }, { size: BUFFER_WORDS });
+      await mixOn(device, x, 6);
       same('what the second process reads', await second.do('read', 'x'), mixed(content, 6));
     },
   ),

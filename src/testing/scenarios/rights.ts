@@ -13,7 +13,7 @@ import {
 } from '../context.js';
 import { copy, mix, mixed, pattern } from '../kernels.js';
 import type { Scenario } from '../suite.js';
-import { onDevice, seenBy } from './common.js';
+import { mixOn, onDevice, seenBy, type Words } from './common.js';
 
 /**
  * Pages that are treated alike lie together: 64 KiB, as much as a device brings at once, or as much as
@@ -21,6 +21,32 @@ import { onDevice, seenBy } from './common.js';
  */
 function groupBytesOf([{ capabilities }]: readonly Device[]): number {
   return Math.max(16 * PAGE_BYTES, Math.min(capabilities.granularityBytes, BLOCK_BYTES));
+}
+
+/** Groups of pages in a row, by names. */
+class Groups {
+  readonly words: number;
+
+  constructor(
+    readonly names: readonly string[],
+    readonly bytes: number,
+  ) {
+    this.words = bytes / 4;
+  }
+
+  of(name: string): { readonly begin: number; readonly end: number } {
+    const begin = this.names.indexOf(name) * this.words;
+    return { begin, end: begin + this.words };
+  }
+
+  /** The CPU reads what it should, of all that have not been freed. */
+  same(array: Words, content: Uint32Array): void {
+    for (const name of this.names) {
+      const { begin, end } = this.of(name);
+      if (name !== 'hole')
+        same(`the data of ${name}`, array.data.subarray(begin, end), content.subarray(begin, end));
+    }
+  }
 }
 
 export const rights: readonly Scenario[] = [
@@ -74,8 +100,7 @@ export const rights: readonly Scenario[] = [
         if (place === 'both') await prefetch(array, device);
         await array.protect('read');
         same(`what the device reads ${what}`, await seenBy(device, array), content);
-        const run = (): Promise<void> =>
-          device.run(mix, { data: array, seed: 5 }, { size: BUFFER_WORDS });
+        const run = (): Promise<void> => mixOn(device, array, 5);
         await refused(`a launch that writes ${what}`, 'ACCESS_DENIED', run);
         same(`the data after it ${what}`, array.data, content);
         same(`what the device reads after it ${what}`, await seenBy(device, array), content);
@@ -93,31 +118,27 @@ export const rights: readonly Scenario[] = [
     run: async ({ space, words, prefetch, watch }) => {
       const [one, two] = space.devices;
       const names = ['none', 'hole', 'zero', 'read', 'written', 'peer', 'peer alone'];
-      const groupBytes = groupBytesOf(space.devices);
-      const groupWords = groupBytes / 4;
-      const array = words(names.length * groupWords);
-      const begin = (name: string): number => names.indexOf(name) * groupWords;
-      const part = (name: string): { begin: number; end: number } => ({
-        begin: begin(name),
-        end: begin(name) + groupWords,
-      });
+      const groups = new Groups(names, groupBytesOf(space.devices));
+      const groupBytes = groups.bytes;
+      const array = words(names.length * groups.words);
       const content = await onDevice(two, array, 0x51ab_0094);
-      await array.discard(part('zero'));
-      content.fill(0, begin('zero'), begin('zero') + groupWords);
+      const { begin: zero, end: zeroEnd } = groups.of('zero');
+      await array.discard({ begin: zero, end: zeroEnd });
+      content.fill(0, zero, zeroEnd);
       // All that the CPU touches is at home alone, or there and on the peer.
-      for (const name of ['none', 'read', 'written']) {
-        for (let at = begin(name); at < begin(name) + groupWords; at++)
-          content[at] = array.data[at] ^= 0x55;
+      for (const name of ['none', 'read', 'written', 'peer']) {
+        const { begin, end } = groups.of(name);
+        for (let at = begin; at < end; at++)
+          if (name === 'peer') equal('word', array.data[at], content[at]);
+          else content[at] = array.data[at] ^= 0x55;
       }
-      for (let at = begin('peer'); at < begin('peer') + groupWords; at++)
-        equal('word', array.data[at], content[at]);
-      await array.protect('none', part('none'));
-      await array.protect('read', part('read'));
-      array.free(part('hole'));
+      await array.protect('none', groups.of('none'));
+      await array.protect('read', groups.of('read'));
+      array.free(groups.of('hole'));
 
       const moved = watch();
       for (const name of names) {
-        const { begin: from, end } = part(name);
+        const { begin: from, end } = groups.of(name);
         const code = { none: 'ACCESS_DENIED', hole: 'USE_AFTER_FREE' }[name];
         if (code !== undefined)
           await refused(`a prefetch of ${name}`, code, () => prefetch(array, one, from, end));
@@ -132,16 +153,8 @@ export const rights: readonly Scenario[] = [
       equal('bytes made there', moved(one).bytesZeroed, groupBytes);
       await refused('a prefetch of all of it', 'USE_AFTER_FREE', () => prefetch(array, one));
       equal('bytes on it', array.residency().bytes[one.name], 5 * groupBytes);
-      await array.protect('readwrite', part('none'));
-      for (const name of names) {
-        if (name === 'hole') continue;
-        const { begin: from, end } = part(name);
-        same(
-          `what the CPU reads of ${name}`,
-          array.data.subarray(from, end),
-          content.subarray(from, end),
-        );
-      }
+      await array.protect('readwrite', groups.of('none'));
+      groups.same(array, content);
     },
   },
   {
@@ -152,13 +165,10 @@ export const rights: readonly Scenario[] = [
     run: async ({ space, words, prefetch, watch }) => {
       const [one, two] = space.devices;
       const names = ['none', 'hole', 'zero', 'read', 'written', 'own', 'peer'];
-      const groupWords = groupBytesOf(space.devices) / 4;
-      const array = words(names.length * groupWords);
+      const groups = new Groups(names, groupBytesOf(space.devices));
+      const array = words(names.length * groups.words);
       const content = pattern(array.length, 0x51ab_0096);
-      const part = (name: string): { begin: number; end: number } => {
-        const begin = names.indexOf(name) * groupWords;
-        return { begin, end: begin + groupWords };
-      };
+      const part = (name: string) => groups.of(name);
       for (const name of names) {
         const { begin, end } = part(name);
         if (name === 'zero') content.fill(0, begin, end);
@@ -204,15 +214,7 @@ export const rights: readonly Scenario[] = [
         equal('what moved or was touched', bytesIn + bytesZeroed + readFaults + writeFaults, 0);
       }
       await array.protect('readwrite', part('none'));
-      for (const name of names) {
-        const { begin, end } = part(name);
-        if (name !== 'hole')
-          same(
-            `the data of ${name}`,
-            array.data.subarray(begin, end),
-            content.subarray(begin, end),
-          );
-      }
+      groups.same(array, content);
     },
   },
   {
@@ -285,7 +287,7 @@ export const rights: readonly Scenario[] = [
       equal('bytes that are home', await prefetch(array, 'host'), BUFFER_BYTES);
       equal('bytes copied home', back('host').bytesIn, BUFFER_BYTES / 2);
       same('what the CPU reads where half was discarded', array.data, content);
-      await device.run(mix, { data: array, seed: 6 }, { size: BUFFER_WORDS });
+      await mixOn(device, array, 6);
       same('what comes of it', array.data, mixed(content, 6));
     },
   },
