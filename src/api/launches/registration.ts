@@ -10,6 +10,7 @@ import { mlock, PAGE_SIZE, tryMsync, tryMunlock } from '../../linux/memory/memor
 import { lockedMemoryLimit } from '../../linux/processes/process.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
+import { isTaken } from '../arrays/parts/place.js';
 import type { ArrayInternals, DeviceInternals, SpaceInternals } from '../line/internals.js';
 import { ownerOfView } from '../line/view-owners.js';
 import { checkLock, checkOptions, isObject, isWhole, show } from '../values/arguments.js';
@@ -354,16 +355,6 @@ function foundAddress(address: unknown, bytes: unknown): Found {
     throw argumentError('ADDRESS', message);
   }
   return { address: at, bytes, kind: 'memory by its address', wasm: null, isThere };
-}
-
-function isTaken(buffer: ArrayBufferLike): boolean {
-  if (buffer.byteLength > 0) return false;
-  try {
-    new Uint8Array(buffer);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 function isAt(buffer: ArrayBufferLike, address: number): boolean {

@@ -12,11 +12,11 @@ import {
 import type { CallableKernel } from '../../drivers/driver.js';
 import { importKernel } from '../../drivers/kernel-loader.js';
 import { takeBytes } from '../arrays/bytes/byte-moves.js';
+import { managedPart } from '../arrays/parts/place.js';
 import type { Kernel, KernelRange } from '../kernels/kernel.js';
 import { kernelSource } from '../kernels/kernel-source.js';
-import { type ArrayInternals, isManaged } from '../line/internals.js';
 import type { Device } from '../public.js';
-import { isObject, textOf } from '../values/arguments.js';
+import { textOf } from '../values/arguments.js';
 import { DISPOSE } from '../values/disposal.js';
 import { OnememError, warn } from '../values/errors.js';
 import type { LaunchRange } from './launch-size.js';
@@ -102,17 +102,10 @@ async function failureOf(action: () => unknown): Promise<{ text: string } | null
   }
 }
 
-/** A managed array as an argument, or the part of one; null: the argument is a plain one. */
-function managedPart(value: unknown): { array: ArrayInternals; begin: number; end: number } | null {
-  if (isManaged(value)) return { array: value, begin: 0, end: value.length };
-  const { array, begin, end } = value as { array?: unknown; begin: number; end: number };
-  return isObject(value) && isManaged(array) ? { array, begin, end } : null;
-}
-
 function bytesIn(value: unknown): number {
   const part = managedPart(value);
   if (part === null) return (value as NumericArray).byteLength;
-  return (part.end - part.begin) * bytesOf(part.array.type);
+  return (Number(part.end) - Number(part.begin)) * bytesOf(part.array.type);
 }
 
 function checkBytes(kernel: Kernel, args: Readonly<Record<string, unknown>>): void {
@@ -148,7 +141,7 @@ function copyTo(target: Uint8Array, value: unknown): void {
   if (part === null) {
     const { buffer, byteOffset, byteLength } = value as NumericArray;
     target.set(new Uint8Array(buffer, byteOffset, byteLength));
-  } else takeBytes(part.array, part.begin * bytesOf(part.array.type), target);
+  } else takeBytes(part.array, Number(part.begin) * bytesOf(part.array.type), target);
 }
 
 function differs(kernel: Kernel, what: string, details: Record<string, unknown>): OnememError {

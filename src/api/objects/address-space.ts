@@ -1,12 +1,9 @@
 /** A space: one range of addresses that the CPU and the devices share. */
 
-import {
-  bytesOf,
-  type ElementType,
-  type NumericArray,
-  type ReadonlyView,
-} from '../../core/basics/elements.js';
+import { bytesOf, type ElementType, type NumericArray } from '../../core/basics/elements.js';
 import type { Lender } from '../../drivers/webgpu/lender.js';
+import { readGguf } from '../../files/gguf.js';
+import { readSafetensors } from '../../files/safetensors.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
 import { type NumaNode, type NumaPlace, numaNodes } from '../../linux/memory/numa.js';
 import type { OptionNames } from '../../messages/option-names.js';
@@ -25,13 +22,7 @@ import {
 import { type OpenNpyOptions, openNpy, type SaveNpyOptions, saveNpy } from '../arrays/files/npy.js';
 import { type ArrayHandle, checkArrayHandle } from '../arrays/parts/array-handle.js';
 import { type ArrayType, elementOf } from '../arrays/parts/array-type.js';
-import {
-  describeSpace,
-  inspectSpace,
-  printAs,
-  type SpaceDescription,
-  UNSENDABLE_SPACE,
-} from '../arrays/parts/description.js';
+import { printAs, type SpaceDescription, UNSENDABLE_SPACE } from '../arrays/parts/description.js';
 import { pointerAttributes } from '../arrays/parts/pointer.js';
 import {
   PROVIDED_ARRAY_OPTIONS,
@@ -88,7 +79,6 @@ import type {
   ArrowFile,
   ArrowTable,
   CloseOptions,
-  NpyArray,
   PointerAttributes,
   ShareOptions,
   TensorFile,
@@ -110,7 +100,7 @@ import { type SpaceServer, serve } from './serve.js';
 import { shareWish } from './share-options.js';
 import { SharedArray } from './shared-array.js';
 import { type EventsOptions, type SpaceEvents, spaceEvents } from './space-events.js';
-import { openGguf, openSafetensors } from './tensor-file.js';
+import { openTensors } from './tensor-file.js';
 
 /** What reports call them. */
 const STAGING_NAME = 'a copy of a plain array';
@@ -228,64 +218,33 @@ export class AddressSpace implements api.AddressSpace {
     return this.arrayOf('bytes', length, options) as ManagedArray<Uint8Array>;
   }
 
-  fileArray<T extends NumericArray>(
-    type: ArrayType<T>,
-    file: FilePath,
-    options: FileArrayOptions &
-      ({ readonly writable: true } | { readonly shared: true } | { readonly create: number }),
-  ): ManagedArray<T>;
-  fileArray<T extends NumericArray>(
-    type: ArrayType<T>,
-    file: FilePath,
-    options?: FileArrayOptions,
-  ): ManagedArray<ReadonlyView<T>>;
-  fileArray(
-    type: ArrayType<NumericArray>,
-    file: FilePath,
-    options: FileArrayOptions = {},
-  ): ManagedArray {
+  /** What `never` stands for the interface says, by the options. */
+  fileArray(type: ArrayType<NumericArray>, file: FilePath, options: FileArrayOptions = {}): never {
     const element = elementOf(type);
     const path = pathOf(file);
     const use = checkUse('fileArray()', path, options, FILE_ARRAY_OPTIONS);
     const { byteOffset = 0, create: created } = options;
     if (created !== undefined) {
       checkCreated(options, use.name, bytesOf(element));
-      return createdArray(this, path, element, use.name, {
-        head: byteOffset,
-        length: created,
-      }) as ManagedArray;
+      const place = { head: byteOffset, length: created };
+      return createdArray(this, path, element, use.name, place) as never;
     }
     return withFile(path, use.shared ? 'shared' : 'read', (fd, size) => {
       const { source, length } = partOfFile({ fd, path, size }, element, use, options);
-      return this.allocate(element, length, use.name, use.writable, source);
+      return this.allocate(element, length, use.name, use.writable, source) as never;
     });
   }
 
-  openNpy<T extends NumericArray = NumericArray>(
-    file: FilePath,
-    options: OpenNpyOptions<T> &
-      (
-        | { readonly writable: true }
-        | { readonly shared: true }
-        | { readonly create: readonly number[] }
-      ),
-  ): NpyArray<T>;
-  openNpy<T extends NumericArray = NumericArray>(
-    file: FilePath,
-    options?: OpenNpyOptions<T>,
-  ): NpyArray<ReadonlyView<T>>;
-  openNpy(file: FilePath, options: OpenNpyOptions = {}): unknown {
-    return openNpy(this, file, options);
+  openNpy(file: FilePath, options: OpenNpyOptions = {}): never {
+    return openNpy(this, file, options) as never;
   }
 
   openSafetensors(file: FilePath): TensorFile {
-    this.client.assertOpen('cannot open a file');
-    return openSafetensors(this, file);
+    return openTensors(this, file, readSafetensors);
   }
 
   openGguf(file: FilePath): TensorFile {
-    this.client.assertOpen('cannot open a file');
-    return openGguf(this, file);
+    return openTensors(this, file, readGguf);
   }
 
   async openArrow(file: FilePath): Promise<ArrowFile> {
@@ -310,21 +269,11 @@ export class AddressSpace implements api.AddressSpace {
     return saveSpace(this.arrays(), file);
   }
 
-  providedArray<T extends NumericArray, D = unknown>(
-    type: ArrayType<T>,
-    length: number,
-    options: ProvidedArrayOptions<D> & { readonly writable: true },
-  ): Promise<ManagedArray<T>>;
-  providedArray<T extends NumericArray, D = unknown>(
-    type: ArrayType<T>,
-    length: number,
-    options: ProvidedArrayOptions<D>,
-  ): Promise<ManagedArray<ReadonlyView<T>>>;
   async providedArray(
     type: ArrayType<NumericArray>,
     length: number,
     options: ProvidedArrayOptions,
-  ): Promise<ManagedArray> {
+  ): Promise<never> {
     const element = elementOf(type);
     checkOptions('providedArray()', options, PROVIDED_ARRAY_OPTIONS, PROVIDED_EXAMPLE);
     const { name = `#${++this.names}`, writable = false } = options;
@@ -339,7 +288,7 @@ export class AddressSpace implements api.AddressSpace {
     const made = await this.client.request('allocate', wanted).catch((error: unknown) => {
       throw descriptorError(`cannot start the provider of array ${name}`, error);
     });
-    return new ManagedArray(this, this.placed(made, element, length, name));
+    return new ManagedArray(this, this.placed(made, element, length, name)) as never;
   }
 
   async sharedArray<T extends NumericArray>(
@@ -537,11 +486,17 @@ export class AddressSpace implements api.AddressSpace {
   }
 
   toJSON(): SpaceDescription {
-    return describeSpace(this);
+    const state = this.isClosed ? 'closed' : 'open';
+    const devices = this.devices.map((each) => each.toJSON());
+    return { state, devices, note: 'more: space.stats()' };
   }
 
   static {
-    printAs(AddressSpace, (space, inspect) => inspectSpace(space, inspect));
+    printAs(AddressSpace, (space, inspect) => {
+      if (space.isClosed) return 'AddressSpace (closed)';
+      const names = space.devices.map(({ name }) => inspect(name)).join(', ');
+      return `AddressSpace (${names === '' ? 'no devices' : `devices: ${names}`}; more: space.stats())`;
+    });
   }
 
   async [ASYNC_DISPOSE](): Promise<void> {

@@ -3,12 +3,7 @@
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import { nodeOfDevice } from '../../linux/memory/numa.js';
 import type { DeviceInfo, ProcessorStats } from '../../pager/protocol/space.js';
-import {
-  type DeviceDescription,
-  describeDevice,
-  inspectDevice,
-  printAs,
-} from '../arrays/parts/description.js';
+import { type DeviceDescription, printAs } from '../arrays/parts/description.js';
 import type { Kernel, KernelParameters } from '../kernels/kernel.js';
 import { LaunchCall } from '../launches/launch-call.js';
 import { estimateOf } from '../launches/launch-estimate.js';
@@ -205,11 +200,16 @@ export class Device implements api.Device {
   }
 
   toJSON(): DeviceDescription {
-    return describeDevice(this);
+    const { name, kind, memory, units } = this;
+    return { name, kind, memory, units };
   }
 
   static {
-    printAs(Device, (device, inspect) => inspectDevice(device, inspect));
+    printAs(
+      Device,
+      ({ name, kind, memory }, inspect) =>
+        `Device ${inspect(name)} (${kind}, ${memory} bytes; more: device.stats() and device.capabilities)`,
+    );
   }
 
   assertUsable(): void {

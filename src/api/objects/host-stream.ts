@@ -4,7 +4,7 @@ import { HOST } from '../../core/basics/types.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { StreamOperation } from '../../pager/protocol/operations.js';
 import { noWholePage } from '../arrays/parts/array-part.js';
-import { inspectStream, printAs, type StreamDescription } from '../arrays/parts/description.js';
+import { printAs, type StreamDescription } from '../arrays/parts/description.js';
 import { type Place, pagesAround, placeOf } from '../arrays/parts/place.js';
 import { checkCopy, copyEnd, stageEnds } from '../launches/copy.js';
 import { noteCall } from '../launches/plain-copies.js';
@@ -203,9 +203,10 @@ export class HostStream implements api.HostStream {
   }
 
   static {
-    printAs(HostStream, (stream, inspect) =>
-      inspectStream(stream.placeText(inspect), stream.pending, stream.state.closed),
-    );
+    printAs(HostStream, (stream, inspect) => {
+      const state = stream.state.closed ? 'closed' : `operations under way: ${stream.pending}`;
+      return `Stream (${stream.placeText(inspect)}, ${state})`;
+    });
   }
 
   [DISPOSE](): void {

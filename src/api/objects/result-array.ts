@@ -1,49 +1,26 @@
 /** An array over a file just made by us, which is written from first to last element. */
-import { bytesOf, type ElementType } from '../../core/basics/elements.js';
+import type { ElementType } from '../../core/basics/elements.js';
 import { EOPNOTSUPP } from '../../linux/base/constants.js';
 import { errnoName } from '../../linux/base/errors.js';
-import { closeDescriptor } from '../../linux/base/libc.js';
-import { duplicateDescriptor } from '../../linux/files/file-io.js';
 import { allocate, resizeFile } from '../../linux/memory/memory.js';
+import { sharingArray } from '../arrays/files/file-array.js';
 import type { SpaceInternals } from '../line/internals.js';
 import type { ManagedArray } from '../public.js';
 import { OnememError } from '../values/errors.js';
 
-export interface ResultPlace {
-  /** Open for reading and writing. It stays the caller's, and so does a lock of the file. */
-  readonly fd: number;
-  /** For messages. */
-  readonly path: string;
-  /** Where the elements begin: a multiple of their size. */
-  readonly byteOffset: number;
-  readonly name: string;
-}
-
 /**
  * Process devices write the kernel's memory of the file, and other processors pages that
  * `flush()` writes. The calling program's threads must not touch the elements.
+ * @param place the descriptor stays the caller's, and so does a lock of the file
  */
 export function resultArray(
   space: object,
   type: ElementType,
   length: number,
-  place: ResultPlace,
+  { fd, ...place }: { fd: number; path: string; byteOffset: number; name: string },
 ): ManagedArray {
-  const { fd: own, path, byteOffset: offset, name } = place;
-  const fd = duplicateDescriptor(own);
-  try {
-    const source = { fd, path, offset, bytes: length * bytesOf(type), shared: true, mapped: true };
-    return (space as SpaceInternals).allocate(
-      type,
-      length,
-      name,
-      true,
-      source,
-    ) as unknown as ManagedArray;
-  } catch (error) {
-    closeDescriptor(fd);
-    throw error;
-  }
+  const shared = { ...place, mapped: true };
+  return sharingArray(space as SpaceInternals, type, length, fd, shared) as unknown as ManagedArray;
 }
 
 /** Gives the file zeros to its length, and room on disk: a store must find some. */

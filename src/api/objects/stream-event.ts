@@ -2,7 +2,7 @@
 
 import type { StreamEvent as WireEvent } from '../../pager/protocol/operations.js';
 import type { WireError } from '../../pager/protocol/wire.js';
-import { inspectEvent, printAs, type StreamEventDescription } from '../arrays/parts/description.js';
+import { printAs, type StreamEventDescription } from '../arrays/parts/description.js';
 import { refuseDeadlock } from '../launches/stream-call.js';
 import type { StreamOrder } from '../launches/stream-order.js';
 import type { SpaceInternals } from '../line/internals.js';
@@ -114,9 +114,10 @@ export class StreamEvent implements api.StreamEvent {
   }
 
   static {
-    printAs(StreamEvent, (event, inspect) =>
-      inspectEvent(event.stream.placeText(inspect), event.result, event.error),
-    );
+    printAs(StreamEvent, ({ stream, result = 'not ended yet', error }, inspect) => {
+      const why = error === null ? '' : `: ${error.message}`;
+      return `StreamEvent (${stream.placeText(inspect)}, ${result}${why})`;
+    });
   }
 
   async synchronize(): Promise<void> {

@@ -1,7 +1,5 @@
 /** Tensors of model files as arrays over the file. */
 import { bytesOf, type ElementType } from '../../core/basics/elements.js';
-import { readGguf } from '../../files/gguf.js';
-import { readSafetensors } from '../../files/safetensors.js';
 import {
   TensorFileError,
   type TensorFileLayout,
@@ -41,15 +39,8 @@ const ELEMENTS: Readonly<Record<string, ElementType>> = {
 
 type Read = (fd: number, size: number, file: string) => TensorFileLayout;
 
-export function openSafetensors(space: SpaceInternals, file: FilePath): TensorFile {
-  return openTensors(space, file, readSafetensors);
-}
-
-export function openGguf(space: SpaceInternals, file: FilePath): TensorFile {
-  return openTensors(space, file, readGguf);
-}
-
-function openTensors(space: SpaceInternals, file: FilePath, read: Read): TensorFile {
+export function openTensors(space: SpaceInternals, file: FilePath, read: Read): TensorFile {
+  space.client.assertOpen('cannot open a file');
   const path = pathOf(file);
   try {
     return tensorFile(

@@ -27,29 +27,21 @@ const SHARE = 0.5;
 /** What was said about storage, or the usual; null: none. */
 export function storageOf(said: StorageSpecification | boolean | undefined): StorageOptions | null {
   if (said === false) return null;
-  if (said === undefined || said === true) {
-    const usual = usualStorage();
-    if (said === true && usual === null)
-      throw argumentError(
-        'STORAGE',
-        'storage is true, and no temporary folder is on a disk; say storage: { path }',
-      );
-    return usual;
-  }
-  if (typeof said !== 'object' || said === null)
+  if (said === undefined) return usualStorage();
+  if (said !== true && (typeof said !== 'object' || said === null))
     throw argumentError(
       'STORAGE',
       `storage is ${show(said)}; it must be false, true or { path, bytes }`,
     );
-  checkOptions('storage', said, STORAGE_OPTIONS);
-  if (said.path === undefined) {
+  if (said !== true) checkOptions('storage', said, STORAGE_OPTIONS);
+  if (said === true || said.path === undefined) {
     const usual = usualStorage();
     if (usual === null)
       throw argumentError(
         'STORAGE',
-        'storage has no path, and no temporary folder is on a disk; say storage: { path }',
+        `storage ${said === true ? 'is true' : 'has no path'}, and no temporary folder is on a disk; say storage: { path }`,
       );
-    return said.bytes === undefined ? usual : ofBytes(usual.path, said.bytes);
+    return said === true || said.bytes === undefined ? usual : ofBytes(usual.path, said.bytes);
   }
   const path = resolve(pathOf(said.path));
   checkFolder(path);

@@ -13,45 +13,35 @@ import { argumentError, typeError } from '../../values/errors.js';
 import { checkRange } from '../parts/array-part.js';
 import { copyOfElements } from './byte-moves.js';
 
-/** Reads the bytes of elements in order, a piece at a time: null when all have been read. */
-class ByteReader {
-  private at: number;
-
-  constructor(
-    private readonly array: ArrayInternals,
-    private readonly begin: number,
-    private readonly end: number,
-  ) {
-    this.at = begin * bytesOf(array.type);
-  }
-
-  async next(): Promise<Uint8Array | null> {
-    const { array, at } = this;
-    const end = this.end * bytesOf(array.type);
-    if (at >= end) return null;
+/** Reads the bytes of elements in order, a piece at a time. */
+async function* piecesOf(
+  array: ArrayInternals,
+  begin: number,
+  end: number,
+): AsyncGenerator<Uint8Array, null> {
+  const size = bytesOf(array.type);
+  for (let at = begin * size; at < end * size; at += READ_BYTES) {
     // The array may have been freed or made shorter since.
     array.assertUsable('read');
-    checkRange(array, this.begin, this.end);
-    const bytes = Math.min(READ_BYTES, end - at);
-    const { rangeId: range, name } = array;
-    const read = await array.space.client.request('readBytes', {
-      range,
-      name,
-      offset: array.offset + at,
-      bytes,
-    });
-    this.at += bytes;
-    return read.data;
+    checkRange(array, begin, end);
+    yield await read(array, at, Math.min(READ_BYTES, end * size - at));
   }
+  return null;
+}
+
+async function read(array: ArrayInternals, at: number, bytes: number): Promise<Uint8Array> {
+  const { rangeId: range, name, space } = array;
+  const place = { range, name, offset: array.offset + at };
+  return (await space.client.request('readBytes', { ...place, bytes })).data;
 }
 
 export function readStreamOf(array: ArrayInternals, begin: number, end: number): Readable {
-  const reader = new ByteReader(array, begin, end);
+  const pieces = piecesOf(array, begin, end);
   const stream = new Readable({
     highWaterMark: READ_BYTES,
     read: () => {
-      reader.next().then(
-        (data) => {
+      pieces.next().then(
+        ({ value: data }) => {
           if (!stream.destroyed) stream.push(data === null ? null : Buffer.from(data.buffer));
         },
         (error: Error) => stream.destroy(error),
@@ -66,12 +56,12 @@ export function webStreamOf(
   begin: number,
   end: number,
 ): ReadableStream<Uint8Array> {
-  const reader = new ByteReader(array, begin, end);
+  const pieces = piecesOf(array, begin, end);
   const web = process.getBuiltinModule('node:stream/web');
   return new web.ReadableStream({
     type: 'bytes',
     async pull(controller) {
-      const data = await reader.next();
+      const { value: data } = await pieces.next();
       if (data === null) {
         controller.close();
         // A reader that brings memory of its own to read into waits for this.
@@ -154,17 +144,8 @@ export function asyncBufferOf(array: ArrayInternals): AsyncBuffer {
       array.assertUsable('read');
       const from = placeIn(array.byteLength, begin);
       const bytes = new Uint8Array(Math.max(0, placeIn(array.byteLength, end) - from));
-      const { rangeId: range, name, offset, space } = array;
-      for (let at = 0; at < bytes.length; at += READ_BYTES) {
-        const count = Math.min(READ_BYTES, bytes.length - at);
-        const read = await space.client.request('readBytes', {
-          range,
-          name,
-          offset: offset + from + at,
-          bytes: count,
-        });
-        bytes.set(read.data, at);
-      }
+      for (let at = 0; at < bytes.length; at += READ_BYTES)
+        bytes.set(await read(array, from + at, Math.min(READ_BYTES, bytes.length - at)), at);
       return bytes.buffer;
     },
   };

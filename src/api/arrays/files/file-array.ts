@@ -210,26 +210,12 @@ export function createdArray(
 ): ArrayInternals {
   return withFile(path, 'created', (fd) => {
     const offset = typeof head === 'number' ? head : head.length;
-    const bytes = length * bytesOf(element);
-    const own = duplicateDescriptor(fd);
-    let array: ArrayInternals;
-    try {
-      array = space.allocate(element, length, name, true, {
-        fd: own,
-        path,
-        offset,
-        bytes,
-        shared: true,
-        mapped: false,
-      });
-    } catch (error) {
-      closeDescriptor(own);
-      throw error;
-    }
+    const place = { path, byteOffset: offset, name, mapped: false };
+    const array = sharingArray(space, element, length, fd, place);
     try {
       // Not before: what cannot be allocated leaves the file as it was.
       ftruncateSync(fd, 0);
-      ftruncateSync(fd, offset + bytes);
+      ftruncateSync(fd, offset + array.byteLength);
       if (typeof head !== 'number') writeSync(fd, head, 0, head.length, 0);
       if (length > 0) space.client.call('discard', array.allPages);
     } catch (error) {
@@ -239,6 +225,33 @@ export function createdArray(
     closeDescriptor(fd);
     return array;
   });
+}
+
+/** An array that shares a file, of which the descriptor stays the caller's. */
+export function sharingArray(
+  space: SpaceInternals,
+  element: ElementType,
+  length: number,
+  fd: number,
+  { path, byteOffset, name, mapped }: SharedPlace,
+): ArrayInternals {
+  const source = { path, offset: byteOffset, bytes: length * bytesOf(element), mapped };
+  const own = duplicateDescriptor(fd);
+  try {
+    return space.allocate(element, length, name, true, { ...source, fd: own, shared: true });
+  } catch (error) {
+    closeDescriptor(own);
+    throw error;
+  }
+}
+
+interface SharedPlace {
+  /** For messages. */
+  readonly path: string;
+  /** Where the elements begin: of a mapped one a multiple of their size. */
+  readonly byteOffset: number;
+  readonly name: string;
+  readonly mapped: boolean;
 }
 
 /** Has `use` look at a file, and closes it. */

@@ -10,13 +10,14 @@ import {
   readNpyLayout,
 } from '../../../files/npy.js';
 import type { OptionNames } from '../../../messages/option-names.js';
-import { type ArrayInternals, isManaged, type SpaceInternals } from '../../line/internals.js';
-import { checkFlag, checkOptions, isObject, isWhole, show } from '../../values/arguments.js';
+import type { ArrayInternals, SpaceInternals } from '../../line/internals.js';
+import { checkFlag, checkOptions, isWhole, show } from '../../values/arguments.js';
 import { checkLength } from '../../values/array-length.js';
 import { argumentError, OnememError, typeError } from '../../values/errors.js';
 import { type FilePath, pathOf } from '../../values/file-path.js';
 import { checkRange } from '../parts/array-part.js';
 import { type ArrayType, elementOf, typeName } from '../parts/array-type.js';
+import { managedPart } from '../parts/place.js';
 import {
   type CheckedUse,
   checkUse,
@@ -163,20 +164,14 @@ function rangeOf(
   space: SpaceInternals,
   source: unknown,
 ): { array: ArrayInternals; begin: number; end: number } {
-  const range: unknown = isManaged(source)
-    ? { array: source, begin: 0, end: source.length }
-    : source;
-  const { array, begin, end } = (isObject(range) ? range : {}) as {
-    array?: unknown;
-    begin?: unknown;
-    end?: unknown;
-  };
-  if (!isManaged(array)) {
+  const part = managedPart(source);
+  if (part === null) {
     throw typeError(
       'ARRAY',
       `saveNpy() takes a managed array, or a range of one, not ${show(source)}`,
     );
   }
+  const { array, begin, end } = part;
   if (array.space !== space) {
     throw typeError(
       'FOREIGN_ARRAY',

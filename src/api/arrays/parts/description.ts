@@ -90,23 +90,6 @@ export function printAs<T>(
   });
 }
 
-export function describeSpace(space: {
-  readonly isClosed: boolean;
-  readonly devices: readonly DeviceDescription[];
-}): SpaceDescription {
-  const state = space.isClosed ? 'closed' : 'open';
-  return { state, devices: space.devices.map(describeDevice), note: 'more: space.stats()' };
-}
-
-export function describeDevice({
-  name,
-  kind,
-  memory,
-  units,
-}: DeviceDescription): DeviceDescription {
-  return { name, kind, memory, units };
-}
-
 /** One line; elements are not shown, since a look at them would bring their pages. */
 export function inspectArray(array: ArrayInternals, inspect: (value: unknown) => string): string {
   const { name, type, length, address, state } = describe(array);
@@ -119,40 +102,7 @@ export function inspectArray(array: ArrayInternals, inspect: (value: unknown) =>
   return `ManagedArray(${length}) ${inspect(name)} of ${type}, ${where} (${NOTE})`;
 }
 
-/** One line; what a device does now is in its reports. */
-export function inspectDevice(
-  { name, kind, memory }: { readonly name: string; readonly kind: string; readonly memory: number },
-  inspect: (value: unknown) => string,
-): string {
-  return `Device ${inspect(name)} (${kind}, ${memory} bytes; more: device.stats() and device.capabilities)`;
-}
-
 /** What may be given up, in one line. @param end the call for that; null: it has ended */
 export function inspectHolding(what: string, facts: string, end: string | null): string {
   return end === null ? `${what} (ended)` : `${what} (${facts}; until ${end})`;
-}
-
-/** One line; its operations are the events that it returns. */
-export function inspectStream(place: string, pending: number, isClosed: boolean): string {
-  const state = isClosed ? 'closed' : `operations under way: ${pending}`;
-  return `Stream (${place}, ${state})`;
-}
-
-/** One line; of a failure that the program has not looked at it is what there is to see. */
-export function inspectEvent(
-  place: string,
-  result: string | undefined,
-  error: Error | null,
-): string {
-  return `StreamEvent (${place}, ${result ?? 'not ended yet'}${error === null ? '' : `: ${error.message}`})`;
-}
-
-/** One line: what is within is the package's own. */
-export function inspectSpace(
-  space: { readonly isClosed: boolean; readonly devices: readonly { readonly name: string }[] },
-  inspect: (value: unknown) => string,
-): string {
-  if (space.isClosed) return 'AddressSpace (closed)';
-  const names = space.devices.map(({ name }) => inspect(name)).join(', ');
-  return `AddressSpace (${names === '' ? 'no devices' : `devices: ${names}`}; more: space.stats())`;
 }

@@ -13,7 +13,7 @@ import { PAGE_BYTES } from '../../../core/basics/types.js';
 import type { ArrayPages } from '../../../pager/protocol/pages.js';
 import { type ArrayInternals, isManaged, type SpaceInternals } from '../../line/internals.js';
 import { ownerOfView } from '../../line/view-owners.js';
-import { arrayTypeName } from '../../values/arguments.js';
+import { arrayTypeName, isObject } from '../../values/arguments.js';
 import { argumentError, OnememError, typeError } from '../../values/errors.js';
 import { checkRange } from './array-part.js';
 
@@ -33,26 +33,37 @@ export interface Place {
  * @param verb what is to be done with it, for messages
  */
 export function placeOf(space: SpaceInternals, verb: string, value: unknown): Place | null {
-  if (isManaged(value)) return partPlace(space, verb, value, 0, value.length);
   if (ArrayBuffer.isView(value)) return viewPlace(space, verb, value);
-  const { array, begin, end } = (typeof value === 'object' && value !== null ? value : {}) as {
-    array?: unknown;
-    begin?: unknown;
-    end?: unknown;
-  };
-  return isManaged(array) ? partPlace(space, verb, array, begin, end) : null;
+  const part = managedPart(value);
+  return part && partPlace(space, verb, part.array, part.begin, part.end);
+}
+
+/** A managed array, or what looks like a part of one, as it was handed in; null: neither. */
+export function managedPart(
+  value: unknown,
+): { readonly array: ArrayInternals; readonly begin: unknown; readonly end: unknown } | null {
+  if (isManaged(value)) return { array: value, begin: 0, end: value.length };
+  const { array, begin, end } = (isObject(value) ? value : {}) as Record<string, unknown>;
+  return isManaged(array) ? { array, begin, end } : null;
 }
 
 /** Refuses a typed array whose memory was transferred: it looks like one without elements. */
 export function refuseTaken(verb: string, { buffer, byteLength }: ArrayBufferView): void {
-  if (byteLength > 0) return;
+  if (byteLength > 0 || !isTaken(buffer)) return;
+  throw typeError(
+    'PLAIN_ARRAY_GONE',
+    `cannot ${verb}: the memory of the typed array was transferred; it has no elements any more`,
+  );
+}
+
+/** Whether the memory of a buffer was transferred. */
+export function isTaken(buffer: ArrayBufferLike): boolean {
+  if (buffer.byteLength > 0) return false;
   try {
     new Uint8Array(buffer);
+    return false;
   } catch {
-    throw typeError(
-      'PLAIN_ARRAY_GONE',
-      `cannot ${verb}: the memory of the typed array was transferred; it has no elements any more`,
-    );
+    return true;
   }
 }
 
