@@ -66,15 +66,15 @@ test('a terminal gets a bar, drawn to the end', () => {
   vi.stubEnv('TERM', 'xterm');
   // cli-progress moves the cursor with methods that only a real terminal has.
   const { stream, text } = capture(true);
-  const progress = createProgress({ label: 'run', total: 64, stream });
-  progress.update(32, () => '12 faults');
-  progress.update(64, () =>
+  const progress = createProgress({ label: 'run', total: 64_000_000, stream });
+  progress.update(32_000_000, () => '12 faults');
+  progress.update(64_000_000, () =>
     'a detail that is far longer than the terminal is wide, and so is cut'.repeat(2),
   );
   progress[Symbol.dispose]();
   progress[Symbol.dispose]();
   vi.unstubAllEnvs();
-  expect(text()).toContain(`${'█'.repeat(30)} 100%  64 of 64`);
+  expect(text()).toContain(`${'█'.repeat(30)} 100%  64,000,000 of 64,000,000`);
   expect(text().endsWith('\n')).toBe(true);
   expect(text()).not.toContain('so is cut');
 });

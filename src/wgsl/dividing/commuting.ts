@@ -67,14 +67,10 @@ function* placesOf(resources: readonly Resource[], all: readonly Access[]) {
     const others = own.filter((each) => !isElement(each));
     const members = new Set(others.map(({ member }) => member));
     // Where all of it is read or written at once, all belongs together.
-    if (members.has(null)) yield { resource, isElements: false, accesses: others };
-    else
-      for (const each of members)
-        yield {
-          resource,
-          isElements: false,
-          accesses: others.filter(({ member }) => member === each),
-        };
+    for (const each of members.has(null) ? [null] : members) {
+      const accesses = each === null ? others : others.filter(({ member }) => member === each);
+      yield { resource, isElements: false, accesses };
+    }
   }
 }
 

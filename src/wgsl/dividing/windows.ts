@@ -62,6 +62,8 @@ const WIDENED = 8;
 /** Parts that move so many times what the launch moves at least need not be outdone. */
 const ENOUGH = 1.1;
 
+/** Of an array of which nothing is there. */
+const EMPTY = { begin: 0, end: 0, offsetBytes: 0, bytes: 0, written: false, writesHead: false };
 const ORDERS = [
   [2, 1, 0],
   [0, 1, 2],
@@ -362,15 +364,7 @@ function attempt(
     .filter(({ space }) => space === 'storage')
     .map((each) =>
       limits.paged?.includes(each)
-        ? {
-            resource: each,
-            begin: 0,
-            end: 0,
-            offsetBytes: 0,
-            bytes: 0,
-            written: false,
-            writesHead: false,
-          }
+        ? { ...EMPTY, resource: each }
         : windowOf(each, accesses, launch, limits.alignmentBytes ?? 256),
     );
   return {
@@ -393,7 +387,7 @@ function windowOf(
   if (runtimeArray === null || !isDivisible) {
     const written = own.some(({ kind }) => kind !== 'load');
     const bytes = runtimeArray === null ? resource.minBytes : wholeBytes(resource, length);
-    return { resource, begin: 0, end: length, offsetBytes: 0, bytes, written, writesHead: false };
+    return { ...EMPTY, resource, end: length, bytes, written };
   }
   const written = own.some(({ kind, isHead }) => kind !== 'load' && !isHead);
   const writesHead = own.some(({ kind, isHead }) => kind !== 'load' && isHead);

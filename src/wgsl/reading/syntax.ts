@@ -13,6 +13,8 @@ import type {
   Literal,
   Local,
   Module,
+  Name,
+  Span,
   Statement,
   Struct,
   TypeName,
@@ -150,11 +152,9 @@ class Reader {
 
   #variable(element: Wesl.GlobalVarElem): GlobalVariable {
     const [space, access] = (element.template ?? []).map(({ name }) => name);
-    const { start, end } = element;
     const { decl, typeRef } = element.name;
     return {
-      start,
-      end,
+      ...spanOf(element),
       name: nameOf(decl),
       type: typeRef ? this.#type(typeRef) : null,
       space: space ?? 'handle',
@@ -165,22 +165,20 @@ class Reader {
 
   #struct(element: Wesl.StructElem): Struct {
     const members = element.members.map((each) => ({
-      start: each.start,
-      end: each.end,
+      ...spanOf(each),
       name: each.name.name,
       type: this.#type(each.typeRef),
       attributes: this.#attributes(each),
     }));
-    return { start: element.start, end: element.end, name: nameOf(element.name), members };
+    return { ...spanOf(element), name: nameOf(element.name), members };
   }
 
   #constant(element: Wesl.ConstElem | Wesl.OverrideElem): GlobalConstant {
-    const { kind, start, end, init } = element;
+    const { kind, init } = element;
     const { decl, typeRef } = element.name;
     return {
       kind,
-      start,
-      end,
+      ...spanOf(element),
       name: nameOf(decl),
       type: typeRef ? this.#type(typeRef) : null,
       value: init ? this.#expression(init, new Scope(null)) : null,
@@ -201,39 +199,24 @@ class Reader {
         return [{ name: attribute.name, parameters, start, end }];
       }
       if (attribute.kind === '@builtin') {
-        const { name, start: at, end: until } = attribute.param;
-        return [
-          {
-            name: 'builtin',
-            parameters: [{ kind: 'name', name, local: null, start: at, end: until }],
-            start,
-            end,
-          },
-        ];
+        const { param } = attribute;
+        const value: Name = { kind: 'name', name: param.name, local: null, ...spanOf(param) };
+        return [{ name: 'builtin', parameters: [value], start, end }];
       }
       if (attribute.kind === '@diagnostic' || attribute.kind === '@interpolate') return [];
       throw this.#refuse({ start }, `${attribute.kind} is not WGSL; link the module first`);
     });
   }
 
-  #type({ name, templateParams = [], start, end }: Wesl.TypeRefElem): TypeName {
-    return {
-      name: name.originalName,
-      parameters: templateParams.map((each) => this.#typeParameter(each)),
-      start,
-      end,
-    };
+  #type(element: Wesl.TypeRefElem): TypeName {
+    const parameters = (element.templateParams ?? []).map((each) => this.#typeParameter(each));
+    return { name: element.name.originalName, parameters, ...spanOf(element) };
   }
 
   #typeParameter(element: Wesl.ExpressionElem): TypeName | Expression {
     if (element.kind === 'type') return this.#type(element);
     if (element.kind === 'ref')
-      return {
-        name: element.ident.originalName,
-        parameters: [],
-        start: element.start,
-        end: element.end,
-      };
+      return { name: element.ident.originalName, parameters: [], ...spanOf(element) };
     return this.#expression(element, new Scope(null));
   }
 
@@ -383,37 +366,22 @@ class Reader {
       case 'assign': {
         const target = element.lhs.kind === 'phony' ? null : this.#expression(element.lhs, scope);
         const operator = element.op.value === '=' ? null : element.op.value.slice(0, -1);
-        return {
-          kind: 'assign',
-          target,
-          operator,
-          value: this.#expression(element.rhs, scope),
-          start,
-          end,
-        };
+        const value = this.#expression(element.rhs, scope);
+        return { kind: 'assign', target, operator, value, start, end };
       }
       case 'increment':
       case 'decrement': {
         const value: Literal = { kind: 'literal', type: 'abstract-int', value: 1, start: end, end };
         const operator = element.kind === 'increment' ? '+' : '-';
-        return {
-          kind: 'assign',
-          target: this.#expression(element.target, scope),
-          operator,
-          value,
-          start,
-          end,
-        };
+        const target = this.#expression(element.target, scope);
+        return { kind: 'assign', target, operator, value, start, end };
       }
       case 'call':
         return { kind: 'call', call: this.#call(element.call, scope), start, end };
-      case 'return':
-        return {
-          kind: 'return',
-          value: element.value ? this.#expression(element.value, scope) : null,
-          start,
-          end,
-        };
+      case 'return': {
+        const value = element.value ? this.#expression(element.value, scope) : null;
+        return { kind: 'return', value, start, end };
+      }
       case 'break':
       case 'continue':
         return { kind: element.kind, start, end };
@@ -435,27 +403,14 @@ class Reader {
   }
 
   #if(element: Wesl.IfElem, scope: Scope): Statement {
-    const { start, end } = element;
-    const otherwise = element.else;
-    let last: Block | null = null;
-    if (otherwise?.kind === 'if') {
-      const { start: at, end: until } = otherwise;
-      last = {
-        kind: 'block',
-        start: at,
-        end: until,
-        body: [this.#statement(otherwise, scope) as Statement],
-      };
-    } else if (otherwise) last = this.#block(otherwise, scope);
+    const last = element.else;
+    let otherwise: Block | null = null;
+    if (last?.kind === 'if')
+      otherwise = { kind: 'block', ...spanOf(last), body: [this.#if(last, scope)] };
+    else if (last) otherwise = this.#block(last, scope);
     const condition = this.#expression(element.condition, scope);
-    return {
-      kind: 'if',
-      condition,
-      body: this.#block(element.body, scope),
-      otherwise: last,
-      start,
-      end,
-    };
+    const body = this.#block(element.body, scope);
+    return { kind: 'if', condition, body, otherwise, ...spanOf(element) };
   }
 
   #for(element: Wesl.ForElem, scope: Scope): Statement {
@@ -483,7 +438,6 @@ class Reader {
   }
 
   #switch(element: Wesl.SwitchElem, scope: Scope): Statement {
-    const { start, end } = element;
     const clauses = element.clauses.map(({ selectors, body }) => ({
       isDefault: selectors.includes('default'),
       body: this.#block(body, scope),
@@ -491,29 +445,18 @@ class Reader {
     const values = element.clauses.flatMap(({ selectors }) =>
       selectors.flatMap((each) => (each === 'default' ? [] : [this.#expression(each, scope)])),
     );
-    return {
-      kind: 'switch',
-      selector: this.#expression(element.selector, scope),
-      clauses,
-      values,
-      start,
-      end,
-    };
+    const selector = this.#expression(element.selector, scope);
+    return { kind: 'switch', selector, clauses, values, ...spanOf(element) };
   }
 
   #loop(
-    { start, end }: Wesl.AbstractElemBase,
-    body: Statement[],
+    element: Wesl.AbstractElemBase,
+    statements: Statement[],
     continuing: Statement[],
   ): Statement & { kind: 'loop' } {
-    return {
-      kind: 'loop',
-      body: { kind: 'block', body, start, end },
-      continuing,
-      breakIf: null,
-      start,
-      end,
-    };
+    const span = spanOf(element);
+    const body: Block = { kind: 'block', body: statements, ...span };
+    return { kind: 'loop', body, continuing, breakIf: null, ...span };
   }
 }
 
@@ -522,6 +465,10 @@ function leaveUnless(condition: Expression): Statement {
   const leave: Block = { kind: 'block', start, end, body: [{ kind: 'break', start, end }] };
   const negated: Expression = { kind: 'unary', operator: '!', operand: condition, start, end };
   return { kind: 'if', condition: negated, body: leave, otherwise: null, start, end };
+}
+
+function spanOf({ start, end }: Span): Span {
+  return { start, end };
 }
 
 function nameOf({ ident }: Wesl.DeclIdentElem): string {
