@@ -12,6 +12,7 @@ import { ambiguities, kernelSource } from './kernel-source.js';
 import { typegpuFunction, typegpuModule } from './typegpu-kernel.js';
 import {
   BYTES,
+  parameterRefusal,
   type TypegpuSchema,
   type UniformParameter,
   type UniformValueOf,
@@ -454,10 +455,6 @@ export function moduleUrl(code: OnememErrorCode, module: URL | string): string {
 /** Told by what it has: URLs of another realm or of a simulated browser are as good. */
 function isUrl(module: unknown): module is URL {
   return isObject(module) && typeof (module as Partial<URL>).href === 'string';
-}
-
-function parameterRefusal(problem: string): TypeError {
-  return typeError('KERNEL_PARAMETER', problem);
 }
 
 function checkParameters(parameters: unknown): asserts parameters is KernelParameters {

@@ -100,12 +100,12 @@ export function struct<const M extends Readonly<Record<string, UniformType>>>(
   members: M,
 ): UniformParameter<{ readonly [K in keyof M]: UniformValueOf<M[K]> }> {
   if (!isObject(members) || Object.keys(members).length === 0)
-    throw refusal(
+    throw parameterRefusal(
       `struct() takes members, such as { size: vec2u, scale: f32 }, not ${show(members)}`,
     );
   for (const [name, each] of Object.entries(members)) {
     if (memberTypeOf(each) === null)
-      throw refusal(
+      throw parameterRefusal(
         `member ${name} of struct() has no type; write for example f32, vec2u or mat4x4f`,
       );
   }
@@ -121,13 +121,18 @@ export function arrayOf<T extends UniformType>(
   length: number,
 ): UniformParameter<ArrayLike<UniformValueOf<T>>> {
   if (memberTypeOf(element) === null)
-    throw refusal(`arrayOf() takes the type of its elements, such as vec4f, not ${show(element)}`);
+    throw parameterRefusal(
+      `arrayOf() takes the type of its elements, such as vec4f, not ${show(element)}`,
+    );
   if (!Number.isSafeInteger(length) || length < 1)
-    throw refusal(`arrayOf() takes a number of elements of 1 or more, not ${show(length)}`);
+    throw parameterRefusal(
+      `arrayOf() takes a number of elements of 1 or more, not ${show(length)}`,
+    );
   return { kind: 'uniform', type: 'array', elementType: element, elementCount: length };
 }
 
-function refusal(problem: string): TypeError {
+/** The error of what is no parameter. */
+export function parameterRefusal(problem: string): TypeError {
   return typeError('KERNEL_PARAMETER', problem);
 }
 

@@ -3,7 +3,7 @@ import { bytesOf } from '../../core/basics/elements.js';
 import { HOST } from '../../core/basics/types.js';
 import type { OptionNames } from '../../messages/option-names.js';
 import type { StreamOperation } from '../../pager/protocol/operations.js';
-import { noWholePage } from '../arrays/parts/array-part.js';
+import { wholePagesOf } from '../arrays/parts/array-part.js';
 import { printAs, type StreamDescription } from '../arrays/parts/description.js';
 import { type Place, pagesAround, placeOf } from '../arrays/parts/place.js';
 import { checkCopy, copyEnd, stageEnds } from '../launches/copy.js';
@@ -82,8 +82,7 @@ export class HostStream implements api.HostStream {
     const { array, length } = place;
     if (length === 0) return this.add({ kind: 'marker' });
     const { begin, end } = elementsOf(place);
-    const pages = array.wholePages(begin, end);
-    if (pages.count <= 0) throw noWholePage(array, begin, end, 'discarded');
+    const pages = wholePagesOf(array, begin, end, 'discarded');
     const event = this.add({ kind: 'discard', ...pages });
     event.onEnd = ({ result }) => {
       if (result !== 'done') return undefined;
@@ -103,8 +102,7 @@ export class HostStream implements api.HostStream {
     const whole = begin === 0 && end === array.length;
     if (begin === end && !whole) return this.add({ kind: 'marker' });
     if (!whole) array.refuseMapped('free a part of');
-    const pages = whole ? array.allPages : array.wholePages(begin, end);
-    if (pages.count <= 0) throw noWholePage(array, begin, end, 'freed');
+    const pages = whole ? array.allPages : wholePagesOf(array, begin, end, 'freed');
     const event = this.add({ kind: 'free', ...pages, whole });
     event.onEnd = ({ result }) => {
       if (result !== 'done') return undefined;

@@ -40,7 +40,7 @@ import {
   pagesAround,
   pagesWithin,
 } from '../arrays/parts/array-pages.js';
-import { type ArrayPart, checkRange, noWholePage, partOf } from '../arrays/parts/array-part.js';
+import { type ArrayPart, checkRange, partOf, wholePagesOf } from '../arrays/parts/array-part.js';
 import {
   type ArrayDescription,
   describe,
@@ -214,8 +214,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
     const { begin, end } = this.part('free a part of', part);
     this.refuseMapped('free a part of');
     if (begin === end) return { begin, end };
-    const pages = this.wholePages(begin, end);
-    if (pages.count <= 0) throw noWholePage(this, begin, end, 'freed');
+    const pages = wholePagesOf(this, begin, end, 'freed');
     this.space.client.call('free', pages);
     return this.elementsOf(pages.firstPage, pages.count);
   }
@@ -268,8 +267,7 @@ export class ManagedArray<T extends NumericArray = NumericArray> implements api.
   async discard(part: ArrayPart = {}): Promise<{ begin: number; end: number }> {
     const { begin, end } = this.part('discard a part of', part);
     if (begin === end) return { begin, end };
-    const pages = this.wholePages(begin, end);
-    if (pages.count <= 0) throw noWholePage(this, begin, end, 'discarded');
+    const pages = wholePagesOf(this, begin, end, 'discarded');
     await this.space.client.request('discard', pages);
     const whole = this.elementsOf(pages.firstPage, pages.count);
     if (whole.begin === 0 && whole.end === this.length) this.indeterminate = false;

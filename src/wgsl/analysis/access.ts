@@ -68,8 +68,11 @@ export interface Access {
   readonly offset: number;
 }
 
-/** Where the text of an access stands, for the rewriting. */
-export interface Sites {
+/** What is accessed, and where that stands in the text, for the rewriting. */
+export interface Accesses {
+  readonly accesses: readonly Access[];
+  /** Whether numbers of floating point become whole ones, of which indices may be computed. */
+  readonly truncates: boolean;
   /** Indices of variables, as `a[i]`'s. More than one where pointers may be to several. */
   readonly indices: ReadonlyMap<Index, ReadonlySet<Resource>>;
   readonly lengths: ReadonlyMap<Call, ReadonlySet<Resource>>;
@@ -90,10 +93,4 @@ export interface AtomicCall {
   readonly isStorage: boolean;
   readonly type: Type | null;
   readonly resultUsed: boolean;
-}
-
-export interface Accesses extends Sites {
-  readonly accesses: readonly Access[];
-  /** Whether numbers of floating point become whole ones, of which indices may be computed. */
-  readonly truncates: boolean;
 }

@@ -134,12 +134,12 @@ function checkStore(
 ): void {
   const { values } = partsOf(store);
   const adds = store.kind === 'assign' && store.operator !== null;
-  if (adds && values.some((each) => hasCall(each, eventful)))
+  if (adds && values.some((each) => some(each, (one) => isCallOf(one, eventful))))
     throw refuse(
       store,
       'this adds to what a function that it calls may write; give the result a name before',
     );
-  const isPlain = (each: Expression): boolean => !isApart(each) && !isLiteral(each);
+  const isPlain = (each: Expression): boolean => !isApart(each) && each.kind !== 'literal';
   if (values.some((each, at) => isApart(each) && values.slice(0, at).some(isPlain)))
     throw refuse(
       store,
@@ -270,12 +270,4 @@ function loggedRead(type: Type | null, refusal: () => WgslError): LoggedRead {
 
 function isCallOf(expression: Expression, names: ReadonlySet<string>): boolean {
   return expression.kind === 'call' && names.has(expression.callee.name);
-}
-
-function isLiteral({ kind }: Expression): boolean {
-  return kind === 'literal';
-}
-
-function hasCall(expression: Expression, names: ReadonlySet<string>): boolean {
-  return some(expression, (each) => isCallOf(each, names));
 }

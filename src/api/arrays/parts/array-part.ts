@@ -2,6 +2,7 @@
 import { bytesOf } from '../../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../../core/basics/types.js';
 import type { OptionNames } from '../../../messages/option-names.js';
+import type { ArrayPages } from '../../../pager/protocol/pages.js';
 import type { ArrayInternals } from '../../line/internals.js';
 import { checkOptions, isWhole, show } from '../../values/arguments.js';
 import { argumentError } from '../../values/errors.js';
@@ -49,14 +50,17 @@ export function checkRange(array: ArrayInternals, begin: unknown, end: unknown):
   );
 }
 
-export function noWholePage(
+/** Whole pages that belong to elements alone; refuses where there are none. @param done to them */
+export function wholePagesOf(
   array: ArrayInternals,
   begin: number,
   end: number,
   done: string,
-): RangeError {
+): ArrayPages {
+  const pages = array.wholePages(begin, end);
+  if (pages.count > 0) return pages;
   const least = PAGE_BYTES / bytesOf(array.type);
-  return argumentError(
+  throw argumentError(
     'NO_WHOLE_PAGE',
     `elements ${begin} to ${end} of array ${array.name} contain no whole page of ${PAGE_BYTES} bytes: nothing would be ${done}; ` +
       `the least is ${least} elements from a multiple of ${least} on`,
