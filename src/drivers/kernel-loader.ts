@@ -2,6 +2,7 @@
 
 import { compileFunction } from 'node:vm';
 import { type AddressView, launchedMemory } from '../core/basics/address-view.js';
+import { getOrMake } from '../core/basics/get-or-make.js';
 import { RecentMap } from '../core/basics/recent-map.js';
 import { missingModule } from '../messages/missing-module.js';
 import type { CallableKernel, KernelCode } from './driver.js';
@@ -23,14 +24,11 @@ function compile(source: string): (name: (value: unknown) => unknown) => unknown
 
 /** Compiles a kernel's own text. `__name` is what some TypeScript runners put around functions. */
 export function compileKernel(source: string): KernelFunction {
-  let known = inline.get(source);
-  if (known === undefined) {
+  return getOrMake(inline, source, () => {
     const made = compile(source)((value: unknown) => value);
     if (typeof made !== 'function') throw new TypeError('the source of the kernel is no function');
-    known = withMemory(made as KernelFunction);
-    inline.set(source, known);
-  }
-  return known;
+    return withMemory(made as KernelFunction);
+  });
 }
 
 export async function loadKernel(code: KernelCode): Promise<KernelFunction> {

@@ -41,6 +41,23 @@ const TYPES: Readonly<Record<number, readonly [name: string, elements: number, b
   39: ['MXFP4', 32, 17],
 };
 
+/** Types of metadata: how many bytes, and how they are read. */
+const PLAIN: Readonly<Record<number, readonly [bytes: number, read: (from: Buffer) => unknown]>> = {
+  0: [1, (from) => from.readUInt8()],
+  1: [1, (from) => from.readInt8()],
+  2: [2, (from) => from.readUInt16LE()],
+  3: [2, (from) => from.readInt16LE()],
+  4: [4, (from) => from.readUInt32LE()],
+  5: [4, (from) => from.readInt32LE()],
+  6: [4, (from) => from.readFloatLE()],
+  7: [1, (from) => from[0] !== 0],
+  10: [8, (from) => whole(from.readBigUInt64LE())],
+  11: [8, (from) => whole(from.readBigInt64LE())],
+  12: [8, (from) => from.readDoubleLE()],
+};
+const TEXT = 8;
+const LIST = 9;
+
 const MAGIC = 0x46554747;
 const ALIGNMENT = 32;
 const MOST_DIMENSIONS = 8;
@@ -106,42 +123,17 @@ class Header {
   }
 
   value(type: number, depth = 0): unknown {
-    switch (type) {
-      case 0:
-        return this.bytesOf(1).readUInt8();
-      case 1:
-        return this.bytesOf(1).readInt8();
-      case 2:
-        return this.bytesOf(2).readUInt16LE();
-      case 3:
-        return this.bytesOf(2).readInt16LE();
-      case 4:
-        return this.u32();
-      case 5:
-        return this.bytesOf(4).readInt32LE();
-      case 6:
-        return this.bytesOf(4).readFloatLE();
-      case 7:
-        return this.bytesOf(1)[0] !== 0;
-      case 8:
-        return this.text();
-      case 9: {
-        if (depth === MOST_DEPTH) throw this.refuse('its metadata has lists in lists in lists');
-        const of = this.u32();
-        const count = this.count('values in a list');
-        const values: unknown[] = [];
-        for (let each = 0; each < count; each++) values.push(this.value(of, depth + 1));
-        return values;
-      }
-      case 10:
-        return whole(this.bytesOf(8).readBigUInt64LE());
-      case 11:
-        return whole(this.bytesOf(8).readBigInt64LE());
-      case 12:
-        return this.bytesOf(8).readDoubleLE();
-      default:
-        throw this.refuse(`its metadata has a value of type ${type}, which there is not`);
-    }
+    const plain = PLAIN[type];
+    if (plain !== undefined) return plain[1](this.bytesOf(plain[0]));
+    if (type === TEXT) return this.text();
+    if (type !== LIST)
+      throw this.refuse(`its metadata has a value of type ${type}, which there is not`);
+    if (depth === MOST_DEPTH) throw this.refuse('its metadata has lists in lists in lists');
+    const of = this.u32();
+    const count = this.count('values in a list');
+    const values: unknown[] = [];
+    for (let each = 0; each < count; each++) values.push(this.value(of, depth + 1));
+    return values;
   }
 }
 

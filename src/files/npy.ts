@@ -25,21 +25,9 @@ export type NumpyType =
   | 'float32'
   | 'float64';
 
-type TypedArrayName =
-  | 'Int8Array'
-  | 'Uint8Array'
-  | 'Int16Array'
-  | 'Uint16Array'
-  | 'Int32Array'
-  | 'Uint32Array'
-  | 'BigInt64Array'
-  | 'BigUint64Array'
-  | 'Float32Array'
-  | 'Float64Array';
-
 interface DtypeInfo {
   readonly bytes: 1 | 2 | 4 | 8;
-  readonly typedArrayName: TypedArrayName;
+  readonly typedArrayName: string;
   /** As NumPy writes it in a header. */
   readonly descr: string;
   readonly numpyType: NumpyType;
@@ -62,7 +50,6 @@ export const dtypes: Readonly<Record<Dtype, DtypeInfo>> = {
 export interface ArrayLayout {
   readonly dtype: Dtype;
   readonly numpyType: NumpyType;
-  readonly typedArrayName: TypedArrayName;
   readonly shape: readonly number[];
   /** Elements, over all dimensions. */
   readonly length: number;
@@ -130,8 +117,7 @@ export function readNpyLayout(
       `${there - byteLength} bytes follow the ${byteLength} of ${elements}; was another array appended, ` +
         'or the file overwritten in part? Save the array alone',
     );
-  const { typedArrayName } = dtypes[dtype];
-  return { dtype, numpyType, typedArrayName, shape, length, dataOffset, byteLength };
+  return { dtype, numpyType, shape, length, dataOffset, byteLength };
 }
 
 function notAnArray(file: string, what: string): ArrayFileError {
@@ -216,7 +202,7 @@ function checkOrder(
 /** The layout of a file without a header, all of whose bytes are elements of the stated type. */
 export function rawLayout(source: number | Uint8Array, dtype: Dtype, file: string): ArrayLayout {
   const { size } = typeof source === 'number' ? fromDescriptor(source, file) : fromBytes(source);
-  const { bytes, typedArrayName, numpyType } = dtypes[dtype];
+  const { bytes, numpyType } = dtypes[dtype];
   if (size % bytes !== 0) {
     throw new ArrayFileError(
       'TRUNCATED_ARRAY_FILE',
@@ -225,15 +211,7 @@ export function rawLayout(source: number | Uint8Array, dtype: Dtype, file: strin
     );
   }
   const length = size / bytes;
-  return {
-    dtype,
-    numpyType,
-    typedArrayName,
-    shape: [length],
-    length,
-    dataOffset: 0,
-    byteLength: size,
-  };
+  return { dtype, numpyType, shape: [length], length, dataOffset: 0, byteLength: size };
 }
 
 /** The header of a `.npy` file. The elements that follow it begin at a multiple of 64 bytes. */
@@ -322,18 +300,23 @@ function shapeOf(
 }
 
 const byKindAndSize = new Map<string, Dtype>([
-  ['i1', 'i8'],
-  ['u1', 'u8'],
+  ...Object.entries(dtypes).map(([dtype, { descr }]) => [descr.slice(1), dtype as Dtype] as const),
   // Booleans are bytes that hold 0 or 1.
   ['b1', 'u8'],
-  ['i2', 'i16'],
-  ['u2', 'u16'],
-  ['i4', 'i32'],
-  ['u4', 'u32'],
-  ['i8', 'i64'],
-  ['u8', 'u64'],
-  ['f4', 'f32'],
-  ['f8', 'f64'],
+]);
+
+const TO_NUMBERS = 'save them as integers or as float32 or float64: a.astype(numpy.float64)';
+const STRINGS = ['strings (', 'save numbers for them, such as the codes of pandas.factorize(a)'];
+const DATES = ['dates or durations (', "save them as integers: a.view('<i8')"];
+/** What elements are that cannot be used, by NumPy's letter, and what to do. */
+const UNUSABLE: ReadonlyMap<string, readonly string[]> = new Map([
+  ['c', ['complex numbers (', 'save a.real and a.imag as two arrays']],
+  ['U', STRINGS],
+  ['S', STRINGS],
+  ['a', STRINGS],
+  ['V', ['untyped bytes (', "save them as bytes: a.view('u1')"]],
+  ['M', DATES],
+  ['m', DATES],
 ]);
 
 function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: NumpyType } {
@@ -352,7 +335,7 @@ function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: N
       typeof descr === 'string'
         ? `of type ${JSON.stringify(descr.slice(0, 40))}`
         : 'of no readable type';
-    throw refuse(found, 'save them as integers or as float32 or float64: a.astype(numpy.float64)');
+    throw refuse(found, TO_NUMBERS);
   }
   const [, order, kind, size] = match;
   const dtype = byKindAndSize.get(kind + size);
@@ -360,45 +343,22 @@ function dtypeOf(descr: PythonValue, file: string): { dtype: Dtype; numpyType: N
     if (dtypes[dtype].bytes === 1 || order === '<') {
       return { dtype, numpyType: kind === 'b' ? 'bool' : dtypes[dtype].numpyType };
     }
-    if (order === '>') {
-      throw refuse(`big endian (${descr})`, `save them little endian: a.astype('<${kind}${size}')`);
-    }
+    const what = order === '>' ? 'big endian' : 'of no stated byte order';
+    throw refuse(`${what} (${descr})`, `save them little endian: a.astype('<${kind}${size}')`);
+  }
+  if (kind === 'f' && size === '2')
+    throw refuse(`float16 (${descr})`, 'save a.astype(numpy.float32)');
+  if (kind === 'f')
+    throw refuse(`floats of ${size} bytes (${descr})`, 'save a.astype(numpy.float64)');
+  if (kind === 'O')
     throw refuse(
-      `of no stated byte order (${descr})`,
-      `save them little endian: a.astype('<${kind}${size}')`,
+      'Python objects',
+      'save an array of numbers instead; objects cannot be read without running Python',
     );
-  }
-  switch (kind) {
-    case 'f':
-      throw refuse(
-        size === '2' ? `float16 (${descr})` : `floats of ${size} bytes (${descr})`,
-        size === '2' ? 'save a.astype(numpy.float32)' : 'save a.astype(numpy.float64)',
-      );
-    case 'c':
-      throw refuse(`complex numbers (${descr})`, 'save a.real and a.imag as two arrays');
-    case 'O':
-      throw refuse(
-        'Python objects',
-        'save an array of numbers instead; objects cannot be read without running Python',
-      );
-    case 'U':
-    case 'S':
-    case 'a':
-      throw refuse(
-        `strings (${descr})`,
-        'save numbers for them, such as the codes of pandas.factorize(a)',
-      );
-    case 'V':
-      throw refuse(`untyped bytes (${descr})`, "save them as bytes: a.view('u1')");
-    case 'M':
-    case 'm':
-      throw refuse(`dates or durations (${descr})`, "save them as integers: a.view('<i8')");
-    default:
-      throw refuse(
-        `of type ${descr}`,
-        'save them as integers or as float32 or float64: a.astype(numpy.float64)',
-      );
-  }
+  const [what, remedy] = UNUSABLE.get(kind) ?? [];
+  throw what === undefined || remedy === undefined
+    ? refuse(`of type ${descr}`, TO_NUMBERS)
+    : refuse(`${what}${descr})`, remedy);
 }
 
 type PythonValue = string | bigint | boolean | null | PythonValue[] | Map<string, PythonValue>;

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { mistakesOf } from '../../src/drivers/webgpu/gpu/dawn/check.js';
 import { type Dawn, loadDawn, packagedLibrary } from '../../src/drivers/webgpu/gpu/dawn/library.js';
 import { openNative } from '../../src/drivers/webgpu/gpu/dawn/open-native.js';
-import type { Transport } from '../../src/drivers/webgpu/gpu/transport.js';
+import type { Transport } from '../../src/drivers/webgpu/gpu/gpu-transport.js';
 import { mapShared } from '../../src/drivers/webgpu/link/staging.js';
 import { kernel, openSpace, u32 } from '../../src/index.js';
 import { createMemoryFile, view } from '../../src/linux/memory/memory.js';

@@ -10,9 +10,8 @@ import { createMemoryFile, munmap, view } from '../../linux/memory/memory.js';
 import { threadId } from '../../linux/processes/process.js';
 import { closeEventfd, createEventfd, notifyEventfd } from '../../linux/threads/eventfd.js';
 import { Executor } from './engine/executor.js';
-import { GpuTransport } from './gpu/gpu-transport.js';
+import { GpuTransport, type Transport } from './gpu/gpu-transport.js';
 import { factsOf, StandardGpu } from './gpu/standard-gpu.js';
-import type { Transport } from './gpu/transport.js';
 import {
   GIVEN_UP_AT,
   type LentFacts,

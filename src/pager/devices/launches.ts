@@ -1,5 +1,6 @@
 /** Launches of devices: their order, the stages of each, and what follows the end. */
 
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { Access, type DenyReason } from '../../core/basics/types.js';
 import type { Range } from '../../core/table/range.js';
 import type { LaunchFailure } from '../../drivers/driver.js';
@@ -229,12 +230,7 @@ export class Launches implements Part {
   }
 
   private queueOf(device: Device): LaunchQueue {
-    let queue = this.queues.get(device);
-    if (queue === undefined) {
-      queue = new LaunchQueue(device);
-      this.queues.set(device, queue);
-    }
-    return queue;
+    return getOrMake(this.queues, device, () => new LaunchQueue(device));
   }
 
   private begin(launch: Launch): void {

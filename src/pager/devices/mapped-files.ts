@@ -3,6 +3,7 @@
  * kernel's own memory of the file, as threads of the program do. No page of the space is touched
  * for that, so that the core knows nothing of it.
  */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { LaunchParameter } from '../../drivers/driver.js';
 import type { FileProvider, FileRange } from '../sources/files.js';
@@ -80,11 +81,7 @@ export class MappedFiles {
   }
 
   private windowOf(device: Device, range: FileRange): Window {
-    let windows = this.windows.get(device);
-    if (windows === undefined) {
-      windows = new Map();
-      this.windows.set(device, windows);
-    }
+    const windows = getOrMake(this.windows, device, () => new Map<FileRange, Window>());
     const known = windows.get(range);
     if (known !== undefined) return known;
     const window: Window = { at: undefined, waiting: [] };

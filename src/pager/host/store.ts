@@ -4,6 +4,7 @@ import { READ_MS, RetriedReads } from '../../drivers/storage/retried-reads.js';
 import type { StorageEvents, StoreDriver } from '../../drivers/storage/storage.js';
 import type { ManagerContext } from '../core/context.js';
 import { ROOM_MS } from '../protocol/requests.js';
+import type { StorageStats } from '../protocol/space.js';
 import type { StoreFile } from '../sources/io-engines.js';
 
 /** After an error the next try is so much later: waiting requests hear of the error first. */
@@ -39,14 +40,6 @@ export interface StorePlace {
   kept(why: string): string | null;
   /** For programs. */
   readonly details: Record<string, unknown>;
-}
-
-export interface StoreFigures {
-  readonly budgetBytes: number;
-  readonly heldBytes: number;
-  readonly bytesWritten: number;
-  readonly bytesRead: number;
-  readonly full: boolean;
 }
 
 type StoreContext = Pick<ManagerContext, 'manager' | 'router' | 'now' | 'warn'>;
@@ -153,7 +146,7 @@ export class Store {
     return { ...this.place.details, bytes: this.heldBytes, budgetBytes: this.place.bytes };
   }
 
-  get figures(): StoreFigures {
+  get figures(): Omit<StorageStats, 'path'> {
     const { driver, place } = this;
     return {
       budgetBytes: place.bytes,

@@ -5,6 +5,7 @@
  * begins when the one before it has ended, but for launches whose device keeps their order: those
  * are handed to it together, and end in their order.
  */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import type {
   Cancellation,
   OperationDone,
@@ -216,24 +217,19 @@ export class Streams {
   }
 
   private stream(id: number): Stream {
-    let stream = this.streams.get(id);
-    if (stream === undefined) {
-      stream = {
-        id,
-        owner: null,
-        queue: [],
-        head: 0,
-        running: [],
-        completed: 0,
-        failed: null,
-        failedSequence: 0,
-        aborted: null,
-        ended: false,
-        advancing: false,
-      };
-      this.streams.set(id, stream);
-    }
-    return stream;
+    return getOrMake(this.streams, id, () => ({
+      id,
+      owner: null,
+      queue: [],
+      head: 0,
+      running: [],
+      completed: 0,
+      failed: null,
+      failedSequence: 0,
+      aborted: null,
+      ended: false,
+      advancing: false,
+    }));
   }
 
   private advance(stream: Stream, all = false): void {

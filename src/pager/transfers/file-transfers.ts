@@ -1,5 +1,6 @@
 /** readFrom and writeTo, by windows of the manager's own mapping whose pages are held. */
 
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { EBADF, EFBIG } from '../../linux/base/constants.js';
 import { errnoName, isOfFullDisk } from '../../linux/base/errors.js';
@@ -57,12 +58,8 @@ export class FileTransfers {
   }
 
   private bufferOf(transfer: FileTransfer): NativeBuffer {
-    let buffer = this.buffers.get(transfer);
-    if (buffer === undefined) {
-      buffer = new NativeBuffer(Math.min(COPY_BYTES, transfer.bytes));
-      this.buffers.set(transfer, buffer);
-    }
-    return buffer;
+    const make = () => new NativeBuffer(Math.min(COPY_BYTES, transfer.bytes));
+    return getOrMake(this.buffers, transfer, make);
   }
 
   private move(

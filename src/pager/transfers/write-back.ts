@@ -5,6 +5,7 @@
  */
 
 import { fstatSync } from 'node:fs';
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { Access, HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import { errnoName } from '../../linux/base/errors.js';
 import { tooLarge } from '../../linux/files/file-limit.js';
@@ -106,11 +107,11 @@ export class WriteBack {
   }
 
   private durabilityOf(file: FileRange): Durability {
-    let durability = this.durabilities.get(file);
-    if (durability === undefined) {
-      durability = { written: new PageRuns(), suspect: new PageRuns(), failures: 0 };
-      this.durabilities.set(file, durability);
-    }
+    const durability = getOrMake(this.durabilities, file, () => ({
+      written: new PageRuns(),
+      suspect: new PageRuns(),
+      failures: 0,
+    }));
     durability.written.addAll(file.takenBack);
     file.takenBack.clear();
     return durability;

@@ -1,4 +1,5 @@
 /** What a run does now: sums over a short window, and where pages are at its end. */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { HOST_NODE, PAGE_BYTES } from '../../core/basics/types.js';
 import {
   type Arrival,
@@ -221,10 +222,7 @@ export class ActivityWatcher implements Watcher {
   private array(page: number): ArraySums | null {
     const array = this.reader.arrayAt(page);
     if (array === null) return null;
-    let sums = this.arrays.get(array.id);
-    if (sums === undefined)
-      this.arrays.set(array.id, (sums = { array, held: [], ...nothingMoved() }));
-    return sums;
+    return getOrMake(this.arrays, array.id, () => ({ array, held: [], ...nothingMoved() }));
   }
 }
 

@@ -3,6 +3,7 @@
  * counted in columns of time and rows of addresses while the run goes on, so that neither time nor
  * memory grow with its length.
  */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { HOST_NODE, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import {
   type Departure,
@@ -189,8 +190,7 @@ export class PictureBuilder implements Watcher {
     const known = this.running.get(cause.launch);
     if (known === undefined || band === null || move.need === 'room') return;
     const { name } = band.array;
-    let own = known.arrays.get(name);
-    if (own === undefined) known.arrays.set(name, (own = { bytes: 0, returned: 0 }));
+    const own = getOrMake(known.arrays, name, () => ({ bytes: 0, returned: 0 }));
     own.bytes += pages * PAGE_BYTES;
     own.returned += move.returned * PAGE_BYTES;
   }

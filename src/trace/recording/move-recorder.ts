@@ -24,43 +24,6 @@ export interface MoveSink {
 type Call = (...args: unknown[]) => unknown;
 type Calls = Record<string, Call>;
 
-/** Events whose arguments say why pages move. Of the others the name is enough. */
-const WITH_ARGUMENTS: ReadonlySet<EventName> = new Set([
-  'acquire',
-  'addDevice',
-  'addNode',
-  'addProcessor',
-  'allocate',
-  'bring',
-  'clean',
-  'drop',
-  'fault',
-  'free',
-  'grow',
-  'launchBegin',
-  'launchEnd',
-  'protect',
-  'released',
-  'revoked',
-  'setBudget',
-  'transferred',
-  'zero',
-]);
-/** Events that are written down also where they move nothing. */
-const ALWAYS: ReadonlySet<EventName> = new Set([
-  'addDevice',
-  'addNode',
-  'addProcessor',
-  'allocate',
-  'fault',
-  'grow',
-  'launchBegin',
-  'launchEnd',
-  'released',
-  'revoked',
-  'setBudget',
-  'transferred',
-]);
 /** Events whose result is written down. */
 const ANSWERED: ReadonlySet<EventName> = new Set([
   'addDevice',
@@ -70,6 +33,27 @@ const ANSWERED: ReadonlySet<EventName> = new Set([
 ]);
 /** Events that may come from within a command. */
 const FROM_WITHIN: ReadonlySet<EventName> = new Set(['released', 'revoked', 'transferred']);
+/** Events that are written down also where they move nothing. */
+const ALWAYS: ReadonlySet<EventName> = new Set<EventName>([
+  ...ANSWERED,
+  ...FROM_WITHIN,
+  'fault',
+  'grow',
+  'launchBegin',
+  'launchEnd',
+  'setBudget',
+]);
+/** Events whose arguments say why pages move. Of the others the name is enough. */
+const WITH_ARGUMENTS: ReadonlySet<EventName> = new Set<EventName>([
+  ...ALWAYS,
+  'acquire',
+  'bring',
+  'clean',
+  'drop',
+  'free',
+  'protect',
+  'zero',
+]);
 const COMMANDS = [
   'cover',
   'release',

@@ -4,6 +4,7 @@
  * where pages are, and no moves.
  */
 
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import {
   type NodeDescription,
   PAGES_PER_BLOCK,
@@ -440,9 +441,7 @@ export class Reader implements Names {
 
   private residence(node: number, page: number): Residence {
     const key = node * 2 ** 32 + Math.floor(page / PAGES_PER_BLOCK);
-    let residence = this.residences.get(key);
-    if (residence === undefined) this.residences.set(key, (residence = new Residence()));
-    return residence;
+    return getOrMake(this.residences, key, () => new Residence());
   }
 }
 

@@ -2,6 +2,7 @@
  * Where processors take pages from each other: which of them writes and which reads, and at which
  * elements. What counts are the pages that were touched, not those that moved with them.
  */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK, PAGES_PER_GROUP } from '../../core/basics/types.js';
 import {
   type Arrival,
@@ -145,12 +146,10 @@ export class Conflicts {
 }
 
 function takerOf({ array, takers }: Block, cause: Cause): Taker {
-  let taker = takers.get(cause.processor);
-  if (taker === undefined)
-    takers.set(
-      cause.processor,
-      (taker = { writes: false, pages: new Uint16Array(PAGES_PER_BLOCK) }),
-    );
+  const taker = getOrMake(takers, cause.processor, () => ({
+    writes: false,
+    pages: new Uint16Array(PAGES_PER_BLOCK),
+  }));
   taker.writes ||= writesTo(cause, array.name);
   return taker;
 }

@@ -1,4 +1,5 @@
 /** What launches of each kernel took, and what the slowest of them moved and waited for. */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { History } from '../recording/history.js';
 import type { Arrival, Departure, Fault, Launch, Names } from '../recording/moves.js';
@@ -144,9 +145,7 @@ export function launchCosts(history: History, id: number): KernelCost | null {
 }
 
 function sumsOf({ arrays }: Known, name: string): ArraySums {
-  let sums = arrays.get(name);
-  if (sums === undefined) arrays.set(name, (sums = { pages: 0, returned: 0, sakes: new Map() }));
-  return sums;
+  return getOrMake(arrays, name, () => ({ pages: 0, returned: 0, sakes: new Map() }));
 }
 
 function tookMs({ launch }: Known): number {

@@ -1,4 +1,5 @@
 /** Why pages came, as the policy said of each touch: how much for each reason. */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { PAGE_BYTES, type Reason } from '../../core/basics/types.js';
 import type { Arrival } from '../recording/moves.js';
 
@@ -19,9 +20,7 @@ export class Reasons {
 
   arrived({ reason, need, pages, returned }: Arrival): void {
     const why = reason ?? (need === 'room' ? 'evicted' : 'asked');
-    let sums = this.sums.get(why);
-    if (sums === undefined)
-      this.sums.set(why, (sums = { reason: why, bytes: 0, bytesReturned: 0 }));
+    const sums = getOrMake(this.sums, why, () => ({ reason: why, bytes: 0, bytesReturned: 0 }));
     sums.bytes += pages * PAGE_BYTES;
     sums.bytesReturned += returned * PAGE_BYTES;
   }

@@ -2,6 +2,7 @@
  * What a recorded run spent on moving pages: the arrays that cost most, the decisions that were
  * regretted most, and what the program can do about each.
  */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import type { History } from '../recording/history.js';
 import {
@@ -279,11 +280,10 @@ export class Costs implements Watcher {
     const evicted = names.arrayAt(eviction.page)?.name ?? '?';
     const sake = sakeText(names, eviction.cause);
     const key = JSON.stringify([memory, evicted, sake]);
-    let group = this.regrets.get(key);
-    if (group === undefined) {
+    const group = getOrMake(this.regrets, key, () => {
       const nothing = { regretted: 0, bytesReturned: 0, times: new Sample() };
-      this.regrets.set(key, (group = { memory, evicted, sake, ...nothing }));
-    }
+      return { memory, evicted, sake, ...nothing };
+    });
     group.bytesReturned += pages * PAGE_BYTES;
     this.kernels.regretted(eviction, pages, sake);
     if (!isFirst) return;
@@ -314,27 +314,20 @@ export class Costs implements Watcher {
   }
 
   private memory(id: number): MemorySums {
-    let sums = this.memories.get(id);
-    if (sums === undefined) {
+    return getOrMake(this.memories, id, () => {
       const blocks = new Set<number>();
       const moved = { bytesIn: 0, bytesReturned: 0, bytesEvicted: 0, evictions: 0, regretted: 0 };
-      const returns = new Returns();
-      this.memories.set(id, (sums = { pages: 0, peakPages: 0, blocks, returns, ...moved }));
-    }
-    return sums;
+      return { pages: 0, peakPages: 0, blocks, returns: new Returns(), ...moved };
+    });
   }
 
   private array(page: number): ArraySums | null {
     const array = this.names.arrayAt(page);
     if (array === null) return null;
-    let sums = this.arrays.get(array.id);
-    if (sums === undefined) {
+    const sums = getOrMake(this.arrays, array.id, () => {
       const nothing = { faults: 0, bytesMoved: 0, bytesReturned: 0, bytesEvicted: 0, moves: 0 };
-      this.arrays.set(
-        array.id,
-        (sums = { name: array.name, bytes: 0, ...nothing, isWritten: false, scattered: 0 }),
-      );
-    }
+      return { name: array.name, bytes: 0, ...nothing, isWritten: false, scattered: 0 };
+    });
     sums.bytes = array.pages * PAGE_BYTES;
     return sums;
   }

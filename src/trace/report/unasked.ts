@@ -4,6 +4,7 @@
  * that no fault says to have been entered; what was prefetched to a device, or came for a launch that
  * was to come, and was no argument of a launch there.
  */
+import { getOrMake } from '../../core/basics/get-or-make.js';
 import { HOST_NODE, MOST_AHEAD, PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
 import {
   type Arrival,
@@ -220,8 +221,7 @@ export class Unasked {
 
   private count(array: string, reason: UnaskedReason, pages: number, unused: number | null): void {
     const key = keyOf(array, reason);
-    let sums = this.sums.get(key);
-    if (sums === undefined) this.sums.set(key, (sums = { array, reason, pages: 0, unused }));
+    const sums = getOrMake(this.sums, key, () => ({ array, reason, pages: 0, unused }));
     sums.pages += pages;
     if (unused !== null) sums.unused = (sums.unused ?? 0) + unused;
   }

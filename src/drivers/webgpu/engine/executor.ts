@@ -1,7 +1,7 @@
 /** Does what packets say, in order: drives a GPU, and moves bytes to and from memory. */
 import { Status } from '../../../core/basics/types.js';
 import { view, writeMemory } from '../../../linux/memory/memory.js';
-import type { Ran, Transport } from '../gpu/transport.js';
+import type { Ran, Transport } from '../gpu/gpu-transport.js';
 import { readJson } from '../link/packets.js';
 import {
   type Dispatch,

@@ -1,4 +1,5 @@
 /** Bind groups of a pipeline, kept for the same buffers: one takes as long as a launch. */
+import { getOrMake } from '../../../core/basics/get-or-make.js';
 import type { Bound, Dispatch } from '../link/protocol.js';
 
 /** Of a pipeline; beyond that all go, since buffers that have gone are not told apart. */
@@ -27,12 +28,7 @@ export class BoundGroups<Group> {
       const [buffer, offset, bytes] = each.part;
       key += ` ${serialOf(buffer)} ${offset} ${bytes}`;
     }
-    let found = this.known.get(key);
-    if (found === undefined) {
-      found = make();
-      this.known.set(key, found);
-    }
-    return found;
+    return getOrMake(this.known, key, make);
   }
 
   clear(): void {

@@ -6,7 +6,7 @@ import { loadDawn, PACKAGE, packagedLibrary, REMEDY, VERSION } from './dawn/libr
 import { openNative } from './dawn/open-native.js';
 import { openDawn } from './dawn-transport.js';
 import type { FailingGpu } from './failing-gpu.js';
-import type { Transport } from './transport.js';
+import type { Transport } from './gpu-transport.js';
 
 /** Dawn writes this with each GPU of which it takes less than all limits. */
 const NOTICES = /^Warning: maxDynamic\w+ artificially reduced/;

@@ -3,9 +3,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { WANTED_LIMITS } from '../link/protocol.js';
 import type { FailingGpu } from './failing-gpu.js';
-import { GpuTransport } from './gpu-transport.js';
+import { GpuTransport, type Transport } from './gpu-transport.js';
 import { factsOf, StandardGpu } from './standard-gpu.js';
-import type { Transport } from './transport.js';
 import { gpuName, NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES } from './wanted.js';
 
 /** Keeps GPUs alive: what `create` returned must not be collected while any is used. */

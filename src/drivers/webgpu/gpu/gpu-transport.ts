@@ -1,14 +1,36 @@
-/** The transport of any GPU, in the few words of gpu.ts: its buffers, pipelines and uniforms. */
+/**
+ * What a GPU does for its driver: buffers by number, bytes in and out, kernels. Any GPU does, in the
+ * few words of gpu.ts.
+ */
 
+import { getOrMake } from '../../../core/basics/get-or-make.js';
 import { RecentMap } from '../../../core/basics/recent-map.js';
-import { type AdapterFacts, type Bound, type Dispatch, MOST_MODULES } from '../link/protocol.js';
+import {
+  type AdapterFacts,
+  type Bound,
+  type Dispatch,
+  type Launched,
+  MOST_MODULES,
+} from '../link/protocol.js';
 import { outOfMemory, type Spilled, spilledBytes } from '../link/unmet-buffers.js';
 import { BoundGroups, boundIn, isLasting, placeOf } from './bound-groups.js';
 import type { FailingGpu } from './failing-gpu.js';
 import type { Binding, Failure, Gpu, GpuKernel, Soon, Waits } from './gpu.js';
 import { GpuClock } from './gpu-clock.js';
-import { type Order, type Ran, ransOf, type Transport } from './transport.js';
 import { changedUniforms, type Uniform } from './uniforms.js';
+
+/** How a kernel has run. */
+export type Ran = Omit<Launched, 'launch'>;
+
+/** What is to run, and the text of its module. */
+export interface Order {
+  readonly order: Dispatch;
+  readonly source: string;
+}
+
+/** That of any GPU. */
+export type Transport = Pick<AnyTransport, keyof AnyTransport>;
+type AnyTransport = GpuTransport<unknown, unknown, GpuKernel>;
 
 /** A buffer, or what it should hold, where there was no memory for it. */
 interface Held<Buffer> {
@@ -46,8 +68,10 @@ const LEAST_READER_BYTES = 2 ** 18;
 /** Less is copied faster than the GPU is told of the memory. */
 const LEAST_DIRECT_BYTES = 2 ** 18;
 
-export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Transport {
+export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> {
+  /** Resolves with the reason when the GPU is gone. What is under way may never end. */
   readonly lost: Promise<string>;
+  /** Null: it does all by the event loop of the thread. */
   readonly waits: Waits | null;
   private readonly buffers = new Map<number, Held<Buffer>>();
   private readonly pipelines = new RecentMap<
@@ -69,6 +93,7 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
     this.waits = gpu.waits;
   }
 
+  /** Makes a buffer with any content. Where there is no memory for it, `write` says so. */
   async create(buffer: number, bytes: number): Promise<void> {
     const made = this.allocate(bytes);
     const gpu = made instanceof Promise ? await made : made;
@@ -81,6 +106,7 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
     this.buffers.delete(buffer);
   }
 
+  /** A buffer has another number from now on. What it holds is anything. */
   async reuse(buffer: number, other: number): Promise<void> {
     const { serial, bytes, gpu } = this.held(buffer);
     this.buffers.delete(buffer);
@@ -88,6 +114,11 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
     else this.buffers.set(other, { serial, bytes, gpu, spilled: [] });
   }
 
+  /**
+   * Fills bytes of a buffer, with zeros where there are none given. False: there is no memory for
+   * the buffer.
+   * @param keep has them be kept elsewhere then, until there is
+   */
   write(
     buffer: number,
     offset: number,
@@ -133,6 +164,7 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
     this.write(to, toOffset, bytes, content, true);
   }
 
+  /** Hands what a buffer holds now to `take`, whose memory is the transport's. */
   async read(
     buffer: number,
     offset: number,
@@ -154,6 +186,10 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
     else this.gpu.free(reader.buffer);
   }
 
+  /**
+   * Has the GPU itself write what a buffer holds now to an address, at which nothing else reads or
+   * writes until it is `there`. Null: not these bytes, which `read` is for.
+   */
   readTo(
     buffer: number,
     offset: number,
@@ -170,6 +206,7 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
     return this.gpu.idle(there).then(() => this.gpu.free(target));
   }
 
+  /** Runs at most MOST_DISPATCHES kernels in order, up to a failure. Tells of all at the end. */
   async dispatch(orders: readonly Order[]): Promise<Ran[]> {
     const asides: Buffer[] = [];
     const ready: Ready<Buffer, Group, Kernel>[] = [];
@@ -207,19 +244,23 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
     }
   }
 
+  /** Why it cannot be run, if it cannot be compiled; null: it can. */
   async failureOf({ order, source }: Order): Promise<Failure | null> {
     const compiled = await this.pipelineOf(order, source);
     return 'failure' in compiled ? compiled.failure : null;
   }
 
+  /** Resolves when everything that was asked for has been done. */
   async idle(): Promise<void> {
     await this.gpu.idle();
   }
 
+  /** Has the GPU be lost, for tests. */
   lose(): void {
     this.gpu.lose();
   }
 
+  /** Gives back what was made of the GPU's. The program that opened the GPU may go on with it. */
   release(): void {
     for (const { gpu } of this.buffers.values()) if (gpu !== null) this.gpu.free(gpu);
     for (const { buffer } of this.readers.splice(0)) this.gpu.free(buffer);
@@ -351,14 +392,12 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
     source: string,
   ): Soon<Pipeline<Buffer, Group, Kernel> | Failed> {
     const key = `${order.module} ${order.entryPoint} ${JSON.stringify(order.constants)}`;
-    let known = this.pipelines.get(key);
-    if (known === undefined) {
+    return getOrMake(this.pipelines, key, () => {
       const compiled = this.gpu.compile(order, source);
-      known =
-        compiled instanceof Promise ? compiled.then(this.asPipeline) : this.asPipeline(compiled);
-      this.pipelines.set(key, known);
-    }
-    return known;
+      return compiled instanceof Promise
+        ? compiled.then(this.asPipeline)
+        : this.asPipeline(compiled);
+    });
   }
 
   private readonly asPipeline = (
@@ -402,4 +441,21 @@ export class GpuTransport<Buffer, Group, Kernel extends GpuKernel> implements Tr
   private gpuOf(buffer: number): Buffer {
     return this.held(buffer).gpu as Buffer;
   }
+}
+
+/**
+ * How each of so many kernels has run: those from one on have not, for one reason.
+ * @param times of all, by a clock that is right only where all have run
+ */
+function ransOf(
+  count: number,
+  failed: number,
+  failure: Launched['failure'],
+  times: readonly (number | undefined)[],
+): Ran[] {
+  return Array.from({ length: count }, (_, index): Ran => {
+    if (index >= failed) return { failure };
+    const gpuMs = times[index];
+    return gpuMs === undefined ? { failure: null } : { failure: null, gpuMs };
+  });
 }

@@ -3,8 +3,7 @@
 import { limitsOf, WANTED_LIMITS } from '../../link/protocol.js';
 import type { FailingGpu } from '../failing-gpu.js';
 import { TIMESTAMPS } from '../gpu-clock.js';
-import { GpuTransport } from '../gpu-transport.js';
-import type { Transport } from '../transport.js';
+import { GpuTransport, type Transport } from '../gpu-transport.js';
 import { gpuName, NO_GPU, UNWANTED_TOGGLE, WANTED_FEATURES } from '../wanted.js';
 import { DawnGpu, MAPS_HOST } from './dawn-gpu.js';
 import { hostBufferProblem } from './host-buffer.js';
