@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { bytesOf } from '../../core/basics/elements.js';
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { OptionNames } from '../../messages/option-names.js';
-import type { History } from '../../trace/recording/history.js';
+import type { Reader } from '../../trace/recording/reader.js';
 import type { PageStory } from '../../trace/report/page-story.js';
 import type { Report } from '../../trace/report/report.js';
 import { INSPECT, inspectHolding } from '../arrays/parts/description.js';
@@ -113,12 +113,13 @@ export function recordedBytes(what: string, said: number | string): number {
 }
 
 export async function report(client: Client): Promise<SpaceReport> {
-  const history = await historyOf(client);
-  const [{ reportOf }, { reportText }] = await Promise.all([
+  const [{ Costs }, { reportText }] = await Promise.all([
     import('../../trace/report/report.js'),
     import('../../trace/report/report-text.js'),
   ]);
-  const made = reportOf(history);
+  const costs = new Costs();
+  await readHistory(client, costs.reader);
+  const made = costs.report();
   return { ...made, text: reportText(made) };
 }
 
@@ -134,19 +135,21 @@ export async function explain(
   }
   array.assertUsable('explain');
   const { name, offset } = array;
-  const history = await historyOf(client);
-  const [{ storyOf }, { storyText }] = await Promise.all([
+  const [{ Collector }, { storyOf }, { storyText }] = await Promise.all([
+    import('../../trace/recording/history.js'),
     import('../../trace/report/page-story.js'),
     import('../../trace/report/report-text.js'),
   ]);
+  const collector = new Collector();
+  await readHistory(client, collector.reader);
   const first = Math.floor(offset / PAGE_BYTES);
   const page = Math.floor((offset + element * bytesOf(array.type)) / PAGE_BYTES);
-  const story = storyOf(history, page);
+  const story = storyOf(collector.history, page);
   const place = `${name}[${element}], page ${page - first} of the array`;
   return { ...story, element, text: storyText(story, place, SHOWN_MOVES) };
 }
 
-async function historyOf(client: Client): Promise<History> {
+async function readHistory(client: Client, reader: Reader): Promise<void> {
   client.assertOpen('cannot tell what moved');
   const { texts } = await client.request('history', null);
   if (texts === null) {
@@ -154,6 +157,6 @@ async function historyOf(client: Client): Promise<History> {
       "open it by openSpace({ history: '16MiB' }), or begin with space.record('run.rec')";
     throw new OnememError('NO_HISTORY', `the space has kept no moves; ${remedy}`);
   }
-  const { historyOfText } = await import('../../trace/recording/moves-text.js');
-  return historyOfText(texts, 'the history of the space');
+  const { readTexts } = await import('../../trace/recording/moves-text.js');
+  readTexts(reader, texts, 'the history of the space');
 }

@@ -5,12 +5,12 @@ import type { History } from '../../trace/recording/history.js';
 import type { RecordedArray } from '../../trace/recording/moves.js';
 import { launchCosts } from '../../trace/report/kernel-costs.js';
 import { pageOfElement, storyOf } from '../../trace/report/page-story.js';
-import { reportOf } from '../../trace/report/report.js';
+import { Costs } from '../../trace/report/report.js';
 import { kernelLines, reportText, storyText } from '../../trace/report/report-text.js';
 import { defineCommand } from '../terminal/command.js';
 import { UsageError } from '../terminal/failure.js';
 import { print } from '../terminal/output.js';
-import { readHistory } from './recorded-history.js';
+import { readHistory, readInto } from './recorded-history.js';
 
 const USUAL_LINES = 20;
 
@@ -47,17 +47,19 @@ Examples
     const { array, json = false } = values;
     checkTogether(values);
     const limit = numberOf('limit', values.limit, USUAL_LINES);
-    const history = await readHistory(path);
     if (values.launch !== undefined)
-      printLaunch(history, numberOf('launch', values.launch, 1), json);
+      printLaunch(await readHistory(path), numberOf('launch', values.launch, 1), json);
     else if (array !== undefined) {
+      const history = await readHistory(path);
       const place = placeIn(arrayNamed(history, array), values);
       const story = storyOf(history, place.page);
       print(
         json ? JSON.stringify({ ...story, ...place.said }) : storyText(story, place.text, limit),
       );
     } else {
-      const report = reportOf(history);
+      const costs = new Costs();
+      await readInto(costs.reader, path);
+      const report = costs.report();
       print(json ? JSON.stringify(report) : reportText(report));
     }
     return 0;

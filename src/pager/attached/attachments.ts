@@ -6,10 +6,8 @@
 
 import { closeSync, openSync } from 'node:fs';
 import { type DenyReason, PAGE_BYTES, type ProcessorId } from '../../core/basics/types.js';
-import type { MemoryManager } from '../../core/memory-manager.js';
 import { AttachedProcess } from '../../drivers/attached/attached.js';
-import type { Router } from '../../drivers/router.js';
-import type { SharedHost } from '../../drivers/shared-host.js';
+import type { HostDriver } from '../../drivers/host-linux/host.js';
 import { POLLIN, POLLOUT } from '../../linux/base/constants.js';
 import { SystemCallError } from '../../linux/base/errors.js';
 import { closeDescriptor } from '../../linux/base/libc.js';
@@ -18,8 +16,9 @@ import { FAULT_FEATURES } from '../../linux/memory/managed-mapping.js';
 import { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import { mayOpenPidfd, pidfdOpen } from '../../linux/processes/process.js';
 import { acceptLocally, listenLocally, peerOf } from '../../linux/sockets/local-socket.js';
-import type { Poller } from '../../linux/sockets/poll.js';
 import { MessageSocket } from '../../linux/sockets/socket.js';
+import type { Guards } from '../arrays/modules/guards.js';
+import type { SpaceContext } from '../arrays/table/context.js';
 import { figuresOf, NO_LAUNCHES } from '../devices/figures.js';
 import {
   ATTACH_VERSION,
@@ -37,7 +36,7 @@ import {
   type ShareRights,
   socketName,
 } from '../protocol/attaching.js';
-import type { ProcessorStats } from '../protocol/space.js';
+import { type ProcessorStats, storeNames } from '../protocol/space.js';
 import type { Connection, Transport } from '../protocol/transport.js';
 import { RequestError, toWire } from '../protocol/wire.js';
 import { ProcessGate } from './gate.js';
@@ -45,6 +44,7 @@ import { type Grant, Grants } from './grants.js';
 import { Life } from './life.js';
 import { type Gate, LineConnection } from './line-connection.js';
 import { LookGate } from './look-gate.js';
+import type { SpaceLayout } from './shapes.js';
 
 /** Threads of other processes that may be attached, or about to. */
 const MOST_LINES = 64;
@@ -58,30 +58,6 @@ const SLOTS_PER_PROCESS = 2;
 const MOST_PROCESSES = 16;
 
 export const ATTACHED_SLOTS = 1 + MOST_LINES * SLOTS_PER_LINE + MOST_PROCESSES * SLOTS_PER_PROCESS;
-
-/** What the parts of the manager are asked. */
-export interface AttachedSurroundings {
-  readonly name: string;
-  readonly base: number;
-  readonly bytes: number;
-  readonly memory: number;
-  readonly userModeOnly: boolean;
-  /** Names of the nodes behind the host. */
-  readonly stores: readonly string[];
-  readonly hostBudgetBytes: number;
-  readonly host: SharedHost;
-  /** Which range a page is part of. */
-  rangeAt(page: number): number | undefined;
-  /** Which array and elements a page is. */
-  placeOf(page: number): string;
-  /** Why a processor may not have a page that it touched; null: it may. */
-  objection(processor: ProcessorId, page: number, write: boolean): string | null;
-  /** Why a page was denied, as the rest of a sentence. */
-  explain(reason: DenyReason, page: number): string;
-  warn(message: string): void;
-  now(): number;
-  later(action: () => void): void;
-}
 
 /** A process that has the space's memory mapped. */
 interface Member {
@@ -130,14 +106,17 @@ export class Attachments implements Transport {
   /** A thread connected at the last look, and there was no place for it. */
   private wasFull = false;
   private lastLook = Number.NEGATIVE_INFINITY;
+  private readonly layout: SpaceLayout;
 
   constructor(
-    private readonly manager: MemoryManager,
-    private readonly router: Router,
-    private readonly poller: Poller,
+    private readonly context: SpaceContext,
+    private readonly host: HostDriver,
+    private readonly guards: Guards,
     private readonly firstSlot: number,
-    private readonly around: AttachedSurroundings,
-  ) {}
+  ) {
+    const { pages } = context.manager;
+    this.layout = { bytes: context.options.bytes, rangeAt: (page) => pages.rangeOf(page)?.id };
+  }
 
   /** Processes of this user may look at the space. */
   show(): void {
@@ -171,7 +150,7 @@ export class Attachments implements Transport {
       );
     this.listener = listenLocally(socketName(socket));
     this.socket = socket;
-    this.poller.set(this.firstSlot, this.listener);
+    this.context.poller.set(this.firstSlot, this.listener);
   }
 
   /** Whether processes may attach. */
@@ -193,7 +172,7 @@ export class Attachments implements Transport {
 
   get haveFaults(): boolean {
     for (const member of this.members)
-      if (member !== undefined && this.poller.readyAt(this.faultSlot(member.place)) !== 0)
+      if (member !== undefined && this.context.poller.readyAt(this.faultSlot(member.place)) !== 0)
         return true;
     return false;
   }
@@ -209,14 +188,17 @@ export class Attachments implements Transport {
   /** Whether a client has something to be read. */
   get haveMessages(): boolean {
     for (const line of this.lines)
-      if (line?.connection != null && this.poller.readyAt(this.streamSlot(line.place)) !== 0)
+      if (
+        line?.connection != null &&
+        this.context.poller.readyAt(this.streamSlot(line.place)) !== 0
+      )
         return true;
     return this.accepted.length > 0;
   }
 
   /** Handles what the poller found. */
   poll(): void {
-    const { poller } = this;
+    const { poller } = this.context;
     for (const member of [...this.members]) {
       if (member !== undefined && poller.readyAt(this.lifeSlot(member.place)) !== 0)
         this.lost(member);
@@ -224,7 +206,7 @@ export class Attachments implements Transport {
     // A process that comes may need the number of one that has gone in the same turn.
     for (const line of this.lines)
       if (line !== undefined && poller.readyAt(this.socketSlot(line.place)) !== 0)
-        this.around.later(() => {
+        this.context.later(() => {
           if (this.lines[line.place] === line) this.hear(line);
         });
     this.look();
@@ -236,7 +218,7 @@ export class Attachments implements Transport {
    */
   prepare(): boolean {
     for (const line of this.lines) if (line?.connection != null) this.pump(line, line.connection);
-    if (this.listener !== -1 && this.poller.readyAt(this.firstSlot) !== 0) this.greet();
+    if (this.listener !== -1 && this.context.poller.readyAt(this.firstSlot) !== 0) this.greet();
     const ended = this.someEnded;
     this.someEnded = false;
     return ended;
@@ -257,7 +239,7 @@ export class Attachments implements Transport {
   denied(processor: ProcessorId, page: number, reason: DenyReason): boolean {
     const member = this.members.find((each) => each?.processor === processor);
     if (member === undefined) return false;
-    this.condemn(member, page, this.around.explain(reason, page));
+    this.condemn(member, page, this.context.places.explain(reason, page));
     return true;
   }
 
@@ -265,7 +247,7 @@ export class Attachments implements Transport {
   drained(processor: ProcessorId): number | null {
     const member = this.members.find((each) => each?.processor === processor);
     if (member === undefined) return null;
-    this.router.detachProcessor(processor);
+    this.context.router.detachProcessor(processor);
     this.members[member.place] = undefined;
     return member.pid;
   }
@@ -284,7 +266,7 @@ export class Attachments implements Transport {
       const { kind, description } = member.driver;
       const what = { name: description.name, kind, alive: true };
       const copying = { copyMs: 0, transfersIn: 0 };
-      return [figuresOf(this.manager, member.processor, what, NO_LAUNCHES, copying)];
+      return [figuresOf(this.context.manager, member.processor, what, NO_LAUNCHES, copying)];
     });
   }
 
@@ -302,7 +284,7 @@ export class Attachments implements Transport {
 
   private stopListening(): void {
     if (this.listener === -1) return;
-    this.poller.clear(this.firstSlot);
+    this.context.poller.clear(this.firstSlot);
     closeDescriptor(this.listener);
     this.listener = -1;
   }
@@ -329,14 +311,14 @@ export class Attachments implements Transport {
         place,
         socket: new MessageSocket(fd),
         pid,
-        since: this.around.now(),
+        since: this.context.now(),
         grant: null,
         codec: 'v8',
         member: null,
         connection: null,
       };
       this.lines[place] = line;
-      this.poller.set(this.socketSlot(place), fd);
+      this.context.poller.set(this.socketSlot(place), fd);
     }
   }
 
@@ -386,7 +368,7 @@ export class Attachments implements Transport {
     }
     if (said.watched !== true) this.watch(line.member, others[0]);
     const grant = line.grant as Grant;
-    const gate = new ProcessGate(grant, this.around, this.clients + 1);
+    const gate = new ProcessGate(grant, this.layout, this.clients + 1);
     this.welcome(line, gate, grant.ranges, stream);
   }
 
@@ -426,7 +408,8 @@ export class Attachments implements Transport {
     line.codec = codecOf(hello);
     line.grant = this.grantOf(hello);
     line.member = this.memberOf(line.pid);
-    const { name, base, bytes, memory, userModeOnly } = this.around;
+    const { name, bytes, userModeOnly } = this.context.options;
+    const { base, fd: memory } = this.host.node;
     const writes = line.grant.rights === 'write';
     const offer: AttachOffer = {
       name,
@@ -434,7 +417,7 @@ export class Attachments implements Transport {
       bytes,
       // To wait for an element, the kernel asks for its page to write, and does without where that
       // fails. What it asks for in the name of a process that may not write must fail so.
-      userModeOnly: userModeOnly || !writes,
+      userModeOnly: userModeOnly || this.host.faults.via === 'user-mode' || !writes,
       writes,
       mapped: line.member?.faults ?? null,
     };
@@ -454,17 +437,17 @@ export class Attachments implements Transport {
       fault: (page: number, write: boolean, thread: number): void =>
         this.fault(member, grant as Grant, page, write, thread),
       restored: (pages: readonly number[]): void => this.restored(member, pages),
-      failed: (): void => this.around.later(() => this.lost(member)),
+      failed: (): void => this.context.later(() => this.lost(member)),
     };
-    const { base, host } = this.around;
+    const { host } = this;
     const faults = Userfaultfd.fromFd(fd, FAULT_FEATURES);
     const writes = grant?.rights === 'write';
     // Fails where the process has ended by now: before the core knows of it.
     const pidfd = mayOpenPidfd() ? pidfdOpen(pid) : -1;
-    const driver = new AttachedProcess(name, base, faults, host, writes, events);
+    const driver = new AttachedProcess(name, host.node.base, faults, host, writes, events);
     let processor: ProcessorId;
     try {
-      processor = this.manager.addProcessor(driver.description);
+      processor = this.context.manager.addProcessor(driver.description);
     } catch (error) {
       driver.end();
       if (pidfd !== -1) closeDescriptor(pidfd);
@@ -475,7 +458,7 @@ export class Attachments implements Transport {
         'RangeError',
       );
     }
-    this.router.attachProcessor(processor, driver);
+    this.context.router.attachProcessor(processor, driver);
     const member: Member = {
       pid,
       place,
@@ -489,8 +472,8 @@ export class Attachments implements Transport {
       gone: false,
     };
     this.members[place] = member;
-    this.poller.set(this.faultSlot(place), fd);
-    if (pidfd !== -1) this.poller.set(this.lifeSlot(place), pidfd);
+    this.context.poller.set(this.faultSlot(place), fd);
+    if (pidfd !== -1) this.context.poller.set(this.lifeSlot(place), pidfd);
     return member;
   }
 
@@ -509,11 +492,12 @@ export class Attachments implements Transport {
   ): void {
     const client = ++this.clients;
     line.connection = new LineConnection(stream, -client, line.codec, gate, line.pid, ranges);
-    this.poller.set(this.streamSlot(line.place), stream);
-    const { stores, hostBudgetBytes } = this.around;
-    const welcome: AttachWelcome = { client, stores, hostBudgetBytes };
+    this.context.poller.set(this.streamSlot(line.place), stream);
+    const { options } = this.context;
+    const { hostBudgetBytes } = options;
+    const welcome: AttachWelcome = { client, stores: storeNames(options), hostBudgetBytes };
     const isSent = line.socket.send(bytesOf(welcome));
-    this.poller.clear(this.socketSlot(line.place));
+    this.context.poller.clear(this.socketSlot(line.place));
     line.socket.close();
     this.accepted.push(line.connection);
     if (!isSent) this.drop(line);
@@ -521,19 +505,19 @@ export class Attachments implements Transport {
 
   private fault(member: Member, grant: Grant, page: number, write: boolean, thread: number): void {
     // Its userfaultfd serves other memory than the space's.
-    if (page < 0 || page >= this.around.bytes / PAGE_BYTES) {
-      this.around.later(() => this.lost(member));
+    if (page < 0 || page >= this.context.options.bytes / PAGE_BYTES) {
+      this.context.later(() => this.lost(member));
       return;
     }
     const why =
-      this.objection(grant, page, write) ?? this.around.objection(member.processor, page, write);
-    if (why === null) this.manager.fault(member.processor, page, write, thread);
+      this.objection(grant, page, write) ?? this.guards.objection(member.processor, page, write);
+    if (why === null) this.context.manager.fault(member.processor, page, write, thread);
     else this.condemn(member, page, why);
   }
 
   private objection({ rights, ranges }: Grant, page: number, write: boolean): string | null {
     if (ranges !== null) {
-      const range = this.around.rangeAt(page);
+      const range = this.layout.rangeAt(page);
       if (range === undefined || !ranges.has(range))
         return 'which the handle by which it attached does not allow';
     }
@@ -545,10 +529,10 @@ export class Attachments implements Transport {
   /** Has the process say why it ends, and end the access; the manager does so for a deaf one. */
   private condemn({ pid, driver, lives }: Member, page: number, why: string): void {
     if (!driver.deny(page)) return;
-    const what = `touched ${this.around.placeOf(page)}, ${why}`;
+    const what = `touched ${this.context.places.placeOf(page).text}, ${why}`;
     const say = `onemem: denied access: this process (${pid}) ${what}. ${DENIED_OUTCOME}\n`;
     if (lives.some((life) => life.tell({ say, page }))) return;
-    this.around.warn(`denied access: process ${pid} ${what}. ${DENIED_OUTCOME}`);
+    this.context.warn(`denied access: process ${pid} ${what}. ${DENIED_OUTCOME}`);
     driver.poison(page);
   }
 
@@ -566,12 +550,12 @@ export class Attachments implements Transport {
     this.unpoll(member);
     member.driver.close();
     for (const line of [...this.lines]) if (line?.member === member) this.drop(line);
-    this.manager.processorLost(member.processor);
+    this.context.manager.processorLost(member.processor);
   }
 
   private unpoll(member: Member): void {
-    this.poller.clear(this.faultSlot(member.place));
-    this.poller.clear(this.lifeSlot(member.place));
+    this.context.poller.clear(this.faultSlot(member.place));
+    this.context.poller.clear(this.lifeSlot(member.place));
     if (member.pidfd !== -1) closeDescriptor(member.pidfd);
     member.pidfd = -1;
     for (const life of member.lives.splice(0)) life.close();
@@ -582,7 +566,7 @@ export class Attachments implements Transport {
     if (connection.hasEnded) this.drop(line);
     else {
       const events = connection.wantsRoom ? POLLIN | POLLOUT : POLLIN;
-      this.poller.set(this.streamSlot(line.place), connection.descriptor, events);
+      this.context.poller.set(this.streamSlot(line.place), connection.descriptor, events);
     }
   }
 
@@ -599,8 +583,8 @@ export class Attachments implements Transport {
     const { place, socket, connection, member } = line;
     if (this.lines[place] !== line) return;
     this.lines[place] = undefined;
-    this.poller.clear(this.socketSlot(place));
-    this.poller.clear(this.streamSlot(place));
+    this.context.poller.clear(this.socketSlot(place));
+    this.context.poller.clear(this.streamSlot(place));
     socket.close();
     if (connection !== null) {
       connection.end();
@@ -618,7 +602,7 @@ export class Attachments implements Transport {
 
   /** Threads that connect and then say nothing keep no place. */
   private look(): void {
-    const now = this.around.now();
+    const now = this.context.now();
     if (now - this.lastLook < LOOK_MS) return;
     this.lastLook = now;
     for (const line of [...this.lines])

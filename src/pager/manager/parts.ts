@@ -57,7 +57,7 @@ import { RoomWait } from '../host/room-wait.js';
 import { StoppedThreads } from '../host/stopped-threads.js';
 import { Stores } from '../host/stores.js';
 import { Control } from '../protocol/control.js';
-import { type ManagerOptions, storeNames } from '../protocol/space.js';
+import type { ManagerOptions } from '../protocol/space.js';
 import { ThreadTransport } from '../protocol/threads.js';
 import { codeOfDenial } from '../protocol/wire.js';
 import { FileProvider } from '../sources/files.js';
@@ -174,27 +174,10 @@ function makeClients(
   { clients }: ReturnType<typeof makeSources>,
   { host, guards }: ReturnType<typeof makeHost>,
 ) {
-  const { options, manager, router, poller, places, warn, now, later } = context;
-  const attachments = new Attachments(manager, router, poller, FIRST_ATTACHED_SLOT, {
-    name: options.name,
-    base: host.node.base,
-    bytes: options.bytes,
-    memory: host.node.fd,
-    userModeOnly: options.userModeOnly || host.faults.via === 'user-mode',
-    stores: storeNames(options),
-    hostBudgetBytes: options.hostBudgetBytes,
-    host,
-    rangeAt: (page) => manager.pages.rangeOf(page)?.id,
-    placeOf: (page) => places.placeOf(page).text,
-    objection: (processor, page, write) => guards.objection(processor, page, write),
-    explain: (reason, page) => places.explain(reason, page),
-    warn,
-    now,
-    later,
-  });
-  clients.acceptFrom(new ThreadTransport(options.name));
+  const attachments = new Attachments(context, host, guards, FIRST_ATTACHED_SLOT);
+  clients.acceptFrom(new ThreadTransport(context.options.name));
   clients.acceptFrom(attachments);
-  const overviews = new Overviews(manager.pages, context.table, attachments);
+  const overviews = new Overviews(context.manager.pages, context.table, attachments);
   return { attachments, overviews };
 }
 

@@ -20,18 +20,7 @@ export interface History extends Names {
   readonly endMs: number;
 }
 
-/** The recording is played through the core, which says where arrays lie. */
-export function historyOf(
-  entries: readonly Entry[],
-  timesMs: readonly number[],
-  policies: Policies,
-  blockCount: number,
-): History {
-  const collector = new Collector();
-  readPlayed(collector.reader, entries, timesMs, policies, blockCount);
-  return collector.history;
-}
-
+/** Reads a recording, which is played through the core: that says where arrays lie. */
 export function readPlayed(
   reader: Reader,
   entries: readonly Entry[],

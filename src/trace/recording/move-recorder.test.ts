@@ -5,10 +5,10 @@ import { type Entry, Recorder } from '../../core/recording/recording.js';
 import { commandsThat, deviceOf, hostOf } from '../../core/test-parts.js';
 import { namedPolicies } from '../../policy/choices.js';
 import { ActivityWatcher } from '../activity/activity.js';
-import { type History, historyOf } from './history.js';
+import { Collector, type History, readPlayed } from './history.js';
 import { MoveRecorder, type MoveSink } from './move-recorder.js';
 import { MoveRing } from './move-ring.js';
-import { historyOfText, MovesText } from './moves-text.js';
+import { MovesText, readTexts } from './moves-text.js';
 
 const BLOCKS = 16;
 const POLICIES = namedPolicies({});
@@ -74,7 +74,9 @@ class Run {
 
   /** By the recording that can be played. */
   get played(): History {
-    return historyOf(this.entries, this.timesMs, POLICIES, BLOCKS);
+    const collector = new Collector();
+    readPlayed(collector.reader, this.entries, this.timesMs, POLICIES, BLOCKS);
+    return collector.history;
   }
 }
 
@@ -89,6 +91,12 @@ function movesOf(history: History): object[] {
     returned,
     cause: [cause.kind, cause.event, cause.page, cause.processor, cause.launch],
   }));
+}
+
+function historyOfText(texts: readonly string[], name: string): History {
+  const collector = new Collector();
+  readTexts(collector.reader, texts, name);
+  return collector.history;
 }
 
 const read = (ring: MoveRing): History => historyOfText(ring.texts, 'test');

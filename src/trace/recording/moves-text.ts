@@ -1,6 +1,5 @@
 /** A record of moves as JSON lines. It may begin late, and be cut in front. */
 import type { Entry } from '../../core/recording/recording.js';
-import { Collector, type History } from './history.js';
 import type { State } from './moves.js';
 import type { Reader } from './reader.js';
 
@@ -79,15 +78,13 @@ export class MovesText {
 }
 
 /** @param texts parts in order, each perhaps cut off at its end @param name for errors */
-export function historyOfText(texts: Iterable<string>, name: string): History {
-  const collector = new Collector();
-  const reading = new MovesText(collector.reader, name);
+export function readTexts(reader: Reader, texts: Iterable<string>, name: string): void {
+  const reading = new MovesText(reader, name);
   for (const text of texts) {
     reading.read(text);
     reading.partEnds();
   }
   reading.end();
-  return collector.history;
 }
 
 function parsed(line: string, name: string, number: number): Line {

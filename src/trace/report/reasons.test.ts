@@ -3,12 +3,12 @@ import { PAGES_PER_BLOCK as BLOCK, HOST, NO_NODE } from '../../core/basics/types
 import { MemoryManager } from '../../core/memory-manager.js';
 import { commandsThat, hostOf } from '../../core/test-parts.js';
 import { namedPolicies } from '../../policy/choices.js';
-import type { History } from '../recording/history.js';
+import { Collector, type History } from '../recording/history.js';
 import { MoveRecorder } from '../recording/move-recorder.js';
 import { MoveRing } from '../recording/move-ring.js';
-import { historyOfText } from '../recording/moves-text.js';
+import { readTexts } from '../recording/moves-text.js';
 import { storyOf } from './page-story.js';
-import { reportOf } from './report.js';
+import { Costs } from './report.js';
 import { reportText } from './report-text.js';
 
 let manager: MemoryManager;
@@ -29,7 +29,9 @@ beforeEach(() => {
 
 function touch(...pages: number[]): History {
   for (const page of pages) manager.fault(HOST, first + page, false, 1);
-  return historyOfText(ring.texts, 'test');
+  const collector = new Collector();
+  readTexts(collector.reader, ring.texts, 'test');
+  return collector.history;
 }
 
 describe('the reason that the policy said', () => {
@@ -54,7 +56,10 @@ describe('the reason that the policy said', () => {
 
   it('is summed up in the report', () => {
     manager.acquire(1, HOST, first + BLOCK, BLOCK, 1);
-    const report = reportOf(touch(3));
+    touch(3);
+    const costs = new Costs();
+    readTexts(costs.reader, ring.texts, 'test');
+    const report = costs.report();
     expect(report.reasons).toEqual([
       { reason: 'asked', bytes: BLOCK * 4096, bytesReturned: 0 },
       { reason: 'near', bytes: 16 * 4096, bytesReturned: 0 },

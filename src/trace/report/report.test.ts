@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PAGE_BYTES, PAGES_PER_BLOCK, type Reason, Status } from '../../core/basics/types.js';
 import type { Entry } from '../../core/recording/recording.js';
-import { Collector } from '../recording/history.js';
-import { type Report, reportOf } from './report.js';
+import { Costs, type Report } from './report.js';
 
 const HOST = 0;
 const GPU = 1;
@@ -10,7 +9,7 @@ const BLOCK_BYTES = PAGE_BYTES * PAGES_PER_BLOCK;
 
 /** A device with room for eight blocks, and arrays of floats one after the other in the host. */
 class Run {
-  private readonly collector = new Collector();
+  private readonly costs = new Costs();
   now = 0;
 
   constructor(blocks: Readonly<Record<string, number>>) {
@@ -20,7 +19,7 @@ class Run {
       first += pages;
       return { id, name, first: first - pages, pages, reserved: pages, elementBytes: 4 };
     });
-    this.collector.reader.begin(
+    this.costs.reader.begin(
       {
         memories: [
           { id: HOST, name: 'host', budgetPages: 2 ** 20 },
@@ -38,7 +37,7 @@ class Run {
 
   read(...entry: unknown[]): this {
     this.now++;
-    this.collector.reader.read(entry as unknown as Entry, this.now);
+    this.costs.reader.read(entry as unknown as Entry, this.now);
     return this;
   }
 
@@ -69,7 +68,7 @@ class Run {
   }
 
   get report(): Report {
-    return reportOf(this.collector.history);
+    return this.costs.report();
   }
 }
 

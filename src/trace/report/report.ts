@@ -4,7 +4,6 @@
  */
 import { getOrMake } from '../../core/basics/get-or-make.js';
 import { PAGE_BYTES, PAGES_PER_BLOCK } from '../../core/basics/types.js';
-import type { History } from '../recording/history.js';
 import {
   type Arrival,
   type Departure,
@@ -15,7 +14,7 @@ import {
   type Names,
   writesTo,
 } from '../recording/moves.js';
-import type { Watcher } from '../recording/reader.js';
+import { Reader, type Watcher } from '../recording/reader.js';
 import { count, sakeText } from '../recording/words.js';
 import { type Conflict, Conflicts } from './conflicts.js';
 import { type Keeping, Returns } from './keeping.js';
@@ -107,44 +106,6 @@ export interface Report {
   readonly advice: readonly Remedy[];
 }
 
-export function reportOf(history: History): Report {
-  const costs = new Costs(history);
-  for (const run of history.held) costs.held(run);
-  // In the order of time, as a run that is still on tells of them.
-  const launches = history.launches.values();
-  const faults = history.faults.values();
-  const regrets = regretsOf(history).values();
-  let launch = launches.next();
-  let fault = faults.next();
-  let regret = regrets.next();
-  const upTo = (atMs: number): void => {
-    for (; launch.value !== undefined && launch.value.beganMs <= atMs; launch = launches.next())
-      costs.launched(launch.value);
-    for (; fault.value !== undefined && fault.value.atMs <= atMs; fault = faults.next())
-      costs.faulted(fault.value);
-    for (; regret.value !== undefined && regrettedAt(regret.value) <= atMs; regret = regrets.next())
-      costs.regretted(regret.value, regret.value.returned, true);
-  };
-  for (const move of history.moves) {
-    upTo(move.atMs);
-    costs.moved(move);
-  }
-  upTo(Number.POSITIVE_INFINITY);
-  return costs.report(history.endMs);
-}
-
-/** Evictions whose pages came again, in the order in which they did. */
-function regretsOf({ moves }: History): Departure[] {
-  return moves
-    .filter((move) => move.kind === 'departure' && move.regret !== null)
-    .map((move) => move as Departure)
-    .sort((a, b) => regrettedAt(a) - regrettedAt(b));
-}
-
-function regrettedAt({ atMs, regret }: Departure): number {
-  return atMs + (regret?.afterMs ?? 0);
-}
-
 const blockOf = (page: number): number => Math.floor(page / PAGES_PER_BLOCK);
 
 type Sums<T> = { -readonly [K in keyof T]: T[K] };
@@ -168,8 +129,11 @@ interface Regrets extends Sums<Omit<RegrettedEvictions, 'medianMs' | 'remedy'>> 
   readonly times: Sample;
 }
 
-/** Sums up a run while it goes on. */
+/** Sums up a run while it goes on, or is read. */
 export class Costs implements Watcher {
+  /** Of a run that is read for the report alone. */
+  readonly reader = new Reader(this);
+  private readonly names: Names;
   private readonly memories = new Map<number, MemorySums>();
   private readonly arrays = new Map<number, ArraySums>();
   private readonly regrets = new Map<string, Regrets>();
@@ -180,13 +144,15 @@ export class Costs implements Watcher {
   private launches = 0;
   private faults = 0;
 
-  constructor(private readonly names: Names) {
-    this.unasked = new Unasked(names);
-    this.conflicts = new Conflicts(names);
-    this.kernels = new KernelCosts(names);
+  /** @param names those of a run that is read for something else, too */
+  constructor(names?: Names) {
+    this.names = names ?? this.reader;
+    this.unasked = new Unasked(this.names);
+    this.conflicts = new Conflicts(this.names);
+    this.kernels = new KernelCosts(this.names);
   }
 
-  report(durationMs: number): Report {
+  report(durationMs = this.reader.now): Report {
     const { launches, faults } = this;
     const memories = this.names.memories.map(({ id }) => this.memoryCost(id));
     const sums = [...this.arrays.values()].sort(
