@@ -44,6 +44,10 @@ export class NodeError extends Error {
   }
 }
 
+function thrown(error: NodeError): never {
+  throw error;
+}
+
 /** Tries of calls that may find the page changing. */
 const POISON_TRIES = 1000;
 
@@ -53,6 +57,8 @@ export class PageTable {
     /** Where the processor's threads have page 0. */
     readonly base: number,
     readonly userfaultfd: Userfaultfd,
+    /** Hears that they cannot be made what they should be; where nobody does, that is thrown. */
+    private readonly failed: (error: NodeError) => void = thrown,
   ) {}
 
   /** Hands on messages that were read. */
@@ -120,11 +126,7 @@ export class PageTable {
     let result = this.userfaultfd.wake(address, length);
     if (passes(result)) result = persist(() => this.userfaultfd.wake(address, length));
     if (result === 0 || result === ESRCH || result === ENOENT) return;
-    throw new NodeError(
-      'ioctl',
-      { request: 'UFFDIO_WAKE', name: this.name, address, length },
-      result,
-    );
+    this.fail('UFFDIO_WAKE', address, length, result);
   }
 
   /** Maps pages that have memory. Mapped ones get the right, and their threads are woken. */
@@ -138,17 +140,14 @@ export class PageTable {
       done += userfaultfd.progress;
       if (result === EEXIST) {
         const status = this.protect(address + done, PAGE_BYTES, readOnly);
-        if (status !== Status.Done) return status;
+        if (status !== Status.Done) return Status.Lost;
         this.wake((address + done - this.base) / PAGE_BYTES, 1, Access.None);
         done += PAGE_BYTES;
       } else if (result === ESRCH || result === ENOENT) {
         return Status.Lost;
       } else if (!passes(result) || ++attempts > RETRIES) {
-        throw new NodeError(
-          'ioctl',
-          { request: 'UFFDIO_CONTINUE', name: this.name, address: address + done, length },
-          result,
-        );
+        this.fail('UFFDIO_CONTINUE', address + done, length, result);
+        return Status.Lost;
       }
     }
     return Status.Done;
@@ -160,10 +159,11 @@ export class PageTable {
     if (passes(result)) result = persist(() => userfaultfd.writeProtect(address, length, on));
     if (result === 0) return Status.Done;
     if (result === ESRCH || result === ENOENT) return Status.Lost;
-    throw new NodeError(
-      'ioctl',
-      { request: 'UFFDIO_WRITEPROTECT', name: this.name, address, length, on },
-      result,
-    );
+    return this.fail('UFFDIO_WRITEPROTECT', address, length, result);
+  }
+
+  private fail(request: string, address: number, length: number, errno: number): Status {
+    this.failed(new NodeError('ioctl', { request, name: this.name, address, length }, errno));
+    return Status.Failed;
   }
 }

@@ -110,8 +110,8 @@ export class PagedMemory {
   }
 
   /** Faults of the processor's mapping are answered through this descriptor. */
-  serve(faults: Userfaultfd): void {
-    this.served = new PageTable(this.name, this.base, faults);
+  serve(faults: Userfaultfd, failed?: (error: NodeError) => void): void {
+    this.served = new PageTable(this.name, this.base, faults, failed);
   }
 
   /** Has large copies that no thread waits for made by a thread of their own. */

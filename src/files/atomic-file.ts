@@ -44,18 +44,15 @@ const unfinished = new Set<AtomicFile>();
 let exitListener = false;
 
 export class AtomicFile {
-  /** The file that commit() replaces, links followed: a link keeps pointing to the result. */
-  readonly path: string;
-  readonly temporaryPath: string;
-  /** Open for reading and writing until commit() or abort(). */
-  readonly fd: number;
   #state: 'open' | 'committing' | 'committed' | 'given up' = 'open';
 
-  private constructor(path: string, temporaryPath: string, fd: number) {
-    this.path = path;
-    this.temporaryPath = temporaryPath;
-    this.fd = fd;
-  }
+  private constructor(
+    /** The file that commit() replaces, links followed: a link keeps pointing to the result. */
+    readonly path: string,
+    readonly temporaryPath: string,
+    /** Open for reading and writing until commit() or abort(). */
+    readonly fd: number,
+  ) {}
 
   static create(file: string): AtomicFile {
     const path = followLinks(file);

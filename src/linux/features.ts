@@ -189,46 +189,48 @@ function isFiltered(): boolean {
   return false;
 }
 
-/** Whether a memory file can be registered in these modes: the kernel's bits do not say. */
-function tryRegister(modes: number): string | null {
-  let fd = -1;
+/** Tries something with a page of memory; null: it works. @param fd of its file; -1: none */
+function tryOnPage(
+  features: number,
+  fd: number,
+  attempt: (userfaultfd: Userfaultfd, address: number) => string | null,
+): string | null {
+  const flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   let address = -1;
   let userfaultfd: Userfaultfd | null = null;
   try {
-    userfaultfd = Userfaultfd.open();
-    fd = createMemoryFile('onemem-probe', PAGE_SIZE);
-    address = mmap(PAGE_SIZE, { protection: PROT_READ | PROT_WRITE, flags: MAP_SHARED, fd });
-    userfaultfd.register(address, PAGE_SIZE, modes);
-    return null;
+    userfaultfd = Userfaultfd.open({ features });
+    address = mmap(PAGE_SIZE, { protection: PROT_READ | PROT_WRITE, flags, fd });
+    return attempt(userfaultfd, address);
   } catch (error) {
     return reasonOf(error);
   } finally {
     userfaultfd?.close();
     if (address >= 0) munmap(address, PAGE_SIZE);
-    if (fd >= 0) closeDescriptor(fd);
+  }
+}
+
+/** Whether a memory file can be registered in these modes: the kernel's bits do not say. */
+function tryRegister(modes: number): string | null {
+  const fd = createMemoryFile('onemem-probe', PAGE_SIZE);
+  try {
+    return tryOnPage(0, fd, (userfaultfd, address) => {
+      userfaultfd.register(address, PAGE_SIZE, modes);
+      return null;
+    });
+  } finally {
+    closeDescriptor(fd);
   }
 }
 
 function tryPoison(): string | null {
-  let address = -1;
-  let userfaultfd: Userfaultfd | null = null;
-  try {
-    userfaultfd = Userfaultfd.open({ features: UFFD_FEATURES.POISON });
-    address = mmap(PAGE_SIZE, {
-      protection: PROT_READ | PROT_WRITE,
-      flags: MAP_PRIVATE | MAP_ANONYMOUS,
-    });
+  return tryOnPage(UFFD_FEATURES.POISON, -1, (userfaultfd, address) => {
     userfaultfd.register(address, PAGE_SIZE, UFFDIO_REGISTER_MODE_MISSING);
     const number = userfaultfd.poison(address, PAGE_SIZE);
     if (number !== 0) return `UFFDIO_POISON answered error ${number}`;
     madvise(address, PAGE_SIZE, MADV_DONTNEED);
     return null;
-  } catch (error) {
-    return reasonOf(error);
-  } finally {
-    userfaultfd?.close();
-    if (address >= 0) munmap(address, PAGE_SIZE);
-  }
+  });
 }
 
 const NO_CHILD = 'no child process could be started';

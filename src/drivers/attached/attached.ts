@@ -13,7 +13,7 @@ import {
 import { ESRCH } from '../../linux/base/constants.js';
 import type { Userfaultfd } from '../../linux/memory/userfaultfd.js';
 import type { ProcessorDriver } from '../driver.js';
-import { NodeError, PageTable } from '../page-table.js';
+import { PageTable } from '../page-table.js';
 import type { HostSharer, SharedHost } from '../shared-host.js';
 import { IdleBlocks } from './idle-blocks.js';
 
@@ -48,7 +48,7 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
   ) {
     this.report = (page, write, thread) => events.fault(page, write, thread);
     this.description = { name, faults: true, units: THREADS };
-    this.table = new PageTable(name, base, faults);
+    this.table = new PageTable(name, base, faults, () => events.failed());
     host.addSharer(this);
   }
 
@@ -68,11 +68,7 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
     if (this.dead) return;
     this.restore(page, count);
     this.blocks.touch(page, count);
-    try {
-      this.table.map(page, count, this.given(access), previous);
-    } catch (error) {
-      this.failIn(error);
-    }
+    this.table.map(page, count, this.given(access), previous);
   }
 
   revoke(_token: number, page: number, count: number, to: Access): Status {
@@ -83,22 +79,13 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
   }
 
   stopWrites(page: number, count: number): void {
-    if (this.dead) return;
-    try {
-      this.table.writeProtect(page, count);
-    } catch (error) {
-      this.failIn(error);
-    }
+    if (!this.dead) this.table.writeProtect(page, count);
   }
 
   wake(page: number, count: number, access: Access): void {
     if (this.dead || (this.denied.size > 0 && this.denied.has(page))) return;
     this.blocks.touch(page, count);
-    try {
-      this.table.wake(page, count, this.given(access));
-    } catch (error) {
-      this.failIn(error);
-    }
+    this.table.wake(page, count, this.given(access));
   }
 
   /** False: the process runs another program by now (exec), without the memory. */
@@ -170,11 +157,5 @@ export class AttachedProcess implements ProcessorDriver, HostSharer {
 
   private given(access: Access): Access {
     return access === Access.Write && !this.writes ? Access.Read : access;
-  }
-
-  /** Its page tables cannot be made what they should be. */
-  private failIn(error: unknown): void {
-    if (!(error instanceof NodeError)) throw error;
-    this.events.failed();
   }
 }

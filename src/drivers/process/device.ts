@@ -356,7 +356,8 @@ export class ProcessDevice
   /** Its page faults are served from now on. False: no descriptor was left for them. */
   private served(message: Message): boolean {
     try {
-      this.node.serve(Userfaultfd.fromFd(descriptorsOf(message)[0], FAULT_FEATURES));
+      const faults = Userfaultfd.fromFd(descriptorsOf(message)[0], FAULT_FEATURES);
+      this.node.serve(faults, (error) => this.process.fail(error));
       this.registered = true;
     } catch (error) {
       this.process.fail(error);
@@ -388,27 +389,20 @@ export class ProcessDevice
   }
 
   map(page: number, count: number, access: Access, previous: Access): void {
-    if (this.dead) return;
-    try {
-      this.node.table.map(page, count, access, previous);
-    } catch (error) {
-      this.failIn(error);
-    }
+    if (!this.dead) this.node.table.map(page, count, access, previous);
   }
 
   revoke(token: number, page: number, count: number, to: Access): Status {
     if (this.dead) return Status.Done;
     // Write access ends at once. The mapping itself only the process can take away, and its control
     // thread does.
-    try {
-      const status = this.node.table.writeProtect(page, count);
-      if (to === Rights.Read || status === Status.Lost) return Status.Done;
-    } catch (error) {
-      this.failIn(error);
+    const status = this.node.table.writeProtect(page, count);
+    if (status === Status.Failed) {
       // It may write until it has ended, which answers the token.
       this.zaps.add(token);
       return Status.Pending;
     }
+    if (to === Rights.Read || status === Status.Lost) return Status.Done;
     return this.ask(token, numberPacket(Packet.Zap, token, page, count));
   }
 
@@ -446,12 +440,8 @@ export class ProcessDevice
   }
 
   stopWrites(page: number, count: number): void {
-    if (this.dead || !this.remoteBlocks.has(Math.floor(page / PAGES_PER_BLOCK))) return;
-    try {
+    if (!this.dead && this.remoteBlocks.has(Math.floor(page / PAGES_PER_BLOCK)))
       this.node.table.writeProtect(page, count);
-    } catch (error) {
-      this.failIn(error);
-    }
   }
 
   cover(token: number, page: number): Status {
@@ -495,12 +485,7 @@ export class ProcessDevice
   }
 
   wake(page: number, count: number, access: Access): void {
-    if (this.dead) return;
-    try {
-      this.node.table.wake(page, count, access);
-    } catch (error) {
-      this.failIn(error);
-    }
+    if (!this.dead) this.node.table.wake(page, count, access);
   }
 
   transferIn(order: TransferOrder): Status {

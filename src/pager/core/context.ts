@@ -5,6 +5,7 @@ import type { ManagerOptions } from '../protocol/space.js';
 import { type Core, openCore } from './core.js';
 import { CoreRequests } from './core-requests.js';
 import { Deferred } from './deferred.js';
+import { Loading } from './loading.js';
 import { RunningClock } from './running-clock.js';
 import { Sources } from './sources.js';
 
@@ -16,6 +17,7 @@ export interface ManagerContext extends Core {
   readonly requests: CoreRequests;
   readonly deferred: Deferred;
   readonly sources: Sources;
+  readonly loading: Loading;
   /** Runs something when the current event has been handled. */
   readonly later: (action: () => void) => void;
   /** Time in which the manager, and with it its devices, could run: for all limits. */
@@ -52,6 +54,7 @@ export function openContext(
     requests,
     deferred,
     sources,
+    loading: new Loading(),
     later,
     now,
     wall,

@@ -116,14 +116,7 @@ export class Devices implements DeviceOwner {
   /** Starts a new space's devices; `ready`: all are up, or why they are not. */
   open(all: readonly DeviceOptions[], ready: (failure: string | null) => void): void {
     this.start(all, (failure, started) => {
-      for (const [index, { info }] of started.entries())
-        this.entries.push({
-          options: all[index],
-          info,
-          before: new Set(),
-          restart: null,
-          starting: false,
-        });
+      for (const [index, { info }] of started.entries()) this.enter(all[index], info);
       ready(failure);
     });
   }
@@ -138,10 +131,13 @@ export class Devices implements DeviceOwner {
     this.starting.add(name);
     this.startOne(options, (failure, info) => {
       this.starting.delete(name);
-      if (info !== null)
-        this.entries.push({ options, info, before: new Set(), restart: null, starting: false });
+      if (info !== null) this.enter(options, info);
       done(failure, info);
     });
+  }
+
+  private enter(options: DeviceOptions, info: DeviceInfo): void {
+    this.entries.push({ options, info, before: new Set(), restart: null, starting: false });
   }
 
   /** Where the manager addresses page 0 of a device's node, laid out as the space, or 0. */

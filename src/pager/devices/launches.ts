@@ -56,7 +56,7 @@ export class Launches implements Part {
   /** How they are ended before their time. */
   readonly endings: LaunchEndings;
   /** Of kernels that run in this thread. */
-  readonly modules = new KernelModules();
+  readonly modules: KernelModules;
   private readonly queues = new Map<Device, LaunchQueue>();
   private readonly course: Course;
   private readonly bringing: Bringing;
@@ -71,6 +71,7 @@ export class Launches implements Part {
     const { places, now } = context;
     const finish = (launch: Launch): void => this.finish(launch);
     const checks = new LaunchChecks(context);
+    this.modules = new KernelModules(context.loading);
     this.endings = new LaunchEndings(this.queues, places, stopped, now, finish);
     this.bringing = new Bringing(context, checks);
     this.running = new Running(new NextLaunch(context, checks, sharing));

@@ -155,7 +155,7 @@ function makeHost(
   const nearDisk = new NearDisk(bindings, new KeptThread(), options.storage?.path ?? null);
   const faulted = (thread: number): void => nearDisk.faulted(thread);
   const table = new ArrayTable(pages);
-  const guards = new Guards(manager, context.requests, table, load);
+  const guards = new Guards(manager, context.requests, table, load, context.loading);
   const objection = (page: number, write: boolean) => guards.objection(HOST, page, write);
   const host = openHost(context, providers, objection, stopped, faulted, copyThreads.out);
   poller.set(WAKE_SLOT, options.wakeFd);
@@ -223,6 +223,7 @@ function makeArrays(
       return processor !== undefined && usesHostMemory(processor);
     },
     load,
+    loading: context.loading,
     threadExists: clients.threadExists,
     warn,
     now: wall,
@@ -398,12 +399,11 @@ function listOf(parts: AllParts) {
     parts.kept,
     parts.poison,
     parts.launches,
-    parts.launches.modules,
+    parts.loading,
     parts.devices,
     polls,
     parts.streams,
     parts.notifiers,
-    parts.guards,
     processes,
     { idle: () => recording?.flush() },
     recordings,

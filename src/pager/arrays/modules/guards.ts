@@ -8,7 +8,7 @@ import { HOST, PAGE_BYTES, type ProcessorId } from '../../../core/basics/types.j
 import type { MemoryManager } from '../../../core/memory-manager.js';
 import type { Range } from '../../../core/table/range.js';
 import type { CoreRequests } from '../../core/core-requests.js';
-import type { Part } from '../../core/part.js';
+import type { Loading } from '../../core/loading.js';
 import type { GuardNote, GuardReport, GuardSource } from '../../protocol/guards.js';
 import type { Requests } from '../../protocol/requests.js';
 import { RequestError, type WireError, wireError } from '../../protocol/wire.js';
@@ -32,37 +32,26 @@ interface Guard {
   problem: string | null;
 }
 
-export class Guards implements Part {
+export class Guards {
   private readonly all = new Map<Range, Guard>();
-  /** Modules that are being loaded; they need turns of the event loop. */
-  private loading = 0;
 
   constructor(
     private readonly manager: MemoryManager,
     private readonly requests: CoreRequests,
     private readonly table: ArrayTable,
     private readonly load: Load,
+    private readonly loading: Loading,
   ) {}
-
-  get busy(): boolean {
-    return this.loading > 0;
-  }
-
-  needsTurn(): boolean {
-    return this.loading > 0;
-  }
 
   /** It is in force when `done` is told. */
   add({ range: id, name, source }: Requests['guard']['in'], done: Done): void {
-    this.loading++;
-    GuardModule.load(source, this.load).then(
+    this.loading.wait(
+      GuardModule.load(source, this.load),
       (module) => {
-        this.loading--;
         const problem = this.begin(id, name, source, module, done);
         if (problem !== null) done(problem);
       },
-      (error: Error) => {
-        this.loading--;
+      (error) => {
         const message = `cannot guard array ${name}: ${nameOf(source)} ${error.message}`;
         done(wireError('GUARD_MODULE', message, { array: name }));
       },

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { HOST, PAGES_PER_BLOCK } from '../../../core/basics/types.js';
 import type { Range } from '../../../core/table/range.js';
 import { VaSpace } from '../../../core/table/va-space.js';
+import { Loading } from '../../core/loading.js';
 import type { Invalidation, Notice, NotifierFunctions } from '../../protocol/notifiers.js';
 import { SEQUENCE_ENDED } from '../../protocol/notifiers.js';
 import { Notifiers, type NotifierWishes, type Subscriber } from './notifiers.js';
@@ -23,6 +24,7 @@ let notifiers: Notifiers;
 let warnings: string[];
 let modules: Record<string, Record<string, unknown>>;
 let nextId = 1;
+let loading: Loading;
 /** Threads that have not ended. */
 let living: Set<number>;
 
@@ -35,6 +37,7 @@ beforeEach(() => {
   living = new Set([1]);
   modules = {};
   let ms = 0;
+  loading = new Loading();
   notifiers = new Notifiers({
     range: (id) => va.range(id),
     watch: (watched, by) => {
@@ -44,6 +47,7 @@ beforeEach(() => {
     isOfHost: (id) => id === HOST || id === ATTACHED,
     nameOf: (id) => (id === HOST ? 'host' : `device ${id}`),
     load: async (url) => modules[url],
+    loading,
     threadExists: (thread) => living.has(thread),
     warn: (message) => warnings.push(message),
     now: () => ms++ / 1000,
@@ -281,7 +285,7 @@ describe('modules', () => {
     const adding = addModule(new Someone(), { invalidate: () => undefined });
     range.freedPages = range.pages;
     await expect(adding).rejects.toMatchObject({ code: 'USE_AFTER_FREE' });
-    expect([notifiers.count, notifiers.busy]).toEqual([0, false]);
+    expect([notifiers.count, loading.busy]).toEqual([0, false]);
   });
 });
 

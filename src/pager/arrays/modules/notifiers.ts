@@ -13,6 +13,7 @@ import {
   type ProcessorId,
 } from '../../../core/basics/types.js';
 import type { Range } from '../../../core/table/range.js';
+import type { Loading } from '../../core/loading.js';
 import type { Notice, NotifierFunctions, NotifierSource } from '../../protocol/notifiers.js';
 import { Sequence } from '../../protocol/sequence.js';
 import { RequestError } from '../../protocol/wire.js';
@@ -82,6 +83,7 @@ export interface NotifierSurroundings {
   /** Whether it is a process that uses the host's memory as its own. */
   isOfHost(processor: ProcessorId): boolean;
   readonly load: Load;
+  readonly loading: Loading;
   /** Whether a subscriber is still there. */
   threadExists(thread: number): boolean;
   warn(message: string): void;
@@ -95,8 +97,6 @@ export class Notifiers {
   /** Pages that are being freed because their array gets smaller. */
   private readonly resized: { readonly first: number; readonly end: number }[] = [];
   private lastLook = 0;
-  /** Modules that are being loaded; they need turns of the event loop. */
-  private loading = 0;
 
   constructor(private readonly around: NotifierSurroundings) {}
 
@@ -123,17 +123,13 @@ export class Notifiers {
       insert(null);
       return;
     }
-    this.loading++;
     const { first, end } = partOf({ ...wishes, range });
     const { elementBytes } = wishes;
     const facts = { array: range.name, ...elementsOf(wishes, range, first, end), elementBytes };
-    NotifierModule.load(source, facts, this.around.load, this.around.now).then(
-      (module) => {
-        this.loading--;
-        insert(module);
-      },
-      (error: Error) => {
-        this.loading--;
+    this.around.loading.wait(
+      NotifierModule.load(source, facts, this.around.load, this.around.now),
+      insert,
+      (error) => {
         const message = `cannot watch array ${range.name}: export '${source.exportName}' of ${source.url} ${error.message}`;
         done(null, new RequestError('NOTIFIER_MODULE', message, { array: range.name }));
       },
@@ -218,14 +214,6 @@ export class Notifiers {
     if (subscription === undefined) return;
     subscription.events.busy = false;
     if (subscription.events.fresh) this.news.add(subscription);
-  }
-
-  get busy(): boolean {
-    return this.loading > 0;
-  }
-
-  needsTurn(): boolean {
-    return this.loading > 0;
   }
 
   /** Tells subscribers what has happened, each that is through with what it was told before. */

@@ -3,23 +3,15 @@
 import type { KernelCode } from '../../../drivers/driver.js';
 import { compileKernel, type KernelFunction, loadKernel } from '../../../drivers/kernel-loader.js';
 import { kernelError } from '../../../messages/kernel-error.js';
-import type { Part } from '../../core/part.js';
+import type { Loading } from '../../core/loading.js';
 import { wireError } from '../../protocol/wire.js';
 import { type Launch, messageOf } from '../launch.js';
 import type { Stage } from './stage.js';
 
-export class KernelModules implements Stage, Part {
+export class KernelModules implements Stage {
   private readonly modules = new Map<string, KernelFunction>();
-  /** Modules that are being loaded; they need turns of the event loop. */
-  private loading = 0;
 
-  get busy(): boolean {
-    return this.loading > 0;
-  }
-
-  needsTurn(): boolean {
-    return this.loading > 0;
-  }
+  constructor(private readonly loading: Loading) {}
 
   run(launch: Launch, done: () => void): void {
     const { code, kernelName } = launch.operation;
@@ -28,15 +20,13 @@ export class KernelModules implements Stage, Part {
       done();
       return;
     }
-    this.loading++;
-    loadKernel(code).then(
+    this.loading.wait(
+      loadKernel(code),
       (kernel) => {
-        this.loading--;
         this.modules.set(keyOf(code), kernel);
         done();
       },
-      (error: unknown) => {
-        this.loading--;
+      (error) => {
         const failure = { code: 'KERNEL_ERROR', message: kernelError(error).message } as const;
         const message = messageOf(failure, kernelName);
         launch.fail(wireError(failure.code, message, { kernel: kernelName }));
