@@ -15,35 +15,18 @@ function options(wanted: Wanted, device: WithoutMemory): SpaceOptions {
   return { devices: new Array(devices).fill(specification), ...inject };
 }
 
+function packaged(name: string, device: WithoutMemory, more: Partial<DeviceKind> = {}): DeviceKind {
+  return { name, memorySurvives: false, ...more, open: (wanted) => options(wanted, device) };
+}
+
 /** What comes with the package. */
 export const kinds: readonly DeviceKind[] = [
-  { name: 'process', memorySurvives: true, open: (wanted) => options(wanted, { kind: 'process' }) },
-  {
-    name: 'process-lossy',
-    memorySurvives: false,
-    open: (wanted) => options(wanted, { kind: 'process', lossy: true }),
-  },
-  {
-    name: 'simulated',
-    memorySurvives: false,
-    open: (wanted) => options(wanted, { kind: 'simulated' }),
-  },
-  {
-    name: 'simulated-64KiB',
-    memorySurvives: false,
-    open: (wanted) => options(wanted, { kind: 'simulated', granularity: '64KiB' }),
-  },
-  {
-    name: 'simulated-4MiB',
-    memorySurvives: false,
-    open: (wanted) => options(wanted, { kind: 'simulated', granularity: '4MiB' }),
-  },
-  {
-    name: 'webgpu',
-    memorySurvives: false,
-    onlyByName: true,
-    open: (wanted) => options(wanted, { kind: 'webgpu' }),
-  },
+  packaged('process', { kind: 'process' }, { memorySurvives: true }),
+  packaged('process-lossy', { kind: 'process', lossy: true }),
+  packaged('simulated', { kind: 'simulated' }),
+  packaged('simulated-64KiB', { kind: 'simulated', granularity: '64KiB' }),
+  packaged('simulated-4MiB', { kind: 'simulated', granularity: '4MiB' }),
+  packaged('webgpu', { kind: 'webgpu' }, { onlyByName: true }),
 ];
 
 /**

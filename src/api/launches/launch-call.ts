@@ -98,6 +98,11 @@ export class LaunchCall {
     const { range, sized, workgroup } = this.extent;
     const handed = staging.attempt(() => handOver(kernel, given, this.whole, staging));
     if (sized !== null) handed.arrays.push(pagesAround(sized));
+    const indirect = sized && {
+      offset: sized.offset,
+      numbers: sized.length,
+      ...(workgroup && { workgroup }),
+    };
     return {
       kind: 'launch',
       device: device.number,
@@ -107,15 +112,7 @@ export class LaunchCall {
       ...range,
       timeoutMs,
       ...(way === undefined ? {} : { way }),
-      ...(sized === null
-        ? {}
-        : {
-            indirect: {
-              offset: sized.offset,
-              numbers: sized.length,
-              ...(workgroup && { workgroup }),
-            },
-          }),
+      ...(indirect && { indirect }),
     };
   }
 }

@@ -5,34 +5,22 @@ import { alignColumns } from '../../trace/recording/columns.js';
 import { formatBytes, formatCount } from '../terminal/format.js';
 
 /** For programs. Bytes are bytes, faults are those that the manager served. */
-export interface ProcessorReport {
-  readonly name: string;
-  readonly kind: string;
+export interface ProcessorReport extends Pick<ProcessorStats, 'name' | 'kind' | Figure> {
   readonly faults: number;
-  readonly readFaults: number;
-  readonly writeFaults: number;
-  readonly bytesIn: number;
-  readonly bytesOut: number;
-  readonly bytesFromFiles: number;
-  readonly evictions: number;
-  readonly peakBytes: number;
-  readonly budgetBytes: number;
 }
 
+const FIGURES = [
+  ...(['readFaults', 'writeFaults', 'bytesIn', 'bytesOut', 'bytesFromFiles'] as const),
+  ...(['evictions', 'peakBytes', 'budgetBytes'] as const),
+];
+type Figure = (typeof FIGURES)[number];
+
 export function processorReports(stats: SpaceStats): ProcessorReport[] {
-  return stats.processors.map((each) => ({
-    name: each.name,
-    kind: each.kind,
-    faults: faultsOf(each),
-    readFaults: each.readFaults,
-    writeFaults: each.writeFaults,
-    bytesIn: each.bytesIn,
-    bytesOut: each.bytesOut,
-    bytesFromFiles: each.bytesFromFiles,
-    evictions: each.evictions,
-    peakBytes: each.peakBytes,
-    budgetBytes: each.budgetBytes,
-  }));
+  return stats.processors.map((each) => {
+    const { name, kind } = each;
+    const figures = Object.fromEntries(FIGURES.map((figure) => [figure, each[figure]]));
+    return { name, kind, faults: faultsOf(each), ...(figures as Pick<ProcessorStats, Figure>) };
+  });
 }
 
 export function faultsOf(stats: ProcessorStats): number {

@@ -47,16 +47,11 @@ export function pairwise(
   left: Value = UNKNOWN,
   right: Value = UNKNOWN,
 ): Value {
-  if (left.kind === 'vector' || right.kind === 'vector') {
-    const width =
-      left.kind === 'vector'
-        ? left.elements.length
-        : right.kind === 'vector'
-          ? right.elements.length
-          : 0;
+  const vector = [left, right].find((each) => each.kind === 'vector');
+  if (vector !== undefined) {
     const at = (value: Value, index: number) =>
       value.kind === 'vector' ? value.elements[index] : value;
-    const elements = Array.from({ length: width }, (_, index) =>
+    const elements = vector.elements.map((_, index) =>
       pairwise(arithmetic, facts, operator, at(left, index), at(right, index)),
     );
     return { kind: 'vector', elements };

@@ -136,16 +136,11 @@ export class Interpreter implements Accesses {
     if (!first) return { state: null, value: UNKNOWN };
     let result: { state: State; value: Value } = first;
     for (const each of others) {
-      const value = joinedValue(
-        this.arithmetic,
-        result.value,
-        result.state.facts,
-        each.value,
-        each.state.facts,
-      );
+      const { state: one, value } = result;
+      const { state: other } = each;
       result = {
-        state: joined(this.arithmetic, result.state, each.state, before) as State,
-        value,
+        state: joined(this.arithmetic, one, other, before) as State,
+        value: joinedValue(this.arithmetic, value, one.facts, each.value, other.facts),
       };
     }
     return result;
@@ -693,14 +688,10 @@ export class Interpreter implements Accesses {
   }
 
   #binary({ operator, left, right }: Expression & { kind: 'binary' }, state: State): Value {
-    if (operator !== '&&' && operator !== '||')
-      return pairwise(
-        this.arithmetic,
-        state.facts,
-        operator,
-        this.#value(left, state),
-        this.#value(right, state),
-      );
+    if (operator !== '&&' && operator !== '||') {
+      const [one, other] = [this.#value(left, state), this.#value(right, state)];
+      return pairwise(this.arithmetic, state.facts, operator, one, other);
+    }
     const first = this.#condition(left, state);
     // The right side is only looked at where the left has not decided.
     const held = assume(state.facts, first, operator === '&&');
