@@ -6,7 +6,7 @@ import { recordedTraffic } from './recorded-traffic.js';
 const PAGE = 4096;
 
 function arrival(memory: number, source: number, page: number, atMs: number, returned = 0) {
-  const pages = { pages: 64, added: 64, returned };
+  const pages = { pages: 64, added: 64, taken: 64, returned };
   const what = {
     memory,
     source,

@@ -14,7 +14,8 @@ export interface Whereabouts {
     readonly id: NodeId;
     readonly name: string;
     readonly budgetPages: number;
-    /** Where it was described. */
+    /** Where they were described. */
+    readonly granularityBytes?: number;
     readonly speed?: MemorySpeed;
   }[];
   /** `memory`: its own, or -1. */
@@ -46,6 +47,7 @@ export function whereaboutsOf(state: State): Whereabouts {
             id: node.id,
             name: node.description.name,
             budgetPages: node.budgetPages,
+            granularityBytes: node.description.granularityBytes,
             speed: node.description.speed,
           },
         ],

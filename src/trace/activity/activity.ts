@@ -9,6 +9,7 @@ import {
   type Held,
   type Launch,
   type Move,
+  memoryGrowthOf,
   type Need,
   type RecordedArray,
 } from '../recording/moves.js';
@@ -99,7 +100,8 @@ export class ActivityWatcher implements Watcher {
   private readonly copies = new BusyTime();
   private fromMs = 0;
 
-  held({ memory, page, pages }: Held): void {
+  held({ memory, page, pages, taken }: Held): void {
+    this.memory(memory).pages += taken;
     this.change(memory, page, pages);
   }
 
@@ -114,6 +116,7 @@ export class ActivityWatcher implements Watcher {
   }
 
   moved(move: Move): void {
+    this.memory(move.memory).pages += memoryGrowthOf(move);
     this.change(move.memory, move.page, growthOf(move));
     if (move.kind === 'arrival') this.arrived(move);
     else this.departed(move);
@@ -201,8 +204,6 @@ export class ActivityWatcher implements Watcher {
   }
 
   private change(memory: number, page: number, pages: number): void {
-    const sums = this.memory(memory);
-    sums.pages += pages;
     const held = this.array(page)?.held;
     if (held !== undefined) held[memory] = (held[memory] ?? 0) + pages;
   }

@@ -6,10 +6,10 @@ import { PAGE_BYTES } from '../../core/basics/types.js';
 import {
   type Departure,
   type Fault,
-  growthOf,
   type Held,
   type Launch,
   type Move,
+  memoryGrowthOf,
 } from '../recording/moves.js';
 import { Reader, type Watcher } from '../recording/reader.js';
 
@@ -94,8 +94,8 @@ export class Signals implements Watcher {
   private readonly faults: number[] = [];
   private readonly evictions = new Map<string, { evictions: number; bytes: number }>();
 
-  held({ memory, pages }: Held): void {
-    this.pages[memory] = (this.pages[memory] ?? 0) + pages;
+  held({ memory, taken }: Held): void {
+    this.pages[memory] = (this.pages[memory] ?? 0) + taken;
   }
 
   launched(launch: Launch): void {
@@ -111,7 +111,7 @@ export class Signals implements Watcher {
   moved(move: Move): void {
     const { memory, page, pages, cause } = move;
     const bytes = pages * PAGE_BYTES;
-    this.pages[memory] = (this.pages[memory] ?? 0) + growthOf(move);
+    this.pages[memory] = (this.pages[memory] ?? 0) + memoryGrowthOf(move);
     if (move.kind === 'departure') {
       if (move.why === 'evicted') this.evicted(move);
       return;

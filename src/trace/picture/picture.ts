@@ -154,9 +154,10 @@ export class PictureBuilder implements Watcher {
   private reports = 0;
   private reportedMs = 0;
 
-  held({ memory, page, pages }: Held): void {
+  held(run: Held): void {
+    const { memory, page, pages } = run;
     this.bandAt(page)?.change(memory, page, pages);
-    this.costs.held({ memory, page, pages });
+    this.costs.held(run);
   }
 
   launched(launch: Launch): void {

@@ -5,7 +5,7 @@
  */
 import { PAGE_BYTES } from '../../core/basics/types.js';
 import type { History } from './history.js';
-import { growthOf, type Move } from './moves.js';
+import { type Move, memoryGrowthOf } from './moves.js';
 import { arrivalText, departureText } from './words.js';
 
 /** `X` has a duration, `i` has none, `C` is a counter, `M` names a track. */
@@ -80,10 +80,10 @@ function faults(history: History): TraceEvent[] {
 /** Moves, and after each the bytes that its memory has. */
 function moves(history: History): TraceEvent[] {
   const held = history.memories.map(() => 0);
-  for (const { memory, pages } of history.held) held[memory] += pages;
+  for (const { memory, taken } of history.held) held[memory] += taken;
   return history.moves.flatMap((move): TraceEvent[] => {
     const { memory, pages, atMs, kind } = move;
-    held[memory] += growthOf(move);
+    held[memory] += memoryGrowthOf(move);
     const at = { pid: MEMORIES, tid: memory, ts: microseconds(atMs) };
     const args = {
       array: history.arrayAt(move.page)?.name ?? null,

@@ -131,6 +131,54 @@ describe('a record of moves', () => {
     expect(memories.map(({ usedBytes }) => usedBytes)).toEqual(run.usedBytes);
   });
 
+  it.each([
+    ['of 64 KiB', 65_536, [1, 1, 1, 2, 3, 53]],
+    ['of several blocks', 2 ** 22, [1, 1, 1, 1, 2, 2]],
+  ])('counts the rest of units %s, as the manager does', (_, granularityBytes, units) => {
+    const commands = commandsThat({});
+    const manager = new MemoryManager(commands, POLICIES, BLOCKS);
+    const moves = new MoveRecorder('test', manager, commands, 'lru', () => 0);
+    manager.addDevice(hostOf(8), NO_NODE);
+    const budgetPages = Math.max(2 * PAGES_PER_BLOCK, (2 * granularityBytes) / PAGE_BYTES);
+    const { processor, node } = manager.addDevice(deviceOf(2, { budgetPages, granularityBytes }));
+    const options = { name: 'x', writable: true, provided: false };
+    const [one, two, large] = [100, 20, 3100].map(
+      (pages) => manager.allocate(pages, options)?.first ?? -1,
+    );
+    const activities: ActivityWatcher[] = [];
+    const follow = (): void => {
+      const activity = new ActivityWatcher();
+      const text = new MovesText(activity.reader, 'test');
+      const read = (each: string): void => text.read(each);
+      moves.add({ isFull: false, begin: read, write: read });
+      activities.push(activity);
+    };
+    const used: number[] = [];
+    const look = (): void => {
+      const bytes = manager.pages.heldPages().memories[node].backedPages * PAGE_BYTES;
+      for (const activity of activities)
+        expect(activity.take(used.length).memories[node].usedBytes).toBe(bytes);
+      used.push(bytes);
+    };
+    follow();
+    manager.fault(processor, two + 17, true, 1);
+    look();
+    // The host takes a page, and the unit stays.
+    manager.fault(HOST, two + 18, true, 2);
+    look();
+    follow();
+    for (const page of [two + 18, one + 99, large + 3099]) {
+      manager.fault(processor, page, true, 1);
+      look();
+    }
+    for (let page = 0; page < 3100; page += 31) {
+      manager.fault(processor, large + page, true, 1);
+      look();
+    }
+    const told = [...used.slice(0, 5), Math.max(...used)];
+    expect(told.map((bytes) => bytes / granularityBytes)).toEqual(units);
+  });
+
   it('that begins later knows where pages were, and what is on its way', () => {
     const run = new Run();
     run.walk('host');
@@ -145,7 +193,7 @@ describe('a record of moves', () => {
     const places = (moves: History['moves']): object[] =>
       moves.map(({ kind, memory, page, pages }) => ({ kind, memory, page, pages }));
     expect(places(history.moves)).toEqual(places(later));
-    expect(history.held).toContainEqual({ memory: 0, page: 0, pages: 16 });
+    expect(history.held).toContainEqual({ memory: 0, page: 0, pages: 16, taken: 16 });
   });
 
   it('keeps a running launch from one part to the next', () => {

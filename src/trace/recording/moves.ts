@@ -7,6 +7,8 @@ export interface Memory {
   readonly id: number;
   readonly name: string;
   budgetPages: number;
+  /** It gets and gives back so much at once; a page where it is not said. */
+  readonly granularityBytes?: number;
   /** How fast it is, where that was described. */
   readonly speed?: MemorySpeed;
 }
@@ -81,6 +83,8 @@ export interface Arrival {
   readonly pages: number;
   /** Of these, the ones that it had no memory for: others write over what had become stale there. */
   readonly added: number;
+  /** Pages of memory that it took for them: whole units, also where a range ends within one. */
+  readonly taken: number;
   readonly cause: Cause;
   readonly need: Need;
   /** Why they came with a touch, as the policy said; null: they were asked for. */
@@ -97,6 +101,8 @@ export interface Departure {
   readonly memory: number;
   readonly page: number;
   readonly pages: number;
+  /** Pages of memory that it gave back with them: whole units. */
+  given: number;
   readonly cause: Cause;
   readonly why: Leaving;
   /** Faults that had been served by then. */
@@ -136,11 +142,18 @@ export interface Held {
   readonly memory: number;
   readonly page: number;
   readonly pages: number;
+  /** As of an arrival. */
+  readonly taken: number;
 }
 
-/** By how many pages what a memory has grows with a move. */
+/** By how many pages what a memory has of an array grows with a move. */
 export function growthOf(move: Move): number {
   return move.kind === 'arrival' ? move.added : -move.pages;
+}
+
+/** By how many pages the memory grows that is in use. */
+export function memoryGrowthOf(move: Move): number {
+  return move.kind === 'arrival' ? move.taken : -move.given;
 }
 
 /** What causes and moves are named by. */

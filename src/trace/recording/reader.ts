@@ -7,6 +7,7 @@
 import { getOrMake } from '../../core/basics/get-or-make.js';
 import {
   type NodeDescription,
+  PAGE_BYTES,
   PAGES_PER_BLOCK,
   type ProcessorDescription,
   type Reason,
@@ -183,14 +184,18 @@ export class Reader implements Names {
     for (const [memory, page, pages] of held) {
       // A run may go on in the next array.
       let told = page;
+      let taken = 0;
       for (let at = page; at < page + pages; ) {
         const block = Math.floor(at / PAGES_PER_BLOCK) * PAGES_PER_BLOCK;
         const end = Math.min(page + pages, block + PAGES_PER_BLOCK);
+        const before = this.memoryAround(memory, at, end - at);
         this.residence(memory, at).come(at - block, end - at, () => undefined);
+        taken += this.memoryAround(memory, at, end - at) - before;
         at = end;
         if (at < page + pages && this.arrayAt(at) === this.arrayAt(told)) continue;
-        this.watcher.held({ memory, page: told, pages: at - told });
+        this.watcher.held({ memory, page: told, pages: at - told, taken });
         told = at;
+        taken = 0;
       }
     }
     for (const [token, node, source, page, count] of coming)
@@ -291,6 +296,7 @@ export class Reader implements Names {
           id: node,
           name: description.name,
           budgetPages: description.budgetPages,
+          granularityBytes: description.granularityBytes,
           speed: description.speed,
         };
       if (processor >= 0)
@@ -378,6 +384,7 @@ export class Reader implements Names {
     const first = page % PAGES_PER_BLOCK;
     // A page that another processor has written keeps its memory here, and comes again into it.
     const added = count - residence.has(first, count);
+    const before = this.memoryAround(node, page, count);
     residence.come(first, count, (eviction, pages) => {
       returned += pages;
       const isFirst = eviction.regret === null;
@@ -387,7 +394,8 @@ export class Reader implements Names {
       this.watcher.regretted?.(eviction, pages, isFirst);
     });
     const need = this.needOf(node, page, count, reason);
-    const what = { memory: node, source, page, pages: count, added, cause, need, reason };
+    const taken = this.memoryAround(node, page, count) - before;
+    const what = { memory: node, source, page, pages: count, added, taken, cause, need, reason };
     this.watcher.moved({ kind: 'arrival', atMs, ...what, returned, tookMs });
   }
 
@@ -408,10 +416,31 @@ export class Reader implements Names {
     if (pages === 0) return;
     const why = this.whyLeft(page, count);
     const { cause, now: atMs, faults } = this;
-    const what = { atMs, memory: node, page, pages, cause, why, faults };
+    const before = this.memoryAround(node, page, count);
+    const what = { atMs, memory: node, page, pages, given: 0, cause, why, faults };
     const move: Departure = { kind: 'departure', ...what, regret: null, returned: 0 };
     residence.go(first, count, why === 'evicted' ? move : null);
+    move.given = before - this.memoryAround(node, page, count);
     this.watcher.moved(move);
+  }
+
+  /** Pages of the memory that a node has for all units of which these are some. */
+  private memoryAround(node: number, page: number, count: number): number {
+    const unit = (this.memories[node]?.granularityBytes ?? PAGE_BYTES) / PAGE_BYTES;
+    if (unit === 1) return this.residence(node, page).has(page % PAGES_PER_BLOCK, count);
+    let pages = 0;
+    for (let at = page - (page % unit); at < page + count; at += unit)
+      if (this.hasSome(node, at, unit)) pages += unit;
+    return pages;
+  }
+
+  /** Whether the node has any page of a unit, of a part of a block or of several. */
+  private hasSome(node: number, page: number, count: number): boolean {
+    for (let at = page; at < page + count; at += PAGES_PER_BLOCK) {
+      const pages = Math.min(count, PAGES_PER_BLOCK);
+      if (this.residence(node, at).has(at % PAGES_PER_BLOCK, pages) > 0) return true;
+    }
+    return false;
   }
 
   /** Pages that left for others were evicted; those asked for themselves moved. */

@@ -43,7 +43,7 @@ export interface MemoryCost {
   readonly bytesEvicted: number;
   readonly evictions: number;
   readonly regretted: number;
-  /** All blocks that were ever in it: with so much memory nothing is evicted. */
+  /** All blocks that were ever in it, or units of several: with so much nothing is evicted. */
   readonly usedBytes: number;
 }
 
@@ -186,11 +186,11 @@ export class Costs implements Watcher {
     };
   }
 
-  held({ memory, page, pages }: Held): void {
+  held({ memory, page, pages, taken }: Held): void {
     this.unasked.held(memory, page, pages);
     const sums = this.memory(memory);
     for (let at = page; at < page + pages; at += PAGES_PER_BLOCK) sums.blocks.add(blockOf(at));
-    grow(sums, pages);
+    grow(sums, taken);
   }
 
   launched(launch: Launch): void {
@@ -220,7 +220,7 @@ export class Costs implements Watcher {
       this.kernels.arrived(move);
       const again = move.returned * PAGE_BYTES;
       sums.blocks.add(blockOf(move.page));
-      grow(sums, move.added);
+      grow(sums, move.taken);
       sums.bytesIn += bytes;
       sums.bytesReturned += again;
       if (again > 0) sums.returns.add(move.page, move.returned);
@@ -232,7 +232,7 @@ export class Costs implements Watcher {
       return;
     }
     this.unasked.departed(move);
-    sums.pages -= move.pages;
+    sums.pages -= move.given;
     if (move.why === 'evicted') {
       sums.bytesEvicted += bytes;
       sums.evictions++;
@@ -260,9 +260,9 @@ export class Costs implements Watcher {
 
   private keepingAdvice(): Remedy[] {
     return this.names.memories.flatMap(({ id, name: memory, budgetPages }) => {
-      const { returns, blocks } = this.memory(id);
+      const { returns } = this.memory(id);
       // With more room than it uses nothing had to go.
-      if (blocks.size * PAGES_PER_BLOCK <= budgetPages) return [];
+      if (this.usedPages(id) <= budgetPages) return [];
       return returns.worthKeeping(budgetPages, this.names).map((keeping) => {
         const { array, begin, end, bytes } = keeping;
         const said = keepingText(memory, keeping);
@@ -274,9 +274,19 @@ export class Costs implements Watcher {
   private memoryCost(id: number): MemoryCost {
     const { name, budgetPages } = this.names.memories[id];
     const { pages, peakPages, blocks, returns, ...sums } = this.memory(id);
-    const usedBytes = blocks.size * PAGES_PER_BLOCK * PAGE_BYTES;
+    const usedBytes = this.usedPages(id) * PAGE_BYTES;
     const peakBytes = Math.min(peakPages, budgetPages) * PAGE_BYTES;
     return { name, budgetBytes: budgetPages * PAGE_BYTES, peakBytes, usedBytes, ...sums };
+  }
+
+  /** Of all blocks that were ever in the memory, with the rest of larger units. */
+  private usedPages(id: number): number {
+    const { granularityBytes = 0 } = this.names.memories[id];
+    const unit = Math.max(PAGES_PER_BLOCK, granularityBytes / PAGE_BYTES);
+    const units = new Set<number>();
+    for (const block of this.memory(id).blocks)
+      units.add(Math.floor((block * PAGES_PER_BLOCK) / unit));
+    return units.size * unit;
   }
 
   private memory(id: number): MemorySums {
