@@ -214,7 +214,14 @@ export const LARGE: readonly Setting[] = [
     programs: ['w0 f0 w1', 'r1 r0'],
     restores: 1,
   },
-  { name: 'a server comes back twice', blocks: 1, programs: ['w0 f0', 'w0'], restores: 2 },
+  { name: 'a server comes back twice', blocks: 1, programs: ['w0 f0 w0 f0'], restores: 2 },
+  {
+    name: 'a server comes back twice to two',
+    blocks: 1,
+    programs: ['w0 f0', 'r0'],
+    restores: 2,
+    awaitsReturns: true,
+  },
   {
     name: 'a server comes back, and a lease ends',
     blocks: 1,

@@ -56,6 +56,8 @@ export interface Setting {
   readonly forgets?: number;
   /** How often the server comes back with what it had at an earlier time. */
   readonly restores?: number;
+  /** It is restored once more only when all machines have come back to it. */
+  readonly awaitsReturns?: boolean;
   /**
    * Contents that cannot be put in their places, so that the thread that waits is refused, and asks
    * again.
@@ -319,7 +321,7 @@ export class World {
       if (leaseEnds > 0 && machine.cache.session !== 0) failures.push(['lease', index]);
     }
     if (forgets > 0) failures.push(['lose', 0]);
-    if (restores > 0) failures.push([saved === null ? 'save' : 'restore', 0]);
+    if (restores > 0 && this.mayRestore()) failures.push([saved === null ? 'save' : 'restore', 0]);
     for (const [block, { content }] of directory.blocks.entries())
       if (spoils > 0 && content !== SPOILED) failures.push(['spoil', 0, block]);
     for (const session of directory.alive) {
@@ -333,6 +335,12 @@ export class World {
       }
     }
     return { steps, failures };
+  }
+
+  private mayRestore(): boolean {
+    const { restores, machines } = this.state;
+    if (this.setting.awaitsReturns !== true || restores === this.setting.restores) return true;
+    return machines.every((machine) => machine.dead || this.isBack(machine));
   }
 
   take([name, index, block = 0]: Action): void {
