@@ -1,5 +1,6 @@
 /** `onemem ls`: what a space shows to those who look from outside. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { release } from 'node:os';
 import type { SpaceListing } from '../../src/api/objects/listing.js';
@@ -110,7 +111,7 @@ longTest('an owner that is stopped is named, and others are listed', async () =>
 test('a socket of the name that never answers does not keep the others from being listed', async () => {
   await using space = await openSpace({ hostMemory: '64MiB' });
   space.share();
-  const mute = listenLocally(`onemem-${'0'.repeat(24)}`);
+  const mute = listenLocally(`onemem-${randomBytes(12).toString('hex')}`);
   const listing = await list();
   libc.close(mute);
   assert.ok(listing.failures.some(({ code }) => code === 'OWNER_BUSY'));
