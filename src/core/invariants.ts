@@ -210,11 +210,13 @@ function checkWriter(block: Block, id: ProcessorId, word: number, writable: numb
 function checkResidence(
   block: Block,
   node: number,
-  { resident, backed, scratch, backedCount }: Residence,
+  { resident, backed, scratch, passed, backedCount }: Residence,
 ): void {
   for (let word = 0; word < WORDS; word++) {
     const bare = resident[word] & ~backed[word];
     if (bare !== 0) refuse(block, word, bare, `resident on node ${node} without memory`);
+    const gone = passed[word] & ~backed[word];
+    if (gone !== 0) refuse(block, word, gone, `passed on node ${node}, which has no memory for it`);
     const both = resident[word] & scratch[word];
     if (both !== 0) refuse(block, word, both, 'a scratch page counts as content');
   }

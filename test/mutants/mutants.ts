@@ -17,6 +17,13 @@ export const mutants: readonly Mutant[] = [
     why: 'Memory of pages goes that lie in one piece with others that the device still has.',
   },
   {
+    name: 'have pages that have gone count as passed',
+    file: 'src/core/table/backing.ts',
+    original: 'andNot(residence.passed, going);',
+    instead: '',
+    why: 'They come again and go at once, before pages that nothing uses.',
+  },
+  {
     name: 'give a large unit back while a block of it counts',
     file: 'src/core/table/backing.ts',
     original: 'unit.members === 1',

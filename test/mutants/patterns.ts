@@ -76,6 +76,14 @@ export const patternMutants: readonly PatternMutant[] = [
     play: 'present-random-attached',
     more: 'cost',
   },
+  {
+    name: 'patterns: have whole blocks leave, whatever a stride has passed of them',
+    file: 'src/core/movement/reclaim.ts',
+    original: 'if (evictPassed(state, node, mostRank)) continue;',
+    instead: '',
+    play: 'columns',
+    more: 'cost',
+  },
   rule(
     'bring as many neighbours from slow memory as from any',
     'pattern',
@@ -98,20 +106,7 @@ export const patternMutants: readonly PatternMutant[] = [
     'before !== null',
     'walks-once-fits',
   ),
-  rule(
-    'take columns for launches that walk as before',
-    'pattern',
-    '!this.stride.isKnown',
-    'true',
-    'columns-some',
-  ),
-  rule(
-    'see no strides',
-    'pattern',
-    'scattered ? this.stride.isKnown : !follows && this.stride.isWide',
-    'false',
-    'columns-2048',
-  ),
+  rule('see no strides', 'stride', 'if (!this.isKnown) return;', 'return;', 'columns-2048'),
   rule(
     'see strides only where pages come alone',
     'pattern',
@@ -138,13 +133,6 @@ export const patternMutants: readonly PatternMutant[] = [
     'stride',
     'this.window = Math.min(this.window, FEW);',
     '',
-    'columns',
-  ),
-  rule(
-    'keep the window of a stride that went wrong',
-    'stride',
-    'this.window >> 1',
-    'this.window',
     'columns-some',
   ),
   rule(
@@ -178,9 +166,16 @@ export const patternMutants: readonly PatternMutant[] = [
   rule(
     'bring 64 KiB to touches here and there',
     'pattern',
-    "if ((again || !follows) && this.scattered >= SCATTERED) this.reason = 'scattered';",
-    '',
+    '(again || !follows) && this.scattered >= SCATTERED',
+    'false',
     'file-random',
+  ),
+  rule(
+    'keep what lies beside irregular touches of a sparse block',
+    'pattern',
+    "this.trial.sparse ? 'stride' : 'scattered'",
+    "'scattered'",
+    'columns-some',
   ),
   rule(
     'know no walk soon after touches here and there',

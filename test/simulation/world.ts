@@ -5,7 +5,7 @@
  * arrays.ts, holders.ts, processors.ts, programs.ts, sources.ts, stores.ts, others.ts.
  */
 
-import { bitCount, isEmpty } from '../../src/core/basics/mask.js';
+import { add, and, andNot, bitCount, isEmpty } from '../../src/core/basics/mask.js';
 import {
   Access,
   type DenyReason,
@@ -15,6 +15,7 @@ import {
   PAGES_PER_BLOCK,
   PAGES_PER_TRANSFER,
   type PlacementPolicy,
+  type PrefetchPolicy,
   PAGE_BYTES as REAL_PAGE_BYTES,
 } from '../../src/core/basics/types.js';
 import { checkInvariants } from '../../src/core/invariants.js';
@@ -87,6 +88,14 @@ const TURNING_SHARE = 8;
 /** Sooner than a policy of use would, and not for long: schedules are short. */
 const oftenInPlace: PlacementPolicy = ({ advised: isAdvised, turns, sinceTurn }) =>
   isAdvised || (turns > 0 && sinceTurn < 40) ? 'remote' : 'own';
+/** Brings every second page, as for a walk that skips the others: these go by themselves. */
+const stripes: PrefetchPolicy = (touch) => {
+  const { page, result, allowed, occupied } = touch;
+  for (let each = page & 1; each < PAGES_PER_BLOCK; each += 2) add(result, each);
+  and(result, allowed);
+  andNot(result, occupied);
+  touch.reason = 'stride';
+};
 const DEVICE_GOES_ON = 'device goes on';
 /** What keeps devices from walking through arrays. */
 const DISTURBING: ReadonlySet<string> = new Set([
@@ -388,7 +397,7 @@ export class World implements Surroundings {
     const eviction = this.whims.chance(0.8) ? recent : fifo;
     this.policies = {
       eviction: () => ({ ...eviction(), keepFree: () => ahead }),
-      prefetch: () => (byPattern ? pattern({}, next({ share })) : none),
+      prefetch: () => (byPattern ? pattern({}, next({ share })) : seed % 2 === 0 ? stripes : none),
       placement: () => (seed % TURNING_SHARE === 1 ? oftenInPlace : advised),
       looksAtTurns: seed % TURNING_SHARE === 1,
     };

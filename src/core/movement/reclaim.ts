@@ -91,6 +91,7 @@ function keepFree(state: State, node: Node, pages: number): void {
   const nodeBlocks = Math.floor(node.budgetPages / PAGES_PER_BLOCK);
   const free = (node.eviction.keepFree?.(nodeBlocks) ?? 0) * PAGES_PER_BLOCK;
   while (node.backedPages - node.leavingPages + pages + free > most) {
+    if (evictPassed(state, node, MOST_RANK - 1)) continue;
     const victim = chooseVictim(state, node, false, MOST_RANK - 1);
     // What need not be sent anywhere goes at once when it must.
     if (victim === null || !mustBeSent(state, victim, node) || !evictVictim(state, victim, node))
@@ -135,6 +136,7 @@ function findRoom(state: State, node: Node, pages: number, mostRank = rankLimit(
       releaseAll(state, stale, node);
       continue;
     }
+    if (evictPassed(state, node, mostRank)) continue;
     let victim = chooseVictim(state, node, false, mostRank);
     if (victim !== null && evictVictim(state, victim, node)) continue;
     // There is no room at home for what the policy would send there; what has a copy elsewhere
@@ -274,6 +276,19 @@ export function evictShielded(state: State, block: Block, node: Node): boolean {
   return begun;
 }
 
+/** Has pages leave that a walk in strides has passed. False: there are none that can. */
+function evictPassed(state: State, node: Node, mostRank: number): boolean {
+  const index = node.passed.find(
+    (each) => isEvictable(state, node, each, false, false) && rankOf(state, node, each) <= mostRank,
+  );
+  const block = state.va.blocks.get(index);
+  const passed = block?.residences[node.id]?.passed;
+  if (block === undefined || passed === undefined) return false;
+  // What cannot leave is not tried again before more of the block has been passed.
+  node.passed.remove(index);
+  return evictBlock(state, block, node, null, passed);
+}
+
 /** Has what a policy chose leave, with all that goes with it. False: not all of it can. */
 function evictVictim(state: State, victim: Block, node: Node, leave = evictBlock): boolean {
   if (node.large === null) return leave(state, victim, node);
@@ -287,14 +302,15 @@ function evictVictim(state: State, victim: Block, node: Node, leave = evictBlock
 }
 
 /**
- * Begins to demote everything that the node has of the block; from a node without a home only
- * copies can go. False if there is no room for it where it should go.
+ * Begins to demote everything that the node has of the block, or `only` these pages; from a node
+ * without a home only copies can go. False if there is no room for it where it should go.
  */
 export function evictBlock(
   state: State,
   block: Block,
   node: Node,
   task: Task | null = null,
+  only?: Mask,
 ): boolean {
   const residence = block.residences[node.id];
   if (residence === undefined || residence.backedCount === 0) return true;
@@ -302,12 +318,12 @@ export function evictBlock(
   const leaves = node.state !== 'alive' && node.id !== HOST_NODE;
   const home = homeOf(state, node) ?? (leaves ? state.nodes[HOST_NODE] : undefined);
   const back = goesBack(block, node);
-  if (home === undefined && !back) return dropCopies(state, block, node, task);
+  if (home === undefined && !back) return dropCopies(state, block, node, task, only);
   const { mark } = state.masks;
   const mask = state.masks.take();
-  const room = back || home === undefined || makeRoom(state, block, node, home, mask);
+  const room = back || home === undefined || makeRoom(state, block, node, home, mask, only);
   if (room) {
-    leavingOf(block, node, residence, mask);
+    leavingOf(block, node, residence, mask, only);
     evict(state, block, node, back || home === undefined ? PROVIDER : home.id, task, mask);
   }
   state.masks.backTo(mark);
@@ -318,10 +334,16 @@ export function evictBlock(
  * Begins to give back what the node has of the block and others have, too, or can have again.
  * False: there is nothing of that kind.
  */
-function dropCopies(state: State, block: Block, node: Node, task: Task | null = null): boolean {
+function dropCopies(
+  state: State,
+  block: Block,
+  node: Node,
+  task: Task | null = null,
+  only?: Mask,
+): boolean {
   const { mark } = state.masks;
   const mask = state.masks.take();
-  const any = copiesOf(state, block, node, mask);
+  const any = copiesOf(state, block, node, mask, only);
   if (any) evict(state, block, node, NO_NODE, task, mask);
   state.masks.backTo(mark);
   return any;
@@ -351,8 +373,9 @@ function leavingOf(
   { id }: Node,
   { backed, scratch }: Residence,
   result: Mask,
+  only = backed,
 ): void {
-  setAndNot(result, backed, scratch);
+  setAndNot(result, only, scratch);
   if (id === HOST_NODE) andNot(result, pinned);
 }
 
@@ -362,23 +385,30 @@ function isAllPinned({ pinned }: Block, { backed }: Residence): boolean {
 }
 
 /** What the node has of the block that need not be sent anywhere when it goes. */
-function copiesOf(state: State, block: Block, node: Node, result: Mask): boolean {
+function copiesOf(state: State, block: Block, node: Node, result: Mask, only?: Mask): boolean {
   const residence = block.residences[node.id];
   if (residence === undefined) return false;
   const { mark } = state.masks;
-  const only = state.masks.take();
-  onlyCopies(state, block, node.id, residence.backed, only);
-  leavingOf(block, node, residence, result);
-  excludeUnits(result, only, node.unitPages);
+  const lone = state.masks.take();
+  onlyCopies(state, block, node.id, residence.backed, lone);
+  leavingOf(block, node, residence, result, only);
+  excludeUnits(result, lone, node.unitPages);
   state.masks.backTo(mark);
   return !isEmpty(result);
 }
 
 /** Whether there is room at home for what only this node has of the block. */
-function makeRoom(state: State, block: Block, node: Node, home: Node, mask: Mask): boolean {
+function makeRoom(
+  state: State,
+  block: Block,
+  node: Node,
+  home: Node,
+  mask: Mask,
+  only?: Mask,
+): boolean {
   const residence = block.residences[node.id];
   if (residence === undefined) return true;
-  leavingOf(block, node, residence, mask);
+  leavingOf(block, node, residence, mask, only);
   onlyCopies(state, block, node.id, mask, mask);
   widen(mask, home.unitPages);
   const there = block.residences[home.id]?.backed;

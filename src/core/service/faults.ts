@@ -19,6 +19,7 @@ import {
   type Outcome,
 } from '../movement/moves.js';
 import { ATTEMPTS } from '../movement/operation.js';
+import { notePassed } from '../movement/passed.js';
 import { evictShielded, failsToLeave } from '../movement/reclaim.js';
 import { bringInPlace } from '../movement/remote-mapping.js';
 import { bringAhead } from '../pattern/read-ahead.js';
@@ -192,6 +193,7 @@ function bringFor(state: State, fault: Fault, write: boolean, alone: boolean): O
   touch.keep();
   processor.reason = touch.reason;
   const { result, ahead, certain } = touch;
+  if (!inPlace) notePassed(state, fault, result, touch.reason);
   const outcome = inPlace
     ? bringInPlace(state, fault, result, isForPart(touch.reason, mapping), guarded)
     : (bringAlone(state, fault, result) ?? bring(state, fault, result));

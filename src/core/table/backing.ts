@@ -140,6 +140,7 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
   else if (!isEmpty(going)) {
     releaseRuns(state, block, node, residence, going);
     forgetBacking(state, block, node.id, residence, going);
+    if (isEmpty(residence.passed)) node.passed.remove(block.index);
     const count = size(going);
     residence.backedCount -= count;
     node.backedPages -= count;
@@ -248,6 +249,7 @@ function forgetBacking(
   andNot(residence.backed, going);
   andNot(residence.resident, going);
   andNot(residence.scratch, going);
+  andNot(residence.passed, going);
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
     if (mapping === undefined || mapping.node !== node) continue;

@@ -85,6 +85,8 @@ export interface Node {
   readonly eviction: EvictionPolicy;
   /** Blocks with stale memory only: the first to go. */
   readonly unused: IntrusiveList;
+  /** Blocks of which walks in strides have passed pages: these go next, the oldest first. */
+  readonly passed: IntrusiveList;
   /** Blocks that wait for memory of this node, oldest first. */
   readonly waiters: IntrusiveList;
   /** It had to make room, and was not half empty since: room is made ahead. */
@@ -141,6 +143,7 @@ export function createNode(
     quarantinedPages: 0,
     eviction,
     unused: new IntrusiveList(),
+    passed: new IntrusiveList(),
     waiters: new IntrusiveList(),
     pressed: false,
     pump: false,

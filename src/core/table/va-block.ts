@@ -28,6 +28,8 @@ export interface Residence {
   forgotten: Mask;
   /** Memory that stands in for denied pages: its content is not the range's. */
   scratch: Mask;
+  /** Pages that a walk in strides has passed (movement/passed.ts): they go before any others. */
+  passed: Mask;
   backedCount: number;
   /** Frame of each page on a pooled node, -1 where there is none; null on an identity node. */
   readonly frames: Int32Array | null;
@@ -295,6 +297,7 @@ export function createResidence(pooled: boolean): Residence {
     backed: createMask(),
     forgotten: NO_PAGES,
     scratch: NO_PAGES,
+    passed: NO_PAGES,
     backedCount: 0,
     frames: pooled ? new Int32Array(PAGES_PER_BLOCK).fill(-1) : null,
     shields: 0,

@@ -93,7 +93,8 @@ class Picture {
       return;
     }
     if (!again) this.count(touch, follows);
-    if ((again || !follows) && this.scattered >= SCATTERED) this.reason = 'scattered';
+    if ((again || !follows) && this.scattered >= SCATTERED)
+      this.reason = this.trial.sparse ? 'stride' : 'scattered';
   }
 
   /** Finds the walk of the touch. Returns whether it begins where content does. */
@@ -112,8 +113,7 @@ class Picture {
     }
     const before = walks.beganAt(page);
     const begins = touch.source === 'far' && !touch.continues;
-    // Columns of a matrix begin at one place, too.
-    this.repeats = before !== null && blocksOf(before) > 0 && !this.stride.isKnown;
+    this.repeats = before !== null && blocksOf(before) > 0;
     const walk = before ?? walks.begin(page);
     if (begins) walk.asked = before === null ? 1 : asLastTime(before);
     else walk.asked = -1;

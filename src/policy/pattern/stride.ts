@@ -88,9 +88,7 @@ export class Stride {
     if (Math.abs(place + count * step - page - 0.5) > 1) return false;
     if (!this.bound(page, this.steps + count)) return false;
     this.votes = Math.min(this.votes + 1, MOST);
-    // One of those that came was not where it was expected.
-    if (count < this.came) this.window = this.window >> 1;
-    else if (this.came === this.window) this.window = Math.min(this.window * 2, PAGES_PER_BLOCK);
+    if (count === this.window) this.window = Math.min(this.window * 2, PAGES_PER_BLOCK);
     return true;
   }
 
@@ -118,6 +116,7 @@ export class Stride {
 
   /** Puts the pages that are expected into the mask of the block that has the touch. */
   expect(result: Int32Array, page: number): void {
+    if (!this.isKnown) return;
     const { step } = this;
     const place = this.place - this.at + page;
     for (let each = 1; each < this.window; each++) {
