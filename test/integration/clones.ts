@@ -192,8 +192,7 @@ longTest(
         }
         for (const { array, model } of known) sameData(array.data, (i) => model[i]);
         for (const { array } of known) array.free();
-        await sleep(50);
-        assert.equal(backed(space.stats()), 0, 'memory is left of freed clones');
+        while (backed(space.stats()) > 0) await sleep(5);
       },
     ),
   60,
@@ -214,9 +213,8 @@ test('a clone has everything when its source is freed first', () =>
     sameData(z.data, (i) => i + 3);
     z.free();
     next.free();
-    await sleep(20);
     assert.equal(space.stats().allocatedBytes, 0);
-    assert.equal(backed(space.stats()), 0);
+    while (backed(space.stats()) > 0) await sleep(5);
   }));
 
 for (const lossy of [false, true]) {

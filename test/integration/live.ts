@@ -295,7 +295,7 @@ function program(text: string, env: Record<string, string> = {}): string {
     encoding: 'utf8',
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 15_000,
+    timeout: 50_000,
   });
 }
 

@@ -130,7 +130,7 @@ function reasonsOf(entries: readonly { readonly reason: string }[]): string[] {
 }
 
 async function until(what: string, condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 5000; !condition(); await sleep(2))
+  for (const end = performance.now() + 30_000; !condition(); await sleep(2))
     if (performance.now() > end) assert.fail(`${what} did not come`);
 }
 

@@ -614,7 +614,7 @@ for (const [name, tested] of [
     const began = performance.now();
     await space.close();
     assert.ok(
-      performance.now() - began < 5000,
+      performance.now() - began < 20_000,
       `${name}: closing took ${performance.now() - began} ms`,
     );
     assert.ok(['done', 'SPACE_CLOSED'].includes(await transfer));

@@ -562,10 +562,11 @@ test('a stream that has been disposed still hears of its signal', () =>
     const x = space.array(Int32Array, 4096);
     const second = new AbortController();
     const disposed = device.stream({ signal: second.signal });
-    const running = disposed.launch(slowMix, { x, add: 5, ms: 40 }, { size: 4096 });
+    const { launches } = device.stats();
+    const running = disposed.launch(slowMix, { x, add: 5, ms: 60_000 }, { size: 4096 });
     const queued = disposed.launch(mix, { x, add: 6 }, { size: 4096 });
     disposed[Symbol.dispose]();
-    await sleep(10);
+    while (device.stats().launches === launches) await sleep(1);
     second.abort();
     assert.equal((await rejection(running.synchronize())).cause, second.signal.reason);
     assert.equal((await rejection(queued.synchronize())).cause, second.signal.reason);
@@ -637,17 +638,19 @@ test('a stream that waits for another one has not begun what comes after', () =>
   withSpace(2, async (space) => {
     const [device, second] = space.devices;
     const x = space.array(Int32Array, 4096);
-    using stream = second.stream();
+    const ends = new AbortController();
+    using stream = second.stream({ signal: ends.signal });
     const waits = new AbortController();
     using patient = device.stream({ signal: waits.signal });
-    const slow = stream.launch(slowMix, { x, add: 0, ms: 60 }, { size: 4096 });
+    const slow = stream.launch(slowMix, { x, add: 0, ms: 60_000 }, { size: 4096 });
     patient.wait(slow);
     const dependent = patient.launch(mix, { x, add: 1 }, { size: 4096 });
     await sleep(5);
     waits.abort('tired');
     assert.equal((await rejection(dependent.synchronize())).cause, 'tired');
     assert.equal(slow.done, false);
-    await slow.synchronize();
+    ends.abort('enough');
+    assert.equal((await rejection(slow.synchronize())).cause, 'enough');
   }));
 
 test('prefetch says which elements it was about', () =>

@@ -259,10 +259,10 @@ testWithValkey(
     server.signal('SIGSTOP');
     const begun = performance.now();
     const asking = setInterval(() => void connection.call(['PING']).catch(() => undefined), 50);
-    setTimeout(() => clearInterval(asking), 3000).unref();
+    setTimeout(() => clearInterval(asking), 30_000).unref();
     await failsWith('TIMEOUT', () => connection.call(['GET', 'k']));
     clearInterval(asking);
-    assert.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`);
+    assert.ok(performance.now() - begun < 20_000, `${performance.now() - begun} ms`);
   },
 );
 

@@ -12,7 +12,7 @@ import {
   openSpace,
 } from '../../src/index.js';
 import { sharedSpace } from '../harness/spaces.js';
-import { failsWith, longTest, runTests, sameData, test } from '../harness/suite.js';
+import { failsWith, longTest, runTests, sameData, sleep, test } from '../harness/suite.js';
 
 const N = 1 << 20;
 const parameters = { x: i32.inout };
@@ -41,6 +41,12 @@ async function withDevice(
   await space.close();
 }
 
+/** Waits until the device has had more launches than before, and has run the last one for a while. */
+async function begun(device: Device, before: number): Promise<void> {
+  while (device.stats().launches === before) await sleep(1);
+  await sleep(30);
+}
+
 for (const [what, never] of Object.entries({ endless, faulting, waiting })) {
   test(`a signal ends a launch that runs, and the device goes on (${what})`, () =>
     withDevice(
@@ -50,9 +56,11 @@ for (const [what, never] of Object.entries({ endless, faulting, waiting })) {
         const other = space.array(Int32Array, N);
         const controller = new AbortController();
         const why = new Error('not needed any more');
+        const { launches } = device.stats();
         const running = device.run(never, { x }, { size: x.length, signal: controller.signal });
         const next = device.run(add, { x: other }, { size: N });
-        setTimeout(() => controller.abort(why), 50);
+        await begun(device, launches);
+        controller.abort(why);
         const error = await failsWith('ABORTED', () => running);
         assert.equal(error.cause, why);
         assert.deepEqual((error as OnememError).ranges, [
@@ -114,9 +122,11 @@ test("a stream's signal ends what runs and cancels what waits", () =>
     const x = space.array(Int32Array, N);
     const controller = new AbortController();
     using stream = device.stream({ signal: controller.signal });
+    const { launches } = device.stats();
     const running = stream.launch(endless, { x }, { size: N });
     const later = stream.launch(add, { x }, { size: N });
-    setTimeout(() => controller.abort(), 30);
+    await begun(device, launches);
+    controller.abort();
     await failsWith('ABORTED', () => running.synchronize());
     await failsWith('CANCELLED', () => later.synchronize());
     await device.run(add, { x }, { size: N });
