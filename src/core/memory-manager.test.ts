@@ -160,6 +160,20 @@ describe('MemoryManager', () => {
     expect(addDevice(manager, { ...faulting, units: 3, budgetPages: 4 * BLOCK })).toBe(2);
   });
 
+  it('calls a page absent that its file must give, whoever may use it, and though it is pinned', () => {
+    const first = allocate(10, { provided: true });
+    fault(HOST, first, false);
+    fault(HOST, first + 1, true);
+    manager.pin(first, 4, true);
+    manager.protect(1, first + 3, 2, Access.None);
+    const isAbsent = (page: number): boolean => manager.pages.isAbsent(first + page);
+    expect([0, 1, 2, 3, 4, 5].map(isAbsent)).toEqual([false, false, true, true, true, true]);
+    event(() => manager.drop(2, first, 10, true));
+    expect([0, 1, 2, 3, 4, 5].map(isAbsent)).toEqual([true, true, true, true, true, true]);
+    event(() => manager.free(3, first, 3));
+    expect([0, 1, 2, 3, 4, 5].map(isAbsent)).toEqual([false, false, false, true, true, true]);
+  });
+
   it('finds the first page of a kind as a look at each page does', () => {
     const first = allocate(5 * BLOCK);
     const end = first + 5 * BLOCK;

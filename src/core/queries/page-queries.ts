@@ -59,7 +59,9 @@ export class PageQueries {
   /** Whether no node has the page, so that its provider must give its content. */
   isAbsent(page: number): boolean {
     this.snapshot(page, this.nodes, this.access, this.flags);
-    return this.nodes[0] === 0 && (this.flags[0] & ~PageState.ReadOnly) === PageState.Provided;
+    // Who may use it, and that it is pinned, says nothing about its content.
+    const about = PageState.Freed | PageState.Lost | PageState.Dirty | PageState.Provided;
+    return this.nodes[0] === 0 && (this.flags[0] & about) === PageState.Provided;
   }
 
   /** Whether the content is what its provider gives: not written, emptied, freed or lost. */
