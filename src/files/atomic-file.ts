@@ -44,7 +44,7 @@ const unfinished = new Set<AtomicFile>();
 let exitListener = false;
 
 export class AtomicFile {
-  #state: 'open' | 'committing' | 'committed' | 'given up' = 'open';
+  private state: 'open' | 'committing' | 'committed' | 'given up' = 'open';
 
   private constructor(
     /** The file that commit() replaces, links followed: a link keeps pointing to the result. */
@@ -80,7 +80,7 @@ export class AtomicFile {
     if (!exitListener) {
       exitListener = true;
       process.on('exit', () => {
-        for (const left of unfinished) left.#remove();
+        for (const left of unfinished) left.remove();
       });
     }
     if (existing) {
@@ -102,18 +102,18 @@ export class AtomicFile {
    * loses it; when it rejects, the old file is as it was.
    */
   async commit(): Promise<void> {
-    if (this.#state !== 'open')
+    if (this.state !== 'open')
       throw new Error(`${this.path} has been committed or given up already`);
-    this.#state = 'committing';
+    this.state = 'committing';
     try {
       await syncFile(this.fd);
       await renameFile(this.temporaryPath, this.path);
     } catch (error) {
-      this.#state = 'open';
+      this.state = 'open';
       this.abort();
       throw error;
     }
-    this.#state = 'committed';
+    this.state = 'committed';
     unfinished.delete(this);
     await closeFile(this.fd);
     await syncFolder(dirname(this.path));
@@ -121,10 +121,10 @@ export class AtomicFile {
 
   /** Gives the content up; the old file stays. After commit() it does nothing. */
   abort(): void {
-    if (this.#state !== 'open') return;
-    this.#state = 'given up';
+    if (this.state !== 'open') return;
+    this.state = 'given up';
     unfinished.delete(this);
-    this.#remove();
+    this.remove();
     closeSync(this.fd);
   }
 
@@ -133,9 +133,9 @@ export class AtomicFile {
    * stays as it is. A rename that a thread is yet to do then finds nothing to rename.
    */
   giveUp(): boolean {
-    if (this.#state === 'open') this.abort();
-    else if (this.#state === 'committing') return this.#remove();
-    return this.#state === 'given up';
+    if (this.state === 'open') this.abort();
+    else if (this.state === 'committing') return this.remove();
+    return this.state === 'given up';
   }
 
   /**
@@ -143,8 +143,8 @@ export class AtomicFile {
    * if its content has reached the disk, as the caller says. Returns whether it has been.
    */
   finish(): boolean {
-    if (this.#state === 'given up') return false;
-    if (this.#state === 'committed') return true;
+    if (this.state === 'given up') return false;
+    if (this.state === 'committed') return true;
     try {
       renameSync(this.temporaryPath, this.path);
     } catch (error) {
@@ -160,7 +160,7 @@ export class AtomicFile {
   }
 
   /** Returns whether the temporary file was there. */
-  #remove(): boolean {
+  private remove(): boolean {
     try {
       unlinkSync(this.temporaryPath);
       return true;

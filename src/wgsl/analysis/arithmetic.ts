@@ -63,22 +63,22 @@ export class Arithmetic {
     const b = operator === '<<' || operator === '>>' ? right : { ...right, type };
     switch (operator) {
       case '+':
-        return this.#affine(type, combine(a.form, b.form, 1), facts);
+        return this.affine(type, combine(a.form, b.form, 1), facts);
       case '-':
-        return this.#affine(type, combine(a.form, b.form, -1), facts);
+        return this.affine(type, combine(a.form, b.form, -1), facts);
       case '*':
-        if (isConstant(b.form)) return this.#affine(type, scale(a.form, b.form.constant), facts);
-        if (isConstant(a.form)) return this.#affine(type, scale(b.form, a.form.constant), facts);
-        return this.#product(type, safeRangeOf(a, facts), safeRangeOf(b, facts));
+        if (isConstant(b.form)) return this.affine(type, scale(a.form, b.form.constant), facts);
+        if (isConstant(a.form)) return this.affine(type, scale(b.form, a.form.constant), facts);
+        return this.product(type, safeRangeOf(a, facts), safeRangeOf(b, facts));
       case '<<':
         return isConstant(b.form) && b.form.constant >= 0 && b.form.constant < 32
-          ? this.#affine(type, scale(a.form, 2 ** b.form.constant), facts)
+          ? this.affine(type, scale(a.form, 2 ** b.form.constant), facts)
           : this.any(type);
       case 'min':
       case 'max':
-        return this.#extreme(operator, a, b, facts);
+        return this.extreme(operator, a, b, facts);
       default:
-        return this.#ranged(
+        return this.ranged(
           operator,
           type,
           rangeOf(a, facts),
@@ -88,19 +88,19 @@ export class Arithmetic {
     }
   }
 
-  #affine(type: IntegerType, form: Form, facts: Facts): Integer {
+  private affine(type: IntegerType, form: Form, facts: Facts): Integer {
     const joined = withIdsJoined(form, this.workgroupSize);
     const { lo, hi } = facts.range(joined);
     if (Math.max(Math.abs(lo), Math.abs(hi)) < GREATEST) return integer(type, joined);
     return this.any(type);
   }
 
-  #product(type: IntegerType, a: Interval, b: Interval): Integer {
+  private product(type: IntegerType, a: Interval, b: Interval): Integer {
     const ends = [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi];
     return this.between(type, { lo: Math.min(...ends), hi: Math.max(...ends) });
   }
 
-  #extreme(operator: 'min' | 'max', a: Integer, b: Integer, facts: Facts): Integer {
+  private extreme(operator: 'min' | 'max', a: Integer, b: Integer, facts: Facts): Integer {
     const one = safeRangeOf(a, facts);
     const other = safeRangeOf(b, facts);
     if (one.hi <= other.lo) return operator === 'min' ? a : b;
@@ -110,7 +110,7 @@ export class Arithmetic {
   }
 
   /** @param exact of a; null where the form of a wraps around, and `a` is all of the type */
-  #ranged(
+  private ranged(
     operator: string,
     type: IntegerType,
     exact: Interval | null,
@@ -126,7 +126,7 @@ export class Arithmetic {
           return this.between(type, { lo: Math.trunc(a.lo / known), hi: Math.trunc(a.hi / known) });
         return this.any(type);
       case '%':
-        if (known !== null && known > 0) return this.#remainder(type, exact, a, known);
+        if (known !== null && known > 0) return this.remainder(type, exact, a, known);
         return a.lo >= 0 && b.lo >= 1
           ? this.between(type, { lo: 0, hi: Math.min(a.hi, b.hi - 1) })
           : this.any(type);
@@ -139,7 +139,7 @@ export class Arithmetic {
         });
       case '&':
         if (known !== null && known >= 0 && Number.isInteger(Math.log2(known + 1)))
-          return this.#remainder(
+          return this.remainder(
             type,
             exact !== null && exact.lo >= 0 ? exact : null,
             { lo: 0, hi: Infinity },
@@ -161,7 +161,7 @@ export class Arithmetic {
     }
   }
 
-  #remainder(type: IntegerType, exact: Interval | null, a: Interval, by: number): Integer {
+  private remainder(type: IntegerType, exact: Interval | null, a: Interval, by: number): Integer {
     if (exact !== null && exact.lo >= 0) {
       const turns = Math.floor(exact.hi / by) - Math.floor(exact.lo / by);
       const [lo, hi] = [exact.lo % by, exact.hi % by];

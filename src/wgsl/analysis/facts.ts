@@ -3,31 +3,31 @@ import { directionOf, type Form, type Interval } from './forms.js';
 
 /** The ranges that symbols have by nature. */
 export class Symbols {
-  readonly #ranges: Interval[] = [];
+  private readonly ranges: Interval[] = [];
   /** Of symbols that lie in two intervals of their range. */
-  readonly #pieces = new Map<number, readonly Interval[]>();
+  private readonly knownPieces = new Map<number, readonly Interval[]>();
 
   fresh(lo: number, hi: number): number {
-    return this.#ranges.push({ lo, hi }) - 1;
+    return this.ranges.push({ lo, hi }) - 1;
   }
 
   /** One that lies in some intervals, ascending. */
   freshIn(pieces: readonly Interval[]): number {
     const symbol = this.fresh((pieces[0] as Interval).lo, (pieces.at(-1) as Interval).hi);
-    this.#pieces.set(symbol, pieces);
+    this.knownPieces.set(symbol, pieces);
     return symbol;
   }
 
   pieces(symbol: number): readonly Interval[] {
-    return this.#pieces.get(symbol) ?? [this.range(symbol)];
+    return this.knownPieces.get(symbol) ?? [this.range(symbol)];
   }
 
   range(symbol: number): Interval {
-    return this.#ranges[symbol] as Interval;
+    return this.ranges[symbol] as Interval;
   }
 
   narrow(symbol: number, range: Interval): void {
-    this.#ranges[symbol] = range;
+    this.ranges[symbol] = range;
   }
 }
 
@@ -40,7 +40,7 @@ export class Facts {
 
   range(form: Form): Interval {
     const { terms, constant } = form;
-    let { lo, hi } = this.#sum(terms);
+    let { lo, hi } = this.sum(terms);
     if (terms.length > 1) {
       const { key, factor } = directionOf(form);
       const bound = this.bounds.get(key);
@@ -67,8 +67,8 @@ export class Facts {
     // Each symbol is bounded by what the others leave to it.
     if (form.terms.length > 1) {
       for (const [symbol, coefficient] of form.terms) {
-        const others = this.#sum(form.terms.filter(([each]) => each !== symbol));
-        const own = this.#single(symbol);
+        const others = this.sum(form.terms.filter(([each]) => each !== symbol));
+        const own = this.single(symbol);
         const rest = [
           (wanted.lo - form.constant - others.hi) / coefficient,
           (wanted.hi - form.constant - others.lo) / coefficient,
@@ -86,24 +86,24 @@ export class Facts {
 
   /** Where a symbol may lie. */
   pieces(symbol: number): readonly Interval[] {
-    const { lo, hi } = this.#single(symbol);
+    const { lo, hi } = this.single(symbol);
     return this.symbols.pieces(symbol).flatMap((each) => {
       const piece = { lo: Math.max(lo, each.lo), hi: Math.min(hi, each.hi) };
       return piece.lo <= piece.hi ? [piece] : [];
     });
   }
 
-  #single(symbol: number): Interval {
+  private single(symbol: number): Interval {
     const range = this.symbols.range(symbol);
     const bound = this.bounds.get(`${symbol}:1`);
     return bound ? { lo: Math.max(range.lo, bound.lo), hi: Math.min(range.hi, bound.hi) } : range;
   }
 
-  #sum(terms: Form['terms']): Interval {
+  private sum(terms: Form['terms']): Interval {
     let lo = 0;
     let hi = 0;
     for (const [symbol, coefficient] of terms) {
-      const range = this.#single(symbol);
+      const range = this.single(symbol);
       lo += coefficient * (coefficient > 0 ? range.lo : range.hi);
       hi += coefficient * (coefficient > 0 ? range.hi : range.lo);
     }

@@ -21,7 +21,7 @@ export class Ids {
   value(name: string): Value {
     const ids = (first: number): Value => ({
       kind: 'vector',
-      elements: [0, 1, 2].map((axis) => this.#id(first + axis)),
+      elements: [0, 1, 2].map((axis) => this.id(first + axis)),
     });
     switch (name) {
       case 'global_invocation_id':
@@ -51,7 +51,7 @@ export class Ids {
     }
   }
 
-  #id(id: number): Value {
+  private id(id: number): Value {
     const { lo, hi } = this.symbols.range(id);
     return integer('u32', lo === hi ? lo : symbol(id));
   }

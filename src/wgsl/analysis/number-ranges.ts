@@ -16,16 +16,16 @@ const FEW = 16;
 const SLICE = 2 ** 16;
 
 export class NumberRanges {
-  readonly #least: Float64Array;
-  readonly #greatest: Float64Array;
+  private readonly least: Float64Array;
+  private readonly greatest: Float64Array;
 
   constructor(
     private readonly length: number,
     private readonly isSigned: boolean,
   ) {
     const blocks = Math.ceil(length / FEW);
-    this.#least = new Float64Array(blocks).fill(Infinity);
-    this.#greatest = new Float64Array(blocks).fill(-Infinity);
+    this.least = new Float64Array(blocks).fill(Infinity);
+    this.greatest = new Float64Array(blocks).fill(-Infinity);
   }
 
   /** @param from the element with which the bytes begin */
@@ -35,8 +35,8 @@ export class NumberRanges {
     for (const [at, number] of numbers.entries()) {
       if (at % SLICE === SLICE - 1) yield;
       const block = Math.floor((from + at) / FEW);
-      if (number < (this.#least[block] as number)) this.#least[block] = number;
-      if (number > (this.#greatest[block] as number)) this.#greatest[block] = number;
+      if (number < (this.least[block] as number)) this.least[block] = number;
+      if (number > (this.greatest[block] as number)) this.greatest[block] = number;
     }
   }
 
@@ -45,8 +45,8 @@ export class NumberRanges {
     if (lo < 0 || hi >= this.length || lo > hi) return null;
     const found = { lo: Infinity, hi: -Infinity };
     for (let block = Math.floor(lo / FEW); block <= Math.floor(hi / FEW); block++) {
-      found.lo = Math.min(found.lo, this.#least[block] as number);
-      found.hi = Math.max(found.hi, this.#greatest[block] as number);
+      found.lo = Math.min(found.lo, this.least[block] as number);
+      found.hi = Math.max(found.hi, this.greatest[block] as number);
     }
     return found;
   }

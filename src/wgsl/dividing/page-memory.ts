@@ -18,15 +18,15 @@ export interface PlayedRound {
 export const MOST_PAGES = 2 ** 18;
 
 export class PageMemory {
-  readonly #parts = new Map<
+  private readonly parts = new Map<
     number,
     { readonly count: number; readonly groups: readonly PageGroup[] }
   >();
-  #size = 0;
+  private size = 0;
 
   /** Groups of pages, each for a round. */
   of(part: number): readonly PageGroup[] {
-    return this.#parts.get(part)?.groups ?? [];
+    return this.parts.get(part)?.groups ?? [];
   }
 
   /**
@@ -39,13 +39,13 @@ export class PageMemory {
     tables: readonly PageTable[],
     rounds: readonly PlayedRound[],
   ): void {
-    const before = this.#parts.get(part);
+    const before = this.parts.get(part);
     if (before?.count === count) return;
     const merged = mergedGroups(tables, rounds);
-    const size = this.#size - sizeOf(this.of(part)) + sizeOf(merged);
+    const size = this.size - sizeOf(this.of(part)) + sizeOf(merged);
     if (size > MOST_PAGES) return;
-    this.#size = size;
-    this.#parts.set(part, { count, groups: merged });
+    this.size = size;
+    this.parts.set(part, { count, groups: merged });
   }
 }
 
@@ -71,25 +71,25 @@ function mergedGroups(tables: readonly PageTable[], rounds: readonly PlayedRound
 }
 
 class GrowingGroup {
-  readonly #sets: readonly Set<number>[];
+  private readonly sets: readonly Set<number>[];
 
   constructor(private readonly tables: readonly PageTable[]) {
-    this.#sets = tables.map(() => new Set());
+    this.sets = tables.map(() => new Set());
   }
 
   get pages(): PageGroup {
-    return this.#sets.map((each) => [...each]);
+    return this.sets.map((each) => [...each]);
   }
 
   /** False: there is no room for all of it, and it is as it was. */
   add(pages: PageGroup): boolean {
     const isRoom = this.tables.every(({ frames }, table) => {
-      const set = this.#sets[table] as Set<number>;
+      const set = this.sets[table] as Set<number>;
       const more = (pages[table] as readonly number[]).filter((page) => !set.has(page));
       return set.size + more.length <= frames;
     });
     if (!isRoom) return false;
-    for (const [table, set] of this.#sets.entries())
+    for (const [table, set] of this.sets.entries())
       for (const page of pages[table] as readonly number[]) set.add(page);
     return true;
   }

@@ -49,7 +49,7 @@ const NO_NUMBERS = Uint32Array.of(0);
 /** What workgroups of a launch touch; it may be asked again when numbers change. */
 export class PagePlanner {
   /** By the numbers of a box. */
-  readonly #known = new Map<string, readonly Touch[] | null>();
+  private readonly known = new Map<string, readonly Touch[] | null>();
 
   /**
    * @param paged arrays that the launch does not write
@@ -64,7 +64,7 @@ export class PagePlanner {
 
   /** The numbers that name what is touched. @returns null: it cannot be told before */
   naming(box: WorkgroupBox): readonly NamingElements[] | null {
-    const touches = this.#touches(box);
+    const touches = this.touches(box);
     if (touches === null) return null;
     const found = new Map<Resource, NamingElements>();
     for (const { by } of touches) {
@@ -87,12 +87,12 @@ export class PagePlanner {
       by === null &&
       rest !== undefined &&
       rest.hi - rest.lo + 1 >= lengthOf(this.paged[table] as Resource, this.launch);
-    return this.naming(box) !== null && !(this.#touches(box) ?? []).some(isAny);
+    return this.naming(box) !== null && !(this.touches(box) ?? []).some(isAny);
   }
 
   /** The most pages of so many elements, whatever the numbers are; Infinity: unknown. */
   mostPages(box: WorkgroupBox, resource: Resource, pageElements: number): number {
-    const touches = this.#touches(box);
+    const touches = this.touches(box);
     if (touches === null) return Infinity;
     const table = this.paged.indexOf(resource);
     let most = 1;
@@ -123,14 +123,14 @@ export class PagePlanner {
     const waiting: WorkgroupBox[] = [whole];
     for (let box = waiting.pop(); box !== undefined; box = waiting.pop()) {
       yield;
-      const touches = this.#touches(box);
+      const touches = this.touches(box);
       if (touches === null) return null;
-      const pages = this.#pages(touches, tables, marks, numbersOf);
+      const pages = this.pages(touches, tables, marks, numbersOf);
       if (pages !== null) {
         boxes.push({ first: box.first, count: box.count, pages });
         continue;
       }
-      const halves = this.#halvesOf(box);
+      const halves = this.halvesOf(box);
       if (halves === null || boxes.length + waiting.length + 2 > MOST_BOXES) return null;
       waiting.push(halves[1], halves[0]);
     }
@@ -165,20 +165,20 @@ export class PagePlanner {
 
   /** Whether a box's first workgroup has frames; null: numbers tell that, or nothing does. */
   hasRoom({ first }: WorkgroupBox, tables: readonly PageTable[]): boolean | null {
-    const touches = this.#touches({ first, count: [1, 1, 1] });
+    const touches = this.touches({ first, count: [1, 1, 1] });
     if (touches === null || touches.some(({ by }) => by !== null)) return null;
     const marks = tables.map(({ pages }) => new Uint8Array(pages));
-    return this.#pages(touches, tables, marks, () => NO_NUMBERS) !== null;
+    return this.pages(touches, tables, marks, () => NO_NUMBERS) !== null;
   }
 
   /** Along the dimension that leaves the least to touch; null: it is one workgroup. */
-  #halvesOf(box: WorkgroupBox): readonly [WorkgroupBox, WorkgroupBox] | null {
+  private halvesOf(box: WorkgroupBox): readonly [WorkgroupBox, WorkgroupBox] | null {
     let best: readonly [WorkgroupBox, WorkgroupBox] | null = null;
     let least = Infinity;
     for (const axis of [2, 1, 0]) {
       if ((box.count[axis] as number) === 1) continue;
       const halves = halvesAlong(box, axis);
-      const touched = this.#elements(halves[0]);
+      const touched = this.elements(halves[0]);
       if (touched >= least) continue;
       best = halves;
       least = touched;
@@ -187,27 +187,27 @@ export class PagePlanner {
   }
 
   /** How many elements are touched at most; what numbers name counts each time. */
-  #elements(box: WorkgroupBox): number {
+  private elements(box: WorkgroupBox): number {
     let sum = 0;
-    for (const { by, rests } of this.#touches(box) ?? []) {
+    for (const { by, rests } of this.touches(box) ?? []) {
       const each = rests.reduce((all, { lo, hi }) => all + hi - lo + 1, 0);
       sum += each * (by === null ? 1 : by.end - by.begin);
     }
     return sum;
   }
 
-  #touches(box: WorkgroupBox): readonly Touch[] | null {
+  private touches(box: WorkgroupBox): readonly Touch[] | null {
     const key = `${box.first} ${box.count}`;
-    let touches = this.#known.get(key);
+    let touches = this.known.get(key);
     if (touches === undefined) {
-      if (this.#known.size === MOST_KNOWN) this.#known.clear();
-      touches = this.#found(box);
-      this.#known.set(key, touches);
+      if (this.known.size === MOST_KNOWN) this.known.clear();
+      touches = this.found(box);
+      this.known.set(key, touches);
     }
     return touches;
   }
 
-  #found(box: WorkgroupBox): readonly Touch[] | null {
+  private found(box: WorkgroupBox): readonly Touch[] | null {
     const accesses = accessesOf(this.description, this.launch, box);
     const written = writtenBy(accesses);
     const touches: Touch[] = [];
@@ -222,7 +222,7 @@ export class PagePlanner {
   }
 
   /** @returns null: there are not frames enough */
-  #pages(
+  private pages(
     touches: readonly Touch[],
     tables: readonly PageTable[],
     marks: readonly Uint8Array[],

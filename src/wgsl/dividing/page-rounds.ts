@@ -46,19 +46,19 @@ export class PageRounds {
   /** Whether invocations are to note no more than the first page that they lack. */
   strict = false;
   rounds = 0;
-  readonly #limit = new RoundLimit();
+  private readonly roundLimit = new RoundLimit();
   /** Whose pages were too many in the last round: what it found may make them fewer. */
-  #blamed: string | null = null;
-  readonly #frames: FrameList[];
-  #part = 0;
+  private blamed: string | null = null;
+  private readonly frames: FrameList[];
+  private part = 0;
   /** Of the parts before it. */
-  #roundsBefore = 0;
+  private roundsBefore = 0;
   /** What comes for the rounds of the part, as it is remembered: the next one last. */
-  #known: PageGroup[] = [];
+  private known: PageGroup[] = [];
   /** Its rounds. */
-  #played: PlayedRound[] = [];
-  #playedPages = 0;
-  #firstNote = FIRST_INVOCATION;
+  private played: PlayedRound[] = [];
+  private playedPages = 0;
+  private firstNote = FIRST_INVOCATION;
 
   constructor(
     readonly tables: readonly PageTable[],
@@ -68,7 +68,7 @@ export class PageRounds {
   ) {
     const last = tables.at(-1) as PageTable;
     this.entries = new Uint32Array(last.firstEntry + last.pages);
-    this.#frames = tables.map((each) => new FrameList(each));
+    this.frames = tables.map((each) => new FrameList(each));
   }
 
   /**
@@ -76,20 +76,20 @@ export class PageRounds {
    * @returns what comes before the first of them
    */
   begin(part: number): readonly PageCopy[] {
-    this.#part = part;
-    this.#roundsBefore = this.rounds;
-    this.#known = (this.memory?.of(part) ?? []).toReversed();
-    this.#played = [];
-    this.#playedPages = 0;
-    this.#firstNote = FIRST_INVOCATION;
-    for (const each of this.#frames) each.forget();
-    const group = this.#known.pop();
+    this.part = part;
+    this.roundsBefore = this.rounds;
+    this.known = (this.memory?.of(part) ?? []).toReversed();
+    this.played = [];
+    this.playedPages = 0;
+    this.firstNote = FIRST_INVOCATION;
+    for (const each of this.frames) each.forget();
+    const group = this.known.pop();
     return group === undefined ? [] : this.admit(group);
   }
 
   /** What is run by itself and has this number, or a greater one, does not run next. */
   get limit(): number {
-    return this.#limit.end;
+    return this.roundLimit.end;
   }
 
   /**
@@ -101,37 +101,37 @@ export class PageRounds {
   advance(noted: Uint32Array, units: number): Advance {
     this.rounds++;
     for (const [number, { firstEntry, pages }] of this.tables.entries())
-      (this.#frames[number] as FrameList).written(
+      (this.frames[number] as FrameList).written(
         noted.subarray(firstEntry, firstEntry + pages),
         this.entries,
       );
     const notes = noted.map((each) => each & FIRST_INVOCATION);
     const full = noted[this.entries.length] ?? 0;
-    if (full !== 0) return { homes: this.#allHome(), copies: [], end: { refused: fullLog(full) } };
-    const first = this.#firstLacking(notes);
-    const goesOn = first < this.#firstNote;
-    this.#note(notes, goesOn);
+    if (full !== 0) return { homes: this.allHome(), copies: [], end: { refused: fullLog(full) } };
+    const first = this.firstLacking(notes);
+    const goesOn = first < this.firstNote;
+    this.note(notes, goesOn);
     // Behind a limit there are others.
-    if (goesOn && first !== 0) this.#firstNote = first;
+    if (goesOn && first !== 0) this.firstNote = first;
     if (first === 0) {
       this.strict = false;
-      this.#blamed = null;
-      if (this.#limit.end < units) {
-        this.#limit.goOn();
+      this.blamed = null;
+      if (this.roundLimit.end < units) {
+        this.roundLimit.goOn();
         return { homes: [], copies: [], end: null };
       }
-      this.#limit.lift();
-      const rounds = this.rounds - this.#roundsBefore;
-      this.memory?.keep(this.#part, rounds, this.tables, this.#played);
-      return { homes: this.#allHome(), copies: [], end: 'done' };
+      this.roundLimit.lift();
+      const rounds = this.rounds - this.roundsBefore;
+      this.memory?.keep(this.part, rounds, this.tables, this.played);
+      return { homes: this.allHome(), copies: [], end: 'done' };
     }
-    const known = this.#known.pop();
-    if (known !== undefined) return this.#take(known, false);
-    return this.#next(notes, units);
+    const known = this.known.pop();
+    if (known !== undefined) return this.take(known, false);
+    return this.next(notes, units);
   }
 
   /** By what is noted now. */
-  #next(notes: Uint32Array, units: number): Advance {
+  private next(notes: Uint32Array, units: number): Advance {
     const wanted = this.tables.map(({ firstEntry, pages }) => {
       const touched: number[] = [];
       for (let page = 0; page < pages; page++)
@@ -139,25 +139,25 @@ export class PageRounds {
       const note = (page: number): number => notes[firstEntry + page] as number;
       return touched.sort((one, other) => note(other) - note(one) || one - other);
     });
-    const excess = this.#excess(wanted, notes);
-    const before = this.#blamed;
-    this.#blamed = this.strict ? (excess?.whose ?? null) : null;
+    const excess = this.excess(wanted, notes);
+    const before = this.blamed;
+    this.blamed = this.strict ? (excess?.whose ?? null) : null;
     if (excess !== null && before === excess.whose)
-      return { homes: this.#allHome(), copies: [], end: { refused: excess.reason } };
+      return { homes: this.allHome(), copies: [], end: { refused: excess.reason } };
     // With zeros for what is absent an invocation may have strayed: it must not, before it is to
     // blame.
     if (excess !== null) {
       this.strict = true;
       return { homes: [], copies: [], end: null };
     }
-    this.#limit.set(this.#lacking(wanted, notes), units);
+    this.roundLimit.set(this.lacking(wanted, notes), units);
     const taken = this.tables.map(({ frames }, at) => (wanted[at] as number[]).slice(0, frames));
-    return this.#take(taken, true);
+    return this.take(taken, true);
   }
 
   /** Has pages be there, no more of each table than it has frames. */
-  #take(pages: PageGroup, wide: boolean): Advance {
-    const taken = this.#frames.map((each, number) =>
+  private take(pages: PageGroup, wide: boolean): Advance {
+    const taken = this.frames.map((each, number) =>
       each.take(pages[number] as readonly number[], this.entries, wide),
     );
     return {
@@ -168,7 +168,7 @@ export class PageRounds {
   }
 
   /** What is noted of the first that lacks a page; 0: none does. */
-  #firstLacking(notes: Uint32Array): number {
+  private firstLacking(notes: Uint32Array): number {
     let first = 0;
     for (const [page, entry] of this.entries.entries())
       if (entry === 0) first = Math.max(first, notes[page] as number);
@@ -176,8 +176,8 @@ export class PageRounds {
   }
 
   /** Remembers what was there. */
-  #note(notes: Uint32Array, isDone: boolean): void {
-    if (this.memory === null || this.#playedPages > MOST_PAGES) return;
+  private note(notes: Uint32Array, isDone: boolean): void {
+    if (this.memory === null || this.playedPages > MOST_PAGES) return;
     const group = this.tables.map(({ firstEntry, pages, notes: areNoted }) => {
       const there: number[] = [];
       for (let page = 0; page < pages; page++) {
@@ -187,23 +187,23 @@ export class PageRounds {
       }
       return there;
     });
-    this.#playedPages += group.reduce((sum, { length }) => sum + length, 0);
-    this.#played.push({ pages: group, isDone });
+    this.playedPages += group.reduce((sum, { length }) => sum + length, 0);
+    this.played.push({ pages: group, isDone });
   }
 
   /** Has pages be there that the launch only reads. @param wanted by table, within its frames */
   admit(wanted: readonly (readonly number[])[]): readonly PageCopy[] {
-    return this.#frames.flatMap(
+    return this.frames.flatMap(
       (each, number) => each.take(wanted[number] as number[], this.entries, false).copies,
     );
   }
 
-  #allHome(): PageCopy[] {
-    return this.#frames.flatMap((each) => each.allHome());
+  private allHome(): PageCopy[] {
+    return this.frames.flatMap((each) => each.allHome());
   }
 
   /** What is wanted of each table, first touched first, and how much of it comes. */
-  #lacking(wanted: readonly (readonly number[])[], notes: Uint32Array): Lacking {
+  private lacking(wanted: readonly (readonly number[])[], notes: Uint32Array): Lacking {
     let [first, unmet, coming, pages] = [Infinity, Infinity, 0, 0];
     for (const [number, { frames, firstEntry }] of this.tables.entries()) {
       const own = wanted[number] as readonly number[];
@@ -219,7 +219,7 @@ export class PageRounds {
   }
 
   /** An invocation that touches more than there is room for. */
-  #excess(
+  private excess(
     wanted: readonly (readonly number[])[],
     notes: Uint32Array,
   ): { whose: string; reason: string } | null {
@@ -257,17 +257,17 @@ function fullLog(words: number): string {
 /** The frames of one array. */
 class FrameList {
   /** By frame, from 1 on: the page that it has, or -1. */
-  readonly #pages: Int32Array;
+  private readonly pages: Int32Array;
   /** By page: 1 where it is wanted just now. */
-  readonly #kept: Uint8Array;
+  private readonly kept: Uint8Array;
   /** Frames whose pages were written since they came. */
-  readonly #written = new Set<number>();
+  private readonly writtenPages = new Set<number>();
   /** In how many rounds of a part pages were lacking, by neighbourhood. */
-  readonly #lacks = new Map<number, number>();
+  private readonly lacks = new Map<number, number>();
 
   constructor(private readonly table: PageTable) {
-    this.#pages = new Int32Array(table.frames + 1).fill(-1);
-    this.#kept = new Uint8Array(table.pages);
+    this.pages = new Int32Array(table.frames + 1).fill(-1);
+    this.kept = new Uint8Array(table.pages);
   }
 
   /** @param noted by page of this array */
@@ -275,16 +275,16 @@ class FrameList {
     const { firstEntry, shift } = this.table;
     for (const [page, note] of noted.entries())
       if ((note & WRITTEN) !== 0)
-        this.#written.add((entries[firstEntry + page] as number) / 2 ** shift);
+        this.writtenPages.add((entries[firstEntry + page] as number) / 2 ** shift);
   }
 
   allHome(): PageCopy[] {
-    return this.#home([...this.#written]);
+    return this.home([...this.writtenPages]);
   }
 
   /** Another part begins, which may touch pages in another way. */
   forget(): void {
-    this.#lacks.clear();
+    this.lacks.clear();
   }
 
   /** Has pages be there, and others go; returns the copies. @param wide with neighbours */
@@ -296,46 +296,46 @@ class FrameList {
     const { firstEntry, shift } = this.table;
     const coming = wanted.filter((page) => entries[firstEntry + page] === 0);
     if (coming.length === 0) return { homes: [], copies: [] };
-    const kept = this.#kept;
+    const kept = this.kept;
     for (const page of wanted) kept[page] = 1;
     const empty: number[] = [];
     const others: number[] = [];
     const written: number[] = [];
-    for (let frame = 1; frame < this.#pages.length; frame++) {
-      const page = this.#pages[frame] as number;
+    for (let frame = 1; frame < this.pages.length; frame++) {
+      const page = this.pages[frame] as number;
       if (page === -1) empty.push(frame);
-      else if (kept[page] === 0) (this.#written.has(frame) ? written : others).push(frame);
+      else if (kept[page] === 0) (this.writtenPages.has(frame) ? written : others).push(frame);
     }
     // Neighbours, which were not asked for, come only into empty frames: no page goes for them.
-    if (wide) this.#widen(coming, entries, empty.length);
+    if (wide) this.widen(coming, entries, empty.length);
     for (const page of wanted) kept[page] = 0;
     for (const page of coming) kept[page] = 0;
     const taken = [...empty, ...others, ...written].slice(0, coming.length);
-    const homes = this.#home(taken.filter((frame) => this.#written.has(frame)));
+    const homes = this.home(taken.filter((frame) => this.writtenPages.has(frame)));
     const frames = Uint32Array.from(taken).sort();
     coming.sort((one, other) => one - other);
     for (const [at, page] of coming.entries()) {
       const frame = frames[at] as number;
-      const before = this.#pages[frame] as number;
+      const before = this.pages[frame] as number;
       if (before !== -1) entries[firstEntry + before] = 0;
-      this.#pages[frame] = page;
+      this.pages[frame] = page;
       entries[firstEntry + page] = frame * 2 ** shift;
     }
-    return { homes, copies: this.#copies(coming, frames) };
+    return { homes, copies: this.copies(coming, frames) };
   }
 
   /** What is copied for the pages of frames to be home. */
-  #home(frames: number[]): PageCopy[] {
+  private home(frames: number[]): PageCopy[] {
     frames.sort((one, other) => one - other);
-    for (const each of frames) this.#written.delete(each);
-    return this.#copies(
-      frames.map((each) => this.#pages[each] as number),
+    for (const each of frames) this.writtenPages.delete(each);
+    return this.copies(
+      frames.map((each) => this.pages[each] as number),
       frames,
     );
   }
 
   /** Adds neighbours of pages that many want, as long as frames are empty. */
-  #widen(coming: number[], entries: Uint32Array, empty: number): void {
+  private widen(coming: number[], entries: Uint32Array, empty: number): void {
     const { pageBytes, pages, firstEntry } = this.table;
     const wide = Math.floor(WIDE_BYTES / pageBytes);
     if (wide < 2) return;
@@ -345,8 +345,8 @@ class FrameList {
     const add = (from: number, count: number): void => {
       const end = Math.min(pages, from + count);
       for (let page = from; page < end && coming.length < empty; page++) {
-        if (entries[firstEntry + page] !== 0 || this.#kept[page] !== 0) continue;
-        this.#kept[page] = 1;
+        if (entries[firstEntry + page] !== 0 || this.kept[page] !== 0) continue;
+        this.kept[page] = 1;
         coming.push(page);
       }
     };
@@ -355,13 +355,13 @@ class FrameList {
       const group = Math.floor(page / wide);
       const count = counts.get(group) as number;
       const around =
-        count * WIDE_SHARE < wide ? Math.min(wide, 2 ** (this.#lacks.get(group) ?? 0)) : wide;
+        count * WIDE_SHARE < wide ? Math.min(wide, 2 ** (this.lacks.get(group) ?? 0)) : wide;
       add(Math.floor(page / around) * around, around);
     }
-    for (const group of counts.keys()) this.#lacks.set(group, (this.#lacks.get(group) ?? 0) + 1);
+    for (const group of counts.keys()) this.lacks.set(group, (this.lacks.get(group) ?? 0) + 1);
   }
 
-  #copies(pages: readonly number[], frames: ArrayLike<number>): PageCopy[] {
+  private copies(pages: readonly number[], frames: ArrayLike<number>): PageCopy[] {
     const { pageBytes, bytes, offset, headBytes } = this.table;
     const copies: PageCopy[] = [];
     for (let at = 0; at < pages.length; ) {

@@ -25,19 +25,19 @@ export interface Lacking {
 export class RoundLimit {
   /** Invocations from this number on do not run. */
   end = Number.POSITIVE_INFINITY;
-  #width = 0;
-  #rounds = 0;
+  private width = 0;
+  private rounds = 0;
 
   /** Before the first round. */
   lift(): void {
     this.end = Number.POSITIVE_INFINITY;
-    this.#rounds = 0;
+    this.rounds = 0;
   }
 
   /** Those that ran lack nothing. */
   goOn(): void {
-    this.end += this.#width;
-    this.#width *= 2;
+    this.end += this.width;
+    this.width *= 2;
   }
 
   /** Pages come for the next round of so many invocations. */
@@ -48,10 +48,10 @@ export class RoundLimit {
     }
     const served = unmet - first;
     const all = Math.min(this.end, units) - first;
-    if (this.#rounds === ROUNDS || served * pages < SHARE * coming * all) this.lift();
+    if (this.rounds === ROUNDS || served * pages < SHARE * coming * all) this.lift();
     else {
-      this.#rounds++;
-      this.#width = served;
+      this.rounds++;
+      this.width = served;
       this.end = unmet + served;
     }
   }

@@ -190,7 +190,7 @@ function rankOf(
 /** Cuts along one dimension after the other, and remembers why it could not. */
 class Cutter {
   reason = '';
-  #left: number;
+  private left: number;
 
   /** @param least bytes that other parts move, so that parts that move more are not wanted */
   constructor(
@@ -199,11 +199,11 @@ class Cutter {
     private readonly limits: WindowLimits,
     private readonly least: number,
   ) {
-    this.#left = limits.maxParts ?? 65_536;
+    this.left = limits.maxParts ?? 65_536;
   }
 
   *along(box: WorkgroupBox, [axis, ...others]: readonly number[]): Slices<Attempt[] | null> {
-    const tried = yield* this.#attempt(box);
+    const tried = yield* this.attempt(box);
     if (tried.excess === null) return [tried];
     if (axis === undefined) {
       this.reason = tried.excess;
@@ -213,14 +213,14 @@ class Cutter {
     let moved = 0;
     const count = box.count[axis] as number;
     const piece = (at: number, wide: number) => slab(box, axis, at, wide);
-    const most = yield* this.#greatest(1, count, 1, (wide) => piece(0, wide));
+    const most = yield* this.greatest(1, count, 1, (wide) => piece(0, wide));
     for (let at = 0, wide = most; at < count; ) {
       // Where windows lie badly a part is smaller; the next one need not be.
-      wide = yield* this.#fitting(Math.min(2 * wide, most, count - at), (each) => piece(at, each));
+      wide = yield* this.fitting(Math.min(2 * wide, most, count - at), (each) => piece(at, each));
       const made: Attempt[] | null =
         wide === 0
           ? yield* this.along(piece(at, 1), others)
-          : [yield* this.#attempt(piece(at, wide))];
+          : [yield* this.attempt(piece(at, wide))];
       if (made === null) return null;
       for (const each of made) {
         moved += movedAfter(parts.at(-1), each);
@@ -230,9 +230,9 @@ class Cutter {
         this.reason = 'other parts move less';
         return null;
       }
-      this.#left -= made.length;
-      if (this.#left < 0) {
-        this.reason = this.#tooMany();
+      this.left -= made.length;
+      if (this.left < 0) {
+        this.reason = this.tooMany();
         return null;
       }
       wide = Math.max(1, wide);
@@ -243,12 +243,12 @@ class Cutter {
 
   /** Along all dimensions: that one is halved which leaves the least, until what remains fits. */
   *tiles(box: WorkgroupBox): Slices<Attempt[] | null> {
-    let tried = yield* this.#attempt(box);
+    let tried = yield* this.attempt(box);
     while (tried.excess !== null) {
       const halves: Attempt[] = [];
       for (const axis of [0, 1, 2])
         if ((tried.count[axis] as number) > 1)
-          halves.push(yield* this.#attempt(halvesAlong(tried, axis)[0]));
+          halves.push(yield* this.attempt(halvesAlong(tried, axis)[0]));
       const [least] = halves.toSorted((one, other) => sumOf(one.windows) - sumOf(other.windows));
       if (least === undefined) {
         this.reason = tried.excess;
@@ -257,8 +257,8 @@ class Cutter {
       tried = least;
     }
     const places = [...tilesOf(box, tried.count)];
-    if (places.length > this.#left) {
-      this.reason = this.#tooMany();
+    if (places.length > this.left) {
+      this.reason = this.tooMany();
       return null;
     }
     const tiles: Attempt[] = [];
@@ -271,18 +271,18 @@ class Cutter {
   }
 
   /** So many workgroups in a row fit, nearly as many as can; 0: not one does. */
-  *#fitting(wanted: number, piece: (wide: number) => WorkgroupBox): Slices<number> {
+  private *fitting(wanted: number, piece: (wide: number) => WorkgroupBox): Slices<number> {
     let fails = wanted + 1;
     for (let wide = wanted; wide >= 1; wide = Math.floor(wide / 2)) {
-      const tried = yield* this.#attempt(piece(wide));
-      if (tried.excess === null) return yield* this.#greatest(wide, fails, wide / WIDENED, piece);
+      const tried = yield* this.attempt(piece(wide));
+      if (tried.excess === null) return yield* this.greatest(wide, fails, wide / WIDENED, piece);
       fails = wide;
     }
     return 0;
   }
 
   /** Between what fits and what does not, to `precision`: the least where nothing fits. */
-  *#greatest(
+  private *greatest(
     fitting: number,
     failing: number,
     precision: number,
@@ -292,18 +292,18 @@ class Cutter {
     let fails = failing;
     while (fails - fits > Math.max(1, precision)) {
       const middle = Math.floor((fits + fails) / 2);
-      const tried = yield* this.#attempt(piece(middle));
+      const tried = yield* this.attempt(piece(middle));
       if (tried.excess === null) fits = middle;
       else fails = middle;
     }
     return fits;
   }
 
-  #tooMany(): string {
+  private tooMany(): string {
     return `the launch would have to be cut into more than ${this.limits.maxParts ?? 65_536} parts`;
   }
 
-  *#attempt(box: WorkgroupBox): Slices<Attempt> {
+  private *attempt(box: WorkgroupBox): Slices<Attempt> {
     yield;
     return attempt(this.description, this.launch, this.limits, box);
   }

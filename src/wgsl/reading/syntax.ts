@@ -78,16 +78,16 @@ const MOST_OPERATORS = 4000;
 
 /** Which declaration a name means at a place in a function. */
 class Scope {
-  readonly #own = new Map<string, Local>();
+  private readonly own = new Map<string, Local>();
 
   constructor(private readonly outer: Scope | null) {}
 
   add(local: Local): void {
-    this.#own.set(local.name, local);
+    this.own.set(local.name, local);
   }
 
   find(name: string): Local | null {
-    return this.#own.get(name) ?? this.outer?.find(name) ?? null;
+    return this.own.get(name) ?? this.outer?.find(name) ?? null;
   }
 }
 
@@ -101,14 +101,14 @@ class Reader {
     const constants = new Map<string, GlobalConstant>();
     const aliases = new Map<string, TypeName>();
     for (const each of moduleElem.decls) {
-      if (each.kind === 'fn') functions.set(nameOf(each.name), this.#function(each));
-      else if (each.kind === 'gvar') variables.set(nameOf(each.name.decl), this.#variable(each));
-      else if (each.kind === 'struct') structs.set(nameOf(each.name), this.#struct(each));
-      else if (each.kind === 'alias') aliases.set(nameOf(each.name), this.#type(each.typeRef));
+      if (each.kind === 'fn') functions.set(nameOf(each.name), this.function(each));
+      else if (each.kind === 'gvar') variables.set(nameOf(each.name.decl), this.variable(each));
+      else if (each.kind === 'struct') structs.set(nameOf(each.name), this.struct(each));
+      else if (each.kind === 'alias') aliases.set(nameOf(each.name), this.type(each.typeRef));
       else if (each.kind === 'const' || each.kind === 'override')
-        constants.set(nameOf(each.name.decl), this.#constant(each));
+        constants.set(nameOf(each.name.decl), this.constant(each));
       else if (each.kind !== 'directive' && each.kind !== 'assert' && each.kind !== 'empty')
-        throw this.#refuse(
+        throw this.refuse(
           'start' in each ? each : moduleElem,
           `${each.kind} is not supported at module scope`,
         );
@@ -116,22 +116,22 @@ class Reader {
     return { source: this.source, functions, variables, structs, constants, aliases };
   }
 
-  #refuse({ start }: { readonly start: number }, problem: string): WgslError {
+  private refuse({ start }: { readonly start: number }, problem: string): WgslError {
     return new WgslError(this.source, start, problem);
   }
 
-  #function(element: Wesl.FnElem): FunctionDeclaration {
+  private function(element: Wesl.FnElem): FunctionDeclaration {
     const scope = new Scope(null);
     const parameters = element.params.map((each) => {
-      const local: Local = { ...this.#local(each.name, 'parameter'), start: each.name.decl.start };
+      const local: Local = { ...this.local(each.name, 'parameter'), start: each.name.decl.start };
       scope.add(local);
-      return { local, attributes: this.#attributes(each) };
+      return { local, attributes: this.attributes(each) };
     });
     const { start, end, name, returnType, body } = element;
     let statements: Statement[] = [];
     let unsupported: WgslError | null = null;
     try {
-      statements = this.#statements(body.body, scope);
+      statements = this.statements(body.body, scope);
     } catch (error) {
       if (!(error instanceof WgslError)) throw error;
       unsupported = error;
@@ -141,8 +141,8 @@ class Reader {
       end,
       name: nameOf(name),
       parameters,
-      result: returnType ? this.#type(returnType) : null,
-      attributes: this.#attributes(element),
+      result: returnType ? this.type(returnType) : null,
+      attributes: this.attributes(element),
       // The parameters and the body are one scope.
       body: { kind: 'block', start: body.start, end: body.end, body: statements },
       bodyStart: this.source.indexOf('{', body.start) + 1,
@@ -150,51 +150,51 @@ class Reader {
     };
   }
 
-  #variable(element: Wesl.GlobalVarElem): GlobalVariable {
+  private variable(element: Wesl.GlobalVarElem): GlobalVariable {
     const [space, access] = (element.template ?? []).map(({ name }) => name);
     const { decl, typeRef } = element.name;
     return {
       ...spanOf(element),
       name: nameOf(decl),
-      type: typeRef ? this.#type(typeRef) : null,
+      type: typeRef ? this.type(typeRef) : null,
       space: space ?? 'handle',
       access: access ?? null,
-      attributes: this.#attributes(element),
+      attributes: this.attributes(element),
     };
   }
 
-  #struct(element: Wesl.StructElem): Struct {
+  private struct(element: Wesl.StructElem): Struct {
     const members = element.members.map((each) => ({
       ...spanOf(each),
       name: each.name.name,
-      type: this.#type(each.typeRef),
-      attributes: this.#attributes(each),
+      type: this.type(each.typeRef),
+      attributes: this.attributes(each),
     }));
     return { ...spanOf(element), name: nameOf(element.name), members };
   }
 
-  #constant(element: Wesl.ConstElem | Wesl.OverrideElem): GlobalConstant {
+  private constant(element: Wesl.ConstElem | Wesl.OverrideElem): GlobalConstant {
     const { kind, init } = element;
     const { decl, typeRef } = element.name;
     return {
       kind,
       ...spanOf(element),
       name: nameOf(decl),
-      type: typeRef ? this.#type(typeRef) : null,
-      value: init ? this.#expression(init, new Scope(null)) : null,
-      attributes: this.#attributes(element),
+      type: typeRef ? this.type(typeRef) : null,
+      value: init ? this.expression(init, new Scope(null)) : null,
+      attributes: this.attributes(element),
     };
   }
 
-  #local({ decl, typeRef, start, end }: Wesl.TypedDeclElem, kind: Local['kind']): Local {
-    return { start, end, name: nameOf(decl), kind, type: typeRef ? this.#type(typeRef) : null };
+  private local({ decl, typeRef, start, end }: Wesl.TypedDeclElem, kind: Local['kind']): Local {
+    return { start, end, name: nameOf(decl), kind, type: typeRef ? this.type(typeRef) : null };
   }
 
-  #attributes({ attributes = [] }: Wesl.HasAttributes): Attribute[] {
+  private attributes({ attributes = [] }: Wesl.HasAttributes): Attribute[] {
     return attributes.flatMap(({ attribute, start, end }): Attribute[] => {
       if (attribute.kind === '@attribute') {
         const parameters = (attribute.params ?? []).map(({ expression }) =>
-          this.#expression(expression, new Scope(null)),
+          this.expression(expression, new Scope(null)),
         );
         return [{ name: attribute.name, parameters, start, end }];
       }
@@ -204,27 +204,27 @@ class Reader {
         return [{ name: 'builtin', parameters: [value], start, end }];
       }
       if (attribute.kind === '@diagnostic' || attribute.kind === '@interpolate') return [];
-      throw this.#refuse({ start }, `${attribute.kind} is not WGSL; link the module first`);
+      throw this.refuse({ start }, `${attribute.kind} is not WGSL; link the module first`);
     });
   }
 
-  #type(element: Wesl.TypeRefElem): TypeName {
-    const parameters = (element.templateParams ?? []).map((each) => this.#typeParameter(each));
+  private type(element: Wesl.TypeRefElem): TypeName {
+    const parameters = (element.templateParams ?? []).map((each) => this.typeParameter(each));
     return { name: element.name.originalName, parameters, ...spanOf(element) };
   }
 
-  #typeParameter(element: Wesl.ExpressionElem): TypeName | Expression {
-    if (element.kind === 'type') return this.#type(element);
+  private typeParameter(element: Wesl.ExpressionElem): TypeName | Expression {
+    if (element.kind === 'type') return this.type(element);
     if (element.kind === 'ref')
       return { name: element.ident.originalName, parameters: [], ...spanOf(element) };
-    return this.#expression(element, new Scope(null));
+    return this.expression(element, new Scope(null));
   }
 
-  #expression(element: Wesl.ExpressionElem, scope: Scope): Expression {
+  private expression(element: Wesl.ExpressionElem, scope: Scope): Expression {
     const { start, end } = element;
     switch (element.kind) {
       case 'literal':
-        return this.#literal(element);
+        return this.literal(element);
       case 'ref': {
         const name = element.ident.originalName;
         return { kind: 'name', name, local: scope.find(name), start, end };
@@ -234,42 +234,42 @@ class Reader {
         return { kind: 'name', name, local: scope.find(name), start, end };
       }
       case 'parenthesized-expression':
-        return { ...this.#expression(element.expression, scope), start, end };
+        return { ...this.expression(element.expression, scope), start, end };
       case 'component-expression':
         return {
           kind: 'index',
-          base: this.#expression(element.base, scope),
-          index: this.#expression(element.access, scope),
+          base: this.expression(element.base, scope),
+          index: this.expression(element.access, scope),
           start,
           end,
         };
       case 'component-member-expression':
         return {
           kind: 'member',
-          base: this.#expression(element.base, scope),
+          base: this.expression(element.base, scope),
           member: element.access.name,
           start,
           end,
         };
       case 'unary-expression': {
-        const operand = this.#expression(element.expression, scope);
+        const operand = this.expression(element.expression, scope);
         return { kind: 'unary', operator: element.operator.value, operand, start, end };
       }
       case 'binary-expression': {
         const operands: Expression[] = [];
         const operators: string[] = [];
-        this.#flatten(element, scope, operands, operators);
+        this.flatten(element, scope, operands, operators);
         return associate(operands, operators);
       }
       case 'call-expression':
-        return this.#call(element, scope);
+        return this.call(element, scope);
       default:
-        throw this.#refuse(element, 'this expression is not supported');
+        throw this.refuse(element, 'this expression is not supported');
     }
   }
 
   /** The chain of operands and operators in source order, whatever the parser's shape. */
-  #flatten(
+  private flatten(
     element: Wesl.BinaryExpression,
     scope: Scope,
     operands: Expression[],
@@ -278,44 +278,44 @@ class Reader {
     const chain: Wesl.BinaryExpression[] = [];
     let first: Wesl.ExpressionElem = element;
     for (; first.kind === 'binary-expression'; first = first.left) chain.push(first);
-    this.#flattenPart(first, scope, operands, operators);
+    this.flattenPart(first, scope, operands, operators);
     for (const { operator, right } of chain.toReversed()) {
       if (operators.length === MOST_OPERATORS)
-        throw this.#refuse(
+        throw this.refuse(
           element,
           `this expression has more than ${MOST_OPERATORS} operators in a row; give parts of it names`,
         );
       const [start, end] = operator.span;
       operators.push(this.source.slice(start, end));
-      this.#flattenPart(right, scope, operands, operators);
+      this.flattenPart(right, scope, operands, operators);
     }
   }
 
-  #flattenPart(
+  private flattenPart(
     element: Wesl.ExpressionElem,
     scope: Scope,
     operands: Expression[],
     operators: string[],
   ): void {
-    if (element.kind === 'binary-expression') this.#flatten(element, scope, operands, operators);
-    else operands.push(this.#expression(element, scope));
+    if (element.kind === 'binary-expression') this.flatten(element, scope, operands, operators);
+    else operands.push(this.expression(element, scope));
   }
 
-  #call(element: Wesl.FunctionCallExpression, scope: Scope): Expression & { kind: 'call' } {
+  private call(element: Wesl.FunctionCallExpression, scope: Scope): Expression & { kind: 'call' } {
     const { function: callee, templateArgs = [], start, end } = element;
     const name = callee.kind === 'type' ? callee.name.originalName : callee.ident.originalName;
     const own = callee.kind === 'type' ? (callee.templateParams ?? []) : [];
-    const parameters = [...own, ...templateArgs].map((each) => this.#typeParameter(each));
+    const parameters = [...own, ...templateArgs].map((each) => this.typeParameter(each));
     return {
       kind: 'call',
       callee: { name, parameters, start: callee.start, end: callee.end },
-      parameters: element.arguments.map((each) => this.#expression(each, scope)),
+      parameters: element.arguments.map((each) => this.expression(each, scope)),
       start,
       end,
     };
   }
 
-  #literal(element: Wesl.Literal): Literal {
+  private literal(element: Wesl.Literal): Literal {
     const { value: text, start, end } = element;
     if (text === 'true' || text === 'false')
       return { kind: 'literal', type: 'bool', value: text === 'true', start, end };
@@ -336,15 +336,15 @@ class Reader {
     return { kind: 'literal', type, value, start, end };
   }
 
-  #block({ start, end, body }: Wesl.BlockElem, outer: Scope): Block {
-    return { kind: 'block', start, end, body: this.#statements(body, new Scope(outer)) };
+  private block({ start, end, body }: Wesl.BlockElem, outer: Scope): Block {
+    return { kind: 'block', start, end, body: this.statements(body, new Scope(outer)) };
   }
 
-  #statements(statements: readonly Wesl.Statement[], scope: Scope): Statement[] {
-    return statements.flatMap((each) => this.#statement(each, scope) ?? []);
+  private statements(statements: readonly Wesl.Statement[], scope: Scope): Statement[] {
+    return statements.flatMap((each) => this.statement(each, scope) ?? []);
   }
 
-  #statement(element: Wesl.Statement, scope: Scope): Statement | null {
+  private statement(element: Wesl.Statement, scope: Scope): Statement | null {
     const { start, end } = element;
     switch (element.kind) {
       case 'empty':
@@ -353,103 +353,103 @@ class Reader {
       case 'continuing':
         return null;
       case 'block':
-        return this.#block(element, scope);
+        return this.block(element, scope);
       case 'var':
       case 'let':
       case 'const': {
         // The name is known from the next statement on.
-        const value = element.init ? this.#expression(element.init, scope) : null;
-        const local = this.#local(element.name, element.kind);
+        const value = element.init ? this.expression(element.init, scope) : null;
+        const local = this.local(element.name, element.kind);
         scope.add(local);
         return { kind: 'declare', local, value, start, end };
       }
       case 'assign': {
-        const target = element.lhs.kind === 'phony' ? null : this.#expression(element.lhs, scope);
+        const target = element.lhs.kind === 'phony' ? null : this.expression(element.lhs, scope);
         const operator = element.op.value === '=' ? null : element.op.value.slice(0, -1);
-        const value = this.#expression(element.rhs, scope);
+        const value = this.expression(element.rhs, scope);
         return { kind: 'assign', target, operator, value, start, end };
       }
       case 'increment':
       case 'decrement': {
         const value: Literal = { kind: 'literal', type: 'abstract-int', value: 1, start: end, end };
         const operator = element.kind === 'increment' ? '+' : '-';
-        const target = this.#expression(element.target, scope);
+        const target = this.expression(element.target, scope);
         return { kind: 'assign', target, operator, value, start, end };
       }
       case 'call':
-        return { kind: 'call', call: this.#call(element.call, scope), start, end };
+        return { kind: 'call', call: this.call(element.call, scope), start, end };
       case 'return': {
-        const value = element.value ? this.#expression(element.value, scope) : null;
+        const value = element.value ? this.expression(element.value, scope) : null;
         return { kind: 'return', value, start, end };
       }
       case 'break':
       case 'continue':
         return { kind: element.kind, start, end };
       case 'if':
-        return this.#if(element, scope);
+        return this.if(element, scope);
       case 'for':
-        return this.#for(element, scope);
+        return this.for(element, scope);
       case 'while': {
-        const guard = leaveUnless(this.#expression(element.condition, scope));
-        return this.#loop(element, [guard, this.#block(element.body, scope)], []);
+        const guard = leaveUnless(this.expression(element.condition, scope));
+        return this.loop(element, [guard, this.block(element.body, scope)], []);
       }
       case 'loop':
-        return this.#loopStatement(element, scope);
+        return this.loopStatement(element, scope);
       case 'switch':
-        return this.#switch(element, scope);
+        return this.switch(element, scope);
       default:
-        throw this.#refuse(element, `${element.kind} is not supported in a compute shader`);
+        throw this.refuse(element, `${element.kind} is not supported in a compute shader`);
     }
   }
 
-  #if(element: Wesl.IfElem, scope: Scope): Statement {
+  private if(element: Wesl.IfElem, scope: Scope): Statement {
     const last = element.else;
     let otherwise: Block | null = null;
     if (last?.kind === 'if')
-      otherwise = { kind: 'block', ...spanOf(last), body: [this.#if(last, scope)] };
-    else if (last) otherwise = this.#block(last, scope);
-    const condition = this.#expression(element.condition, scope);
-    const body = this.#block(element.body, scope);
+      otherwise = { kind: 'block', ...spanOf(last), body: [this.if(last, scope)] };
+    else if (last) otherwise = this.block(last, scope);
+    const condition = this.expression(element.condition, scope);
+    const body = this.block(element.body, scope);
     return { kind: 'if', condition, body, otherwise, ...spanOf(element) };
   }
 
-  #for(element: Wesl.ForElem, scope: Scope): Statement {
+  private for(element: Wesl.ForElem, scope: Scope): Statement {
     const { start, end } = element;
     const own = new Scope(scope);
-    const first = element.init ? this.#statement(element.init, own) : null;
-    const guard = element.condition ? [leaveUnless(this.#expression(element.condition, own))] : [];
-    const continuing = element.update ? [this.#statement(element.update, own) as Statement] : [];
-    const loop = this.#loop(element, [...guard, this.#block(element.body, own)], continuing);
+    const first = element.init ? this.statement(element.init, own) : null;
+    const guard = element.condition ? [leaveUnless(this.expression(element.condition, own))] : [];
+    const continuing = element.update ? [this.statement(element.update, own) as Statement] : [];
+    const loop = this.loop(element, [...guard, this.block(element.body, own)], continuing);
     return { kind: 'block', start, end, body: first ? [first, loop] : [loop] };
   }
 
-  #loopStatement(element: Wesl.LoopElem, scope: Scope): Statement {
+  private loopStatement(element: Wesl.LoopElem, scope: Scope): Statement {
     // What the body declares is known in the continuing block.
     const own = new Scope(scope);
-    const body = this.#statements(element.body.body, own);
+    const body = this.statements(element.body.body, own);
     const inner = new Scope(own);
     const continuing = element.continuing
-      ? this.#statements(element.continuing.body.body, inner)
+      ? this.statements(element.continuing.body.body, inner)
       : [];
     const breakIf = element.continuing?.breakIf
-      ? this.#expression(element.continuing.breakIf, inner)
+      ? this.expression(element.continuing.breakIf, inner)
       : null;
-    return { ...this.#loop(element, body, continuing), breakIf };
+    return { ...this.loop(element, body, continuing), breakIf };
   }
 
-  #switch(element: Wesl.SwitchElem, scope: Scope): Statement {
+  private switch(element: Wesl.SwitchElem, scope: Scope): Statement {
     const clauses = element.clauses.map(({ selectors, body }) => ({
       isDefault: selectors.includes('default'),
-      body: this.#block(body, scope),
+      body: this.block(body, scope),
     }));
     const values = element.clauses.flatMap(({ selectors }) =>
-      selectors.flatMap((each) => (each === 'default' ? [] : [this.#expression(each, scope)])),
+      selectors.flatMap((each) => (each === 'default' ? [] : [this.expression(each, scope)])),
     );
-    const selector = this.#expression(element.selector, scope);
+    const selector = this.expression(element.selector, scope);
     return { kind: 'switch', selector, clauses, values, ...spanOf(element) };
   }
 
-  #loop(
+  private loop(
     element: Wesl.AbstractElemBase,
     statements: Statement[],
     continuing: Statement[],

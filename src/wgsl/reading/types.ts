@@ -64,7 +64,7 @@ export function numbersNamed(
 
 /** Reads types of a module, each structure once. */
 export class Types {
-  readonly #structs = new Map<string, StructType>();
+  private readonly structs = new Map<string, StructType>();
 
   constructor(
     private readonly module: Module,
@@ -76,11 +76,11 @@ export class Types {
     if (alias) return this.read(alias);
     const struct = this.module.structs.get(name);
     if (struct) return this.struct(struct);
-    const numbers = numbersNamed(name, () => this.#scalar(parameters[0], start));
+    const numbers = numbersNamed(name, () => this.scalar(parameters[0], start));
     if (numbers !== null) return numbers;
     if (name === 'atomic')
-      return { kind: 'atomic', name: this.#scalar(parameters[0], start) as 'i32' | 'u32' };
-    if (name === 'array') return this.#array(parameters, start);
+      return { kind: 'atomic', name: this.scalar(parameters[0], start) as 'i32' | 'u32' };
+    if (name === 'array') return this.array(parameters, start);
     if (name === 'ptr') {
       const [space, to] = parameters as readonly TypeName[];
       if (space && to) return { kind: 'pointer', space: space.name, to: this.read(to) };
@@ -94,7 +94,7 @@ export class Types {
   }
 
   struct({ name, members, start }: Struct): StructType {
-    const known = this.#structs.get(name);
+    const known = this.structs.get(name);
     if (known) return known;
     let offset = 0;
     let align = 1;
@@ -102,7 +102,7 @@ export class Types {
       const type = this.read(each.type);
       const attribute = (wanted: string) => {
         const found = each.attributes.find((attribute) => attribute.name === wanted)?.parameters[0];
-        return found ? this.#constant(found) : null;
+        return found ? this.constant(found) : null;
       };
       const own = attribute('align') ?? alignOf(type);
       align = Math.max(align, own);
@@ -115,11 +115,11 @@ export class Types {
     if (placed.length === 0)
       throw new WgslError(this.module.source, start, `structure ${name} has no members`);
     const type: StructType = { kind: 'struct', name, align, members: placed };
-    this.#structs.set(name, type);
+    this.structs.set(name, type);
     return type;
   }
 
-  #array([element, length]: TypeName['parameters'], start: number): ArrayType {
+  private array([element, length]: TypeName['parameters'], start: number): ArrayType {
     if (element === undefined || 'kind' in element)
       throw new WgslError(
         this.module.source,
@@ -131,18 +131,18 @@ export class Types {
     return {
       kind: 'array',
       element: type,
-      length: length === undefined ? null : this.#constant(length),
+      length: length === undefined ? null : this.constant(length),
       stride,
     };
   }
 
-  #scalar(parameter: TypeName | Expression | undefined, start: number): ScalarName {
+  private scalar(parameter: TypeName | Expression | undefined, start: number): ScalarName {
     const type = parameter && !('kind' in parameter) ? this.read(parameter) : null;
     if (type?.kind === 'scalar') return type.name;
     throw new WgslError(this.module.source, start, 'a scalar type was expected');
   }
 
-  #constant(expression: TypeName | Expression): number {
+  private constant(expression: TypeName | Expression): number {
     const value = constantValue(this.module, nameIfLone(expression), this.overrides);
     if (value !== null) return value;
     throw new WgslError(

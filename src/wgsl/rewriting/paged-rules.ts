@@ -183,9 +183,9 @@ const ORDERED = /^atomic(Add|Sub|Max|Min|And|Or|Xor|Exchange|CompareExchangeWeak
 
 /** Values that come from what the kernel writes: variables that may have one, whatever the way. */
 class Taint {
-  readonly #locals = new Set<Local>();
+  private readonly locals = new Set<Local>();
   /** Variables of the module, and functions by what they return. */
-  readonly #names = new Set<string>();
+  private readonly names = new Set<string>();
 
   constructor(
     private readonly description: Description,
@@ -193,53 +193,53 @@ class Taint {
     private readonly written: ReadonlySet<Resource>,
     private readonly paged: ReadonlySet<Resource>,
   ) {
-    for (const { name } of written) this.#names.add(name);
+    for (const { name } of written) this.names.add(name);
   }
 
   /** Whether what the kernel writes may say which pages are touched. */
   leads(): boolean {
-    while (this.#spread());
+    while (this.spread());
     return [...this.description.functions.values()].some(({ body }) =>
       someStatement(
         body.body,
         (statement, expressions) =>
-          this.#chooses(statement) ||
-          expressions.some((one) => some(one, (each) => this.#selects(each))),
+          this.chooses(statement) ||
+          expressions.some((one) => some(one, (each) => this.selects(each))),
       ),
     );
   }
 
-  #selects(each: Expression): boolean {
+  private selects(each: Expression): boolean {
     if (each.kind === 'index')
-      return touches(this.accesses, each, this.paged) && this.#has(each.index);
+      return touches(this.accesses, each, this.paged) && this.has(each.index);
     const isChoice = each.kind === 'binary' && (each.operator === '&&' || each.operator === '||');
-    return isChoice && this.#has(each.left) && this.#reads(each.right);
+    return isChoice && this.has(each.left) && this.reads(each.right);
   }
 
-  #chooses(statement: Statement): boolean {
+  private chooses(statement: Statement): boolean {
     switch (statement.kind) {
       case 'if':
-        return this.#has(statement.condition) && this.#guards(bodiesOf(statement).flat());
+        return this.has(statement.condition) && this.guards(bodiesOf(statement).flat());
       case 'switch':
-        return this.#has(statement.selector);
+        return this.has(statement.selector);
       case 'loop':
-        return statement.breakIf !== null && this.#has(statement.breakIf);
+        return statement.breakIf !== null && this.has(statement.breakIf);
       default:
         return false;
     }
   }
 
   /** Whether statements read what may be absent, or leave what others are in. */
-  #guards(statements: readonly Statement[]): boolean {
+  private guards(statements: readonly Statement[]): boolean {
     return someStatement(
       statements,
       ({ kind }, expressions) =>
         ['return', 'break', 'continue'].includes(kind) ||
-        expressions.some((one) => this.#reads(one)),
+        expressions.some((one) => this.reads(one)),
     );
   }
 
-  #reads(expression: Expression): boolean {
+  private reads(expression: Expression): boolean {
     return some(expression, (each) =>
       each.kind === 'call'
         ? this.description.functions.has(each.callee.name)
@@ -247,31 +247,31 @@ class Taint {
     );
   }
 
-  #has(expression: Expression): boolean {
+  private has(expression: Expression): boolean {
     switch (expression.kind) {
       case 'name':
         return expression.local === null
-          ? this.#names.has(expression.name)
-          : this.#locals.has(expression.local);
+          ? this.names.has(expression.name)
+          : this.locals.has(expression.local);
       case 'index':
         return (
           touches(this.accesses, expression, this.written) ||
-          this.#has(expression.base) ||
-          this.#has(expression.index)
+          this.has(expression.base) ||
+          this.has(expression.index)
         );
       case 'member':
-        return this.#has(expression.base);
+        return this.has(expression.base);
       case 'unary':
-        return this.#has(expression.operand);
+        return this.has(expression.operand);
       case 'binary':
-        return this.#has(expression.left) || this.#has(expression.right);
+        return this.has(expression.left) || this.has(expression.right);
       case 'call': {
         const builtin = builtinOf(expression, this.description.module);
         if (builtin === 'arrayLength') return false;
         if (ORDERED.test(builtin)) return true;
         return (
-          this.#names.has(expression.callee.name) ||
-          expression.parameters.some((each) => this.#has(each))
+          this.names.has(expression.callee.name) ||
+          expression.parameters.some((each) => this.has(each))
         );
       }
       default:
@@ -280,32 +280,30 @@ class Taint {
   }
 
   /** True when something more has been found. */
-  #spread(): boolean {
+  private spread(): boolean {
     const { functions } = this.description;
-    const before = this.#locals.size + this.#names.size;
+    const before = this.locals.size + this.names.size;
     for (const { name, body } of functions.values()) {
       visitStatements(body.body, (statement, expressions) => {
-        if (statement.kind === 'declare' && statement.value !== null && this.#has(statement.value))
-          this.#locals.add(statement.local);
+        if (statement.kind === 'declare' && statement.value !== null && this.has(statement.value))
+          this.locals.add(statement.local);
         const isPointer =
           statement.kind === 'declare' && statement.value !== null && isReference(statement.value);
-        if (isPointer && this.#locals.has(statement.local))
-          this.#mark(statement.value as Expression);
+        if (isPointer && this.locals.has(statement.local)) this.mark(statement.value as Expression);
         if (statement.kind === 'assign' && statement.target !== null)
-          if (this.#has(statement.value) || this.#has(statement.target))
-            this.#mark(statement.target);
-        if (statement.kind === 'return' && statement.value !== null && this.#has(statement.value))
-          this.#names.add(name);
+          if (this.has(statement.value) || this.has(statement.target)) this.mark(statement.target);
+        if (statement.kind === 'return' && statement.value !== null && this.has(statement.value))
+          this.names.add(name);
         for (const expression of expressions) {
           visitExpressions(expression, (each) => {
             if (each.kind !== 'call') return;
-            this.#pass(each);
+            this.pass(each);
             const [target] = each.parameters;
             if (
               /^atomic[A-Z]/.test(builtinOf(each, this.description.module)) &&
               target !== undefined
             )
-              if (each.parameters.some((one) => this.#has(one))) this.#mark(target);
+              if (each.parameters.some((one) => this.has(one))) this.mark(target);
           });
         }
       });
@@ -313,32 +311,32 @@ class Taint {
     // What is assigned under a condition depends on it.
     for (const { body } of functions.values()) {
       visitStatements(body.body, (statement) => {
-        if (statement.kind !== 'if' || !this.#has(statement.condition)) return;
+        if (statement.kind !== 'if' || !this.has(statement.condition)) return;
         visitStatements(bodiesOf(statement).flat(), (each) => {
-          if (each.kind === 'assign' && each.target !== null) this.#mark(each.target);
+          if (each.kind === 'assign' && each.target !== null) this.mark(each.target);
         });
       });
     }
-    return this.#locals.size + this.#names.size > before;
+    return this.locals.size + this.names.size > before;
   }
 
   /** The variable that is assigned to, or that a pointer may point to. */
-  #mark(target: Expression): void {
+  private mark(target: Expression): void {
     const root = pathOf(target).at(-1);
     if (root?.kind !== 'name') return;
-    if (root.local !== null) this.#locals.add(root.local);
-    else this.#names.add(root.name);
+    if (root.local !== null) this.locals.add(root.local);
+    else this.names.add(root.name);
   }
 
   /** Into a function and, by pointers, out of it. */
-  #pass({ callee, parameters }: Call): void {
+  private pass({ callee, parameters }: Call): void {
     const declaration = this.description.functions.get(callee.name);
     if (declaration === undefined) return;
     for (const [at, { local }] of declaration.parameters.entries()) {
       const given = parameters[at];
       if (given === undefined) continue;
-      if (this.#has(given)) this.#locals.add(local);
-      else if (this.#locals.has(local) && isReference(given)) this.#mark(given);
+      if (this.has(given)) this.locals.add(local);
+      else if (this.locals.has(local) && isReference(given)) this.mark(given);
     }
   }
 }
