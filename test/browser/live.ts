@@ -216,15 +216,17 @@ test('particles of two devices are drawn where they are, and move', async () => 
     /^8,192 of 20,000 elements: up y, across x from -\S+ to \S+\.$/,
   );
   await view.until(({ frame }) => frame.launches.length > 8);
-  const second = await points();
-  assert.ok(second !== null);
   // Of both devices: each has its half of them, in order.
-  const moved = second.xs.map((x, at) =>
-    Math.hypot(x - first.xs[at], second.ys[at] - first.ys[at]),
-  );
-  const half = moved.length / 2;
-  for (const part of [moved.slice(0, half), moved.slice(half)])
-    assert.ok(part.filter((each) => each > 0 && each < 1).length > 0.9 * half);
+  const start = first;
+  const haveMoved = ({ xs, ys }: Points): boolean => {
+    const half = xs.length / 2;
+    const moved = xs.map((x, at) => Math.hypot(x - start.xs[at], ys[at] - start.ys[at]));
+    return [moved.slice(0, half), moved.slice(half)].every(
+      (part) => part.filter((each) => each > 0 && each < 4).length > 0.9 * half,
+    );
+  };
+  for (let now = await points(); now === null || !haveMoved(now); now = await points())
+    await view.page.waitForTimeout(30);
   const { frame } = await view.shown();
   assert.deepEqual([...new Set(frame.launches.map(({ processor }) => processor))].sort(), [1, 2]);
   await view.page.close();

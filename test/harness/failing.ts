@@ -48,18 +48,26 @@ export async function openFailing(
 export interface Healer {
   /** So many milliseconds from now on none fails. */
   after(ms: number): void;
+  /** So many milliseconds after one has failed, none fails any more. */
+  afterFailure(ms: number): void;
   end(): Promise<unknown>;
 }
 
 export async function startHealer(space: AddressSpace): Promise<Healer> {
   const code = `
     const { parentPort, workerData: [control, at] } = require('node:worker_threads');
-    const heal = () => Atomics.and(new Int32Array(control), at, ~1);
-    parentPort.on('message', (ms) => setTimeout(heal, ms));
+    const words = new Int32Array(control);
+    const heal = () => Atomics.and(words, at, ~1);
+    const look = (ms) => setTimeout(Atomics.load(words, at) >> 1 > 0 ? heal : look, ms, ms);
+    parentPort.on('message', ({ failed, ms }) => (failed ? look(ms) : setTimeout(heal, ms)));
     parentPort.postMessage('up');`;
   const workerData = [space.handle.control, Control.FailingCalls];
   const worker = new Worker(code, { eval: true, workerData });
   await once(worker, 'message');
   worker.unref();
-  return { after: (ms) => worker.postMessage(ms), end: () => worker.terminate() };
+  return {
+    after: (ms) => worker.postMessage({ failed: false, ms }),
+    afterFailure: (ms) => worker.postMessage({ failed: true, ms }),
+    end: () => worker.terminate(),
+  };
 }
