@@ -113,13 +113,13 @@ function argumentsOf({ task, args }: Launch): [string, Use][] {
 }
 
 /**
- * Units of so many pages in the order in which they are used; uses in a row are one. What a launch
- * writes from zeros is another unit than it was before.
+ * Pieces of so many pages in the order in which they are used; uses in a row are one. What a launch
+ * writes from zeros is another piece than it was before.
  */
-function* unitsOf(
+function* piecesOf(
   launches: readonly Played[],
   places: ReadonlyMap<string, Placed>,
-  unitPages: number,
+  piecePages: number,
 ): Iterable<number> {
   /** By block. */
   const versions = new Map<number, number>();
@@ -134,7 +134,7 @@ function* unitsOf(
     for (const touch of touches) {
       const page = touch >> 1;
       const version = versions.get(Math.floor(page / PAGES_PER_BLOCK)) ?? 0;
-      const used = Math.floor(page / unitPages) + version * VERSIONS;
+      const used = Math.floor(page / piecePages) + version * VERSIONS;
       if (used !== last) yield (last = used);
     }
   }
@@ -217,8 +217,8 @@ export function played(workload: Workload): PlayedWorkload {
   const work = workload.make(BYTES);
   const places = placesOf(work);
   const launches = touchesOf(work, places);
-  const trace = blockTrace(unitsOf(launches, places, PAGES_PER_BLOCK));
-  const pages = blockTrace(unitsOf(launches, places, 1));
+  const trace = blockTrace(piecesOf(launches, places, PAGES_PER_BLOCK));
+  const pages = blockTrace(piecesOf(launches, places, 1));
   const used = launches.flatMap(({ touches }) => [
     ...new Set(touches.map((each) => Math.floor(each / 2 / PAGES_PER_BLOCK))),
   ]);

@@ -2,9 +2,9 @@
 import { add, andNot, has, isEmpty, type Mask, next, size, WORDS } from './basics/mask.js';
 import { HOST_NODE, NO_NODE, PAGES_PER_BLOCK, type ProcessorId, Status } from './basics/types.js';
 import { readingRoomOf } from './movement/reading-room.js';
+import { widen } from './table/granules.js';
 import type { Node } from './table/nodes.js';
 import type { State } from './table/state.js';
-import { widen } from './table/units.js';
 import { type Block, NO_PAGES, type Residence } from './table/va-block.js';
 
 /** Throws an Error that names the first broken invariant, the block and the page. */
@@ -20,7 +20,7 @@ export function checkInvariants(state: State): void {
     checkRights(state, block);
     checkFlight(block);
     checkAdvice(state, block);
-    checkUnits(state, block);
+    checkGranules(state, block);
     for (let node = 0; node < block.residences.length; node++) {
       const residence = block.residences[node];
       if (residence === undefined) continue;
@@ -35,7 +35,7 @@ export function checkInvariants(state: State): void {
   }
   for (const node of nodes) {
     if (node === undefined) continue;
-    checkBudget(node, (backed[node.id] ?? 0) + checkLargeUnits(state, node));
+    checkBudget(node, (backed[node.id] ?? 0) + checkLargeGranules(state, node));
     if (node.aheadBlocks !== ahead[node.id])
       throw new Error(
         `node ${node.id} counts ${node.aheadBlocks} blocks that were brought ahead, and has ${ahead[node.id]}`,
@@ -135,35 +135,37 @@ function checkRights(state: State, block: Block): void {
   }
 }
 
-/** A node with units has all of one or nothing, and its processor one right to all that counts. */
-function checkUnits(state: State, block: Block): void {
+/**
+ * A node with granules has all of one or nothing, and its processor one right to all that counts.
+ */
+function checkGranules(state: State, block: Block): void {
   for (let id = 0; id < block.residences.length; id++) {
-    const unitPages = state.nodes[id]?.unitPages ?? 1;
+    const granulePages = state.nodes[id]?.granulePages ?? 1;
     const residence = block.residences[id];
-    if (unitPages === 1 || residence === undefined) continue;
-    const lacking = unitsOf(residence.backed, unitPages);
+    if (granulePages === 1 || residence === undefined) continue;
+    const lacking = granulesOf(residence.backed, granulePages);
     andNot(lacking, residence.backed);
-    if (!isEmpty(lacking)) fail(block, next(lacking, 0), `node ${id} has a part of a unit`);
+    if (!isEmpty(lacking)) fail(block, next(lacking, 0), `node ${id} has a part of a granule`);
   }
-  if (block.tasks.some(({ kind }) => kind === 'unmapUnits')) return;
+  if (block.tasks.some(({ kind }) => kind === 'unmapGranules')) return;
   for (let id = 0; id < block.mappings.length; id++) {
     const mapping = block.mappings[id];
-    const unitPages = mapping === undefined ? 1 : (state.nodes[mapping.node]?.unitPages ?? 1);
-    if (mapping === undefined || unitPages === 1) continue;
+    const granulePages = mapping === undefined ? 1 : (state.nodes[mapping.node]?.granulePages ?? 1);
+    if (mapping === undefined || granulePages === 1) continue;
     for (const rights of [mapping.mapped, mapping.writable]) {
-      const lacking = unitsOf(rights, unitPages);
+      const lacking = granulesOf(rights, granulePages);
       for (let word = 0; word < WORDS; word++)
         lacking[word] &= block.inside[word] & ~block.freed[word] & ~rights[word];
       if (!isEmpty(lacking))
-        fail(block, next(lacking, 0), `processor ${id} has a right to a part of a unit`);
+        fail(block, next(lacking, 0), `processor ${id} has a right to a part of a granule`);
     }
   }
 }
 
-function unitsOf(mask: Mask, unitPages: number): Mask {
-  const units = mask.slice();
-  widen(units, unitPages);
-  return units;
+function granulesOf(mask: Mask, granulePages: number): Mask {
+  const granules = mask.slice();
+  widen(granules, granulePages);
+  return granules;
 }
 
 /** A processor that may write a page is alone with it. */
@@ -263,21 +265,21 @@ function checkFrames(block: Block, frames: Int32Array, backed: Mask, owned: Int3
   if (count !== 0) fail(block, 0, 'a frame without memory');
 }
 
-/** Units of several blocks, by what their blocks have; returns how many pages they hold. */
-function checkLargeUnits({ va }: State, { id, description, large }: Node): number {
+/** Granules of several blocks, by what their blocks have; returns how many pages they hold. */
+function checkLargeGranules({ va }: State, { id, description, large }: Node): number {
   if (large === null) return 0;
   const members = new Map<number, number>();
   for (const { index, residences } of va.blocks.values()) {
     if ((residences[id]?.backedCount ?? 0) === 0) continue;
-    const unit = large.numberOf(index);
-    members.set(unit, (members.get(unit) ?? 0) + 1);
+    const granule = large.numberOf(index);
+    members.set(granule, (members.get(granule) ?? 0) + 1);
   }
-  for (const unit of large.all()) {
-    const { number, pending } = unit;
+  for (const granule of large.all()) {
+    const { number, pending } = granule;
     const found = members.get(number) ?? 0;
-    if (found !== unit.members || found + pending === 0)
+    if (found !== granule.members || found + pending === 0)
       throw new Error(
-        `${description.name} counts ${unit.members} blocks of unit ${number}, and has ${found} (invariant 4)`,
+        `${description.name} counts ${granule.members} blocks of granule ${number}, and has ${found} (invariant 4)`,
       );
   }
   return members.size * large.pages;

@@ -399,11 +399,11 @@ export class MemoryManager {
   }
 
   /**
-   * Pages by which a range has grown are about to be used. A processor that maps units of which
+   * Pages by which a range has grown are about to be used. A processor that maps granules of which
    * they are has found something there that was no content: when this is through it faults there.
    */
-  unmapUnits(request: number, first: number, count: number): void {
-    this.requests.ask({ id: request, kind: 'unmapUnits', first, count });
+  unmapGranules(request: number, first: number, count: number): void {
+    this.requests.ask({ id: request, kind: 'unmapGranules', first, count });
   }
 
   /** These pages are zero, whatever their provider would give; nodes keep what they hold. */

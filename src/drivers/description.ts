@@ -79,7 +79,7 @@ function checkGranularity({ granularityBytes, budgetPages }: DeviceDescription):
   const least = (2 * granularityBytes) / PAGE_BYTES;
   if (budgetPages < least)
     refuse(
-      `has a granularityBytes of ${granularityBytes}, and a budgetPages of ${budgetPages}: its memory must have room for two units; ` +
+      `has a granularityBytes of ${granularityBytes}, and a budgetPages of ${budgetPages}: its memory must have room for two granules; ` +
         `give the device a memory of at least ${2 * granularityBytes} bytes`,
     );
 }

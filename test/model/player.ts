@@ -38,7 +38,7 @@ export interface TrackedDevice {
   readonly name: string;
   readonly bit: number;
   /** It has one right to so many pages, or to fewer at the end of an array. */
-  readonly unitPages: number;
+  readonly granulePages: number;
   alive: boolean;
   /** How often it was started again. */
   life: number;
@@ -49,13 +49,13 @@ export function trackDevice(
   specification: BuiltInDeviceSpecification,
   index: number,
 ): TrackedDevice {
-  const unitPages = Math.min(device.capabilities.granularityBytes, 2 * MIB) / PAGE_BYTES;
+  const granulePages = Math.min(device.capabilities.granularityBytes, 2 * MIB) / PAGE_BYTES;
   return {
     device,
     specification,
     name: device.name,
     bit: 1 << index,
-    unitPages,
+    granulePages,
     alive: true,
     life: 0,
   };

@@ -378,7 +378,7 @@ function givePrefetch(player: Player, lane: Lane, give: Give): void {
   if (array === null) return;
   const part = player.part(array.length);
   if (isRefusedAtOnce(array, part)) return;
-  const around = device === null ? part : array.around(part, device.unitPages);
+  const around = device === null ? part : array.around(part, device.granulePages);
   give(lane, [array], () => {
     if (device !== null) array.readBy(around, device.bit);
     const event = lane.stream.prefetch(
@@ -406,7 +406,7 @@ function giveExclusive(player: Player, lane: Lane, give: Give): void {
   const part = player.part(array.length);
   if (isRefusedAtOnce(array, part)) return;
   const { device } = lane;
-  const around = array.around(part, device.unitPages);
+  const around = array.around(part, device.granulePages);
   give(lane, [array], () => {
     array.usedBy |= device.bit;
     array.holdOnly(around, device.bit);

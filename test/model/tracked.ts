@@ -191,11 +191,14 @@ export class Tracked {
     };
   }
 
-  /** A part, and what shares units of `unitPages` with it. */
-  around(part: Part, unitPages: number): Part {
+  /** A part, and what shares granules of `granulePages` with it. */
+  around(part: Part, granulePages: number): Part {
     const [first, end] = this.pagesOf(part);
-    if (unitPages === 1 || first === end) return part;
-    return this.elementsOf(first - (first % unitPages), Math.ceil(end / unitPages) * unitPages);
+    if (granulePages === 1 || first === end) return part;
+    return this.elementsOf(
+      first - (first % granulePages),
+      Math.ceil(end / granulePages) * granulePages,
+    );
   }
 
   get whole(): Part {

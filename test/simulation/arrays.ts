@@ -15,7 +15,7 @@ import {
 import { passes } from '../../src/core/table/absence.js';
 import type { Range } from '../../src/core/table/range.js';
 import { isProvided, isRecyclable, type Memory, newMemory } from './memories.js';
-import { providedValue, unitPagesOf } from './model-device.js';
+import { granulePagesOf, providedValue } from './model-device.js';
 import { WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';
 
@@ -355,7 +355,7 @@ export class Arrays {
     const request = this.world.ask(() => {
       memory.exclusive = false;
     });
-    this.world.manager.unmapUnits(request, first, end - first);
+    this.world.manager.unmapGranules(request, first, end - first);
   }
 
   prefetch(): void {
@@ -408,16 +408,16 @@ export class Arrays {
     this.bring(first, 1, HOST, Access.Read);
   }
 
-  /** With the rest of the units of a processor that has units, as far as the range goes. */
+  /** With the rest of the granules of a processor that has granules, as far as the range goes. */
   private around(first: number, end: number, processor: ProcessorId): [first: number, end: number] {
     const { devices, manager } = this.world;
     const device = devices[processor];
     const range = manager.state.va.rangeOfPage(first);
     if (device === undefined || range === undefined) return [first, end];
-    const unit = Math.min(unitPagesOf(device), PAGES_PER_BLOCK);
+    const granule = Math.min(granulePagesOf(device), PAGES_PER_BLOCK);
     return [
-      Math.max(range.first, first - (first % unit)),
-      Math.min(range.first + range.pages, Math.ceil(end / unit) * unit),
+      Math.max(range.first, first - (first % granule)),
+      Math.min(range.first + range.pages, Math.ceil(end / granule) * granule),
     ];
   }
 

@@ -16,10 +16,10 @@ import {
 } from '../../src/core/basics/types.js';
 import { readingRoomOf } from '../../src/core/movement/reading-room.js';
 import { onlyCopies } from '../../src/core/table/contents.js';
-import { contentIn } from '../../src/core/table/units.js';
+import { contentIn } from '../../src/core/table/granules.js';
 import type { Block } from '../../src/core/table/va-block.js';
 import type { SimulatedDevice } from '../../src/drivers/simulated/simulated-device.js';
-import { ModelDevice, PAGES, unitPagesOf } from './model-device.js';
+import { granulePagesOf, ModelDevice, PAGES } from './model-device.js';
 import { type Rights, WatchedDevice } from './watched-device.js';
 import type { World } from './world.js';
 
@@ -345,7 +345,7 @@ export class Audit {
     const { va, nodes } = this.world.manager.state;
     const { blocks } = va;
     for (let index = 0; index < PAGES / PAGES_PER_BLOCK; index++) {
-      // Of a unit of several blocks all has memory while one of them has.
+      // Of a granule of several blocks all has memory while one of them has.
       if (nodes[device.node]?.large?.of(index) !== undefined) continue;
       const backed = blocks.get(index)?.residences[device.node]?.backed;
       for (let word = 0; word < WORDS; word++) {
@@ -358,19 +358,19 @@ export class Audit {
     }
   }
 
-  /** What comes with a unit and has no content counts for nothing. */
+  /** What comes with a granule and has no content counts for nothing. */
   private ofContent(
     device: { readonly description: DeviceDescription },
     id: number,
     rights: Rights,
   ): Rights {
-    if (unitPagesOf(device) === 1) return rights;
+    if (granulePagesOf(device) === 1) return rights;
     const { readable, writable } = noRights();
     for (const block of this.world.manager.state.va.blocks.values())
       for (let word = 0; word < WORDS; word++) {
         const at = block.index * WORDS + word;
         const mapping = block.mappings[id];
-        // What an array has just grown by came as the rest of units that it has until then.
+        // What an array has just grown by came as the rest of granules that it has until then.
         const grown = this.grownIn(block, word) & ~(mapping?.mapped[word] ?? 0);
         const counts = (contentIn(block, word) & ~grown) | (mapping?.standIn[word] ?? 0);
         readable[at] = rights.readable[at] & counts;
@@ -382,7 +382,7 @@ export class Audit {
   /** Pages by which an array grows, and which are not used before processors have lost them. */
   private grownIn({ tasks }: Block, word: number): number {
     let grown = 0;
-    for (const { kind, mask } of tasks) if (kind === 'unmapUnits') grown |= mask[word];
+    for (const { kind, mask } of tasks) if (kind === 'unmapGranules') grown |= mask[word];
     return grown;
   }
 

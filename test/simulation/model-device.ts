@@ -100,7 +100,7 @@ export class ModelDevice implements Driver {
   private readonly pieces = new Set<number>();
   /** Pages that it has a right to, but that the kernel has taken out of its page table. */
   private readonly slipped: Int32Array;
-  readonly unitPages: number;
+  readonly granulePages: number;
   backedPages = 0;
   readonly revokes: PendingRevoke[] = [];
   readonly pendingCopies: PendingCopy[] = [];
@@ -129,7 +129,7 @@ export class ModelDevice implements Driver {
     pages: number,
     private readonly around: Surroundings,
   ) {
-    this.unitPages = unitPagesOf(this);
+    this.granulePages = granulePagesOf(this);
     this.memory = node === NO_NODE ? 0 : (node + 1) * NODE_BYTES;
     this.words = new Uint32Array(pages * WORDS_PER_PAGE).fill(GARBAGE);
     this.readable = new Int32Array(pages / 32);
@@ -140,7 +140,7 @@ export class ModelDevice implements Driver {
   }
 
   map(page: number, count: number, access: Access, previous: Access, frame: number): void {
-    this.expectUnits(page, count);
+    this.expectGranules(page, count);
     if (this.dead) return;
     this.around.trace(
       () => `  ${this.description.name}: map ${page}+${count} ${previous}->${access}`,
@@ -148,7 +148,7 @@ export class ModelDevice implements Driver {
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
     for (let at = page; at < page + count; at++) {
       const { backed } = this.homeOf(at);
-      if (this.unitPages > 1 ? !bit(backed, at) : !this.homeOf(at).hasContent(at))
+      if (this.granulePages > 1 ? !bit(backed, at) : !this.homeOf(at).hasContent(at))
         throw new Error(`${this.description.name} is to map page ${at}, which has no memory`);
       if (this.access(at) !== previous)
         throw new Error(`page ${at} is mapped ${this.access(at)}, the core says ${previous}`);
@@ -226,15 +226,15 @@ export class ModelDevice implements Driver {
     this.writable.fill(0, block * (PAGES_PER_BLOCK / 32), (block + 1) * (PAGES_PER_BLOCK / 32));
   }
 
-  /** Its page tables are by units, but by no more than a block. */
-  private expectUnits(page: number, count: number): void {
-    const unit = this.isRemote(page) ? 1 : Math.min(this.unitPages, PAGES_PER_BLOCK);
-    if (page % unit !== 0 || count % unit !== 0)
-      throw new Error(`pages ${page}+${count} are no units of ${unit} pages`);
+  /** Its page tables are by granules, but by no more than a block. */
+  private expectGranules(page: number, count: number): void {
+    const granule = this.isRemote(page) ? 1 : Math.min(this.granulePages, PAGES_PER_BLOCK);
+    if (page % granule !== 0 || count % granule !== 0)
+      throw new Error(`pages ${page}+${count} are no granules of ${granule} pages`);
   }
 
   revoke(token: number, page: number, count: number, to: Access): Status {
-    this.expectUnits(page, count);
+    this.expectGranules(page, count);
     this.around.trace(
       () => `  ${this.description.name}: revoke ${page}+${count} to ${to}, token ${token}`,
     );
@@ -258,9 +258,9 @@ export class ModelDevice implements Driver {
   release(_token: number, page: number, count: number, frame: number): Status {
     this.around.trace(() => `  ${this.description.name}: release ${page}+${count}`);
     if (frame !== page) throw new Error(`frame ${frame} of an identity node for page ${page}`);
-    this.expectUnits(page, count);
+    this.expectGranules(page, count);
     this.takeApart(Math.floor(page / PAGES_PER_BLOCK));
-    const whole = page % this.unitPages === 0 && count % this.unitPages === 0;
+    const whole = page % this.granulePages === 0 && count % this.granulePages === 0;
     for (let at = page; at < page + count; at++) {
       if (this.pendingCopies.some((copy) => covers(copy, at)))
         throw new Error(`page ${at} is given back while it is being filled`);
@@ -272,7 +272,7 @@ export class ModelDevice implements Driver {
         clearBit(model.writable, at);
         clearBit(model.readable, at);
       }
-      // What covers a page of another block of the unit is no memory of the unit.
+      // What covers a page of another block of the granule is no memory of the granule.
       if (!this.covered.has(at))
         this.words.fill(GARBAGE, at * WORDS_PER_PAGE, (at + 1) * WORDS_PER_PAGE);
     }
@@ -324,16 +324,16 @@ export class ModelDevice implements Driver {
     for (let at = page; at < page + count; at++) {
       if (this.homeOf(at) !== this)
         throw new Error(`page ${at} of ${this.description.name} is not in its own memory`);
-      if (this.unitPages > 1 ? backed && !bit(this.backed, at) : this.hasContent(at) !== backed)
+      if (this.granulePages > 1 ? backed && !bit(this.backed, at) : this.hasContent(at) !== backed)
         throw new Error(`page ${at}: the core says backed ${backed}, memory says the opposite`);
       if (this.access(at) !== Access.None)
         throw new Error(`page ${at} of ${this.description.name} is filled while it is mapped`);
     }
-    if (this.unitPages > 1 && access !== Access.None)
-      throw new Error(`pages ${page}+${count} are mapped before their units are there`);
+    if (this.granulePages > 1 && access !== Access.None)
+      throw new Error(`pages ${page}+${count} are mapped before their granules are there`);
     const scarce = count > 16 ? weather.noMemory * 3 : weather.noMemory;
     if (!backed && scarce > 0 && random.chance(scarce)) return Status.NoMemory;
-    this.giveUnits(page, count);
+    this.giveGranules(page, count);
     if (random.chance(weather.later)) {
       this.pendingCopies.push({ token, address, page, count, access, backed });
       for (let at = page; at < page + count; at++) this.setBacked(at, true);
@@ -356,12 +356,12 @@ export class ModelDevice implements Driver {
     return status;
   }
 
-  /** The first copy into a unit gives all of it memory. */
-  private giveUnits(page: number, count: number): void {
-    const { unitPages } = this;
-    if (unitPages === 1) return;
-    for (let at = page - (page % unitPages); at < page + count; at += unitPages)
-      for (let each = at; each < at + unitPages; each++) {
+  /** The first copy into a granule gives all of it memory. */
+  private giveGranules(page: number, count: number): void {
+    const { granulePages } = this;
+    if (granulePages === 1) return;
+    for (let at = page - (page % granulePages); at < page + count; at += granulePages)
+      for (let each = at; each < at + granulePages; each++) {
         if (bit(this.backed, each)) continue;
         this.setBacked(each, true);
         setBit(this.fresh, each);
@@ -381,7 +381,7 @@ export class ModelDevice implements Driver {
       if (status === Status.Done) clearBit(this.fresh, at);
       this.setBacked(
         at,
-        this.unitPages > 1 || backed || status === Status.Done || bit(this.fresh, at),
+        this.granulePages > 1 || backed || status === Status.Done || bit(this.fresh, at),
       );
     }
     if (status === Status.Done && access !== Access.None) this.publish(page, count, access);
@@ -390,7 +390,7 @@ export class ModelDevice implements Driver {
 
   /** The copy will never end. */
   abandon({ page, count, backed }: PendingCopy): void {
-    if (!backed && this.unitPages === 1)
+    if (!backed && this.granulePages === 1)
       for (let at = page; at < page + count; at++) this.setBacked(at, bit(this.fresh, at));
   }
 
@@ -424,7 +424,7 @@ export class ModelDevice implements Driver {
       this.setBacked(at, true);
       clearBit(this.fresh, at);
     }
-    this.giveUnits(page, count);
+    this.giveGranules(page, count);
   }
 
   /** The process ends; its memory is another matter. */
@@ -467,7 +467,11 @@ export class ModelDevice implements Driver {
   }
 }
 
-export function unitPagesOf({ description }: { readonly description: DeviceDescription }): number {
+export function granulePagesOf({
+  description,
+}: {
+  readonly description: DeviceDescription;
+}): number {
   return (description.granularityBytes ?? REAL_PAGE_BYTES) / REAL_PAGE_BYTES;
 }
 

@@ -44,7 +44,7 @@ export class Processors {
       faults: true,
       addressable: true,
       remoteAccess: true,
-      ...(isHost ? {} : { granularityBytes: this.world.unitPages() * REAL_PAGE_BYTES }),
+      ...(isHost ? {} : { granularityBytes: this.world.granulePages() * REAL_PAGE_BYTES }),
     } as const;
     const home = this.world.devices[HOST] === undefined ? NO_NODE : HOST_NODE;
     const { processor: id, node } = this.world.manager.addDevice(description, home);
@@ -77,13 +77,13 @@ export class Processors {
       const more = random.pick([0, 0, 3]);
       const blocks = units + 1 + (this.world.plots.streams ? 3 : more);
       const budgetPages =
-        PAGES_PER_BLOCK * blocks * this.world.unitBlocks + random.below(PAGES_PER_BLOCK);
+        PAGES_PER_BLOCK * blocks * this.world.granuleBlocks + random.below(PAGES_PER_BLOCK);
       this.addModel({ name: 'process', budgetPages, units, memorySurvives: !this.world.lossy });
       return;
     }
     const device = this.simulatedDevice(
       'simulated',
-      random.between(300, 1500) * this.world.unitBlocks ** 2,
+      random.between(300, 1500) * this.world.granuleBlocks ** 2,
       {
         fault: () => {},
         revoked: () => {},
@@ -103,7 +103,7 @@ export class Processors {
         },
         died: () => {},
       },
-      this.world.unitPages() * REAL_PAGE_BYTES,
+      this.world.granulePages() * REAL_PAGE_BYTES,
     );
     const { processor: id, node } = this.world.manager.addDevice({
       ...device.description,

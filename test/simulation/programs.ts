@@ -120,7 +120,8 @@ export class Programs {
     });
     // Whether it was known before changes what leaves for it, and nothing else.
     if (id % 2 === 0) this.world.manager.launchWaits(processor, args, '');
-    // One that was there before may come again, or not: what it uses comes ahead, also what was freed.
+    // One that was there before may come again, or not: what it uses comes ahead, also what was
+    // freed.
     const before = this.world.plans ? this.launches[this.launches.length >> 1] : launch;
     if (before !== launch) this.world.manager.launchWaits(processor, before.args, '');
     this.world.manager.arrange(request, processor, args);
@@ -342,8 +343,8 @@ export class Programs {
       device.scratch.delete(page);
       device.hidden.delete(page);
     }
-    // What stands in for a page stands in for all of its unit.
-    const isDenied = device.scratch.has(page) || (device.unitPages > 1 && standsIn);
+    // What stands in for a page stands in for all of its granule.
+    const isDenied = device.scratch.has(page) || (device.granulePages > 1 && standsIn);
     if (right < (write ? Access.Write : Access.Read)) {
       thread.state = 'falling';
       this.messages.push({ device, thread, launch, page, write });
@@ -370,8 +371,9 @@ export class Programs {
         throw new Error(
           `thread ${thread.id} of ${device.description.name} sees something of page ${page}, which it may not read`,
         );
-    } else if (device.unitPages > 1 && this.world.freed[page] === 1) {
-      // What is mapped with a unit and was given back has any content, which no other reader sees.
+    } else if (device.granulePages > 1 && this.world.freed[page] === 1) {
+      // What is mapped with a granule and was given back has any content, which no other reader
+      // sees.
       if (write) device.store(page, GARBAGE_OF_A_LATE_WRITER);
     } else if (write) this.writeOn(device, page);
     else

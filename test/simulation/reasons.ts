@@ -39,13 +39,13 @@ export class Reasons {
     );
   }
 
-  /** For an access to one page. Of a unit it may be about another page. */
+  /** For an access to one page. Of a granule it may be about another page. */
   ofPage(reason: DenyReason, page: number, id: ProcessorId): void {
     const device = this.world.devices[id];
-    const unitPages =
-      device instanceof ModelDevice ? Math.min(device.unitPages, PAGES_PER_BLOCK) : 1;
-    const first = page - (page % unitPages);
-    const pages = Array.from({ length: unitPages }, (_, at) => first + at);
+    const granulePages =
+      device instanceof ModelDevice ? Math.min(device.granulePages, PAGES_PER_BLOCK) : 1;
+    const first = page - (page % granulePages);
+    const pages = Array.from({ length: granulePages }, (_, at) => first + at);
     if (!pages.some((each) => each !== page && this.holds(reason, each, id)))
       this.checkPage(reason, page, id);
   }

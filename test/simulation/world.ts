@@ -44,6 +44,7 @@ import { Holders, isMoving } from './holders.js';
 import { covers, isPinned, isProvided, type Memory } from './memories.js';
 import {
   BLOCKS,
+  granulePagesOf,
   ModelDevice,
   NODE_BYTES,
   newThread,
@@ -51,7 +52,6 @@ import {
   PAGES,
   type Surroundings,
   type Thread,
-  unitPagesOf,
   type Weather,
   WORDS_PER_PAGE,
 } from './model-device.js';
@@ -74,14 +74,14 @@ const FILLING_TURNS = [1, 3, 6, 9, 10];
 const PLANNING = 9;
 const FORGETTING_SHARE = 5;
 const OTHERS = 0x1b873593;
-/** Of so many schedules two have devices with units, of so many pages. */
-const UNIT_SHARE = 17;
-const UNIT_TURNS = [4, 10];
-const UNITS = [2, 16, 16, 64, 512];
-/** Two schedules of so many have units of two blocks. */
+/** Of so many schedules two have devices with granules, of so many pages. */
+const GRANULE_SHARE = 17;
+const GRANULE_TURNS = [4, 10];
+const GRANULES = [2, 16, 16, 64, 512];
+/** Two schedules of so many have granules of two blocks. */
 const LARGE_SHARE = 19;
 const LARGE_TURNS = [5, 12];
-const LARGE_UNIT = 2 * PAGES_PER_BLOCK;
+const LARGE_GRANULE = 2 * PAGES_PER_BLOCK;
 const GUARDS = 0x6c078965;
 /** One schedule in so many has devices use in host memory what goes to and fro. */
 const TURNING_SHARE = 8;
@@ -292,10 +292,10 @@ export class World implements Surroundings {
   /** The event under way, for messages. */
   current = 'start';
 
-  /** How many pages the unit of the next device has. */
-  readonly unitPages: () => number;
+  /** How many pages the granule of the next device has. */
+  readonly granulePages: () => number;
   /** How many blocks it has at least. */
-  readonly unitBlocks: number;
+  readonly granuleBlocks: number;
 
   constructor(
     seed: number,
@@ -303,11 +303,11 @@ export class World implements Surroundings {
   ) {
     const random = new Random(seed);
     this.random = random;
-    const units = new Random(seed ^ OTHERS);
+    const granules = new Random(seed ^ OTHERS);
     const large = LARGE_TURNS.includes(seed % LARGE_SHARE);
-    const small = UNIT_TURNS.includes(seed % UNIT_SHARE);
-    this.unitBlocks = large ? LARGE_UNIT / PAGES_PER_BLOCK : 1;
-    this.unitPages = () => (large ? LARGE_UNIT : small ? units.pick(UNITS) : 1);
+    const small = GRANULE_TURNS.includes(seed % GRANULE_SHARE);
+    this.granuleBlocks = large ? LARGE_GRANULE / PAGES_PER_BLOCK : 1;
+    this.granulePages = () => (large ? LARGE_GRANULE : small ? granules.pick(GRANULES) : 1);
     this.choices = new Random(seed ^ 0x51ed270b);
     this.whims = new Random(seed ^ 0x5bd1e995);
     const calm = random.chance(0.25);
@@ -505,7 +505,7 @@ export class World implements Surroundings {
       reader.read(entry, 0, (range) => manager.range(range)?.first ?? -1);
       if (++done !== noted) return;
       for (const [at, { name, usedBytes }] of activity.take(0).memories.entries()) {
-        // A recording tells what came: the rest of a unit has memory, and did not.
+        // A recording tells what came: the rest of a granule has memory, and did not.
         if (Number.isNaN(pages[reader.memories[at].id])) continue;
         const read = usedBytes / REAL_PAGE_BYTES;
         const real = pages[reader.memories[at].id] ?? 0;
@@ -516,8 +516,8 @@ export class World implements Surroundings {
   }
 
   /**
-   * Where nothing moves: a reader of the recording must count as much in each memory. Pages behind the end of
-   * an array are there because its last block is whole: no command tells of them.
+   * Where nothing moves: a reader of the recording must count as much in each memory. Pages behind
+   * the end of an array are there because its last block is whole: no command tells of them.
    */
   private noteHeld(): void {
     const pages: number[] = [];
@@ -529,7 +529,7 @@ export class World implements Surroundings {
         for (const [word, bits] of inside.entries())
           pages[node] = (pages[node] ?? 0) + bitCount((residence?.backed[word] ?? 0) & bits);
     for (const [node, store] of this.stores.entries())
-      if (store !== undefined && unitPagesOf(store) > 1) pages[node] = Number.NaN;
+      if (store !== undefined && granulePagesOf(store) > 1) pages[node] = Number.NaN;
     this.held = { entries: this.recorded.length, pages };
   }
 

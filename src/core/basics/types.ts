@@ -19,8 +19,8 @@ export const PAGES_PER_GROUP = 16;
 /** The most blocks that come ahead of a fault. */
 export const MOST_AHEAD = 8;
 /**
- * Faults and requests between two turns of a block from which on they belong together no more: about
- * what a processor's faults bring in half a millisecond.
+ * Faults and requests between two turns of a block from which on they belong together no more:
+ * about what a processor's faults bring in half a millisecond.
  */
 export const TURN_LAPSE = 256;
 /** Rights of processors to a page are reported as two bits each, of a word of 32. */
@@ -143,9 +143,9 @@ export interface NodeDescription {
   /** How fast its pages come, where that was described. */
   readonly speed?: MemorySpeed;
   /**
-   * It gets memory, maps pages and gives both back by aligned units of so many bytes: a power of
-   * two from 4 KiB (the default) to 128 MiB. Units above 2 MiB are of memory alone: it maps 2 MiB.
-   * Of a pooled node the frames of a unit lie side by side.
+   * It gets memory, maps pages and gives both back by aligned granules of so many bytes: a power of
+   * two from 4 KiB (the default) to 128 MiB. Granules above 2 MiB are of memory alone: it maps 2
+   * MiB. Of a pooled node the frames of a granule lie side by side.
    */
   readonly granularityBytes?: number;
 }
@@ -341,8 +341,8 @@ export interface EvictionPolicy {
 /** What is known where a block may be brought before it is used, and the place for the answer. */
 export interface Wish {
   /**
-   * Blocks that there is room for. With 0 the block that `evict` then names goes for the one that is
-   * wanted: it must be used later.
+   * Blocks that there is room for. With 0 the block that `evict` then names goes for the one that
+   * is wanted: it must be used later.
    */
   readonly freeBlocks: number;
   /** Whether a block may go. */
@@ -382,8 +382,8 @@ export type Reason =
 
 /**
  * Where the content of a block is: beyond the range; brought ahead and not entered yet; in the
- * processor's memory; to be copied, or made of zeros; behind an engine, which answers late, but many
- * at once.
+ * processor's memory; to be copied, or made of zeros; behind an engine, which answers late, but
+ * many at once.
  */
 export type Place = 'outside' | 'ahead' | 'here' | 'near' | 'far';
 
@@ -413,7 +413,9 @@ export interface Touch {
   occupied: Readonly<Int32Array>;
   /** Pages that may be brought. */
   allowed: Readonly<Int32Array>;
-  /** Where the page comes from: from no other memory, the host's, another one, or behind an engine. */
+  /**
+   * Where the page comes from: from no other memory, the host's, another one, or behind an engine.
+   */
   source: 'none' | 'host' | 'near' | 'far';
   /** Pages that come from there in the time of one more fault, where its speed was described. */
   sourcePages: number;
@@ -446,7 +448,8 @@ export interface Touch {
   /** How many of the blocks after this one to bring, 8 at most; 0 at first. */
   ahead: number;
   /**
-   * These come wholly but for the last, so that no fault says that the processor has come into them.
+   * These come wholly but for the last, so that no fault says that the processor has come into
+   * them.
    */
   certain: boolean;
   reason: Reason;

@@ -4,8 +4,8 @@
  */
 import { clear, endOf, next, WORDS } from '../basics/mask.js';
 import { Access, type InvalidationReason, PAGES_PER_BLOCK } from '../basics/types.js';
+import { granulePagesOf, granulesAround } from '../table/granules.js';
 import type { State } from '../table/state.js';
-import { unitPagesOf, unitsAround } from '../table/units.js';
 import type { Block } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { ruleOf } from './operation-rules.js';
@@ -31,9 +31,11 @@ export function announce(state: State, block: Block, operation: Operation): void
     if (left === Access.Write) continue;
     const rights = left === Access.None ? mapping.mapped : mapping.writable;
     const { mark: inner } = state.masks;
-    const unitPages = unitPagesOf(state, mapping.node);
+    const granulePages = granulePagesOf(state, mapping.node);
     const pages =
-      unitPages === 1 ? operation.mask : unitsAround(state, block, operation.mask, unitPages);
+      granulePages === 1
+        ? operation.mask
+        : granulesAround(state, block, operation.mask, granulePages);
     for (let word = 0; word < WORDS; word++)
       taken[word] |= rights[word] & ~mapping.standIn[word] & pages[word];
     state.masks.backTo(inner);

@@ -36,7 +36,7 @@ export function bringAlone(state: State, fault: Fault, mask: Mask): Outcome | nu
   const { block, node, page, access } = fault;
   // Tasks that wait are looked at again when an operation of the block has ended.
   if (!isOnly(mask, page) || !node.description.addressable || block.tasks.length > 0) return null;
-  if (node.unitPages > 1) return null;
+  if (node.granulePages > 1) return null;
   const other = sharer(block, node);
   if (other !== NO_NODE && !isSimple(state, block, other)) return null;
   const residence = residenceOf(state, block, node.id);
@@ -137,8 +137,8 @@ function sharer({ residences }: Block, node: Node): NodeId {
  */
 function isSimple(state: State, block: Block, id: NodeId): boolean {
   if (id === SEVERAL || block.range.watchers > 0) return false;
-  const { gone, description, unitPages } = nodeOf(state, id);
-  if (unitPages > 1) return false;
+  const { gone, description, granulePages } = nodeOf(state, id);
+  if (granulePages > 1) return false;
   return !gone && description.addressable && residenceOf(state, block, id).holds.length === 0;
 }
 

@@ -28,7 +28,15 @@ import { isFinal } from '../table/absence.js';
 import { releaseBacking } from '../table/backing.js';
 import { holderOf } from '../table/contents.js';
 import type { Fault } from '../table/fault.js';
+import {
+  excludeGranules,
+  granulePagesOf,
+  granulesAround,
+  mappedAround,
+  widen,
+} from '../table/granules.js';
 import { conflictsWithHold, isHeld, isHeldAgainst } from '../table/holds.js';
+import { lackingForBlock } from '../table/large-granule-memory.js';
 import type { Node } from '../table/nodes.js';
 import {
   mappingOf,
@@ -38,8 +46,6 @@ import {
   type State,
   somethingMoves,
 } from '../table/state.js';
-import { lackingForBlock } from '../table/unit-memory.js';
-import { excludeUnits, mappedAround, unitPagesOf, unitsAround, widen } from '../table/units.js';
 import { type Block, isProvided, NO_PAGES, rareMask } from '../table/va-block.js';
 import type { Operation, OperationKind, Task } from '../table/work.js';
 import { ATTEMPTS, open, setPages, start } from './operation.js';
@@ -87,13 +93,13 @@ export function openFor(
 /** Brings what the operation is to bring; the caller has taken out of it what must not move. */
 export function migrate(state: State, block: Block, operation: Operation): Outcome {
   const node = nodeOf(state, operation.node);
-  if (operation.map && node.unitPages > 1) {
+  if (operation.map && node.granulePages > 1) {
     const { mark } = state.masks;
-    setPages(operation, unitsAround(state, block, operation.mask, node.unitPages));
+    setPages(operation, granulesAround(state, block, operation.mask, node.granulePages));
     state.masks.backTo(mark);
   }
   if (conflictsWithHold(state, block, node.id, operation.access, operation.mask)) return 'blocked';
-  if (node.unitPages > 1) {
+  if (node.granulePages > 1) {
     const { mark } = state.masks;
     const outcome = unmapFilled(state, block, node, operation);
     state.masks.backTo(mark);
@@ -111,8 +117,8 @@ export function migrate(state: State, block: Block, operation: Operation): Outco
 }
 
 /**
- * Unmaps first what the operation is to fill: a range may have grown into a unit that is mapped. A
- * launch that holds something of the unit there keeps it. Null: there is no such unit.
+ * Unmaps first what the operation is to fill: a range may have grown into a granule that is mapped.
+ * A launch that holds something of the granule there keeps it. Null: there is no such granule.
  */
 function unmapFilled(
   state: State,
@@ -123,7 +129,7 @@ function unmapFilled(
   const mapped = mappedAround(state, block, node, mask);
   if (isEmpty(mapped)) return null;
   if (isHeldAgainst(residenceOf(state, block, node.id), Access.Write, mapped)) return 'blocked';
-  const operation = open(block, 'unmapUnits', node.id, processor, mapped);
+  const operation = open(block, 'unmapGranules', node.id, processor, mapped);
   operation.task = task;
   start(state, block, operation);
   return 'started';
@@ -171,7 +177,7 @@ function hasRoom(state: State, block: Block, operation: Operation): boolean {
   const node = nodeOf(state, operation.node);
   let pages = 0;
   if (node.large !== null) pages = lackingForBlock(node, block);
-  else if (node.unitPages > 1) pages = unitsLacking(state, block, node, mask);
+  else if (node.granulePages > 1) pages = granulesLacking(state, block, node, mask);
   else {
     const { backed } = residenceOf(state, block, node.id);
     for (let word = firstWord; word < endWord; word++) {
@@ -185,8 +191,8 @@ function hasRoom(state: State, block: Block, operation: Operation): boolean {
 }
 
 /**
- * Whether the node has memory for the pages of the mask, of which it lacks so many, or could be made
- * to have it at once.
+ * Whether the node has memory for the pages of the mask, of which it lacks so many, or could be
+ * made to have it at once.
  */
 export function hasRoomFor(
   state: State,
@@ -203,14 +209,19 @@ export function hasRoomFor(
   return room || mayComeToBeRead(state, block, node, mask, pages);
 }
 
-/** Pages of the units around the mask for which the node has no memory. */
-function unitsLacking(state: State, block: Block, { id, unitPages }: Node, mask: Mask): number {
+/** Pages of the granules around the mask for which the node has no memory. */
+function granulesLacking(
+  state: State,
+  block: Block,
+  { id, granulePages }: Node,
+  mask: Mask,
+): number {
   const { mark } = state.masks;
-  const units = state.masks.take();
-  units.set(mask);
-  widen(units, unitPages);
-  andNot(units, residenceOf(state, block, id).backed);
-  const pages = size(units);
+  const granules = state.masks.take();
+  granules.set(mask);
+  widen(granules, granulePages);
+  andNot(granules, residenceOf(state, block, id).backed);
+  const pages = size(granules);
   state.masks.backTo(mark);
   return pages;
 }
@@ -246,27 +257,27 @@ export function waitForMemory(state: State, block: Block, node: Node, task: Task
 export function excludeScratch(state: State, block: Block, node: NodeId, mask: Mask): void {
   const residence = block.residences[node];
   if (residence === undefined) return;
-  const unitPages = unitPagesOf(state, node);
-  if (unitPages === 1) {
+  const granulePages = granulePagesOf(state, node);
+  if (granulePages === 1) {
     andNot(mask, residence.scratch);
     return;
   }
   const { mark } = state.masks;
   const scratch = state.masks.take();
   scratch.set(residence.scratch);
-  excludeUnits(mask, scratch, unitPages);
+  excludeGranules(mask, scratch, granulePages);
   state.masks.backTo(mark);
 }
 
-/** Whether something stands in for a page of the mask, or for any other one of its unit. */
+/** Whether something stands in for a page of the mask, or for any other one of its granule. */
 export function standsIn(state: State, block: Block, node: NodeId, mask: Mask): boolean {
   const scratch = block.residences[node]?.scratch ?? NO_PAGES;
   if (scratch === NO_PAGES) return false;
   const { mark } = state.masks;
-  const units = state.masks.take();
-  units.set(mask);
-  widen(units, unitPagesOf(state, node));
-  const any = intersects(units, scratch);
+  const granules = state.masks.take();
+  granules.set(mask);
+  widen(granules, granulePagesOf(state, node));
+  const any = intersects(granules, scratch);
   state.masks.backTo(mark);
   return any;
 }
@@ -322,8 +333,8 @@ export function breakCopyOnWrite(
 }
 
 /**
- * Whether all that the operation is to bring is there, and mapped with the access that is wanted, if
- * it is to be; but for the first group of a block at whose `entry` the processor is to fault.
+ * Whether all that the operation is to bring is there, and mapped with the access that is wanted,
+ * if it is to be; but for the first group of a block at whose `entry` the processor is to fault.
  */
 export function isDone(state: State, block: Block, operation: Operation): boolean {
   const { node, processor, map, entry, mask } = operation;

@@ -6,10 +6,10 @@
 import { endOf, isEmpty, type Mask, next, size } from '../basics/mask.js';
 import { NO_NODE, Status } from '../basics/types.js';
 import { classify, releaseSpare } from '../table/backing.js';
+import { granulePagesOf, leaveByGranules } from '../table/granules.js';
+import { noteLeaving } from '../table/large-granule-memory.js';
 import type { Node } from '../table/nodes.js';
 import { makeReady, nodeOf, type State } from '../table/state.js';
-import { noteLeaving } from '../table/unit-memory.js';
-import { leaveByUnits, unitPagesOf } from '../table/units.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { announceEnd } from './announcing.js';
@@ -34,7 +34,7 @@ export function finish(state: State, block: Block, operation: Operation): void {
   announceEnd(state, operation);
   block.operation = null;
   state.activeOperations--;
-  // What it could not send away stays, and with it the rest of a unit.
+  // What it could not send away stays, and with it the rest of a granule.
   if (operation.kind === 'evict') noteLeaving(state, nodeOf(state, operation.node), block);
   if (operation.dependent) {
     operation.dependent = false;
@@ -47,12 +47,12 @@ export function finish(state: State, block: Block, operation: Operation): void {
   if (target !== undefined && target.waiters.size > 0) target.pump = true;
 }
 
-/** Memory in units is in vain where nothing of a unit has come. */
+/** Memory in granules is in vain where nothing of a granule has come. */
 function releaseReserved(state: State, block: Block, target: Node, { reserved }: Operation): void {
   const residence = block.residences[target.id];
-  if (target.unitPages > 1 && residence !== undefined)
-    leaveByUnits(state, target, residence, reserved);
-  if (target.unitPages === 1 || !isEmpty(reserved)) releaseSpare(state, block, target, reserved);
+  if (target.granulePages > 1 && residence !== undefined)
+    leaveByGranules(state, target, residence, reserved);
+  if (target.granulePages === 1 || !isEmpty(reserved)) releaseSpare(state, block, target, reserved);
 }
 
 /** Has the block looked at again, if something waits for that: after most faults nothing does. */
@@ -84,12 +84,14 @@ function isWaiting(state: State, { mappings, residences }: Block): boolean {
   return false;
 }
 
-/** The page that the operation was about, or of its unit the one that a thread waits for; or -1. */
+/**
+ * The page that the operation was about, or of its granule the one that a thread waits for; or -1.
+ */
 function onlyPage(state: State, { mask, target, urgentPage }: Operation): number {
   const first = next(mask, 0);
-  const unitPages = unitPagesOf(state, target);
-  if (unitPages === 1) return size(mask) === 1 ? first : -1;
-  const ofOne = Math.floor(first / unitPages) === Math.floor((endOf(mask) - 1) / unitPages);
+  const granulePages = granulePagesOf(state, target);
+  if (granulePages === 1) return size(mask) === 1 ? first : -1;
+  const ofOne = Math.floor(first / granulePages) === Math.floor((endOf(mask) - 1) / granulePages);
   return ofOne && urgentPage !== -1 ? urgentPage : -1;
 }
 

@@ -16,9 +16,9 @@ import {
 } from '../basics/types.js';
 import { releaseBacking, releaseSpare } from '../table/backing.js';
 import { onlyCopies } from '../table/contents.js';
+import { widen } from '../table/granules.js';
 import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
 import { countPending, newToken } from '../table/tokens.js';
-import { widen } from '../table/units.js';
 import {
   type Block,
   NO_PAGES,
@@ -147,10 +147,10 @@ const RULES: { readonly [Kind in OperationKind]: OperationRule } = {
     left: (_operation, _processor, reached) => (reached === HOST_NODE ? Access.None : Access.Write),
     finish: finishUnmap,
   },
-  unmapUnits: {
+  unmapGranules: {
     reason: 'protect',
     moves: false,
-    // Before units of one node are filled no other one loses anything.
+    // Before granules of one node are filled no other one loses anything.
     left: ({ node }, _processor, reached) => {
       const loses = node === NO_NODE ? reached !== HOST_NODE : reached === node;
       return loses ? Access.None : Access.Write;
@@ -263,7 +263,7 @@ function finishEviction(state: State, block: Block, operation: Operation): void 
   const stuck = state.masks.take();
   const going = state.masks.take();
   onlyCopies(state, block, operation.node, operation.mask, stuck);
-  widen(stuck, node.unitPages);
+  widen(stuck, node.granulePages);
   setAnd(going, operation.mask, residence.backed);
   andNot(going, stuck);
   andNot(going, residence.scratch);

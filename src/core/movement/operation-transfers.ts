@@ -22,10 +22,10 @@ import {
 import { reserve } from '../table/backing.js';
 import { complete } from '../table/completion.js';
 import { holderOf, onlyCopies } from '../table/contents.js';
+import { noteLeaving } from '../table/large-granule-memory.js';
 import type { Node } from '../table/nodes.js';
 import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
 import { endToken, newToken, type Token } from '../table/tokens.js';
-import { noteLeaving } from '../table/unit-memory.js';
 import { type Block, isProvided } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { finish, hasAny, targetOf } from './operation-end.js';
@@ -62,7 +62,7 @@ export function reserveFor(state: State, block: Block, operation: Operation): vo
  * Returns whether all of its memory has been taken just now.
  */
 function takesWhole(block: Block, target: Node, reserved: number): boolean {
-  // Of a larger unit the block may have had its memory before.
+  // Of a larger granule the block may have had its memory before.
   if (target.large !== null) return false;
   return reserved === PAGES_PER_BLOCK || (reserved >= MOSTLY && complete(block, target, reserved));
 }
@@ -101,8 +101,8 @@ export function issueTransfers(state: State, block: Block, operation: Operation)
 }
 
 /**
- * Whether the page that a thread waits for comes last. Of a stride a thread uses little of each page:
- * it would come to the next ones while they are copied, and wait for each.
+ * Whether the page that a thread waits for comes last. Of a stride a thread uses little of each
+ * page: it would come to the next ones while they are copied, and wait for each.
  */
 function isTogether({ reason, urgentPage, moving }: Operation): boolean {
   if (reason !== 'stride' || urgentPage === -1 || !has(moving, urgentPage)) return false;
@@ -225,7 +225,7 @@ function issueRun(
   const token = newToken(state, 'transfer', block, target.id, first, end - first);
   token.source = source;
   if (source === target.id) {
-    if (access > previous && target.unitPages === 1) {
+    if (access > previous && target.granulePages === 1) {
       const frame = frameAt(residence.frames, base, first);
       state.commands.map(operation.processor, base + first, token.count, access, previous, frame);
     }
@@ -252,8 +252,8 @@ function transfer(state: State, target: Node, token: Token, backed: boolean): St
   order.source = source;
   order.sourceFrame = frameAt(frames, base, first);
   order.node = target.id;
-  // A unit is mapped when all of it is there, and what is reached in place when it has come.
-  const atOnce = target.unitPages === 1 && !isInPlace(operation, target);
+  // A granule is mapped when all of it is there, and what is reached in place when it has come.
+  const atOnce = target.granulePages === 1 && !isInPlace(operation, target);
   const access = atOnce ? accessAt(operation, first) : Access.None;
   order.processor = access === Access.None ? NO_PROCESSOR : operation.processor;
   order.page = base + first;

@@ -23,9 +23,9 @@ import {
   type ProcessorId,
   Status,
 } from '../basics/types.js';
+import { granulePagesOf, widen } from '../table/granules.js';
 import type { State } from '../table/state.js';
 import { countPending, endToken, newToken, type Token } from '../table/tokens.js';
-import { unitPagesOf, widen } from '../table/units.js';
 import type { Block } from '../table/va-block.js';
 import type { Operation, OperationKind } from '../table/work.js';
 import { announce } from './announcing.js';
@@ -103,7 +103,7 @@ export function start(state: State, block: Block, operation: Operation): void {
 
 /**
  * What a processor is left with before pages move. To give memory back takes all rights to it; but
- * of units it stays where something else counts, so that rights must be taken before.
+ * of granules it stays where something else counts, so that rights must be taken before.
  */
 function takenTo(
   state: State,
@@ -112,7 +112,7 @@ function takenTo(
   reached: NodeId,
 ): Access {
   const rule = ruleOf(operation.kind);
-  const keepsMemory = operation.kind === 'free' && unitPagesOf(state, reached) > 1;
+  const keepsMemory = operation.kind === 'free' && granulePagesOf(state, reached) > 1;
   const meanwhile = keepsMemory ? rule.left : (rule.meanwhile ?? rule.left);
   return meanwhile(operation, processor, reached);
 }
@@ -131,19 +131,19 @@ function revoke(
   const { mark } = state.masks;
   const going = state.masks.take();
   const rights = to === Access.None ? mapping.mapped : mapping.writable;
-  const unitPages = unitPagesOf(state, mapping.node);
+  const granulePages = granulePagesOf(state, mapping.node);
   let { mask, firstWord, endWord } = operation;
-  if (unitPages > 1) {
-    // It has one right to all of a unit, and loses that to the whole.
+  if (granulePages > 1) {
+    // It has one right to all of a granule, and loses that to the whole.
     mask = state.masks.take();
     mask.set(operation.mask);
-    widen(mask, unitPages);
+    widen(mask, granulePages);
     firstWord = 0;
     endWord = WORDS;
   }
   for (let word = firstWord; word < endWord; word++)
     going[word] = rights[word] & mask[word] & ~mapping.standIn[word];
-  widen(going, unitPages);
+  widen(going, granulePages);
   const base = block.index * PAGES_PER_BLOCK;
   for (let first = next(going, firstWord * 32, endWord); first < PAGES_PER_BLOCK; ) {
     const end = nextAbsent(going, first, endWord);

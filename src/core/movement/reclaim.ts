@@ -19,11 +19,11 @@ import {
 import { classify, releaseSpare } from '../table/backing.js';
 import { addCompletion } from '../table/completion.js';
 import { onlyCopies } from '../table/contents.js';
+import { excludeGranules, leaveByGranules, widen } from '../table/granules.js';
 import { isHeld } from '../table/holds.js';
+import { awaitsRelease, blocksOfGranule, lackingForBlock } from '../table/large-granule-memory.js';
 import { isWithinBudget, type Node } from '../table/nodes.js';
 import { makeReady, nodeOf, type State, shortageOf } from '../table/state.js';
-import { awaitsRelease, blocksOfUnit, lackingForBlock } from '../table/unit-memory.js';
-import { excludeUnits, leaveByUnits, widen } from '../table/units.js';
 import { type Block, NO_PAGES, type Residence } from '../table/va-block.js';
 import type { Task } from '../table/work.js';
 import { ATTEMPTS, open, start } from './operation.js';
@@ -102,7 +102,7 @@ function keepFree(state: State, node: Node, pages: number): void {
 /** Whether the node has something of what goes with the block that would be gone without it. */
 function mustBeSent(state: State, victim: Block, node: Node): boolean {
   if (node.large === null) return isOnlyThere(state, victim, node);
-  for (const block of blocksOfUnit(state, node, node.large, victim.index))
+  for (const block of blocksOfGranule(state, node, node.large, victim.index))
     if (isOnlyThere(state, block, node)) return true;
   return false;
 }
@@ -292,7 +292,7 @@ function evictPassed(state: State, node: Node, mostRank: number): boolean {
 /** Has what a policy chose leave, with all that goes with it. False: not all of it can. */
 function evictVictim(state: State, victim: Block, node: Node, leave = evictBlock): boolean {
   if (node.large === null) return leave(state, victim, node);
-  const blocks = [...blocksOfUnit(state, node, node.large, victim.index)];
+  const blocks = [...blocksOfGranule(state, node, node.large, victim.index)];
   // Those that wait for their turn are not pushed out of their home for the others.
   for (const block of blocks) block.kept++;
   let all = true;
@@ -392,7 +392,7 @@ function copiesOf(state: State, block: Block, node: Node, result: Mask, only?: M
   const lone = state.masks.take();
   onlyCopies(state, block, node.id, residence.backed, lone);
   leavingOf(block, node, residence, result, only);
-  excludeUnits(result, lone, node.unitPages);
+  excludeGranules(result, lone, node.granulePages);
   state.masks.backTo(mark);
   return !isEmpty(result);
 }
@@ -410,7 +410,7 @@ function makeRoom(
   if (residence === undefined) return true;
   leavingOf(block, node, residence, mask, only);
   onlyCopies(state, block, node.id, mask, mask);
-  widen(mask, home.unitPages);
+  widen(mask, home.granulePages);
   const there = block.residences[home.id]?.backed;
   if (there !== undefined) andNot(mask, there);
   const pages = home.large === null || isEmpty(mask) ? size(mask) : lackingForBlock(home, block);
@@ -429,14 +429,16 @@ function firstStale(state: State, node: Node): Block | null {
   return null;
 }
 
-/** Scratch pages are no content either, but threads use them, and the rest of their units stays. */
+/**
+ * Scratch pages are no content either, but threads use them, and the rest of their granules stays.
+ */
 function hasStale(state: State, node: Node, residence: Residence): boolean {
   const { backedCount, backed, scratch } = residence;
-  if (node.unitPages === 1 || scratch === NO_PAGES) return backedCount > size(scratch);
+  if (node.granulePages === 1 || scratch === NO_PAGES) return backedCount > size(scratch);
   const { mark } = state.masks;
   const stale = state.masks.take();
   setAndNot(stale, backed, scratch);
-  leaveByUnits(state, node, residence, stale);
+  leaveByGranules(state, node, residence, stale);
   const any = !isEmpty(stale);
   state.masks.backTo(mark);
   return any;
@@ -476,7 +478,7 @@ function isEvictable(
 ): boolean {
   if (!mayLeave(state, node, index, droppable, shielded)) return false;
   if (node.large === null) return true;
-  for (const each of blocksOfUnit(state, node, node.large, index))
+  for (const each of blocksOfGranule(state, node, node.large, index))
     if (!mayLeave(state, node, each.index, droppable, shielded)) return false;
   return true;
 }

@@ -167,7 +167,7 @@ export class Requests {
         request.kind === 'protect' ||
         request.kind === 'copyOnWrite' ||
         request.kind === 'unmap' ||
-        request.kind === 'unmapUnits';
+        request.kind === 'unmapGranules';
       if (
         unseen &&
         !state.va.blocks.has(index) &&

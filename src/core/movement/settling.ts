@@ -23,11 +23,11 @@ import {
   SOURCE_ZERO,
   type Source,
 } from '../basics/types.js';
+import { contentIn } from '../table/granules.js';
 import type { Node } from '../table/nodes.js';
 import { REFUSED } from '../table/processors.js';
 import { mappingOf, nodeOf, residenceOf, type State } from '../table/state.js';
 import type { Token } from '../table/tokens.js';
-import { contentIn } from '../table/units.js';
 import { type Block, noteWaiting, rareMask } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 
@@ -57,8 +57,8 @@ export function settle(state: State, run: Token): void {
     state.processors[operation.processor]?.state === 'dead'
   )
     return;
-  if (target.unitPages > 1) {
-    mapUnits(state, target, run);
+  if (target.granulePages > 1) {
+    mapGranules(state, target, run);
     return;
   }
   const { processor, access } = operation;
@@ -69,21 +69,21 @@ export function settle(state: State, run: Token): void {
   noteMapped(state, block, processor, first, count, access);
 }
 
-/** Maps those units around a run that are wholly there by now. */
-function mapUnits(state: State, target: Node, { block, first, count }: Token): void {
-  const { unitPages } = target;
+/** Maps those granules around a run that are wholly there by now. */
+function mapGranules(state: State, target: Node, { block, first, count }: Token): void {
+  const { granulePages } = target;
   const { mark } = state.masks;
-  const unit = state.masks.take();
-  for (let at = first - (first % unitPages); at < first + count; at += unitPages) {
-    clear(unit);
-    addRun(unit, at, unitPages);
-    if (isWhole(block, target, unit)) mapUnit(state, block, target, at, unit);
+  const granule = state.masks.take();
+  for (let at = first - (first % granulePages); at < first + count; at += granulePages) {
+    clear(granule);
+    addRun(granule, at, granulePages);
+    if (isWhole(block, target, granule)) mapGranule(state, block, target, at, granule);
   }
   state.masks.backTo(mark);
 }
 
-/** Whether the operation is about all of the unit, and has brought it. */
-function isWhole(block: Block, target: Node, unit: Mask): boolean {
+/** Whether the operation is about all of the granule, and has brought it. */
+function isWhole(block: Block, target: Node, granule: Mask): boolean {
   const { mask, moving } = block.record;
   const residence = block.residences[target.id];
   if (residence === undefined) return false;
@@ -91,27 +91,27 @@ function isWhole(block: Block, target: Node, unit: Mask): boolean {
   for (let word = 0; word < WORDS; word++) {
     const wanted = mask[word] | contentIn(block, word);
     const there = mask[word] & ~moving[word] & (resident[word] | scratch[word]);
-    if ((unit[word] & wanted & ~there) !== 0) return false;
+    if ((granule[word] & wanted & ~there) !== 0) return false;
   }
   return true;
 }
 
-/** What comes with a unit and has no content is mapped with it, and nobody is to believe so. */
-function mapUnit(state: State, block: Block, target: Node, first: number, unit: Mask): void {
+/** What comes with a granule and has no content is mapped with it, and nobody is to believe so. */
+function mapGranule(state: State, block: Block, target: Node, first: number, granule: Mask): void {
   const { processor, access, mask } = block.record;
   const { mapped, writable } = mappingOf(state, block, processor);
-  and(unit, mask);
-  const page = next(unit, 0);
+  and(granule, mask);
+  const page = next(granule, 0);
   const previous = accessOf(mapped, writable, page);
   if (access > previous) {
     const base = block.index * PAGES_PER_BLOCK;
     const frame = frameAt(residenceOf(state, block, target.id).frames, base, first);
-    state.commands.map(processor, base + first, target.unitPages, access, previous, frame);
+    state.commands.map(processor, base + first, target.granulePages, access, previous, frame);
   }
   for (let from = page; from < PAGES_PER_BLOCK; ) {
-    const end = nextAbsent(unit, from);
+    const end = nextAbsent(granule, from);
     noteMapped(state, block, processor, from, end - from, access);
-    from = next(unit, end);
+    from = next(granule, end);
   }
 }
 

@@ -34,7 +34,9 @@ import type { Task } from '../table/work.js';
 /** The request number of tasks that no request waits for. */
 const NO_REQUEST = 0;
 
-/** What a task was to bring ahead did not come, for want of room or of the right: it is no guess. */
+/**
+ * What a task was to bring ahead did not come, for want of room or of the right: it is no guess.
+ */
 export function endGuess(state: State, block: Block, { request, processor }: Task): void {
   const node = state.nodes[block.mappings[processor]?.node ?? NO_NODE];
   const isThere = !isEmpty(block.residences[node?.id ?? NO_NODE]?.resident ?? NO_PAGES);
@@ -130,11 +132,11 @@ function begin(state: State, coming: BlockAhead, stored: boolean, entry: boolean
   const { block, processor, access, reason } = coming;
   const mask = createMask();
   copy(mask, block.inside);
-  // Of a unit no part stays unmapped, nor of memory that is reached in place: all of the block does
-  // then, and its first fault maps it.
+  // Of a granule no part stays unmapped, nor of memory that is reached in place: all of the block
+  // does then, and its first fault maps it.
   const owner = processorOf(state, processor);
   const byPages =
-    !isRemote(block, owner) && nodeOf(state, owner.localNode).unitPages <= PAGES_PER_GROUP;
+    !isRemote(block, owner) && nodeOf(state, owner.localNode).granulePages <= PAGES_PER_GROUP;
   const task: Task = {
     kind: 'present',
     mask,

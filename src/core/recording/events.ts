@@ -52,7 +52,7 @@ export const EVENTS = [
   'spoiled',
   'stillNoRoom',
   'transferred',
-  'unmapUnits',
+  'unmapGranules',
   'unmapped',
   'used',
   'watch',

@@ -69,10 +69,10 @@ function join(state: State, description: ProcessorDescription, localNode: NodeId
 /** Throws a RangeError if its threads could take each other's pages for ever. */
 function checkBudget(description: DeviceDescription): void {
   const { name, faults, units, budgetPages, granularityBytes = PAGE_BYTES } = description;
-  const unit = Math.max(PAGES_PER_BLOCK, granularityBytes / PAGE_BYTES);
-  const least = (units + 1) * unit;
+  const granule = Math.max(PAGES_PER_BLOCK, granularityBytes / PAGE_BYTES);
+  const least = (units + 1) * granule;
   if (faults && budgetPages < least) {
-    const size = `${unit / (2 ** 20 / PAGE_BYTES)} MiB`;
+    const size = `${granule / (2 ** 20 / PAGE_BYTES)} MiB`;
     throw new RangeError(
       `${name}: a budget of ${budgetPages} pages is too small for ${units} threads ` +
         `that fault at once; it must be at least ${least} pages (${size} a thread, and ${size})`,

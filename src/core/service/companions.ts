@@ -15,8 +15,8 @@ import { Access, HOST_NODE, NO_NODE, type NodeId, PAGES_PER_BLOCK } from '../bas
 import { excludeScratch } from '../movement/moves.js';
 import { holderOf, onlyOn } from '../table/contents.js';
 import type { Fault } from '../table/fault.js';
+import { granulesAround, keepWhole } from '../table/granules.js';
 import { residenceOf, type State } from '../table/state.js';
-import { keepWhole, unitsAround } from '../table/units.js';
 import { type Block, isUnrestricted, NO_PAGES } from '../table/va-block.js';
 
 /**
@@ -31,7 +31,7 @@ export function companions(state: State, fault: Fault, alone: boolean, owned: bo
     freed === NO_PAGES && lost === NO_PAGES && scratch === NO_PAGES && isUnrestricted(block);
   if (free && !alone && !owned) return inside;
   const allowed = state.masks.take();
-  if (alone) unitOf(state, fault, allowed);
+  if (alone) granuleOf(state, fault, allowed);
   else {
     setAndNot(allowed, inside, freed);
     andNot(allowed, lost);
@@ -39,28 +39,28 @@ export function companions(state: State, fault: Fault, alone: boolean, owned: bo
     excludeForbidden(block, node.id, access, allowed);
   }
   if (owned) keepOwned(state, block, node.id, allowed);
-  if (node.unitPages > 1) keepWhole(state, block, allowed, node.unitPages);
+  if (node.granulePages > 1) keepWhole(state, block, allowed, node.granulePages);
   return allowed;
 }
 
-/** The page, or all of its unit that has content. */
-export function unitOf(state: State, { block, node, page }: Fault, result: Mask): void {
+/** The page, or all of its granule that has content. */
+export function granuleOf(state: State, { block, node, page }: Fault, result: Mask): void {
   clear(result);
   add(result, page);
-  if (node.unitPages === 1) return;
+  if (node.granulePages === 1) return;
   const { mark } = state.masks;
-  result.set(unitsAround(state, block, result, node.unitPages));
+  result.set(granulesAround(state, block, result, node.granulePages));
   state.masks.backTo(mark);
   add(result, page);
 }
 
-/** Whether the mask has something of the page's unit, which may be the page alone. */
-export function meetsUnit(state: State, fault: Fault, mask: Mask): boolean {
-  if (fault.node.unitPages === 1 || mask === NO_PAGES) return has(mask, fault.page);
+/** Whether the mask has something of the page's granule, which may be the page alone. */
+export function meetsGranule(state: State, fault: Fault, mask: Mask): boolean {
+  if (fault.node.granulePages === 1 || mask === NO_PAGES) return has(mask, fault.page);
   const { mark } = state.masks;
-  const unit = state.masks.take();
-  unitOf(state, fault, unit);
-  const meets = intersects(unit, mask);
+  const granule = state.masks.take();
+  granuleOf(state, fault, granule);
+  const meets = intersects(granule, mask);
   state.masks.backTo(mark);
   return meets;
 }
@@ -84,8 +84,9 @@ export function isToBeWritten(state: State, fault: Fault): boolean {
 
 function mayWrite(state: State, fault: Fault): boolean {
   const { unwritable, copyOnWrite, pinned } = fault.block;
-  if (meetsUnit(state, fault, unwritable) || meetsUnit(state, fault, copyOnWrite)) return false;
-  return fault.node.id === HOST_NODE || !meetsUnit(state, fault, pinned);
+  if (meetsGranule(state, fault, unwritable) || meetsGranule(state, fault, copyOnWrite))
+    return false;
+  return fault.node.id === HOST_NODE || !meetsGranule(state, fault, pinned);
 }
 
 /** The only copy is here, and written: giving write access takes nothing from anybody. */
@@ -95,18 +96,18 @@ export function ownsAlone(state: State, fault: Fault): boolean {
   if (residence === undefined || !has(residence.resident, page) || !has(block.dirty, page))
     return false;
   if (!mayWrite(state, fault)) return false;
-  if (node.unitPages > 1) return ownsUnit(state, fault);
+  if (node.granulePages > 1) return ownsGranule(state, fault);
   return holderOf(state, block, page, node.id) === NO_NODE;
 }
 
-function ownsUnit(state: State, fault: Fault): boolean {
+function ownsGranule(state: State, fault: Fault): boolean {
   const { mark } = state.masks;
-  const unit = state.masks.take();
+  const granule = state.masks.take();
   const owned = state.masks.take();
-  unitOf(state, fault, unit);
-  owned.set(unit);
+  granuleOf(state, fault, granule);
+  owned.set(granule);
   keepOwned(state, fault.block, fault.node.id, owned);
-  const isAlone = equals(unit, owned);
+  const isAlone = equals(granule, owned);
   state.masks.backTo(mark);
   return isAlone;
 }

@@ -1,4 +1,7 @@
-/** What a thread does not get that waits for a page: why, what it finds instead, or that it waits on. */
+/**
+ * What a thread does not get that waits for a page: why, what it finds instead, or that it
+ * waits on.
+ */
 
 import {
   add,
@@ -28,6 +31,7 @@ import { releaseBacking } from '../table/backing.js';
 import { holderOf } from '../table/contents.js';
 import { Fault } from '../table/fault.js';
 import { isHeld, isHeldAgainst } from '../table/holds.js';
+import { lackingForBlock } from '../table/large-granule-memory.js';
 import { type Processor, REFUSED } from '../table/processors.js';
 import {
   isRemote,
@@ -38,7 +42,6 @@ import {
   shortageOf,
   usesHostMemory,
 } from '../table/state.js';
-import { lackingForBlock } from '../table/unit-memory.js';
 import {
   type Block,
   isUnrestricted,
@@ -47,7 +50,7 @@ import {
   rareMask,
   stopWaiting,
 } from '../table/va-block.js';
-import { meetsUnit, unitOf } from './companions.js';
+import { granuleOf, meetsGranule } from './companions.js';
 
 /**
  * How often it must have been said that there is no room still, with no page brought for a
@@ -82,14 +85,14 @@ export function lacksRoomElsewhere(
   failure: Status,
 ): boolean {
   if (reason === 'OUT_OF_MEMORY') return failure === Status.SourceStarved;
-  return reason === 'OUT_OF_STORAGE' && !meetsUnit(state, fault, fault.block.lost);
+  return reason === 'OUT_OF_STORAGE' && !meetsGranule(state, fault, fault.block.lost);
 }
 
-/** Why the page cannot be had, or because of another page of it the page's unit. */
+/** Why the page cannot be had, or because of another page of it the page's granule. */
 export function denialOf(state: State, fault: Fault): DenyReason | null {
   const { block, node, page, write } = fault;
   const reason = denial(block, node.id, page, write);
-  return reason === null && node.unitPages > 1 ? denialAround(state, fault) : reason;
+  return reason === null && node.granulePages > 1 ? denialAround(state, fault) : reason;
 }
 
 function denialAround(state: State, fault: Fault): DenyReason | null {
@@ -97,10 +100,10 @@ function denialAround(state: State, fault: Fault): DenyReason | null {
   const { scratch } = residenceOf(state, block, node.id);
   if (isUnrestricted(block) && block.lost === NO_PAGES && scratch === NO_PAGES) return null;
   const { mark } = state.masks;
-  const unit = state.masks.take();
-  unitOf(state, fault, unit);
-  let reason: DenyReason | null = standsIn(state, block, node.id, unit) ? 'OUT_OF_MEMORY' : null;
-  for (let each = next(unit, 0); each < PAGES_PER_BLOCK; each = next(unit, each + 1))
+  const granule = state.masks.take();
+  granuleOf(state, fault, granule);
+  let reason: DenyReason | null = standsIn(state, block, node.id, granule) ? 'OUT_OF_MEMORY' : null;
+  for (let each = next(granule, 0); each < PAGES_PER_BLOCK; each = next(granule, each + 1))
     reason ??= denial(block, node.id, each, write);
   state.masks.backTo(mark);
   return reason;
@@ -181,9 +184,9 @@ export function dismiss({ mapping, page }: Fault): Outcome {
 
 /**
  * A thread of host memory cannot be sent on, so that its denial is for the pager to carry out:
- * nothing stands in for the page, which such a thread asks for again once it may have it. A device's
- * thread goes on with a scratch page of zeros that no other processor ever sees, and its launch
- * fails.
+ * nothing stands in for the page, which such a thread asks for again once it may have it. A
+ * device's thread goes on with a scratch page of zeros that no other processor ever sees, and its
+ * launch fails.
  */
 export function deny(state: State, fault: Fault, reason: DenyReason, stranded: boolean): Outcome {
   const { block, processor, mapping, page } = fault;
@@ -209,9 +212,9 @@ export function deny(state: State, fault: Fault, reason: DenyReason, stranded: b
 /** Has scratch memory of the device stand in for the page, once nothing of it is there any more. */
 function giveScratch(state: State, fault: Fault, reason: DenyReason): Outcome {
   const { block, node, page } = fault;
-  const { unitPages } = node;
+  const { granulePages } = node;
   const mask = state.masks.take();
-  unitRun(page, unitPages, mask);
+  granuleRun(page, granulePages, mask);
   const residence = residenceOf(state, block, node.id);
   // A copy reads or writes the page just now: what stands in for it waits until that is through.
   if (isHeldAgainst(residence, Access.Write, mask)) return 'blocked';
@@ -220,7 +223,7 @@ function giveScratch(state: State, fault: Fault, reason: DenyReason): Outcome {
   // read before.
   const hidden = reason !== 'READ_ONLY' && reason !== 'PINNED';
   const isShown =
-    unitPages > 1
+    granulePages > 1
       ? intersects(residence.resident, mask)
       : has(residence.resident, page) && (hidden || (alone && has(block.dirty, page)));
   if (isShown) {
@@ -231,10 +234,10 @@ function giveScratch(state: State, fault: Fault, reason: DenyReason): Outcome {
     if (block.operation === null) makeReady(state, block);
     return 'started';
   }
-  // Memory that was kept has the content of an earlier time, also of the rest of a unit.
+  // Memory that was kept has the content of an earlier time, also of the rest of a granule.
   if (!has(residence.resident, page) && !isSubset(mask, residence.scratch))
     releaseBacking(state, block, node, mask);
-  const lacking = node.large === null ? unitPages : lackingForBlock(node, block);
+  const lacking = node.large === null ? granulePages : lackingForBlock(node, block);
   if (!has(residence.backed, page) && !reclaim(state, block, node, lacking))
     return waitForMemory(state, block, node, null);
   tellDenied(state, fault, reason, false);
@@ -252,13 +255,13 @@ function coverInPlace(state: State, fault: Fault, reason: DenyReason): Outcome {
   tellDenied(state, fault, reason, stranded);
   if (stranded) return dismiss(fault);
   const mask = state.masks.take();
-  unitRun(fault.page, 1, mask);
+  granuleRun(fault.page, 1, mask);
   return standIn(state, fault, 'cover', mask);
 }
 
-function unitRun(page: number, unitPages: number, result: Mask): void {
+function granuleRun(page: number, granulePages: number, result: Mask): void {
   clear(result);
-  addRun(result, page - (page % unitPages), unitPages);
+  addRun(result, page - (page % granulePages), granulePages);
 }
 
 function tellDenied(state: State, fault: Fault, reason: DenyReason, stranded: boolean): void {

@@ -28,11 +28,11 @@ import { noteTurn } from '../pattern/turns.js';
 import { isFinal, reasonOf } from '../table/absence.js';
 import { endAhead } from '../table/backing.js';
 import { Fault } from '../table/fault.js';
+import { granulePagesOf } from '../table/granules.js';
 import { isAsked, isRemote, nodeOf, processorOf, type State, shortageOf } from '../table/state.js';
-import { unitPagesOf } from '../table/units.js';
 import { type Block, isAwaited, type Mapping } from '../table/va-block.js';
 import type { Ended } from '../table/work.js';
-import { companions, isToBeWritten, meetsUnit, ownsAlone } from './companions.js';
+import { companions, isToBeWritten, meetsGranule, ownsAlone } from './companions.js';
 import {
   denialOf,
   deny,
@@ -150,14 +150,14 @@ function serviceFault(
     const residence = block.residences[node.id];
     const fails = residence !== undefined && failsToLeave(state, residence);
     // Of what forbids it nothing is kept: that may end before the denial is given.
-    if (node.unitPages > 1 && (stuck || forbidden === null)) {
+    if (node.granulePages > 1 && (stuck || forbidden === null)) {
       mapping.failedPage = page;
       mapping.failure = reason;
     }
     const spent = stuck || fails || (block.attempts >= ATTEMPTS && !isFinal(mine));
     return deny(state, fault, reason, spent);
   }
-  const cloned = wanted && meetsUnit(state, fault, block.copyOnWrite);
+  const cloned = wanted && meetsGranule(state, fault, block.copyOnWrite);
   if (cloned && breakAround(state, fault)) return 'blocked';
   const outcome = bringFor(state, fault, wanted && !cloned, late || narrow || single);
   if (cloned && outcome === 'started') keepUntilItGoesOn(state, block, node.id);
@@ -165,15 +165,17 @@ function serviceFault(
 }
 
 /**
- * Whether what failed was about this page alone, or about its unit where the processor has units. A
- * page that came along may have been what failed.
+ * Whether what failed was about this page alone, or about its granule where the processor has
+ * granules. A page that came along may have been what failed.
  */
 function isOfPage(state: State, { block, node, page }: Fault): boolean {
   const { ended } = block;
-  return ended.only === page && (ended.node === node.id || unitPagesOf(state, ended.node) === 1);
+  return ended.only === page && (ended.node === node.id || granulePagesOf(state, ended.node) === 1);
 }
 
-/** Brings a page that a thread waits for, and what comes along: nothing where it is to come `alone`. */
+/**
+ * Brings a page that a thread waits for, and what comes along: nothing where it is to come `alone`.
+ */
 function bringFor(state: State, fault: Fault, write: boolean, alone: boolean): Outcome {
   const { block, processor, mapping, page } = fault;
   const inPlace = isRemote(block, processor);
@@ -218,17 +220,17 @@ function nextWaiting(mapping: Mapping): number {
 
 /**
  * Copies for clones are made by 64 KiB: a processor that writes a page mostly writes its
- * neighbours, too. False: the page, or one of its unit, must be fetched before.
+ * neighbours, too. False: the page, or one of its granule, must be fetched before.
  */
 function breakAround(state: State, fault: Fault): boolean {
   const { block, page } = fault;
   const group = state.masks.take();
   const absent = state.masks.take();
   clear(group);
-  const pages = Math.max(PAGES_PER_GROUP, fault.node.unitPages);
+  const pages = Math.max(PAGES_PER_GROUP, fault.node.granulePages);
   addRun(group, page - (page % pages), pages);
   absentPages(state, block, group, absent);
-  if (meetsUnit(state, fault, absent)) return false;
+  if (meetsGranule(state, fault, absent)) return false;
   and(group, block.copyOnWrite);
   andNot(group, absent);
   andNot(group, block.lost);

@@ -14,11 +14,11 @@ import { belongsInPlace } from '../pattern/turns.js';
 import type { PageQueries } from '../queries/page-queries.js';
 import { noteArguments, noteUse } from '../queries/usage.js';
 import { releaseBacking } from '../table/backing.js';
+import { widen } from '../table/granules.js';
 import type { Processor } from '../table/processors.js';
 import type { Range } from '../table/range.js';
 import { unshieldAll } from '../table/shields.js';
 import { isRemote, makeReady, mappingOf, processorOf, type State } from '../table/state.js';
-import { widen } from '../table/units.js';
 import type { Block } from '../table/va-block.js';
 import type { Request, TaskKind } from '../table/work.js';
 import { mayWish } from './wishes.js';
@@ -215,18 +215,18 @@ export class Launches {
 
   /**
    * Pages that a launch on a device without faults needs at once. Whole blocks count, since what
-   * else the device has of a block that it holds cannot be taken from it meanwhile; and whole units
-   * of the device's memory.
+   * else the device has of a block that it holds cannot be taken from it meanwhile; and whole
+   * granules of the device's memory.
    */
   pagesOf(args: readonly LaunchArgument[], processor: ProcessorId): number {
     const node = this.state.nodes[processorOf(this.state, processor).localNode];
-    const { unitPages = 1, large = null } = node ?? {};
+    const { granulePages = 1, large = null } = node ?? {};
     let pages = 0;
-    let unit = -1;
+    let granule = -1;
     for (const index of blocksOf(args)) {
       if (large !== null) {
-        if (large.numberOf(index) !== unit) pages += large.pages;
-        unit = large.numberOf(index);
+        if (large.numberOf(index) !== granule) pages += large.pages;
+        granule = large.numberOf(index);
         continue;
       }
       let counted = 0;
@@ -237,7 +237,7 @@ export class Launches {
       if (block?.gone === false) counted = size(block.inside);
       else if (range !== undefined)
         counted = Math.max(0, Math.min(PAGES_PER_BLOCK, range.first + range.pages - first));
-      pages += Math.ceil(counted / unitPages) * unitPages;
+      pages += Math.ceil(counted / granulePages) * granulePages;
     }
     return pages;
   }
@@ -370,13 +370,13 @@ export class Launches {
     const { mark } = state.masks;
     const mask = state.masks.take();
     let pages = 0;
-    let unit = -1;
+    let granule = -1;
     for (let at = 0; at <= Math.min(BLOCKS_EARLY, blocks.length); at++) {
       const block = at === 0 ? current : blocks[blocks.length - at];
       if (node.large !== null) {
-        const isNew = node.large.numberOf(block) !== unit && node.large.of(block) === undefined;
+        const isNew = node.large.numberOf(block) !== granule && node.large.of(block) === undefined;
         if (isNew) pages += node.large.pages;
-        unit = node.large.numberOf(block);
+        granule = node.large.numberOf(block);
         continue;
       }
       const backed = state.va.blocks.get(block)?.residences[node.id]?.backed;
@@ -385,7 +385,7 @@ export class Launches {
         const { first, count } = partIn(argument, block);
         if (count > 0) addRun(mask, first % PAGES_PER_BLOCK, count);
       }
-      widen(mask, node.unitPages);
+      widen(mask, node.granulePages);
       if (backed !== undefined) andNot(mask, backed);
       pages += size(mask);
     }
@@ -430,7 +430,8 @@ export class Launches {
     const node = this.state.nodes[localNode];
     if (node === undefined) return;
     for (const block of node.scratchBlocks) {
-      // What is being filled is for another launch. A part of it would take the rest of a unit along.
+      // What is being filled is for another launch. A part of it would take the rest of a granule
+      // along.
       if (block.operation?.kind === 'scratch' && block.operation.node === localNode) continue;
       node.scratchBlocks.delete(block);
       const residence = block.residences[localNode];

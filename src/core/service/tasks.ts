@@ -48,6 +48,7 @@ import { mayBeWritten } from '../movement/reading-room.js';
 import { bringToHost, switchMemory } from '../movement/remote-mapping.js';
 import { lose, lossIn, lossOf, passes } from '../table/absence.js';
 import { holderOf } from '../table/contents.js';
+import { granulePagesOf, granulesAround, keepWhole, widen } from '../table/granules.js';
 import { conflictsWithHold } from '../table/holds.js';
 import type { Node } from '../table/nodes.js';
 import {
@@ -58,7 +59,6 @@ import {
   residenceOf,
   type State,
 } from '../table/state.js';
-import { keepWhole, unitPagesOf, unitsAround, widen } from '../table/units.js';
 import { type Block, changedPages, isInherited } from '../table/va-block.js';
 import type { Operation, Task } from '../table/work.js';
 
@@ -70,11 +70,13 @@ function goalOf(state: State, block: Block, { node, processor }: Task): NodeId {
   return node === NO_NODE ? reachedBy(state, block, processor) : node;
 }
 
-/** What the task is about: where pages are mapped in units, all of these, in a mask of the stack. */
+/**
+ * What the task is about: where pages are mapped in granules, all of these, in a mask of the stack.
+ */
 function askedOf(state: State, block: Block, task: Task): Mask {
   if (!task.map) return task.mask;
-  const unitPages = unitPagesOf(state, goalOf(state, block, task));
-  return unitPages === 1 ? task.mask : unitsAround(state, block, task.mask, unitPages);
+  const granulePages = granulePagesOf(state, goalOf(state, block, task));
+  return granulePages === 1 ? task.mask : granulesAround(state, block, task.mask, granulePages);
 }
 
 export function doTask(state: State, block: Block, task: Task): Outcome {
@@ -96,7 +98,7 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
   if (task.kind === 'mapRemote' || task.kind === 'mapLocal')
     return switchMemory(state, block, task);
   if (task.kind === 'unmap') return unmap(state, block, task, block.inside);
-  if (task.kind === 'unmapUnits') {
+  if (task.kind === 'unmapGranules') {
     if (conflictsWithHold(state, block, NO_NODE, Access.Write, task.mask)) return 'blocked';
     return unmap(state, block, task, task.mask);
   }
@@ -108,9 +110,9 @@ function nextStep(state: State, block: Block, task: Task): Outcome {
   if (outcome === 'done' && task.hold && request !== undefined) {
     const residence = residenceOf(state, block, goalOf(state, block, task));
     const { mask, access } = task;
-    const unitPages = task.map ? unitPagesOf(state, goalOf(state, block, task)) : 1;
-    const reach = unitPages === 1 ? mask : mask.slice();
-    widen(reach, unitPages);
+    const granulePages = task.map ? granulePagesOf(state, goalOf(state, block, task)) : 1;
+    const reach = granulePages === 1 ? mask : mask.slice();
+    widen(reach, granulePages);
     residence.holds.push({ mask, reach, access });
     if (access === Access.Write) {
       // The holder of pages writes them without a fault.
@@ -219,7 +221,7 @@ function isEntered(state: State, block: Block, task: Task): boolean {
 
 function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
   const allowed = state.masks.take();
-  const unitPages = task.map ? node.unitPages : 1;
+  const granulePages = task.map ? node.granulePages : 1;
   const asked = askedOf(state, block, task);
   if (task.access === Access.Write && !task.written) {
     const copyOnWrite = state.masks.take();
@@ -248,7 +250,7 @@ function bringTo(state: State, block: Block, node: Node, task: Task): Outcome {
   // What was written meanwhile is its own already: a launch that holds such pages may wait for the
   // very clones that are to have the others.
   if (task.kind === 'materialize') andNot(allowed, block.dirty);
-  if (unitPages > 1) keepWhole(state, block, allowed, unitPages);
+  if (granulePages > 1) keepWhole(state, block, allowed, granulePages);
   if (task.access === Access.Write) {
     const written = state.masks.take();
     writable(state, block, node, task, written);
@@ -275,13 +277,13 @@ function addUnreadable(to: Mask, { unreadable, lost }: Block, asked: Mask): void
   for (let word = 0; word < WORDS; word++) to[word] |= asked[word] & unreadable[word] & ~lost[word];
 }
 
-/** Those of the asked pages that the node may have for writing, by whole units. */
+/** Those of the asked pages that the node may have for writing, by whole granules. */
 function writable(state: State, block: Block, node: Node, task: Task, result: Mask): void {
-  const unitPages = task.map ? node.unitPages : 1;
+  const granulePages = task.map ? node.granulePages : 1;
   setPresent(result, block, askedOf(state, block, task));
   andNot(result, block.unwritable);
   if (node.id !== HOST_NODE) andNot(result, block.pinned);
-  if (unitPages > 1) keepWhole(state, block, result, unitPages);
+  if (granulePages > 1) keepWhole(state, block, result, granulePages);
   excludeScratch(state, block, node.id, result);
 }
 
@@ -311,7 +313,7 @@ export function refusal(state: State, block: Block, task: Task): DenyReason | nu
     return null;
   if (node === NO_NODE && isRemote(block, processorOf(state, processor))) return null;
   const { mark } = state.masks;
-  // What `bringTo` would write, with all of its units.
+  // What `bringTo` would write, with all of its granules.
   const shared = state.masks.take();
   writable(state, block, nodeOf(state, goalOf(state, block, task)), task, shared);
   and(shared, block.copyOnWrite);
@@ -468,7 +470,7 @@ function restrict(state: State, block: Block, task: Task): Outcome {
 function unmap(state: State, block: Block, task: Task, mask: Mask): Outcome {
   if (task.written) return 'done';
   task.written = true;
-  const kind = task.kind === 'unmap' ? 'unmap' : 'unmapUnits';
+  const kind = task.kind === 'unmap' ? 'unmap' : 'unmapGranules';
   return immediate(state, block, task, kind, mask);
 }
 
@@ -482,9 +484,9 @@ function isEmptied(state: State, block: Block, task: Task, mask: Mask): boolean 
       const residence = block.residences[node];
       if (residence === undefined) continue;
       if ((residence.resident[word] & mask[word]) !== 0) return false;
-      const isUnits = unitPagesOf(state, node) > 1;
-      // Of a unit memory stays with what else it has.
-      if (task.kind === 'free' && !isUnits && (residence.backed[word] & mask[word]) !== 0)
+      const isGranules = granulePagesOf(state, node) > 1;
+      // Of a granule memory stays with what else it has.
+      if (task.kind === 'free' && !isGranules && (residence.backed[word] & mask[word]) !== 0)
         return false;
     }
   }

@@ -15,12 +15,12 @@ import {
 import { type NodeId, PAGES_PER_BLOCK, PAGES_PER_GROUP, Status } from '../basics/types.js';
 import { addCompletion } from './completion.js';
 import type { Frames } from './frames.js';
-import type { LargeUnits } from './large-units.js';
+import { leaveByGranules, widen } from './granules.js';
+import { granuleReleased, joinGranule, leaveGranule } from './large-granule-memory.js';
+import type { LargeGranules } from './large-granules.js';
 import type { Node } from './nodes.js';
 import { residenceOf, type State } from './state.js';
 import { endToken, newToken, type Token } from './tokens.js';
-import { joinUnit, leaveUnit, unitReleased } from './unit-memory.js';
-import { leaveByUnits, widen } from './units.js';
 import { type Block, NO_PAGES, type Residence } from './va-block.js';
 import type { Operation } from './work.js';
 
@@ -30,7 +30,7 @@ import type { Operation } from './work.js';
  */
 export function reserve(state: State, block: Block, node: Node, operation: Operation): number {
   const residence = residenceOf(state, block, node.id);
-  const wanted = node.unitPages === 1 ? operation.moving : unitsMoving(node, operation);
+  const wanted = node.granulePages === 1 ? operation.moving : granulesMoving(node, operation);
   const { reserved, firstWord, endWord } = operation;
   let count = 0;
   for (let word = firstWord; word < endWord; word++) {
@@ -43,7 +43,7 @@ export function reserve(state: State, block: Block, node: Node, operation: Opera
   if (count === 0) return 0;
   if (node.large !== null) {
     residence.backedCount += count;
-    const frame = joinUnit(state, node, node.large, block.index);
+    const frame = joinGranule(state, node, node.large, block.index);
     for (let page = 0; residence.frames !== null && page < PAGES_PER_BLOCK; page++)
       residence.frames[page] = frame + page;
     return count;
@@ -56,12 +56,12 @@ export function reserve(state: State, block: Block, node: Node, operation: Opera
   return count;
 }
 
-/** The units that the operation moves pages of: its masks reach as far as these from now on. */
-function unitsMoving({ unitPages }: Node, operation: Operation): Mask {
+/** The granules that the operation moves pages of: its masks reach as far as these from now on. */
+function granulesMoving({ granulePages }: Node, operation: Operation): Mask {
   const { moving, reserved } = operation;
   reserved.set(moving);
-  widen(reserved, unitPages);
-  const words = Math.max(1, unitPages / 32);
+  widen(reserved, granulePages);
+  const words = Math.max(1, granulePages / 32);
   operation.firstWord -= operation.firstWord % words;
   operation.endWord = Math.ceil(operation.endWord / words) * words;
   return reserved;
@@ -77,13 +77,13 @@ export function takeMemory(node: Node, residence: Residence, page: number): void
 
 /** Cuts the largest chunks that are to be had; a node that is fragmented gives small ones. */
 function allocateFrames(
-  { unitPages }: Node,
+  { granulePages }: Node,
   allocator: Frames,
   mask: Mask,
   frames: Int32Array,
 ): void {
-  if (unitPages > 1) {
-    allocateUnits(unitPages, allocator, mask, frames);
+  if (granulePages > 1) {
+    allocateGranules(granulePages, allocator, mask, frames);
     return;
   }
   if (size(mask) === PAGES_PER_BLOCK) {
@@ -108,19 +108,24 @@ function allocateFrames(
   }
 }
 
-function allocateUnits(unitPages: number, allocator: Frames, mask: Mask, frames: Int32Array): void {
+function allocateGranules(
+  granulePages: number,
+  allocator: Frames,
+  mask: Mask,
+  frames: Int32Array,
+): void {
   for (let page = next(mask, 0); page < PAGES_PER_BLOCK; page = next(mask, page)) {
-    const frame = allocator.allocate(unitPages);
-    if (frame === -1) throw new Error('a pooled node has fewer free units than its budget says');
-    for (let each = 0; each < unitPages; each++) frames[page + each] = frame + each;
-    page += unitPages;
+    const frame = allocator.allocate(granulePages);
+    if (frame === -1) throw new Error('a pooled node has fewer free granules than its budget says');
+    for (let each = 0; each < granulePages; each++) frames[page + each] = frame + each;
+    page += granulePages;
   }
 }
 
 /**
  * Gives back the memory that the node has for these pages, with every mapping of them. The content
  * is gone from the node after this, so the caller has made sure that it is elsewhere, or not wanted
- * any more. Memory in units stays where something else of the unit counts.
+ * any more. Memory in granules stays where something else of the granule counts.
  */
 export function releaseBacking(state: State, block: Block, node: Node, mask: Mask): void {
   const residence = block.residences[node.id];
@@ -129,7 +134,7 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
   const going = state.masks.take();
   let left = 0;
   setAnd(going, mask, residence.backed);
-  if (node.unitPages > 1) leaveByUnits(state, node, residence, going);
+  if (node.granulePages > 1) leaveByGranules(state, node, residence, going);
   for (let word = 0; word < WORDS; word++) {
     left |= residence.backed[word] & ~going[word] & block.inside[word];
   }
@@ -149,28 +154,28 @@ export function releaseBacking(state: State, block: Block, node: Node, mask: Mas
   state.masks.backTo(mark);
 }
 
-/** All that the block has of a unit; its last block gives back all of it. */
+/** All that the block has of a granule; its last block gives back all of it. */
 function releaseBlock(
   state: State,
   block: Block,
   node: Node,
-  large: LargeUnits,
+  large: LargeGranules,
   residence: Residence,
   going: Mask,
 ): void {
   const { index } = block;
-  const unit = large.taken(index);
-  const last = unit.members === 1;
+  const granule = large.taken(index);
+  const last = granule.members === 1;
   const page = last ? large.pageOf(index) : index * PAGES_PER_BLOCK;
   const count = last ? large.pages : PAGES_PER_BLOCK;
-  const frame = last ? unit.frame : (residence.frames?.[0] ?? page);
+  const frame = last ? granule.frame : (residence.frames?.[0] ?? page);
   const token = newToken(state, 'release', block, node.id, 0, PAGES_PER_BLOCK);
   const status = state.commands.release(token.id, node.id, page, count, frame);
   if (status !== Status.Pending) endToken(state, token);
   residence.frames?.fill(-1);
   forgetBacking(state, block, node.id, residence, going);
   residence.backedCount = 0;
-  leaveUnit(state, node, large, index, status);
+  leaveGranule(state, node, large, index, status);
 }
 
 /** The same for memory that was as good as free (`Node.spare`). */
@@ -228,7 +233,7 @@ export function releaseDone(state: State, token: Token): void {
   state.quarantines--;
   if (node === undefined) return;
   if (node.large !== null) {
-    unitReleased(state, node, node.large, token.block.index);
+    granuleReleased(state, node, node.large, token.block.index);
     return;
   }
   node.quarantinedPages -= count;

@@ -25,43 +25,45 @@ export interface Frames {
   pieces(): { count: number; largest: number };
 }
 
-/** For a node whose memory is given by units of so many frames. */
-export function framesOf(frames: number, unitFrames: number): Frames {
-  return unitFrames === 1 ? new FrameAllocator(frames) : new UnitAllocator(frames, unitFrames);
+/** For a node whose memory is given by granules of so many frames. */
+export function framesOf(frames: number, granuleFrames: number): Frames {
+  return granuleFrames === 1
+    ? new FrameAllocator(frames)
+    : new GranuleAllocator(frames, granuleFrames);
 }
 
-/** Whole units: neighbouring frames from a multiple of their number on. */
-class UnitAllocator implements Frames {
-  private readonly units: FrameAllocator;
+/** Whole granules: neighbouring frames from a multiple of their number on. */
+class GranuleAllocator implements Frames {
+  private readonly granules: FrameAllocator;
 
   constructor(
     frames: number,
-    private readonly unitFrames: number,
+    private readonly granuleFrames: number,
   ) {
-    this.units = new FrameAllocator(Math.floor(frames / unitFrames));
+    this.granules = new FrameAllocator(Math.floor(frames / granuleFrames));
   }
 
   get frames(): number {
-    return this.units.frames * this.unitFrames;
+    return this.granules.frames * this.granuleFrames;
   }
 
   get free(): number {
-    return this.units.free * this.unitFrames;
+    return this.granules.free * this.granuleFrames;
   }
 
-  /** One unit. */
+  /** One granule. */
   allocate(_count: number): number {
-    const unit = this.units.allocate(1);
-    return unit === -1 ? -1 : unit * this.unitFrames;
+    const granule = this.granules.allocate(1);
+    return granule === -1 ? -1 : granule * this.granuleFrames;
   }
 
   release(frame: number, count: number): void {
-    this.units.release(frame / this.unitFrames, count / this.unitFrames);
+    this.granules.release(frame / this.granuleFrames, count / this.granuleFrames);
   }
 
   pieces(): { count: number; largest: number } {
-    const { count, largest } = this.units.pieces();
-    return { count, largest: largest * this.unitFrames };
+    const { count, largest } = this.granules.pieces();
+    return { count, largest: largest * this.granuleFrames };
   }
 }
 

@@ -5,18 +5,20 @@ import { Access, HOST_NODE, PAGES_PER_BLOCK } from '../basics/types.js';
 import { allocateIn, commandsThat, deviceOf, hostOf, managerOf } from '../test-parts.js';
 
 const BLOCKS = 2;
-const UNITS = 8;
+const GRANULES = 8;
 const GRANULARITY = 65_536;
 
-/** Units that a copy or a launch writes and reads one page of, which is its own. */
+/** Granules that a copy or a launch writes and reads one page of, which is its own. */
 const use = fc.record({
   launches: fc.boolean(),
-  written: fc.nat(BLOCKS * UNITS - 1),
-  read: fc.nat(BLOCKS * UNITS - 1),
+  written: fc.nat(BLOCKS * GRANULES - 1),
+  read: fc.nat(BLOCKS * GRANULES - 1),
 });
 type Use = typeof use extends fc.Arbitrary<infer T> ? T : never;
 
-/** Begins all of them, one after the other, then ends each when it holds all. How many have ended. */
+/**
+ * Begins all of them, one after the other, then ends each when it holds all. How many have ended.
+ */
 function endedOf(uses: readonly Use[]): number {
   const told: number[] = [];
   const then = new Map<number, () => void>();
@@ -25,9 +27,9 @@ function endedOf(uses: readonly Use[]): number {
   const manager = managerOf(hostOf(8), commands, policies);
   const first = allocateIn(manager, BLOCKS * PAGES_PER_BLOCK);
   let ended = 0;
-  /** In each unit every use has two pages of its own: what they share is units. */
-  const pageOf = (unit: number, own: number): number =>
-    first + Math.floor(unit / UNITS) * PAGES_PER_BLOCK + (unit % UNITS) * 16 + own;
+  /** In each granule every use has two pages of its own: what they share is granules. */
+  const pageOf = (granule: number, own: number): number =>
+    first + Math.floor(granule / GRANULES) * PAGES_PER_BLOCK + (granule % GRANULES) * 16 + own;
   const launch = (id: number, written: number, read: number): void => {
     const description = deviceOf(3, { granularityBytes: GRANULARITY, faults: false });
     const { processor } = manager.addDevice(description);
@@ -69,7 +71,7 @@ function endedOf(uses: readonly Use[]): number {
   return ended;
 }
 
-it('copies and launches that share units, and no page, do not wait for each other', () => {
+it('copies and launches that share granules, and no page, do not wait for each other', () => {
   fc.assert(
     fc.property(fc.array(use, { minLength: 2, maxLength: 8 }), (uses) => {
       expect(endedOf(uses)).toBe(uses.length);

@@ -13,7 +13,7 @@ import {
   type ProcessorId,
 } from '../basics/types.js';
 import { type Frames, framesOf } from './frames.js';
-import { LargeUnits } from './large-units.js';
+import { LargeGranules } from './large-granules.js';
 import type { Block } from './va-block.js';
 
 /** A page, two, four, ..., a block. */
@@ -63,12 +63,15 @@ export interface Node {
   /** It died and its content with it: what it holds by the table can be read no more. */
   gone: boolean;
   /**
-   * Pages of its units (`NodeDescription.granularityBytes`), at most those of a block: by so many it
-   * has memory for pages of a block, and its processor rights to them.
+   * Pages of its granules (`NodeDescription.granularityBytes`), at most those of a block: by so
+   * many it has memory for pages of a block, and its processor rights to them.
    */
-  readonly unitPages: number;
-  /** Units of several blocks, by which it gets its memory; null: they are not larger than a block. */
-  readonly large: LargeUnits | null;
+  readonly granulePages: number;
+  /**
+   * Granules of several blocks, by which it gets its memory; null: they are not larger than a
+   * block.
+   */
+  readonly large: LargeGranules | null;
   budgetPages: number;
   /** What its driver could take when it had no room within the budget; otherwise Infinity. */
   limitPages: number;
@@ -121,9 +124,10 @@ export function createNode(
   eviction: EvictionPolicy,
 ): Node {
   const { budgetPages, granularityBytes = PAGE_BYTES, frames } = description;
-  const granules = granularityBytes / PAGE_BYTES;
-  const unitPages = Math.min(granules, PAGES_PER_BLOCK);
-  const large = granules > PAGES_PER_BLOCK ? new LargeUnits(granules / PAGES_PER_BLOCK) : null;
+  const wholePages = granularityBytes / PAGE_BYTES;
+  const granulePages = Math.min(wholePages, PAGES_PER_BLOCK);
+  const large =
+    wholePages > PAGES_PER_BLOCK ? new LargeGranules(wholePages / PAGES_PER_BLOCK) : null;
   return {
     id,
     description,
@@ -131,7 +135,7 @@ export function createNode(
     owner: NO_PROCESSOR,
     state: 'alive',
     gone: false,
-    unitPages,
+    granulePages,
     large,
     budgetPages,
     limitPages: Number.POSITIVE_INFINITY,
@@ -139,7 +143,7 @@ export function createNode(
     backedPages: 0,
     peakPages: 0,
     leavingPages: 0,
-    allocator: frames === 'pooled' ? framesOf(budgetPages, granules) : null,
+    allocator: frames === 'pooled' ? framesOf(budgetPages, wholePages) : null,
     quarantinedPages: 0,
     eviction,
     unused: new IntrusiveList(),

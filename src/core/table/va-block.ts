@@ -77,8 +77,8 @@ export interface Mapping {
   /** The thread of that fault, for messages. */
   urgentThread: number;
   /**
-   * Of a node with units: an awaited page that could not be had, and why; -1: none. It is denied as
-   * soon as what is there of its unit has gone home.
+   * Of a node with granules: an awaited page that could not be had, and why; -1: none. It is denied
+   * as soon as what is there of its granule has gone home.
    */
   failedPage: number;
   failure: DenyReason | null;
@@ -86,7 +86,7 @@ export interface Mapping {
 
 export interface Hold {
   readonly mask: Mask;
-  /** The same, or the units around it, where a processor has them mapped. */
+  /** The same, or the granules around it, where a processor has them mapped. */
   readonly reach: Mask;
   readonly access: Access;
 }

@@ -17,8 +17,8 @@ import type {
  * reaches host memory in place; `mapLocal`: its own again. `protect`: no processor may do more than
  * `access`. `own`: the pages are brought to the host, and their content is no longer what their
  * provider gives. `copyOnWrite`: no processor writes the pages before their clones have copies.
- * `unmap`: what reaches host memory loses its rights, and gets them again by faults. `unmapUnits`:
- * so do devices that map the pages in units with others.
+ * `unmap`: what reaches host memory loses its rights, and gets them again by faults.
+ * `unmapGranules`: so do devices that map the pages in granules with others.
  */
 export type TaskKind =
   | 'present'
@@ -32,7 +32,7 @@ export type TaskKind =
   | 'protect'
   | 'copyOnWrite'
   | 'unmap'
-  | 'unmapUnits'
+  | 'unmapGranules'
   | 'mapRemote'
   | 'mapLocal';
 
@@ -82,7 +82,7 @@ export type OperationKind =
   | 'protect'
   | 'copyOnWrite'
   | 'unmap'
-  | 'unmapUnits'
+  | 'unmapGranules'
   | 'mapRemote'
   | 'mapLocal'
   | 'cover';
@@ -92,7 +92,7 @@ export interface Operation {
   kind: OperationKind;
   /**
    * The node that gets the pages (migrate, scratch) or gives them up (evict), or whose processors
-   * lose them (unmapUnits; NO_NODE: those of all devices do).
+   * lose them (unmapGranules; NO_NODE: those of all devices do).
    */
   node: NodeId;
   /** The node that pages are copied to: `node`, or their home; NO_NODE: nowhere. */

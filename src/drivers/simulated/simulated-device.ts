@@ -9,7 +9,7 @@ import type { Driver, DriverContext, DriverEvents, DriverLaunch } from '../drive
 import { BufferFrames } from '../toolkit/frame-store.js';
 import { LaunchQueue } from '../toolkit/launch-queue.js';
 import type { PageTable } from '../toolkit/page-table.js';
-import { UnitTable } from './unit-table.js';
+import { GranuleTable } from './granule-table.js';
 import { UnreliableCopies } from './unreliable-copies.js';
 
 /** What it needs of a driver's context. */
@@ -33,7 +33,7 @@ export class SimulatedDevice implements Driver {
     const { name, budgetPages, granularityBytes = PAGE_BYTES } = context;
     const none = { faults: false, addressable: false, memorySurvives: false, units: 0 };
     this.description = { name, budgetPages, frames: 'pooled', granularityBytes, ...none };
-    this.table = new UnitTable(granularityBytes);
+    this.table = new GranuleTable(granularityBytes);
     this.events = context.events;
     this.frames = new BufferFrames(budgetPages, pageBytes);
     const parts = { ...context, table: this.table, frames: this.frames, pageBytes };

@@ -118,14 +118,14 @@ export class Resizing {
         record.pages = pages;
       }
       if (failure !== null || more === 0) done(failure);
-      else this.unmapUnits(range.first + before, more, done);
+      else this.unmapGranules(range.first + before, more, done);
     });
   }
 
   /** A device that maps larger pages has found something else behind the end until now. */
-  private unmapUnits(first: number, count: number, done: Next): void {
+  private unmapGranules(first: number, count: number, done: Next): void {
     this.context.requests.start(
-      (request) => this.context.manager.unmapUnits(request, first, count),
+      (request) => this.context.manager.unmapGranules(request, first, count),
       (_pages, failure) => done(failure),
     );
   }

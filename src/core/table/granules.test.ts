@@ -5,9 +5,9 @@ import { addRun, createMask, has, type Mask } from '../basics/mask.js';
 import { Access, HOST, HOST_NODE, PAGES_PER_BLOCK, Status, type Touch } from '../basics/types.js';
 import type { OpenManager } from '../test-manager.js';
 import { allocateIn, commandsThat, deviceOf, hasPage, hostOf, managerOf } from '../test-parts.js';
-import { widen } from './units.js';
+import { widen } from './granules.js';
 
-const UNIT = 16;
+const GRANULE = 16;
 
 let manager: OpenManager;
 let heard: string[];
@@ -41,7 +41,7 @@ beforeEach(() => {
       heard.push(`deny ${page - first}: ${reason}`),
   });
   manager = managerOf(hostOf(16), commands, namedPolicies({ prefetch: 'none', readAhead: 'none' }));
-  device = manager.addDevice(deviceOf(2, { granularityBytes: UNIT * 4096 }));
+  device = manager.addDevice(deviceOf(2, { granularityBytes: GRANULE * 4096 }));
   first = allocateIn(manager, 100);
 });
 
@@ -49,22 +49,22 @@ const backed = (): number | undefined => manager.node(device.node)?.backedPages;
 const touch = (page: number, write: boolean): void =>
   manager.fault(device.processor, first + page, write, 1);
 
-describe('a device with units', () => {
-  it('gets and maps all of a unit where one page is touched', () => {
+describe('a device with granules', () => {
+  it('gets and maps all of a granule where one page is touched', () => {
     touch(20, true);
     expect(heard).toEqual(['copy 16+16 to 1', 'map 16+16 for 1: 2']);
-    expect(backed()).toBe(UNIT);
+    expect(backed()).toBe(GRANULE);
     manager.checkInvariants();
   });
 
-  it('has memory for all of the last unit, and copies what the array has of it', () => {
+  it('has memory for all of the last granule, and copies what the array has of it', () => {
     touch(99, false);
     expect(heard).toEqual(['copy 96+4 to 1', 'map 96+16 for 1: 1']);
-    expect(backed()).toBe(UNIT);
+    expect(backed()).toBe(GRANULE);
     manager.checkInvariants();
   });
 
-  it('loses the right to a unit where the host writes one page, and that page alone', () => {
+  it('loses the right to a granule where the host writes one page, and that page alone', () => {
     touch(20, true);
     heard = [];
     manager.fault(HOST, first + 18, true, 1);
@@ -76,7 +76,7 @@ describe('a device with units', () => {
     manager.checkInvariants();
   });
 
-  it('gives no memory back while something of the unit counts', () => {
+  it('gives no memory back while something of the granule counts', () => {
     touch(20, true);
     heard = [];
     manager.free(1, first + 16, 8);
@@ -87,7 +87,7 @@ describe('a device with units', () => {
     manager.checkInvariants();
   });
 
-  it('is denied a unit that has a pinned page, and may read it', () => {
+  it('is denied a granule that has a pinned page, and may read it', () => {
     manager.fault(HOST, first + 18, true, 1);
     manager.pin(first + 18, 1, true);
     heard = [];
@@ -98,7 +98,7 @@ describe('a device with units', () => {
     manager.checkInvariants();
   });
 
-  it('gets a unit for writing whose pin has ended while the unit went home for it', () => {
+  it('gets a granule for writing whose pin has ended while the granule went home for it', () => {
     touch(20, true);
     manager.fault(HOST, first + 18, true, 1);
     manager.pin(first + 18, 1, true);
@@ -123,7 +123,7 @@ describe('a device with units', () => {
     touch(19, true);
     manager.grow(range, 20, 30);
     heard = [];
-    manager.unmapUnits(1, first + 20, 10);
+    manager.unmapGranules(1, first + 20, 10);
     expect(heard).toEqual(['revoke 16+16 of 1: 0']);
     heard = [];
     touch(25, true);
@@ -142,21 +142,21 @@ describe('a device with units', () => {
   };
   const filled = ['revoke 16+16 of 1: 0', 'copy 20+10 to 1', 'map 16+16 for 1: 1'];
 
-  it('loses a unit into which an array has grown before that is filled by a request', () => {
+  it('loses a granule into which an array has grown before that is filled by a request', () => {
     growBehind();
     manager.acquire(1, device.processor, first + 16, 4, Access.Read);
     expect(heard).toEqual(filled);
     manager.checkInvariants();
   });
 
-  it('loses a unit into which an array has grown before that is filled for a thread', () => {
+  it('loses a granule into which an array has grown before that is filled for a thread', () => {
     growBehind();
     touch(18, true);
     expect(heard).toEqual([...filled.slice(0, 2), 'map 16+16 for 1: 2']);
     manager.checkInvariants();
   });
 
-  it('keeps a unit into which an array has grown while a launch holds a part of it', () => {
+  it('keeps a granule into which an array has grown while a launch holds a part of it', () => {
     growBehind();
     manager.bring(1, device.node, first + 16, 2, Access.Read, { hold: true });
     manager.acquire(2, device.processor, first + 16, 4, Access.Read);
@@ -166,11 +166,11 @@ describe('a device with units', () => {
     manager.checkInvariants();
   });
 
-  it('brings no unit along that has a page which may not be read', () => {
+  it('brings no granule along that has a page which may not be read', () => {
     const usual = namedPolicies({ readAhead: 'none' });
     const all = () => (touch: Touch) => touch.result.set(touch.allowed);
     manager = managerOf(hostOf(16), commandsThat(), { ...usual, prefetch: all });
-    const { processor } = manager.addDevice(deviceOf(2, { granularityBytes: UNIT * 4096 }));
+    const { processor } = manager.addDevice(deviceOf(2, { granularityBytes: GRANULE * 4096 }));
     first = allocateIn(manager, 100);
     manager.fault(HOST, first + 40, true, 1);
     manager.protect(1, first + 40, 1, Access.None);
@@ -196,7 +196,7 @@ describe('a device with units', () => {
     manager.checkInvariants();
   });
 
-  it('holds a unit against writes of others, as long as it is mapped and held', () => {
+  it('holds a granule against writes of others, as long as it is mapped and held', () => {
     manager.acquire(1, device.processor, first, 4, Access.Write, { hold: true });
     heard = [];
     manager.fault(HOST, first + 10, true, 1);
@@ -208,7 +208,7 @@ describe('a device with units', () => {
   });
 });
 
-describe('a unit of which only a part stands in for a denied page', () => {
+describe('a granule of which only a part stands in for a denied page', () => {
   const PAGES = 100;
   /** Pages that go in one copy. */
   const TOGETHER = 64;
@@ -216,7 +216,7 @@ describe('a unit of which only a part stands in for a denied page', () => {
   let filled: number;
 
   beforeEach(() => {
-    // The first copy fails: those to the rest of the unit have ended by then.
+    // The first copy fails: those to the rest of the granule have ended by then.
     copies = Status.Pending;
     ended = [];
     const commands = commandsThat({
@@ -265,21 +265,21 @@ describe('a unit of which only a part stands in for a denied page', () => {
 });
 
 describe('widen', () => {
-  it('adds the pages of each unit of which there is one', () => {
+  it('adds the pages of each granule of which there is one', () => {
     const run = fc.tuple(fc.nat(PAGES_PER_BLOCK - 1), fc.integer({ min: 1, max: 40 }));
-    const units = fc.integer({ min: 0, max: 9 }).map((power) => 2 ** power);
+    const granules = fc.integer({ min: 0, max: 9 }).map((power) => 2 ** power);
     fc.assert(
-      fc.property(fc.array(run, { maxLength: 6 }), units, (runs, unit) => {
+      fc.property(fc.array(run, { maxLength: 6 }), granules, (runs, granule) => {
         const mask = createMask();
         for (const [from, count] of runs)
           addRun(mask, from, Math.min(count, PAGES_PER_BLOCK - from));
         const wide = mask.slice() as Mask;
-        widen(wide, unit);
+        widen(wide, granule);
         const wrong: number[] = [];
         for (let page = 0; page < PAGES_PER_BLOCK; page++) {
-          const begin = page - (page % unit);
+          const begin = page - (page % granule);
           let any = false;
-          for (let each = begin; each < begin + unit; each++) any ||= has(mask, each);
+          for (let each = begin; each < begin + granule; each++) any ||= has(mask, each);
           if (has(wide, page) !== any) wrong.push(page);
         }
         expect(wrong).toEqual([]);
