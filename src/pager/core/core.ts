@@ -9,7 +9,7 @@ import { RecordingFile, type RecordingHeader } from '../../files/recording-file.
 import { evictionName } from '../../policy/choices.js';
 import type { ManagerOptions } from '../protocol/space.js';
 import { RequestError } from '../protocol/wire.js';
-import { Recordings } from './recordings.js';
+import { MoveRecords } from './move-records.js';
 import { StagingMemory } from './staging.js';
 
 export interface Core {
@@ -18,7 +18,7 @@ export interface Core {
   /** Where the run is written down, if it is. */
   readonly recording: RecordingFile | null;
   /** Records of moves, which a program starts and stops. */
-  readonly recordings: Recordings;
+  readonly moveRecords: MoveRecords;
   /** Memory that pages go over from one store to the next. */
   readonly staging: StagingMemory;
 }
@@ -45,8 +45,8 @@ export function openCore(
   const manager = new MemoryManager(commands, policies, blocks);
   recorder?.events(manager);
   const rule = evictionName(choices);
-  const recordings = new Recordings(manager, commands, name, rule, history ?? null, warn);
-  return { manager, router, recording, recordings, staging };
+  const moveRecords = new MoveRecords(manager, commands, name, rule, history ?? null, warn);
+  return { manager, router, recording, moveRecords, staging };
 }
 
 /** A run that cannot be written down is refused; one that fails later goes on without. */

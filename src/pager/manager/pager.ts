@@ -107,7 +107,7 @@ export class Pager implements ClientEvents {
     } finally {
       this.idleWait.end();
       this.parts.recording?.close();
-      this.parts.recordings.close();
+      this.parts.moveRecords.close();
     }
   }
 
@@ -226,7 +226,7 @@ export class Pager implements ClientEvents {
   }
 
   left(client: Client, views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void {
-    this.parts.recordings.left(client);
+    this.parts.moveRecords.left(client);
     for (const [range, count] of views) this.parts.arrays.countView(range, -count);
     for (const pin of pins) this.parts.endPin(pin);
     for (const range of client.staging) this.parts.arrays.freeAll(range);

@@ -361,7 +361,7 @@ type AllParts = { reserve: DescriptorReserve } & SpaceContext &
  * after it, what threads wait for comes first.
  */
 function listOf(parts: AllParts) {
-  const { manager, router, recording, recordings, clients, attachments } = parts;
+  const { manager, router, recording, moveRecords, clients, attachments } = parts;
   const { copyThreads, polls, host } = parts;
   const faultReads = new FaultReads({ host, polls, attachments });
   const processes: Part = {
@@ -406,7 +406,7 @@ function listOf(parts: AllParts) {
     parts.notifiers,
     processes,
     { idle: () => recording?.flush() },
-    recordings,
+    moveRecords,
   ];
   return { all, faultReads };
 }

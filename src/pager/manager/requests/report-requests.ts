@@ -5,8 +5,17 @@ import type { Parts } from '../parts.js';
 import { done, type Handlers } from './handling.js';
 
 export function reportRequests(parts: Parts) {
-  const { attachments, devices, manager, arrays, pins, notifiers, reports, overviews, recordings } =
-    parts;
+  const {
+    attachments,
+    devices,
+    manager,
+    arrays,
+    pins,
+    notifiers,
+    reports,
+    overviews,
+    moveRecords,
+  } = parts;
   return {
     arrays: (_value, _answer, client) =>
       arrays.listings().filter(({ range }) => client.mayKnow(range)),
@@ -45,11 +54,11 @@ export function reportRequests(parts: Parts) {
       };
     },
     check: () => done(manager.checkInvariants()),
-    record: ({ path, limitBytes }) => ({ id: recordings.start(path, limitBytes) }),
-    unrecord: ({ id }) => recordings.stop(id),
-    history: () => ({ texts: recordings.last }),
-    follow: (_value, _answer, client) => ({ id: recordings.follow(client) }),
-    tail: ({ id }, _answer, client) => recordings.tail(id, client),
-    unfollow: ({ id }, _answer, client) => done(recordings.unfollow(id, client)),
+    record: ({ path, limitBytes }) => ({ id: moveRecords.start(path, limitBytes) }),
+    unrecord: ({ id }) => moveRecords.stop(id),
+    history: () => ({ texts: moveRecords.last }),
+    follow: (_value, _answer, client) => ({ id: moveRecords.follow(client) }),
+    tail: ({ id }, _answer, client) => moveRecords.tail(id, client),
+    unfollow: ({ id }, _answer, client) => done(moveRecords.unfollow(id, client)),
   } satisfies Partial<Handlers>;
 }

@@ -26,7 +26,7 @@ export interface Tail {
   readonly nowMs: number;
 }
 
-export class Recordings {
+export class MoveRecords {
   private readonly recorder: MoveRecorder;
   private readonly files = new Map<number, MovesFile>();
   private readonly tails = new Map<number, Followed>();
