@@ -12,7 +12,7 @@ import type { Requests } from '../protocol/requests.js';
 import type { WireError } from '../protocol/wire.js';
 import { RequestError } from '../protocol/wire.js';
 import type { ArrayRoom, Arrays } from './arrays.js';
-import type { Cloning } from './cloning.js';
+import type { ClonedArrays } from './cloned-arrays.js';
 import type { Guards } from './modules/guards.js';
 import type { Notifiers } from './modules/notifiers.js';
 import type { Pins } from './pins.js';
@@ -29,7 +29,7 @@ export class Resizing {
     private readonly context: SpaceContext,
     private readonly arrays: Arrays,
     private readonly room: Pick<ArrayRoom, 'commitment' | 'quotas'>,
-    private readonly cloning: Cloning,
+    private readonly clonedArrays: ClonedArrays,
     private readonly pins: Pins,
     private readonly notifiers: Notifiers,
     private readonly guards: Guards,
@@ -161,7 +161,7 @@ export class Resizing {
       if (unclear !== null) giveUp(unclear);
       else
         this.protectAll(range.first, hidden, Access.Read, () => {
-          this.cloning.derive(range, made.range, (failure) => {
+          this.clonedArrays.derive(range, made.range, (failure) => {
             if (failure === null) this.takeOver(old, made, holes, rights, () => done(made, null));
             else giveUp(failure);
           });

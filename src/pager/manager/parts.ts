@@ -16,9 +16,9 @@ import type { DescriptorReserve } from '../../linux/files/descriptor-reserve.js'
 import { copyMemory, fillMemory } from '../../linux/memory/memory.js';
 import { ArrayAdvice } from '../arrays/advice.js';
 import { Arrays } from '../arrays/arrays.js';
+import { ClonedArrays } from '../arrays/cloned-arrays.js';
 import { Clones } from '../arrays/clones/clones.js';
 import { KeptPages } from '../arrays/clones/kept-pages.js';
-import { Cloning } from '../arrays/cloning.js';
 import { HostDenials } from '../arrays/host-denials.js';
 import { Guards } from '../arrays/modules/guards.js';
 import { Notifiers } from '../arrays/modules/notifiers.js';
@@ -212,7 +212,7 @@ function makeArrays(
   const follow = options.followMemory;
   const follower = new HostBudgetFollower(hostBudget, follow, poller, PRESSURE_SLOT, wall);
   const clones = makeClones(context);
-  const cloning = new Cloning(arrays, guards, places, clones, sources);
+  const clonedArrays = new ClonedArrays(arrays, guards, places, clones, sources);
   const notifiers = new Notifiers({
     range: (id) => manager.range(id),
     rangeOfPage: (page) => pages.rangeOf(page),
@@ -244,7 +244,7 @@ function makeArrays(
     hostBudget,
     follower,
     clones,
-    cloning,
+    clonedArrays,
     notifiers,
     advice: new ArrayAdvice(manager, arrays),
     uses: new Uses(arrays, guards),
@@ -252,7 +252,7 @@ function makeArrays(
     rights: new Rights(context, arrays, files),
     reports: new PageReports(pages, places, sources),
     roomWait: new RoomWait(manager, now),
-    resizing: new Resizing(context, arrays, room, cloning, pins, notifiers, guards),
+    resizing: new Resizing(context, arrays, room, clonedArrays, pins, notifiers, guards),
     hostDenials: new HostDenials(places, poison, say),
   };
 }

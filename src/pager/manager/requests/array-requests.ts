@@ -3,7 +3,8 @@ import type { Parts } from '../parts.js';
 import { done, type Handlers, later, orFailure } from './handling.js';
 
 export function arrayRequests(parts: Parts) {
-  const { devices, freeing, deferred, arrays, advice, cloning, rights, pins, resizing } = parts;
+  const { devices, freeing, deferred, arrays, advice, clonedArrays, rights, pins, resizing } =
+    parts;
   return {
     allocate: (wanted, answer, client) => {
       const made: typeof answer = (allocated, failure) => {
@@ -18,7 +19,7 @@ export function arrayRequests(parts: Parts) {
       return null;
     },
     clone: (wanted, answer, client) =>
-      later(cloning.clone(wanted, answer, wanted.keep === true ? null : client.process)),
+      later(clonedArrays.clone(wanted, answer, wanted.keep === true ? null : client.process)),
     resize: (wanted, answer) => later(resizing.resize(wanted, answer)),
     free: (wanted, answer) => {
       freeing.free(wanted);

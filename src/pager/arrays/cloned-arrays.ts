@@ -10,7 +10,7 @@ import type { Clones } from './clones/clones.js';
 import type { Guards } from './modules/guards.js';
 import type { Places } from './table/places.js';
 
-export class Cloning {
+export class ClonedArrays {
   constructor(
     private readonly arrays: Arrays,
     private readonly guards: Guards,
