@@ -38,7 +38,7 @@ export class Arrays {
     private readonly room: ArrayRoom,
     private readonly files: FileProvider,
     private readonly providers: Providers,
-    private readonly shared: SharedArrays,
+    private readonly sharedArrays: SharedArrays,
     /** Tells clients of an array all of which has been freed. */
     private readonly tellFreed: (range: number) => void,
   ) {}
@@ -171,7 +171,7 @@ export class Arrays {
   /** An array that was allocated for it is another machine's from now on, too. */
   share({ range: id, name, source }: Requests['share']['in']): void {
     const { range, elementBytes } = this.usable(id, name, 'share');
-    this.shared.start(range, elementBytes, source);
+    this.sharedArrays.start(range, elementBytes, source);
   }
 
   /** Makes an array that is to be a clone of another one. */

@@ -12,7 +12,7 @@ function endingLaunch(queuedMs: number[]) {
     process: { pid: 1, owesAnswers: false },
     end: (reason: string) => void ends.push(reason),
   } as unknown as Device;
-  const launch = { device, ending: null, isHandedOver: true, sharing: null } as unknown as Launch;
+  const launch = { device, ending: null, isHandedOver: true, sharedUse: null } as unknown as Launch;
   launch.timeoutAt = Number.POSITIVE_INFINITY;
   const queue = new LaunchQueue(device);
   queue.launches.push(launch);

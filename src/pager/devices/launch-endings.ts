@@ -47,7 +47,7 @@ export class LaunchEndings {
       return;
     }
     launch.ending = ending;
-    if (launch.sharing?.isWaiting === true) {
+    if (launch.sharedUse?.isWaiting === true) {
       this.finish(launch);
       return;
     }

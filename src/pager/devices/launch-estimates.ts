@@ -31,7 +31,7 @@ export class LaunchEstimates {
     private readonly parts: {
       readonly devices: Devices;
       readonly plans: LaunchPlans;
-      readonly sharing: SharedUses;
+      readonly sharedUses: SharedUses;
       readonly uses: Uses;
     },
   ) {
@@ -39,7 +39,7 @@ export class LaunchEstimates {
   }
 
   start(request: LaunchRequest, done: Done): void {
-    const { devices, uses, sharing } = this.parts;
+    const { devices, uses, sharedUses } = this.parts;
     const operation = { ...request, stream: 0, sequence: 0 };
     const kernel = `kernel ${request.kernelName}`;
     const device = devices.byNumber(request.device);
@@ -59,7 +59,7 @@ export class LaunchEstimates {
       done(forecast, failure);
     };
     const args = argumentsOf(operation.parameters, this.context.table);
-    sharing.during(
+    sharedUses.during(
       `an estimate of ${kernel}`,
       args.map(({ first, count }) => ({ first, count, write: false })),
       (end) =>

@@ -72,7 +72,7 @@ export class Launch {
   queued: Pick<QueuedTime, 'takeMs'> | null = null;
   args: readonly NamedArgument[] = [];
   /** What it holds of arrays that other machines have. */
-  sharing: SharedUse | null = null;
+  sharedUse: SharedUse | null = null;
   work: Work = { kind: 'whole', joined: null, plan: null };
   handed: Handed | null = null;
   /** It was seen to that what it uses comes while the launch before it runs. */

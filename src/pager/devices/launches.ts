@@ -45,7 +45,7 @@ import { Course } from './stages/stage.js';
 
 export interface LaunchParts {
   readonly arrays: Arrays;
-  readonly sharing: SharedUses;
+  readonly sharedUses: SharedUses;
   readonly stopped: StoppedThreads;
   readonly plans: LaunchPlans;
   readonly gathers: GatherPlans;
@@ -67,20 +67,20 @@ export class Launches implements Part {
     private readonly context: SpaceContext,
     private readonly parts: LaunchParts,
   ) {
-    const { arrays, sharing, stopped, plans, gathers, mapped } = parts;
+    const { arrays, sharedUses, stopped, plans, gathers, mapped } = parts;
     const { places, now } = context;
     const finish = (launch: Launch): void => this.finish(launch);
     const checks = new LaunchChecks(context);
     this.modules = new KernelModules(context.loading);
     this.endings = new LaunchEndings(this.queues, places, stopped, now, finish);
     this.bringing = new Bringing(context, checks);
-    this.running = new Running(new NextLaunch(context, checks, sharing));
+    this.running = new Running(new NextLaunch(context, checks, sharedUses));
     this.course = new Course(
       [
-        new OtherMachines(context, sharing),
+        new OtherMachines(context, sharedUses),
         new Size(context, checks, arrays),
         new Division(context, checks, plans, arrays),
-        new JoinedLaunches(context, checks, sharing),
+        new JoinedLaunches(context, checks, sharedUses),
         new Arranging(context),
         new Edges(context, checks),
         new Emptying(context),
@@ -214,7 +214,7 @@ export class Launches implements Part {
     const [launch] = this.queueOf(device).launches;
     if (launch === undefined || launch.isHandedOver) return;
     launch.fail(lostError(device, launch, device.reason));
-    if (launch.state === 'doomed' || launch.sharing?.isWaiting === true) this.finish(launch);
+    if (launch.state === 'doomed' || launch.sharedUse?.isWaiting === true) this.finish(launch);
   }
 
   /** Ends whatever the device still has to do. */
@@ -278,7 +278,7 @@ export class Launches implements Part {
       countUse(this.parts.arrays, each.operation, -1);
       this.context.requests.forget(each.id);
     }
-    if (launch.sharing !== null) launch.failure = launch.sharing.end(launch.failure);
+    if (launch.sharedUse !== null) launch.failure = launch.sharedUse.end(launch.failure);
     queue.isTelling = true;
     for (const each of together) {
       const { gpuMs } = each;

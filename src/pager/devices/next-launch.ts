@@ -16,7 +16,7 @@ export class NextLaunch {
   constructor(
     private readonly context: SpaceContext,
     private readonly checks: LaunchChecks,
-    private readonly sharing: SharedUses,
+    private readonly sharedUses: SharedUses,
   ) {}
 
   /** @param running as the driver has it, with those that go with it */
@@ -40,7 +40,7 @@ export class NextLaunch {
     if (
       operation.indirect !== undefined ||
       this.checks.denialOf(device, args) !== null ||
-      this.sharing.isNeeded(args)
+      this.sharedUses.isNeeded(args)
     )
       return;
     if (

@@ -56,17 +56,17 @@ export class Closing {
     before: readonly ClosedSpace[],
     done: (failure: WireError | null) => void,
   ): void {
-    const { launches, streams, providers, shared, sharing, writeBack, devices, copies } =
+    const { launches, streams, providers, sharedArrays, sharedUses, writeBack, devices, copies } =
       this.parts;
     if (timeoutMs !== null) launches.endings.stopAll(timeoutMs, 'the space is being closed');
     if (this.done !== null) return;
     this.done = () => done(null);
     streams.cancelAll(wireError('SPACE_CLOSED', 'cancelled: the space is being closed'));
-    sharing.cancelAll();
+    sharedUses.cancelAll();
     let running = 1;
     const flushed = (failure: WireError | null): void => {
       if (failure === null) {
-        shared.leaveAll((lost) => {
+        sharedArrays.leaveAll((lost) => {
           this.lost = lost;
           providers.endAll(() => {
             this.due = before;

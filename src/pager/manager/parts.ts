@@ -203,10 +203,10 @@ function makeArrays(
     staged.freed(range);
     clients.tellFreed(range);
   };
-  const shared = new SharedArrays(context);
+  const sharedArrays = new SharedArrays(context);
   const quotas = new Quotas(context.table);
   const room = { commitment, quotas, kept };
-  const arrays = new Arrays(context, room, files, providers, shared, tellFreed);
+  const arrays = new Arrays(context, room, files, providers, sharedArrays, tellFreed);
   const pins = new Pins(context, arrays, commitment);
   const hostBudget = new HostBudget(manager, commitment, () => pins.pinnedBytes, now);
   const follow = options.followMemory;
@@ -238,7 +238,7 @@ function makeArrays(
       staged.end(pin);
     },
     quotas,
-    shared,
+    sharedArrays,
     arrays,
     pins,
     hostBudget,
@@ -248,7 +248,7 @@ function makeArrays(
     notifiers,
     advice: new ArrayAdvice(manager, arrays),
     uses: new Uses(arrays, guards),
-    sharing: new SharedUses(shared, places, later),
+    sharedUses: new SharedUses(sharedArrays, places, later),
     rights: new Rights(context, arrays, files),
     reports: new PageReports(pages, places, sources),
     roomWait: new RoomWait(manager, now),
@@ -284,14 +284,14 @@ type BeforeDevices = BeforeArrays & ReturnType<typeof makeArrays>;
 
 function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const { options, poller, memory, warn } = context;
-  const { files, host, copyThreads, arrays, sharing, notifiers, bindings } = before;
+  const { files, host, copyThreads, arrays, sharedUses, notifiers, bindings } = before;
   const gathers = new GatherPlans(context);
   const plans = new LaunchPlans(context.now, (wanted, done) =>
     readHostBytes(context, wanted, (content) => done(content)),
   );
   const launches = new Launches(context, {
     arrays,
-    sharing,
+    sharedUses,
     stopped: before.stopped,
     plans,
     gathers,
@@ -306,7 +306,7 @@ function makeDevices(context: SpaceContext, before: BeforeDevices) {
   const estimates = new LaunchEstimates(context, {
     devices,
     plans,
-    sharing,
+    sharedUses,
     uses: before.uses,
   });
   return { gathers, plans, launches, polls, devices, estimates };
@@ -323,8 +323,8 @@ function makeTransfers(context: SpaceContext, before: BeforeTransfers) {
   const copies = new Copies(context, arrays, memoryOf, prefetches);
   const mappedReads = new MappedReads(files, engine);
   const writeBack = new WriteBack(context, files, engine);
-  const { pins, notifiers, guards, shared } = before;
-  const freeing = new Freeing(arrays, pins, notifiers, guards, writeBack, shared, say);
+  const { pins, notifiers, guards, sharedArrays } = before;
+  const freeing = new Freeing(arrays, pins, notifiers, guards, writeBack, sharedArrays, say);
   const operations = new Operations({ ...before, prefetches, copies, freeing });
   const streamSlice = new TimeSlice(wall);
   const streams = new Streams({
@@ -390,7 +390,7 @@ function listOf(parts: AllParts) {
     parts.providers,
     parts.engine,
     parts.pipes,
-    parts.shared,
+    parts.sharedArrays,
     parts.bindings,
     parts.nearDisk,
     parts.follower,
@@ -414,7 +414,8 @@ function listOf(parts: AllParts) {
 /** Handles what the core and the drivers said, until they say no more. */
 function settling(parts: AllParts): () => void {
   const { options, manager, deferred } = parts;
-  const { devices, arrays, attachments, notifiers, clones, shared, hostDenials, freeing } = parts;
+  const { devices, arrays, attachments, notifiers, clones, sharedArrays, hostDenials, freeing } =
+    parts;
   const listener: CoreListener = {
     denied: (access) => {
       const { processor, page, reason } = access;
@@ -431,7 +432,7 @@ function settling(parts: AllParts): () => void {
       manager.endHeard(processor);
     },
     breakCopyOnWrite: (page, count, lastChance) => clones.breakCopyOnWrite(page, count, lastChance),
-    wanted: (page, write) => shared.wanted(page, write),
+    wanted: (page, write) => sharedArrays.wanted(page, write),
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
   };
   return () => {

@@ -27,7 +27,7 @@ export class Operations {
       readonly launches: Launches;
       readonly prefetches: Prefetches;
       readonly copies: Copies;
-      readonly sharing: SharedUses;
+      readonly sharedUses: SharedUses;
       readonly rights: Rights;
       readonly freeing: Freeing;
     },
@@ -64,7 +64,7 @@ export class Operations {
   /** Moves pages when no other machine has them. A launch asks when it has its device. */
   private move(operation: Move, done: OperationDone): void {
     const name = operation.kind === 'copy' ? 'a copy' : 'a prefetch';
-    const use = this.parts.sharing.during(
+    const use = this.parts.sharedUses.during(
       name,
       usedBy(operation),
       (end) => {

@@ -15,7 +15,7 @@ export class Freeing {
     private readonly notifiers: Notifiers,
     private readonly guards: Guards,
     private readonly writeBack: WriteBack,
-    private readonly shared: SharedArrays,
+    private readonly sharedArrays: SharedArrays,
     private readonly say: (text: string) => void,
   ) {}
 
@@ -32,14 +32,15 @@ export class Freeing {
     const { firstPage, count } = freed;
     this.pins.check(firstPage, count, 'free');
     const whole = this.arrays.isWhole(freed.range, firstPage, count);
-    if (!whole && this.shared.has(freed.range)) throw sharedError('free a part of', wanted.name);
+    if (!whole && this.sharedArrays.has(freed.range))
+      throw sharedError('free a part of', wanted.name);
     if (whole) {
       this.notifiers.release(this.arrays.rangeOf(freed.range));
       this.guards.release(this.arrays.rangeOf(freed.range));
     }
     const free = (): void => this.arrays.free(freed, () => done(null));
-    if (this.shared.has(freed.range)) {
-      this.shared.leave(freed.range, free);
+    if (this.sharedArrays.has(freed.range)) {
+      this.sharedArrays.leave(freed.range, free);
       return;
     }
     if (!this.writeBack.isShared(firstPage)) {

@@ -16,7 +16,7 @@ export class SharedUses {
   private readonly waiting = new Set<() => void>();
 
   constructor(
-    private readonly shared: SharedArrays,
+    private readonly sharedArrays: SharedArrays,
     private readonly places: Places,
     private readonly later: (action: () => void) => void,
   ) {}
@@ -24,7 +24,7 @@ export class SharedUses {
   /** Whether some of the pages are of arrays that other machines have, too. */
   isNeeded(pages: readonly { readonly first: number; readonly count: number }[]): boolean {
     return (
-      this.shared.needsOf(pages.map(({ first, count }) => ({ first, count, write: false })))
+      this.sharedArrays.needsOf(pages.map(({ first, count }) => ({ first, count, write: false })))
         .length > 0
     );
   }
@@ -40,7 +40,7 @@ export class SharedUses {
     used: readonly UsedPages[],
     ready: (failure: WireError | null) => void,
   ): SharedUse | null {
-    const needs = this.shared.needsOf(used);
+    const needs = this.sharedArrays.needsOf(used);
     if (needs.length === 0) return null;
     const hold: Hold<DenyReason> = new Hold(needs, (refusal) => {
       this.waiting.delete(cancel);
@@ -96,7 +96,7 @@ export class SharedUses {
     operation: string,
     { array, block, reason }: Refusal<DenyReason>,
   ): WireError {
-    return this.places.denialError(reason, this.shared.pageOf(array, block), operation);
+    return this.places.denialError(reason, this.sharedArrays.pageOf(array, block), operation);
   }
 
   /** Operations that wait for blocks do not begin. */

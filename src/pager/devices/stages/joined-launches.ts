@@ -27,7 +27,7 @@ export class JoinedLaunches implements Stage {
   constructor(
     private readonly context: SpaceContext,
     private readonly checks: LaunchChecks,
-    private readonly sharing: SharedUses,
+    private readonly sharedUses: SharedUses,
   ) {}
 
   run(launch: Launch, done: () => void): void {
@@ -62,13 +62,13 @@ export class JoinedLaunches implements Stage {
   }
 
   /** Whether a launch may go with others: nothing can fail before its kernel runs. */
-  private mayJoin(device: Device, { operation, sharing, failure, ending }: Launch): boolean {
+  private mayJoin(device: Device, { operation, sharedUse, failure, ending }: Launch): boolean {
     const { code, parameters, timeoutMs, indirect } = operation;
     if (
       indirect !== undefined ||
       code.kind !== 'wgsl' ||
       timeoutMs !== null ||
-      sharing !== null ||
+      sharedUse !== null ||
       failure !== null ||
       ending !== null
     )
@@ -80,7 +80,7 @@ export class JoinedLaunches implements Stage {
       this.checks.problemOf(device, operation, args) === null &&
       this.checks.isWhole(device, operation) &&
       this.checks.denialOf(device, args) === null &&
-      !this.sharing.isNeeded(args)
+      !this.sharedUses.isNeeded(args)
     );
   }
 

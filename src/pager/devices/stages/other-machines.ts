@@ -10,7 +10,7 @@ import type { Stage } from './stage.js';
 export class OtherMachines implements Stage {
   constructor(
     private readonly context: SpaceContext,
-    private readonly shared: SharedUses,
+    private readonly sharedUses: SharedUses,
   ) {}
 
   run(launch: Launch, done: () => void): void {
@@ -23,10 +23,10 @@ export class OtherMachines implements Stage {
     }));
     if (indirect !== undefined)
       used.push(usedBytes(indirect.offset, indirect.numbers * SIZE_BYTES, false));
-    launch.sharing = this.shared.begin(launch.kernel, used, (failure) => {
+    launch.sharedUse = this.sharedUses.begin(launch.kernel, used, (failure) => {
       launch.fail(failure);
       done();
     });
-    if (launch.sharing === null) done();
+    if (launch.sharedUse === null) done();
   }
 }

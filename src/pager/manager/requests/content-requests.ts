@@ -5,7 +5,7 @@ import type { Parts } from '../parts.js';
 import { type Handlers, later } from './handling.js';
 
 export function contentRequests(parts: Parts) {
-  const { writeBack, fileTransfers, byteMoves, sharing, pins } = parts;
+  const { writeBack, fileTransfers, byteMoves, sharedUses, pins } = parts;
 
   /** Has bytes of arrays used while other machines are kept from them. */
   const whileHeld = <T>(
@@ -15,7 +15,7 @@ export function contentRequests(parts: Parts) {
     answer: Answer<T>,
     start: (answer: Answer<T>) => void,
   ): void => {
-    sharing.during(
+    sharedUses.during(
       operation,
       [usedBytes(offset, bytes, writes)],
       (end) => start((value, failure) => answer(value, end(failure))),

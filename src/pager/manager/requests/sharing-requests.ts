@@ -5,7 +5,7 @@ import type { Parts } from '../parts.js';
 import { done, type Handlers, later, orFailure } from './handling.js';
 
 export function sharingRequests(parts: Parts, closing: Closing) {
-  const { attachments, arrays, shared, quotas } = parts;
+  const { attachments, arrays, sharedArrays, quotas } = parts;
   return {
     shareSpace: ({ rights: allowed, ranges }) => {
       closing.refuse();
@@ -28,7 +28,7 @@ export function sharingRequests(parts: Parts, closing: Closing) {
     },
     sharing: ({ range, name, call }, answer) => {
       arrays.usable(range, name, call.kind === 'fence' ? 'fence' : 'wait at a barrier of');
-      return later(shared.call(range, call, orFailure(answer)));
+      return later(sharedArrays.call(range, call, orFailure(answer)));
     },
   } satisfies Partial<Handlers>;
 }
