@@ -103,7 +103,7 @@ export class Deferred implements Notices {
   };
 
   /** Does all that there is to do, until nothing more comes of it. */
-  settle(listener: CoreListener): void {
+  handleAll(listener: CoreListener): void {
     while (this.said.length > 0 || this.actions.length > 0) {
       const said = this.said.shift();
       if (said === undefined) this.actions.shift()?.();

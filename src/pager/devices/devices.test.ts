@@ -43,8 +43,8 @@ function openDevices() {
       core.manager.endHeard(id);
     },
   };
-  const settle = (): void => deferred.settle(listener as CoreListener);
-  return { devices, settle, launches, router: core.router };
+  const handleDeferred = (): void => deferred.handleAll(listener as CoreListener);
+  return { devices, handleDeferred, launches, router: core.router };
 }
 
 function called(name: string): DeviceOptions {
@@ -57,7 +57,7 @@ describe('a device that comes while others go', () => {
   beforeEach(() => {
     world = openDevices();
     world.devices.open([called('one'), called('two')], () => undefined);
-    world.settle();
+    world.handleDeferred();
   });
 
   /** A device that has come, and is there for the program and for the core. */
@@ -82,7 +82,7 @@ describe('a device that comes while others go', () => {
     world.devices.addDevice(called('three'), (_failure, info) => {
       come = info;
     });
-    world.settle();
+    world.handleDeferred();
     expectThere(come);
   });
 
@@ -93,7 +93,7 @@ describe('a device that comes while others go', () => {
     });
     die('two');
     die('one');
-    world.settle();
+    world.handleDeferred();
     expectThere(come);
   });
 
@@ -104,7 +104,7 @@ describe('a device that comes while others go', () => {
         come = info;
       });
     die('one');
-    world.settle();
+    world.handleDeferred();
     expectThere(come);
   });
 
@@ -116,7 +116,7 @@ describe('a device that comes while others go', () => {
       come = info;
     });
     die('two');
-    world.settle();
+    world.handleDeferred();
     expectThere(come);
   });
 });

@@ -49,7 +49,7 @@ export class IdleWait {
       | 'faultReads'
       | 'manager'
       | 'router'
-      | 'settle'
+      | 'handleDeferred'
       | 'nearDisk'
       | 'now'
       | 'poller'
@@ -168,13 +168,13 @@ export class IdleWait {
    * when the disk is at the next one. Returns whether the core has more to do.
    */
   private takeTurn(): boolean {
-    const { now, stores, router, manager, settle, faultReads } = this.parts;
+    const { now, stores, router, manager, handleDeferred, faultReads } = this.parts;
     router.putOff();
     stores.poll();
     yieldProcessor();
     faultReads.read();
     router.tellRest();
-    settle();
+    handleDeferred();
     this.expect(now());
     return router.busy || manager.waitsToGoAhead;
   }

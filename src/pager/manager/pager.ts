@@ -122,7 +122,7 @@ export class Pager implements ClientEvents {
       if (look === 1 && this.spin.yields) this.yield();
       let found = 0;
       for (const part of this.asked.step) found += part.step();
-      this.parts.settle();
+      this.parts.handleDeferred();
       if (found > 0) {
         served += found;
         this.spin.found(look);
@@ -168,7 +168,7 @@ export class Pager implements ClientEvents {
     if (!this.sleep(this.parts.now())) return false;
     for (const part of this.asked.hear) part.hear();
     // Who comes by a request may need the place of what has gone.
-    this.parts.settle();
+    this.parts.handleDeferred();
     const woken = poller.readyAt(WAKE_SLOT) !== 0;
     const asked = this.idleWait.takeAsked();
     if (woken) drainEventfd(this.options.wakeFd);
@@ -176,14 +176,14 @@ export class Pager implements ClientEvents {
     if (clients.busy || woken || asked || (attachments.any && attachments.haveMessages))
       clients.read(this.requestSlice, this);
     streams.go();
-    this.parts.settle();
+    this.parts.handleDeferred();
     return true;
   }
 
   /** Takes what other threads have answered. */
   private poll(): void {
     for (const part of this.asked.poll) part.poll();
-    this.parts.settle();
+    this.parts.handleDeferred();
   }
 
   /** Does what is due by the clock, then sleeps until something happens. False when nothing has. */
@@ -222,7 +222,7 @@ export class Pager implements ClientEvents {
       if (error instanceof NodeError) throw error;
       reply(null, toWire(error));
     }
-    this.parts.settle();
+    this.parts.handleDeferred();
   }
 
   left(client: Client, views: ReadonlyMap<number, number>, pins: ReadonlySet<number>): void {

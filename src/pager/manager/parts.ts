@@ -108,7 +108,7 @@ export function makeParts(
   const made = { ...context, ...sources, ...host, ...clients, ...arrays, ...devices };
   const transfers = makeTransfers(context, made);
   const parts = { reserve, ...made, ...transfers };
-  return { ...parts, ...listOf(parts), settle: settling(parts) };
+  return { ...parts, ...listOf(parts), handleDeferred: deferredHandling(parts) };
 }
 
 /** Loads a module of the program's. */
@@ -412,7 +412,7 @@ function listOf(parts: AllParts) {
 }
 
 /** Handles what the core and the drivers said, until they say no more. */
-function settling(parts: AllParts): () => void {
+function deferredHandling(parts: AllParts): () => void {
   const { options, manager, deferred } = parts;
   const { devices, arrays, attachments, notifiers, clones, sharedArrays, hostDenials, freeing } =
     parts;
@@ -436,7 +436,7 @@ function settling(parts: AllParts): () => void {
     objected: (page, write, thread, why) => hostDenials.objected(page, write, thread, why),
   };
   return () => {
-    do deferred.settle(listener);
+    do deferred.handleAll(listener);
     while (freeing.freeAbandoned());
     if (options.checkInvariants) manager.checkInvariants();
   };
