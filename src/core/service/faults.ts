@@ -59,7 +59,7 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
   const count = block.mappings.length;
   if (failure !== Status.Done) putFirst(block, block.ended);
   for (let step = 0; step < count; step++) {
-    const id = (block.turn + step) % count;
+    const id = (block.nextServed + step) % count;
     const mapping = block.mappings[id];
     while (mapping?.waiting === true) {
       const processor = processorOf(state, id);
@@ -80,7 +80,7 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
       state.masks.backTo(mark);
       failure = Status.Done;
       if (outcome === 'started') {
-        block.turn = (id + 1) % count;
+        block.nextServed = (id + 1) % count;
         return;
       }
       if (outcome !== 'done') break;
@@ -103,7 +103,7 @@ function putFirst(block: Block, { page, node }: Ended): void {
   const mapping = block.mappings[first];
   if (mapping === undefined) return;
   mapping.urgentPage = page;
-  block.turn = first;
+  block.nextServed = first;
 }
 
 function serviceFault(

@@ -151,8 +151,8 @@ export interface Block {
   readonly record: Operation;
   /** How the last operation ended. */
   readonly ended: Ended;
-  /** Where the search for waiting processors starts, so that none is always last. */
-  turn: number;
+  /** The processor that is looked at first for waiting threads, so that none is always last. */
+  nextServed: number;
   /** Failed attempts in a row for the threads that wait now. */
   attempts: number;
 }
@@ -261,7 +261,7 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
       only: -1,
       progress: false,
     },
-    turn: 0,
+    nextServed: 0,
     attempts: 0,
   };
 }
