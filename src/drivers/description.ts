@@ -4,7 +4,7 @@ import { wrongGranularity } from '../messages/granularity.js';
 import type { Driver, DriverContext } from './driver.js';
 
 /** As the driver gave it; memory of a failed driver is not trusted. */
-export type GuardedDescription = { memorySurvives: boolean } & Omit<
+export type CheckedDescription = { memorySurvives: boolean } & Omit<
   DeviceDescription,
   'memorySurvives'
 >;
@@ -30,7 +30,7 @@ const OPTIONAL = [
 export function describeDriver(
   made: unknown,
   { name, budgetPages }: Pick<DriverContext, 'name' | 'budgetPages'>,
-): GuardedDescription {
+): CheckedDescription {
   if (typeof made !== 'object' || made === null)
     refuse(`is ${String(made)}, not an object with the commands of a driver`);
   const driver = made as Partial<Record<keyof Driver, unknown>>;

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { has, size } from '../core/basics/mask.js';
 import type { EvictionPolicy, Touch } from '../core/basics/types.js';
 import { checkChoices, loadPolicies, type PolicyChoices } from './choices.js';
-import { guardEviction, guardPlacement, guardPrefetch, guardReadAhead } from './guard.js';
+import {
+  evictionWithFallback,
+  placementWithFallback,
+  prefetchWithFallback,
+  readAheadWithFallback,
+} from './fallback.js';
 import { next } from './pattern/next.js';
 import { touchOf } from './test-touch.js';
 
@@ -104,7 +109,7 @@ describe('choices of policies', () => {
 describe('a policy of the user that fails', () => {
   it('is replaced by the one that there is otherwise, after one word', () => {
     const warnings: string[] = [];
-    const policy = guardReadAhead(
+    const policy = readAheadWithFallback(
       () => {
         throw new Error('oh');
       },
@@ -114,14 +119,14 @@ describe('a policy of the user that fails', () => {
     expect(warnings).toEqual([
       "onemem: warning: the readAhead policy threw oh; onemem's own takes its place\n",
     ]);
-    const place = guardPlacement(() => 'moon', ignore);
+    const place = placementWithFallback(() => 'moon', ignore);
     expect(place({ processor: 1, advised: true, remote: false, turns: 0, sinceTurn: 0 })).toBe(
       'remote',
     );
   });
 
   it('brings nothing that may not be brought, and always the touched page', () => {
-    const policy = guardPrefetch(({ result }: Touch) => result.fill(-1), ignore);
+    const policy = prefetchWithFallback(({ result }: Touch) => result.fill(-1), ignore);
     const request = touchOf(3);
     (request.allowed as Int32Array)[1] = 1;
     policy(request);
@@ -134,7 +139,7 @@ describe('a policy of the user that fails', () => {
 
   it('is replaced when it answers a number in place of a mask', () => {
     const warnings: string[] = [];
-    const policy = guardPrefetch(
+    const policy = prefetchWithFallback(
       () => Number.NaN as never,
       (text) => warnings.push(text),
     );
@@ -155,7 +160,7 @@ describe('a policy of the user that fails', () => {
       deactivate: ignore,
       evict: () => -1,
     };
-    const policy = guardEviction(lazy, ignore);
+    const policy = evictionWithFallback(lazy, ignore);
     for (const block of [4, 5]) policy.activate(block, 512);
     expect(policy.evict((block) => block === 5)).toBe(5);
     expect(policy.evict(() => false)).toBe(-1);
@@ -168,10 +173,10 @@ describe('a policy of the user that fails', () => {
       deactivate: ignore,
       evict: () => 0,
     };
-    expect(guardEviction(lru, ignore).mostAhead).toBe(undefined);
+    expect(evictionWithFallback(lru, ignore).mostAhead).toBe(undefined);
     const warnings: string[] = [];
     const limit = (mostAhead: () => number): unknown =>
-      guardEviction({ ...lru, mostAhead }, (text) => warnings.push(text)).mostAhead?.(64);
+      evictionWithFallback({ ...lru, mostAhead }, (text) => warnings.push(text)).mostAhead?.(64);
     expect([3, 0, Number.POSITIVE_INFINITY].map((blocks) => limit(() => blocks))).toEqual([
       3,
       0,

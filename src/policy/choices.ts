@@ -12,13 +12,13 @@ import { missingModule } from '../messages/missing-module.js';
 import { refuseUnknown } from '../messages/option-names.js';
 import { EVICTION_POLICIES, type EvictionName } from './eviction/named.js';
 import {
-  guardEviction,
-  guardPlacement,
-  guardPrefetch,
-  guardReadAhead,
+  evictionWithFallback,
   PolicyError,
+  placementWithFallback,
+  prefetchWithFallback,
+  readAheadWithFallback,
   type Warn,
-} from './guard.js';
+} from './fallback.js';
 import { type NextOptions, next, noReadAhead } from './pattern/next.js';
 import { none, type PatternOptions, pattern } from './pattern/pattern.js';
 import { advised, migrate } from './placement/advised.js';
@@ -135,17 +135,19 @@ export async function loadPolicies(choices: PolicyChoices, warn: Warn): Promise<
   checkChoices(choices);
   const { eviction, prefetch, readAhead, placement } = completed(choices);
   const ahead = await maker<ReadAheadPolicy>('readAhead', readAhead, (made) =>
-    guardReadAhead(made, warn),
+    readAheadWithFallback(made, warn),
   );
   return {
     eviction: await maker<EvictionPolicy>('eviction', eviction, (made) =>
-      guardEviction(made, warn),
+      evictionWithFallback(made, warn),
     ),
     prefetch:
       prefetchMaker(prefetch, ahead) ??
-      (await maker<PrefetchPolicy>('prefetch', prefetch, (made) => guardPrefetch(made, warn))),
+      (await maker<PrefetchPolicy>('prefetch', prefetch, (made) =>
+        prefetchWithFallback(made, warn),
+      )),
     placement: await maker<PlacementPolicy>('placement', placement, (made) =>
-      guardPlacement(made, warn),
+      placementWithFallback(made, warn),
     ),
     looksAtTurns: looksAtTurns(placement),
   };
@@ -167,7 +169,7 @@ export function namedPolicies(choices: PolicyChoices = {}): Policies {
 async function maker<T>(
   kind: PolicyKind,
   choice: unknown,
-  guard: (made: unknown) => T,
+  withFallback: (made: unknown) => T,
 ): Promise<() => T> {
   if (!isModule(choice)) return named<T>(kind, choice);
   const { module: url, export: name = 'default', options } = choice;
@@ -190,7 +192,7 @@ async function maker<T>(
         options === undefined ? '; it was called without options, since the choice has none' : '';
       throw new PolicyError(`${where} threw ${kernelError(cause).message}${given}`, { cause });
     }
-    return guard(made);
+    return withFallback(made);
   };
   // What is wrong with it shows before the space opens.
   one();

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { EvictionPolicy } from '../../core/basics/types.js';
 import { evictionName } from '../../policy/choices.js';
 import { EVICTION_POLICIES, type EvictionName } from '../../policy/eviction/named.js';
-import { checkEviction } from '../../policy/guard.js';
+import { checkEviction } from '../../policy/fallback.js';
 import { CommandError, UsageError } from '../terminal/failure.js';
 
 export type Makers = Readonly<Record<string, () => EvictionPolicy>>;

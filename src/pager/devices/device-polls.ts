@@ -118,7 +118,7 @@ export class DevicePolls {
     let any = false;
     for (let place = 0; place < this.places.length; place++) {
       const device = this.places[place];
-      if (device?.guard?.progress() === true || device?.process?.engine?.step() === true)
+      if (device?.checked?.progress() === true || device?.process?.engine?.step() === true)
         any = true;
     }
     return any ? DEVICE_STEP : 0;
@@ -129,7 +129,7 @@ export class DevicePolls {
     let sleep = most;
     for (let place = 0; place < this.places.length; place++) {
       const device = this.places[place];
-      if (device?.guard?.waiting === true) return Math.min(most, 1);
+      if (device?.checked?.waiting === true) return Math.min(most, 1);
       if (device?.process?.sending === true) sleep = Math.min(sleep, SENDING_MS);
     }
     return sleep;
@@ -156,7 +156,7 @@ export class DevicePolls {
     if (nowMs - this.lastLook < LOOK_MS) return;
     this.lastLook = nowMs;
     for (let place = 0; place < this.places.length; place++) {
-      this.places[place]?.guard?.look();
+      this.places[place]?.checked?.look();
       this.places[place]?.process?.look();
     }
   }

@@ -3,8 +3,8 @@
 import type { Status } from '../../core/basics/types.js';
 import type { MemoryManager } from '../../core/memory-manager.js';
 import type { ThreadPlacement } from '../../cpus/placed-threads.js';
+import type { CheckedDriver } from '../../drivers/checked-driver.js';
 import type { Driver, LaunchFailure } from '../../drivers/driver.js';
-import type { DriverGuard } from '../../drivers/guard.js';
 import type { ProcessDriver, ProcessEvents } from '../../drivers/process-driver.js';
 import type { Router } from '../../drivers/router.js';
 import type { DeviceInfo } from '../protocol/space.js';
@@ -15,7 +15,7 @@ export interface MadeDriver {
   /** The same driver, if it is that of a process. */
   readonly process: ProcessDriver | null;
   /** The same driver, if it is one that works in this thread. */
-  readonly guard: DriverGuard | null;
+  readonly checked: CheckedDriver | null;
   /** It may do something in turns of the event loop. */
   readonly usesEventLoop?: true;
 }
@@ -23,7 +23,7 @@ export interface MadeDriver {
 export class Device {
   readonly driver: Driver;
   readonly process: ProcessDriver | null;
-  readonly guard: DriverGuard | null;
+  readonly checked: CheckedDriver | null;
   /** The poller tells when the device's socket takes packets again. */
   wantsRoom = false;
   readonly figures: LaunchFigures = { ...NO_LAUNCHES };
@@ -42,11 +42,11 @@ export class Device {
 
   constructor(
     readonly info: DeviceInfo,
-    { driver, process, guard }: MadeDriver,
+    { driver, process, checked }: MadeDriver,
   ) {
     this.driver = driver;
     this.process = process;
-    this.guard = guard;
+    this.checked = checked;
   }
 
   /** Ends it as if it had fallen off its bus. */
@@ -56,7 +56,7 @@ export class Device {
     this.ending = true;
     this.reason = why;
     this.process?.kill(why);
-    this.guard?.lose(why);
+    this.checked?.lose(why);
   }
 }
 

@@ -24,7 +24,7 @@ function openDevices() {
     mustLoad: () => false,
     make: ({ name }: DeviceOptions) => {
       const driver = { kind: 'none', description: deviceOf(2, { name }), close: nothing };
-      return { driver, process: null, guard: null };
+      return { driver, process: null, checked: null };
     },
   };
   const launches = { lost: nothing, endAll: nothing };

@@ -320,7 +320,7 @@ export class Devices implements DeviceOwner {
       registeredInPlace: made.process?.files != null,
       directCopies: (made.process?.memoryFile ?? -1) !== -1,
       sameAddresses: description.frames === 'identity',
-      cancellation: made.guard === null ? made.driver.abort !== undefined : made.guard.canAbort,
+      cancellation: made.checked === null ? made.driver.abort !== undefined : made.checked.canAbort,
       kernels: made.process?.wgsl == null ? 'functions' : 'wgsl',
       pid: made.process?.pid ?? null,
     };

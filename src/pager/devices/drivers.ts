@@ -1,9 +1,9 @@
 /** How drivers are made: those of the package, and those of a user's modules. */
 
 import { PAGE_BYTES } from '../../core/basics/types.js';
+import { CheckedDriver } from '../../drivers/checked-driver.js';
 import type { CopyThread } from '../../drivers/copies/copy-thread.js';
 import type { ByteAccess, DriverContext, DriverEvents, KernelCode } from '../../drivers/driver.js';
-import { DriverGuard } from '../../drivers/guard.js';
 import type { KernelFunction } from '../../drivers/kernel-loader.js';
 import { ProcessDevice } from '../../drivers/process/device.js';
 import type { ProcessEvents } from '../../drivers/process-driver.js';
@@ -78,7 +78,7 @@ export class DriverMaker {
     const { copies } = this;
     const made = { ...options, budgetPages, hostMemory, host, program: CHILD, copies };
     const process = new ProcessDevice(base, bytes, made, events);
-    return { driver: process, process, guard: null };
+    return { driver: process, process, checked: null };
   }
 
   /** With what cuts its launches this is a fifth of all that the manager's thread reads. */
@@ -88,37 +88,37 @@ export class DriverMaker {
     const host = { fd: hostMemory, bytes, address: hostAddress };
     const { openWebgpu } = await import('../../drivers/webgpu/open.js');
     const gpu = openWebgpu({ ...options, budgetPages, host }, ENGINE, events);
-    return { driver: gpu, process: gpu, guard: null };
+    return { driver: gpu, process: gpu, checked: null };
   }
 
   private async custom(options: DeviceOptions, events: DriverEvents): Promise<MadeDriver> {
-    const { guard, context } = this.surround(options, events);
+    const { checked, context } = this.surround(options, events);
     const { url, exportName } = options.driver as NonNullable<DeviceOptions['driver']>;
     const late = new Error(`module ${url} was not ready after ${LOADING_LIMIT_MS / 1000} s`);
     try {
-      guard.adopt(await inTime(create(url, exportName, context), LOADING_LIMIT_MS, late));
+      checked.adopt(await inTime(create(url, exportName, context), LOADING_LIMIT_MS, late));
     } catch (error) {
       throw new Error(
         `${missingModule(url, error) ?? reasonOf(error)} (export '${exportName}' of ${url})`,
       );
     }
-    return { driver: guard, process: null, guard, usesEventLoop: true };
+    return { driver: checked, process: null, checked, usesEventLoop: true };
   }
 
   private simulated(options: DeviceOptions, events: DriverEvents): MadeDriver {
-    const { guard, context } = this.surround(options, events);
+    const { checked, context } = this.surround(options, events);
     const { granularityBytes } = options;
-    guard.adopt(new SimulatedDevice({ ...context, granularityBytes }));
-    return { driver: guard, process: null, guard };
+    checked.adopt(new SimulatedDevice({ ...context, granularityBytes }));
+    return { driver: checked, process: null, checked };
   }
 
   private surround(
     options: DeviceOptions,
     events: DriverEvents,
-  ): { guard: DriverGuard; context: DriverContext } {
+  ): { checked: CheckedDriver; context: DriverContext } {
     const { name, units, inject } = options;
     const asked = { name, budgetPages: Math.floor(options.memoryBytes / PAGE_BYTES) };
-    const guard = new DriverGuard(asked, events, this.warn);
+    const checked = new CheckedDriver(asked, events, this.warn);
     const bytes: ByteAccess = {
       read: (address, target) => readMemory(target, address),
       write: (address, source) => writeMemory(address, source),
@@ -127,12 +127,12 @@ export class DriverMaker {
       ...asked,
       units,
       bytes,
-      events: guard.events,
+      events: checked.events,
       options: options.driver?.options,
       loadKernel: this.kernelOf,
       ...(inject === undefined ? {} : { inject }),
     };
-    return { guard, context };
+    return { checked, context };
   }
 }
 

@@ -4,7 +4,7 @@ import type { DenyReason } from '../../core/basics/types.js';
 import { SystemCallError } from '../../linux/base/errors.js';
 import { ThreadError } from '../../linux/threads/threads.js';
 import type { OnememErrorCode } from '../../messages/error-codes.js';
-import { PolicyError } from '../../policy/guard.js';
+import { PolicyError } from '../../policy/fallback.js';
 
 /** An error on its way between threads. */
 export interface WireError {

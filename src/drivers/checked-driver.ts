@@ -7,7 +7,7 @@
 
 import { type Access, Status } from '../core/basics/types.js';
 import { kernelError } from '../messages/kernel-error.js';
-import { describeDriver, type GuardedDescription } from './description.js';
+import { type CheckedDescription, describeDriver } from './description.js';
 import type {
   Driver,
   DriverContext,
@@ -36,11 +36,11 @@ const EVENT_NUMBERS = 4;
 /** Looks, a second apart, after which an answer is overdue: suspended machines take none. */
 const LOOKS_ALLOWED = 10;
 
-export class DriverGuard implements Driver {
+export class CheckedDriver implements Driver {
   /** What the driver is given to report to. */
   readonly events: DriverEvents;
   private driver: Driver | null = null;
-  private described: GuardedDescription | null = null;
+  private described: CheckedDescription | null = null;
   /** By token: what is pending, and how often it has been found so. */
   private readonly pending: number[] = [];
   private readonly looks: number[] = [];
@@ -86,7 +86,7 @@ export class DriverGuard implements Driver {
     return this.own.kind;
   }
 
-  get description(): GuardedDescription {
+  get description(): CheckedDescription {
     if (this.described === null) throw new Error(`device ${this.asked.name} has no driver yet`);
     return this.described;
   }

@@ -33,7 +33,7 @@ function needFunction(made: unknown, kind: string): (...args: never[]) => unknow
 }
 
 /** Calls the user's policy until it fails once, and onemem's own from then on. */
-function guard<Args extends readonly unknown[], T>(
+function withFallback<Args extends readonly unknown[], T>(
   kind: string,
   theirs: (...args: Args) => unknown,
   own: (...args: Args) => T,
@@ -58,7 +58,7 @@ function guard<Args extends readonly unknown[], T>(
 }
 
 /** What it brings besides the touched page is allowed. It gets copies of the core's masks. */
-export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
+export function prefetchWithFallback(made: unknown, warn: Warn): PrefetchPolicy {
   const theirs = needFunction(made, 'prefetch') as PrefetchPolicy;
   const own = pattern();
   // What a policy that failed had answered by then counts for nothing.
@@ -67,7 +67,7 @@ export function guardPrefetch(made: unknown, warn: Warn): PrefetchPolicy {
     touch.ahead = 0;
     own(touch);
   };
-  const policy = guard('prefetch', theirs, afresh, problemOf, warn);
+  const policy = withFallback('prefetch', theirs, afresh, problemOf, warn);
   const masks = { mapped: createMask(), occupied: createMask(), allowed: createMask() };
   return (touch) => {
     const theirTouch = Object.assign(Object.create(touch) as Touch, masks);
@@ -92,12 +92,12 @@ function problemOf(answer: unknown, { result, ahead }: Touch): string | null {
   return null;
 }
 
-export function guardReadAhead(made: unknown, warn: Warn): ReadAheadPolicy {
+export function readAheadWithFallback(made: unknown, warn: Warn): ReadAheadPolicy {
   const isCount = (answer: unknown): string | null =>
     Number.isSafeInteger(answer) && (answer as number) >= 0
       ? null
       : `answered ${String(answer)}, which is no number of blocks`;
-  return guard(
+  return withFallback(
     'readAhead',
     needFunction(made, 'readAhead') as ReadAheadPolicy,
     next(),
@@ -106,12 +106,12 @@ export function guardReadAhead(made: unknown, warn: Warn): ReadAheadPolicy {
   );
 }
 
-export function guardPlacement(made: unknown, warn: Warn): PlacementPolicy {
+export function placementWithFallback(made: unknown, warn: Warn): PlacementPolicy {
   const isPlace = (answer: unknown): string | null =>
     answer === 'own' || answer === 'remote'
       ? null
       : `answered ${String(answer)}, and there are 'own' and 'remote'`;
-  return guard(
+  return withFallback(
     'placement',
     needFunction(made, 'placement') as PlacementPolicy,
     advised,
@@ -131,7 +131,7 @@ export function checkEviction(made: unknown): EvictionPolicy {
 }
 
 /** Onemem's own hears everything, too, so that it can take over. The core checks its choice. */
-export function guardEviction(made: unknown, warn: Warn): EvictionPolicy {
+export function evictionWithFallback(made: unknown, warn: Warn): EvictionPolicy {
   const theirs = checkEviction(made);
   const own = tournament();
   let failed = false;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Access, type DeviceDescription, Status } from '../core/basics/types.js';
+import { CheckedDriver } from './checked-driver.js';
 import type { Driver, DriverLaunch } from './driver.js';
-import { DriverGuard } from './guard.js';
 import { orderIn } from './test-orders.js';
 
 const description: DeviceDescription = {
@@ -23,14 +23,14 @@ const launch: DriverLaunch = {
   size: 1,
 };
 
-describe('DriverGuard', () => {
+describe('CheckedDriver', () => {
   let heard: unknown[];
   let warnings: string[];
   let driver: { -readonly [K in keyof Driver]: Driver[K] };
-  let guard: DriverGuard;
+  let checked: CheckedDriver;
 
   const copyIn = (token: number): Status =>
-    guard.transferIn(orderIn(token, 0, 0, 1, 0, Access.Read, false));
+    checked.transferIn(orderIn(token, 0, 0, 1, 0, Access.Read, false));
 
   beforeEach(() => {
     heard = [];
@@ -47,7 +47,7 @@ describe('DriverGuard', () => {
       transferOut: () => Status.Pending,
       close: () => undefined,
     };
-    guard = new DriverGuard(
+    checked = new CheckedDriver(
       { name: 'd', budgetPages: 8 },
       {
         fault: (...fault) => heard.push(['fault', ...fault]),
@@ -59,33 +59,33 @@ describe('DriverGuard', () => {
       },
       (message) => warnings.push(message),
     );
-    guard.adopt(driver);
+    checked.adopt(driver);
   });
 
   it('tells what the driver says when the command has returned', () => {
     driver.transferIn = ({ token }) => {
-      guard.events.transferred(token, Status.Done);
+      checked.events.transferred(token, Status.Done);
       return Status.Pending;
     };
     expect(copyIn(3)).toBe(Status.Pending);
     expect(heard).toEqual([]);
-    expect(guard.waiting).toBe(true);
-    expect(guard.progress()).toBe(true);
+    expect(checked.waiting).toBe(true);
+    expect(checked.progress()).toBe(true);
     expect(heard).toEqual([['transferred', 3, Status.Done]]);
-    expect(guard.waiting).toBe(false);
-    expect(guard.progress()).toBe(false);
+    expect(checked.waiting).toBe(false);
+    expect(checked.progress()).toBe(false);
   });
 
   it('answers everything that is pending before it says that the device has died', () => {
     driver.revoke = () => Status.Pending;
     driver.launch = () => undefined;
     copyIn(3);
-    guard.revoke(5, 0, 1, Access.None);
-    guard.launch(launch);
+    checked.revoke(5, 0, 1, Access.None);
+    checked.launch(launch);
     driver.progress = () => {
       throw new Error('no more');
     };
-    guard.progress();
+    checked.progress();
     const reason = expect.stringMatching(/^its driver threw in progress: Error: no more/);
     expect(heard).toEqual([
       ['transferred', 3, Status.Lost],
@@ -96,31 +96,31 @@ describe('DriverGuard', () => {
     expect(warnings).toEqual([
       expect.stringMatching(/^device d: its driver threw.*; the device counts as dead$/),
     ]);
-    expect(guard.description.memorySurvives).toBe(false);
+    expect(checked.description.memorySurvives).toBe(false);
     // Whatever comes now, the driver is not asked.
     driver.transferIn = () => expect.unreachable('it is dead');
     expect(copyIn(9)).toBe(Status.Lost);
-    expect(guard.revoke(9, 0, 1, Access.None)).toBe(Status.Done);
-    guard.events.transferred(3, Status.Done);
-    guard.progress();
+    expect(checked.revoke(9, 0, 1, Access.None)).toBe(Status.Done);
+    checked.events.transferred(3, Status.Done);
+    checked.progress();
     expect(heard.length).toBe(4);
   });
 
   it('has a launch ended by a driver that can do that, and no other launch', () => {
-    expect(guard.canAbort).toBe(false);
-    guard.abort(7);
+    expect(checked.canAbort).toBe(false);
+    checked.abort(7);
     const asked: number[] = [];
     driver.launch = () => undefined;
     driver.abort = (id) => {
       asked.push(id);
-      guard.events.launched(id, { code: 'ABORTED', message: 'as it was told' });
+      checked.events.launched(id, { code: 'ABORTED', message: 'as it was told' });
     };
-    expect(guard.canAbort).toBe(true);
-    guard.abort(7);
-    guard.launch(launch);
-    guard.abort(7);
-    guard.progress();
-    guard.abort(7);
+    expect(checked.canAbort).toBe(true);
+    checked.abort(7);
+    checked.launch(launch);
+    checked.abort(7);
+    checked.progress();
+    checked.abort(7);
     expect(asked).toEqual([7]);
     expect(heard).toEqual([['launched', 7, 'ABORTED']]);
   });
@@ -128,63 +128,63 @@ describe('DriverGuard', () => {
   it.each([
     [
       'a copy that nobody asked for',
-      (to: DriverGuard) => to.events.transferred(4, Status.Done),
+      (to: CheckedDriver) => to.events.transferred(4, Status.Done),
       /answered copy 4/,
     ],
     [
       'a revocation that nobody asked for',
-      (to: DriverGuard) => to.events.revoked(4),
+      (to: CheckedDriver) => to.events.revoked(4),
       /answered revocation 4/,
     ],
     [
       'a launch that does not run',
-      (to: DriverGuard) => to.events.launched(4, null),
+      (to: CheckedDriver) => to.events.launched(4, null),
       /ended launch 4/,
     ],
     [
       'an end that is none',
-      (to: DriverGuard) => to.events.transferred(3, Status.Pending),
+      (to: CheckedDriver) => to.events.transferred(3, Status.Pending),
       /ended a copy with 1/,
     ],
     [
       'a fault without faults',
-      (to: DriverGuard) => to.events.fault(1, true, 0),
+      (to: CheckedDriver) => to.events.fault(1, true, 0),
       /reported a page fault/,
     ],
   ])('takes the device for dead after %s', (_name, say, message) => {
     copyIn(3);
-    say(guard);
-    guard.progress();
+    say(checked);
+    checked.progress();
     expect(heard.at(-1)).toEqual(['died', expect.stringMatching(message)]);
   });
 
   it('keeps the memory of a device that says itself that it died', () => {
     copyIn(3);
-    guard.events.transferred(3, Status.Lost);
-    guard.events.died('pulled out');
-    guard.progress();
+    checked.events.transferred(3, Status.Lost);
+    checked.events.died('pulled out');
+    checked.progress();
     expect(heard).toEqual([
       ['transferred', 3, Status.Lost],
       ['died', 'pulled out'],
     ]);
-    expect(guard.description.memorySurvives).toBe(true);
+    expect(checked.description.memorySurvives).toBe(true);
     expect(warnings).toEqual([]);
   });
 
   it('takes a device for dead that loses copies and says no more', () => {
     copyIn(3);
-    guard.events.transferred(3, Status.Lost);
-    guard.progress();
+    checked.events.transferred(3, Status.Lost);
+    checked.progress();
     expect(heard.at(-1)).toEqual(['died', 'it lost a copy']);
   });
 
   it('takes a device for dead that does not answer', () => {
     copyIn(3);
-    for (let look = 0; look < 10; look++) guard.look();
-    guard.progress();
+    for (let look = 0; look < 10; look++) checked.look();
+    checked.progress();
     expect(heard).toEqual([]);
-    guard.look();
-    guard.progress();
+    checked.look();
+    checked.progress();
     expect(heard).toEqual([
       ['transferred', 3, Status.Lost],
       ['died', 'its driver has not answered a copy for 10 s'],
@@ -192,10 +192,10 @@ describe('DriverGuard', () => {
   });
 
   it('ends a device that cannot be ended, and launches of one that cannot launch', () => {
-    guard.launch(launch);
-    guard.progress();
-    guard.lose('on purpose');
-    guard.progress();
+    checked.launch(launch);
+    checked.progress();
+    checked.lose('on purpose');
+    checked.progress();
     expect(heard).toEqual([
       ['launched', 7, 'KERNEL_ERROR'],
       ['died', 'on purpose'],
@@ -233,6 +233,6 @@ describe('DriverGuard', () => {
     ['memory nowhere', { description: { ...description, addressable: true } }, /has memory 0/],
     ['a launch that is no function', { launch: 1 }, /launch that is no function/],
   ])('refuses a driver with %s', (_name, change, message) => {
-    expect(() => guard.adopt({ ...driver, ...change })).toThrow(message);
+    expect(() => checked.adopt({ ...driver, ...change })).toThrow(message);
   });
 });
