@@ -4,6 +4,7 @@ import {
   Access,
   type DenyReason,
   HOST,
+  isLoss,
   NO_NODE,
   PAGES_PER_BLOCK,
   type ProcessorId,
@@ -66,7 +67,7 @@ export class Reasons {
       throw new Error(`page ${page} is denied with ${reason}, which its source never said`);
     const isLost =
       world.manager.pages.lossOf(page) !== null || world.others.of(page)?.abandoned === true;
-    if (['LOST', 'CORRUPTED', 'ALTERED', 'GONE', 'FORGOTTEN'].includes(reason) && !isLost)
+    if (isLoss(reason) && !isLost)
       throw new Error(`page ${page} is denied as lost, and reported as if it were not`);
     // What a clone has lost, since there was no room for it when its source forgot it, is not
     // waited for.

@@ -93,11 +93,42 @@ export const PROVIDER: NodeId = -2;
 /** A node, SOURCE_ZERO or SOURCE_PROVIDER. */
 export type Source = NodeId;
 
-/** Why an access was denied. */
-export type DenyReason =
-  | 'FREED'
+/** Why the content of a page is lost: no node has it any more. */
+export type LossReason =
   /** The only copy was on a device that died. */
   | 'LOST'
+  /** The only copy came back from a disk other than it was sent there. */
+  | 'CORRUPTED'
+  /** The only copy came back from a server altered. */
+  | 'ALTERED'
+  /** The server that had the only copy lacks it. */
+  | 'GONE'
+  /** The only copy was in a store that has forgotten it, such as a restarted server. */
+  | 'FORGOTTEN';
+
+/** What had the only copy. */
+const LOST_BY: Readonly<Record<LossReason, 'device' | 'disk' | 'server'>> = {
+  LOST: 'device',
+  CORRUPTED: 'disk',
+  ALTERED: 'server',
+  GONE: 'server',
+  FORGOTTEN: 'server',
+};
+
+/** Whether it is for good that the page cannot be had. */
+export function isLoss(reason: DenyReason): reason is LossReason {
+  return reason in LOST_BY;
+}
+
+/** Whether a server has lost the page. */
+export function isLossOfServer(reason: DenyReason): boolean {
+  return isLoss(reason) && LOST_BY[reason] === 'server';
+}
+
+/** Why an access was denied. */
+export type DenyReason =
+  | LossReason
+  | 'FREED'
   /** The processor that the pages should go to has died, or leaves. */
   | 'DEVICE_LOST'
   /** The processor reaches host memory in place, and has no memory of its own there. */
@@ -114,13 +145,6 @@ export type DenyReason =
   | 'OUT_OF_STORAGE'
   /** The only copy is in a store, or behind a server, that does not answer. */
   | 'NODE_LOST'
-  /** The only copy came back from a disk other than it was sent there. */
-  | 'CORRUPTED'
-  /** The only copy came back from a server altered, or the server lacks it. */
-  | 'ALTERED'
-  | 'GONE'
-  /** The only copy was in a store that has forgotten it, such as a restarted server. */
-  | 'FORGOTTEN'
   | 'SOURCE_CHANGED'
   | 'PROVIDER_FAILED'
   | 'ACCESS_REFUSED';

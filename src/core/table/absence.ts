@@ -5,7 +5,7 @@
  */
 
 import { add, has, type Mask, next } from '../basics/mask.js';
-import { type DenyReason, NO_NODE, PAGES_PER_BLOCK, Status } from '../basics/types.js';
+import { type DenyReason, isLoss, NO_NODE, PAGES_PER_BLOCK, Status } from '../basics/types.js';
 import { holderOf } from './contents.js';
 import type { State } from './state.js';
 import { type Block, isInherited, rareMask } from './va-block.js';
@@ -33,6 +33,7 @@ export function reasonOf(failure: number): DenyReason {
 
 /** The other way round: how filling a clone's page ends whose source cannot be had. */
 export function statusOf(reason: DenyReason | null): Status {
+  if (reason !== null && isLoss(reason)) return Status.SourceLost;
   switch (reason) {
     case null:
       return Status.Done;
@@ -42,12 +43,6 @@ export function statusOf(reason: DenyReason | null): Status {
       return Status.ProviderFailed;
     case 'ACCESS_REFUSED':
       return Status.Refused;
-    case 'LOST':
-    case 'CORRUPTED':
-    case 'ALTERED':
-    case 'GONE':
-    case 'FORGOTTEN':
-      return Status.SourceLost;
     case 'OUT_OF_MEMORY':
     case 'OUT_OF_STORAGE':
       return Status.SourceStarved;

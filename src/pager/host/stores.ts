@@ -1,5 +1,11 @@
 /** What is behind the host, nearest first: each sends pages on when it has no room. */
-import { HOST_NODE, type NodeId, PAGE_BYTES } from '../../core/basics/types.js';
+import {
+  type DenyReason,
+  HOST_NODE,
+  isLossOfServer,
+  type NodeId,
+  PAGE_BYTES,
+} from '../../core/basics/types.js';
 import type { ManagerContext } from '../core/context.js';
 import type { ServerStats, SlowMemoryStats, StorageStats } from '../protocol/space.js';
 import { TAGS } from '../sources/forgotten-tags.js';
@@ -83,11 +89,9 @@ export class Stores {
   }
 
   /** What programs are told of a failure. */
-  detailsOf(reason: string): Record<string, unknown> | undefined {
+  detailsOf(reason: DenyReason): Record<string, unknown> | undefined {
     if (reason === 'OUT_OF_STORAGE') return this.any ? this.failing.details : undefined;
-    return ['NODE_LOST', 'FORGOTTEN', 'ALTERED', 'GONE'].includes(reason)
-      ? this.server?.details
-      : undefined;
+    return reason === 'NODE_LOST' || isLossOfServer(reason) ? this.server?.details : undefined;
   }
 
   get slowMemoryStats(): SlowMemoryStats | null {

@@ -1,6 +1,6 @@
 /** Errors as values that can be posted to another thread. */
 
-import type { DenyReason } from '../../core/basics/types.js';
+import { type DenyReason, isLoss } from '../../core/basics/types.js';
 import { SystemCallError } from '../../linux/base/errors.js';
 import { ThreadError } from '../../linux/threads/threads.js';
 import type { OnememErrorCode } from '../../messages/error-codes.js';
@@ -66,15 +66,10 @@ export function toWire(error: unknown): WireError {
 
 /** The code that a user sees for a denied access. */
 export function codeOfDenial(reason: DenyReason): OnememErrorCode {
+  if (isLoss(reason)) return 'DATA_LOST';
   switch (reason) {
     case 'FREED':
       return 'USE_AFTER_FREE';
-    case 'LOST':
-    case 'CORRUPTED':
-    case 'ALTERED':
-    case 'GONE':
-    case 'FORGOTTEN':
-      return 'DATA_LOST';
     case 'READ_ONLY':
     case 'NO_ACCESS':
       return 'ACCESS_DENIED';

@@ -1,6 +1,6 @@
 /** Words for pages of arrays: where they are, and what went wrong with them. */
 
-import { type DenyReason, PAGE_BYTES } from '../../../core/basics/types.js';
+import { type DenyReason, isLossOfServer, PAGE_BYTES } from '../../../core/basics/types.js';
 import type { ManagerContext } from '../../core/context.js';
 import type { Stores } from '../../host/stores.js';
 import { codeOfDenial, explainDenial, type WireError, wireError } from '../../protocol/wire.js';
@@ -85,7 +85,7 @@ export class Places {
       return 'which resize() has moved to other addresses; take array.data anew';
     const why = explainDenial(reason, this.context.sources.of(page)?.remedy);
     if (reason === 'OUT_OF_STORAGE') return `${why}: ${this.files.problem ?? this.stores.problem}`;
-    if (reason === 'FORGOTTEN' || reason === 'ALTERED' || reason === 'GONE')
+    if (isLossOfServer(reason))
       return (
         this.context.sources.of(page)?.loss?.(reason, page) ?? `${why}: ${this.stores.serverName}`
       );
