@@ -226,9 +226,9 @@ describe('CheckedDriver', () => {
       /granularityBytes of 3072 bytes; it must be a power of two from 4096/,
     ],
     [
-      'a granularity of which its memory has room for one unit only',
+      'a granularity of which its memory has room for one granule only',
       { description: { ...description, granularityBytes: 32_768 } },
-      /granularityBytes of 32768, and a budgetPages of 8: .* room for two units; .* at least 65536 bytes/,
+      /granularityBytes of 32768, and a budgetPages of 8: .* room for two granules; .* at least 65536 bytes/,
     ],
     ['memory nowhere', { description: { ...description, addressable: true } }, /has memory 0/],
     ['a launch that is no function', { launch: 1 }, /launch that is no function/],
