@@ -22,7 +22,7 @@ describe('transferMs', () => {
     expect(transferMs(HALF, TWO_PAGES, TWO_PAGES)).toBeCloseTo(200 + 0.8192 + 1.6384, 6);
   });
 
-  it('moves whole units', () => {
+  it('moves whole granules', () => {
     const one = transferMs(LINK, new Map([[1, 1000]]), new Map());
     expect(one).toBe(transferMs(LINK, new Map([[4096, 1000]]), new Map()));
   });

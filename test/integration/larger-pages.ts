@@ -5,7 +5,7 @@ import { until } from '../harness/processes.js';
 import { sharedSpace } from '../harness/spaces.js';
 import { failsWith, runTests, sameData, test } from '../harness/suite.js';
 
-/** Elements of a page, and of a unit of 64 KiB. */
+/** Elements of a page, and of a granule of 64 KiB. */
 const PAGE = 512;
 const UNIT = 16 * PAGE;
 const MIB = 2 ** 20;
@@ -14,7 +14,7 @@ const add = kernel({ x: f64.inout, by: f64 }, ({ x, by }, { begin, end }) => {
   for (let i = begin; i < end; i++) x[i] += by;
 });
 
-test('a launch on some elements brings their units, and the CPU takes back pages', async () => {
+test('a launch on some elements brings their granules, and the CPU takes back pages', async () => {
   await using space = await sharedSpace({
     devices: [{ kind: 'simulated', memory: '4MiB', granularity: '64KiB' }],
     storage: false,
@@ -41,7 +41,7 @@ test('a launch on some elements brings their units, and the CPU takes back pages
   space.checkInvariants();
 });
 
-test('a part of a unit that is read-only keeps the unit from being written', async () => {
+test('a part of a granule that is read-only keeps the granule from being written', async () => {
   await using space = await sharedSpace({
     devices: [{ kind: 'simulated', memory: '4MiB', granularity: '64KiB' }],
     storage: false,
@@ -57,7 +57,7 @@ test('a part of a unit that is read-only keeps the unit from being written', asy
   space.checkInvariants();
 });
 
-test('two small arrays share a unit of 4 MiB, and the device has its memory until both are gone', async () => {
+test('two small arrays share a granule of 4 MiB, and the device has its memory until both are gone', async () => {
   await using space = await sharedSpace({
     devices: [{ kind: 'simulated', memory: '8MiB', granularity: '4MiB' }],
     storage: false,
@@ -68,7 +68,7 @@ test('two small arrays share a unit of 4 MiB, and the device has its memory unti
   for (const { x, by } of arrays) await device.run(add, { x, by }, { size: 100 });
   assert.equal(device.stats().backedBytes, 8 * MIB);
   arrays[2].x.free();
-  await until('a unit is given back', () => device.stats().backedBytes === 4 * MIB);
+  await until('a granule is given back', () => device.stats().backedBytes === 4 * MIB);
   arrays[0].x.free();
   for (const { x, by } of arrays.slice(1, 2)) sameData(x.data, () => by);
   const large = space.array(Float64Array, (8 * MIB) / 8 + 1);

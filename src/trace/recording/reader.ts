@@ -399,7 +399,7 @@ export class Reader implements Names {
     this.watcher.moved({ kind: 'arrival', atMs, ...what, returned, tookMs });
   }
 
-  /** A unit of several blocks is given back at once. */
+  /** A granule of several blocks is given back at once. */
   private left(node: number, page: number, count: number): void {
     for (let at = page; at < page + count; ) {
       const block = at - (at % PAGES_PER_BLOCK);
