@@ -159,7 +159,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: ['^src/(files|api|cli)/', '^src/pager/core/(core|recordings)\\.ts$'],
+        pathNot: ['^src/(files|api|cli)/', '^src/pager/core/(core|move-records)\\.ts$'],
       },
       to: { path: '^src/files/' },
     },
