@@ -16,7 +16,7 @@ const WORTH_IT = PAGES_PER_GROUP;
 export function notePassed(state: State, fault: Fault, came: Mask, reason: Reason): void {
   const { block, node } = fault;
   const residence = residenceOf(state, block, node.id);
-  if (reason === 'stride' && node.unitPages === 1)
+  if (reason === 'stride' && node.granulePages === 1)
     addBeside(came, fault.mapping.mapped, rareMask(residence, 'passed'));
   const { passed } = residence;
   if (passed === NO_PAGES) return;

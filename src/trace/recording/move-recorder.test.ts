@@ -134,7 +134,7 @@ describe('a record of moves', () => {
   it.each([
     ['of 64 KiB', 65_536, [1, 1, 1, 2, 3, 53]],
     ['of several blocks', 2 ** 22, [1, 1, 1, 1, 2, 2]],
-  ])('counts the rest of units %s, as the manager does', (_, granularityBytes, units) => {
+  ])('counts the rest of granules %s, as the manager does', (_, granularityBytes, granules) => {
     const commands = commandsThat({});
     const manager = new MemoryManager(commands, POLICIES, BLOCKS);
     const moves = new MoveRecorder('test', manager, commands, 'lru', () => 0);
@@ -163,7 +163,7 @@ describe('a record of moves', () => {
     follow();
     manager.fault(processor, two + 17, true, 1);
     look();
-    // The host takes a page, and the unit stays.
+    // The host takes a page, and the granule stays.
     manager.fault(HOST, two + 18, true, 2);
     look();
     follow();
@@ -176,7 +176,7 @@ describe('a record of moves', () => {
       look();
     }
     const told = [...used.slice(0, 5), Math.max(...used)];
-    expect(told.map((bytes) => bytes / granularityBytes)).toEqual(units);
+    expect(told.map((bytes) => bytes / granularityBytes)).toEqual(granules);
   });
 
   it('that begins later knows where pages were, and what is on its way', () => {

@@ -83,7 +83,7 @@ export interface Arrival {
   readonly pages: number;
   /** Of these, the ones that it had no memory for: others write over what had become stale there. */
   readonly added: number;
-  /** Pages of memory that it took for them: whole units, also where a range ends within one. */
+  /** Pages of memory that it took for them: whole granules, also where a range ends within one. */
   readonly taken: number;
   readonly cause: Cause;
   readonly need: Need;
@@ -101,7 +101,7 @@ export interface Departure {
   readonly memory: number;
   readonly page: number;
   readonly pages: number;
-  /** Pages of memory that it gave back with them: whole units. */
+  /** Pages of memory that it gave back with them: whole granules. */
   given: number;
   readonly cause: Cause;
   readonly why: Leaving;

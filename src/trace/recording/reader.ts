@@ -424,17 +424,17 @@ export class Reader implements Names {
     this.watcher.moved(move);
   }
 
-  /** Pages of the memory that a node has for all units of which these are some. */
+  /** Pages of the memory that a node has for all granules of which these are some. */
   private memoryAround(node: number, page: number, count: number): number {
-    const unit = (this.memories[node]?.granularityBytes ?? PAGE_BYTES) / PAGE_BYTES;
-    if (unit === 1) return this.residence(node, page).has(page % PAGES_PER_BLOCK, count);
+    const granule = (this.memories[node]?.granularityBytes ?? PAGE_BYTES) / PAGE_BYTES;
+    if (granule === 1) return this.residence(node, page).has(page % PAGES_PER_BLOCK, count);
     let pages = 0;
-    for (let at = page - (page % unit); at < page + count; at += unit)
-      if (this.hasSome(node, at, unit)) pages += unit;
+    for (let at = page - (page % granule); at < page + count; at += granule)
+      if (this.hasSome(node, at, granule)) pages += granule;
     return pages;
   }
 
-  /** Whether the node has any page of a unit, of a part of a block or of several. */
+  /** Whether the node has any page of a granule, of a part of a block or of several. */
   private hasSome(node: number, page: number, count: number): boolean {
     for (let at = page; at < page + count; at += PAGES_PER_BLOCK) {
       const pages = Math.min(count, PAGES_PER_BLOCK);

@@ -107,7 +107,7 @@ export function departureText(names: Names, departure: Departure): string {
   return `${text}; it was needed again ${after} later`;
 }
 
-/** Of pages, with their unit. */
+/** Of pages, with their granule. */
 function bytesText(pages: number): string {
   const kibibytes = (pages * PAGE_BYTES) / 1024;
   return kibibytes < 1024 ? `${kibibytes} KiB` : `${Number((kibibytes / 1024).toFixed(1))} MiB`;

@@ -43,7 +43,7 @@ export interface MemoryCost {
   readonly bytesEvicted: number;
   readonly evictions: number;
   readonly regretted: number;
-  /** All blocks that were ever in it, or units of several: with so much nothing is evicted. */
+  /** All blocks that were ever in it, or granules of several: with so much nothing is evicted. */
   readonly usedBytes: number;
 }
 
@@ -279,14 +279,14 @@ export class Costs implements Watcher {
     return { name, budgetBytes: budgetPages * PAGE_BYTES, peakBytes, usedBytes, ...sums };
   }
 
-  /** Of all blocks that were ever in the memory, with the rest of larger units. */
+  /** Of all blocks that were ever in the memory, with the rest of larger granules. */
   private usedPages(id: number): number {
     const { granularityBytes = 0 } = this.names.memories[id];
-    const unit = Math.max(PAGES_PER_BLOCK, granularityBytes / PAGE_BYTES);
-    const units = new Set<number>();
+    const granule = Math.max(PAGES_PER_BLOCK, granularityBytes / PAGE_BYTES);
+    const granules = new Set<number>();
     for (const block of this.memory(id).blocks)
-      units.add(Math.floor((block * PAGES_PER_BLOCK) / unit));
-    return units.size * unit;
+      granules.add(Math.floor((block * PAGES_PER_BLOCK) / granule));
+    return granules.size * granule;
   }
 
   private memory(id: number): MemorySums {
