@@ -311,8 +311,9 @@ function checkNobodyForgotten(state: State): void {
   for (const block of state.va.blocks.values()) {
     // A thread may wait for room, of which the pager tells.
     if (block.operation !== null || state.waitsForRoom.has(block.index)) continue;
-    // Such a block waits for the event that tells which device died.
-    if (block.ended.failure === Status.Lost) continue;
+    // Or for the event that tells which device died.
+    if ([...block.tasks, ...block.mappings].some((asker) => asker?.failure === Status.Lost))
+      continue;
     for (let id = 0; id < block.mappings.length; id++) {
       const mapping = block.mappings[id];
       if (mapping === undefined || state.processors[id] === undefined) continue;

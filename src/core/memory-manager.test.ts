@@ -1011,7 +1011,12 @@ describe('MemoryManager', () => {
         `dev release ${BLOCK}+2`,
       ]);
       expect(addDevice(manager, faulting)).toBe(2);
-      expect(event(() => manager.transferred(copy, Status.Lost))).toEqual(['host release 0+1']);
+      commands.transferStatus = () => Status.Lost;
+      expect(event(() => manager.transferred(copy, Status.Lost))).toEqual([
+        'host release 0+1',
+        'host gets 0+1 from dev as none',
+        'host release 0+1',
+      ]);
       // Its death is told later, and ends all that waits for it.
       expect(event(() => manager.processorLost(1))).toEqual([
         'dev release 0+1',

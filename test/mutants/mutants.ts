@@ -60,10 +60,24 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'forget why a page of a granule failed when the granule has gone home',
-    file: 'src/core/service/faults.ts',
-    original: 'mapping.failedPage === page ? mapping.failure : failed',
-    instead: 'failed',
+    file: 'src/core/movement/operation-end.ts',
+    original: "task === null && kind !== 'evict'",
+    instead: 'task === null',
     why: 'It comes again without the page that cannot be had, and goes home again, for ever.',
+  },
+  {
+    name: 'tell the host of what failed on the way over it',
+    file: 'src/core/movement/moves.ts',
+    original: "open(block, 'migrate', HOST_NODE, processor, pages)",
+    instead: "open(block, 'migrate', HOST_NODE, nodeOf(state, HOST_NODE).owner, pages)",
+    why: 'The thread of the device that waits for it never hears of it, and is tried without end.',
+  },
+  {
+    name: 'keep threads waiting for a death that has been reported',
+    file: 'src/core/service/departures.ts',
+    original: 'asker.failure = Status.Failed;',
+    instead: '',
+    why: 'They wait for ever.',
   },
   {
     name: 'overlook why the rest of a granule could not be copied for clones',
@@ -71,20 +85,6 @@ export const mutants: readonly Mutant[] = [
     original: 'if (has(shared, page)) found ??= reason;',
     instead: 'if (has(shared, page) && has(task.mask, page)) found ??= reason;',
     why: 'It is tried again at once, for ever, while a disk is full.',
-  },
-  {
-    name: 'tell a failure first the lowest processor that waits for the page',
-    file: 'src/core/service/faults.ts',
-    original: 'first === -1 || mapping.node === node',
-    instead: 'first === -1',
-    why: 'A thread of a device of granules, which the host stands before, never hears of it, and the manager tries without end.',
-  },
-  {
-    name: 'keep what forbade a granule until the granule has gone home',
-    file: 'src/core/service/faults.ts',
-    original: 'stuck || forbidden === null',
-    instead: 'true',
-    why: 'A kernel is denied a page for a pin that has ended.',
   },
   {
     name: 'believe a store that has forgotten',
@@ -409,9 +409,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'serve others before the page that failed',
     file: 'src/core/service/faults.ts',
-    original: 'putFirst(block, block.ended);',
+    original: 'if (failedPage !== -1) return failedPage;',
     instead: '',
-    why: 'Two processors that want pages of one block which cannot be had go round for ever.',
+    why: 'A thread never hears that its page cannot be had while others of its processor come.',
   },
   {
     name: 'end a device that is denied what it reaches in place',
@@ -659,8 +659,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'call lost what was on its way to a device that died',
     file: 'src/core/service/service.ts',
-    original: "reason = 'DEVICE_LOST';",
-    instead: "reason = 'LOST';",
+    original: "return 'DEVICE_LOST';",
+    instead: "return 'LOST';",
     why: 'A program is told to overwrite an array of which nothing is lost.',
   },
   {

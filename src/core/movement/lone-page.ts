@@ -104,11 +104,12 @@ function transfer(
 }
 
 /** The page is there and mapped. */
-function note(state: State, { block, processor, node, page, access }: Fault, source: Source): void {
+function note(state: State, fault: Fault, source: Source): void {
+  const { block, processor, mapping, node, page, access } = fault;
   countArrival(state, block, node, source, 1);
   noteContent(state, block, node, page, 1, access === Access.Write);
   noteMapped(state, block, processor.id, page, 1, access);
-  block.attempts = 0;
+  mapping.attempts = 0;
 }
 
 function isOnly(mask: Mask, page: number): boolean {

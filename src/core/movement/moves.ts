@@ -22,9 +22,7 @@ import {
   type NodeId,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
-  type Status,
 } from '../basics/types.js';
-import { isFinal } from '../table/absence.js';
 import { releaseBacking } from '../table/backing.js';
 import { holderOf } from '../table/contents.js';
 import type { Fault } from '../table/fault.js';
@@ -48,7 +46,7 @@ import {
 } from '../table/state.js';
 import { type Block, isProvided, NO_PAGES, rareMask } from '../table/va-block.js';
 import type { Operation, OperationKind, Task } from '../table/work.js';
-import { ATTEMPTS, open, setPages, start } from './operation.js';
+import { open, setPages, start } from './operation.js';
 import { goOn } from './operation-end.js';
 import { mayBeFilled, mayBeWritten, mayComeToBeRead } from './reading-room.js';
 import { evictBlock, evictShielded, reclaim } from './reclaim.js';
@@ -137,16 +135,15 @@ function unmapFilled(
 
 /** Brings what cannot come at once to the host first; null: there is no such page. */
 function detour(state: State, block: Block, operation: Operation): Outcome | null {
-  const { mask, urgentPage, task } = operation;
+  const { mask, processor, urgentPage, task } = operation;
   const node = nodeOf(state, operation.node);
   const pages = state.masks.take();
   if (!pagesByHost(state, block, node, mask, pages)) return null;
   // Room at the end of the way comes first.
   if (!hasRoom(state, block, operation)) return waitForMemory(state, block, node, task);
   pagesByHost(state, block, node, mask, pages);
-  const host = nodeOf(state, HOST_NODE);
-  if (task === null) open(block, 'migrate', HOST_NODE, host.owner, pages).access = Access.Read;
-  else openFor(block, task, host, Access.Read, pages);
+  if (task === null) open(block, 'migrate', HOST_NODE, processor, pages).access = Access.Read;
+  else openFor(block, task, nodeOf(state, HOST_NODE), Access.Read, pages);
   operation.urgentPage = urgentPage;
   const outcome = begin(state, block, operation);
   if (outcome === 'started') keepUntilItGoesOn(state, block, HOST_NODE);
@@ -407,9 +404,4 @@ export function immediate(
   operation.task = task;
   start(state, block, operation);
   return block.operation === null ? 'done' : 'started';
-}
-
-/** A task, or the threads that wait for a block, after so many attempts in a row. */
-export function givesUp({ attempts }: Pick<Block | Task, 'attempts'>, failure: Status): boolean {
-  return isFinal(failure) || attempts >= ATTEMPTS;
 }

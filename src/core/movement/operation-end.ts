@@ -3,14 +3,14 @@
  * subscribers, and the block is free for the next one.
  */
 
-import { endOf, isEmpty, type Mask, next, size } from '../basics/mask.js';
+import { endOf, isEmpty, type Mask, next } from '../basics/mask.js';
 import { NO_NODE, Status } from '../basics/types.js';
 import { classify, releaseSpare } from '../table/backing.js';
 import { granulePagesOf, leaveByGranules } from '../table/granules.js';
 import { noteLeaving } from '../table/large-granule-memory.js';
 import type { Node } from '../table/nodes.js';
 import { makeReady, nodeOf, type State } from '../table/state.js';
-import { type Block, NO_PAGES } from '../table/va-block.js';
+import { type Block, type Mapping, NO_PAGES, noteWaiting } from '../table/va-block.js';
 import type { Operation } from '../table/work.js';
 import { announceEnd } from './announcing.js';
 import { ruleOf } from './operation-rules.js';
@@ -40,7 +40,7 @@ export function finish(state: State, block: Block, operation: Operation): void {
     operation.dependent = false;
     state.dependentOperations--;
   }
-  noteEnd(state, block, operation);
+  tell(state, block, operation);
   classify(state, block);
   goOn(state, block);
   // The block can be a victim again, which may be what others wait for.
@@ -57,20 +57,9 @@ function releaseReserved(state: State, block: Block, target: Node, { reserved }:
 
 /** Has the block looked at again, if something waits for that: after most faults nothing does. */
 export function goOn(state: State, block: Block): void {
-  const { ended } = block;
-  if (
-    ended.failure !== Status.Done ||
-    block.tasks.length > 0 ||
-    block.comeTo !== NO_NODE ||
-    isWaiting(state, block)
-  ) {
+  if (block.tasks.length > 0 || block.comeTo !== NO_NODE || isWaiting(state, block))
     makeReady(state, block);
-    return;
-  }
-  block.unbroken = null;
-  if (!ended.progress) return;
-  block.attempts = 0;
-  ended.progress = false;
+  else block.unbroken = null;
 }
 
 /** Whether threads wait for pages of the block, or a node has lost some of it. */
@@ -85,25 +74,39 @@ function isWaiting(state: State, { mappings, residences }: Block): boolean {
 }
 
 /**
- * The page that the operation was about, or of its granule the one that a thread waits for; or -1.
+ * Whoever the operation was for is told how it ended, and nobody else. That pages could not leave a
+ * node fails nothing that waits for the block.
  */
-function onlyPage(state: State, { mask, target, urgentPage }: Operation): number {
-  const first = next(mask, 0);
-  const granulePages = granulePagesOf(state, target);
-  if (granulePages === 1) return size(mask) === 1 ? first : -1;
-  const ofOne = Math.floor(first / granulePages) === Math.floor((endOf(mask) - 1) / granulePages);
-  return ofOne && urgentPage !== -1 ? urgentPage : -1;
+function tell(state: State, block: Block, operation: Operation): void {
+  const { kind, target, processor, task, failure, progress, urgentPage } = operation;
+  const threads = task === null && kind !== 'evict' ? block.mappings[processor] : undefined;
+  const asker = task ?? threads;
+  if (asker === undefined) return;
+  const isKnown = failure === Status.Lost && isDeathKnown(state, operation);
+  asker.failure = isKnown ? Status.Failed : failure;
+  asker.triedNode = target;
+  if (failure !== Status.Done) asker.attempts++;
+  else if (progress) asker.attempts = 0;
+  if (threads === undefined) return;
+  threads.failedPage = -1;
+  if (failure === Status.Done) return;
+  if (isForOne(state, threads, operation)) threads.failedPage = urgentPage;
+  // Its threads hear of it first: others might bring the page meanwhile.
+  block.nextServed = processor;
+  noteWaiting(threads);
 }
 
-/** The record serves the next operation: what the block must know of this one is kept apart. */
-function noteEnd(state: State, { ended }: Block, operation: Operation): void {
-  ended.kind = operation.kind;
-  ended.node = operation.target;
-  ended.failure = operation.failure;
-  ended.lostSource = operation.lostSource;
-  ended.task = operation.task;
-  ended.page = operation.urgentPage;
-  const failed = operation.failure !== Status.Done;
-  ended.only = failed ? onlyPage(state, operation) : -1;
-  ended.progress = operation.progress;
+/** Whether the node that a lost transfer went to, or the one it came from, is known to be dead. */
+function isDeathKnown(state: State, { target, lostSource }: Operation): boolean {
+  const to = state.nodes[target];
+  if (to === undefined || to.state === 'dead') return true;
+  const source = state.nodes[lostSource];
+  return lostSource >= 0 && (source === undefined || source.state === 'dead');
+}
+
+/** Whether it was about the awaited page alone, or about its granule where the processor has granules. */
+function isForOne(state: State, { node }: Mapping, { mask, urgentPage }: Operation): boolean {
+  const granulePages = granulePagesOf(state, node);
+  const first = urgentPage - (urgentPage % granulePages);
+  return next(mask, 0) >= first && endOf(mask) <= first + granulePages;
 }

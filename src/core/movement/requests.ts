@@ -8,6 +8,7 @@ import {
   type NodeId,
   PAGES_PER_BLOCK,
   type ProcessorId,
+  Status,
 } from '../basics/types.js';
 import { makeReady, nodeOf, processorOf, type State } from '../table/state.js';
 import type { Block } from '../table/va-block.js';
@@ -208,6 +209,8 @@ export class Requests {
       keptFor: null,
       forgot: 0,
       attempts: 0,
+      failure: Status.Done,
+      triedNode: NO_NODE,
       written: false,
     });
     makeReady(this.state, block);

@@ -13,6 +13,7 @@ import {
   NO_PROCESSOR,
   PAGES_PER_BLOCK,
   PAGES_PER_GROUP,
+  Status,
 } from '../basics/types.js';
 import { endAhead } from '../table/backing.js';
 import type { Fault } from '../table/fault.js';
@@ -152,6 +153,8 @@ function begin(state: State, coming: BlockAhead, stored: boolean, entry: boolean
     early: true,
     lastChance: false,
     attempts: 0,
+    failure: Status.Done,
+    triedNode: NO_NODE,
     kept: null,
     keptFor: null,
     forgot: 0,

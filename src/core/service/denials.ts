@@ -191,7 +191,6 @@ export function dismiss({ mapping, page }: Fault): Outcome {
 export function deny(state: State, fault: Fault, reason: DenyReason, stranded: boolean): Outcome {
   const { block, processor, mapping, page } = fault;
   if (usesHostMemory(processor)) {
-    block.attempts = 0;
     tellDenied(state, fault, reason, false);
     // Others may still wait to read what this one may not write.
     if (reason !== 'READ_ONLY') return dismiss(fault);
@@ -204,7 +203,6 @@ export function deny(state: State, fault: Fault, reason: DenyReason, stranded: b
   // Nothing can be moved for this device any more, not even a scratch page in: the pager takes it
   // for dead.
   const isShortage = reason === 'OUT_OF_MEMORY' || reason === 'OUT_OF_STORAGE';
-  block.attempts = 0;
   tellDenied(state, fault, isShortage ? reason : 'COPY_FAILED', true);
   return dismiss(fault);
 }
@@ -251,7 +249,6 @@ function giveScratch(state: State, fault: Fault, reason: DenyReason): Outcome {
  */
 function coverInPlace(state: State, fault: Fault, reason: DenyReason): Outcome {
   const stranded = fault.processor.coveredPages >= COVERED_PAGES;
-  fault.block.attempts = 0;
   tellDenied(state, fault, reason, stranded);
   if (stranded) return dismiss(fault);
   const mask = state.masks.take();

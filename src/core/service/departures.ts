@@ -90,6 +90,7 @@ export class Departures {
     this.launches.lost(processor);
     for (const block of state.va.blocks.values()) {
       this.dropMappings(block, id);
+      endLosses(block);
       makeReady(state, block);
     }
     if (leaving) this.run();
@@ -104,7 +105,10 @@ export class Departures {
     if (node.state === 'dead') return;
     const leaving = node.state === 'draining';
     die(node);
-    for (const block of state.va.blocks.values()) makeReady(state, block);
+    for (const block of state.va.blocks.values()) {
+      endLosses(block);
+      makeReady(state, block);
+    }
     if (leaving) this.run();
     else this.drain(id, NO_PROCESSOR);
   }
@@ -272,12 +276,27 @@ export class Departures {
   private forgetNode(id: NodeId): void {
     const { state } = this;
     const { waiters } = nodeOf(state, id);
-    for (const block of state.va.blocks.values()) block.residences[id] = undefined;
+    for (const block of state.va.blocks.values()) {
+      block.residences[id] = undefined;
+      // It may have died as it left, of which nobody hears then.
+      if (endLosses(block)) makeReady(state, block);
+    }
     for (let index = waiters.head; index !== -1; index = waiters.after(index))
       state.ready.append(index);
     state.nodes[id] = undefined;
     for (const node of state.nodes) if (node?.home === id) node.home = NO_NODE;
   }
+}
+
+/** What failed by a death is tried again: it may have been this one. False: nothing did. */
+function endLosses({ tasks, mappings }: Block): boolean {
+  let any = false;
+  for (const asker of [...tasks, ...mappings]) {
+    if (asker?.failure !== Status.Lost) continue;
+    asker.failure = Status.Failed;
+    any = true;
+  }
+  return any;
 }
 
 function die(node: Node): void {

@@ -9,12 +9,12 @@ import {
   type Reason,
   Status,
 } from '../basics/types.js';
+import { givesUp, putsOff } from '../movement/attempts.js';
 import { bringAlone } from '../movement/lone-page.js';
 import {
   absentPages,
   breakCopyOnWrite,
   bring,
-  givesUp,
   keepUntilItGoesOn,
   type Outcome,
 } from '../movement/moves.js';
@@ -28,10 +28,8 @@ import { noteTurn } from '../pattern/turns.js';
 import { isFinal, reasonOf } from '../table/absence.js';
 import { endAhead } from '../table/backing.js';
 import { Fault } from '../table/fault.js';
-import { granulePagesOf } from '../table/granules.js';
 import { isAsked, isRemote, nodeOf, processorOf, type State, shortageOf } from '../table/state.js';
-import { type Block, isAwaited, type Mapping } from '../table/va-block.js';
-import type { Ended } from '../table/work.js';
+import { type Block, forgetFailure, isAwaited, type Mapping } from '../table/va-block.js';
 import { companions, isToBeWritten, meetsGranule, ownsAlone } from './companions.js';
 import {
   denialOf,
@@ -55,9 +53,8 @@ const MANY = 4 * PAGES_PER_GROUP;
 const fault = new Fault();
 const touch = new SeenTouch();
 
-export function serviceFaults(state: State, block: Block, failure: Status): void {
+export function serviceFaults(state: State, block: Block): void {
   const count = block.mappings.length;
-  if (failure !== Status.Done) putFirst(block, block.ended);
   for (let step = 0; step < count; step++) {
     const id = (block.nextServed + step) % count;
     const mapping = block.mappings[id];
@@ -67,18 +64,17 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
       const node = nodeOf(state, mapping.node);
       fault.of(block, processor, mapping, node);
       const { mark } = state.masks;
-      let outcome = serviceFault(state, fault, failure, false, false);
+      let outcome = serviceFault(state, fault, false, false);
       // There may be room for the page alone, to be read at least.
-      if (outcome === 'stuck') outcome = serviceFault(state, fault, failure, false, true);
+      if (outcome === 'stuck') outcome = serviceFault(state, fault, false, true);
       if (outcome === 'stuck') {
         if (evictShielded(state, block, node)) {
           node.waiters.append(block.index);
           outcome = 'blocked';
         } else if (waitsForRoom(state, fault)) outcome = 'blocked';
-        else outcome = serviceFault(state, fault, failure, true, true);
+        else outcome = serviceFault(state, fault, true, true);
       }
       state.masks.backTo(mark);
-      failure = Status.Done;
       if (outcome === 'started') {
         block.nextServed = (id + 1) % count;
         return;
@@ -88,31 +84,7 @@ export function serviceFaults(state: State, block: Block, failure: Status): void
   }
 }
 
-/**
- * The page that failed comes first, where it was to come: else its threads might never hear of the
- * failure.
- */
-function putFirst(block: Block, { page, node }: Ended): void {
-  if (page === -1) return;
-  let first = -1;
-  for (let id = 0; id < block.mappings.length; id++) {
-    const mapping = block.mappings[id];
-    if (mapping?.waiting !== true || !isAwaited(mapping, page)) continue;
-    if (first === -1 || mapping.node === node) first = id;
-  }
-  const mapping = block.mappings[first];
-  if (mapping === undefined) return;
-  mapping.urgentPage = page;
-  block.nextServed = first;
-}
-
-function serviceFault(
-  state: State,
-  fault: Fault,
-  failure: Status,
-  stuck: boolean,
-  single: boolean,
-): Outcome {
+function serviceFault(state: State, fault: Fault, stuck: boolean, single: boolean): Outcome {
   const { block, processor, mapping, node } = fault;
   const page = nextWaiting(mapping);
   const wanted = has(mapping.waitingWrite, page);
@@ -126,16 +98,13 @@ function serviceFault(
     state.commands.wake(processor.id, at, 1, access);
     return dismiss(fault);
   }
-  const narrow = failure !== Status.Done || block.attempts > 0;
-  const mine = narrow && isOfPage(state, fault) ? failure : Status.Done;
-  const failed = mine !== Status.Done && givesUp(block, mine) ? reasonOf(mine) : null;
-  const forbidden = denialOf(state, fault);
-  const found = stuck
-    ? shortageOf(state)
-    : (forbidden ?? (mapping.failedPage === page ? mapping.failure : failed));
-  const lacks = !stuck && lacksRoomElsewhere(state, fault, found, mine);
+  const failure = mapping.failedPage === page ? mapping.failure : Status.Done;
+  const failed = mapping.failedPage === page && givesUp(mapping) ? reasonOf(failure) : null;
+  if (failed === null && putsOff(state, block, mapping)) return 'blocked';
+  const found = stuck ? shortageOf(state) : (denialOf(state, fault) ?? failed);
+  const lacks = !stuck && lacksRoomElsewhere(state, fault, found, failure);
   if (lacks && waitsForRoom(state, fault)) {
-    block.attempts = 0;
+    forgetFailure(mapping);
     return 'blocked';
   }
   // A copy that found no room is made again where there is some by now.
@@ -149,14 +118,10 @@ function serviceFault(
   else if (reason !== null) {
     const residence = block.residences[node.id];
     const fails = residence !== undefined && failsToLeave(state, residence);
-    // Of what forbids it nothing is kept: that may end before the denial is given.
-    if (node.granulePages > 1 && (stuck || forbidden === null)) {
-      mapping.failedPage = page;
-      mapping.failure = reason;
-    }
-    const spent = stuck || fails || (block.attempts >= ATTEMPTS && !isFinal(mine));
+    const spent = stuck || fails || (mapping.attempts >= ATTEMPTS && !isFinal(failure));
     return deny(state, fault, reason, spent);
   }
+  const narrow = mapping.attempts > 0;
   const cloned = wanted && meetsGranule(state, fault, block.copyOnWrite);
   if (cloned && breakAround(state, fault)) return 'blocked';
   const outcome = bringFor(state, fault, wanted && !cloned, late || narrow || single);
@@ -164,18 +129,7 @@ function serviceFault(
   return outcome;
 }
 
-/**
- * Whether what failed was about this page alone, or about its granule where the processor has
- * granules. A page that came along may have been what failed.
- */
-function isOfPage(state: State, { block, node, page }: Fault): boolean {
-  const { ended } = block;
-  return ended.only === page && (ended.node === node.id || granulePagesOf(state, ended.node) === 1);
-}
-
-/**
- * Brings a page that a thread waits for, and what comes along: nothing where it is to come `alone`.
- */
+/** Brings a page that a thread waits for, and what comes along: nothing where it is to come `alone`. */
 function bringFor(state: State, fault: Fault, write: boolean, alone: boolean): Outcome {
   const { block, processor, mapping, page } = fault;
   const inPlace = isRemote(block, processor);
@@ -212,7 +166,9 @@ function isForPart(reason: Reason, { mapped }: Mapping): boolean {
 }
 
 function nextWaiting(mapping: Mapping): number {
-  const { urgentPage } = mapping;
+  const { failedPage, urgentPage } = mapping;
+  // Else a thread might never hear of what failed while others of its processor come.
+  if (failedPage !== -1) return failedPage;
   if (urgentPage !== -1 && isAwaited(mapping, urgentPage)) return urgentPage;
   const page = next(mapping.waitingWrite, 0);
   return page < PAGES_PER_BLOCK ? page : next(mapping.waitingRead, 0);

@@ -1,10 +1,8 @@
 /** What a block does next: tasks, then faults that wait, each as one operation at a time. */
 
 import { and, andNot, setAnd } from '../basics/mask.js';
-import { Access, type DenyReason, NO_NODE, type NodeId, Status } from '../basics/types.js';
-import { givesUp } from '../movement/moves.js';
-import { ATTEMPTS } from '../movement/operation.js';
-import { relieve } from '../movement/reclaim.js';
+import { Access, type DenyReason, NO_NODE, type NodeId } from '../basics/types.js';
+import { givesUp, putsOff } from '../movement/attempts.js';
 import { isAlive } from '../movement/requests.js';
 import { endGuess } from '../pattern/read-ahead.js';
 import { lose, reasonOf } from '../table/absence.js';
@@ -13,7 +11,7 @@ import { onlyOn } from '../table/contents.js';
 import type { Node } from '../table/nodes.js';
 import { type State, shortageOf } from '../table/state.js';
 import { type Block, NO_PAGES } from '../table/va-block.js';
-import type { Ended, Task } from '../table/work.js';
+import type { Task } from '../table/work.js';
 import { serviceFaults } from './faults.js';
 import {
   absence,
@@ -41,31 +39,6 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     if (node?.gone === true) loseNode(state, block, node);
     loseForgotten(state, block, id);
   }
-  const { ended } = block;
-  // Tries of threads that failed say nothing about a task. Threads try anew when a task has ended.
-  const tried = ended.task ?? block;
-  let failure: Status = Status.Done;
-  if (ended.failure !== Status.Done) {
-    // A device that died is reported by an event of its own, which looks at every block again.
-    if (ended.failure === Status.Lost && !isDeathKnown(state, ended)) return;
-    // That pages could not leave a node must not fail what waits for this block.
-    if (ended.kind !== 'evict' || ended.task !== null) {
-      failure = ended.failure;
-      tried.attempts++;
-    }
-    ended.failure = Status.Done;
-    if (failure === Status.NoMemory && tried.attempts < ATTEMPTS) {
-      const short = state.nodes[ended.node];
-      if (short !== undefined && relieve(state, block, short)) {
-        short.waiters.append(block.index);
-        return;
-      }
-    }
-  } else if (ended.progress) {
-    tried.attempts = 0;
-    block.attempts = 0;
-    ended.progress = false;
-  }
   let blocked = false;
   for (let at = 0; at < block.tasks.length; ) {
     const task = block.tasks[at];
@@ -73,19 +46,9 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
       at++;
       continue;
     }
-    let reason: DenyReason | null = null;
-    if (failure !== Status.Done && ended.task === task && givesUp(task, failure)) {
-      reason = reasonOf(failure);
-      block.attempts = 0;
-      failure = Status.Done;
-    } else if (task.kind === 'present' && !isAlive(state, task)) {
-      reason = 'DEVICE_LOST';
-    } else {
-      // The holder of pages uses them without faulting, and would find nothing where there is none.
-      if (task.hold) reason = absence(state, block, task) ?? remoteness(state, block, task);
-      else if (task.kind === 'zero') reason = protection(block, task.mask, Access.Write);
-      reason ??= refusal(state, block, task);
-      const outcome = reason === null ? doTask(state, block, task) : 'done';
+    let reason = refusalOf(state, block, task);
+    if (reason === null) {
+      const outcome = putsOff(state, block, task) ? 'blocked' : doTask(state, block, task);
       if (outcome === 'started') return;
       if (outcome === 'blocked') {
         // Tasks keep their order, but pages that cannot go home for want of room there must not
@@ -95,8 +58,7 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
         at++;
         continue;
       }
-      if (outcome === 'stuck') reason = shortageOf(state);
-      else reason ??= loss(block, task) ?? task.keptFor;
+      reason = outcome === 'stuck' ? shortageOf(state) : (loss(block, task) ?? task.keptFor);
     }
     block.tasks.splice(at, 1);
     endGuess(state, block, task);
@@ -109,16 +71,19 @@ export function service(state: State, block: Block, taskDone: TaskDone): void {
     taskDone(task, kept ? pagesDone(state, block, task) : 0, reason);
     block.kept--;
   }
-  serviceFaults(state, block, failure);
+  serviceFaults(state, block);
   if (block.operation === null) block.unbroken = null;
 }
 
-/** Whether the node that a lost transfer went to, or the one it came from, is known to be dead. */
-function isDeathKnown(state: State, { node, lostSource }: Ended): boolean {
-  const target = state.nodes[node];
-  if (target === undefined || target.state === 'dead') return true;
-  const source = state.nodes[lostSource];
-  return lostSource >= 0 && (source === undefined || source.state === 'dead');
+/** Why the task ends before its next step; null: it does not. */
+function refusalOf(state: State, block: Block, task: Task): DenyReason | null {
+  if (givesUp(task)) return reasonOf(task.failure);
+  if (task.kind === 'present' && !isAlive(state, task)) return 'DEVICE_LOST';
+  let reason: DenyReason | null = null;
+  // The holder of pages uses them without faulting, and would find nothing where there is none.
+  if (task.hold) reason = absence(state, block, task) ?? remoteness(state, block, task);
+  else if (task.kind === 'zero') reason = protection(block, task.mask, Access.Write);
+  return reason ?? refusal(state, block, task);
 }
 
 /** The node has lost pages: what only it held is lost, and its memory is stale. */

@@ -13,7 +13,7 @@ import {
   Status,
 } from '../basics/types.js';
 import type { Range } from './range.js';
-import type { Ended, Operation, Task } from './work.js';
+import type { Asker, Operation, Task } from './work.js';
 
 /** One memory node's share of a block. */
 export interface Residence {
@@ -47,8 +47,8 @@ export interface Residence {
   readonly holds: Hold[];
 }
 
-/** One processor's rights in a block. */
-export interface Mapping {
+/** One processor's rights in a block, and what its threads wait for there. */
+export interface Mapping extends Asker {
   /** The memory its page tables point to: its own node, or the host's, reached in place. */
   node: NodeId;
   /** It was switched to that memory (`remap`), and would reach another one otherwise. */
@@ -76,12 +76,8 @@ export interface Mapping {
   urgentPage: number;
   /** The thread of that fault, for messages. */
   urgentThread: number;
-  /**
-   * Of a node with granules: an awaited page that could not be had, and why; -1: none. It is denied
-   * as soon as what is there of its granule has gone home.
-   */
+  /** The awaited page that could not be had, with `failure`; -1: none, or several together. */
   failedPage: number;
-  failure: DenyReason | null;
 }
 
 export interface Hold {
@@ -149,12 +145,8 @@ export interface Block {
   operation: Operation | null;
   /** The next operation's record, so that a fault allocates nothing: `operation` is it or null. */
   readonly record: Operation;
-  /** How the last operation ended. */
-  readonly ended: Ended;
-  /** The processor that is looked at first for waiting threads, so that none is always last. */
+  /** Where the search for waiting processors starts, so that none is always last. */
   nextServed: number;
-  /** Failed attempts in a row for the threads that wait now. */
-  attempts: number;
 }
 
 /** What most blocks have none of: all share one empty mask until they have some. */
@@ -251,18 +243,7 @@ function emptyBlock(index: number, range: Range, inside: Mask): Block {
     comeTo: NO_NODE,
     operation: null,
     record: createOperation(),
-    ended: {
-      kind: 'migrate',
-      node: NO_NODE,
-      failure: Status.Done,
-      lostSource: NO_NODE,
-      task: null,
-      page: -1,
-      only: -1,
-      progress: false,
-    },
     nextServed: 0,
-    attempts: 0,
   };
 }
 
@@ -345,13 +326,21 @@ export function endRoomWait({ mappings }: Block): void {
   for (const mapping of mappings) if (mapping !== undefined) mapping.waitsForRoom = false;
 }
 
-/** Pages have been taken out of what threads wait for. */
+/** Pages have been taken out of what threads wait for: what failed for them is of no account. */
 export function noteWaiting(mapping: Mapping): void {
   const { waitingRead, waitingWrite, failedPage } = mapping;
-  if (failedPage !== -1 && !isAwaited(mapping, failedPage)) mapping.failedPage = -1;
   let word = 0;
   while (word < waitingRead.length && (waitingRead[word] | waitingWrite[word]) === 0) word++;
   mapping.waiting = word < waitingRead.length;
+  const isOver = failedPage !== -1 && !isAwaited(mapping, failedPage);
+  if (isOver || !mapping.waiting) forgetFailure(mapping);
+}
+
+/** Its threads try anew. */
+export function forgetFailure(mapping: Mapping): void {
+  mapping.attempts = 0;
+  mapping.failure = Status.Done;
+  mapping.failedPage = -1;
 }
 
 export function createMapping(node: NodeId): Mapping {
@@ -369,8 +358,10 @@ export function createMapping(node: NodeId): Mapping {
     wantedWrite: NO_PAGES,
     urgentPage: -1,
     urgentThread: 0,
+    attempts: 0,
+    failure: Status.Done,
+    triedNode: NO_NODE,
     failedPage: -1,
-    failure: null,
   };
 }
 

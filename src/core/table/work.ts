@@ -36,7 +36,20 @@ export type TaskKind =
   | 'mapRemote'
   | 'mapLocal';
 
-export interface Task {
+/**
+ * Whoever pages are moved for: a task, or the threads of one processor that wait for pages of the
+ * block. How that ended each of them is told alone (`tell`), and keeps until it tries again.
+ */
+export interface Asker {
+  /** Failed attempts in a row. */
+  attempts: number;
+  /** How the last one ended; `Lost`: by a death that is yet to be reported. */
+  failure: Status;
+  /** The node that it was to bring pages to. */
+  triedNode: NodeId;
+}
+
+export interface Task extends Asker {
   readonly kind: TaskKind;
   readonly mask: Mask;
   /** The node that pages go to (present) or leave (home); NO_NODE: where the processor looks. */
@@ -67,8 +80,6 @@ export interface Task {
   written: boolean;
   /** Of blocks that come ahead of a touch: why; otherwise null. */
   readonly reason: Reason | null;
-  /** Failed attempts in a row. */
-  attempts: number;
 }
 
 export type OperationKind =
@@ -99,7 +110,7 @@ export interface Operation {
   target: NodeId;
   /**
    * The processor that they are mapped for, that is switched, or that gets a page of its own; the
-   * one on whose behalf others lose rights.
+   * one on whose behalf others lose rights, and whose threads it is for unless it has a task.
    */
   processor: ProcessorId;
   access: Access;
@@ -139,22 +150,8 @@ export interface Operation {
   lostSource: Source;
   /** Pages that an eviction will give back. */
   evictingPages: number;
+  /** What it is for; null: an eviction makes room, all else is for threads of its processor. */
   task: Task | null;
-}
-
-/** How the last operation of a block ended, until the block has been looked at again. */
-export interface Ended {
-  kind: OperationKind;
-  /** The node that its pages went to. */
-  node: NodeId;
-  failure: Status;
-  lostSource: Source;
-  task: Task | null;
-  /** The page that a thread waited for, or -1. */
-  page: number;
-  /** The page that has failed, where it was about a single one; otherwise -1. */
-  only: number;
-  progress: boolean;
 }
 
 /** Something asked for over a range: it becomes one task a block, a few blocks at a time. */
