@@ -66,13 +66,6 @@ export const mutants: readonly Mutant[] = [
     why: 'It comes again without the page that cannot be had, and goes home again, for ever.',
   },
   {
-    name: 'tell the host of what failed on the way over it',
-    file: 'src/core/movement/moves.ts',
-    original: "open(block, 'migrate', HOST_NODE, processor, pages)",
-    instead: "open(block, 'migrate', HOST_NODE, nodeOf(state, HOST_NODE).owner, pages)",
-    why: 'The thread of the device that waits for it never hears of it, and is tried without end.',
-  },
-  {
     name: 'keep threads waiting for a death that has been reported',
     file: 'src/core/service/departures.ts',
     original: 'asker.failure = Status.Failed;',
@@ -234,13 +227,6 @@ export const mutants: readonly Mutant[] = [
     original: 'if (!backed) operation.reserved[word] = mask[word];',
     instead: '',
     why: 'Every failure leaks a part of the budget.',
-  },
-  {
-    name: 'leave a block among the stale ones when a page comes by the short way',
-    file: 'src/core/movement/lone-page.ts',
-    original: 'node.unused.has(block.index)',
-    instead: 'false',
-    why: 'The block is given up as one that nobody needs, with what was written in it.',
   },
   {
     name: 'leave pages of the last operation in the next one',
@@ -405,13 +391,6 @@ export const mutants: readonly Mutant[] = [
     original: "reason !== 'READ_ONLY' && reason !== 'PINNED'",
     instead: 'false',
     why: 'A kernel reads a page that is protected against it; only its launch fails.',
-  },
-  {
-    name: 'serve others before the page that failed',
-    file: 'src/core/service/faults.ts',
-    original: 'if (failedPage !== -1) return failedPage;',
-    instead: '',
-    why: 'A thread never hears that its page cannot be had while others of its processor come.',
   },
   {
     name: 'end a device that is denied what it reaches in place',

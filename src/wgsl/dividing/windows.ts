@@ -329,7 +329,7 @@ function* tilesOf(
 }
 
 /** So many workgroups of a box along one dimension, from one of them on. */
-export function slab({ first, count }: WorkgroupBox, axis: number, at: number, wide: number) {
+function slab({ first, count }: WorkgroupBox, axis: number, at: number, wide: number) {
   return {
     first: first.with(axis, (first[axis] as number) + at) as [number, number, number],
     count: count.with(axis, wide) as [number, number, number],
