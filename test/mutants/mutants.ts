@@ -586,13 +586,6 @@ export const mutants: readonly Mutant[] = [
     why: 'The copy that was made for a clone counts as one that can be made again, and is dropped (invariant 9).',
   },
   {
-    name: 'lose a page of a clone that its source still has',
-    file: 'src/core/service/tasks.ts',
-    original: '!lastChance || passes(failure) || size(mask) > 1',
-    instead: 'passes(failure) || size(mask) > 1',
-    why: 'A source that is only written, and cannot be had just now, takes pages from clones for good.',
-  },
-  {
     name: 'lose a page of a clone for which there is no room just now',
     file: 'src/core/service/tasks.ts',
     original: 'passes(failure)',
