@@ -160,7 +160,7 @@ describe('MemoryManager', () => {
     expect(addDevice(manager, { ...faulting, units: 3, budgetPages: 4 * BLOCK })).toBe(2);
   });
 
-  it('calls a page absent that its file must give, whoever may use it, and though it is pinned', () => {
+  it('calls a page absent that its file must give, also where it is protected or pinned', () => {
     const first = allocate(10, { provided: true });
     fault(HOST, first, false);
     fault(HOST, first + 1, true);

@@ -57,7 +57,7 @@ export class PageTable {
     /** Where the processor's threads have page 0. */
     readonly base: number,
     readonly userfaultfd: Userfaultfd,
-    /** Hears that they cannot be made what they should be; where nobody does, that is thrown. */
+    /** Is told that the tables cannot be made what they should be. Without one the error is thrown. */
     private readonly failed: (error: NodeError) => void = thrown,
   ) {}
 

@@ -218,7 +218,7 @@ export class AddressSpace implements api.AddressSpace {
     return this.arrayOf('bytes', length, options) as ManagedArray<Uint8Array>;
   }
 
-  /** What `never` stands for the interface says, by the options. */
+  /** The interface has the return type for each of the options: `never` fits all of them. */
   fileArray(type: ArrayType<NumericArray>, file: FilePath, options: FileArrayOptions = {}): never {
     const element = elementOf(type);
     const path = pathOf(file);

@@ -1,4 +1,4 @@
-/** What failed is tried again, once that may do better, so many times. */
+/** A task or a thread whose pages did not come tries again, ATTEMPTS times at most. */
 import { Status } from '../basics/types.js';
 import { isFinal } from '../table/absence.js';
 import type { State } from '../table/state.js';
@@ -12,7 +12,7 @@ export function givesUp({ attempts, failure }: Asker): boolean {
   return failure !== Status.Done && (isFinal(failure) || attempts >= ATTEMPTS);
 }
 
-/** Whether whoever does not give up waits before the next attempt. */
+/** Whether an asker that does not give up waits before its next attempt. */
 export function putsOff(state: State, block: Block, asker: Asker): boolean {
   const { failure, triedNode } = asker;
   // A device that died is reported by an event of its own.

@@ -74,8 +74,8 @@ function isWaiting(state: State, { mappings, residences }: Block): boolean {
 }
 
 /**
- * Whoever the operation was for is told how it ended, and nobody else. That pages could not leave a
- * node fails nothing that waits for the block.
+ * Tells the task, or the threads, that the operation was for how it ended, and no others. Pages that
+ * could not leave a node fail nothing that waits for the block.
  */
 function tell(state: State, block: Block, operation: Operation): void {
   const { kind, target, processor, task, failure, progress, urgentPage } = operation;
@@ -104,7 +104,10 @@ function isDeathKnown(state: State, { target, lostSource }: Operation): boolean 
   return lostSource >= 0 && (source === undefined || source.state === 'dead');
 }
 
-/** Whether it was about the awaited page alone, or about its granule where the processor has granules. */
+/**
+ * Whether the operation was about the awaited page alone, or about its granule where the processor
+ * has granules.
+ */
 function isForOne(state: State, { node }: Mapping, { mask, urgentPage }: Operation): boolean {
   const granulePages = granulePagesOf(state, node);
   const first = urgentPage - (urgentPage % granulePages);

@@ -278,7 +278,7 @@ export class Departures {
     const { waiters } = nodeOf(state, id);
     for (const block of state.va.blocks.values()) {
       block.residences[id] = undefined;
-      // It may have died as it left, of which nobody hears then.
+      // A node that died as it left has no event of its death.
       if (endLosses(block)) makeReady(state, block);
     }
     for (let index = waiters.head; index !== -1; index = waiters.after(index))

@@ -129,7 +129,9 @@ function serviceFault(state: State, fault: Fault, stuck: boolean, single: boolea
   return outcome;
 }
 
-/** Brings a page that a thread waits for, and what comes along: nothing where it is to come `alone`. */
+/**
+ * Brings a page that a thread waits for, and what comes along: nothing where it is to come `alone`.
+ */
 function bringFor(state: State, fault: Fault, write: boolean, alone: boolean): Outcome {
   const { block, processor, mapping, page } = fault;
   const inPlace = isRemote(block, processor);

@@ -37,8 +37,8 @@ export type TaskKind =
   | 'mapLocal';
 
 /**
- * Whoever pages are moved for: a task, or the threads of one processor that wait for pages of the
- * block. How that ended each of them is told alone (`tell`), and keeps until it tries again.
+ * A task, or the threads of one processor that wait for pages of the block: pages are moved for it.
+ * It alone is told how that ended (`tell`), and keeps this until it tries again.
  */
 export interface Asker {
   /** Failed attempts in a row. */

@@ -103,7 +103,7 @@ export class Attachments implements Transport {
   private clients = 0;
   /** A client has ended since that was asked last. */
   private someEnded = false;
-  /** A thread connected at the last look, and there was no place for it. */
+  /** A thread waited to be accepted at the last look, and there was no place for it. */
   private wasFull = false;
   private lastLook = Number.NEGATIVE_INFINITY;
   private readonly layout: SpaceLayout;
@@ -213,8 +213,8 @@ export class Attachments implements Transport {
   }
 
   /**
-   * Sends what waits, and polls for the rest; then accepts who connects. True: a client has ended
-   * since the last time.
+   * Sends what waits, and polls for the rest; then accepts threads that connect. True: a client has
+   * ended since the last time.
    */
   prepare(): boolean {
     for (const line of this.lines) if (line?.connection != null) this.pump(line, line.connection);

@@ -1,6 +1,6 @@
 /**
- * Modules of the program that are being loaded, for which the event loop must turn. Who waits for
- * one is told when it is there, or why it never will be.
+ * Modules of the program that are being loaded, for which the event loop must turn. A caller is told
+ * when its module is there, or why it never will be.
  */
 import type { Part } from './part.js';
 
